@@ -1,0 +1,319 @@
+"""The settings: one YAML file, every key also an environment variable, everything checked before anything starts.
+
+The models below are the only place where a setting is declared. The reference page in ``docs/reference``, the
+environment variables (``LAGWISE_`` plus the key's path joined by two underscores, list positions as numbers, for
+example ``LAGWISE_CLUSTERS__0__BOOTSTRAP``) and the error messages are derived from them.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from lagwise.errors import ConfigError
+from lagwise.secrets import SECRET_KEYS, is_reference
+
+ENVIRONMENT_PREFIX = "LAGWISE_"
+#: Environment variables that are not settings: where the file is, and what the supervisor tells its children.
+_NOT_SETTINGS = frozenset({"LAGWISE_CONFIG"})
+
+Seconds = Annotated[float, Field(gt=0)]
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class GroupSelection(_Settings):
+    """Which groups are watched: regular expressions on the whole name."""
+
+    include: tuple[str, ...] = (".*",)
+    """A group is watched if one of these matches its whole name."""
+    exclude: tuple[str, ...] = ()
+    """… and none of these does."""
+
+    @field_validator("include", "exclude")
+    @classmethod
+    def _compiles(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in patterns:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
+        return patterns
+
+    def selects(self, name: str) -> bool:
+        """Whether the group of this name is watched."""
+        return any(re.fullmatch(p, name) for p in self.include) and not any(re.fullmatch(p, name) for p in self.exclude)
+
+
+class Cluster(_Settings):
+    """One cluster to watch."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._-]+$")] = "kafka"
+    """How the cluster is called in tables, pages and alerts."""
+    bootstrap: Annotated[str, Field(min_length=1)]
+    """Bootstrap servers, `host:port[,host:port…]`."""
+    librdkafka: dict[str, str | int | float | bool] = {}
+    """Passed through to librdkafka (`security.protocol`, `sasl.mechanism`, `ssl.ca.location`, …). Secrets must be \
+references: `${env:NAME}` or `${file:/path}`."""
+    groups: GroupSelection = GroupSelection()
+    """Which groups are watched."""
+    interval_seconds: Annotated[float, Field(ge=1, le=3600)] = 15.0
+    """How often the cluster is sampled."""
+    timeout_seconds: Annotated[float, Field(ge=1, le=300)] = 10.0
+    """How long one request to the cluster may take."""
+    lag_objective_seconds: Seconds = 300.0
+    """Age of the oldest unread record from which a group that neither grows nor shrinks is `lagging`."""
+
+    @model_validator(mode="after")
+    def _secrets_are_references(self) -> "Cluster":
+        for key, value in self.librdkafka.items():
+            if key in SECRET_KEYS and not is_reference(str(value)):
+                raise ValueError(
+                    f"librdkafka.{key} is a secret: write ${{env:NAME}} or ${{file:/path}} here, not the secret itself"
+                )
+        return self
+
+
+class Spark(_Settings):
+    """The Spark session of the analysis."""
+
+    master: str = "local[*]"
+    """Any Spark master: `local[*]`, `spark://host:7077`, `yarn`, `k8s://…`."""
+    driver_memory: Annotated[str, Field(pattern=r"^\d+[mg]$")] = "1g"
+    """Heap of the driver, which in local mode is all of Spark."""
+    ivy_dir: Path | None = None
+    """Where Spark keeps the Delta jars it resolves; null is a folder of Lagwise's own in the user's cache."""
+    conf: dict[str, str] = {}
+    """Further Spark settings, passed through."""
+
+
+class Analysis(_Settings):
+    """The analysis, and what its verdicts go by."""
+
+    interval_seconds: Seconds = 15.0
+    """How often the history is judged."""
+    risk_horizon_seconds: Seconds = 6 * 3600.0
+    """`at_risk` is a loss that will happen within this time."""
+    minimum_span_seconds: Seconds = 60.0
+    """A trend is judged on at least this much time; before that a group with lag is `unknown: too_few_samples`."""
+    spark: Spark = Spark()
+    """The Spark session."""
+
+
+class Retention(_Settings):
+    """How long the lake keeps what. The present state is not subject to it."""
+
+    raw_days: Annotated[int, Field(ge=1)] = 2
+    """Samples as they were read."""
+    minutes_days: Annotated[int, Field(ge=1)] = 7
+    """Minute statistics and watermark history; `lag_seconds` is exact as far back as this."""
+    history_days: Annotated[int, Field(ge=1)] = 90
+    """Group history, status changes, events, topics, and the health of collector and analysis."""
+
+
+class Lake(_Settings):
+    """The Delta tables."""
+
+    storage_options: dict[str, str] = {}
+    """Passed through to the object store (credentials as `${env:NAME}` or `${file:/path}`)."""
+    retention: Retention = Retention()
+    """How long the lake keeps what."""
+    maintenance_interval_seconds: Seconds = 600.0
+    """How often small files are compacted and old days deleted (by the analysis process, the tables' one owner)."""
+
+
+class Webhook(_Settings):
+    """A receiver of alerts: JSON by POST, signed."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._-]+$")]
+    """How the channel is called in rules and pages."""
+    type: Literal["webhook"] = "webhook"
+    """The kind of channel."""
+    url: Annotated[str, Field(pattern=r"^https?://|^\$\{(env|file):")]
+    """Where alerts are posted; may be a reference, for addresses that carry a token."""
+    secret: str | None = None
+    """Key of the HMAC-SHA256 signature, as a reference `${env:NAME}` or `${file:/path}`; null sends unsigned."""
+    timeout_seconds: Seconds = 10.0
+    """How long one delivery may take."""
+
+    @field_validator("secret")
+    @classmethod
+    def _secret_is_reference(cls, value: str | None) -> str | None:
+        if value is not None and not is_reference(value):
+            raise ValueError("is a secret: write ${env:NAME} or ${file:/path} here, not the secret itself")
+        return value
+
+
+class Alerts(_Settings):
+    """Alerts and where they go."""
+
+    interval_seconds: Seconds = 5.0
+    """How often the rules are evaluated and the outbox is looked at."""
+    rules_file: Path | None = None
+    """YAML file of rules; null uses the rules that come with Lagwise."""
+    channels: tuple[Webhook, ...] = ()
+    """Receivers. Without any, alerts are still decided, kept and shown."""
+    dashboard_url: str = "http://127.0.0.1:8501"
+    """Address of the dashboard, for the links in alerts."""
+
+
+class Dashboard(_Settings):
+    """The dashboard's server."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on. The dashboard has no sign-in: expose it only behind something that has."""
+    port: Annotated[int, Field(ge=0, le=65535)] = 8501
+    """Port to listen on; 0 takes a free one."""
+    refresh_seconds: Annotated[float, Field(ge=2)] = 15.0
+    """How often an open page looks for new data."""
+
+
+class Config(_Settings):
+    """Everything Lagwise can be told."""
+
+    data: str = "./lagwise-data"
+    """Where the lake is: a local folder or a URI (`s3://…`, `abfss://…`, `hdfs://…`)."""
+    state_dir: Path | None = None
+    """Local folder for logs, the spool and the default database; null is the data folder, or `./lagwise-data` where \
+that is a URI."""
+    database: str | None = None
+    """SQLAlchemy URL of the operational database (alerts, deliveries); null is SQLite in the state folder. May be a \
+reference `${env:NAME}` or `${file:/path}`."""
+    clusters: tuple[Cluster, ...] = ()
+    """The clusters to watch."""
+    lake: Lake = Lake()
+    """The Delta tables."""
+    analysis: Analysis = Analysis()
+    """The analysis."""
+    alerts: Alerts = Alerts()
+    """Alerts."""
+    dashboard: Dashboard = Dashboard()
+    """The dashboard."""
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> "Config":
+        for what, names in (
+            ("clusters", [c.name for c in self.clusters]),
+            ("alerts.channels", [c.name for c in self.alerts.channels]),
+        ):
+            twice = sorted({n for n in names if names.count(n) > 1})
+            if twice:
+                raise ValueError(f"{what}: the name {twice[0]!r} is given twice")
+        return self
+
+    @property
+    def data_is_remote(self) -> bool:
+        return "://" in self.data and not self.data.startswith("file://")
+
+    @property
+    def lake_uri(self) -> str:
+        """URI of the lake; an absolute path where it is local."""
+        if self.data_is_remote:
+            return self.data.rstrip("/") + "/lake"
+        return str(Path(self.data.removeprefix("file://")).expanduser().resolve() / "lake")
+
+    @property
+    def state(self) -> Path:
+        """The local folder for logs, spool and default database, absolute."""
+        if self.state_dir is not None:
+            return self.state_dir.expanduser().resolve()
+        return Path("./lagwise-data" if self.data_is_remote else self.data.removeprefix("file://")).expanduser().resolve()
+
+    @property
+    def database_url(self) -> str:
+        """SQLAlchemy URL of the operational database; a reference is not resolved here."""
+        return self.database or f"sqlite:///{self.state / 'lagwise.db'}"
+
+
+def load_config(path: Path | None = None, *, environment: Mapping[str, str] | None = None) -> Config:
+    """Read the settings from a YAML file, then from the environment, which wins.
+
+    ``path`` defaults to ``LAGWISE_CONFIG``, then to ``lagwise.yaml`` in the working directory if there is one.
+    Raises :class:`~lagwise.errors.ConfigError`, whose message names every offending key and what it may be.
+    """
+    env = os.environ if environment is None else environment
+    source = path or (Path(env["LAGWISE_CONFIG"]) if env.get("LAGWISE_CONFIG") else None)
+    if source is None and Path("lagwise.yaml").exists():
+        source = Path("lagwise.yaml")
+    tree: dict[str, Any] = _read_yaml(source) if source else {}
+    _overlay_environment(tree, env)
+    try:
+        return Config.model_validate(tree)
+    except ValidationError as error:
+        where = str(source) if source else "the environment"
+        raise ConfigError(f"the settings in {where} cannot be used:\n" + describe(error)) from None
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read the settings file {path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    if tree is None:
+        return {}
+    if not isinstance(tree, dict):
+        raise ConfigError(f"{path} must hold keys and values at its top level, not a {type(tree).__name__}")
+    return tree
+
+
+def _overlay_environment(tree: dict[str, Any], env: Mapping[str, str]) -> None:
+    for name in sorted(env):
+        if not name.startswith(ENVIRONMENT_PREFIX) or name in _NOT_SETTINGS:
+            continue
+        steps = name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
+        _put(tree, steps, yaml.safe_load(env[name]), name)
+
+
+def _put(node: Any, steps: list[str], value: Any, name: str) -> None:
+    """Set ``value`` at the path ``steps``; numbers are positions in a list, which may grow by one."""
+    for step, following in zip(steps, [*steps[1:], None], strict=True):
+        last = following is None
+        empty: Any = None if last else ([] if following.isdigit() else {})
+        if isinstance(node, list):
+            if not step.isdigit() or int(step) > len(node):
+                raise ConfigError(f"{name}: {step!r} is not a position of a list that has {len(node)} entries")
+            if int(step) == len(node):
+                node.append(empty)
+            key: Any = int(step)
+        elif isinstance(node, dict):
+            node.setdefault(step, empty)
+            key = step
+        else:
+            raise ConfigError(f"{name} goes below a setting that has no keys of its own")
+        if last:
+            node[key] = value
+        node = node[key]
+
+
+def describe(error: ValidationError) -> str:
+    """One line per problem: the key's path, what is wrong, and what is allowed."""
+    lines = []
+    for problem in error.errors(include_url=False):
+        path = ".".join(str(step) for step in problem["loc"]) or "settings"
+        if problem["type"] == "extra_forbidden":
+            allowed = ", ".join(sorted(_keys_at(problem["loc"][:-1])))
+            lines.append(f"  {path}: there is no such setting; known here: {allowed}")
+        else:
+            message = problem["msg"].removeprefix("Value error, ")
+            lines.append(f"  {path}: {message[0].lower() + message[1:]}")
+    return "\n".join(lines)
+
+
+def _keys_at(location: tuple[int | str, ...]) -> list[str]:
+    """The keys of the model that stands at a location of the tree."""
+    model: type[BaseModel] = Config
+    for step in location:
+        if isinstance(step, int):
+            continue
+        annotation = model.model_fields[step].annotation
+        candidates = [annotation, *getattr(annotation, "__args__", ())]
+        model = next(c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel))
+    return list(model.model_fields)

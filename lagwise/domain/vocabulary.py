@@ -1,0 +1,104 @@
+"""The words of the product: what a partition or a group can be, and how the words rank.
+
+Every outcome has a name. Not knowing is a name too (``unknown`` with a reason), never a zero and never ``ok``.
+The full definitions stand in ``docs/statuses.md``; the rules that choose between them in :mod:`lagwise.domain.status`.
+"""
+
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """What holds for a group-partition or a group. Declared worst first: the order is the ranking."""
+
+    LOSING_DATA = "losing_data"
+    AT_RISK = "at_risk"
+    STOPPED = "stopped"
+    STALLED = "stalled"
+    REWOUND = "rewound"
+    FALLING_BEHIND = "falling_behind"
+    LAGGING = "lagging"
+    CATCHING_UP = "catching_up"
+    OK = "ok"
+    GHOST = "ghost"
+    UNKNOWN = "unknown"
+
+    @property
+    def rank(self) -> int:
+        """Position from the worst (0) on. Meaningful between known statuses; ``ghost`` and ``unknown`` come last."""
+        return STATUSES_WORST_FIRST.index(self)
+
+
+STATUSES_WORST_FIRST: tuple[Status, ...] = tuple(Status)
+
+#: Statuses that are verdicts on lag, as opposed to "not this group's business" and "cannot be known".
+KNOWN_STATUSES: tuple[Status, ...] = tuple(s for s in Status if s not in (Status.GHOST, Status.UNKNOWN))
+
+
+class UnknownReason(StrEnum):
+    """Why a status is ``unknown``. Declared in the order in which the reasons are tested."""
+
+    UNREADABLE = "unreadable"
+    EXPIRED = "expired"
+    NO_COMMIT = "no_commit"
+    RECREATED = "recreated"
+    OUT_OF_RANGE = "out_of_range"
+    NOT_COMMITTING = "not_committing"
+    REBALANCING = "rebalancing"
+    TOO_FEW_SAMPLES = "too_few_samples"
+
+
+class GroupState(StrEnum):
+    """States a group coordinator reports, as Kafka names them (classic and KIP-848 protocols together)."""
+
+    STABLE = "Stable"
+    EMPTY = "Empty"
+    DEAD = "Dead"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    UNKNOWN = "Unknown"
+
+
+#: A rebalance is under way: who owns what is not settled.
+REBALANCING_STATES = frozenset(
+    {
+        GroupState.PREPARING_REBALANCE,
+        GroupState.COMPLETING_REBALANCE,
+        GroupState.ASSIGNING,
+        GroupState.RECONCILING,
+    }
+)
+
+#: The group has no members; whatever is committed now is committed from outside the group protocol.
+MEMBERLESS_STATES = frozenset({GroupState.EMPTY, GroupState.DEAD})
+
+
+class EventKind(StrEnum):
+    """Things that happened, as rows of ``raw/events``."""
+
+    REBALANCE = "rebalance"
+    STATE_CHANGED = "state_changed"
+    COMMIT_REWOUND = "commit_rewound"
+    OFFSETS_GONE = "offsets_gone"
+    GROUP_GONE = "group_gone"
+    TOPIC_RECREATED = "topic_recreated"
+    TOPIC_GONE = "topic_gone"
+    PARTITIONS_ADDED = "partitions_added"
+    CONFIG_CHANGED = "config_changed"
+
+
+#: Burrow's words, for those who come from there (status codes NOTFOUND 0 … REWIND 6).
+BURROW_WORDS: dict[Status, str] = {
+    Status.LOSING_DATA: "ERR",
+    Status.AT_RISK: "WARN",
+    Status.STOPPED: "STOP",
+    Status.STALLED: "STALL",
+    Status.REWOUND: "REWIND",
+    Status.FALLING_BEHIND: "WARN",
+    Status.LAGGING: "WARN",
+    Status.CATCHING_UP: "OK",
+    Status.OK: "OK",
+    Status.GHOST: "OK",
+    Status.UNKNOWN: "NOTFOUND",
+}

@@ -1,0 +1,21 @@
+"""Errors that a person can do something about. Their message is all that is shown: no stack trace."""
+
+
+class LagwiseError(Exception):
+    """Base of every error whose message says what is wrong and what to do about it."""
+
+
+class ConfigError(LagwiseError):
+    """The settings cannot be used as they are."""
+
+
+class LakeError(LagwiseError):
+    """A table cannot be read or written."""
+
+
+class ClusterError(LagwiseError):
+    """A watched cluster cannot be reached, or refuses what is asked of it."""
+
+
+class MissingRequirement(LagwiseError):
+    """Something this machine must have (Java, a browser, a jar) is missing."""

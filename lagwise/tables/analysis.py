@@ -1,0 +1,206 @@
+"""The analysis layer: what Spark made of the raw layer. Idempotent, and re-runnable from raw."""
+
+import pyarrow as pa
+
+from lagwise.tables.schema import TIMESTAMP, Column, Table
+
+_PAIR = (
+    Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
+    Column("group", pa.string(), "consumer group", nullable=False),
+    Column("topic", pa.string(), "topic", nullable=False),
+    Column("partition", pa.int32(), "partition", nullable=False),
+)
+
+MINUTES = Table(
+    "minutes",
+    "analysis",
+    "group-partition and minute: sufficient statistics, so that any window is a merge of minutes",
+    (
+        *_PAIR,
+        Column("minute", TIMESTAMP, "start of the minute", nullable=False),
+        Column("samples", pa.int32(), "samples in the minute whose lag is known", nullable=False),
+        Column("first_at", TIMESTAMP, "time of the first sample"),
+        Column("last_at", TIMESTAMP, "time of the last sample"),
+        Column("first_committed", pa.int64(), "committed offset at the first sample"),
+        Column("last_committed", pa.int64(), "committed offset at the last sample"),
+        Column("last_lag", pa.int64(), "lag at the last sample, records"),
+        Column("max_lag", pa.int64(), "largest lag, records"),
+        Column("sum_t", pa.float64(), "sum of t, seconds since the start of the minute"),
+        Column("sum_tt", pa.float64(), "sum of t²"),
+        Column("sum_lag", pa.float64(), "sum of lag"),
+        Column("sum_lag_lag", pa.float64(), "sum of lag²"),
+        Column("sum_t_lag", pa.float64(), "sum of t·lag"),
+        Column("steps", pa.int32(), "successive sample pairs that end in this minute (the first may begin earlier)"),
+        Column("sum_dt_dt", pa.float64(), "sum of (Δt)² over the steps"),
+        Column("sum_dt_dlag", pa.float64(), "sum of Δt·Δlag over the steps"),
+        Column("sum_dlag_dlag", pa.float64(), "sum of (Δlag)² over the steps"),
+        Column("moves", pa.int32(), "steps in which the committed offset changed"),
+        Column("last_moved_at", TIMESTAMP, "time of the last sample whose committed offset differs from the one before"),
+        Column("backlog_seconds", pa.float64(), "seconds of the steps that began with lag"),
+        Column("rewound_from", pa.int64(), "highest committed offset from which a step went back"),
+    ),
+    clock="minute",
+    skipping=("minute",),
+)
+
+WATERMARK_POINT = pa.list_(
+    pa.struct([pa.field("at", TIMESTAMP), pa.field("high_watermark", pa.int64())])
+)
+
+WATERMARK_MINUTES = Table(
+    "watermark_minutes",
+    "analysis",
+    "topic-partition and minute: when the log reached which offset",
+    (
+        Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
+        Column("topic", pa.string(), "topic", nullable=False),
+        Column("partition", pa.int32(), "partition", nullable=False),
+        Column("minute", TIMESTAMP, "start of the minute", nullable=False),
+        Column("topic_id", pa.string(), "the topic's unique id at the last sample"),
+        Column("first_log_start", pa.int64(), "log start offset at the first sample"),
+        Column("last_log_start", pa.int64(), "log start offset at the last sample"),
+        Column("first_high_watermark", pa.int64(), "high watermark at the first sample"),
+        Column("last_high_watermark", pa.int64(), "high watermark at the last sample"),
+        Column("first_at", TIMESTAMP, "time of the first sample"),
+        Column("last_at", TIMESTAMP, "time of the last sample"),
+        Column("points", WATERMARK_POINT, "the samples in order of time"),
+    ),
+    clock="minute",
+    skipping=("minute",),
+)
+
+_AS_OF = Column("as_of", TIMESTAMP, "time of the cluster's latest sample: the moment the row speaks of", nullable=False)
+_STATUS = (
+    Column("status", pa.string(), "status word", nullable=False),
+    Column("reason", pa.string(), "why it is unknown; null for every other status"),
+    Column("since", TIMESTAMP, "since when the status has been shown", nullable=False),
+)
+
+PARTITION_STATUS = Table(
+    "partition_status",
+    "analysis",
+    "group-partition, now",
+    (
+        *_PAIR,
+        _AS_OF,
+        *_STATUS,
+        Column("reasons", pa.list_(pa.string()), "every status that holds, worst first", nullable=False),
+        Column("log_start", pa.int64(), "log start offset"),
+        Column("committed", pa.int64(), "committed offset"),
+        Column("high_watermark", pa.int64(), "high watermark"),
+        Column("last_stable", pa.int64(), "last stable offset"),
+        Column("lag", pa.int64(), "unread records that still exist; null is unknown"),
+        Column("lag_seconds", pa.float64(), "age of the oldest unread record; 0 when nothing is unread"),
+        Column("lag_seconds_is_lower_bound", pa.bool_(), "the age reaches beyond the watermark history"),
+        Column("produce_rate_per_second", pa.float64(), "records written per second, trend window"),
+        Column("consume_rate_per_second", pa.float64(), "records committed per second, trend window"),
+        Column("lag_slope_per_second", pa.float64(), "growth of the lag, records per second"),
+        Column("lag_slope_low_per_second", pa.float64(), "lower end of its confidence interval"),
+        Column("lag_slope_high_per_second", pa.float64(), "upper end of its confidence interval"),
+        Column("seconds_to_catch_up", pa.float64(), "time until the lag is gone; only while catching up"),
+        Column("seconds_to_loss", pa.float64(), "time until unread records are deleted or offsets expire; null is never"),
+        Column("records_lost", pa.int64(), "records deleted before they were read; 0 is none", nullable=False),
+        Column("committed_since", TIMESTAMP, "since when the committed offset has had its value, at the latest"),
+        Column("commit_cadence_seconds", pa.float64(), "seconds between commits while there was something to commit"),
+        Column("owner", pa.string(), "member id the partition is assigned to"),
+        Column("client_id", pa.string(), "client.id of the owner"),
+        Column("host", pa.string(), "address of the owner"),
+        Column("leader", pa.int32(), "node id of the partition's leader"),
+        Column("samples", pa.int32(), "samples the verdict rests on"),
+    ),
+)
+
+STATUS_COUNTS = pa.list_(pa.struct([pa.field("status", pa.string()), pa.field("partitions", pa.int32())]))
+
+_GROUP_NUMBERS = (
+    Column("lag", pa.int64(), "sum of the partitions' lag, unknown ones and ghosts left out; null if all are"),
+    Column("lag_seconds", pa.float64(), "age of the oldest unread record of any partition"),
+    Column("lag_seconds_is_lower_bound", pa.bool_(), "the age reaches beyond the watermark history"),
+    Column("produce_rate_per_second", pa.float64(), "records written per second to the partitions it reads"),
+    Column("consume_rate_per_second", pa.float64(), "records it committed per second"),
+)
+
+GROUP_STATUS = Table(
+    "group_status",
+    "analysis",
+    "group, now",
+    (
+        Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
+        Column("group", pa.string(), "consumer group", nullable=False),
+        _AS_OF,
+        *_STATUS,
+        Column("sentence", pa.string(), "why, in one sentence with numbers", nullable=False),
+        Column("state", pa.string(), "state as the coordinator names it"),
+        Column("type", pa.string(), "classic, consumer (KIP-848), share or simple"),
+        Column("members", pa.int32(), "members"),
+        Column("idle_members", pa.int32(), "members that own no partition"),
+        Column("topics", pa.list_(pa.string()), "topics it has commits on or is assigned, ghosts left out", False),
+        Column("partitions", pa.int32(), "partitions, ghosts left out", nullable=False),
+        Column("partitions_by_status", STATUS_COUNTS, "how many partitions are in which status", nullable=False),
+        *_GROUP_NUMBERS,
+        Column("seconds_to_catch_up", pa.float64(), "longest of its partitions'; null if any has none"),
+        Column("seconds_to_loss", pa.float64(), "shortest of its partitions'; null is never"),
+        Column("records_lost", pa.int64(), "sum over its partitions", nullable=False),
+        Column("worst_topic", pa.string(), "topic of its worst partition"),
+        Column("worst_partition", pa.int32(), "its worst partition: by status, then by age of the oldest unread"),
+    ),
+)
+
+GROUP_HISTORY = Table(
+    "group_history",
+    "analysis",
+    "group and tick: the line in the charts",
+    (
+        Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
+        Column("group", pa.string(), "consumer group", nullable=False),
+        _AS_OF,
+        Column("status", pa.string(), "status word", nullable=False),
+        *_GROUP_NUMBERS,
+    ),
+    clock="as_of",
+    skipping=("as_of",),
+)
+
+STATUS_CHANGES = Table(
+    "status_changes",
+    "analysis",
+    "change of status",
+    (
+        Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
+        Column("group", pa.string(), "consumer group", nullable=False),
+        Column("topic", pa.string(), "topic; null for a change of the whole group"),
+        Column("partition", pa.int32(), "partition; null for a change of the whole group"),
+        Column("at", TIMESTAMP, "time of the sample that showed it", nullable=False),
+        Column("before", pa.string(), "status before; null when it was seen for the first time"),
+        Column("after", pa.string(), "status after", nullable=False),
+        Column("reason", pa.string(), "why it is unknown; null for every other status"),
+    ),
+    clock="at",
+    skipping=("at",),
+)
+
+TICKS = Table(
+    "ticks",
+    "analysis",
+    "finished round of the analysis: its own health, and how far it has read",
+    (
+        Column("started_at", TIMESTAMP, "when the round began", nullable=False),
+        Column("finished_at", TIMESTAMP, "when its results were written", nullable=False),
+        Column("read_until", TIMESTAMP, "newest `samples.finished_at` it has read: the next round starts there"),
+        Column("samples", pa.int64(), "samples that were new to it", nullable=False),
+        Column("group_partitions", pa.int64(), "group-partitions it judged", nullable=False),
+        Column("wall_seconds", pa.float64(), "duration", nullable=False),
+    ),
+    clock="started_at",
+    skipping=("started_at",),
+)
+
+ANALYSIS_TABLES = (
+    MINUTES,
+    WATERMARK_MINUTES,
+    PARTITION_STATUS,
+    GROUP_STATUS,
+    GROUP_HISTORY,
+    STATUS_CHANGES,
+    TICKS,
+)

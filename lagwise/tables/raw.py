@@ -1,0 +1,176 @@
+"""The raw layer: what collectors saw. Append-only, never interpreted, partitioned by day."""
+
+import pyarrow as pa
+
+from lagwise.tables.schema import TIMESTAMP, Column, Table
+
+_SAMPLE = (
+    Column("sample_id", pa.string(), "the collection run this row belongs to", nullable=False),
+    Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
+)
+
+ERRORS = pa.list_(
+    pa.struct(
+        [
+            pa.field("kind", pa.string()),
+            pa.field("count", pa.int64()),
+            pa.field("example", pa.string()),
+        ]
+    )
+)
+
+SAMPLES = Table(
+    "samples",
+    "raw",
+    "collection run: the monitor's own health",
+    (
+        *_SAMPLE,
+        Column("system", pa.string(), "kafka, rocketmq, flink, files or sql", nullable=False),
+        Column("started_at", TIMESTAMP, "when the run began", nullable=False),
+        Column("commits_read_at", TIMESTAMP, "when the committed offsets had been read; always before the watermarks"),
+        Column("watermarks_read_at", TIMESTAMP, "when the watermarks had been read"),
+        Column("finished_at", TIMESTAMP, "when the run ended, before writing", nullable=False),
+        Column("interval_seconds", pa.float64(), "the interval asked for", nullable=False),
+        Column("groups", pa.int64(), "groups read without error", nullable=False),
+        Column("group_partitions", pa.int64(), "committed offsets read", nullable=False),
+        Column("partitions", pa.int64(), "topic-partitions whose watermarks were read", nullable=False),
+        Column("wall_seconds", pa.float64(), "duration of the run", nullable=False),
+        Column("cpu_seconds", pa.float64(), "CPU time of the collector process during the run", nullable=False),
+        Column("offsets_retention_seconds", pa.float64(), "the broker's offsets.retention.minutes, where readable"),
+        Column("errors", ERRORS, "errors of the run, one entry a kind, with a count and one example", nullable=False),
+    ),
+    clock="started_at",
+    skipping=("started_at",),
+)
+
+WATERMARKS = Table(
+    "watermarks",
+    "raw",
+    "topic-partition and sample",
+    (
+        *_SAMPLE,
+        Column("sampled_at", TIMESTAMP, "when the watermarks had been read", nullable=False),
+        Column("topic", pa.string(), "topic", nullable=False),
+        Column("partition", pa.int32(), "partition", nullable=False),
+        Column("topic_id", pa.string(), "the topic's unique id: another id is another topic of the same name"),
+        Column("log_start", pa.int64(), "log start offset: the oldest record that still exists"),
+        Column("high_watermark", pa.int64(), "offset after the newest replicated record; null is unreadable"),
+        Column("last_stable", pa.int64(), "last stable offset: the end for readers of committed records"),
+        Column("leader", pa.int32(), "node id of the leader; null is none"),
+        Column("replicas", pa.list_(pa.int32()), "node ids of the replicas"),
+        Column("isr", pa.list_(pa.int32()), "node ids of the in-sync replicas"),
+        Column("newest_record_at", TIMESTAMP, "timestamp of the newest record, where the source tells it"),
+        Column("error", pa.string(), "kind of the error that made it unreadable; null is none"),
+    ),
+    clock="sampled_at",
+    skipping=("sampled_at",),
+)
+
+COMMITS = Table(
+    "commits",
+    "raw",
+    "group-partition and sample",
+    (
+        *_SAMPLE,
+        Column("sampled_at", TIMESTAMP, "when the committed offsets had been read", nullable=False),
+        Column("group", pa.string(), "consumer group", nullable=False),
+        Column("topic", pa.string(), "topic", nullable=False),
+        Column("partition", pa.int32(), "partition", nullable=False),
+        Column("committed", pa.int64(), "committed offset, the next to be read; null is never committed, or gone"),
+        Column("leader_epoch", pa.int32(), "leader epoch of the commit, where known"),
+        Column("metadata", pa.string(), "free text the consumer committed with the offset"),
+        Column("owner", pa.string(), "member id the partition is assigned to; null is nobody"),
+    ),
+    clock="sampled_at",
+    skipping=("sampled_at",),
+)
+
+GROUPS = Table(
+    "groups",
+    "raw",
+    "group and sample",
+    (
+        *_SAMPLE,
+        Column("sampled_at", TIMESTAMP, "when the group was described", nullable=False),
+        Column("group", pa.string(), "consumer group", nullable=False),
+        Column("state", pa.string(), "state as the coordinator names it: Stable, Empty, PreparingRebalance, …"),
+        Column("type", pa.string(), "classic, consumer (KIP-848), share or simple"),
+        Column("assignor", pa.string(), "partition assignor: range, roundrobin, cooperative-sticky, uniform, …"),
+        Column("coordinator", pa.int32(), "node id of the group coordinator"),
+        Column("member_count", pa.int32(), "members"),
+        Column("error", pa.string(), "kind of the error that made the group or its offsets unreadable; null is none"),
+    ),
+    clock="sampled_at",
+    skipping=("sampled_at",),
+)
+
+ASSIGNMENT = pa.list_(
+    pa.struct([pa.field("topic", pa.string()), pa.field("partitions", pa.list_(pa.int32()))])
+)
+
+MEMBERS = Table(
+    "members",
+    "raw",
+    "member and sample",
+    (
+        *_SAMPLE,
+        Column("sampled_at", TIMESTAMP, "when the group was described", nullable=False),
+        Column("group", pa.string(), "consumer group", nullable=False),
+        Column("member_id", pa.string(), "member id given by the coordinator", nullable=False),
+        Column("client_id", pa.string(), "client.id of the member"),
+        Column("host", pa.string(), "address the member connects from"),
+        Column("static_instance_id", pa.string(), "group.instance.id of a static member"),
+        Column("assignment", ASSIGNMENT, "what it owns: partitions by topic", nullable=False),
+        Column("assigned_partitions", pa.int32(), "how many partitions it owns", nullable=False),
+    ),
+    clock="sampled_at",
+    skipping=("sampled_at",),
+)
+
+EVENTS = Table(
+    "events",
+    "raw",
+    "thing that happened",
+    (
+        Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
+        Column("at", TIMESTAMP, "when it happened, or when the sample that shows it was read", nullable=False),
+        Column("kind", pa.string(), "rebalance, state_changed, commit_rewound, offsets_gone, topic_recreated, …", False),
+        Column("group", pa.string(), "consumer group; null for an event of a topic"),
+        Column("topic", pa.string(), "topic; null for an event of a whole group"),
+        Column("partition", pa.int32(), "partition; null for an event of a whole group or topic"),
+        Column("before", pa.string(), "value before: a state, an offset, a topic id, a number of partitions"),
+        Column("after", pa.string(), "value after"),
+        Column("generation", pa.int64(), "generation or epoch that the rebalance led to, where known"),
+        Column("cause", pa.string(), "cause in words, where known"),
+        Column("joined", pa.list_(pa.string()), "client ids (host) of members that joined"),
+        Column("left", pa.list_(pa.string()), "client ids (host) of members that left"),
+        Column("partitions_moved", pa.int32(), "partitions whose owner changed"),
+        Column("duration_seconds", pa.float64(), "how long it took, where known"),
+    ),
+    clock="at",
+    skipping=("at",),
+)
+
+TOPICS = Table(
+    "topics",
+    "raw",
+    "topic and change (and once at each start of a collector)",
+    (
+        *_SAMPLE,
+        Column("sampled_at", TIMESTAMP, "when the topic was described", nullable=False),
+        Column("topic", pa.string(), "topic", nullable=False),
+        Column("topic_id", pa.string(), "the topic's unique id"),
+        Column("partitions", pa.int32(), "number of partitions"),
+        Column("replication_factor", pa.int32(), "replicas of a partition"),
+        Column("retention_ms", pa.int64(), "retention.ms; -1 is forever"),
+        Column("retention_bytes", pa.int64(), "retention.bytes of a partition; -1 is unlimited"),
+        Column("segment_ms", pa.int64(), "segment.ms"),
+        Column("segment_bytes", pa.int64(), "segment.bytes"),
+        Column("cleanup_policy", pa.string(), "delete, compact, or both"),
+        Column("min_isr", pa.int32(), "min.insync.replicas"),
+    ),
+    clock="sampled_at",
+    skipping=("sampled_at",),
+)
+
+RAW_TABLES = (SAMPLES, WATERMARKS, COMMITS, GROUPS, MEMBERS, EVENTS, TOPICS)

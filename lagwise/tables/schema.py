@@ -1,0 +1,54 @@
+"""How a table is declared: an Arrow type and a sentence per column. Everything else is derived from that."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pyarrow as pa
+
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+DAY = pa.date32()
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its name (carrying its unit), Arrow type, and what it means."""
+
+    name: str
+    type: pa.DataType
+    meaning: str
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One Delta table of the lake.
+
+    ``layer`` is the folder it lives in; ``rows`` completes the sentence "one row per …". A table with a ``clock``
+    (the timestamp column that dates a row) is partitioned by ``day``, the UTC date of that column, and is subject
+    to retention. A table without one holds the present state and is replaced as a whole.
+    """
+
+    name: str
+    layer: Literal["raw", "analysis"]
+    rows: str
+    columns: tuple[Column, ...]
+    clock: str | None = None
+    #: Columns worth min/max statistics, so that readers can skip files.
+    skipping: tuple[str, ...] = field(default=())
+
+    @property
+    def path(self) -> str:
+        """Path below the lake's URI."""
+        return f"{self.layer}/{self.name}"
+
+    @property
+    def partitioned(self) -> bool:
+        return self.clock is not None
+
+    @property
+    def arrow(self) -> pa.Schema:
+        """The Arrow schema, the ``day`` partition column last."""
+        fields = [pa.field(c.name, c.type, nullable=c.nullable) for c in self.columns]
+        if self.partitioned:
+            fields.append(pa.field("day", DAY, nullable=False))
+        return pa.schema(fields)

@@ -1,0 +1,144 @@
+"""The lake: Delta tables under one URI, opened, appended to and read through delta-rs.
+
+Tables are created by us with plain features only, because the other side (Spark, DuckDB over the file list) must be
+able to trust what it sees: see :mod:`lagwise.tables.guard` and ``docs/adr/0002-plain-delta-tables.md``.
+"""
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from lagwise.errors import LakeError
+from lagwise.tables.guard import check_protocol
+from lagwise.tables.schema import DAY, Table
+
+#: Pinned at creation; a later default of either engine must not change what the other can read.
+TABLE_PROPERTIES = {
+    "delta.enableChangeDataFeed": "false",
+    "delta.enableDeletionVectors": "false",
+    "delta.columnMapping.mode": "none",
+    "delta.checkpointInterval": "50",
+    "delta.logRetentionDuration": "interval 1 days",
+    "delta.deletedFileRetentionDuration": "interval 1 hours",
+}
+
+
+class Lake:
+    """All tables under one URI. Cheap to make; opened tables are kept and refreshed. Safe to use from threads."""
+
+    def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
+        self.uri = uri.rstrip("/")
+        self.storage_options = dict(storage_options or {})
+        self._open: dict[str, DeltaTable] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def is_local(self) -> bool:
+        return "://" not in self.uri
+
+    def location(self, table: Table) -> str:
+        """URI of one table."""
+        return f"{self.uri}/{table.path}"
+
+    def create(self, *tables: Table) -> None:
+        """Create the tables that do not exist yet. Raises LakeError if that is not possible."""
+        for table in tables:
+            try:
+                if self.is_local:
+                    Path(self.location(table)).mkdir(parents=True, exist_ok=True)
+                DeltaTable.create(
+                    self.location(table),
+                    schema=table.arrow,
+                    mode="ignore",
+                    partition_by=["day"] if table.partitioned else None,
+                    name=table.name,
+                    description=f"one row per {table.rows}",
+                    configuration=TABLE_PROPERTIES
+                    | ({"delta.dataSkippingStatsColumns": ",".join(table.skipping)} if table.skipping else {}),
+                    storage_options=self.storage_options or None,
+                )
+            except (DeltaError, OSError) as error:
+                raise LakeError(f"cannot create the table {self.location(table)}: {_first_line(error)}") from error
+
+    def open(self, table: Table) -> DeltaTable | None:
+        """The table at its newest version; None if it does not exist yet.
+
+        Raises LakeError if it cannot be read or uses a feature that our readers do not understand.
+        """
+        with self._lock:
+            try:
+                delta = self._open.get(table.name)
+                if delta is None:
+                    delta = DeltaTable(self.location(table), storage_options=self.storage_options or None)
+                else:
+                    delta.update_incremental()
+            except TableNotFoundError:
+                self._open.pop(table.name, None)
+                return None
+            except (DeltaError, OSError) as error:
+                self._open.pop(table.name, None)
+                raise LakeError(f"cannot read the table {self.location(table)}: {_first_line(error)}") from error
+            check_protocol(delta, self.location(table))
+            self._open[table.name] = delta
+            return delta
+
+    def append(self, table: Table, rows: pa.Table) -> None:
+        """Append rows in one commit; the ``day`` column is derived. Raises LakeError, having written nothing."""
+        if rows.num_rows == 0:
+            return
+        if table.clock is not None and "day" not in rows.column_names:
+            rows = rows.append_column(pa.field("day", DAY, nullable=False), pc.cast(rows[table.clock], DAY))
+        try:
+            rows = rows.select(table.arrow.names).cast(table.arrow)
+            write_deltalake(
+                self.location(table), rows, mode="append", storage_options=self.storage_options or None
+            )
+        except (DeltaError, OSError) as error:
+            raise LakeError(f"cannot write to the table {self.location(table)}: {_first_line(error)}") from error
+
+    def files(self, table: Table, *, days: tuple[str, str] | None = None) -> list[str]:
+        """Data files of the newest version, for DuckDB; ``days`` (first, last; ISO dates) leaves out other days."""
+        delta = self.open(table)
+        if delta is None:
+            return []
+        filters = [("day", ">=", days[0]), ("day", "<=", days[1])] if days and table.partitioned else None
+        return list(delta.file_uris(partition_filters=filters))
+
+    def scan(
+        self, connection: duckdb.DuckDBPyConnection, table: Table, *, days: tuple[str, str] | None = None
+    ) -> str:
+        """Make the table a DuckDB view of its own name on this connection, and return that name.
+
+        The view sees one snapshot: call again to see newer data. A table that does not exist yet is an empty view.
+        """
+        files = self.files(table, days=days)
+        name = f'"{table.name}"'
+        if files:
+            connection.read_parquet(
+                files, hive_partitioning=table.partitioned, union_by_name=False
+            ).create_view(table.name, replace=True)
+        else:
+            empty = f"{table.name}__empty"
+            connection.register(empty, table.arrow.empty_table())
+            connection.execute(f'create or replace view {name} as select * from "{empty}"')  # noqa: S608 (own names)
+        return name
+
+    def read(self, table: Table) -> pa.Table:
+        """The whole table as Arrow. For small tables and tests; use :meth:`scan` for the rest."""
+        delta = self.open(table)
+        if delta is None:
+            return table.arrow.empty_table()
+        try:
+            return delta.to_pyarrow_table().select(table.arrow.names).cast(table.arrow)
+        except (DeltaError, OSError, pa.ArrowInvalid) as error:
+            raise LakeError(f"cannot read the table {self.location(table)}: {_first_line(error)}") from error
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
