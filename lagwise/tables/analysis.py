@@ -35,7 +35,9 @@ MINUTES = Table(
         Column("sum_dt_dlag", pa.float64(), "sum of Δt·Δlag over the steps"),
         Column("sum_dlag_dlag", pa.float64(), "sum of (Δlag)² over the steps"),
         Column("moves", pa.int32(), "steps in which the committed offset changed"),
-        Column("last_moved_at", TIMESTAMP, "time of the last sample whose committed offset differs from the one before"),
+        Column(
+            "last_moved_at", TIMESTAMP, "time of the last sample whose committed offset differs from the one before"
+        ),
         Column("backlog_seconds", pa.float64(), "seconds of the steps that began with lag"),
         Column("rewound_from", pa.int64(), "highest committed offset from which a step went back"),
     ),
@@ -43,9 +45,7 @@ MINUTES = Table(
     skipping=("minute",),
 )
 
-WATERMARK_POINT = pa.list_(
-    pa.struct([pa.field("at", TIMESTAMP), pa.field("high_watermark", pa.int64())])
-)
+WATERMARK_POINT = pa.list_(pa.struct([pa.field("at", TIMESTAMP), pa.field("high_watermark", pa.int64())]))
 
 WATERMARK_MINUTES = Table(
     "watermark_minutes",
@@ -63,7 +63,9 @@ WATERMARK_MINUTES = Table(
         Column("last_high_watermark", pa.int64(), "high watermark at the last sample"),
         Column("first_at", TIMESTAMP, "time of the first sample"),
         Column("last_at", TIMESTAMP, "time of the last sample"),
-        Column("points", WATERMARK_POINT, "the samples in order of time"),
+        Column("reset_at", TIMESTAMP, "time of the last sample at which the log had gone back, or was another topic's"),
+        Column("recreated_at", TIMESTAMP, "time of the last sample at which the topic had another id than before"),
+        Column("points", WATERMARK_POINT, "the samples in order of time, since the last reset"),
     ),
     clock="minute",
     skipping=("minute",),
@@ -98,7 +100,9 @@ PARTITION_STATUS = Table(
         Column("lag_slope_low_per_second", pa.float64(), "lower end of its confidence interval"),
         Column("lag_slope_high_per_second", pa.float64(), "upper end of its confidence interval"),
         Column("seconds_to_catch_up", pa.float64(), "time until the lag is gone; only while catching up"),
-        Column("seconds_to_loss", pa.float64(), "time until unread records are deleted or offsets expire; null is never"),
+        Column(
+            "seconds_to_loss", pa.float64(), "time until unread records are deleted or offsets expire; null is never"
+        ),
         Column("records_lost", pa.int64(), "records deleted before they were read; 0 is none", nullable=False),
         Column("committed_since", TIMESTAMP, "since when the committed offset has had its value, at the latest"),
         Column("commit_cadence_seconds", pa.float64(), "seconds between commits while there was something to commit"),
@@ -179,17 +183,32 @@ STATUS_CHANGES = Table(
     skipping=("at",),
 )
 
+PROGRESS = pa.list_(
+    pa.struct(
+        [
+            pa.field("cluster", pa.string()),
+            pa.field("read_until", TIMESTAMP),
+            pa.field("finished_until", TIMESTAMP),
+        ]
+    )
+)
+
 TICKS = Table(
     "ticks",
     "analysis",
-    "finished round of the analysis: its own health, and how far it has read",
+    "finished round of the analysis: its own health, and how far it has got",
     (
         Column("started_at", TIMESTAMP, "when the round began", nullable=False),
-        Column("finished_at", TIMESTAMP, "when its results were written", nullable=False),
-        Column("read_until", TIMESTAMP, "newest `samples.finished_at` it has read: the next round starts there"),
+        Column("finished_at", TIMESTAMP, "when its results had been written", nullable=False),
+        Column("wall_seconds", pa.float64(), "duration", nullable=False),
         Column("samples", pa.int64(), "samples that were new to it", nullable=False),
         Column("group_partitions", pa.int64(), "group-partitions it judged", nullable=False),
-        Column("wall_seconds", pa.float64(), "duration", nullable=False),
+        Column(
+            "progress",
+            PROGRESS,
+            "per cluster: newest `samples.written_at` it has read, and the minute before which the minutes are final",
+            nullable=False,
+        ),
     ),
     clock="started_at",
     skipping=("started_at",),

@@ -30,6 +30,9 @@ SAMPLES = Table(
         Column("commits_read_at", TIMESTAMP, "when the committed offsets had been read; always before the watermarks"),
         Column("watermarks_read_at", TIMESTAMP, "when the watermarks had been read"),
         Column("finished_at", TIMESTAMP, "when the run ended, before writing", nullable=False),
+        Column(
+            "written_at", TIMESTAMP, "when the row was written, possibly much later: what is new to the analysis", False
+        ),
         Column("interval_seconds", pa.float64(), "the interval asked for", nullable=False),
         Column("groups", pa.int64(), "groups read without error", nullable=False),
         Column("group_partitions", pa.int64(), "committed offsets read", nullable=False),
@@ -104,9 +107,7 @@ GROUPS = Table(
     skipping=("sampled_at",),
 )
 
-ASSIGNMENT = pa.list_(
-    pa.struct([pa.field("topic", pa.string()), pa.field("partitions", pa.list_(pa.int32()))])
-)
+ASSIGNMENT = pa.list_(pa.struct([pa.field("topic", pa.string()), pa.field("partitions", pa.list_(pa.int32()))]))
 
 MEMBERS = Table(
     "members",
@@ -134,7 +135,9 @@ EVENTS = Table(
     (
         Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
         Column("at", TIMESTAMP, "when it happened, or when the sample that shows it was read", nullable=False),
-        Column("kind", pa.string(), "rebalance, state_changed, commit_rewound, offsets_gone, topic_recreated, …", False),
+        Column(
+            "kind", pa.string(), "rebalance, state_changed, commit_rewound, offsets_gone, topic_recreated, …", False
+        ),
         Column("group", pa.string(), "consumer group; null for an event of a topic"),
         Column("topic", pa.string(), "topic; null for an event of a whole group"),
         Column("partition", pa.int32(), "partition; null for an event of a whole group or topic"),

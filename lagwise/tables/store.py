@@ -5,7 +5,7 @@ able to trust what it sees: see :mod:`lagwise.tables.guard` and ``docs/adr/0002-
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import duckdb
@@ -96,9 +96,7 @@ class Lake:
             rows = rows.append_column(pa.field("day", DAY, nullable=False), pc.cast(rows[table.clock], DAY))
         try:
             rows = rows.select(table.arrow.names).cast(table.arrow)
-            write_deltalake(
-                self.location(table), rows, mode="append", storage_options=self.storage_options or None
-            )
+            write_deltalake(self.location(table), rows, mode="append", storage_options=self.storage_options or None)
         except (DeltaError, OSError) as error:
             raise LakeError(f"cannot write to the table {self.location(table)}: {_first_line(error)}") from error
 
@@ -108,11 +106,9 @@ class Lake:
         if delta is None:
             return []
         filters = [("day", ">=", days[0]), ("day", "<=", days[1])] if days and table.partitioned else None
-        return list(delta.file_uris(partition_filters=filters))
+        return list(delta.file_uris(file_pruning_predicate=filters))
 
-    def scan(
-        self, connection: duckdb.DuckDBPyConnection, table: Table, *, days: tuple[str, str] | None = None
-    ) -> str:
+    def scan(self, connection: duckdb.DuckDBPyConnection, table: Table, *, days: tuple[str, str] | None = None) -> str:
         """Make the table a DuckDB view of its own name on this connection, and return that name.
 
         The view sees one snapshot: call again to see newer data. A table that does not exist yet is an empty view.
@@ -120,14 +116,28 @@ class Lake:
         files = self.files(table, days=days)
         name = f'"{table.name}"'
         if files:
-            connection.read_parquet(
-                files, hive_partitioning=table.partitioned, union_by_name=False
-            ).create_view(table.name, replace=True)
+            connection.read_parquet(files, hive_partitioning=table.partitioned, union_by_name=False).create_view(
+                table.name, replace=True
+            )
         else:
             empty = f"{table.name}__empty"
             connection.register(empty, table.arrow.empty_table())
             connection.execute(f'create or replace view {name} as select * from "{empty}"')  # noqa: S608 (own names)
         return name
+
+    def query(
+        self, sql: str, values: Sequence[object] = (), *, over: Sequence[Table], days: tuple[str, str] | None = None
+    ) -> pa.Table:
+        """What a DuckDB query over the named tables (each a view of its own name) returns, times in UTC."""
+        with duckdb.connect() as connection:
+            connection.execute("set timezone = 'UTC'")
+            for table in over:
+                self.scan(connection, table, days=days)
+            try:
+                return connection.execute(sql, list(values)).to_arrow_table()
+            except (duckdb.IOException, duckdb.InvalidInputException) as error:
+                names = ", ".join(self.location(table) for table in over)
+                raise LakeError(f"cannot read {names}: {_first_line(error)}") from error
 
     def read(self, table: Table) -> pa.Table:
         """The whole table as Arrow. For small tables and tests; use :meth:`scan` for the rest."""

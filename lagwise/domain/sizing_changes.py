@@ -1,0 +1,179 @@
+"""What could be changed where a workload cannot be carried, or only with more nodes than its cores need.
+
+Every change is tried: it is offered only if the same search, asked again, finds an answer that is better.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import chain
+from math import floor, inf, log10, sqrt
+
+from lagwise.domain.humanise import plural
+from lagwise.domain.sizing import meets
+from lagwise.domain.sizing_ranges import MIN_SERVICE_SECONDS
+from lagwise.domain.sizing_search import Binding, Triple, find_triple, node_at, nodes_by_cpu, thread_limit
+from lagwise.domain.sizing_words import say_duration, say_share
+from lagwise.domain.sizing_workload import MAX_PARTITIONS, Concurrency, Ordering, Workload
+
+#: Adding partitions is one command, but it cannot be taken back, moves keys to other partitions, and costs the brokers
+#: and every rebalance. Up to this factor it is offered before changes to the consumers' code, beyond it after them.
+_CHEAP_PARTITION_GROWTH = 4
+_LONGER_CATCH_UPS_SECONDS = tuple(hours * 3_600.0 for hours in (1, 2, 4, 8, 12, 24, 48, 72, 168))
+
+
+class ChangeKind(StrEnum):
+    """What is changed."""
+
+    CATCH_UP = "catch_up"
+    PARTITIONS = "partitions"
+    SPREAD = "spread"
+    POOL = "pool"
+    ORDERING = "ordering"
+    FASTER = "faster"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change, the workload after it, and the answer that exists then."""
+
+    kind: ChangeKind
+    sentence: str
+    workload: Workload
+    triple: Triple
+
+
+def changes(workload: Workload, triple: Triple | None, binding: Binding) -> tuple[Change, ...]:
+    """Changes that give an answer, or one with fewer nodes, the cheapest first; empty where none is needed."""
+    if triple is not None and binding not in (Binding.PARTITIONS, Binding.SKEW):
+        return ()
+    found = []
+    candidates = _candidates(workload)
+    if triple is None:
+        candidates = chain(_longer_catch_up(workload), candidates, _faster(workload))
+    for kind, sentence, changed in candidates:
+        then = find_triple(changed)
+        if then is not None and (triple is None or then.nodes < triple.nodes):
+            found.append(Change(kind, f"{sentence}: then {_answer(then)}.", changed, then))
+    return tuple(found)
+
+
+def _candidates(workload: Workload) -> Iterator[tuple[ChangeKind, str, Workload]]:
+    more = _more_partitions(workload)
+    if more is not None and more.partitions <= _CHEAP_PARTITION_GROWTH * workload.partitions:
+        yield ChangeKind.PARTITIONS, _say_partitions(workload, more), more
+    yield from _better_spread(workload)
+    if workload.order is Ordering.GLOBAL:
+        looser = replace(workload, ordering=Ordering.PARTITION)
+        yield ChangeKind.ORDERING, "If order within each partition is enough, give up the global order", looser
+    # Somebody who asked for the order of a partition is not offered to lose it.
+    elif workload.order is Ordering.PARTITION and workload.ordering is not Ordering.PARTITION:
+        pool = replace(workload, concurrency=Concurrency.POOL, ordering=Ordering.NONE)
+        sentence = (
+            "If the order within a partition does not matter (or only that of a key), "
+            "let one consumer a node hand its messages to a pool of threads"
+        )
+        yield ChangeKind.POOL, sentence, pool
+    if more is not None and more.partitions > _CHEAP_PARTITION_GROWTH * workload.partitions:
+        yield ChangeKind.PARTITIONS, _say_partitions(workload, more), more
+
+
+def _longer_catch_up(workload: Workload) -> Iterator[tuple[ChangeKind, str, Workload]]:
+    """Time costs nothing; but it helps only where the backlog, not the peak, is what is too much."""
+    for seconds in _LONGER_CATCH_UPS_SECONDS:
+        if seconds <= workload.catch_up_seconds:
+            continue
+        patient = replace(workload, catch_up_seconds=seconds)
+        if find_triple(patient) is not None:
+            sentence = f"Allow {say_duration(seconds)} instead of {say_duration(workload.catch_up_seconds)} to catch up"
+            yield ChangeKind.CATCH_UP, sentence, patient
+            return
+
+
+def _more_partitions(workload: Workload) -> Workload | None:
+    """The next number of partitions that the nodes the cores need, or their threads, hold equally many of.
+
+    A hottest share that was given stays as it is: a partition that is hot for one key's sake stays hot.
+    """
+    if workload.order is Ordering.GLOBAL:
+        return None
+    nodes = nodes_by_cpu(workload)
+    readers = nodes
+    if workload.order is Ordering.PARTITION:
+        required = workload.required_rate_per_second
+        threads = thread_limit(workload)
+        while threads > 1 and meets(nodes * node_at(workload, threads - 1).rate_per_second, required):
+            threads -= 1
+        readers = nodes * threads
+    wanted = readers * (workload.partitions // readers + 1)
+    if wanted > MAX_PARTITIONS:
+        return None
+    return replace(workload, partitions=wanted)
+
+
+def _say_partitions(before: Workload, after: Workload) -> str:
+    return f"Raise the topic from {before.partitions:,} to {plural(after.partitions, 'partition')}"
+
+
+def _better_spread(workload: Workload) -> Iterator[tuple[ChangeKind, str, Workload]]:
+    """The largest hottest share that costs no more nodes than an even spread would."""
+    if workload.hottest_share is None or workload.order is Ordering.GLOBAL:
+        return
+    even = find_triple(replace(workload, hottest_share=None))
+    if even is None:
+        return
+    lowest = 1.0 / workload.partitions
+
+    def spread(share: float) -> Workload:
+        return replace(workload, hottest_share=max(lowest, share))
+
+    share = _round_down(_largest(lowest, workload.hottest, lambda h: _nodes(spread(h)) <= even.nodes))
+    how = f"at most {say_share(share)}" if share > lowest else f"an even {say_share(lowest)}"
+    hot = say_share(workload.hottest)
+    sentence = f"Choose keys that spread the hottest partition, from {hot} of the traffic to {how}"
+    yield ChangeKind.SPREAD, sentence, spread(share)
+
+
+def _faster(workload: Workload) -> Iterator[tuple[ChangeKind, str, Workload]]:
+    """The longest time per message, T1 and T2 shortened alike, that needs no more nodes than the cores do now."""
+    before = workload.t1_seconds + workload.t2_seconds
+    shares = (workload.t1_seconds / before, workload.t2_seconds / before)
+    shortest = max(MIN_SERVICE_SECONDS / share for share in shares if share > 0.0)
+    allowed = nodes_by_cpu(workload) + workload.spare_nodes
+
+    def taking(seconds: float) -> Workload:
+        t1, t2 = (max(seconds, shortest) * share for share in shares)
+        return replace(workload, t1_seconds=t1, t2_seconds=t2)
+
+    after = _round_down(_largest(shortest, before, lambda seconds: _nodes(taking(seconds)) <= allowed))
+    sentence = (
+        f"Bring the time per message (T1 + T2) down from {say_duration(before)} to at most {say_duration(after)}, "
+        "by batches, a cache, or leaving work out"
+    )
+    yield ChangeKind.FASTER, sentence, taking(after)
+
+
+def _nodes(workload: Workload) -> float:
+    triple = find_triple(workload)
+    return triple.nodes if triple else inf
+
+
+def _largest(low: float, high: float, holds: Callable[[float], bool]) -> float:
+    """The largest value in [low, high] up to which ``holds`` holds, by halving on a logarithmic scale; else ``low``."""
+    for _ in range(30):
+        middle = sqrt(low * high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def _answer(triple: Triple) -> str:
+    spare = f" (of them {triple.spare_nodes} spare)" if triple.spare_nodes else ""
+    return f"{plural(triple.nodes, 'node')}{spare} with {plural(triple.threads_per_node, 'thread')} each carry it"
+
+
+def _round_down(value: float, digits: int = 3) -> float:
+    """Rounded down to a few significant digits, so that what is said is still true."""
+    if value <= 0.0:
+        return 0.0
+    scale = 10.0 ** (digits - 1 - floor(log10(value)))
+    return floor(value * scale) / scale

@@ -1,0 +1,138 @@
+"""The advice in words."""
+
+from lagwise.domain.humanise import duration, plural
+from lagwise.domain.sizing_search import (
+    Binding,
+    Triple,
+    largest_capacity_per_second,
+    node_at,
+    nodes_by_cpu,
+    thread_limit,
+)
+from lagwise.domain.sizing_workload import Concurrency, Ordering, Workload
+
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+#: From here on whole seconds are enough.
+_LONG_SECONDS = 10.0
+
+
+def say_number(value: float) -> str:
+    """A number with as many digits as a reader can use: 29,524 or 66.7 or 0.0123."""
+    if value == 0.0:
+        return "0"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def say_duration(seconds: float) -> str:
+    """A duration in the unit that suits it: 850 µs, 12 ms, 1.5 s, 30 min."""
+    if seconds == 0.0 or seconds >= _LONG_SECONDS:
+        return duration(seconds)
+    for size, unit in _UNITS:
+        if seconds >= size:
+            return f"{say_number(seconds / size)} {unit}"
+    return f"{say_number(seconds * 1e9)} ns"
+
+
+def say_share(share: float) -> str:
+    """A share of one, as per cent."""
+    return f"{share * 100:.3g} %"
+
+
+def verdict(workload: Workload, triple: Triple | None, binding: Binding) -> str:
+    """What is advised and what binds, or why there is no answer, in two or three sentences."""
+    if triple is None:
+        return _why_not(workload, binding)
+    spare = f", and {plural(triple.spare_nodes, 'spare node')}," if triple.spare_nodes else ""
+    subject = f"{plural(triple.working_nodes, 'node')} with {plural(triple.threads_per_node, 'thread')} each{spare}"
+    subject = subject.replace(" each", "") if triple.working_nodes == 1 else subject
+    carries = "carries" if triple.working_nodes == 1 and not triple.spare_nodes else "carry"
+    sentences = [
+        f"{subject} {carries} this load on {plural(triple.partitions, 'partition')}: "
+        f"{say_number(workload.required_rate_per_second)} messages/s of capacity are needed, "
+        f"{say_number(triple.capacity_per_second)} are there"
+        + (f" even without the {'spare node' if triple.spare_nodes == 1 else 'spare nodes'}." if spare else "."),
+        _what_binds(workload, triple, binding),
+    ]
+    if triple.idle_threads:
+        sentences.append(
+            f"{triple.idle_threads:,} of all {plural(triple.nodes * triple.threads_per_node, 'thread')} "
+            "have nothing to read and stand by until a node fails."
+        )
+    return " ".join(sentences)
+
+
+def _what_binds(workload: Workload, triple: Triple, binding: Binding) -> str:
+    match binding:
+        case Binding.CPU:
+            return (
+                "The cores bind: more threads on a node would add little, more load needs more nodes, "
+                "more cores, or less CPU time per message (T2)."
+            )
+        case Binding.WAITING:
+            node = node_at(workload, thread_limit(workload))
+            return (
+                f"Waiting binds: with {plural(node.threads, 'thread')}, the most a node may have here, its cores are "
+                f"only {say_share(node.core_utilisation)} busy. A shorter T1 (batches, asynchronous calls, a cache) "
+                "saves nodes, more cores do not."
+            )
+        case Binding.PARTITIONS:
+            return (
+                "The partitions bind: they cannot be dealt out evenly enough; without that limit "
+                f"{plural(nodes_by_cpu(workload), 'node')} would do."
+            )
+        case Binding.SKEW:
+            return (
+                f"The hottest partition binds: it carries {say_share(workload.hottest)} of the traffic, and its "
+                "reader is full long before the others are; without it "
+                f"{plural(nodes_by_cpu(workload), 'node')} would do."
+            )
+        case _:
+            if workload.demand_rate_per_second == 0.0:
+                return "Nothing arrives: the smallest set-up is enough."
+            return "Nothing binds but the demand: one node is enough and is not even full."
+
+
+def _why_not(workload: Workload, binding: Binding) -> str:
+    needed = say_number(workload.required_rate_per_second)
+    most = say_number(largest_capacity_per_second(workload))
+    by_node = workload.order is Ordering.NONE
+    if binding is Binding.ORDERING:
+        return (
+            f"No number of nodes and threads carries this load: global order allows one thread, which does at most "
+            f"{most} messages/s; {needed} are needed."
+        )
+    if binding is Binding.SKEW:
+        hot = workload.required_rate_per_second * workload.hottest
+        if by_node:
+            one = say_number(node_at(workload, thread_limit(workload)).rate_per_second)
+            limit = f"one node reads it, which does at most {one}"
+        else:
+            one = say_number(node_at(workload, 1).rate_per_second)
+            limit = f"one thread handles it, message after message, and does at most {one}"
+        return (
+            f"No number of nodes and threads carries this load: the hottest partition carries "
+            f"{say_share(workload.hottest)} of the traffic, {say_number(hot)} of the {needed} messages/s needed, "
+            f"and {limit}."
+        )
+    reader = "node" if by_node else "thread"
+    does = "is read by one node" if by_node else "is handled by one thread"
+    have = "has" if workload.partitions == 1 else "have"
+    return (
+        f"No number of nodes and threads carries this load on {plural(workload.partitions, 'partition')}: each {does} "
+        f"at a time, so at most {plural(workload.partitions, reader)} {have} anything to do, and that makes at most "
+        f"{most} messages/s; {needed} are needed."
+    )
+
+
+def explain_concurrency(workload: Workload) -> str:
+    """What is assumed of how the messages reach the threads, in one sentence."""
+    if workload.order is Ordering.GLOBAL:
+        return "All messages are handled one after the other, by one thread."
+    if workload.concurrency is Concurrency.CONSUMER_PER_THREAD:
+        return (
+            "Each thread is a consumer of its own: a thread without a partition has nothing to do, "
+            "and a partition's order is kept."
+        )
+    if workload.order is Ordering.PARTITION:
+        return "One consumer a node hands its messages to a pool of threads that keeps each partition's order."
+    return "One consumer a node hands its messages to a pool of threads: the order within a partition is not kept."

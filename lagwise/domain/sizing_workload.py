@@ -1,0 +1,128 @@
+"""What sizing is asked: the workload, the nodes it runs on, and how much slack to keep."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lagwise.domain.sizing import demand_rate_per_second, required_rate_per_second
+from lagwise.domain.sizing_ranges import OutOfRange, check_cores, check_count, check_number, check_service_time
+
+#: A topic with more partitions is not sized.
+MAX_PARTITIONS = 100_000
+#: Threads on one node beyond which asynchronous I/O is the better answer: each costs a stack and scheduling.
+DEFAULT_MAX_THREADS_PER_NODE = 1_000
+#: As Flink's autoscaler: `job.autoscaler.utilization.target`.
+DEFAULT_TARGET_UTILISATION = 0.7
+#: As Flink's autoscaler: `job.autoscaler.catch-up.duration`.
+DEFAULT_CATCH_UP_SECONDS = 1_800.0
+#: Kafka's default `session.timeout.ms` (45 s), after which a crashed consumer's partitions are given to others, and
+#: 15 s for the rebalance itself.
+DEFAULT_RESTART_SECONDS = 60.0
+#: Share of the cores' ceiling C/T2 that a node is given threads for.
+DEFAULT_SHARE_OF_CEILING = 0.95
+
+
+class Concurrency(StrEnum):
+    """How a node turns what it reads into work for its threads."""
+
+    #: Every thread is a consumer of its own, as Kafka's client asks for: a thread works only if it holds a partition.
+    CONSUMER_PER_THREAD = "consumer-per-thread"
+    #: One consumer per node reads and hands the records to a pool of threads.
+    POOL = "pool"
+
+
+class Ordering(StrEnum):
+    """Which messages must be handled one after the other."""
+
+    #: All of them: one thread in the whole group (RocketMQ's global order).
+    GLOBAL = "global"
+    #: Those of one partition or queue: at most one thread each (Kafka's order, RocketMQ's partition order).
+    PARTITION = "partition"
+    #: None (RocketMQ's concurrent consumption; a pool that does not care).
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """One question to sizing. Times are seconds, rates messages per second; a bad value raises OutOfRange."""
+
+    #: T1: time per message spent waiting for something outside.
+    t1_seconds: float
+    #: T2: time per message on the CPU.
+    t2_seconds: float
+    #: Cores of one node; a fraction is a container's CPU limit.
+    cores: float
+    #: The highest rate at which messages arrive.
+    peak_rate_per_second: float
+    #: Partitions (queues) of the topic.
+    partitions: int
+    #: Share of the traffic in the hottest partition; None takes it as even, 1/partitions.
+    hottest_share: float | None = None
+    #: Messages that already wait and must be worked off as well.
+    lag: float = 0.0
+    #: How much of the capacity the demand may use.
+    target_utilisation: float = DEFAULT_TARGET_UTILISATION
+    #: Time in which the backlog of a restart, and ``lag``, must be gone.
+    catch_up_seconds: float = DEFAULT_CATCH_UP_SECONDS
+    #: How long nothing is read when consumers restart.
+    restart_seconds: float = DEFAULT_RESTART_SECONDS
+    #: Nodes that may fail at once without the rest falling behind.
+    spare_nodes: int = 1
+    #: Threads are given to a node until it does this share of C/T2.
+    share_of_ceiling: float = DEFAULT_SHARE_OF_CEILING
+    #: No node is given more threads than this.
+    max_threads_per_node: int = DEFAULT_MAX_THREADS_PER_NODE
+    concurrency: Concurrency = Concurrency.CONSUMER_PER_THREAD
+    #: None is what the concurrency gives by itself: see :attr:`order`.
+    ordering: Ordering | None = None
+
+    def __post_init__(self) -> None:
+        check_service_time(self.t1_seconds, self.t2_seconds)
+        check_cores(self.cores)
+        check_count("partitions", self.partitions, 1, MAX_PARTITIONS)
+        self._check_hottest_share()
+        check_count("spare_nodes", self.spare_nodes, 0, 100)
+        check_count("max_threads_per_node", self.max_threads_per_node, 1, 10_000)
+        check_number("share_of_ceiling", self.share_of_ceiling, 0.01, 0.999, "a number from 0.01 to 0.999")
+        required_rate_per_second(self.demand_rate_per_second, self.target_utilisation)
+
+    def _check_hottest_share(self) -> None:
+        if self.hottest_share is None:
+            return
+        even = 1.0 / self.partitions
+        allowed = f"from {even:.4g}, the even share of {self.partitions:,} partitions, to 1"
+        check_number("hottest_share", self.hottest_share, 0.0, 1.0, allowed)
+        if self.hottest_share < even * 0.99:
+            raise OutOfRange("hottest_share", allowed, self.hottest_share)
+
+    @property
+    def hottest(self) -> float:
+        """Share of the traffic in the hottest partition, 0 … 1."""
+        even = 1.0 / self.partitions
+        return even if self.hottest_share is None else max(even, self.hottest_share)
+
+    @property
+    def order(self) -> Ordering:
+        """The order that is kept.
+
+        A consumer per thread keeps a partition's order whether asked to or not. A pool keeps none unless asked to.
+        """
+        if self.ordering is Ordering.GLOBAL:
+            return Ordering.GLOBAL
+        if self.concurrency is Concurrency.CONSUMER_PER_THREAD:
+            return Ordering.PARTITION
+        return self.ordering or Ordering.NONE
+
+    @property
+    def demand_rate_per_second(self) -> float:
+        """What must be handled per second while catching up at peak."""
+        return demand_rate_per_second(
+            self.peak_rate_per_second,
+            lag=self.lag,
+            catch_up_seconds=self.catch_up_seconds,
+            restart_seconds=self.restart_seconds,
+        )
+
+    @property
+    def required_rate_per_second(self) -> float:
+        """The capacity to provide, so that the demand uses only the target share of it."""
+        return required_rate_per_second(self.demand_rate_per_second, self.target_utilisation)

@@ -1,0 +1,87 @@
+"""Keeping the lake small: compaction of small files, deletion of old days, removal of files nobody reads any more.
+
+One process does this (the analysis), so that no two rewrite the same files. Appending collectors are not disturbed:
+an append never conflicts with a compaction.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from lagwise.config import Retention
+from lagwise.errors import LakeError
+from lagwise.tables import ALL_TABLES
+from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, MINUTES, PARTITION_STATUS, WATERMARK_MINUTES
+from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
+from lagwise.tables.schema import Table
+from lagwise.tables.store import Lake
+
+#: A day's partition with at least this many files is worth compacting.
+COMPACT_FROM_FILES = 40
+#: Readers finish within this time; older files that no version needs are removed.
+KEEP_FILES_HOURS = 1
+
+_RAW = (WATERMARKS, COMMITS, GROUPS, MEMBERS)
+_MINUTES = (MINUTES, WATERMARK_MINUTES, GROUP_HISTORY)
+
+
+@dataclass(frozen=True, slots=True)
+class Maintained:
+    """What was done: files merged into larger ones, days deleted, files removed from storage."""
+
+    compacted_files: int = 0
+    deleted_days: int = 0
+    removed_files: int = 0
+
+
+def days_kept(table: Table, retention: Retention) -> int | None:
+    """How many days of a table are kept; None is all."""
+    if not table.partitioned or table is TOPICS:
+        # The newest row of a topic may be old, and is still its configuration.
+        return None
+    if table in _RAW:
+        return retention.raw_days
+    return retention.minutes_days if table in _MINUTES else retention.history_days
+
+
+def maintain(lake: Lake, retention: Retention, *, now: datetime | None = None) -> Maintained:
+    """Compact, delete and clean every table. Raises LakeError naming the table that could not be maintained."""
+    today = (now or datetime.now(UTC)).astimezone(UTC).date()
+    compacted = deleted = removed = 0
+    for table in ALL_TABLES:
+        delta = lake.open(table)
+        if delta is None:
+            continue
+        try:
+            kept = days_kept(table, retention)
+            if kept is not None:
+                deleted += _delete_days(delta, today - timedelta(days=kept))
+            compacted += _compact(delta, table)
+            removed += len(
+                delta.vacuum(retention_hours=KEEP_FILES_HOURS, enforce_retention_duration=False, dry_run=False)
+            )
+            delta.cleanup_metadata()
+        except (DeltaError, OSError) as error:
+            raise LakeError(f"cannot maintain the table {lake.location(table)}: {error}") from error
+    return Maintained(compacted, deleted, removed)
+
+
+def _delete_days(delta: DeltaTable, first_kept: date) -> int:
+    old = sorted({p["day"] for p in delta.partitions() if p["day"] < first_kept.isoformat()})
+    if old:
+        delta.delete(f"day < '{first_kept.isoformat()}'")
+    return len(old)
+
+
+def _compact(delta: DeltaTable, table: Table) -> int:
+    if table in (PARTITION_STATUS, GROUP_STATUS):
+        return 0  # replaced as a whole at every round
+    merged = 0
+    for partition in delta.partitions():
+        files = delta.file_uris(partition_filters=[("day", "=", partition["day"])])
+        if len(files) >= COMPACT_FROM_FILES:
+            metrics = delta.optimize.compact(partition_filters=[("day", "=", partition["day"])])
+            merged += int(metrics["numFilesRemoved"])
+    return merged

@@ -1,0 +1,38 @@
+"""Column names and small expressions that several transforms share."""
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+#: What identifies a topic-partition and a group-partition.
+TOPIC_PARTITION = ("cluster", "topic", "partition")
+GROUP = ("cluster", "group")
+GROUP_PARTITION = ("cluster", "group", "topic", "partition")
+
+#: The additive statistics of `minutes`: a window is the sum of its buckets once they share an origin of time.
+STATISTICS = (
+    "samples",
+    "sum_t",
+    "sum_tt",
+    "sum_lag",
+    "sum_lag_lag",
+    "sum_t_lag",
+    "steps",
+    "sum_dt_dt",
+    "sum_dt_dlag",
+    "sum_dlag_dlag",
+)
+
+
+def seconds(timestamp: Column) -> Column:
+    """A timestamp as seconds since the epoch, to the microsecond."""
+    return F.unix_micros(timestamp) / F.lit(1e6)
+
+
+def seconds_between(earlier: Column, later: Column) -> Column:
+    """Seconds from one timestamp to another, exact to the microsecond."""
+    return (F.unix_micros(later) - F.unix_micros(earlier)) / F.lit(1e6)
+
+
+def minute_of(timestamp: Column) -> Column:
+    """Start of the UTC minute a timestamp falls into."""
+    return F.date_trunc("minute", timestamp)

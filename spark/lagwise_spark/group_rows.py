@@ -1,0 +1,46 @@
+"""Group verdicts on the driver: a few rows per group go through :mod:`lagwise.domain.groups`."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from lagwise.domain.groups import GroupVerdict, PartitionsInStatus, verdict_of
+from lagwise.domain.vocabulary import Status, UnknownReason
+
+Row = Mapping[str, Any]
+
+
+def group_verdicts(by_status: Iterable[Row], groups: Iterable[Row]) -> dict[tuple[str, str], tuple[Row, GroupVerdict]]:
+    """Per (cluster, group): its row of facts (empty for a group that is gone) and its verdict."""
+    facts = {(row["cluster"], row["group"]): row for row in groups}
+    parts: dict[tuple[str, str], list[PartitionsInStatus]] = {key: [] for key in facts}
+    for row in by_status:
+        parts.setdefault((row["cluster"], row["group"]), []).append(_part(row))
+    verdicts = {}
+    for key, its_parts in parts.items():
+        fact = facts.get(key, {})
+        verdict = verdict_of(its_parts, members=fact.get("members"), idle_members=fact.get("idle_members") or 0)
+        verdicts[key] = (fact, verdict)
+    return verdicts
+
+
+def _part(row: Row) -> PartitionsInStatus:
+    worst = row["worst"] or {}
+    return PartitionsInStatus(
+        status=Status(row["status"]),
+        reason=UnknownReason(row["reason"]) if row["reason"] else None,
+        partitions=row["partitions"],
+        lag=row["lag"],
+        lag_seconds=row["lag_seconds"],
+        lag_seconds_is_lower_bound=bool(row["lag_seconds_is_lower_bound"]),
+        unmoved_seconds=row["unmoved_seconds"],
+        produce_rate_per_second=row["produce_rate_per_second"],
+        consume_rate_per_second=row["consume_rate_per_second"],
+        lag_slope_per_second=row["lag_slope_per_second"],
+        seconds_to_catch_up=row["seconds_to_catch_up"],
+        seconds_to_loss=row["seconds_to_loss"],
+        records_lost=row["records_lost"] or 0,
+        worst_topic=worst.get("topic"),
+        worst_partition=worst.get("partition"),
+        topics=frozenset(row["topics"] or ()),
+        owners=frozenset(row["owners"] or ()),
+    )

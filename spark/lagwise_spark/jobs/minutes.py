@@ -1,0 +1,112 @@
+"""Making minutes from raw samples: the open ones at every round, the finished ones once and for all."""
+
+import logging
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lagwise.domain.history import gap_seconds
+from lagwise.tables.analysis import MINUTES, WATERMARK_MINUTES
+from lagwise.tables.raw import COMMITS, WATERMARKS
+from lagwise.tables.schema import Table
+from lagwise.tables.store import Lake
+from lagwise_spark.frames import contexts_frame, frame
+from lagwise_spark.jobs import read, write
+from lagwise_spark.jobs.progress import News, minute_of
+from lagwise_spark.transforms.buckets import commit_minutes, watermark_minutes, with_lag
+
+_LOG = logging.getLogger("lagwise.spark")
+
+#: Minutes are made in stretches of at most this long, so that catching up after an outage needs no more memory than
+#: keeping up.
+STRETCH = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenMinutes:
+    """Rows of `minutes` and of `watermark_minutes` from each cluster's first open minute on."""
+
+    pairs: DataFrame
+    watermarks: DataFrame
+
+
+def catch_up(session: SparkSession, lake: Lake, news: Sequence[News]) -> list[News]:
+    """Finish whole stretches where more than one is open (first start, outage, late delivery).
+
+    Returns the news with what is left open.
+    """
+    left = []
+    for n in news:
+        while n.as_of - n.open_from > STRETCH:
+            end = n.open_from + STRETCH
+            _LOG.info("%s: making the minutes from %s to %s", n.cluster, n.open_from, end)
+            with ExitStack() as persisted:
+                minutes = open_minutes(session, lake, [n], minimal_contexts(session, [n]), persisted, until=end)
+                finish_minutes(lake, [n], minutes, until=end)
+            n = replace(n, open_from=end)
+        left.append(n)
+    return left
+
+
+def minimal_contexts(session: SparkSession, news: Sequence[News]) -> DataFrame:
+    """Contexts with just what making minutes needs."""
+    return contexts_frame(
+        session,
+        [
+            {"cluster": n.cluster, "gap_seconds": gap_seconds(n.interval_seconds), "open_from": n.open_from}
+            for n in news
+        ],
+    )
+
+
+def open_minutes(
+    session: SparkSession,
+    lake: Lake,
+    news: Sequence[News],
+    contexts: DataFrame,
+    persisted: ExitStack,
+    *,
+    until: datetime | None = None,
+) -> OpenMinutes:
+    """Minutes from raw samples, from each cluster's first open minute to ``until`` (by default to the newest)."""
+    reach = timedelta(seconds=max(gap_seconds(n.interval_seconds) for n in news))
+    start = min(n.open_from for n in news) - reach
+    complete = F.broadcast(frame(session, read.finished_samples(lake, start)))
+    open_from = F.broadcast(contexts.select("cluster", "open_from"))
+
+    def raw(table: Table) -> DataFrame:
+        return read.since(session, lake, table, start, until).join(complete, "sample_id", "semi")
+
+    def kept(rows: DataFrame) -> DataFrame:
+        inside = rows.join(open_from, "cluster").where(F.col("minute") >= F.col("open_from")).drop("open_from")
+        inside = inside.persist()
+        persisted.callback(inside.unpersist)
+        return inside
+
+    watermarks = raw(WATERMARKS)
+    return OpenMinutes(
+        kept(commit_minutes(with_lag(raw(COMMITS), watermarks), contexts)), kept(watermark_minutes(watermarks))
+    )
+
+
+def finish_minutes(
+    lake: Lake, news: Sequence[News], minutes: OpenMinutes, *, until: datetime | None = None
+) -> dict[str, int]:
+    """Write those minutes that no later sample will change: all before the latest sample's own.
+
+    Returns how many minutes were written, by table.
+    """
+    written: dict[str, int] = {}
+    for n in news:
+        end = until or minute_of(n.as_of)
+        if end <= n.open_from:
+            continue
+        for table, rows in ((MINUTES, minutes.pairs), (WATERMARK_MINUTES, minutes.watermarks)):
+            finished = rows.where((F.col("cluster") == n.cluster) & (F.col("minute") < F.lit(end)))
+            write.replace_between(finished, lake, table, n.cluster, n.open_from, end)
+            written[table.name] = written.get(table.name, 0) + int((end - n.open_from) / timedelta(minutes=1))
+    return written

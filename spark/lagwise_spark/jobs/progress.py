@@ -1,0 +1,96 @@
+"""How far the analysis has got, and what has been collected since."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lagwise.tables.analysis import TICKS
+from lagwise.tables.raw import SAMPLES
+from lagwise.tables.store import Lake
+
+#: A collector's clock may be set back by this much without a sample of its being overlooked.
+CLOCK_TOLERANCE = timedelta(minutes=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Per cluster: the newest ``written_at`` that has been read, and the minute before which minutes are final."""
+
+    read_until: datetime
+    finished_until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """A cluster's samples: the latest one, and from which minute on minutes have to be made (again)."""
+
+    cluster: str
+    latest_id: str
+    as_of: datetime
+    interval_seconds: float
+    offsets_retention_seconds: float | None
+    new_samples: int
+    oldest_new: datetime
+    read_until: datetime
+    open_from: datetime
+
+
+def minute_of(at: datetime) -> datetime:
+    """Start of the UTC minute."""
+    return at.astimezone(UTC).replace(second=0, microsecond=0)
+
+
+def read_progress(lake: Lake) -> dict[str, Progress]:
+    """Progress by cluster, from the newest finished tick; empty before the first."""
+    newest = lake.query("select progress from ticks order by finished_at desc limit 1", over=[TICKS]).to_pylist()
+    if not newest:
+        return {}
+    return {p["cluster"]: Progress(p["read_until"], p["finished_until"]) for p in newest[0]["progress"]}
+
+
+def read_news(lake: Lake, progress: dict[str, Progress]) -> list[News]:
+    """One row per cluster that has a readable sample.
+
+    A sample delivered late (out of the collector's spool) is new although older ones have been judged: minutes are
+    made again from its own minute on.
+    """
+    oldest = min((p.read_until for p in progress.values()), default=None)
+    days = None
+    if oldest is not None:
+        # Spooled samples lie on the day they were taken, which retention bounds.
+        days = ((oldest - timedelta(days=2)).date().isoformat(), "9999-12-31")
+    rows = lake.query(
+        """
+        select cluster, sample_id, greatest(commits_read_at, watermarks_read_at) as as_of, commits_read_at,
+               written_at, interval_seconds, offsets_retention_seconds
+        from samples where commits_read_at is not null and watermarks_read_at is not null
+        order by cluster, as_of
+        """,
+        over=[SAMPLES],
+        days=days,
+    )
+    return [
+        _news_of(str(cluster), rows.filter(pc.equal(rows["cluster"], cluster)), progress.get(str(cluster)))
+        for cluster in sorted(set(rows["cluster"].to_pylist()))
+    ]
+
+
+def _news_of(cluster: str, rows: pa.Table, known: Progress | None) -> News:
+    samples = rows.to_pylist()
+    latest = samples[-1]
+    new = [s for s in samples if known is None or s["written_at"] > known.read_until - CLOCK_TOLERANCE]
+    oldest_new = min((s["commits_read_at"] for s in new), default=latest["commits_read_at"])
+    open_from = minute_of(oldest_new)
+    return News(
+        cluster=cluster,
+        latest_id=latest["sample_id"],
+        as_of=latest["as_of"],
+        interval_seconds=latest["interval_seconds"],
+        offsets_retention_seconds=latest["offsets_retention_seconds"],
+        new_samples=sum(1 for s in samples if known is None or s["written_at"] > known.read_until),
+        oldest_new=oldest_new,
+        read_until=max(s["written_at"] for s in samples),
+        open_from=open_from if known is None else min(open_from, known.finished_until),
+    )

@@ -1,0 +1,65 @@
+"""What a tick reads: big tables through Spark, small ones through the driver."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS
+from lagwise.tables.schema import Table
+from lagwise.tables.store import Lake
+from lagwise_spark.jobs.progress import News
+
+
+def since(session: SparkSession, lake: Lake, table: Table, start: datetime, end: datetime | None = None) -> DataFrame:
+    """Rows of a large table whose clock lies in [start, end), other days' files left unread."""
+    clock = F.col(str(table.clock))
+    rows = session.read.format("delta").load(lake.location(table))
+    rows = rows.where((F.col("day") >= F.lit(start.date())) & (clock >= F.lit(start)))
+    if end is not None:
+        rows = rows.where((F.col("day") <= F.lit(end.date())) & (clock < F.lit(end)))
+    return rows.drop("day")
+
+
+def finished_samples(lake: Lake, start: datetime) -> pa.Table:
+    """Ids of the samples that were written completely, from ``start`` on: the rest of a torn write is not data."""
+    sql = "select distinct sample_id from samples where finished_at >= ?"
+    return lake.query(sql, [start], over=[SAMPLES], days=_days_from(start - timedelta(days=1)))
+
+
+def recent_groups(lake: Lake, news: Sequence[News], window_seconds: float) -> pa.Table:
+    """Rows of `groups` over the window that ends with each cluster's latest sample."""
+    start = min(n.as_of for n in news) - timedelta(seconds=window_seconds)
+    sql = "select * from groups where sampled_at >= ?"
+    return _typed(GROUPS, lake.query(sql, [start], over=[GROUPS], days=_days_from(start)))
+
+
+def latest_members(lake: Lake, news: Sequence[News]) -> pa.Table:
+    """Rows of `members` of each cluster's latest sample."""
+    start = min(n.as_of for n in news) - timedelta(minutes=10)
+    sql = "select * from members where sample_id in (select unnest(?::varchar[]))"
+    return _typed(MEMBERS, lake.query(sql, [[n.latest_id for n in news]], over=[MEMBERS], days=_days_from(start)))
+
+
+def kept_events(lake: Lake) -> pa.Table:
+    """The events that verdicts go by, as far back as they are kept: rebalances and changes of state."""
+    sql = "select * from events where kind in ('rebalance', 'state_changed')"
+    return _typed(EVENTS, lake.query(sql, over=[EVENTS]))
+
+
+def newest_topics(lake: Lake) -> pa.Table:
+    """The newest row of each topic."""
+    sql = "select * from topics qualify row_number() over (partition by cluster, topic order by sampled_at desc) = 1"
+    return _typed(TOPICS, lake.query(sql, over=[TOPICS]))
+
+
+def _days_from(start: datetime) -> tuple[str, str]:
+    return start.date().isoformat(), "9999-12-31"
+
+
+def _typed(table: Table, rows: pa.Table) -> pa.Table:
+    """Rows as the table declares them, without the partition column."""
+    schema = pa.schema([f for f in table.arrow if f.name != "day"])
+    return rows.select(schema.names).cast(schema)

@@ -1,0 +1,149 @@
+"""One round of the analysis: read what is new, finish minutes, judge, write. Idempotent: a round that was cut short is
+simply done again by the next one."""
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import psutil
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lagwise.config import Config
+from lagwise.domain.history import LOOKBACK_SECONDS, WINDOWS_SECONDS, gap_seconds
+from lagwise.tables.analysis import MINUTES, PARTITION_STATUS, TICKS, WATERMARK_MINUTES
+from lagwise.tables.raw import COMMITS, WATERMARKS
+from lagwise.tables.schema import Table
+from lagwise.tables.store import Lake
+from lagwise_spark.frames import contexts_frame, frame
+from lagwise_spark.jobs import read, write
+from lagwise_spark.jobs.minutes import OpenMinutes, catch_up, finish_minutes, open_minutes
+from lagwise_spark.jobs.progress import News, minute_of, read_news, read_progress
+from lagwise_spark.transforms.groups import partitions_by_status
+from lagwise_spark.transforms.pipeline import Inputs, statuses
+
+
+@dataclass(frozen=True, slots=True)
+class TickCost:
+    """What a round cost, and what it did. ``cpu_seconds`` are those of this process and its JVM."""
+
+    wall_seconds: float
+    cpu_seconds: float
+    new_samples: int
+    group_partitions: int
+    groups: int
+    status_changes: int
+    minutes_finished: int
+
+
+def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
+    """Do one round; None where nothing has been collected yet. Raises LakeError where the lake cannot be used."""
+    started_at, wall, cpu = datetime.now(UTC), time.monotonic(), _cpu_seconds()
+    news = read_news(lake, read_progress(lake))
+    if not news:
+        return None
+    news = catch_up(session, lake, news)
+    with ExitStack() as persisted:
+        contexts = contexts_frame(session, [_context(n, config) for n in news])
+        minutes = open_minutes(session, lake, news, contexts, persisted)
+        finished = finish_minutes(lake, news, minutes)
+        result = statuses(_inputs(session, lake, news, contexts, minutes))
+        judged = result.partitions.persist()
+        persisted.callback(judged.unpersist)
+        changes = write.partition_changes(judged, lake)
+        write.replace(judged, lake, PARTITION_STATUS)
+        by_status = partitions_by_status(judged).toArrow().to_pylist()
+        facts = result.groups.toArrow().to_pylist()
+    changes += write.groups(lake, by_status, facts, {n.cluster: n.as_of for n in news})
+    cost = TickCost(
+        wall_seconds=round(time.monotonic() - wall, 3),
+        cpu_seconds=round(_cpu_seconds() - cpu, 3),
+        new_samples=sum(n.new_samples for n in news),
+        group_partitions=sum(row["partitions"] for row in by_status),
+        groups=len({(row["cluster"], row["group"]) for row in by_status}),
+        status_changes=changes,
+        minutes_finished=finished.get(MINUTES.name, 0),
+    )
+    lake.append(TICKS, _tick_row(started_at, cost, news))
+    return cost
+
+
+def _context(news: News, config: Config) -> dict[str, object]:
+    objective = next((c.lag_objective_seconds for c in config.clusters if c.name == news.cluster), 300.0)
+    return {
+        "cluster": news.cluster,
+        "sample_id": news.latest_id,
+        "as_of": news.as_of,
+        "interval_seconds": news.interval_seconds,
+        "gap_seconds": gap_seconds(news.interval_seconds),
+        "lag_objective_seconds": objective,
+        "risk_horizon_seconds": config.analysis.risk_horizon_seconds,
+        "minimum_span_seconds": config.analysis.minimum_span_seconds,
+        "offsets_retention_seconds": news.offsets_retention_seconds,
+        "open_from": news.open_from,
+    }
+
+
+def _inputs(
+    session: SparkSession, lake: Lake, news: Sequence[News], contexts: DataFrame, minutes: OpenMinutes
+) -> Inputs:
+    horizon = min(n.as_of for n in news) - timedelta(seconds=LOOKBACK_SECONDS)
+    # The rows of a sample are dated a little before `as_of`, which is when its last part was read.
+    latest_from = min(n.as_of for n in news) - timedelta(minutes=10)
+    open_from = F.broadcast(contexts.select("cluster", "open_from"))
+    latest = F.broadcast(contexts.select("cluster", "sample_id"))
+
+    def finished(table: Table) -> DataFrame:
+        rows = read.since(session, lake, table, horizon).join(open_from, "cluster")
+        return rows.where(F.col("minute") < F.col("open_from")).drop("open_from")
+
+    def of_latest(table: Table) -> DataFrame:
+        return read.since(session, lake, table, latest_from).join(latest, ["cluster", "sample_id"], "semi")
+
+    return Inputs(
+        contexts=contexts,
+        minutes=finished(MINUTES).unionByName(minutes.pairs),
+        watermark_minutes=finished(WATERMARK_MINUTES).unionByName(minutes.watermarks),
+        commits=of_latest(COMMITS),
+        watermarks=of_latest(WATERMARKS),
+        groups=frame(session, read.recent_groups(lake, news, WINDOWS_SECONDS[0])),
+        members=frame(session, read.latest_members(lake, news)),
+        events=frame(session, read.kept_events(lake)),
+        topics=frame(session, read.newest_topics(lake)),
+        previous=session.read.format("delta").load(lake.location(PARTITION_STATUS)),
+    )
+
+
+def _tick_row(started_at: datetime, cost: TickCost, news: Sequence[News]) -> pa.Table:
+    row = {
+        "started_at": started_at,
+        "finished_at": datetime.now(UTC),
+        "wall_seconds": cost.wall_seconds,
+        "samples": cost.new_samples,
+        "group_partitions": cost.group_partitions,
+        "progress": [
+            {
+                "cluster": n.cluster,
+                "read_until": n.read_until,
+                "finished_until": max(n.open_from, minute_of(n.as_of)),
+            }
+            for n in news
+        ],
+    }
+    return pa.Table.from_pylist([row], schema=pa.schema([f for f in TICKS.arrow if f.name != "day"]))
+
+
+def _cpu_seconds() -> float:
+    """CPU time of this process and of those it started that still run: the JVM and its workers."""
+    me = psutil.Process()
+    total = 0.0
+    for process in (me, *me.children(recursive=True)):
+        try:
+            times = process.cpu_times()
+        except psutil.Error:
+            continue  # it ended between being listed and being asked
+        total += times.user + times.system
+    return total

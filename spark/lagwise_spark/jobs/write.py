@@ -1,0 +1,146 @@
+"""What a tick writes: big tables by Spark, a few rows per group by the driver. Each write is one commit."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+from deltalake import write_deltalake
+from deltalake.exceptions import DeltaError
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lagwise.domain.groups import GroupVerdict
+from lagwise.errors import LakeError
+from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
+from lagwise.tables.schema import Table
+from lagwise.tables.store import Lake
+from lagwise_spark.group_rows import group_verdicts
+
+Row = Mapping[str, Any]
+
+
+def replace(rows: DataFrame, lake: Lake, table: Table) -> None:
+    """Replace all of a table that holds the present state."""
+    names = [column.name for column in table.columns]
+    rows.select(*names).write.format("delta").mode("overwrite").save(lake.location(table))
+
+
+def replace_between(rows: DataFrame, lake: Lake, table: Table, cluster: str, start: datetime, end: datetime) -> None:
+    """Replace one cluster's minutes in [start, end); doing it again changes nothing."""
+    day = F.to_date("minute")
+    names = [column.name for column in table.columns]
+    quoted = cluster.replace("\\", "\\\\").replace("'", "\\'")
+    predicate = (
+        f"day >= DATE '{_utc(start):%Y-%m-%d}' AND day <= DATE '{_utc(end):%Y-%m-%d}' AND cluster = '{quoted}' "
+        f"AND minute >= TIMESTAMP '{_utc(start):%Y-%m-%d %H:%M:%S}' "
+        f"AND minute < TIMESTAMP '{_utc(end):%Y-%m-%d %H:%M:%S}'"
+    )
+    (
+        rows.withColumn("day", day)
+        .select(*names, "day")
+        .write.format("delta")
+        .mode("overwrite")
+        .option("replaceWhere", predicate)
+        .save(lake.location(table))
+    )
+
+
+def _utc(at: datetime) -> datetime:
+    return at.astimezone(UTC)
+
+
+def partition_changes(judged: DataFrame, lake: Lake) -> int:
+    """Append the partitions' changes of status; what is seen for the first time is not a change. Written before the
+    statuses themselves: a round that is cut short between the two records a change twice, never not at all."""
+    changed = judged.where(F.col("previous_status").isNotNull() & (F.col("previous_status") != F.col("status"))).select(
+        "cluster",
+        "group",
+        "topic",
+        "partition",
+        F.col("as_of").alias("at"),
+        F.col("previous_status").alias("before"),
+        F.col("status").alias("after"),
+        "reason",
+    )
+    rows = changed.toArrow()
+    lake.append(STATUS_CHANGES, rows)
+    return int(rows.num_rows)
+
+
+def groups(lake: Lake, by_status: Sequence[Row], facts: Sequence[Row], as_of: Mapping[str, datetime]) -> int:
+    """Write the groups' present state, its history and its changes; the number of changes is returned."""
+    before = {(row["cluster"], row["group"]): row for row in lake.read(GROUP_STATUS).to_pylist()}
+    rows, changes = [], []
+    for (cluster, group), (fact, verdict) in group_verdicts(by_status, facts).items():
+        previous = before.get((cluster, group))
+        unchanged = previous is not None and previous["status"] == str(verdict.status)
+        now = as_of[cluster]
+        since = previous["since"] if previous is not None and unchanged else now
+        rows.append(_group_row(cluster, group, now, since, fact, verdict))
+        if not unchanged:
+            changes.append(
+                {
+                    "cluster": cluster,
+                    "group": group,
+                    "topic": None,
+                    "partition": None,
+                    "at": now,
+                    "before": previous["status"] if previous is not None else None,
+                    "after": str(verdict.status),
+                    "reason": str(verdict.reason) if verdict.reason else None,
+                }
+            )
+    lake.append(STATUS_CHANGES, _table(STATUS_CHANGES, changes))
+    lake.append(GROUP_HISTORY, _table(GROUP_HISTORY, rows))
+    _replace_small(lake, GROUP_STATUS, _table(GROUP_STATUS, rows))
+    return len(changes)
+
+
+def _group_row(
+    cluster: str, group: str, as_of: datetime, since: datetime, fact: Row, verdict: GroupVerdict
+) -> dict[str, Any]:
+    counts = [
+        {"status": str(status), "partitions": n}
+        for status, n in sorted(verdict.partitions_by_status.items(), key=lambda item: item[0].rank)
+    ]
+    return {
+        "cluster": cluster,
+        "group": group,
+        "as_of": as_of,
+        "status": str(verdict.status),
+        "reason": str(verdict.reason) if verdict.reason else None,
+        "since": since,
+        "sentence": verdict.sentence,
+        "state": fact.get("state"),
+        "type": fact.get("type"),
+        "members": fact.get("members"),
+        "idle_members": fact.get("idle_members"),
+        "topics": list(verdict.topics),
+        "partitions": verdict.partitions,
+        "partitions_by_status": counts,
+        "lag": verdict.lag,
+        "lag_seconds": verdict.lag_seconds,
+        "lag_seconds_is_lower_bound": verdict.lag_seconds_is_lower_bound,
+        "produce_rate_per_second": verdict.produce_rate_per_second,
+        "consume_rate_per_second": verdict.consume_rate_per_second,
+        "seconds_to_catch_up": verdict.seconds_to_catch_up,
+        "seconds_to_loss": verdict.seconds_to_loss,
+        "records_lost": verdict.records_lost,
+        "worst_topic": verdict.worst_topic,
+        "worst_partition": verdict.worst_partition,
+    }
+
+
+def _table(table: Table, rows: Sequence[Row]) -> pa.Table:
+    schema = pa.schema([f for f in table.arrow if f.name != "day"])
+    return pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema=schema)
+
+
+def _replace_small(lake: Lake, table: Table, rows: pa.Table) -> None:
+    try:
+        write_deltalake(
+            lake.location(table), rows.cast(table.arrow), mode="overwrite", storage_options=lake.storage_options or None
+        )
+    except (DeltaError, OSError) as error:
+        raise LakeError(f"cannot write to the table {lake.location(table)}: {error}") from error

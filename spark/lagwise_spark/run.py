@@ -1,0 +1,103 @@
+"""The analysis process: one Spark session, a round every interval, maintenance of the lake in between."""
+
+import logging
+import threading
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from lagwise.config import Config
+from lagwise.domain.humanise import plural
+from lagwise.errors import LagwiseError
+from lagwise.health import beat
+from lagwise.parts import ANALYSIS
+from lagwise.secrets import resolve
+from lagwise.tables import ALL_TABLES
+from lagwise.tables.maintenance import maintain
+from lagwise.tables.store import Lake
+from lagwise_spark.jobs.tick import TickCost, tick
+from lagwise_spark.session import start_session
+
+_LOG = logging.getLogger("lagwise.spark")
+
+
+def open_lake(config: Config) -> Lake:
+    """The lake of the settings, every table created."""
+    lake = Lake(config.lake_uri, {k: resolve(v) for k, v in config.lake.storage_options.items()})
+    lake.create(*ALL_TABLES)
+    return lake
+
+
+def analyze_once(config: Config) -> TickCost:
+    """Start Spark, do one round, stop. Raises LagwiseError where there is nothing to analyse or no way to."""
+    lake = open_lake(config)
+    session = _session(config)
+    try:
+        cost = tick(session, lake, config)
+    finally:
+        session.stop()
+    if cost is None:
+        raise LagwiseError("nothing has been collected yet: run `lagwise collect --once` first")
+    return cost
+
+
+def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
+    """Do a round every ``analysis.interval_seconds`` until stopped.
+
+    A round that fails is logged in one line, costs only itself, and is done again after a while; the lake is
+    maintained between rounds, because this process is the only one that rewrites files.
+    """
+    lake = open_lake(config)
+    beat(state, ANALYSIS, "starting Spark")
+    session = _session(config)
+    beat(state, ANALYSIS, "Spark is up")
+    failures = 0
+    maintained_at = time.monotonic()
+    try:
+        while not stop.is_set():
+            began = time.monotonic()
+            try:
+                cost = tick(session, lake, config)
+                failures = 0
+                beat(state, ANALYSIS, _line(cost))
+            except Exception as error:  # whatever a round dies of, the next one may succeed
+                failures += 1
+                reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+                _LOG.error("the round failed (%s in a row): %s", failures, reason, exc_info=_trace_of(error))
+                beat(state, ANALYSIS, f"the last round failed: {reason}")
+            if time.monotonic() - maintained_at >= config.lake.maintenance_interval_seconds and not stop.is_set():
+                maintained_at = time.monotonic()
+                _maintain(lake, config)
+            pause = config.analysis.interval_seconds * min(8, 2 ** max(0, failures - 1))
+            stop.wait(max(0.0, began + pause - time.monotonic()))
+    finally:
+        session.stop()
+
+
+def _session(config: Config) -> SparkSession:
+    return start_session(config.analysis.spark, log_file=config.state / "logs" / "spark.log")
+
+
+def _maintain(lake: Lake, config: Config) -> None:
+    try:
+        done = maintain(lake, config.lake.retention)
+        if done.compacted_files or done.deleted_days:
+            _LOG.info("maintenance: %s", done)
+    except LagwiseError as error:
+        _LOG.error("maintenance failed and will be tried again: %s", error)
+
+
+def _trace_of(error: Exception) -> BaseException | None:
+    """The trace is worth keeping for what we did not foresee."""
+    return None if isinstance(error, LagwiseError) else error
+
+
+def _line(cost: TickCost | None) -> str:
+    if cost is None:
+        return "nothing has been collected yet"
+    changes = f", {plural(cost.status_changes, 'change')}" if cost.status_changes else ""
+    return (
+        f"{plural(cost.groups, 'group')}, {plural(cost.group_partitions, 'partition')} judged "
+        f"in {cost.wall_seconds:.1f} s{changes}"
+    )

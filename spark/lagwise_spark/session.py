@@ -1,0 +1,142 @@
+"""The Spark session: one long-lived JVM, tuned for many small jobs on one machine, overridable by settings."""
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from lagwise.config import Spark
+from lagwise.errors import MissingRequirement
+
+#: Delta 4.4.0 is the newest that Maven Central has for Spark 4.2; 4.2.0 fails at a table's first checkpoint.
+DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
+
+#: Beside the jars: the names of those that a successful start used.
+_MARKER = "delta-4.4.0.jars"
+
+_LOG = logging.getLogger("lagwise.spark")
+
+_SETTINGS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # The lake is UTC; a session in another zone would shift days.
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # A Delta snapshot of ours has a few hundred files; its default of 50 tasks costs seconds per read.
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.databricks.delta.stalenessLimit": "0",
+    # Every task of a small job costs more than its work: no more partitions than cores, merged where smaller.
+    "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # The driver keeps what the UI would show; nobody looks.
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.ui.retainedJobs": "1",
+    "spark.ui.retainedStages": "1",
+    "spark.ui.retainedTasks": "1",
+    "spark.ui.dagGraph.retainedRootRDDs": "1",
+    # Heap given back when a tick is over; the product shares its machine.
+    "spark.driver.extraJavaOptions": "-XX:+UseG1GC -XX:G1PeriodicGCInterval=30000 -XX:MaxMetaspaceSize=512m "
+    "-Xss4m -Dlog4j2.level=warn",
+}
+
+
+def default_ivy_dir() -> Path:
+    """Where the Delta jars are kept: a folder of our own, because a half-filled user-wide one breaks the resolver."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lagwise" / "ivy"
+
+
+def start_session(settings: Spark, *, app_name: str = "lagwise", log_file: Path | None = None) -> SparkSession:
+    """Start Spark, or raise MissingRequirement saying what the machine lacks.
+
+    ``settings.conf`` wins over our defaults, so that a cluster's own settings can. What the JVM prints goes to
+    ``log_file`` (by default a file beside the jars), never among our own output.
+    """
+    require_java()
+    ivy = settings.ivy_dir or default_ivy_dir()
+    log_file = log_file or ivy / "spark.log"
+    for folder in (ivy, log_file.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    conf = dict(_SETTINGS)
+    conf["spark.driver.memory"] = settings.driver_memory
+    conf["spark.jars.ivy"] = str(ivy)
+    jars = _resolved_jars(ivy)
+    if jars:
+        # Asking the resolver again would cost seconds at every start, and a network to be sure.
+        conf["spark.jars"] = ",".join(jars)
+    else:
+        _LOG.info("resolving Delta's jars into %s (first time only, about 90 MB, half a minute)", ivy)
+        conf["spark.jars.packages"] = DELTA_PACKAGE
+    if settings.master.startswith("local"):
+        conf["spark.driver.host"] = conf["spark.driver.bindAddress"] = "127.0.0.1"
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # Workers must be the interpreter that runs us, or they lack our packages.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    builder = SparkSession.builder.appName(app_name).master(settings.master)
+    for key, value in (conf | settings.conf).items():
+        builder = builder.config(key, value)
+    try:
+        with _output_of_children_to(log_file):
+            session = builder.getOrCreate()
+    except Exception as error:  # py4j and pyspark raise many kinds; each means the same to the user
+        reason = str(error).strip().splitlines()[0][:200]
+        raise MissingRequirement(
+            f"Spark did not start ({reason}). Its own output is in {log_file}; "
+            f"if it speaks of dependencies, delete {ivy} and try again while online."
+        ) from error
+    session.sparkContext.setLogLevel("ERROR")
+    if not jars:
+        _remember_jars(ivy)
+    return session
+
+
+def _resolved_jars(ivy: Path) -> list[str]:
+    """The jars that an earlier start resolved, or none if any of them is gone."""
+    try:
+        names = (ivy / _MARKER).read_text(encoding="utf-8").split()
+    except OSError:
+        return []
+    jars = [ivy / "jars" / name for name in names]
+    return [str(jar) for jar in jars] if jars and all(jar.exists() for jar in jars) else []
+
+
+def _remember_jars(ivy: Path) -> None:
+    names = sorted(jar.name for jar in (ivy / "jars").glob("*.jar"))
+    (ivy / _MARKER).write_text("\n".join(names), encoding="utf-8")
+
+
+@contextmanager
+def _output_of_children_to(file: Path) -> Iterator[None]:
+    """Processes started meanwhile write to the file instead of our standard output and error."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    ours = [os.dup(1), os.dup(2)]
+    with file.open("ab") as sink:
+        os.dup2(sink.fileno(), 1)
+        os.dup2(sink.fileno(), 2)
+    try:
+        yield
+    finally:
+        for fd, kept in zip((1, 2), ours, strict=True):
+            os.dup2(kept, fd)
+            os.close(kept)
+
+
+def require_java() -> None:
+    """Raise MissingRequirement unless a Java of version 17 or newer can be found."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if java is None or not Path(java).exists():
+        raise MissingRequirement("Spark needs Java 17 or newer and there is none: install openjdk-17-jre-headless")
+    shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=30).stderr
+    version = shown.split('"')[1] if '"' in shown else ""
+    major = version.split(".")[0]
+    if not major.isdigit() or int(major) < 17:
+        raise MissingRequirement(f"Spark needs Java 17 or newer; {java} is version {version or 'unknown'}")

@@ -1,0 +1,117 @@
+"""Everything that is known of each group-partition at its cluster's latest sample, in one row.
+
+The columns are the fields of :class:`lagwise.domain.status.Evidence`, which says what they mean, and what the tables
+show beside the verdict.
+"""
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from lagwise_spark.columns import GROUP, GROUP_PARTITION, TOPIC_PARTITION, seconds_between
+from lagwise_spark.transforms.buckets import lag_expression
+from lagwise_spark.transforms.time_lag import with_age
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The inputs. ``contexts`` has one row per cluster: what is its latest sample and what verdicts go by.
+
+    ``commits``, ``watermarks`` and ``members`` are those of the latest sample; ``pace``, ``histories`` and
+    ``group_facts`` come from the transforms of those names; ``topics`` is the topics' newest configuration;
+    ``previous`` the status rows of the round before, or empty.
+    """
+
+    contexts: DataFrame
+    commits: DataFrame
+    watermarks: DataFrame
+    members: DataFrame
+    pace: DataFrame
+    histories: DataFrame
+    group_facts: DataFrame
+    topics: DataFrame
+    previous: DataFrame
+
+
+def evidence(known: Known) -> DataFrame:
+    """One row per group-partition that is committed to, is owned, or was committed to within the history."""
+    ends = known.watermarks.select(*TOPIC_PARTITION, "log_start", "high_watermark", "last_stable", "leader")
+    limits = known.topics.select(
+        "cluster",
+        "topic",
+        F.when(_deletes() & (F.col("retention_ms") >= 0), F.col("retention_ms") / 1000.0).alias("retention_seconds"),
+        (_deletes() & (F.coalesce(F.col("retention_bytes"), F.lit(-1)) >= 0)).alias("retention_is_by_size"),
+    )
+    before = known.previous.select(
+        *GROUP_PARTITION,
+        F.col("committed").alias("previous_committed"),
+        F.col("committed_since").alias("previous_committed_since"),
+        F.col("status").alias("previous_status"),
+        F.col("reason").alias("previous_reason"),
+        F.col("since").alias("previous_since"),
+    )
+    present = known.commits.select(*GROUP_PARTITION, "committed", "owner", F.lit(True).alias("is_present"))
+    rows = (
+        present.join(known.pace, list(GROUP_PARTITION), "full")
+        .join(F.broadcast(known.contexts.drop("sample_id", "gap_seconds", "open_from")), "cluster")
+        .join(F.broadcast(known.group_facts), list(GROUP), "left")
+        .join(ends, list(TOPIC_PARTITION), "left")
+        .join(known.histories, list(TOPIC_PARTITION), "left")
+        .join(F.broadcast(limits), ["cluster", "topic"], "left")
+        .join(before, list(GROUP_PARTITION), "left")
+        .join(F.broadcast(_clients(known.members)), [*GROUP, "owner"], "left")
+    )
+    rows = (
+        rows.withColumn("lag", lag_expression())
+        .withColumn("position", F.greatest("committed", "log_start"))
+        .withColumn("produce_rate_per_second", F.get("produce_rates", F.coalesce("window", F.lit(0))))
+    )
+    rows = with_age(rows).drop("history", "produce_rates")
+    return _derived(rows)
+
+
+def _deletes() -> Column:
+    return F.coalesce(F.col("cleanup_policy"), F.lit("delete")).contains("delete")
+
+
+def _clients(members: DataFrame) -> DataFrame:
+    return members.select(*GROUP, F.col("member_id").alias("owner"), "client_id", "host")
+
+
+def _derived(rows: DataFrame) -> DataFrame:
+    """What follows from the joined columns alone."""
+    same_commit = F.coalesce(F.col("previous_committed") == F.col("committed"), F.lit(False))
+    was_moving = F.coalesce(F.col("was_seen_moving"), F.lit(False))
+    moved_at = F.coalesce(
+        F.when(same_commit & ~was_moving, F.least("moved_at", "previous_committed_since")),
+        F.col("moved_at"),
+        F.col("as_of"),
+    )
+    assigned = F.coalesce(F.col("assigned_topics"), F.array().cast("array<string>"))
+    still_recreated = same_commit & F.coalesce(F.col("previous_reason") == "recreated", F.lit(False))
+    counted_from = F.greatest("empty_since", "committed_since")
+    expires_in = F.col("offsets_retention_seconds") - seconds_between(counted_from, F.col("as_of"))
+    has_watermarks = F.col("high_watermark").isNotNull() & F.col("log_start").isNotNull()
+    return (
+        rows.withColumn("committed_since", moved_at)
+        .withColumn("unmoved_seconds", seconds_between(F.col("committed_since"), F.col("as_of")))
+        .withColumn(
+            "readable",
+            F.col("group_error").isNull() & (has_watermarks | F.col("committed").isNull()),
+        )
+        .withColumn("ever_committed", F.col("moved_at").isNotNull() | F.col("previous_committed").isNotNull())
+        .withColumn(
+            "recreated",
+            F.coalesce(F.col("committed_since") < F.col("recreated_at"), F.lit(False)) | still_recreated,
+        )
+        .withColumn("topic_is_assigned", F.array_contains(assigned, F.col("topic")))
+        .withColumn("group_is_assigned", F.size(assigned) > 0)
+        .withColumn("seconds_to_expiry", F.when(F.col("empty_since").isNotNull(), F.greatest(expires_in, F.lit(0.0))))
+        .withColumn("samples", F.coalesce("samples", F.lit(0)))
+        .withColumn("span_seconds", F.coalesce("span_seconds", F.lit(0.0)))
+        .withColumn("trend_is_measurable", F.coalesce("trend_is_measurable", F.lit(True)))
+        .withColumn("rebalancing_now", F.coalesce("rebalancing_now", F.lit(False)))
+        .withColumn("samples_of_unrest", F.coalesce("samples_of_unrest", F.lit(0)))
+        .withColumn("group_samples", F.coalesce("group_samples", F.lit(0)))
+    )

@@ -1,0 +1,196 @@
+"""The status rules as column expressions: :func:`lagwise.domain.status.judge`, row by row the same.
+
+That module is the definition and says why; the contract test of ``tests/contract`` holds the two together.
+"""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from lagwise.domain import status as rules
+from lagwise.domain.vocabulary import GroupState, Status, UnknownReason
+from lagwise.tables.analysis import PARTITION_STATUS
+
+
+def judge(evidence: DataFrame) -> DataFrame:
+    """Rows of `partition_status` from evidence, and ``previous_status`` beside them (null where there was none)."""
+    judged = _numbers(_holds(_premises(evidence)))
+    status, reason = _status_and_reason()
+    judged = judged.withColumn("reason", reason).withColumn("status", status)
+    unsettled = F.col("previous_status").isNull() | (F.col("previous_status") != F.col("status"))
+    is_known = ~F.col("_is_blind")
+    return (
+        judged.withColumn("since", F.when(unsettled, F.col("as_of")).otherwise(F.col("previous_since")))
+        .withColumn("reasons", _reasons())
+        .withColumn("lag", F.when(is_known, F.col("lag")))
+        .withColumn("lag_seconds", F.when(is_known, F.col("lag_seconds")))
+        .withColumn("records_lost", F.when(is_known, F.col("records_lost")).otherwise(F.lit(0)).cast("long"))
+        .withColumn("seconds_to_loss", F.when(is_known, F.col("seconds_to_loss")))
+        .withColumn("seconds_to_catch_up", F.when(is_known, F.col("seconds_to_catch_up")))
+        .select(*[column.name for column in PARTITION_STATUS.columns], "previous_status")
+    )
+
+
+def _at_least(minimum_seconds: float) -> Column:
+    cadence = F.coalesce(F.col("commit_cadence_seconds"), F.lit(0.0))
+    return F.greatest(F.lit(minimum_seconds), rules.CADENCES_OF_STANDSTILL * cadence)
+
+
+def _premises(e: DataFrame) -> DataFrame:
+    state = F.col("state")
+    ghost = (
+        F.col("committed").isNotNull()
+        & F.coalesce(state == str(GroupState.STABLE), F.lit(False))
+        & F.col("group_is_assigned")
+        & ~F.col("topic_is_assigned")
+        & (F.col("unmoved_seconds") >= rules.GHOST_AFTER_SECONDS)
+    )
+    no_ends = F.col("high_watermark").isNull() | F.col("log_start").isNull()
+    blind = (
+        F.when(ghost, F.lit(str(Status.GHOST)))
+        .when(~F.col("readable"), F.lit(str(UnknownReason.UNREADABLE)))
+        .when(
+            F.col("committed").isNull(),
+            F.when(F.col("ever_committed"), F.lit(str(UnknownReason.EXPIRED))).otherwise(
+                F.lit(str(UnknownReason.NO_COMMIT))
+            ),
+        )
+        .when(no_ends, F.lit(str(UnknownReason.UNREADABLE)))
+        .when(F.col("recreated"), F.lit(str(UnknownReason.RECREATED)))
+        .when(F.col("committed") > F.col("high_watermark"), F.lit(str(UnknownReason.OUT_OF_RANGE)))
+    )
+    unrest, samples = F.col("samples_of_unrest"), F.col("group_samples")
+    return (
+        e.withColumn("_blind", blind)
+        .withColumn("_is_blind", F.col("_blind").isNotNull())
+        .withColumn("_has_lag", F.coalesce(F.col("lag") > 0, F.lit(False)))
+        .withColumn("_age", F.coalesce(F.col("lag_seconds"), F.lit(0.0)))
+        .withColumn("_produced", F.coalesce(F.col("produce_rate_per_second"), F.lit(0.0)))
+        .withColumn("_consumed", F.coalesce(F.col("consume_rate_per_second"), F.lit(0.0)))
+        .withColumn("_band", rules.TREND_SHARE_OF_PRODUCE_RATE * F.col("_produced"))
+        .withColumn("_visible", F.col("_has_lag") & (F.col("_age") > F.col("interval_seconds")))
+        .withColumn(
+            "_measured",
+            F.col("lag_slope_per_second").isNotNull() & (F.col("span_seconds") >= F.col("minimum_span_seconds")),
+        )
+        .withColumn(
+            "_unrest",
+            F.col("rebalancing_now")
+            | ((unrest >= rules.REBALANCES_OF_UNREST) & (unrest >= rules.SHARE_OF_UNREST * samples)),
+        )
+    )
+
+
+def _holds(e: DataFrame) -> DataFrame:
+    has_lag, age, band = F.col("_has_lag"), F.col("_age"), F.col("_band")
+    standstill = F.when(has_lag, F.least(F.col("unmoved_seconds"), age)).otherwise(0.0)
+    ownership_is_certain = (
+        F.col("state").isNotNull()
+        & (F.coalesce(F.col("state"), F.lit("")) != str(GroupState.UNKNOWN))
+        & ~F.col("rebalancing_now")
+    )
+    stopped = (
+        has_lag
+        & F.col("owner").isNull()
+        & ownership_is_certain
+        & (standstill >= _at_least(rules.STOPPED_AFTER_SECONDS))
+    )
+    stalled = has_lag & F.col("owner").isNotNull() & (standstill >= _at_least(rules.STALLED_AFTER_SECONDS))
+    grows = (
+        F.col("_measured")
+        & F.col("_visible")
+        & (F.col("lag_slope_low_per_second") > band)
+        & F.coalesce(F.col("longer_slope") > band, F.lit(False))
+    )
+    shrinks = F.col("_measured") & F.col("_visible") & (F.col("lag_slope_high_per_second") < -band)
+    cadence = F.coalesce(F.col("commit_cadence_seconds"), F.lit(0.0))
+    patience = F.when(F.col("trend_is_measurable"), F.col("lag_objective_seconds")).otherwise(
+        F.greatest(F.col("lag_objective_seconds"), 2 * cadence)
+    )
+    lagging = (
+        (F.col("_measured") | ~F.col("trend_is_measurable"))
+        & ~F.col("_grows")
+        & ~F.col("_shrinks")
+        & has_lag
+        & (age > patience)
+    )
+    return (
+        e.withColumn("_stopped", stopped)
+        .withColumn("_stalled", stalled)
+        .withColumn("_grows", F.coalesce(grows, F.lit(False)))
+        .withColumn("_shrinks", F.coalesce(shrinks, F.lit(False)))
+        .withColumn("_lagging", lagging)
+        .withColumn("_rewound", F.coalesce(F.col("committed") < F.col("rewound_from"), F.lit(False)))
+    )
+
+
+def _numbers(e: DataFrame) -> DataFrame:
+    standing = F.col("_stopped") | F.col("_stalled")
+    age, retention = F.col("_age"), F.col("retention_seconds")
+    consumed = F.when(standing, F.lit(0.0)).otherwise(F.col("_consumed"))
+    keeping = 1 - F.try_divide(F.col("_consumed"), F.col("_produced"))
+    growth = (
+        F.when(standing, F.lit(1.0))
+        .when(F.col("_grows") & (F.col("_produced") > 0), F.least(F.lit(1.0), F.greatest(F.lit(0.0), keeping)))
+        .otherwise(0.0)
+    )
+    by_time = F.when(age >= retention, F.lit(0.0)).when(growth > 0, (retention - age) / growth)
+    closing = F.coalesce(F.col("log_start_rate_per_second"), F.lit(0.0)) - consumed
+    margin = F.greatest(F.col("committed") - F.col("log_start"), F.lit(0)).cast("double")
+    losing_ground = standing | F.col("_grows")
+    by_size = F.when(losing_ground & F.col("retention_is_by_size") & (closing > 0), margin / closing)
+    by_deletion = F.when(F.col("_has_lag"), F.least(by_time, by_size))
+    return (
+        e.withColumn("seconds_to_loss", F.least(by_deletion, F.col("seconds_to_expiry")))
+        .withColumn("_at_risk", F.coalesce(F.col("seconds_to_loss") <= F.col("risk_horizon_seconds"), F.lit(False)))
+        .withColumn("records_lost", F.greatest(F.col("log_start") - F.col("committed"), F.lit(0)))
+        .withColumn("_losing_data", F.coalesce(F.col("records_lost") > 0, F.lit(False)))
+        .withColumn("seconds_to_catch_up", F.when(F.col("_shrinks"), F.col("lag") / -F.col("lag_slope_per_second")))
+    )
+
+
+#: Worst first, as :class:`Status` declares them.
+_HELD = (
+    (Status.LOSING_DATA, "_losing_data"),
+    (Status.AT_RISK, "_at_risk"),
+    (Status.STOPPED, "_stopped"),
+    (Status.STALLED, "_stalled"),
+    (Status.REWOUND, "_rewound"),
+    (Status.FALLING_BEHIND, "_grows"),
+    (Status.LAGGING, "_lagging"),
+    (Status.CATCHING_UP, "_shrinks"),
+)
+
+
+def _status_and_reason() -> tuple[Column, Column]:
+    unknown = F.lit(str(Status.UNKNOWN))
+    status = F.when(F.col("_blind") == str(Status.GHOST), F.lit(str(Status.GHOST))).when(F.col("_is_blind"), unknown)
+    is_bad = F.lit(False)
+    for word, held in _HELD[:-1]:
+        status = status.when(F.col(held), F.lit(str(word)))
+        is_bad = is_bad | F.col(held)
+    few = (F.col("samples") < rules.MINIMUM_SAMPLES) | (
+        F.col("_has_lag") & F.col("_visible") & F.col("trend_is_measurable") & ~F.col("_measured")
+    )
+    status = (
+        status.when(F.col("_unrest"), unknown)
+        .when(F.col("_shrinks"), F.lit(str(Status.CATCHING_UP)))
+        .when(few, unknown)
+        .otherwise(F.lit(str(Status.OK)))
+    )
+    reason = (
+        F.when(F.col("_is_blind"), F.when(F.col("_blind") != str(Status.GHOST), F.col("_blind")))
+        .when(is_bad, F.lit(None).cast("string"))
+        .when(F.col("_unrest"), F.lit(str(UnknownReason.REBALANCING)))
+        .when(~F.col("_shrinks") & few, F.lit(str(UnknownReason.TOO_FEW_SAMPLES)))
+    )
+    return status, reason
+
+
+def _reasons() -> Column:
+    status = F.col("status")
+    held = F.filter(
+        F.array(*[F.when(F.col(column), F.lit(str(word))) for word, column in _HELD]), lambda word: word.isNotNull()
+    )
+    alone = F.array(status)
+    completed = F.when(status == str(Status.UNKNOWN), F.concat(held, alone)).otherwise(held)
+    return F.when(F.col("_is_blind") | (F.size(held) == 0), alone).otherwise(completed)

@@ -1,0 +1,173 @@
+"""From minutes to how a group-partition moves: cadence, rewinds, trend of its lag, rate of its commits.
+
+The definitions are those of :mod:`lagwise.domain.history` and :mod:`lagwise.domain.trend`. Buckets are merged in two
+steps: first into a few slots of age (a cheap sum of many rows), then the slots into the windows (few rows).
+"""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from lagwise.domain.history import CADENCES_PER_WINDOW, WINDOWS_SECONDS
+from lagwise.domain.trend import MAXIMUM_AUTOCORRELATION, MINIMUM_SAMPLES, T_99
+from lagwise_spark.columns import GROUP_PARTITION, STATISTICS, seconds_between
+
+#: Slot i holds what belongs to window i but not to a shorter one; the last slot holds what is older than all.
+OLDER = len(WINDOWS_SECONDS)
+
+
+def age_slot(age_seconds: Column) -> Column:
+    """Index of the shortest window that holds a bucket of this age."""
+    slot = F.lit(OLDER)
+    for index in reversed(range(OLDER)):
+        slot = F.when(age_seconds < WINDOWS_SECONDS[index], F.lit(index)).otherwise(slot)
+    return slot
+
+
+def pace(minutes: DataFrame, contexts: DataFrame) -> DataFrame:
+    """One row per group-partition: see the columns of the last select."""
+    slots = _slots(minutes, contexts)
+    windows = _windows(slots)
+    chosen = _chosen(windows)
+    return _trend(chosen)
+
+
+def _slots(minutes: DataFrame, contexts: DataFrame) -> DataFrame:
+    aged = (
+        minutes.join(F.broadcast(contexts.select("cluster", "as_of")), "cluster")
+        .withColumn("age", seconds_between(F.col("minute"), F.col("as_of")))
+        .where(F.col("age") >= 0)
+        .withColumn("slot", age_slot(F.col("age")))
+    )
+    # Times move to a common origin, `as_of`: t becomes t − age.
+    n, age = F.col("samples"), F.col("age")
+    shifted = {name: F.col(name) for name in STATISTICS} | {
+        "sum_t": F.col("sum_t") - n * age,
+        "sum_tt": F.col("sum_tt") - 2 * age * F.col("sum_t") + n * age * age,
+        "sum_t_lag": F.col("sum_t_lag") - age * F.col("sum_lag"),
+    }
+    return aged.groupBy(*GROUP_PARTITION, "slot").agg(
+        *[F.sum(expression).alias(name) for name, expression in shifted.items()],
+        F.min(F.struct("first_at", "first_committed")).alias("first"),
+        F.max(F.struct("last_at", "last_committed")).alias("last"),
+        F.sum("moves").alias("moves"),
+        F.sum("backlog_seconds").alias("backlog_seconds"),
+        F.max("last_moved_at").alias("last_moved_at"),
+        F.max("rewound_from").alias("rewound_from"),
+    )
+
+
+def _windows(slots: DataFrame) -> DataFrame:
+    def within(window: int, value: Column) -> Column:
+        return F.when(F.col("slot") <= window, value)
+
+    lookback = OLDER - 1
+    aggregates = [
+        F.sum(within(lookback, F.col("moves"))).alias("moves"),
+        F.sum(within(lookback, F.col("backlog_seconds"))).alias("backlog_seconds"),
+        F.max(within(lookback, F.col("rewound_from"))).alias("rewound_from"),
+        F.max("last_moved_at").alias("last_moved_at"),
+        F.min(F.col("first")["first_at"]).alias("first_seen_at"),
+    ]
+    for window in range(OLDER):
+        aggregates += [F.sum(within(window, F.col(name))).alias(f"{name}_{window}") for name in STATISTICS]
+        aggregates += [
+            F.min(within(window, F.col("first"))).alias(f"first_{window}"),
+            F.max(within(window, F.col("last"))).alias(f"last_{window}"),
+        ]
+    return slots.groupBy(*GROUP_PARTITION).agg(*aggregates)
+
+
+def _chosen(windows: DataFrame) -> DataFrame:
+    """Pick the window that suits the cadence, and the next longer one."""
+    cadence = F.when(F.col("moves") > 0, F.col("backlog_seconds") / F.col("moves"))
+    needed = F.coalesce(cadence, F.lit(0.0)) * CADENCES_PER_WINDOW
+    window = F.lit(OLDER)
+    for index in reversed(range(OLDER)):
+        window = F.when(needed <= WINDOWS_SECONDS[index], F.lit(index)).otherwise(window)
+
+    def at(name: str, index: Column) -> Column:
+        last = OLDER - 1
+        picked = F.col(f"{name}_{last}")
+        for i in range(last):
+            picked = F.when(index == i, F.col(f"{name}_{i}")).otherwise(picked)
+        return picked
+
+    judged, longer = F.col("window"), F.col("window") + 1
+    return (
+        windows.withColumn("commit_cadence_seconds", cadence)
+        .withColumn("window", window)
+        .select(
+            *GROUP_PARTITION,
+            "commit_cadence_seconds",
+            "rewound_from",
+            F.coalesce("last_moved_at", "first_seen_at").alias("moved_at"),
+            F.col("last_moved_at").isNotNull().alias("was_seen_moving"),
+            (judged < OLDER).alias("trend_is_measurable"),
+            F.least(judged, F.lit(OLDER - 1)).alias("window"),
+            *[at(name, judged).alias(name) for name in STATISTICS],
+            *[at(name, longer).alias(f"longer_{name}") for name in STATISTICS],
+            at("first", judged).alias("first"),
+            at("last", judged).alias("last"),
+        )
+    )
+
+
+def _trend(chosen: DataFrame) -> DataFrame:
+    span = F.coalesce(seconds_between(F.col("first")["first_at"], F.col("last")["last_at"]), F.lit(0.0))
+    consumed = (F.col("last")["last_committed"] - F.col("first")["first_committed"]).cast("double")
+    slope, margin = slope_and_margin("")
+    longer_slope, _ = slope_and_margin("longer_")
+    measurable = F.col("trend_is_measurable")
+    return (
+        chosen.withColumn("lag_slope_per_second", F.when(measurable, slope))
+        .withColumn("margin", margin)
+        .withColumn("span_seconds", span)
+        .select(
+            *GROUP_PARTITION,
+            "commit_cadence_seconds",
+            "rewound_from",
+            "moved_at",
+            "was_seen_moving",
+            "trend_is_measurable",
+            "window",
+            F.coalesce("samples", F.lit(0)).cast("int").alias("samples"),
+            "span_seconds",
+            F.when(F.col("span_seconds") > 0, F.greatest(consumed, F.lit(0.0)) / F.col("span_seconds")).alias(
+                "consume_rate_per_second"
+            ),
+            "lag_slope_per_second",
+            (F.col("lag_slope_per_second") - F.col("margin")).alias("lag_slope_low_per_second"),
+            (F.col("lag_slope_per_second") + F.col("margin")).alias("lag_slope_high_per_second"),
+            F.when(measurable, longer_slope).alias("longer_slope"),
+        )
+    )
+
+
+def slope_and_margin(prefix: str) -> tuple[Column, Column]:
+    """The formulas of :func:`lagwise.domain.trend.trend_of` over the columns with this prefix; null for its None."""
+
+    def c(name: str) -> Column:
+        return F.col(prefix + name)
+
+    n = c("samples").cast("double")
+    s_tt = c("sum_tt") - c("sum_t") * c("sum_t") / n
+    s_tl = c("sum_t_lag") - c("sum_t") * c("sum_lag") / n
+    s_ll = c("sum_lag_lag") - c("sum_lag") * c("sum_lag") / n
+    enough = (c("samples") >= MINIMUM_SAMPLES) & (c("steps") >= 1) & (s_tt > 0)
+    slope = F.when(enough, s_tl / s_tt)
+    residuals = F.greatest(F.lit(0.0), s_ll - slope * s_tl)
+    successive = F.greatest(
+        F.lit(0.0),
+        c("sum_dlag_dlag") - 2 * slope * c("sum_dt_dlag") + slope * slope * c("sum_dt_dt"),
+    )
+    autocorrelation = F.when(
+        residuals > 0,
+        F.least(
+            F.lit(MAXIMUM_AUTOCORRELATION),
+            F.greatest(F.lit(0.0), 1 - (successive / c("steps")) / (2 * residuals / n)),
+        ),
+    ).otherwise(0.0)
+    widening = F.sqrt((1 + autocorrelation) / (1 - autocorrelation))
+    quantiles = F.array(*[F.lit(q) for q in T_99])
+    quantile = F.get(quantiles, F.least(c("samples").cast("int") - 2, F.lit(len(T_99))) - 1)
+    return slope, F.when(enough, quantile * F.sqrt(residuals / (n - 2) / s_tt) * widening)

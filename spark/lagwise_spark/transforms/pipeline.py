@@ -1,0 +1,54 @@
+"""The transforms in their order: from minutes and the latest sample to statuses. Replay and the live tick share it."""
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from lagwise_spark.transforms.evidence import Known, evidence
+from lagwise_spark.transforms.judge import judge
+from lagwise_spark.transforms.ownership import group_facts
+from lagwise_spark.transforms.pace import pace
+from lagwise_spark.transforms.time_lag import topic_histories
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What statuses are made of. ``minutes`` and ``watermark_minutes`` reach back over the longest window,
+    ``groups`` over the shortest, ``events`` as far as they are kept; ``commits``, ``watermarks`` and ``members`` are
+    the latest sample's; ``topics`` the newest configuration of each topic; ``previous`` the last round's statuses."""
+
+    contexts: DataFrame
+    minutes: DataFrame
+    watermark_minutes: DataFrame
+    commits: DataFrame
+    watermarks: DataFrame
+    groups: DataFrame
+    members: DataFrame
+    events: DataFrame
+    topics: DataFrame
+    previous: DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Statuses:
+    """``partitions`` are rows of `partition_status` (and ``previous_status``), ``groups`` one row per group."""
+
+    partitions: DataFrame
+    groups: DataFrame
+
+
+def statuses(inputs: Inputs) -> Statuses:
+    """The statuses of every group-partition, each as of its cluster's latest sample."""
+    facts = group_facts(inputs.groups, inputs.members, inputs.events, inputs.contexts)
+    known = Known(
+        contexts=inputs.contexts,
+        commits=inputs.commits,
+        watermarks=inputs.watermarks,
+        members=inputs.members,
+        pace=pace(inputs.minutes, inputs.contexts),
+        histories=topic_histories(inputs.watermark_minutes, inputs.contexts),
+        group_facts=facts,
+        topics=inputs.topics,
+        previous=inputs.previous,
+    )
+    return Statuses(judge(evidence(known)), facts)

@@ -1,0 +1,100 @@
+"""How old the oldest unread record is: see :mod:`lagwise.domain.time_lag` for the definition and its reasons.
+
+The history of a topic-partition is an array of minutes, each with its own few points, so that an offset is found by
+looking through the minutes and then through the points of one of them.
+"""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from lagwise.domain.history import WINDOWS_SECONDS
+from lagwise_spark.columns import TOPIC_PARTITION, seconds_between
+
+
+def topic_histories(watermark_minutes: DataFrame, contexts: DataFrame) -> DataFrame:
+    """One row per topic-partition: ``history`` (minutes since its last reset, oldest first), ``recreated_at``,
+    ``log_start_rate_per_second`` over the longest window, and ``produce_rates``, one per window."""
+    aged = (
+        watermark_minutes.join(F.broadcast(contexts.select("cluster", "as_of")), "cluster")
+        .withColumn("age", seconds_between(F.col("minute"), F.col("as_of")))
+        .where(F.col("age") >= 0)
+    )
+
+    def first(window: float, value: str) -> Column:
+        return F.min(F.when(F.col("age") < window, F.struct("first_at", value)))
+
+    def last(window: float, value: str) -> Column:
+        return F.max(F.when(F.col("age") < window, F.struct("last_at", value)))
+
+    longest = WINDOWS_SECONDS[-1]
+    rows = aged.groupBy(*TOPIC_PARTITION).agg(
+        F.sort_array(F.collect_list(F.struct("minute", "last_high_watermark", "last_at", "points"))).alias("history"),
+        F.max(F.when(F.col("reset_at").isNotNull(), F.col("minute"))).alias("reset_minute"),
+        F.max("recreated_at").alias("recreated_at"),
+        first(longest, "first_log_start").alias("first_log_start"),
+        last(longest, "last_log_start").alias("last_log_start"),
+        *[first(w, "first_high_watermark").alias(f"first_{i}") for i, w in enumerate(WINDOWS_SECONDS)],
+        *[last(w, "last_high_watermark").alias(f"last_{i}") for i, w in enumerate(WINDOWS_SECONDS)],
+    )
+
+    def rate(start: Column, end: Column, first_value: str, last_value: str) -> Column:
+        span = seconds_between(start["first_at"], end["last_at"])
+        grown = F.greatest(end[last_value] - start[first_value], F.lit(0)).cast("double")
+        return F.when(span > 0, grown / span)
+
+    since_reset = F.filter("history", lambda h: h["minute"] >= F.col("reset_minute"))
+    return rows.select(
+        *TOPIC_PARTITION,
+        F.when(F.col("reset_minute").isNull(), F.col("history")).otherwise(since_reset).alias("history"),
+        "recreated_at",
+        rate(F.col("first_log_start"), F.col("last_log_start"), "first_log_start", "last_log_start").alias(
+            "log_start_rate_per_second"
+        ),
+        F.array(
+            *[
+                rate(F.col(f"first_{i}"), F.col(f"last_{i}"), "first_high_watermark", "last_high_watermark")
+                for i in range(len(WINDOWS_SECONDS))
+            ]
+        ).alias("produce_rates"),
+    )
+
+
+def with_age(rows: DataFrame) -> DataFrame:
+    """Add ``lag_seconds`` and ``lag_seconds_is_lower_bound`` to rows that have ``lag``, ``position``, ``history`` and
+    ``as_of``; null where the lag is, or where there is no history."""
+    position = F.col("position")
+    looked_for = F.col("lag") > 0
+    minutes_before = F.size(F.filter("history", lambda h: h["last_high_watermark"] <= position))
+    staged = (
+        rows.withColumn("_minutes_before", F.when(looked_for, minutes_before))
+        .withColumn("_before", F.get("history", F.col("_minutes_before") - 1))
+        .withColumn("_points", F.get("history", F.col("_minutes_before"))["points"])
+    )
+    points_before = F.size(F.filter("_points", lambda p: p["high_watermark"] <= position))
+    staged = staged.withColumn("_points_before", F.when(F.col("_points").isNotNull(), points_before))
+    a_point = F.get("_points", F.col("_points_before") - 1)
+    b_point = F.get("_points", F.col("_points_before"))
+    staged = (
+        staged.withColumn("_a_at", F.coalesce(a_point["at"], F.col("_before")["last_at"]))
+        .withColumn("_a", F.coalesce(a_point["high_watermark"], F.col("_before")["last_high_watermark"]))
+        .withColumn("_b_at", b_point["at"])
+        .withColumn("_b", b_point["high_watermark"])
+    )
+    between = seconds_between(F.col("_a_at"), F.col("_b_at"))
+    share = (position - F.col("_a")) / (F.col("_b") - F.col("_a"))
+    exact = seconds_between(F.col("_a_at"), F.col("as_of")) - share * between
+    bound = seconds_between(F.col("_b_at"), F.col("as_of"))
+    has_history = F.col("history").isNotNull() & (F.size("history") > 0)
+    seconds = (
+        F.when(F.col("lag").isNull() | ~has_history, F.lit(None).cast("double"))
+        .when(~looked_for | F.col("_b").isNull(), F.lit(0.0))
+        .otherwise(F.greatest(F.lit(0.0), F.coalesce(exact, bound)))
+    )
+    return (
+        staged.withColumn("lag_seconds", seconds)
+        .withColumn(
+            "lag_seconds_is_lower_bound",
+            F.coalesce(looked_for & F.col("_b").isNotNull() & F.col("_a").isNull(), F.lit(False)),
+        )
+        .drop("_minutes_before", "_before", "_points", "_points_before", "_a_at", "_a", "_b_at", "_b")
+    )
