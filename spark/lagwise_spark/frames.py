@@ -34,7 +34,9 @@ def struct_type(schema: pa.Schema) -> StructType:
 
 def frame(session: SparkSession, rows: pa.Table) -> DataFrame:
     """An Arrow table as a DataFrame. Meant for thousands of rows, not for millions."""
-    return session.createDataFrame(rows, schema=struct_type(rows.schema))
+    schema = struct_type(rows.schema)
+    # Spark's conversion chokes on columns without chunks, which is how an empty result comes.
+    return session.createDataFrame(rows if rows.num_rows else [], schema=schema)
 
 
 def contexts_frame(session: SparkSession, rows: Sequence[Mapping[str, Any]]) -> DataFrame:
@@ -46,3 +48,12 @@ def contexts_frame(session: SparkSession, rows: Sequence[Mapping[str, Any]]) -> 
 def empty(session: SparkSession, table: Table) -> DataFrame:
     """No rows of a table."""
     return session.createDataFrame([], schema=struct_type(table.arrow))
+
+
+def materialised(rows: DataFrame) -> DataFrame:
+    """The same rows, computed now and held by the executors, with a plan that starts there.
+
+    A round is many small queries over the same few results: planning each from the raw files again would cost more
+    than computing it. The rows are freed when nothing refers to them any more.
+    """
+    return rows.localCheckpoint(eager=True)

@@ -91,14 +91,9 @@ def replay(
         for number, (_, index) in enumerate(evaluations)
     ]
     result = statuses(_inputs(session, trace, list(events), contexts))
-    judged = result.partitions.persist()
-    try:
-        partitions = judged.toArrow().to_pylist()
-        by_status = partitions_by_status(judged).toArrow().to_pylist()
-        groups = result.groups.toArrow().to_pylist()
-    finally:
-        judged.unpersist()
-    verdicts = group_verdicts(by_status, groups)
+    partitions = result.partitions.toArrow().to_pylist()
+    by_status = partitions_by_status(result.partitions).toArrow().to_pylist()
+    verdicts = group_verdicts(by_status, result.groups.toArrow().to_pylist())
     of_evaluation: dict[str, list[Shown]] = {_cluster(n): [] for n in range(len(evaluations))}
     times = {_cluster(n): at for n, (at, _) in enumerate(evaluations)}
     for row in sorted(partitions, key=lambda r: (r["group"], r["topic"], r["partition"])):
@@ -154,8 +149,8 @@ def _inputs(session: SparkSession, trace: Trace, events: Sequence[Row], contexts
     def of_latest(rows: DataFrame) -> DataFrame:
         return rows.join(latest, ["cluster", "sample_id"], "semi")
 
-    commits = raw(COMMITS, trace.rows["commits"], "sampled_at").persist()
-    watermarks = raw(WATERMARKS, trace.rows["watermarks"], "sampled_at").persist()
+    commits = raw(COMMITS, trace.rows["commits"], "sampled_at")
+    watermarks = raw(WATERMARKS, trace.rows["watermarks"], "sampled_at")
     return Inputs(
         contexts=context_rows,
         minutes=commit_minutes(with_lag(commits, watermarks), context_rows),

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -14,7 +13,7 @@ from lagwise.tables.analysis import MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_spark.frames import contexts_frame, frame
+from lagwise_spark.frames import contexts_frame, frame, materialised
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.progress import News, minute_of
 from lagwise_spark.transforms.buckets import commit_minutes, watermark_minutes, with_lag
@@ -44,9 +43,8 @@ def catch_up(session: SparkSession, lake: Lake, news: Sequence[News]) -> list[Ne
         while n.as_of - n.open_from > STRETCH:
             end = n.open_from + STRETCH
             _LOG.info("%s: making the minutes from %s to %s", n.cluster, n.open_from, end)
-            with ExitStack() as persisted:
-                minutes = open_minutes(session, lake, [n], minimal_contexts(session, [n]), persisted, until=end)
-                finish_minutes(lake, [n], minutes, until=end)
+            minutes = open_minutes(session, lake, [n], minimal_contexts(session, [n]), until=end)
+            finish_minutes(lake, [n], minutes, until=end)
             n = replace(n, open_from=end)
         left.append(n)
     return left
@@ -68,7 +66,6 @@ def open_minutes(
     lake: Lake,
     news: Sequence[News],
     contexts: DataFrame,
-    persisted: ExitStack,
     *,
     until: datetime | None = None,
 ) -> OpenMinutes:
@@ -83,9 +80,7 @@ def open_minutes(
 
     def kept(rows: DataFrame) -> DataFrame:
         inside = rows.join(open_from, "cluster").where(F.col("minute") >= F.col("open_from")).drop("open_from")
-        inside = inside.persist()
-        persisted.callback(inside.unpersist)
-        return inside
+        return materialised(inside)
 
     watermarks = raw(WATERMARKS)
     return OpenMinutes(

@@ -10,9 +10,6 @@ from lagwise.tables.analysis import TICKS
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
 
-#: A collector's clock may be set back by this much without a sample of its being overlooked.
-CLOCK_TOLERANCE = timedelta(minutes=2)
-
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -30,9 +27,9 @@ class News:
     latest_id: str
     as_of: datetime
     interval_seconds: float
+    group_partitions: int
     offsets_retention_seconds: float | None
     new_samples: int
-    oldest_new: datetime
     read_until: datetime
     open_from: datetime
 
@@ -64,7 +61,7 @@ def read_news(lake: Lake, progress: dict[str, Progress]) -> list[News]:
     rows = lake.query(
         """
         select cluster, sample_id, greatest(commits_read_at, watermarks_read_at) as as_of, commits_read_at,
-               written_at, interval_seconds, offsets_retention_seconds
+               written_at, interval_seconds, group_partitions, offsets_retention_seconds
         from samples where commits_read_at is not null and watermarks_read_at is not null
         order by cluster, as_of
         """,
@@ -80,7 +77,7 @@ def read_news(lake: Lake, progress: dict[str, Progress]) -> list[News]:
 def _news_of(cluster: str, rows: pa.Table, known: Progress | None) -> News:
     samples = rows.to_pylist()
     latest = samples[-1]
-    new = [s for s in samples if known is None or s["written_at"] > known.read_until - CLOCK_TOLERANCE]
+    new = [s for s in samples if known is None or s["written_at"] > known.read_until]
     oldest_new = min((s["commits_read_at"] for s in new), default=latest["commits_read_at"])
     open_from = minute_of(oldest_new)
     return News(
@@ -88,9 +85,9 @@ def _news_of(cluster: str, rows: pa.Table, known: Progress | None) -> News:
         latest_id=latest["sample_id"],
         as_of=latest["as_of"],
         interval_seconds=latest["interval_seconds"],
+        group_partitions=latest["group_partitions"],
         offsets_retention_seconds=latest["offsets_retention_seconds"],
-        new_samples=sum(1 for s in samples if known is None or s["written_at"] > known.read_until),
-        oldest_new=oldest_new,
+        new_samples=len(new),
         read_until=max(s["written_at"] for s in samples),
         open_from=open_from if known is None else min(open_from, known.finished_until),
     )

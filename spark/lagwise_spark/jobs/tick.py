@@ -3,7 +3,6 @@ simply done again by the next one."""
 
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -24,6 +23,7 @@ from lagwise_spark.jobs.minutes import OpenMinutes, catch_up, finish_minutes, op
 from lagwise_spark.jobs.progress import News, minute_of, read_news, read_progress
 from lagwise_spark.transforms.groups import partitions_by_status
 from lagwise_spark.transforms.pipeline import Inputs, statuses
+from lagwise_spark.tuning import tune
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +45,16 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
     news = read_news(lake, read_progress(lake))
     if not news:
         return None
+    tune(session, sum(n.group_partitions for n in news), config.analysis.spark.conf)
     news = catch_up(session, lake, news)
-    with ExitStack() as persisted:
-        contexts = contexts_frame(session, [_context(n, config) for n in news])
-        minutes = open_minutes(session, lake, news, contexts, persisted)
-        finished = finish_minutes(lake, news, minutes)
-        result = statuses(_inputs(session, lake, news, contexts, minutes))
-        judged = result.partitions.persist()
-        persisted.callback(judged.unpersist)
-        changes = write.partition_changes(judged, lake)
-        write.replace(judged, lake, PARTITION_STATUS)
-        by_status = partitions_by_status(judged).toArrow().to_pylist()
-        facts = result.groups.toArrow().to_pylist()
+    contexts = contexts_frame(session, [_context(n, config) for n in news])
+    minutes = open_minutes(session, lake, news, contexts)
+    finished = finish_minutes(lake, news, minutes)
+    result = statuses(_inputs(session, lake, news, contexts, minutes))
+    changes = write.partition_changes(result.partitions, lake)
+    write.replace(result.partitions, lake, PARTITION_STATUS)
+    by_status = partitions_by_status(result.partitions).toArrow().to_pylist()
+    facts = result.groups.toArrow().to_pylist()
     changes += write.groups(lake, by_status, facts, {n.cluster: n.as_of for n in news})
     cost = TickCost(
         wall_seconds=round(time.monotonic() - wall, 3),

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
+from lagwise_spark.frames import materialised
 from lagwise_spark.transforms.evidence import Known, evidence
 from lagwise_spark.transforms.judge import judge
 from lagwise_spark.transforms.ownership import group_facts
@@ -39,7 +40,7 @@ class Statuses:
 
 def statuses(inputs: Inputs) -> Statuses:
     """The statuses of every group-partition, each as of its cluster's latest sample."""
-    facts = group_facts(inputs.groups, inputs.members, inputs.events, inputs.contexts)
+    facts = materialised(group_facts(inputs.groups, inputs.members, inputs.events, inputs.contexts))
     known = Known(
         contexts=inputs.contexts,
         commits=inputs.commits,
@@ -51,4 +52,4 @@ def statuses(inputs: Inputs) -> Statuses:
         topics=inputs.topics,
         previous=inputs.previous,
     )
-    return Statuses(judge(evidence(known)), facts)
+    return Statuses(materialised(judge(evidence(known))), facts)

@@ -1,0 +1,86 @@
+"""What Kafka's own ``kafka-consumer-groups --describe`` says, as rows: the reference that Lagwise is compared with."""
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lagwise.errors import LagwiseError
+from lagwise_sandbox.jars import Progress, tools_classpath
+from lagwise_sandbox.java import find_java
+from lagwise_sandbox.leash import leashed
+
+_TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+#: GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG …; ``-`` is none. Only a group's name can hold spaces.
+_ROW = re.compile(
+    r"^(?P<group>\S.*?)\s+(?P<topic>[A-Za-z0-9._-]+)\s+(?P<partition>\d+)"
+    r"\s+(?P<current>\d+|-)\s+(?P<end>\d+|-)\s+(?P<lag>-?\d+|-)(?:\s|$)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One group-partition as Kafka's tool shows it, in records; None where it shows ``-``."""
+
+    group: str
+    topic: str
+    partition: int
+    current_offset: int | None
+    log_end_offset: int | None
+    lag: int | None
+
+
+def parse(output: str) -> list[Row]:
+    """The rows in the tool's output; headings and remarks are left out."""
+    return [
+        Row(
+            found["group"],
+            found["topic"],
+            int(found["partition"]),
+            _number(found["current"]),
+            _number(found["end"]),
+            _number(found["lag"]),
+        )
+        for found in (_ROW.match(line) for line in output.splitlines())
+        if found
+    ]
+
+
+def describe(
+    bootstrap: str,
+    group: str | None = None,
+    *,
+    client_properties: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+    timeout_seconds: float = 60.0,
+) -> list[Row]:
+    """Run Kafka's tool on one group, or on all of them.
+
+    ``client_properties`` are settings of a Java client (``security.protocol``, ``sasl.jaas.config``, …). Takes a JVM
+    start, about two seconds. Raises MissingRequirement without Java or the jars, LagwiseError when the tool fails.
+    """
+    classpath = tools_classpath(progress=progress)
+    which = ["--all-groups"] if group is None else ["--group", group]
+    with tempfile.TemporaryDirectory(prefix="lagwise-parity-") as folder:
+        settings = Path(folder) / "client.properties"
+        settings.write_text("".join(f"{k}={v}\n" for k, v in (client_properties or {}).items()), encoding="utf-8")
+        command = [
+            str(find_java()), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp", classpath, _TOOL,
+            "--bootstrap-server", bootstrap, "--describe", *which, "--command-config", str(settings),
+        ]  # fmt: skip
+        try:
+            ran = subprocess.run(leashed(command), capture_output=True, text=True, timeout=timeout_seconds, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise LagwiseError(f"kafka-consumer-groups did not answer within {timeout_seconds:.0f} s") from error
+    # The tool exits with 0 even where it could not ask: it says so in a line of its own.
+    failed = re.search(r"^Error: .*$", ran.stdout + "\n" + ran.stderr, re.MULTILINE)
+    if ran.returncode != 0 or failed:
+        words = failed.group() if failed else (ran.stderr.strip() or ran.stdout.strip() or "no output").splitlines()[-1]
+        raise LagwiseError(f"kafka-consumer-groups failed (exit {ran.returncode}): {words}")
+    return parse(ran.stdout)
+
+
+def _number(shown: str) -> int | None:
+    return None if shown == "-" else int(shown)
