@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 
+from lagwise.domain.humanise import plural
 from lagwise.domain.repairman import NodeThroughput
 from lagwise.domain.sizing import (
     knee_threads,
@@ -22,6 +23,7 @@ from lagwise.domain.sizing_search import (
     node_at,
     nodes_by_cpu,
     thread_limit,
+    threads_that_fill_a_node,
     what_binds,
 )
 from lagwise.domain.sizing_words import say_duration, say_number, say_share, verdict
@@ -128,7 +130,8 @@ def _points(workload: Workload, triple: Triple | None) -> tuple[NodePoint, ...]:
     named = [(1, "one thread")]
     if knee <= MAX_THREADS:
         named.append((max(1, round(knee)), "the formula's knee"))
-    named.append((thread_limit(workload), "fills the node"))
+    fills = "fills the node" if threads_that_fill_a_node(workload) else "the most a node may have"
+    named.append((thread_limit(workload), fills))
     if triple is not None:
         named.append((triple.threads_per_node, "advised"))
     for threads, label in named:
@@ -173,7 +176,7 @@ def _figures(w: Workload, triple: Triple | None) -> list[Figure]:
         Figure(
             "threads_that_fill_a_node",
             "threads that fill a node",
-            limit,
+            threads_that_fill_a_node(w),
             "threads",
             f"the fewest with which a node does {say_share(w.share_of_ceiling)} of its ceiling C / T2, "
             f"at most {w.max_threads_per_node:,} (M/M/c//N)",
@@ -194,7 +197,7 @@ def _figures(w: Workload, triple: Triple | None) -> list[Figure]:
         ),
         Figure(
             "node_rate_per_second",
-            "a filled node",
+            "a node with these threads",
             full.rate_per_second,
             per_second,
             f"M/M/c//N with N = {limit:,}, T1 = {t1}, T2 = {t2}, c = {cores}",
@@ -245,7 +248,8 @@ def _figures(w: Workload, triple: Triple | None) -> list[Figure]:
                 "capacity advised",
                 triple.capacity_per_second,
                 per_second,
-                f"{triple.working_nodes:,} nodes with {triple.threads_per_node:,} threads each, spare nodes gone",
+                f"{plural(triple.working_nodes, 'node')} of {plural(triple.threads_per_node, 'thread')}, "
+                "the spare ones gone",
             ),
             Figure(
                 "largest_peak_per_second",

@@ -76,6 +76,9 @@ def _candidates(workload: Workload) -> Iterator[tuple[ChangeKind, str, Workload]
         yield ChangeKind.POOL, sentence, pool
     if more is not None and more.partitions > _CHEAP_PARTITION_GROWTH * workload.partitions:
         yield ChangeKind.PARTITIONS, _say_partitions(workload, more), more
+    if more is not None and workload.hottest_share is not None:
+        both = replace(more, hottest_share=None)
+        yield ChangeKind.PARTITIONS, f"{_say_partitions(workload, more)}, and spread the keys evenly over them", both
 
 
 def _longer_catch_up(workload: Workload) -> Iterator[tuple[ChangeKind, str, Workload]]:

@@ -3,7 +3,6 @@
 Capacities are those of the moment when it matters: every thread that has messages is busy, ``spare_nodes`` are gone.
 """
 
-import math
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -60,16 +59,20 @@ def node_at(workload: Workload, threads: int) -> NodeThroughput:
     return node_throughput(workload.cores, threads, workload.t1_seconds, workload.t2_seconds)
 
 
-def thread_limit(workload: Workload) -> int:
-    """Threads that a node is given where partitions do not limit it: enough for the wanted share of C/T2."""
-    enough = threads_for_share(
+def threads_that_fill_a_node(workload: Workload) -> int | None:
+    """Threads with which a node does the wanted share of C/T2; None if it may not have that many."""
+    return threads_for_share(
         workload.cores,
         workload.t1_seconds,
         workload.t2_seconds,
         workload.share_of_ceiling,
         workload.max_threads_per_node,
     )
-    return enough or workload.max_threads_per_node
+
+
+def thread_limit(workload: Workload) -> int:
+    """Threads that a node is given where partitions do not limit it: those that fill it, or the most it may have."""
+    return threads_that_fill_a_node(workload) or workload.max_threads_per_node
 
 
 def capacity_per_second(workload: Workload, nodes: int, threads: int) -> float:
@@ -166,21 +169,26 @@ def nodes_by_cpu(workload: Workload) -> int:
 
 
 def what_binds(workload: Workload, triple: Triple | None) -> Binding:
-    """What keeps the answer from being smaller or, where there is none, from existing."""
-    if triple is None and workload.order is Ordering.GLOBAL:
-        return Binding.ORDERING
+    """What keeps the answer from being smaller or, where there is none, from existing.
+
+    Where the cores alone set the number of nodes, it is what a growing load would meet first: the cores of these nodes,
+    or the most that the partitions allow with any number of nodes.
+    """
+    if workload.order is Ordering.GLOBAL:
+        return Binding.ORDERING if triple is None else Binding.DEMAND
+    limit = thread_limit(workload)
     if triple is None or triple.working_nodes > nodes_by_cpu(workload):
         even = find_triple(replace(workload, hottest_share=None))
-        if even is None or (triple is not None and even.working_nodes >= triple.working_nodes):
-            return Binding.PARTITIONS
-        return Binding.SKEW
-    limit = thread_limit(workload)
-    if triple.working_nodes == 1 and (triple.threads_per_node < limit or workload.order is Ordering.GLOBAL):
+        spread_helps = even is not None and (triple is None or even.working_nodes < triple.working_nodes)
+        return Binding.SKEW if spread_helps else Binding.PARTITIONS
+    if triple.working_nodes == 1 and triple.threads_per_node < limit:
         return Binding.DEMAND
-    ceiling = math.inf if workload.t2_seconds == 0.0 else workload.cores / workload.t2_seconds
-    if meets(node_at(workload, limit).rate_per_second, workload.share_of_ceiling * ceiling):
-        return Binding.CPU
-    return Binding.WAITING
+    node = node_at(workload, limit).rate_per_second
+    of_the_nodes = triple.working_nodes * node
+    if largest_capacity_per_second(workload) < of_the_nodes:
+        even_most = largest_capacity_per_second(replace(workload, hottest_share=None))
+        return Binding.SKEW if even_most >= of_the_nodes else Binding.PARTITIONS
+    return Binding.WAITING if threads_that_fill_a_node(workload) is None else Binding.CPU
 
 
 def largest_peak_per_second(workload: Workload, triple: Triple) -> float:

@@ -65,8 +65,8 @@ def _what_binds(workload: Workload, triple: Triple, binding: Binding) -> str:
     match binding:
         case Binding.CPU:
             return (
-                "The cores bind: more threads on a node would add little, more load needs more nodes, "
-                "more cores, or less CPU time per message (T2)."
+                "The cores bind: more load needs more nodes, more cores, or less CPU time per message (T2); "
+                "more threads would add little."
             )
         case Binding.WAITING:
             node = node_at(workload, thread_limit(workload))
@@ -76,20 +76,25 @@ def _what_binds(workload: Workload, triple: Triple, binding: Binding) -> str:
                 "saves nodes, more cores do not."
             )
         case Binding.PARTITIONS:
-            return (
-                "The partitions bind: they cannot be dealt out evenly enough; without that limit "
-                f"{plural(nodes_by_cpu(workload), 'node')} would do."
-            )
+            return f"The partitions bind: {_at_most(workload, triple)}."
         case Binding.SKEW:
             return (
-                f"The hottest partition binds: it carries {say_share(workload.hottest)} of the traffic, and its "
-                "reader is full long before the others are; without it "
-                f"{plural(nodes_by_cpu(workload), 'node')} would do."
+                f"The hottest partition binds: it carries {say_share(workload.hottest)} of the traffic, and its reader "
+                f"is full before the others are; {_at_most(workload, triple)}."
             )
         case _:
             if workload.demand_rate_per_second == 0.0:
                 return "Nothing arrives: the smallest set-up is enough."
             return "Nothing binds but the demand: one node is enough and is not even full."
+
+
+def _at_most(workload: Workload, triple: Triple) -> str:
+    most = say_number(largest_capacity_per_second(workload))
+    said = f"no number of nodes does more than {most} messages/s"
+    fewer = nodes_by_cpu(workload)
+    if fewer < triple.working_nodes:
+        said += f", and without that limit {plural(fewer, 'node')} would do"
+    return said
 
 
 def _why_not(workload: Workload, binding: Binding) -> str:
@@ -117,9 +122,12 @@ def _why_not(workload: Workload, binding: Binding) -> str:
     reader = "node" if by_node else "thread"
     does = "is read by one node" if by_node else "is handled by one thread"
     have = "has" if workload.partitions == 1 else "have"
+    makes = "that makes"
+    if workload.hottest > 1.01 / workload.partitions:
+        makes = f"with {say_share(workload.hottest)} of the traffic in the hottest partition that makes"
     return (
         f"No number of nodes and threads carries this load on {plural(workload.partitions, 'partition')}: each {does} "
-        f"at a time, so at most {plural(workload.partitions, reader)} {have} anything to do, and that makes at most "
+        f"at a time, so at most {plural(workload.partitions, reader)} {have} anything to do, and {makes} at most "
         f"{most} messages/s; {needed} are needed."
     )
 

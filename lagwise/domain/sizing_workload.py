@@ -89,7 +89,7 @@ class Workload:
         if self.hottest_share is None:
             return
         even = 1.0 / self.partitions
-        allowed = f"from {even:.4g}, the even share of {self.partitions:,} partitions, to 1"
+        allowed = f"from {even:.4g} ({even:.3%}), the even share of {self.partitions:,} partitions, to 1 (100%)"
         check_number("hottest_share", self.hottest_share, 0.0, 1.0, allowed)
         if self.hottest_share < even * 0.99:
             raise OutOfRange("hottest_share", allowed, self.hottest_share)

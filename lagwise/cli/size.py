@@ -1,0 +1,214 @@
+"""``lagwise size``: how many threads, nodes and partitions a workload needs."""
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from lagwise.cli.group import json_option, print_json
+from lagwise.domain import sizing_workload as defaults
+from lagwise.domain.sizing_ranges import OutOfRange
+from lagwise.domain.sizing_workload import Concurrency, Ordering, Workload
+
+if TYPE_CHECKING:
+    _NumberType = click.ParamType[float]
+else:
+    _NumberType = click.ParamType  # not generic at run time before click 8.4
+
+_UNIT_SECONDS = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "μs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "m": 60.0,
+    "min": 60.0,
+    "h": 3_600.0,
+    "d": 86_400.0,
+}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*([a-zµμ]+)")
+
+#: The option that sets each field of a Workload; the reports and the errors name it.
+OPTIONS = {
+    "t1_seconds": "--t1",
+    "t2_seconds": "--t2",
+    "cores": "--cores",
+    "peak_rate_per_second": "--peak",
+    "partitions": "--partitions",
+    "hottest_share": "--hottest-share",
+    "lag": "--lag",
+    "target_utilisation": "--utilisation",
+    "catch_up_seconds": "--catch-up",
+    "restart_seconds": "--restart",
+    "spare_nodes": "--spare-nodes",
+    "share_of_ceiling": "--ceiling-share",
+    "max_threads_per_node": "--max-threads",
+    "concurrency": "--concurrency",
+    "ordering": "--ordering",
+}
+
+
+#: Wider than this, sentences are hard to read.
+_WIDTH = 110
+
+
+class Duration(_NumberType):
+    """A duration with its unit (12ms, 3us, 1.5s, 30m, 2h, 3d); 0 needs none. Converted to seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Seconds; a default is passed through as it is."""
+        if isinstance(value, int | float):
+            return float(value)
+        text = str(value).strip().lower()
+        if text == "0":
+            return 0.0
+        match = _DURATION.fullmatch(text)
+        if match is None or match[2] not in _UNIT_SECONDS:
+            self.fail(f"{value!r} is not a duration: write a number and ns, us, ms, s, m, h or d, such as 12ms.", param)
+        return float(match[1]) * _UNIT_SECONDS[match[2]]
+
+
+class Share(_NumberType):
+    """A share of one, 0.1 or 10%."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The share as a number from 0 to 1, not yet checked."""
+        text = str(value).strip()
+        try:
+            return float(text.removesuffix("%").strip()) / 100.0 if text.endswith("%") else float(text)
+        except ValueError:
+            self.fail(f"{value!r} is not a share: write a number such as 0.1 or 10%.", param)
+
+
+class Amount(_NumberType):
+    """A number, with k or M for thousands and millions."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number, not yet checked."""
+        text = str(value).strip()
+        factor = {"k": 1e3, "M": 1e6}.get(text[-1:], 1.0)
+        try:
+            return float(text.rstrip("kM") if factor > 1.0 else text) * factor
+        except ValueError:
+            self.fail(f"{value!r} is not a number: write 20000, 20k or 1.5M.", param)
+
+
+@click.command(context_settings={"show_default": True})
+@click.option(
+    "--t1", "t1_seconds", type=Duration(), required=True, help="Time per message spent waiting (I/O, a downstream)."
+)
+@click.option("--t2", "t2_seconds", type=Duration(), required=True, help="Time per message on the CPU.")
+@click.option("--cores", type=float, required=True, help="Cores of one node, or its CPU limit.")
+@click.option("--peak", "peak_rate_per_second", type=Amount(), required=True, help="Messages per second at peak.")
+@click.option("--partitions", type=int, required=True, help="Partitions (queues) of the topic.")
+@click.option(
+    "--hottest-share",
+    type=Share(),
+    show_default="even",
+    help="Share of the traffic in the hottest partition, such as 0.1 or 10%.",
+)
+@click.option(
+    "--utilisation",
+    "target_utilisation",
+    type=Share(),
+    default=defaults.DEFAULT_TARGET_UTILISATION,
+    help="How much of the capacity the demand may use.",
+)
+@click.option(
+    "--catch-up",
+    "catch_up_seconds",
+    type=Duration(),
+    default="30m",
+    help="Time in which the backlog of a restart, and --lag, must be gone.",
+)
+@click.option(
+    "--restart", "restart_seconds", type=Duration(), default="60s", help="How long nothing is read during a restart."
+)
+@click.option("--lag", type=Amount(), default="0", help="Messages that already wait.")
+@click.option("--spare-nodes", type=int, default=1, help="Nodes that may fail at once.")
+@click.option(
+    "--concurrency",
+    type=click.Choice([c.value for c in Concurrency]),
+    default=Concurrency.CONSUMER_PER_THREAD.value,
+    help="Is every thread a consumer of its own, or does one consumer a node feed a pool of threads?",
+)
+@click.option(
+    "--ordering",
+    type=click.Choice([o.value for o in Ordering]),
+    show_default="partition with a consumer per thread, none with a pool",
+    help="Which messages must be handled one after the other.",
+)
+@click.option(
+    "--ceiling-share",
+    "share_of_ceiling",
+    type=Share(),
+    default=defaults.DEFAULT_SHARE_OF_CEILING,
+    help="A node gets threads until it does this share of cores / T2.",
+)
+@click.option(
+    "--max-threads",
+    "max_threads_per_node",
+    type=int,
+    default=defaults.DEFAULT_MAX_THREADS_PER_NODE,
+    help="No node gets more threads than this.",
+)
+@json_option("the advice, every figure with what it was made of,")
+@click.pass_context
+def size(context: click.Context, /, as_json: bool, **values: Any) -> None:
+    """Advise threads, nodes and partitions for a workload.
+
+    T1 is the time per message spent waiting for something outside, T2 the time on the CPU. They come from a profiler or
+    from timing the handler: T2 is its CPU time, T1 its wall time less T2, measured on a node that is not busy (waiting
+    for a core belongs to neither).
+
+    \b
+    Handlers that wait 12 ms and compute 3 ms, on nodes of 8 cores, 20,000 messages/s, 480 partitions:
+      lagwise size --t1 12ms --t2 3ms --cores 8 --peak 20k --partitions 480
+    The hottest partition carries a tenth, and order within a partition does not matter:
+      lagwise size --t1 12ms --t2 3ms --cores 8 --peak 2000 --partitions 48 --hottest-share 10% --concurrency pool
+
+    Exits 0 whenever there is advice, also where it is that no number of nodes is enough.
+    """
+    from lagwise.domain.sizing_advice import advise
+
+    ordering = values.pop("ordering")
+    try:
+        workload = Workload(
+            **values | {"concurrency": Concurrency(values["concurrency"])},
+            ordering=Ordering(ordering) if ordering else None,
+        )
+    except OutOfRange as error:
+        raise click.BadParameter(_in_options(error), ctx=context, param_hint=OPTIONS.get(error.argument)) from None
+    advice = advise(workload)
+    if as_json:
+        print_json(advice.as_document(_sources(context)))
+        return
+    from lagwise import screen
+    from lagwise.cli.size_report import report
+
+    console = screen.console()
+    console.print(report(advice), width=min(console.width, _WIDTH))
+
+
+def _in_options(error: OutOfRange) -> str:
+    """The range in the words of the command line: options instead of arguments, units are typed with the value."""
+    allowed = error.allowed.replace(" (in seconds)", "")
+    for argument in ("t1_seconds", "t2_seconds"):
+        allowed = allowed.replace(argument, OPTIONS[argument])
+    return f"must be {allowed}."
+
+
+def _sources(context: click.Context) -> dict[str, str]:
+    typed = ParameterSource.COMMANDLINE
+    return {
+        name: f"option {option}" if context.get_parameter_source(name) is typed else "default"
+        for name, option in OPTIONS.items()
+    }

@@ -1,0 +1,82 @@
+"""The sizing advice as a page in the terminal."""
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from lagwise.domain.humanise import plural
+from lagwise.domain.sizing_advice import SizingAdvice
+from lagwise.domain.sizing_words import explain_concurrency, say_duration, say_number, say_share
+
+
+def report(advice: SizingAdvice) -> RenderableType:
+    """Verdict first, then what it rests on."""
+    return Group(
+        _verdict(advice),
+        _heading("What one node does"),
+        _node_table(advice),
+        Text(),
+        _heading("Where the numbers come from"),
+        _figure_table(advice),
+        Padding(Text(explain_concurrency(advice.workload), style="dim"), (1, 0, 0, 0)),
+    )
+
+
+def _verdict(advice: SizingAdvice) -> RenderableType:
+    body = Text(advice.verdict)
+    if advice.changes:
+        body.append("\n\nCheapest change: ", style="bold")
+        body.append(advice.changes[0].sentence)
+        for change in advice.changes[1:]:
+            body.append("\nOr: ", style="bold")
+            body.append(change.sentence)
+    triple = advice.triple
+    if triple is None:
+        title = Text(f"No answer on {plural(advice.partitions, 'partition')} · what binds: {advice.binds.value}")
+        return Panel(body, title=title, title_align="left", border_style="red")
+    title = Text(
+        f"{plural(triple.partitions, 'partition')} · {plural(triple.nodes, 'node')} · "
+        f"{plural(triple.threads_per_node, 'thread')} a node · what binds: {advice.binds.value}"
+    )
+    return Panel(body, title=title, title_align="left", border_style="green")
+
+
+def _heading(text: str) -> Text:
+    return Text(text, style="bold")
+
+
+def _node_table(advice: SizingAdvice) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    table.add_column("threads", justify="right")
+    table.add_column("", overflow="fold")
+    table.add_column("straight lines", justify="right")
+    table.add_column("really", justify="right", style="bold")
+    table.add_column("cores busy", justify="right")
+    table.add_column("a message waits for a core", justify="right")
+    for point in advice.points:
+        table.add_row(
+            f"{point.node.threads:,}",
+            point.label,
+            f"{say_number(point.straight_line_rate_per_second)}/s",
+            f"{say_number(point.node.rate_per_second)}/s",
+            say_share(point.node.core_utilisation),
+            say_duration(point.node.core_wait_seconds),
+        )
+    return table
+
+
+def _figure_table(advice: SizingAdvice) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), show_header=False)
+    table.add_column()
+    table.add_column(justify="right", style="bold")
+    table.add_column()
+    table.add_column(style="dim", overflow="fold")
+    for figure in advice.figures:
+        value = "none" if figure.value is None else say_number(figure.value)
+        unit = figure.unit
+        if figure.name == "hottest_share" and figure.value is not None:
+            value = say_share(figure.value)
+        table.add_row(figure.label, value, unit, figure.how)
+    return table
