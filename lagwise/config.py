@@ -11,15 +11,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from lagwise.config_source import ENVIRONMENT_PREFIX as ENVIRONMENT_PREFIX
+from lagwise.config_source import read_tree
 from lagwise.errors import ConfigError
-from lagwise.secrets import SECRET_KEYS, is_reference
-
-ENVIRONMENT_PREFIX = "LAGWISE_"
-#: Environment variables that are not settings: where the file is, and what the supervisor tells its children.
-_NOT_SETTINGS = frozenset({"LAGWISE_CONFIG"})
+from lagwise.secrets import SECRET_KEYS, is_reference, is_secret_key, resolve
 
 Seconds = Annotated[float, Field(gt=0)]
 
@@ -48,7 +45,9 @@ class GroupSelection(_Settings):
 
     def selects(self, name: str) -> bool:
         """Whether the group of this name is watched."""
-        return any(re.fullmatch(p, name) for p in self.include) and not any(re.fullmatch(p, name) for p in self.exclude)
+        # DOTALL: names are strangers' input, and one with a line break in it must not slip through `.*`.
+        included = any(re.fullmatch(pattern, name, re.DOTALL) for pattern in self.include)
+        return included and not any(re.fullmatch(pattern, name, re.DOTALL) for pattern in self.exclude)
 
 
 class Cluster(_Settings):
@@ -127,6 +126,20 @@ class Lake(_Settings):
     maintenance_interval_seconds: Seconds = 600.0
     """How often small files are compacted and old days deleted (by the analysis process, the tables' one owner)."""
 
+    @field_validator("storage_options")
+    @classmethod
+    def _secrets_are_references(cls, options: dict[str, str]) -> dict[str, str]:
+        for key, value in options.items():
+            if is_secret_key(key) and not is_reference(value):
+                raise ValueError(
+                    f"{key} is a secret: write ${{env:NAME}} or ${{file:/path}} here, not the secret itself"
+                )
+        return options
+
+    def resolved_storage_options(self) -> dict[str, str]:
+        """The storage options with the secrets themselves: to be handed on, never shown. Raises ConfigError."""
+        return {key: resolve(value) for key, value in self.storage_options.items()}
+
 
 class Webhook(_Settings):
     """A receiver of alerts: JSON by POST, signed."""
@@ -177,7 +190,7 @@ class Dashboard(_Settings):
 class Config(_Settings):
     """Everything Lagwise can be told."""
 
-    data: str = "./lagwise-data"
+    data: Annotated[str, Field(min_length=1)] = "./lagwise-data"
     """Where the lake is: a local folder or a URI (`s3://…`, `abfss://…`, `hdfs://…`)."""
     state_dir: Path | None = None
     """Local folder for logs, the spool and the default database; null is the data folder, or `./lagwise-data` where \
@@ -223,7 +236,9 @@ reference `${env:NAME}` or `${file:/path}`."""
         """The local folder for logs, spool and default database, absolute."""
         if self.state_dir is not None:
             return self.state_dir.expanduser().resolve()
-        return Path("./lagwise-data" if self.data_is_remote else self.data.removeprefix("file://")).expanduser().resolve()
+        return (
+            Path("./lagwise-data" if self.data_is_remote else self.data.removeprefix("file://")).expanduser().resolve()
+        )
 
     @property
     def database_url(self) -> str:
@@ -241,65 +256,29 @@ def load_config(path: Path | None = None, *, environment: Mapping[str, str] | No
     source = path or (Path(env["LAGWISE_CONFIG"]) if env.get("LAGWISE_CONFIG") else None)
     if source is None and Path("lagwise.yaml").exists():
         source = Path("lagwise.yaml")
-    tree: dict[str, Any] = _read_yaml(source) if source else {}
-    _overlay_environment(tree, env)
+    return validated(read_tree(source, env), where=str(source) if source else "the environment")
+
+
+def validated(tree: Mapping[str, Any], *, where: str) -> Config:
+    """The settings of a tree. Raises ConfigError, which names ``where`` the tree is from and all that is wrong."""
     try:
         return Config.model_validate(tree)
     except ValidationError as error:
-        where = str(source) if source else "the environment"
-        raise ConfigError(f"the settings in {where} cannot be used:\n" + describe(error)) from None
+        problems = describe(error)
+    # Raised out here, because pydantic's error as a context would keep every module it passed through from being freed.
+    raise ConfigError(f"the settings in {where} cannot be used:\n{problems}")
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
-    try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read the settings file {path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
-    if tree is None:
-        return {}
-    if not isinstance(tree, dict):
-        raise ConfigError(f"{path} must hold keys and values at its top level, not a {type(tree).__name__}")
-    return tree
+def describe(error: ValidationError, root: type[BaseModel] | None = None) -> str:
+    """One line per problem: the key's path, what is wrong, and what is allowed.
 
-
-def _overlay_environment(tree: dict[str, Any], env: Mapping[str, str]) -> None:
-    for name in sorted(env):
-        if not name.startswith(ENVIRONMENT_PREFIX) or name in _NOT_SETTINGS:
-            continue
-        steps = name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
-        _put(tree, steps, yaml.safe_load(env[name]), name)
-
-
-def _put(node: Any, steps: list[str], value: Any, name: str) -> None:
-    """Set ``value`` at the path ``steps``; numbers are positions in a list, which may grow by one."""
-    for step, following in zip(steps, [*steps[1:], None], strict=True):
-        last = following is None
-        empty: Any = None if last else ([] if following.isdigit() else {})
-        if isinstance(node, list):
-            if not step.isdigit() or int(step) > len(node):
-                raise ConfigError(f"{name}: {step!r} is not a position of a list that has {len(node)} entries")
-            if int(step) == len(node):
-                node.append(empty)
-            key: Any = int(step)
-        elif isinstance(node, dict):
-            node.setdefault(step, empty)
-            key = step
-        else:
-            raise ConfigError(f"{name} goes below a setting that has no keys of its own")
-        if last:
-            node[key] = value
-        node = node[key]
-
-
-def describe(error: ValidationError) -> str:
-    """One line per problem: the key's path, what is wrong, and what is allowed."""
+    ``root`` is the model that was validated: the settings, unless another file (the alert rules) is being read.
+    """
     lines = []
     for problem in error.errors(include_url=False):
         path = ".".join(str(step) for step in problem["loc"]) or "settings"
         if problem["type"] == "extra_forbidden":
-            allowed = ", ".join(sorted(_keys_at(problem["loc"][:-1])))
+            allowed = ", ".join(sorted(_keys_at(problem["loc"][:-1], root or Config)))
             lines.append(f"  {path}: there is no such setting; known here: {allowed}")
         else:
             message = problem["msg"].removeprefix("Value error, ")
@@ -307,13 +286,13 @@ def describe(error: ValidationError) -> str:
     return "\n".join(lines)
 
 
-def _keys_at(location: tuple[int | str, ...]) -> list[str]:
-    """The keys of the model that stands at a location of the tree."""
-    model: type[BaseModel] = Config
+def _keys_at(location: tuple[int | str, ...], root: type[BaseModel]) -> list[str]:
+    """The keys, as they are written in the file, of the model that stands at a location of the tree."""
+    model = root
     for step in location:
         if isinstance(step, int):
             continue
-        annotation = model.model_fields[step].annotation
+        annotation = next(f for n, f in model.model_fields.items() if step in (n, f.alias)).annotation
         candidates = [annotation, *getattr(annotation, "__args__", ())]
         model = next(c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel))
-    return list(model.model_fields)
+    return [field.alias or name for name, field in model.model_fields.items()]

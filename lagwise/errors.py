@@ -13,6 +13,10 @@ class LakeError(LagwiseError):
     """A table cannot be read or written."""
 
 
+class DatabaseError(LagwiseError):
+    """The operational database (alerts, deliveries) cannot be read or written."""
+
+
 class ClusterError(LagwiseError):
     """A watched cluster cannot be reached, or refuses what is asked of it."""
 

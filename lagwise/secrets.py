@@ -22,8 +22,15 @@ SECRET_KEYS = frozenset(
 
 _REFERENCE = re.compile(r"^\$\{(env|file):([^}]+)\}$")
 _LOOKS_SECRET = re.compile(r"(password|secret|token|credential|passphrase|[._-]key$|key\.pem)", re.IGNORECASE)
-_URL_PASSWORD = re.compile(r"(?<=://)([^/@\s:]*):([^/@\s]+)@")
+_URL_PASSWORD = re.compile(r"(?<=://)([^/@\s:]*):([^/\s]+)@")
+#: ``password=…`` in a query string or a list of properties, unless a reference follows.
+_ASSIGNED = re.compile(r"(?i)((?:password|passwd|passphrase|secret|token|signature|sig)=)(?!\$\{)[^\s&;,\"']+")
 REDACTED = "[redacted]"
+
+#: What references have been resolved to in this process, so that it can be found in whatever is about to be shown.
+_resolved: set[str] = set()
+#: Shorter values are not looked for: blotting out every "1" would hide more than a secret.
+_SHORTEST_SOUGHT = 4
 
 
 def is_reference(value: str) -> bool:
@@ -41,29 +48,43 @@ def resolve(value: str) -> str:
         found = os.environ.get(name)
         if not found:
             raise ConfigError(f"the environment variable {name}, named by {value} in the settings, is not set")
-        return found
-    try:
-        return Path(name).expanduser().read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read the file named by {value} in the settings: {error}") from error
+    else:
+        try:
+            found = Path(name).expanduser().read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise ConfigError(f"cannot read the file named by {value} in the settings: {error.strerror}") from error
+        except UnicodeDecodeError:
+            raise ConfigError(f"the file named by {value} in the settings is not UTF-8 text") from None
+        if not found:
+            raise ConfigError(f"the file named by {value} in the settings is empty")
+    if len(found) >= _SHORTEST_SOUGHT:
+        _resolved.add(found)
+    return found
 
 
 def redact(text: str) -> str:
-    """Text without the passwords of the URLs in it."""
-    return _URL_PASSWORD.sub(rf"\1:{REDACTED}@", text)
+    """Text without secrets: those resolved in this process, passwords in URLs, and ``password=…`` assignments."""
+    for secret in sorted(_resolved.copy(), key=len, reverse=True):  # a copy: other threads may be resolving
+        text = text.replace(secret, REDACTED)
+    text = _URL_PASSWORD.sub(rf"\1:{REDACTED}@", text)
+    return _ASSIGNED.sub(rf"\1{REDACTED}", text)
+
+
+def is_secret_key(key: str) -> bool:
+    """Whether what stands under this key of a map (librdkafka, Spark, an object store) is to be kept secret."""
+    return key in SECRET_KEYS or _LOOKS_SECRET.search(key) is not None
 
 
 def redacted_settings(settings: dict[str, object]) -> dict[str, object]:
     """A copy of a settings tree that is safe to show: values under secret-looking keys are blotted out."""
-    shown: dict[str, object] = {}
-    for key, value in settings.items():
-        if isinstance(value, dict):
-            shown[key] = redacted_settings(value)
-        elif isinstance(value, list | tuple):
-            shown[key] = [redacted_settings(v) if isinstance(v, dict) else v for v in value]
-        elif isinstance(value, str):
-            secret = (key in SECRET_KEYS or _LOOKS_SECRET.search(key)) and not is_reference(value)
-            shown[key] = REDACTED if secret else redact(value)
-        else:
-            shown[key] = value
-    return shown
+    return {key: _redacted_value(key, value) for key, value in settings.items()}
+
+
+def _redacted_value(key: str, value: object) -> object:
+    if isinstance(value, dict):
+        return redacted_settings(value)
+    if isinstance(value, list | tuple):
+        return [_redacted_value(key, v) for v in value]
+    if isinstance(value, str):
+        return REDACTED if is_secret_key(key) and not is_reference(value) else redact(value)
+    return value

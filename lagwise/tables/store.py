@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from lagwise.errors import LakeError
@@ -88,17 +88,32 @@ class Lake:
             self._open[table.name] = delta
             return delta
 
-    def append(self, table: Table, rows: pa.Table) -> None:
-        """Append rows in one commit; the ``day`` column is derived. Raises LakeError, having written nothing."""
+    def append(self, table: Table, rows: pa.Table, *, transaction: tuple[str, int] | None = None) -> None:
+        """Append rows in one commit; the ``day`` column is derived. Raises LakeError, having written nothing.
+
+        ``transaction`` (writer, number) is kept with the commit: :meth:`last_transaction` tells a writer that was
+        interrupted, or was not told how a commit went, whether its rows are there.
+        """
         if rows.num_rows == 0:
             return
         if table.clock is not None and "day" not in rows.column_names:
             rows = rows.append_column(pa.field("day", DAY, nullable=False), pc.cast(rows[table.clock], DAY))
         try:
             rows = rows.select(table.arrow.names).cast(table.arrow)
-            write_deltalake(self.location(table), rows, mode="append", storage_options=self.storage_options or None)
+            write_deltalake(
+                self.location(table),
+                rows,
+                mode="append",
+                storage_options=self.storage_options or None,
+                commit_properties=CommitProperties(app_transactions=[Transaction(*transaction)] if transaction else None),
+            )
         except (DeltaError, OSError) as error:
             raise LakeError(f"cannot write to the table {self.location(table)}: {_first_line(error)}") from error
+
+    def last_transaction(self, table: Table, writer: str) -> int | None:
+        """Number of the last append that this writer gave one; None if there is none. Raises LakeError."""
+        delta = self.open(table)
+        return None if delta is None else delta.transaction_version(writer)
 
     def files(self, table: Table, *, days: tuple[str, str] | None = None) -> list[str]:
         """Data files of the newest version, for DuckDB; ``days`` (first, last; ISO dates) leaves out other days."""
@@ -134,7 +149,7 @@ class Lake:
             for table in over:
                 self.scan(connection, table, days=days)
             try:
-                return connection.execute(sql, list(values)).to_arrow_table()
+                return connection.sql(sql, params=list(values)).to_arrow_table()
             except (duckdb.IOException, duckdb.InvalidInputException) as error:
                 names = ", ".join(self.location(table) for table in over)
                 raise LakeError(f"cannot read {names}: {_first_line(error)}") from error

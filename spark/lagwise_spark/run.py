@@ -15,9 +15,11 @@ from lagwise.parts import ANALYSIS
 from lagwise.secrets import resolve
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.maintenance import maintain
+from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.tick import TickCost, tick
 from lagwise_spark.session import start_session
+from lagwise_spark.tuning import LARGE_GROUP_PARTITIONS
 
 _LOG = logging.getLogger("lagwise.spark")
 
@@ -32,7 +34,7 @@ def open_lake(config: Config) -> Lake:
 def analyze_once(config: Config) -> TickCost:
     """Start Spark, do one round, stop. Raises LagwiseError where there is nothing to analyse or no way to."""
     lake = open_lake(config)
-    session = _session(config)
+    session = _session(config, lake)
     try:
         cost = tick(session, lake, config)
     finally:
@@ -50,7 +52,7 @@ def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
     """
     lake = open_lake(config)
     beat(state, ANALYSIS, "starting Spark")
-    session = _session(config)
+    session = _session(config, lake)
     beat(state, ANALYSIS, "Spark is up")
     failures = 0
     maintained_at = time.monotonic()
@@ -75,8 +77,15 @@ def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
         session.stop()
 
 
-def _session(config: Config) -> SparkSession:
-    return start_session(config.analysis.spark, log_file=config.state / "logs" / "spark.log")
+def _session(config: Config, lake: Lake) -> SparkSession:
+    newest = lake.query(
+        "select max_by(group_partitions, started_at) as n from samples group by cluster", over=[SAMPLES]
+    )
+    return start_session(
+        config.analysis.spark,
+        log_file=config.state / "logs" / "spark.log",
+        thorough=sum(newest["n"].to_pylist()) >= LARGE_GROUP_PARTITIONS,
+    )
 
 
 def _maintain(lake: Lake, config: Config) -> None:

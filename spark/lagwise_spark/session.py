@@ -17,6 +17,10 @@ from lagwise.errors import MissingRequirement
 #: Delta 4.4.0 is the newest that Maven Central has for Spark 4.2; 4.2.0 fails at a table's first checkpoint.
 DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
 
+#: The optimising compiler pays from some amount of work on; below it, it costs half of a round's CPU time for nothing.
+_QUICK_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss4m"
+_THOROUGH_JVM = "-XX:+UseParallelGC -Xss4m"
+
 #: Beside the jars: the names of those that a successful start used.
 _MARKER = "delta-4.4.0.jars"
 
@@ -42,9 +46,6 @@ _SETTINGS = {
     "spark.ui.retainedStages": "1",
     "spark.ui.retainedTasks": "1",
     "spark.ui.dagGraph.retainedRootRDDs": "1",
-    # Heap given back when a tick is over; the product shares its machine.
-    "spark.driver.extraJavaOptions": "-XX:+UseG1GC -XX:G1PeriodicGCInterval=30000 -XX:MaxMetaspaceSize=512m "
-    "-Xss4m -Dlog4j2.level=warn",
 }
 
 
@@ -53,11 +54,14 @@ def default_ivy_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lagwise" / "ivy"
 
 
-def start_session(settings: Spark, *, app_name: str = "lagwise", log_file: Path | None = None) -> SparkSession:
+def start_session(
+    settings: Spark, *, app_name: str = "lagwise", log_file: Path | None = None, thorough: bool = False
+) -> SparkSession:
     """Start Spark, or raise MissingRequirement saying what the machine lacks.
 
     ``settings.conf`` wins over our defaults, so that a cluster's own settings can. What the JVM prints goes to
-    ``log_file`` (by default a file beside the jars), never among our own output.
+    ``log_file`` (by default a file beside the jars), never among our own output. ``thorough`` starts a JVM that
+    compiles for speed: for large clusters.
     """
     require_java()
     ivy = settings.ivy_dir or default_ivy_dir()
@@ -66,6 +70,7 @@ def start_session(settings: Spark, *, app_name: str = "lagwise", log_file: Path 
         folder.mkdir(parents=True, exist_ok=True)
     conf = dict(_SETTINGS)
     conf["spark.driver.memory"] = settings.driver_memory
+    conf["spark.driver.extraJavaOptions"] = _THOROUGH_JVM if thorough else _QUICK_JVM
     conf["spark.jars.ivy"] = str(ivy)
     jars = _resolved_jars(ivy)
     if jars:

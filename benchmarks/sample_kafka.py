@@ -1,0 +1,305 @@
+"""What one sample of a big cluster costs: 10,000 partitions, 210 groups, 101,000 group-partitions, into the lake.
+
+Starts the sandbox's broker, fills it, and takes samples the way ``lagwise collect`` does: a reader process, a pipe, the
+comparison with the sample before, seven Delta tables. Beside it, as a yardstick on the same machine in the same
+minute, the plain way to do the same with the same library: one group after the other, one call for all partitions,
+a dictionary per row. Figures are of this machine in this hour; the ratio means more than the seconds.
+
+Two layouts, because librdkafka's cost grows with the square of a group's partitions: ``wide`` is 10 groups of 10,000
+partitions and 200 of 5, ``narrow`` is 200 groups of 500 and 10 of 100.
+
+    python benchmarks/sample_kafka.py [--samples 21] [--small] [--json]
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow as pa
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from lagwise.config import Cluster, Config, GroupSelection
+from lagwise.tables.raw import COMMITS, RAW_TABLES, WATERMARKS
+from lagwise.tables.store import Lake
+from lagwise_collectors.isolation import IsolatedSource
+from lagwise_collectors.pipeline import pipeline_of
+from lagwise_sandbox.broker import Broker
+
+#: Kafka refuses to create many more partitions in one request.
+_PARTITIONS_PER_REQUEST = 2_000
+#: Requests at the same time while the broker is filled; many more of them time out.
+_CONCURRENCY = 8
+_FILLING_TIMEOUT_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much there is: topics × partitions, and per layout (groups, partitions of each)."""
+
+    topics: int
+    partitions: int
+    layouts: dict[str, list[tuple[int, int]]]
+
+
+FULL = Size(100, 100, {"wide": [(10, 10_000), (200, 5)], "narrow": [(200, 500), (10, 100)]})
+SMALL = Size(10, 10, {"wide": [(2, 100), (10, 5)], "narrow": [(5, 50), (2, 10)]})
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--samples", type=int, default=21, help="samples to take of each layout (default 21)")
+    parser.add_argument("--small", action="store_true", help="a hundredth of the size, to see that it works")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--plain", nargs=3, metavar=("BOOTSTRAP", "LAYOUT", "SAMPLES"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.plain:
+        bootstrap, layout, samples = arguments.plain
+        print(json.dumps(measure_plain(bootstrap, layout, int(samples))))
+        return 0
+    size = SMALL if arguments.small else FULL
+    result: dict[str, Any] = {"machine": machine(), "layouts": {}}
+    with Broker(heap_mb=512 if arguments.small else 1400) as broker:
+        say(arguments, "filling the broker …")
+        names = fill(broker.bootstrap, size)
+        wait_until_served(broker.bootstrap)
+        for layout, groups in size.layouts.items():
+            say(arguments, f"{layout}: {arguments.samples} samples …")
+            ours = measure_ours(broker.bootstrap, layout, arguments.samples)
+            say(arguments, f"{layout}: the plain way …")
+            plain = in_child("--plain", broker.bootstrap, layout, str(max(2, arguments.samples // 5)))
+            result["layouts"][layout] = {
+                "groups": sum(count for count, _ in groups),
+                "group_partitions": sum(count * width for count, width in groups),
+                "partitions": len(names),
+                "lagwise": ours,
+                "plain": plain,
+                "ratio": {
+                    "wall": plain["wall_seconds"]["median"] / ours["wall_seconds"]["median"],
+                    "cpu": plain["cpu_seconds"]["median"] / ours["cpu_seconds"]["median"],
+                },
+            }
+    result["machine"]["load_after"] = os.getloadavg()[0]
+    print(json.dumps(result, indent=2) if arguments.json else table(result))
+    return 0
+
+
+def fill(bootstrap: str, size: Size) -> list[tuple[str, int]]:
+    """Create the topics, and groups of every layout, named ``layout-N``."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    topics = [f"bench-{n:03d}" for n in range(size.topics)]
+    share = max(1, _PARTITIONS_PER_REQUEST // size.partitions)
+    for start in range(0, len(topics), share):
+        new = [NewTopic(name, size.partitions, 1) for name in topics[start : start + share]]
+        for future in admin.create_topics(new, operation_timeout=60, request_timeout=60).values():
+            future.result()
+    pairs = [(name, p) for name in topics for p in range(size.partitions)]
+    jobs: list[tuple[str, list[tuple[str, int]]]] = []
+    for layout, groups in size.layouts.items():
+        number = 0
+        for count, width in groups:
+            for _ in range(count):
+                start = number * width % len(pairs)
+                jobs.append((f"{layout}-{number:03d}", [pairs[(start + i) % len(pairs)] for i in range(width)]))
+                number += 1
+    with ThreadPoolExecutor(_CONCURRENCY) as pool:
+        for _ in pool.map(lambda job: commit(admin, *job), jobs):
+            pass
+    return pairs
+
+
+def commit(admin: AdminClient, group: str, pairs: list[tuple[str, int]]) -> None:
+    """Commit offset 0 for the pairs; a coordinator that is still loading is asked again."""
+    request = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, p, 0) for topic, p in pairs])
+    for attempt in range(10):
+        try:
+            futures = admin.alter_consumer_group_offsets([request], request_timeout=_FILLING_TIMEOUT_SECONDS)
+            futures[group].result()
+            return
+        except KafkaException:
+            if attempt == 9:
+                raise
+            time.sleep(0.5)
+
+
+def wait_until_served(bootstrap: str) -> None:
+    """Wait until every new partition has a leader that knows it is one."""
+    source = IsolatedSource(cluster_of(bootstrap, ".*"))
+    try:
+        deadline = time.monotonic() + 120
+        while errors := source.collect().errors:
+            if time.monotonic() > deadline:
+                raise SystemExit(f"the broker does not serve all partitions: {errors}")
+            time.sleep(0.5)
+    finally:
+        source.close()
+
+
+def cluster_of(bootstrap: str, layout: str) -> Cluster:
+    return Cluster(
+        name="bench", bootstrap=bootstrap, groups=GroupSelection(include=(f"{layout}-.*",)), timeout_seconds=60
+    )
+
+
+def measure_ours(bootstrap: str, layout: str, samples: int) -> dict[str, Any]:
+    """Samples as ``lagwise collect`` takes them. The first, which starts the reader and learns, is told by itself."""
+    with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder:
+        cluster = cluster_of(bootstrap, layout)
+        config = Config(data=folder, clusters=(cluster,))
+        lake = Lake(config.lake_uri)
+        lake.create(*RAW_TABLES)
+        source = IsolatedSource(cluster)
+        pipeline = pipeline_of(cluster.name, source, config, lake)
+        try:
+            walls, cpus, told = [], [], []
+
+            def one() -> None:
+                cost = pipeline.run()
+                assert not cost.errors, cost.errors
+                assert cost.waiting == 0, cost.trouble
+                told.append(cost.rows)
+
+            first = timed(one, lambda: source.pid)
+            for _ in range(samples):
+                wall, cpu = timed(one, lambda: source.pid)
+                walls.append(wall)
+                cpus.append(cpu)
+            assert source.pid is not None
+            rss = [psutil.Process(pid).memory_info().rss / 2**20 for pid in (os.getpid(), source.pid)]
+            disk = sum(path.stat().st_size for path in Path(folder).rglob("*.parquet"))
+        finally:
+            pipeline.close()
+    return {
+        "first": {"wall_seconds": first[0], "cpu_seconds": first[1]},
+        "wall_seconds": spread(walls),
+        "cpu_seconds": spread(cpus),
+        "rss_mib": {"collector": rss[0], "reader": rss[1]},
+        "rows": told[-1],
+        "disk_bytes_per_sample": disk / (samples + 1),
+    }
+
+
+def timed(work: Callable[[], None], reader: Callable[[], int | None]) -> tuple[float, float]:
+    """Wall and CPU seconds of the work: this process's and its reader's, tidying up after the answer included."""
+
+    def cpu() -> float:
+        pid = reader()
+        times = psutil.Process(pid).cpu_times() if pid is not None else None
+        return time.process_time() + (times.user + times.system if times else 0.0)
+
+    before, began = cpu(), time.perf_counter()
+    work()
+    wall = time.perf_counter() - began
+    settled = cpu()
+    while True:  # the reader collects garbage after it has answered; the kernel counts in hundredths
+        time.sleep(0.05)
+        now = cpu()
+        if now - settled < 0.005:
+            return wall, now - before
+        settled = now
+
+
+def measure_plain(bootstrap: str, layout: str, samples: int) -> dict[str, Any]:
+    """The same rows in the plain way: one request after the other, a dictionary per row."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    walls, cpus = [], []
+    with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder:
+        lake = Lake(folder)
+        lake.create(*RAW_TABLES)
+        for _ in range(samples):
+            wall, cpu = time.perf_counter(), time.process_time()
+            plain_sample(admin, layout, lake)
+            walls.append(time.perf_counter() - wall)
+            cpus.append(time.process_time() - cpu)
+    rss = psutil.Process().memory_info().rss / 2**20
+    return {"wall_seconds": spread(walls), "cpu_seconds": spread(cpus), "rss_mib": {"collector": rss}}
+
+
+def plain_sample(admin: AdminClient, layout: str, lake: Lake) -> None:
+    common: dict[str, Any] = {"sample_id": "plain", "cluster": "bench", "sampled_at": datetime.now(UTC)}
+    groups = [g.group_id for g in admin.list_consumer_groups().result().valid if g.group_id.startswith(f"{layout}-")]
+    for future in admin.describe_consumer_groups(groups).values():
+        future.result()
+    commits = []
+    for group in groups:
+        answer = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result()
+        for tp in answer.topic_partitions:
+            row = {"group": group, "topic": tp.topic, "partition": tp.partition, "committed": tp.offset}
+            commits.append({**common, **row, "leader_epoch": tp.leader_epoch, "metadata": tp.metadata, "owner": None})
+    metadata = admin.list_topics(timeout=60).topics
+    wanted = {row["topic"] for row in commits}
+    partitions = [TopicPartition(name, p) for name in sorted(wanted) for p in metadata[name].partitions]
+    ends = {}
+    for column, spec in (("log_start", OffsetSpec.earliest()), ("high_watermark", OffsetSpec.latest())):
+        for tp, future in admin.list_offsets(dict.fromkeys(partitions, spec)).items():
+            ends.setdefault((tp.topic, tp.partition), {})[column] = future.result().offset
+    marks = [{**common, "topic": topic, "partition": p, **offsets} for (topic, p), offsets in ends.items()]
+    for table_, rows in ((COMMITS, commits), (WATERMARKS, marks)):
+        fields = [field for field in table_.arrow if field.name != "day"]
+        lake.append(table_, pa.Table.from_pylist(rows, schema=pa.schema(fields)))
+
+
+def in_child(*arguments: str) -> dict[str, Any]:
+    """Run this script in a process of its own, so that neither way warms or burdens the other."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    command = [sys.executable, str(Path(__file__).resolve()), *arguments]
+    ran = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    answer: dict[str, Any] = json.loads(ran.stdout)
+    return answer
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    return {"min": min(values), "median": statistics.median(values), "max": max(values)}
+
+
+def machine() -> dict[str, Any]:
+    return {"cpus": os.cpu_count(), "load_before": os.getloadavg()[0]}
+
+
+def say(arguments: argparse.Namespace, line: str) -> None:
+    if not arguments.json:
+        print(line, file=sys.stderr, flush=True)
+
+
+def table(result: dict[str, Any]) -> str:
+    lines = [
+        f"machine: {result['machine']['cpus']} CPUs, load {result['machine']['load_before']:.1f} before, "
+        f"{result['machine']['load_after']:.1f} after"
+    ]
+    for layout, found in result["layouts"].items():
+        lines += [
+            "",
+            f"{layout}: {found['groups']} groups, {found['group_partitions']:,} group-partitions, "
+            f"{found['partitions']:,} partitions",
+            f"  {'':10}{'wall s (min / median / max)':>30}{'CPU s (min / median / max)':>30}{'RSS MiB':>12}",
+        ]
+        for way in ("lagwise", "plain"):
+            costs = found[way]
+            cells = [" / ".join(f"{costs[k][s]:.2f}" for s in ("min", "median", "max")) for k in _TIMES]
+            rss = " + ".join(f"{value:.0f}" for value in costs["rss_mib"].values())
+            lines.append(f"  {way:10}{cells[0]:>30}{cells[1]:>30}{rss:>12}")
+        first, ratio = found["lagwise"]["first"], found["ratio"]
+        lines.append(f"  first sample {first['wall_seconds']:.2f} s wall, {first['cpu_seconds']:.2f} s CPU")
+        lines.append(f"  plain / lagwise: {ratio['wall']:.1f} × wall, {ratio['cpu']:.1f} × CPU")
+        lines.append(f"  on disk {found['lagwise']['disk_bytes_per_sample'] / 1e6:.2f} MB a sample before compaction")
+    return "\n".join(lines)
+
+
+_TIMES = ("wall_seconds", "cpu_seconds")
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.exit(main())

@@ -1,0 +1,105 @@
+"""How long one round of the analysis takes at scale, with an hour of history behind it.
+
+Writes a lake of 210 groups, 101,000 group-partitions and 10,000 partitions sampled every 15 s for an hour, lets the
+analysis catch up on it, and then measures rounds over one new sample each with the session warm. As a baseline the
+same session computes only the slopes of one hour straight from the raw samples, which is the least that a round
+without minute buckets would have to do.
+"""
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from benchmarks.synthetic_lake import Shape, make_lake, write_samples, write_topics
+from lagwise.config import Config, Spark
+from lagwise.tables.raw import COMMITS, WATERMARKS
+from lagwise.tables.store import Lake
+from lagwise_spark.jobs.tick import tick
+from lagwise_spark.session import start_session
+from lagwise_spark.tuning import LARGE_GROUP_PARTITIONS
+
+INTERVAL_SECONDS = 15.0
+
+
+def slopes_from_raw(session: SparkSession, lake: Lake) -> float:
+    """Seconds for one slope per group-partition over the raw hour, written nowhere."""
+    began = time.monotonic()
+    commits = session.read.format("delta").load(lake.location(COMMITS))
+    ends = session.read.format("delta").load(lake.location(WATERMARKS))
+    key = ["sample_id", "topic", "partition"]
+    lag = commits.join(ends.select(*key, "high_watermark"), key)
+    slopes = lag.groupBy("group", "topic", "partition").agg(
+        F.regr_slope(F.col("high_watermark") - F.col("committed"), F.unix_seconds("sampled_at"))
+    )
+    slopes.write.format("noop").mode("overwrite").save()
+    return time.monotonic() - began
+
+
+def measure(shape: Shape, samples: int, rounds: int) -> dict[str, object]:
+    """Figures of the catch-up, the warm rounds and the baseline."""
+    with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder:
+        lake = make_lake(str(Path(folder) / "lake"))
+        start = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=INTERVAL_SECONDS * (samples + rounds))
+        write_topics(lake, shape, start)
+        write_samples(lake, shape, start, samples, INTERVAL_SECONDS)
+        config = Config(data=folder)
+        began = time.monotonic()
+        session = start_session(Spark(), thorough=shape.pairs >= LARGE_GROUP_PARTITIONS)
+        session_seconds = time.monotonic() - began
+        try:
+            first = tick(session, lake, config)
+            warm = []
+            for i in range(rounds):
+                write_samples(lake, shape, start, 1, INTERVAL_SECONDS, first=samples + i)
+                cost = tick(session, lake, config)
+                assert cost is not None
+                warm.append(cost)
+            baseline = slopes_from_raw(session, lake)
+        finally:
+            session.stop()
+        walls = [c.wall_seconds for c in warm]
+        sizes = {
+            table: sum(f.stat().st_size for f in (Path(folder) / "lake" / table).rglob("*.parquet"))
+            for table in ("raw/commits", "raw/watermarks", "analysis/minutes", "analysis/watermark_minutes")
+        }
+    assert first is not None
+    return {
+        "group_partitions": shape.pairs,
+        "groups": shape.groups,
+        "partitions": shape.partitions,
+        "history_minutes": samples * INTERVAL_SECONDS / 60,
+        "session_start_seconds": round(session_seconds, 1),
+        "catch_up_seconds": first.wall_seconds,
+        "tick_seconds_median": round(statistics.median(walls), 1),
+        "tick_seconds_max": round(max(walls), 1),
+        "tick_cpu_seconds_median": round(statistics.median(c.cpu_seconds for c in warm), 1),
+        "slopes_from_raw_seconds": round(baseline, 1),
+        "ratio_to_slopes_from_raw": round(statistics.median(walls) / baseline, 2),
+        "megabytes": {table: round(size / 1e6, 1) for table, size in sizes.items()},
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--small", action="store_true", help="a smoke test: 250 group-partitions, 15 minutes")
+    parser.add_argument("--rounds", type=int, default=8, help="warm rounds to measure (default 8: two whole minutes)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args()
+    shape = Shape(100, 2, 10) if options.small else Shape(10_000, 10, 200)
+    figures = measure(shape, 60 if options.small else 240, options.rounds)
+    if options.json:
+        print(json.dumps(figures))
+        return
+    for name, value in figures.items():
+        print(f"{name.replace('_', ' '):28} {value}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""What collecting needs from a Kafka cluster, tried step by step, for ``lagwise doctor``."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka.admin import ResourceType
+
+from lagwise.config import Cluster
+from lagwise.errors import ConfigError
+from lagwise_collectors.kafka.client import Client
+from lagwise_collectors.kafka.errors import WHOLE_CLUSTER_ADVICE, KafkaTrouble
+from lagwise_collectors.kafka.groups import Group, describe_groups, list_groups, topics_of
+from lagwise_collectors.kafka.offsets import CommitReader
+from lagwise_collectors.kafka.topics import Topic, describe_topics, read_configs, read_offsets_retention
+from lagwise_collectors.kafka.watermarks import read_watermarks
+from lagwise_collectors.protocol import Check, ErrorTally
+
+_ADVICE = {
+    **WHOLE_CLUSTER_ADVICE,
+    "group_not_authorized": "grant the account Describe on the groups (resource Group, name * or a prefix)",
+    "topic_not_authorized": "grant the account Describe on the topics (resource Topic, name * or a prefix)",
+    "coordinator_not_available": "the group's coordinator is down: see whether all brokers run",
+    "leader_not_available": "some partitions have no leader: see whether all brokers run",
+}
+_DESCRIBE_GROUPS = "Describe on Group"
+_DESCRIBE_TOPICS = "Describe on Topic"
+
+
+def check_access(cluster: Cluster) -> list[Check]:
+    """One check per step. The steps after one without which they make no sense are not tried."""
+    try:
+        client = Client(cluster)
+        node_count, first_broker = _connect(client)
+    except (KafkaTrouble, ConfigError) as error:
+        kind = error.kind if isinstance(error, KafkaTrouble) else "setting_refused"
+        return [Check("connect", False, str(error), None, _ADVICE.get(kind, "see the broker's log"))]
+    steps = _Steps(client, cluster)
+    return [Check("connect", True, f"{node_count} brokers at {cluster.bootstrap}"), *steps.run(first_broker)]
+
+
+@dataclass
+class _Steps:
+    client: Client
+    cluster: Cluster
+    groups: list[Group] = field(default_factory=list)
+    topics: dict[str, Topic] = field(default_factory=dict)
+
+    def run(self, broker: int) -> list[Check]:
+        return [
+            self._try("list groups", "Describe on Cluster, or Describe on each Group", self._list),
+            self._try("describe groups", _DESCRIBE_GROUPS, self._describe_groups),
+            self._try("committed offsets", f"{_DESCRIBE_GROUPS}, {_DESCRIBE_TOPICS}", self._commits),
+            self._try("describe topics", _DESCRIBE_TOPICS, self._describe_topics),
+            self._try("watermarks", _DESCRIBE_TOPICS, self._watermarks),
+            self._optional(
+                "topic settings",
+                "DescribeConfigs on Topic",
+                self._topic_settings,
+                "grant the account DescribeConfigs on the topics: without it retention is not known, and nobody can be "
+                "warned before unread records are deleted",
+            ),
+            self._optional(
+                "broker settings",
+                "DescribeConfigs on Cluster",
+                lambda: self._broker_settings(broker),
+                "grant the account DescribeConfigs on the cluster: without it the expiry of committed offsets is not "
+                "foreseen",
+            ),
+        ]
+
+    def _try(self, name: str, privilege: str, step: Callable[[ErrorTally], str]) -> Check:
+        errors = ErrorTally()
+        try:
+            detail = step(errors)
+        except KafkaTrouble as trouble:
+            errors.note(trouble.kind, str(trouble))
+            detail = "failed"
+        if not errors:
+            return Check(name, True, detail, privilege)
+        kind = next(iter(errors.counts))
+        counted = ", ".join(f"{count} {kind}" for kind, count in errors.counts.items())
+        return Check(
+            name,
+            False,
+            f"{detail}; errors: {counted} ({errors.example(kind)})",
+            privilege,
+            _ADVICE.get(kind, "see the broker's log"),
+        )
+
+    def _optional(self, name: str, privilege: str, step: Callable[[], str], advice: str) -> Check:
+        try:
+            return Check(name, True, step(), privilege, required=False)
+        except KafkaTrouble as trouble:
+            return Check(name, False, f"{trouble.kind}: {trouble}", privilege, advice, required=False)
+
+    def _list(self, errors: ErrorTally) -> str:
+        seen = 0
+
+        def selects(name: str) -> bool:
+            nonlocal seen
+            seen += 1
+            return self.cluster.groups.selects(name)
+
+        listing = list_groups(self.client, selects, errors)
+        self._types: Mapping[str, str | None] = listing.types
+        if not seen:
+            return "no group is visible: there is none, or the account may not see any"
+        return f"{seen} groups are visible, {len(listing.types)} of them are watched"
+
+    def _describe_groups(self, errors: ErrorTally) -> str:
+        self.groups = describe_groups(self.client, getattr(self, "_types", {}), errors)
+        members = sum(len(group.members) for group in self.groups)
+        return f"{sum(g.error is None for g in self.groups)} groups with {members} members"
+
+    def _commits(self, errors: ErrorTally) -> str:
+        commits = CommitReader(self.client).read(self.groups, errors)
+        names = set(commits.topic) | topics_of(self.groups)
+        self.topics = {name: Topic(name) for name in names}
+        return f"{len(commits.committed) - commits.committed.count(None)} committed offsets on {len(names)} topics"
+
+    def _describe_topics(self, errors: ErrorTally) -> str:
+        self.topics = describe_topics(self.client, self.topics, errors)
+        return f"{sum(t.error is None for t in self.topics.values())} topics"
+
+    def _watermarks(self, errors: ErrorTally) -> str:
+        marks = read_watermarks(self.client, self.topics, {}, errors)
+        return f"{marks.error.count(None)} partitions"
+
+    def _topic_settings(self) -> str:
+        names = [name for name, topic in self.topics.items() if topic.error is None]
+        answers = read_configs(self.client, ResourceType.TOPIC, names)
+        for name, answer in answers.items():
+            if isinstance(answer, KafkaTrouble):
+                raise KafkaTrouble(answer.kind, f"topic {name}: {answer}")
+        return f"settings of {len(answers)} topics"
+
+    def _broker_settings(self, broker: int) -> str:
+        answer = read_offsets_retention(self.client, broker)
+        if isinstance(answer, KafkaTrouble):
+            raise answer
+        return f"committed offsets of empty groups are kept for {answer / 3600:g} h"
+
+
+def _connect(client: Client) -> tuple[int, int]:
+    """Number of brokers and the id of one. Raises KafkaTrouble."""
+    described: Any = client.wait(client.admin.describe_cluster(request_timeout=client.timeout_seconds))
+    client.answered()
+    return len(described.nodes), min(node.id for node in described.nodes)

@@ -1,0 +1,123 @@
+"""One cluster's way from source to lake: read, compare, write; and what each round cost, in figures and in a line."""
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lagwise.config import Config
+from lagwise.tables.raw import EVENTS
+from lagwise.tables.store import Lake
+from lagwise_collectors.differences import Known, differences
+from lagwise_collectors.protocol import ErrorTally, Snapshot, Source
+from lagwise_collectors.sink import Delivery, Sink
+from lagwise_collectors.spool import Spool
+
+log = logging.getLogger("lagwise.collectors")
+
+#: A kind of error that goes on is told again after so many samples.
+_TELL_AGAIN = 40
+
+
+@dataclass(frozen=True, slots=True)
+class RunCost:
+    """What one sample cost.
+
+    ``cpu_seconds`` is that of the reader process plus that of this process meanwhile (other clusters' included, where
+    they are sampled at the same time). ``rows`` are by table, ``errors`` by kind. ``waiting`` is how many samples wait
+    for the lake now, ``trouble`` why.
+    """
+
+    cluster: str
+    wall_seconds: float
+    cpu_seconds: float
+    groups: int
+    group_partitions: int
+    partitions: int
+    rows: Mapping[str, int]
+    errors: Mapping[str, int]
+    waiting: int
+    trouble: str | None
+
+
+class Pipeline:
+    """Samples one cluster, round after round. For one thread."""
+
+    def __init__(self, name: str, source: Source, sink: Sink) -> None:
+        self.name = name
+        self._source = source
+        self._sink = sink
+        self._known = Known()
+        self._told: dict[str, int] = {}
+        self.failures = 0
+
+    def run(self) -> RunCost:
+        """One round. ``failures`` then counts the rounds in a row in which nothing could be read."""
+        wall, cpu = time.perf_counter(), time.process_time()
+        snapshot = self._source.collect()
+        found = differences(self._known, snapshot)
+        self._known = found.known
+        if found.rows.num_rows:
+            snapshot = snapshot.with_rows(EVENTS, found.rows)
+        if found.dropped:
+            tally = ErrorTally()
+            tally.note("events_dropped", "too many things happened at once to tell each", found.dropped)
+            snapshot = snapshot.with_errors(tally)
+        delivery = self._sink.write(snapshot)
+        header = snapshot.header
+        failed = bool(header["errors"]) and header["groups"] == 0
+        self.failures = self.failures + 1 if failed else 0
+        self._tell(snapshot, failed=failed)
+        return self._cost(snapshot, delivery, time.perf_counter() - wall, time.process_time() - cpu)
+
+    def close(self) -> None:
+        """End the reader; keep for the next start what the lake has not taken."""
+        self._source.close()
+        self._sink.close()
+
+    def _cost(self, snapshot: Snapshot, delivery: Delivery, wall_seconds: float, cpu_seconds: float) -> RunCost:
+        header = snapshot.header
+        return RunCost(
+            cluster=self.name,
+            wall_seconds=wall_seconds,
+            cpu_seconds=header["cpu_seconds"] + cpu_seconds,
+            groups=header["groups"],
+            group_partitions=header["group_partitions"],
+            partitions=header["partitions"],
+            rows={name: rows.num_rows for name, rows in snapshot.tables.items()},
+            errors=snapshot.errors,
+            waiting=delivery.waiting,
+            trouble=delivery.trouble,
+        )
+
+    def _tell(self, snapshot: Snapshot, *, failed: bool) -> None:
+        """One line per kind of error: when it begins, now and then while it lasts, and when it is over."""
+        errors = {error["kind"]: error for error in snapshot.header["errors"]}
+        for kind, error in errors.items():
+            rounds = self._told.get(kind, 0)
+            self._told[kind] = rounds + 1
+            if rounds % _TELL_AGAIN == 0:
+                what = "cannot be read" if failed else f"{error['count']} errors"
+                log.warning("%s: %s, %s: %s", self.name, what, kind, error["example"])
+        for kind in [kind for kind in self._told if kind not in errors]:
+            del self._told[kind]
+            log.info("%s: %s is over", self.name, kind)
+
+
+def pipeline_of(name: str, source: Source, config: Config, lake: Lake) -> Pipeline:
+    """The pipeline of a cluster whose spool lies in the state folder."""
+    # The prefix keeps a cluster called ".." inside the folder.
+    spool = Spool(config.state / "spool" / f"cluster-{name}")
+    return Pipeline(name, source, Sink(lake, spool, name))
+
+
+def line_of(cost: RunCost) -> str:
+    """A round in words, for the heartbeat."""
+    if cost.errors and not cost.groups:
+        line = f"{cost.cluster}: cannot be read ({', '.join(cost.errors)})"
+    else:
+        line = f"{cost.cluster}: {cost.groups} groups, {cost.partitions} partitions in {cost.wall_seconds:.2f} s, "
+        line += f"{sum(cost.errors.values())} errors ({', '.join(cost.errors)})" if cost.errors else "no errors"
+    if cost.waiting:
+        line += f"; {cost.waiting} samples wait for the lake"
+    return line

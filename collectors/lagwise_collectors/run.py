@@ -1,0 +1,151 @@
+"""Runs the collectors: one round, or round after round until told to stop, every cluster in a thread of its own."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from lagwise import health
+from lagwise.config import Cluster, Config
+from lagwise.tables.store import Lake
+from lagwise_collectors.isolation import IsolatedSource, Stopped
+from lagwise_collectors.pipeline import Pipeline, RunCost, line_of, pipeline_of
+from lagwise_collectors.protocol import Check
+from lagwise_collectors.schedule import FixedRate, rest_after_failures
+
+log = logging.getLogger("lagwise.collectors")
+
+#: Name of the heartbeat.
+PART = "collector"
+#: How long threads may take to end by themselves once they are told to stop.
+_STOP_SECONDS = 4.0
+
+
+def collect_once(config: Config) -> list[RunCost]:
+    """Sample every cluster once, all at the same time; what it cost, in the order of the settings.
+
+    A cluster that cannot be read is a cost with errors. Raises ConfigError if a secret that the lake's settings name
+    does not exist.
+    """
+    lake = _lake(config)
+    costs: dict[str, RunCost] = {}
+
+    def sample(cluster: Cluster) -> None:
+        pipeline = pipeline_of(cluster.name, IsolatedSource(cluster), config, lake)
+        try:
+            costs[cluster.name] = pipeline.run()
+        finally:
+            pipeline.close()
+
+    _in_threads([partial(sample, cluster) for cluster in config.clusters])
+    return [costs[cluster.name] for cluster in config.clusters if cluster.name in costs]
+
+
+def collect_forever(config: Config, stop: threading.Event, state: Path) -> None:
+    """Sample every cluster at its interval until ``stop`` is set, the first time at once.
+
+    Clusters do not wait for each other: one that hangs costs only itself. After each round of any of them the
+    heartbeat ``collector`` says how all stand. Raises ConfigError like :func:`collect_once`.
+    """
+    lake = _lake(config)
+    heart = _Heart(state, [cluster.name for cluster in config.clusters])
+    sources = {cluster.name: IsolatedSource(cluster) for cluster in config.clusters}
+    threads = [
+        threading.Thread(
+            target=_collect,
+            args=(pipeline_of(c.name, sources[c.name], config, lake), c.interval_seconds, stop, heart.beat),
+            name=f"collect-{c.name}",
+            daemon=True,
+        )
+        for c in config.clusters
+    ]
+    for thread in threads:
+        thread.start()
+    stop.wait()
+    deadline = time.monotonic() + _STOP_SECONDS
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    for source in sources.values():
+        source.abandon()  # a thread that still waits for its reader is released by this
+    for thread in threads:
+        thread.join(_STOP_SECONDS / len(threads))
+
+
+def check_access(cluster: Cluster) -> list[Check]:
+    """Try everything that collecting from the cluster needs, for ``lagwise doctor``."""
+    source = IsolatedSource(cluster)
+    try:
+        return source.check()
+    finally:
+        source.close()
+
+
+def _collect(
+    pipeline: Pipeline, interval_seconds: float, stop: threading.Event, beat: Callable[[str, str], None]
+) -> None:
+    """The life of one cluster's thread."""
+    schedule = FixedRate(interval_seconds, time.monotonic())
+    try:
+        while not stop.wait(schedule.wait_seconds(time.monotonic())):
+            try:
+                line = line_of(pipeline.run())
+            except Stopped:
+                break
+            except Exception as error:  # a defect of ours must not end the watching of a cluster
+                log.exception("%s: sampling failed unexpectedly", pipeline.name)
+                line = f"{pipeline.name}: failed unexpectedly ({type(error).__name__})"
+            if stop.is_set():
+                break
+            beat(pipeline.name, line)
+            rest = rest_after_failures(pipeline.failures, interval_seconds)
+            skipped = schedule.ran(time.monotonic(), rest_seconds=rest)
+            if skipped:
+                log.warning("%s: the sample took so long that %d were left out", pipeline.name, skipped)
+    finally:
+        pipeline.close()
+
+
+class _Heart:
+    """The one heartbeat of all clusters."""
+
+    def __init__(self, state: Path, names: Sequence[str]) -> None:
+        self._state = state
+        self._lines = {name: f"{name}: first sample under way" for name in names}
+        self._lock = threading.Lock()
+        self._well = True
+
+    def beat(self, name: str, line: str) -> None:
+        with self._lock:
+            self._lines[name] = line
+            try:
+                health.beat(self._state, PART, " · ".join(self._lines.values()))
+                self._well = True
+            except OSError as error:
+                if self._well:
+                    log.error("the heartbeat cannot be written to %s: %s", self._state, error.strerror)
+                self._well = False
+
+
+def _in_threads(jobs: Sequence[Callable[[], None]]) -> None:
+    """Run the jobs at the same time and wait for all. Raises the first error there was."""
+    failures: list[BaseException] = []
+
+    def guarded(job: Callable[[], None]) -> None:
+        try:
+            job()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(job,)) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+def _lake(config: Config) -> Lake:
+    return Lake(config.lake_uri, config.lake.resolved_storage_options())

@@ -1,0 +1,153 @@
+"""Where snapshots wait while the lake cannot take them: on the local disk, and where that fails too, in memory.
+
+A queue in the order of the samples. Bounded on both sides: beyond the bound the oldest are dropped, and counted.
+"""
+
+import contextlib
+import logging
+import os
+import re
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from lagwise_collectors import wire
+from lagwise_collectors.protocol import Snapshot
+
+log = logging.getLogger("lagwise.collectors.spool")
+
+#: About 6 hours of 100,000 group-partitions every 15 s.
+DISK_BYTES = 1024**3
+MEMORY_BYTES = 64 * 1024**2
+
+_NAME = re.compile(r"^(\d{12})\.arrows$")
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """One snapshot: in a file, or as an object; ``bytes`` is what it takes there.
+
+    ``tells_dropped`` is how many others it tells to be dropped, which must be told anew if it is dropped itself.
+    """
+
+    number: int
+    bytes: int
+    tells_dropped: int = 0
+    snapshot: Snapshot | None = None
+    path: Path | None = None
+
+
+class Spool:
+    """The queue of one cluster. What an earlier process left in ``folder`` comes first. For one thread at a time."""
+
+    def __init__(self, folder: Path, *, disk_bytes: int = DISK_BYTES, memory_bytes: int = MEMORY_BYTES) -> None:
+        self._folder = folder
+        self._disk_bytes = disk_bytes
+        self._memory_bytes = memory_bytes
+        self._queue: deque[_Waiting] = deque(self._left_behind())
+        self._next = self._queue[-1].number + 1 if self._queue else 0
+        self._dropped = 0
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def take_dropped(self) -> int:
+        """How many snapshots were dropped since the last time this was asked."""
+        dropped, self._dropped = self._dropped, 0
+        return dropped
+
+    def put(self, snapshot: Snapshot, *, tells_dropped: int = 0) -> None:
+        """Add a snapshot at the end, in memory for now; it tells that so many were dropped before it."""
+        size = sum(rows.nbytes for rows in snapshot.tables.values())
+        self._queue.append(_Waiting(self._next, size, tells_dropped, snapshot=snapshot))
+        self._next += 1
+
+    def first(self) -> tuple[int, Snapshot] | None:
+        """Number and content of the oldest snapshot, which stays in the queue; None if there is none.
+
+        Damaged files are dropped.
+        """
+        while self._queue:
+            waiting = self._queue[0]
+            if waiting.snapshot is not None:
+                return waiting.number, waiting.snapshot
+            assert waiting.path is not None
+            try:
+                with waiting.path.open("rb") as file:
+                    return waiting.number, wire.read(file)
+            except (wire.BrokenSnapshot, OSError) as error:
+                log.error("the spooled sample %s is dropped: %s", waiting.path, error)
+                self.remove(waiting.number)
+                self._dropped += 1
+        return None
+
+    def remove(self, number: int) -> None:
+        """Take a snapshot out of the queue, if it is still there."""
+        for waiting in self._queue:
+            if waiting.number == number:
+                self._queue.remove(waiting)
+                if waiting.path is not None:
+                    with contextlib.suppress(OSError):  # found again at the next start, and known to be delivered then
+                        waiting.path.unlink(missing_ok=True)
+                return
+
+    def keep(self) -> str | None:
+        """Bring what is in memory to the disk. Returns why the disk would not take it."""
+        trouble = None
+        for waiting in self._queue:
+            if waiting.snapshot is not None:
+                trouble = self._to_disk(waiting)
+                if trouble is not None:
+                    break
+        return trouble
+
+    def trim(self) -> None:
+        """Drop the oldest beyond the bounds."""
+        self._drop_beyond(self._disk_bytes, in_memory=False)
+        self._drop_beyond(self._memory_bytes, in_memory=True)
+
+    def _to_disk(self, waiting: _Waiting) -> str | None:
+        assert waiting.snapshot is not None
+        path = self._folder / f"{waiting.number:012d}.arrows"
+        part = path.with_suffix(".part")
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with part.open("wb") as file:
+                wire.write(file, waiting.snapshot, compression="zstd")
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, path)
+            waiting.bytes = path.stat().st_size
+        except (OSError, pa.ArrowException) as error:
+            with contextlib.suppress(OSError):
+                part.unlink(missing_ok=True)
+            return getattr(error, "strerror", None) or str(error)
+        waiting.snapshot, waiting.path = None, path
+        return None
+
+    def _drop_beyond(self, bound: int, *, in_memory: bool) -> None:
+        held = [w for w in self._queue if (w.snapshot is not None) == in_memory]
+        total = sum(w.bytes for w in held)
+        # The newest stays, however big it is.
+        for waiting in held[:-1]:
+            if total <= bound:
+                break
+            total -= waiting.bytes
+            self._queue.remove(waiting)
+            self._dropped += 1 + waiting.tells_dropped
+            if waiting.path is not None:
+                with contextlib.suppress(OSError):
+                    waiting.path.unlink(missing_ok=True)
+
+    def _left_behind(self) -> list[_Waiting]:
+        found = []
+        with contextlib.suppress(OSError):  # no folder yet, or none that can be read: nothing was left
+            for path in sorted(self._folder.iterdir()):
+                match = _NAME.match(path.name)
+                if match:
+                    found.append(_Waiting(int(match[1]), path.stat().st_size, path=path))
+                elif path.suffix == ".part":
+                    path.unlink()
+        return found

@@ -1,0 +1,174 @@
+"""Alerts and deliveries as tables."""
+
+from datetime import datetime
+from typing import Any
+
+import streamlit as st
+
+from lagwise.alerts.model import Kind, Phase, Severity
+from lagwise.alerts.queries import AlertRow, DeliveryRow
+from lagwise_dashboard import humanise, literal, words
+from lagwise_dashboard.components import tables
+
+_SEVERITIES: dict[Severity, tuple[str, str]] = {
+    Severity.PAGE: ("◆ page", "#BE123C"),
+    Severity.WARN: ("▲ warn", "#B45309"),
+    Severity.INFO: ("● info", "#2563EB"),
+}
+_DELIVERY_STATES = {"queued": "… queued", "delivered": "✓ delivered", "dead": "✕ given up"}
+_RESOLUTIONS = {
+    "recovered": "recovered",
+    "group_gone": "the group is gone",
+    "rule_changed": "its rule was changed",
+    "cluster_removed": "its cluster is no longer watched",
+}
+
+
+def show_open(rows: list[AlertRow], now: datetime) -> AlertRow | None:
+    """Draw open alerts; the one that was clicked, if one was."""
+    event: Any = st.dataframe(
+        tables.table(
+            {
+                "Severity": [[_severity(r)] for r in rows],
+                "Status": [tables.badges([r.status]) for r in rows],
+                "About": [about(r) for r in rows],
+                "For": [humanise.since(r.since, now) for r in rows],
+                "Told": [_told(r, now) for r in rows],
+                "Why": [literal.shown(r.sentence) for r in rows],
+                "Rule": [literal.shown(r.rule) for r in rows],
+            }
+        ),
+        key="alerts_open",
+        hide_index=True,
+        height=tables.height(min(len(rows), 15)),
+        row_height=tables.ROW_HEIGHT,
+        placeholder=tables.PLACEHOLDER,
+        on_select="rerun",
+        selection_mode="single-cell",
+        alt="Open alerts, the loudest first; select a cell to open the group",
+        column_config={
+            "Severity": _severity_column(),
+            "Status": tables.status_column(),
+            "For": tables.right_column(help="How long the trouble has lasted."),
+            "Told": st.column_config.TextColumn(
+                help="When somebody was told; a pending alert has not lasted long enough for that yet."
+            ),
+            "Why": st.column_config.TextColumn(width=440),
+        },
+    )
+    cells = event.selection.cells
+    return rows[cells[0][0]] if cells and cells[0][0] < len(rows) else None
+
+
+def show_history(rows: list[AlertRow], now: datetime) -> None:
+    """Draw alerts that ended."""
+    st.dataframe(
+        tables.table(
+            {
+                "Ended": [humanise.clock(r.resolved_at, now) for r in rows],
+                "Severity": [[_severity(r)] for r in rows],
+                "Status": [tables.badges([r.status]) for r in rows],
+                "About": [about(r) for r in rows],
+                "Lasted": [_lasted(r) for r in rows],
+                "Because": [_RESOLUTIONS.get(r.resolution or "", literal.shown(r.resolution)) or None for r in rows],
+                "Why it fired": [literal.shown(r.sentence) for r in rows],
+            }
+        ),
+        key="alerts_history",
+        hide_index=True,
+        height=tables.height(min(len(rows), 12)),
+        row_height=tables.ROW_HEIGHT,
+        placeholder=tables.PLACEHOLDER,
+        alt="Alerts that ended, the latest first",
+        column_config={
+            "Severity": _severity_column(),
+            "Status": tables.status_column(),
+            "Lasted": tables.right_column(),
+            "Why it fired": st.column_config.TextColumn(width=380),
+        },
+    )
+
+
+def show_deliveries(rows: list[DeliveryRow], subjects: dict[str, str], now: datetime) -> None:
+    """Draw messages; ``subjects`` says what an incident is about, by its id."""
+    st.dataframe(
+        tables.table(
+            {
+                "Decided": [humanise.clock(r.created_at, now) for r in rows],
+                "Channel": [literal.shown(r.channel) for r in rows],
+                "Tells": [literal.shown(r.event) for r in rows],
+                "About": [subjects.get(r.incident_id) for r in rows],
+                "State": [_DELIVERY_STATES.get(r.state, literal.shown(r.state)) for r in rows],
+                "Attempts": [r.attempts for r in rows],
+                "Delivered": [humanise.clock(r.delivered_at, now) for r in rows],
+                "Next attempt": [_next_attempt(r, now) for r in rows],
+                "Last error": [literal.shown(r.last_error) or None for r in rows],
+                "Key": [literal.shown(r.idempotency_key) for r in rows],
+            }
+        ),
+        key="alerts_deliveries",
+        hide_index=True,
+        height=tables.height(min(len(rows), 12)),
+        row_height=tables.ROW_HEIGHT,
+        placeholder=tables.PLACEHOLDER,
+        alt="Deliveries of alerts, the latest first",
+        column_config={
+            "Last error": st.column_config.TextColumn(width=230),
+            "Key": st.column_config.TextColumn(
+                width=110, help="Sent with every attempt, so that a receiver can drop duplicates."
+            ),
+        },
+    )
+
+
+def about(row: AlertRow) -> str:
+    """What an alert is about, in plain text."""
+    if row.kind is Kind.ANALYSIS:
+        return "the analysis"
+    if row.kind is Kind.COLLECTION:
+        return f"collection from {literal.shown(row.cluster)}"
+    return f"{literal.shown(row.group)} ({literal.shown(row.cluster)})"
+
+
+def severity_words(severity: Severity) -> str:
+    """Sign and word of a severity."""
+    return _SEVERITIES[severity][0]
+
+
+def _severity(row: AlertRow) -> str:
+    return severity_words(row.severity)
+
+
+def _severity_column() -> Any:
+    return st.column_config.MultiselectColumn(
+        options=[word for word, _ in _SEVERITIES.values()], color=[colour for _, colour in _SEVERITIES.values()]
+    )
+
+
+def _told(row: AlertRow, now: datetime) -> str:
+    if row.state is Phase.PENDING:
+        return "not yet (pending)"
+    hold = ", on hold" if row.on_hold else ""
+    return f"{humanise.since(row.fired_at, now)} ago{hold}"
+
+
+def _next_attempt(row: DeliveryRow, now: datetime) -> str | None:
+    if row.state != "queued":
+        return None
+    return (
+        "due now"
+        if row.next_attempt_at <= now
+        else f"in {humanise.duration((row.next_attempt_at - now).total_seconds())}"
+    )
+
+
+def _lasted(row: AlertRow) -> str:
+    if row.resolved_at is None:
+        return humanise.DASH
+    return humanise.duration(round((row.resolved_at - row.since).total_seconds()))
+
+
+def mark_text(row: AlertRow, *, resolved: bool) -> str:
+    """An alert as a mark in a chart."""
+    word = words.look(row.status).word
+    return f"Alert resolved ({word})" if resolved else f"Alert {severity_words(row.severity)}: {word}"

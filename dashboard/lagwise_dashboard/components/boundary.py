@@ -1,0 +1,52 @@
+"""What a reader sees instead of a stack trace: one clear line, and what to do."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from secrets import token_hex
+
+import streamlit as st
+
+from lagwise.errors import ConfigError, DatabaseError, LagwiseError, LakeError
+from lagwise.logs import clean
+from lagwise_dashboard import literal
+
+log = logging.getLogger("lagwise.dashboard")
+
+_WHAT_TO_DO: tuple[tuple[type[LagwiseError], str], ...] = (
+    (
+        LakeError,
+        "Look whether the storage of the lake is reachable and the dashboard may read it. If a file was "
+        "damaged, delete "
+        "the folder of that table: tables below `analysis/` are made again by the next round of the "
+        "analysis, those below "
+        "`raw/` fill up again from now on. `lagwise doctor` checks the lake.",
+    ),
+    (
+        DatabaseError,
+        "Alerts and their deliveries cannot be shown; verdicts are not affected. Look whether the database "
+        "of the setting "
+        "`database` is there and the dashboard may read it. `lagwise doctor` checks it.",
+    ),
+    (ConfigError, "Correct the settings and start the dashboard again. `lagwise doctor` checks them."),
+)
+
+
+@contextmanager
+def boundary() -> Iterator[None]:
+    """Run part of a page; whatever goes wrong in it is logged in full and shown as one line."""
+    try:
+        yield
+    except LagwiseError as error:
+        log.warning("the page shows an error: %s", error)
+        advice = next((text for kind, text in _WHAT_TO_DO if isinstance(error, kind)), "")
+        st.error(f"{literal.markdown(clean(str(error)))}\n\n{advice}".strip(), icon=":material/error:")
+    except Exception:
+        reference = token_hex(3)
+        log.exception("a page failed (reference %s)", reference)
+        st.error(
+            "Something went wrong in the dashboard itself. The rest of Lagwise is not affected: collection, "
+            "analysis and "
+            f"alerts run on. The dashboard's log has the details under the reference `{reference}`; please report it.",
+            icon=":material/error:",
+        )

@@ -1,0 +1,114 @@
+"""What a node does, by its number of threads: the two straight lines of the formula and what really comes out."""
+
+import math
+
+import plotly.graph_objects as go
+
+from lagwise.domain.repairman import node_throughput
+from lagwise.domain.sizing import knee_threads, node_ceiling_per_second, thread_rate_per_second
+from lagwise.domain.sizing_advice import SizingAdvice
+from lagwise.domain.sizing_search import nodes_by_cpu, thread_limit, threads_that_fill_a_node
+from lagwise.domain.sizing_words import say_number
+from lagwise_dashboard import humanise, plot_theme
+
+_HEIGHT = 340
+_MOST_POINTS = 240
+
+
+def chart(advice: SizingAdvice) -> go.Figure:
+    """Node throughput over threads, with the knee, the advised number and what each node must do marked."""
+    w = advice.workload
+    knee = knee_threads(w.cores, w.t1_seconds, w.t2_seconds)
+    advised = advice.threads_per_node or thread_limit(w)
+    limit = thread_limit(w)
+    # What lies far beyond the advised number would squeeze the part that matters into a corner.
+    shown_knee = knee if knee <= 4 * max(advised, limit if advice.triple is None else 0) else None
+    last = max(8, math.ceil(1.5 * max(advised, shown_knee or 0.0, limit if limit <= 4 * advised else 0)))
+    step = max(1, last // _MOST_POINTS)
+    threads = sorted({1, *range(step, last + 1, step), advised})
+    really = [node_throughput(w.cores, n, w.t1_seconds, w.t2_seconds).rate_per_second for n in threads]
+    alone, ceiling = thread_rate_per_second(w.t1_seconds, w.t2_seconds), node_ceiling_per_second(w.cores, w.t2_seconds)
+    # The corner of the lines lies between two whole numbers of threads.
+    corners = sorted({0.0, *threads, *([knee] if knee < last else [])})
+    lines = [min(n * alone, ceiling) for n in corners]
+
+    made = plot_theme.figure(height=_HEIGHT, zoom=f"{w.t1_seconds}/{w.t2_seconds}/{w.cores}/{last}")
+    made.add_trace(
+        plot_theme.line(
+            corners,
+            lines,
+            name="the formula's straight lines",
+            line={"color": plot_theme.MARK, "width": 1.6, "dash": "dash"},
+            hovertemplate="%{y:,.4~r}/s",
+        )
+    )
+    made.add_trace(
+        plot_theme.line(
+            [0, *threads],
+            [0.0, *really],
+            name="what the node does",
+            line={"color": plot_theme.LAG, "width": 2.6},
+            hovertemplate="%{y:,.4~r}/s",
+        )
+    )
+    needed = _needed(advice)
+    top = max(*lines, needed)
+    _mark_needed(made, advice, needed, last if needed < 0.5 * top else 0)
+    fills = "fills the node" if threads_that_fill_a_node(w) else "the most it may have"
+    label = "advised" if advice.triple else fills
+    marks = [(float(advised), f"{label} {advised:,}", plot_theme.LAG)]
+    if shown_knee is not None:
+        marks.append((shown_knee, f"knee {say_number(shown_knee)}", plot_theme.MARK))
+    # The lower one is labelled to its left, the higher one to its right: so they never overlap.
+    for i, (at, text, colour) in enumerate(sorted(marks)):
+        _mark_threads(made, at, text, top, colour, left_of_line=i == 0 and len(marks) > 1)
+    made.add_trace(
+        go.Scatter(
+            x=[advised],
+            y=[really[threads.index(advised)]],
+            mode="markers",
+            marker={"color": plot_theme.LAG, "size": 10},
+            showlegend=False,
+            hoverinfo="skip",
+        )
+    )
+    made.update_xaxes(type="linear", range=[0, last], title={"text": "threads on one node"}, hoverformat=",d")
+    made.update_yaxes(range=[0, 1.18 * top], ticksuffix="/s", tickformat=",.4~r")
+    return made
+
+
+def _needed(advice: SizingAdvice) -> float:
+    """What each node must do, messages per second."""
+    nodes = advice.triple.working_nodes if advice.triple else nodes_by_cpu(advice.workload)
+    return advice.workload.required_rate_per_second / nodes
+
+
+def _mark_needed(made: go.Figure, advice: SizingAdvice, needed: float, at: int) -> None:
+    nodes = advice.triple.working_nodes if advice.triple else nodes_by_cpu(advice.workload)
+    of = f"each of {humanise.plural(nodes, 'node')}" if nodes > 1 else "the node"
+    if_allowed = "" if advice.triple else ", if the partitions allowed it,"
+    made.add_hline(y=needed, line={"color": plot_theme.PRODUCED, "width": 1.6, "dash": "dot"})
+    made.add_annotation(
+        x=at,
+        y=needed,
+        text=f"{of}{if_allowed} must do {say_number(needed)}/s",
+        showarrow=False,
+        xanchor="right" if at else "left",
+        yanchor="bottom",
+        font={"color": plot_theme.PRODUCED, "size": 12},
+    )
+
+
+def _mark_threads(made: go.Figure, threads: float, text: str, top: float, colour: str, *, left_of_line: bool) -> None:
+    made.add_shape(
+        type="line", x0=threads, x1=threads, y0=0, y1=1.1 * top, line={"color": colour, "width": 1.4, "dash": "dot"}
+    )
+    made.add_annotation(
+        x=threads,
+        y=1.1 * top,
+        text=text,
+        showarrow=False,
+        xanchor="right" if left_of_line else "left",
+        yanchor="bottom",
+        font={"color": colour, "size": 12},
+    )

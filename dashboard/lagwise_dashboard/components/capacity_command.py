@@ -1,0 +1,38 @@
+"""The command that asks in a terminal what the capacity page asks."""
+
+from lagwise.domain import sizing_workload as defaults
+from lagwise.domain.sizing_workload import Concurrency, Workload
+
+
+def command(workload: Workload) -> str:
+    """``lagwise size …`` with the options that differ from their defaults."""
+    w = workload
+    words = [
+        "lagwise size",
+        f"--t1 {_text(w.t1_seconds * 1e3)}ms --t2 {_text(w.t2_seconds * 1e3)}ms --cores {_text(w.cores)}",
+        f"--peak {_text(w.peak_rate_per_second)} --partitions {w.partitions}",
+    ]
+    if w.hottest_share is not None:
+        words.append(f"--hottest-share {_text(w.hottest_share * 100)}%")
+    if w.target_utilisation != defaults.DEFAULT_TARGET_UTILISATION:
+        words.append(f"--utilisation {_text(w.target_utilisation * 100)}%")
+    if w.catch_up_seconds != defaults.DEFAULT_CATCH_UP_SECONDS:
+        words.append(f"--catch-up {_text(w.catch_up_seconds)}s")
+    if w.restart_seconds != defaults.DEFAULT_RESTART_SECONDS:
+        words.append(f"--restart {_text(w.restart_seconds)}s")
+    if w.lag:
+        words.append(f"--lag {_text(w.lag)}")
+    if w.spare_nodes != 1:
+        words.append(f"--spare-nodes {w.spare_nodes}")
+    if w.max_threads_per_node != defaults.DEFAULT_MAX_THREADS_PER_NODE:
+        words.append(f"--max-threads {w.max_threads_per_node}")
+    if w.concurrency is not Concurrency.CONSUMER_PER_THREAD:
+        words.append(f"--concurrency {w.concurrency}")
+    if w.ordering is not None:
+        words.append(f"--ordering {w.ordering}")
+    return " ".join(words)
+
+
+def _text(number: float) -> str:
+    """A number as one types it: no exponent, no digits that only rounding made."""
+    return f"{number:.9f}".rstrip("0").rstrip(".")

@@ -1,0 +1,56 @@
+"""What a page says when there is nothing to show: why, and what to do about it."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from lagwise_dashboard import humanise, settings
+from lagwise_dashboard.components.freshness import Freshness
+
+
+def nothing_collected() -> None:
+    """No sample of any cluster is in the lake."""
+    config = settings.config()
+    st.info(
+        "**Nothing has been collected yet.** Start the collector against your cluster, or look at the demo; the first "
+        "verdicts appear here about a minute later, by themselves.",
+        icon=":material/hourglass_empty:",
+    )
+    first = config.clusters[0].bootstrap if config.clusters else "HOST:PORT"
+    st.code(f"lagwise up --bootstrap {first}\nlagwise demo", language="bash")
+    st.caption(
+        "Is it running already? `lagwise doctor` checks access to the cluster and to the lake. This "
+        "dashboard reads the lake"
+    )
+    st.code(config.lake_uri, language=None)
+
+
+def nothing_judged(fresh: Freshness) -> None:
+    """There are samples, but the analysis has not finished a round over them."""
+    collected = max((s.at for s in fresh.collections if s.at), default=None)
+    st.info(
+        f"**Collected, not judged yet.** The newest sample is {humanise.since(collected, fresh.now)} old; "
+        f"the analysis has "
+        "not written a verdict. After a start it takes half a minute. If this stays, look whether the analysis runs: "
+        "`lagwise analyze`, or its log if `lagwise up` started it.",
+        icon=":material/hourglass_top:",
+    )
+
+
+def no_groups() -> None:
+    """The clusters were collected and hold no group that is watched."""
+    st.info(
+        "**No consumer groups.** The watched clusters have none, or the patterns under `clusters.groups` in "
+        "the settings "
+        "leave all of them out.",
+        icon=":material/group_off:",
+    )
+
+
+def no_match(clear: Callable[[], None]) -> None:
+    """There are groups, but none that fits the filters."""
+    st.info(
+        "**No group matches.** There are groups, but none fits the search and the filters.",
+        icon=":material/search_off:",
+    )
+    st.button("Clear the filters", on_click=clear, icon=":material/filter_alt_off:")

@@ -1,0 +1,172 @@
+"""The history of one group on one time axis: status, age of the oldest unread record, records written and read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import plotly.graph_objects as go
+import pyarrow as pa
+
+from lagwise_dashboard import humanise, literal, plot_theme, words
+
+#: A gap of more than this many times the usual distance between points is drawn as a gap.
+_GAP = 3.0
+_HEIGHT = 470
+#: More marks than this are a smear: the latest are drawn, and the caption says so.
+MOST_MARKS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something that happened, as a thin line across the charts; ``text`` may hold outside names."""
+
+    at: datetime
+    text: str
+    dash: str = "dot"
+    colour: str = plot_theme.MARK
+
+
+def chart(
+    history: pa.Table,
+    marks: Sequence[Mark],
+    since: datetime,
+    until: datetime,
+    *,
+    objective_seconds: float | None,
+    zoom: str,
+) -> go.Figure:
+    """The charts over a span. ``objective_seconds`` draws the age from which a steady lag is called ``lagging``."""
+    made = plot_theme.stack(
+        3,
+        heights=(0.06, 0.47, 0.47),
+        titles=("Status", "Age of the oldest unread record", "Records per second, written and read"),
+        height=_HEIGHT,
+        zoom=zoom,
+    )
+    points = _with_gaps(history)
+    _status(made, points, until)
+    scale, unit = _unit(max((v for v in points["lag_seconds"] if v is not None), default=0.0))
+    _lines(made, points, scale)
+    if objective_seconds is not None and _worth_drawing(objective_seconds, points["lag_seconds"]):
+        made.add_hline(
+            y=objective_seconds / scale, row=2, col=1, line={"color": plot_theme.MARK, "width": 1, "dash": "dash"},
+            annotation={"text": f"objective {humanise.duration(objective_seconds)}", "font": {"size": 11}},
+            annotation_position="top left",
+        )  # fmt: skip
+    for mark in list(marks)[:MOST_MARKS]:
+        _mark(made, mark)
+    made.update_xaxes(range=[since, until])
+    made.update_yaxes(ticksuffix=f" {unit}", row=2, col=1)
+    made.update_yaxes(ticksuffix=" /s", row=3, col=1)
+    made.update_yaxes(visible=False, range=[0, 1], row=1, col=1)
+    made.update_xaxes(showgrid=False, row=1, col=1)
+    return made
+
+
+def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
+    at = points["at"]
+    bounds = points["lag_seconds_is_lower_bound"]
+    made.add_trace(
+        plot_theme.line(
+            at, [None if v is None else v / scale for v in points["lag_seconds"]],
+            name="age", line={"color": plot_theme.LAG, "width": 2}, fill="tozeroy", fillcolor="rgba(13,148,136,0.14)",
+            customdata=[
+                humanise.duration(v, lower_bound=bool(b)) + f" · {humanise.count(n)} records"
+                for v, b, n in zip(points["lag_seconds"], bounds, points["lag"], strict=True)
+            ],
+            hovertemplate="%{customdata}<extra>oldest unread</extra>", showlegend=False,
+        ),
+        row=2, col=1,
+    )  # fmt: skip
+    for name, column, colour in (
+        ("written", "produce_rate_per_second", plot_theme.PRODUCED),
+        ("read", "consume_rate_per_second", plot_theme.CONSUMED),
+    ):
+        made.add_trace(
+            plot_theme.line(
+                at, points[column], name=name, line={"color": colour, "width": 1.8},
+                customdata=[humanise.rate(v) for v in points[column]],
+                hovertemplate="%{customdata}/s<extra>" + name + "</extra>",
+            ),
+            row=3, col=1,
+        )  # fmt: skip
+
+
+def _status(made: go.Figure, points: dict[str, list[Any]], until: datetime) -> None:
+    """The status over time as a band; the words are in the hover text, so that colour does not stand alone."""
+    for start, end, status in _runs(points, until):
+        look = words.look(status)
+        made.add_trace(
+            go.Scatter(
+                x=[start, end, end, start], y=[0, 0, 1, 1], mode="lines", line={"width": 0}, fill="toself",
+                fillcolor=look.colour, hoveron="fills", hoverinfo="text", text=look.label, showlegend=False,
+            ),
+            row=1, col=1,
+        )  # fmt: skip
+        wide = (end - start) > 0.12 * (until - points["at"][0])
+        if wide:
+            made.add_annotation(
+                x=start + (end - start) / 2, y=0.5, text=look.label, showarrow=False,
+                font={"size": 11, "color": "#FFFFFF"}, row=1, col=1,
+            )  # fmt: skip
+
+
+def _runs(points: dict[str, list[Any]], until: datetime) -> list[tuple[datetime, datetime, str]]:
+    """Stretches of one status; a gap in the history ends one."""
+    runs: list[tuple[datetime, datetime, str]] = []
+    previous: datetime | None = None
+    for at, status in zip(points["at"], points["status"], strict=True):
+        if status is None:
+            previous = None
+            continue
+        if runs and previous is not None:
+            start, _, last = runs[-1]
+            runs[-1] = (start, at, last)
+        if not runs or previous is None or runs[-1][2] != status:
+            runs.append((at, at, status))
+        previous = at
+    return [run for run in runs if run[1] > run[0] and run[0] <= until]
+
+
+def _with_gaps(history: pa.Table) -> dict[str, list[Any]]:
+    """The columns, with a row of nulls where points are missing, so that no line bridges a time nobody looked at."""
+    columns: dict[str, list[Any]] = {name: [] for name in history.column_names}
+    rows = history.to_pylist()
+    steps = sorted(later["at"] - earlier["at"] for earlier, later in pairwise(rows))
+    usual = steps[len(steps) // 2] if steps else timedelta(0)
+    for i, row in enumerate(rows):
+        if i and row["at"] - rows[i - 1]["at"] > _GAP * usual:
+            for name, values in columns.items():
+                values.append(rows[i - 1]["at"] + usual if name == "at" else None)
+        for name, values in columns.items():
+            values.append(row[name])
+    return columns
+
+
+def _mark(made: go.Figure, mark: Mark) -> None:
+    line = {"color": mark.colour, "width": 1, "dash": mark.dash}
+    for row in (2, 3):
+        made.add_vline(x=mark.at, row=row, col=1, line=line)
+    made.add_trace(
+        go.Scatter(
+            x=[mark.at], y=[0], mode="markers", marker={"symbol": "triangle-up", "size": 9, "color": mark.colour},
+            hovertemplate=f"{literal.plotly(mark.text, longest=120)}<extra></extra>", showlegend=False,
+        ),
+        row=3, col=1,
+    )  # fmt: skip
+
+
+def _unit(largest_seconds: float) -> tuple[float, str]:
+    if largest_seconds < 180:
+        return 1.0, "s"
+    if largest_seconds < 3 * 3600:
+        return 60.0, "min"
+    return (3600.0, "h") if largest_seconds < 3 * 86400 else (86400.0, "d")
+
+
+def _worth_drawing(objective: float, values: Sequence[float | None]) -> bool:
+    """An objective far above everything would only flatten the line."""
+    largest = max((v for v in values if v is not None), default=0.0)
+    return objective <= 2.5 * largest

@@ -1,0 +1,74 @@
+"""The members of a group, what each of them owns, and how it does."""
+
+from datetime import datetime
+
+import streamlit as st
+
+from lagwise_dashboard import humanise, literal
+from lagwise_dashboard.components import tables
+from lagwise_dashboard.queries.base import Row
+
+_MOST_RANGES = 12
+
+
+def show(rows: list[Row], lag: dict[str, int], now: datetime) -> None:
+    """Draw the members; ``lag`` is what each owes, by member id."""
+    st.subheader("Members", anchor=False)
+    if not rows:
+        st.caption("The group has no members: nobody reads.")
+        return
+    idle = sum(not r["assigned_partitions"] for r in rows)
+    idle_note = (
+        f" {humanise.plural(idle, 'member')} {'owns' if idle == 1 else 'own'} nothing: a partition has one "
+        f"reader, so more "
+        "members than partitions cannot help."
+        if idle
+        else ""
+    )
+    st.caption(
+        f"{len(rows):,} of {humanise.plural(rows[0]['of'], 'member')}, as of "
+        f"{humanise.clock(rows[0]['sampled_at'], now)}." + idle_note
+    )
+    st.dataframe(
+        tables.table(
+            {
+                "Client": [literal.shown(r["client_id"]) or None for r in rows],
+                "Host": [literal.shown(r["host"]).removeprefix("/") or None for r in rows],
+                "Owns": [r["assigned_partitions"] for r in rows],
+                "Partitions": [owned(r) for r in rows],
+                "Lag": [lag.get(r["member_id"]) for r in rows],
+                "Static id": [literal.shown(r["static_instance_id"]) or None for r in rows],
+                "Member id": [literal.shown(r["member_id"]) for r in rows],
+            }
+        ),
+        key="group_members",
+        hide_index=True,
+        height=tables.height(min(len(rows), 10)),
+        row_height=tables.ROW_HEIGHT,
+        placeholder=tables.PLACEHOLDER,
+        alt="Members of the group and what they own",
+        column_config={
+            "Owns": st.column_config.NumberColumn(help="How many partitions it owns."),
+            "Partitions": st.column_config.TextColumn(width=320),
+            "Lag": st.column_config.NumberColumn(format="localized", help="Unread records of the partitions it owns."),
+        },
+    )
+
+
+def owned(row: Row) -> str:
+    """``orders 0–3, 7; audit 1``: the partitions of each topic, neighbours joined."""
+    return "; ".join(
+        f"{literal.shown(a['topic'])} {ranges(a['partitions'])}" for a in row["assignment"] or [] if a["partitions"]
+    )
+
+
+def ranges(numbers: list[int]) -> str:
+    """``0–3, 7``."""
+    found: list[list[int]] = []
+    for number in sorted(numbers):
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    shown = [str(a) if a == b else f"{a}–{b}" if b > a + 1 else f"{a}, {b}" for a, b in found[:_MOST_RANGES]]
+    return ", ".join(shown) + (" …" if len(found) > _MOST_RANGES else "")

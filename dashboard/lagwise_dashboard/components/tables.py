@@ -1,0 +1,56 @@
+"""Columns that several tables share."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import streamlit as st
+
+from lagwise_dashboard import words
+
+#: Shown where nothing is known.
+PLACEHOLDER = "—"
+ROW_HEIGHT = 30
+HEADER_HEIGHT = 31
+MOST_ROWS_SEEN = 25
+
+
+def status_column(label: str = "Status", *, width: int | None = None) -> Any:
+    """A column of badges: each cell is a list of labels (:func:`words.label`) or of plain status words."""
+    looks = [words.LOOKS[s] for s in words.DISPLAY_ORDER]
+    column: Any = st.column_config.MultiselectColumn(
+        label,
+        options=[look.label for look in looks],
+        color=[look.colour for look in looks],
+        help="The worst that holds. " + " ".join(f"**{look.label}**: {look.meaning}" for look in looks),
+    )
+    if width is not None:
+        column["width"] = width  # st.column_config.MultiselectColumn's own parameter knows three sizes only
+    return column
+
+
+def right_column(*, width: int | None = None, help: str | None = None) -> Any:
+    """A column of humanised numbers: text, but aligned as numbers are."""
+    return st.column_config.TextColumn(alignment="right", width=width, help=help)
+
+
+def badges(statuses: Iterable[str | None]) -> list[str]:
+    """Statuses as a cell of :func:`status_column`."""
+    return [words.look(status).label for status in statuses]
+
+
+def height(rows: int) -> int:
+    """Pixels for a table of so many rows, up to a page of them; beyond that it scrolls."""
+    return HEADER_HEIGHT + ROW_HEIGHT * min(max(rows, 1), MOST_ROWS_SEEN) + 3
+
+
+def table(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
+    """Columns of equal length as what ``st.dataframe`` shows. A column without any value is one of text."""
+    return pa.table({name: _array(values) for name, values in columns.items()})
+
+
+def _array(values: Sequence[Any]) -> pa.Array:
+    filled = [v for v in values if v is not None and v != []]
+    if not filled:
+        return pa.array(values, pa.list_(pa.string()) if any(v == [] for v in values) else pa.string())
+    return pa.array(values)

@@ -1,0 +1,68 @@
+"""The verdict on a group in one sentence, and its numbers."""
+
+from datetime import datetime
+
+import streamlit as st
+
+from lagwise.domain.vocabulary import Status
+from lagwise_dashboard import humanise, literal, words
+from lagwise_dashboard.components import group_table
+from lagwise_dashboard.queries.base import Row
+
+_BAD = frozenset({Status.LOSING_DATA, Status.AT_RISK, Status.STOPPED, Status.STALLED})
+_DOUBTFUL = frozenset({Status.REWOUND, Status.FALLING_BEHIND, Status.LAGGING})
+
+
+def show(row: Row, now: datetime) -> None:
+    """The sentence, loud as it deserves, and the numbers below it."""
+    text = (
+        f"**{words.label(row['status'], row['reason'])}** &nbsp; {literal.markdown(row['sentence'])}  \n"
+        f"Since {humanise.clock(row['since'], now)}, for {humanise.since(row['since'], now)}."
+    )
+    if row["status"] in _BAD:
+        st.error(text)
+    elif row["status"] in _DOUBTFUL:
+        st.warning(text)
+    elif row["status"] == Status.OK:
+        st.success(text)
+    else:
+        st.info(text)
+    _numbers(row)
+
+
+def _numbers(row: Row) -> None:
+    with st.container(horizontal=True, gap="small"):
+        for label, value, explained in _metrics(row):
+            st.metric(label, literal.markdown(value), help=explained, border=True)
+
+
+def _metrics(row: Row) -> list[tuple[str, str, str | None]]:
+    """Label, value and explanation; those that do not concern this group are left out."""
+    found: list[tuple[str, str, str | None]] = [
+        (
+            "Oldest unread",
+            humanise.duration(row["lag_seconds"], lower_bound=bool(row["lag_seconds_is_lower_bound"])),
+            "Age of the oldest unread record of any partition. ≥ marks a lower bound: it is older than the "
+            "history kept.",
+        ),
+        ("Lag", humanise.count(row["lag"]), "Unread records; unknown partitions and ghosts left out."),
+        ("Written /s", humanise.rate(row["produce_rate_per_second"]), "Records written per second."),
+        ("Read /s", humanise.rate(row["consume_rate_per_second"]), "Records committed per second."),
+        ("Caught up in", group_table.catch_up(row), "At today's rates; never, where the lag does not shrink."),
+    ]
+    if row["seconds_to_loss"] is not None:
+        found.append(
+            (
+                "Loss in",
+                humanise.loss_in(row["seconds_to_loss"]),
+                "Time until unread records are deleted by retention, or the committed offsets expire.",
+            )
+        )
+    if row["records_lost"]:
+        found.append(("Lost", humanise.count(row["records_lost"]), "Records deleted before they were read."))
+    idle = f" ({row['idle_members']} idle)" if row["idle_members"] else ""
+    members = humanise.DASH if row["members"] is None else f"{row['members']:,}{idle}"
+    found.append(("Members", members, "Idle members own no partition."))
+    found.append(("Partitions", humanise.count(row["partitions"]), "Ghosts left out."))
+    found.append(("State", literal.shown(row["state"]) or humanise.DASH, "As the group's coordinator names it."))
+    return found

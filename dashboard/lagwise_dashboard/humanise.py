@@ -1,0 +1,107 @@
+"""Numbers as people read them. What is not known is a dash, never a zero."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+DASH = "—"
+_MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
+
+
+def duration(seconds: float | None, *, lower_bound: bool = False) -> str:
+    """Seconds as the two largest units that matter: ``3 min 20 s``; ``≥`` marks a lower bound."""
+    if seconds is None:
+        return DASH
+    text = _duration(max(0.0, float(seconds)))
+    return f"≥ {text}" if lower_bound else text
+
+
+def loss_in(seconds: float | None) -> str:
+    """Time until records are lost: ``now`` where they already are."""
+    return "now" if seconds is not None and seconds <= 0 else duration(seconds)
+
+
+def _duration(seconds: float) -> str:
+    if seconds == 0:
+        return "0 s"
+    if seconds < 0.0995:
+        return f"{seconds * 1000:.0f} ms" if seconds >= 0.0005 else "< 1 ms"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s".replace(".0 s", " s")
+    whole = round(seconds)
+    if whole < _MINUTE:
+        return f"{whole} s"
+    if whole < _HOUR:
+        return _two(whole // _MINUTE, "min", whole % _MINUTE, "s")
+    if whole < _DAY:
+        return _two(whole // _HOUR, "h", whole % _HOUR // _MINUTE, "min")
+    if whole < _YEAR:
+        return _two(whole // _DAY, "d", whole % _DAY // _HOUR, "h")
+    return "> 1 year"
+
+
+def _two(large: int, unit: str, small: int, smaller_unit: str) -> str:
+    return f"{large} {unit} {small} {smaller_unit}" if small else f"{large} {unit}"
+
+
+def count(number: float | None) -> str:
+    """A count: exact up to 9,999, then three digits and a suffix (``41.2 k``, ``3.40 M``)."""
+    if number is None:
+        return DASH
+    if abs(number) < 10_000:
+        return f"{round(number):,}"
+    return _suffixed(number, 1000.0, ("k", "M", "G", "T", "P", "E"))
+
+
+def rate(per_second: float | None) -> str:
+    """A rate, whose unit stands in the heading."""
+    if per_second is None:
+        return DASH
+    size = abs(per_second)
+    if size == 0:
+        return "0"
+    if size < 0.01:
+        return "< 0.01" if per_second > 0 else "> −0.01"
+    if size < 10:
+        return f"{per_second:.2f}"
+    if size < 100:
+        return f"{per_second:.1f}"
+    return count(per_second)
+
+
+def size(number_of_bytes: float | None) -> str:
+    """Bytes with a decimal prefix (``1.64 MB``)."""
+    if number_of_bytes is None:
+        return DASH
+    if abs(number_of_bytes) < 1000:
+        return f"{number_of_bytes:.0f} B"
+    return _suffixed(number_of_bytes, 1000.0, ("kB", "MB", "GB", "TB", "PB"))
+
+
+def _suffixed(number: float, step: float, suffixes: Sequence[str]) -> str:
+    value = float(number)
+    for suffix in suffixes:
+        value /= step
+        # 999.95 rounds up to the next suffix's 1.00
+        if abs(value) < 999.5 or suffix == suffixes[-1]:
+            digits = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
+            return f"{value:.{digits}f} {suffix}"
+    raise AssertionError("the last suffix takes everything")
+
+
+def clock(at: datetime | None, now: datetime) -> str:
+    """A moment in UTC; the date stands before it where it is not today's."""
+    if at is None:
+        return DASH
+    at = at.astimezone(UTC)
+    shape = "%H:%M:%S UTC" if at.date() == now.astimezone(UTC).date() else "%Y-%m-%d %H:%M:%S UTC"
+    return at.strftime(shape)
+
+
+def since(at: datetime | None, now: datetime) -> str:
+    """How long ago: ``12 s``; a moment in the future counts as now."""
+    return DASH if at is None else duration(float(int(max(0.0, (now - at).total_seconds()))))
+
+
+def plural(number: int, one: str, many: str | None = None) -> str:
+    """``1 group``, ``12 groups``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,76 @@
+"""One look for every chart. Streamlit lays its light or dark theme over it; what is fixed here reads well on both."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+#: Lines: mid-tones with a contrast of at least 3:1 against the light and the dark background.
+LAG = "#0D9488"
+PRODUCED = "#D97706"
+CONSUMED = "#3B82F6"
+MARK = "#64748B"
+GRID = "rgba(128,140,158,0.22)"
+SERIES = ("#0D9488", "#3B82F6", "#D97706", "#8B5CF6", "#DC2626", "#65A30D", "#DB2777", "#64748B")
+
+#: SVG is sharper and needs no WebGL; from here on it is too slow.
+_WEBGL_FROM_POINTS = 1000
+
+#: No floating toolbar over the chart, no logo; zoom by dragging stays.
+CONFIG: dict[str, Any] = {"displayModeBar": False, "scrollZoom": False, "showTips": False}
+
+_TEMPLATE = go.layout.Template(
+    layout={
+        "margin": {"l": 8, "r": 8, "t": 26, "b": 4},
+        "hovermode": "x unified",
+        "hoverlabel": {"namelength": -1},
+        "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 1.0, "xanchor": "right"},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "colorway": list(SERIES),
+        "xaxis": {
+            "type": "date",
+            "gridcolor": GRID,
+            "zeroline": False,
+            "hoverformat": "%H:%M:%S UTC",
+            "automargin": True,
+        },
+        "yaxis": {"rangemode": "tozero", "gridcolor": GRID, "zeroline": False, "automargin": True, "fixedrange": True},
+    }
+)
+
+
+def figure(*, height: int, zoom: str) -> go.Figure:
+    """An empty time chart. ``zoom`` names what it shows: while it stays the same, a reader's zoom survives
+    refreshes."""
+    return _dressed(go.Figure(), height, zoom)
+
+
+def stack(rows: int, *, heights: Sequence[float], titles: Sequence[str], height: int, zoom: str) -> go.Figure:
+    """Charts above each other on one time axis."""
+    made = make_subplots(
+        rows=rows,
+        cols=1,
+        shared_xaxes=True,
+        row_heights=list(heights),
+        subplot_titles=list(titles),
+        vertical_spacing=0.1,
+    )
+    made.update_annotations(x=0.0, xanchor="left", font={"size": 13})
+    return _dressed(made, height, zoom)
+
+
+def line(x: Sequence[Any], y: Sequence[Any], **look: Any) -> Any:
+    """A line; WebGL where there are many points."""
+    kind = go.Scattergl if len(x) > _WEBGL_FROM_POINTS else go.Scatter
+    return kind(x=x, y=y, mode="lines", **look)
+
+
+def _dressed(made: go.Figure, height: int, zoom: str) -> go.Figure:
+    made.update_layout(template=_TEMPLATE, height=height, uirevision=zoom)
+    # A template does not reach axes that Streamlit's own theme sets, too.
+    made.update_layout(**{k: _TEMPLATE.layout[k] for k in ("margin", "hovermode", "legend")})
+    made.update_xaxes(_TEMPLATE.layout.xaxis.to_plotly_json())
+    made.update_yaxes(_TEMPLATE.layout.yaxis.to_plotly_json())
+    return made

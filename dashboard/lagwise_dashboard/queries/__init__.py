@@ -1,0 +1,1 @@
+"""All SQL of the dashboard: DuckDB over snapshots of the lake. Nothing here knows Streamlit."""

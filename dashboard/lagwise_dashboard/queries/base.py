@@ -1,0 +1,96 @@
+"""How a query is declared and run."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+import duckdb
+import pyarrow as pa
+
+from lagwise.errors import LakeError
+from lagwise.tables.schema import Table
+from lagwise.tables.store import Lake
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Row = dict[str, Any]
+Days = tuple[str, str]
+
+#: Errors that the data is not to blame for.
+_OUR_MISTAKES = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
+
+#: A line in a chart never has more points than this.
+MOST_POINTS = 500
+
+
+class Query(Generic[P, R]):
+    """A question to the lake, together with the tables its answer rests on."""
+
+    def __init__(self, function: Callable[Concatenate[Lake, P], R], tables: tuple[Table, ...]) -> None:
+        self._function = function
+        self.tables = tables
+        self.name = f"{function.__module__}.{function.__qualname__}"
+        self.__doc__ = function.__doc__
+
+    def __call__(self, lake: Lake, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._function(lake, *args, **kwargs)
+
+
+def reads(*tables: Table) -> Callable[[Callable[Concatenate[Lake, P], R]], Query[P, R]]:
+    """Declare the tables a query reads."""
+
+    def declare(function: Callable[Concatenate[Lake, P], R]) -> Query[P, R]:
+        return Query(function, tables)
+
+    return declare
+
+
+def run(
+    lake: Lake, tables: Mapping[Table, Days | None], sql: str, parameters: Mapping[str, Any] | None = None
+) -> pa.Table:
+    """Run one statement over snapshots of the tables, each limited to days where given.
+
+    A file may vanish between listing and reading, when the table is rewritten meanwhile; then a second look at the
+    table's newest version finds its successor. Raises LakeError if that does not help either.
+    """
+    try:
+        return _run_once(lake, tables, sql, parameters)
+    except _OUR_MISTAKES:
+        raise
+    except duckdb.Error:
+        try:
+            return _run_once(lake, tables, sql, parameters)
+        except duckdb.Error as error:
+            names = ", ".join(table.path for table in tables)
+            raise LakeError(
+                f"a data file of {names} in {lake.uri} cannot be read: {str(error).strip().splitlines()[0]}"
+            ) from error
+
+
+def rows(
+    lake: Lake, tables: Mapping[Table, Days | None], sql: str, parameters: Mapping[str, Any] | None = None
+) -> list[Row]:
+    """Like :func:`run`, as one dict a row."""
+    found: list[Row] = run(lake, tables, sql, parameters).to_pylist()
+    return found
+
+
+def days(since: datetime, until: datetime) -> Days:
+    """The UTC days from one moment to another, for leaving out other days' files."""
+    return since.date().isoformat(), until.date().isoformat()
+
+
+def bucket_seconds(since: datetime, until: datetime, *, at_least: float = 1.0) -> float:
+    """Width of the buckets that make at most MOST_POINTS of a span."""
+    return max(at_least, (until - since).total_seconds() / MOST_POINTS)
+
+
+def _run_once(
+    lake: Lake, tables: Mapping[Table, Days | None], sql: str, parameters: Mapping[str, Any] | None
+) -> pa.Table:
+    with duckdb.connect(":memory:", config={"threads": 2}) as connection:
+        connection.execute("set TimeZone = 'UTC'")
+        for table, limit in tables.items():
+            lake.scan(connection, table, days=limit)
+        return connection.sql(sql, params=dict(parameters or {})).to_arrow_table()

@@ -1,0 +1,70 @@
+"""What the history says about a group's load: the numbers that sizing starts from."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
+from lagwise.tables.store import Lake
+from lagwise_dashboard.queries.base import days, reads, rows
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A group's load as far as it is known; None is unknown."""
+
+    #: Partitions the group reads, ghosts left out; topics, likewise.
+    partitions: int
+    topics: int
+    #: The highest rate of records written per second to what it reads, and the rate not exceeded 99 % of the time.
+    peak_rate_per_second: float | None
+    usual_peak_rate_per_second: float | None
+    #: How many rounds of the analysis knew the rate, and when the first and the last of them were.
+    rounds: int
+    first_at: datetime | None
+    last_at: datetime | None
+    #: Share of the traffic in its hottest partition, now; None unless every partition's rate is known.
+    hottest_share: float | None
+    #: Unread records now.
+    lag: int | None
+
+
+@reads(GROUP_STATUS, GROUP_HISTORY, PARTITION_STATUS)
+def load(lake: Lake, cluster: str, group: str, since: datetime, until: datetime) -> Load | None:
+    """The load of a group over a span; None if there is no such group."""
+    found = rows(
+        lake,
+        {GROUP_STATUS: None, GROUP_HISTORY: days(since, until), PARTITION_STATUS: None},
+        """
+        with history as (
+            select max(produce_rate_per_second) as peak, quantile_cont(produce_rate_per_second, 0.99) as usual,
+                count(*) as rounds, min(as_of) as first_at, max(as_of) as last_at
+            from group_history
+            where cluster = $cluster and "group" = $group and as_of between $since and $until
+                and produce_rate_per_second is not null
+        ), spread as (
+            select max(produce_rate_per_second) / nullif(sum(produce_rate_per_second), 0) as hottest,
+                count(*) filter (produce_rate_per_second is null) as unknown
+            from partition_status
+            where cluster = $cluster and "group" = $group and status <> 'ghost'
+        )
+        select partitions, len(topics) as topics, lag, peak, usual, rounds, first_at, last_at,
+            case when unknown = 0 then hottest end as hottest
+        from group_status, history, spread
+        where cluster = $cluster and "group" = $group limit 1
+        """,
+        {"cluster": cluster, "group": group, "since": since, "until": until},
+    )
+    if not found:
+        return None
+    row = found[0]
+    return Load(
+        partitions=row["partitions"],
+        topics=row["topics"],
+        peak_rate_per_second=row["peak"],
+        usual_peak_rate_per_second=row["usual"],
+        rounds=row["rounds"],
+        first_at=row["first_at"],
+        last_at=row["last_at"],
+        hottest_share=row["hottest"],
+        lag=row["lag"],
+    )

@@ -1,0 +1,167 @@
+"""One group: its verdict, its history, its partitions and members, and what happened to it."""
+
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+
+from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
+from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS
+from lagwise.tables.store import Lake
+from lagwise_dashboard.queries.base import Row, bucket_seconds, days, reads, rows, run
+from lagwise_dashboard.words import DISPLAY_ORDER
+
+MOST_PARTITIONS = 500
+MOST_MEMBERS = 500
+MOST_EVENTS = 200
+#: How far back the members of a group are looked for: longer than any pause between two samples that still counts.
+_RECENT = timedelta(hours=1)
+
+
+@reads(GROUP_STATUS)
+def verdict(lake: Lake, cluster: str, group: str) -> Row | None:
+    """The group as it stands; None if there is no such group."""
+    found = rows(
+        lake,
+        {GROUP_STATUS: None},
+        'select * from group_status where cluster = $cluster and "group" = $group limit 1',
+        {"cluster": cluster, "group": group},
+    )
+    return found[0] if found else None
+
+
+@reads(PARTITION_STATUS)
+def partitions(lake: Lake, cluster: str, group: str) -> list[Row]:
+    """The group's partitions, worst first, at most MOST_PARTITIONS; ``of`` counts them all."""
+    return rows(
+        lake,
+        {PARTITION_STATUS: None},
+        """
+        select *, count(*) over () as "of" from partition_status
+        where cluster = $cluster and "group" = $group
+        order by list_position($ranks, status) nulls last, lag_seconds desc nulls last, lag desc nulls last,
+            topic, partition
+        limit $limit
+        """,
+        {"cluster": cluster, "group": group, "ranks": [str(s) for s in DISPLAY_ORDER], "limit": MOST_PARTITIONS},
+    )
+
+
+@reads(GROUP_HISTORY)
+def history(lake: Lake, cluster: str, group: str, since: datetime, until: datetime) -> pa.Table:
+    """The group's line in the charts: at most 500 buckets with their largest lag, mean rates and worst status.
+
+    ``at`` is the time of the last tick of the bucket. Buckets without a tick are missing: a gap in the chart.
+    """
+    return run(
+        lake,
+        {GROUP_HISTORY: days(since, until)},
+        """
+        select max(as_of) as "at",
+            max(lag_seconds) as lag_seconds,
+            coalesce(bool_or(lag_seconds_is_lower_bound), false) as lag_seconds_is_lower_bound,
+            max(lag) as lag,
+            avg(produce_rate_per_second) as produce_rate_per_second,
+            avg(consume_rate_per_second) as consume_rate_per_second,
+            arg_min(status, coalesce(list_position($ranks, status), 99)) as status
+        from group_history
+        where cluster = $cluster and "group" = $group and as_of between $since and $until
+        group by floor(epoch(as_of) / $width)
+        order by "at"
+        """,
+        {
+            "cluster": cluster,
+            "group": group,
+            "since": since,
+            "until": until,
+            "ranks": [str(s) for s in DISPLAY_ORDER],
+            "width": bucket_seconds(since, until),
+        },
+    )
+
+
+@reads(STATUS_CHANGES)
+def changes(lake: Lake, cluster: str, group: str, since: datetime, until: datetime) -> list[Row]:
+    """Changes of the whole group's status, newest first."""
+    return rows(
+        lake,
+        {STATUS_CHANGES: days(since, until)},
+        """
+        select "at", before, after, reason from status_changes
+        where cluster = $cluster and "group" = $group and topic is null and "at" between $since and $until
+        order by "at" desc limit $limit
+        """,
+        {"cluster": cluster, "group": group, "since": since, "until": until, "limit": MOST_EVENTS},
+    )
+
+
+@reads(EVENTS)
+def events(
+    lake: Lake, cluster: str, group: str, topics: tuple[str, ...], since: datetime, until: datetime
+) -> list[Row]:
+    """What happened to the group or to a topic it reads, newest first."""
+    return rows(
+        lake,
+        {EVENTS: days(since, until)},
+        """
+        select "at", kind, "group", topic, partition, before, after, generation, cause, joined, "left",
+            partitions_moved, duration_seconds
+        from events
+        where cluster = $cluster and "at" between $since and $until
+            and ("group" = $group or ("group" is null and list_contains($topics, topic)))
+        order by "at" desc limit $limit
+        """,
+        {
+            "cluster": cluster,
+            "group": group,
+            "topics": list(topics),
+            "since": since,
+            "until": until,
+            "limit": MOST_EVENTS,
+        },
+    )
+
+
+@reads(GROUPS, MEMBERS)
+def members(lake: Lake, cluster: str, group: str, as_of: datetime) -> list[Row]:
+    """The members in the newest sample up to an hour before ``as_of``, those that own most first.
+
+    ``of`` counts them all.
+
+    A group that was sampled without members has none, however many it had before.
+    """
+    since = as_of - _RECENT
+    limit = days(since, as_of + timedelta(minutes=5))
+    return rows(
+        lake,
+        {GROUPS: limit, MEMBERS: limit},
+        """
+        with newest as (
+            select arg_max(sample_id, sampled_at) as sample_id from groups
+            where cluster = $cluster and "group" = $group and sampled_at >= $since
+        )
+        select member_id, client_id, host, static_instance_id, assignment, assigned_partitions, sampled_at,
+            count(*) over () as "of"
+        from members semi join newest using (sample_id)
+        where cluster = $cluster and "group" = $group and sampled_at >= $since
+        order by assigned_partitions desc, client_id, member_id
+        limit $limit
+        """,
+        {"cluster": cluster, "group": group, "since": since, "limit": MOST_MEMBERS},
+    )
+
+
+@reads(GROUPS)
+def description(lake: Lake, cluster: str, group: str, as_of: datetime) -> Row | None:
+    """The newest sample's assignor, coordinator and read error of the group; None if it has not been sampled lately."""
+    since = as_of - _RECENT
+    found = rows(
+        lake,
+        {GROUPS: days(since, as_of + timedelta(minutes=5))},
+        """
+        select assignor, coordinator, error from groups
+        where cluster = $cluster and "group" = $group and sampled_at >= $since
+        order by sampled_at desc limit 1
+        """,
+        {"cluster": cluster, "group": group, "since": since},
+    )
+    return found[0] if found else None

@@ -1,0 +1,141 @@
+"""The monitor's own health: how old the data is, what went wrong on the way, and what it costs."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake.exceptions import DeltaError
+
+from lagwise.errors import LakeError
+from lagwise.tables import ALL_TABLES
+from lagwise.tables.analysis import GROUP_STATUS, TICKS
+from lagwise.tables.raw import SAMPLES
+from lagwise.tables.store import Lake
+from lagwise_dashboard.queries.base import Row, bucket_seconds, days, reads, rows, run
+
+#: Within this time the newest sample and tick are looked for first; only where there is none, in the whole table.
+_RECENT = timedelta(days=1)
+MOST_CLUSTERS = 1000
+MOST_ERRORS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The newest sample of each cluster, and the newest finished tick (None: the analysis never finished one)."""
+
+    samples: tuple[Row, ...]
+    tick: Row | None
+    as_of: datetime | None
+
+
+@reads(SAMPLES, TICKS, GROUP_STATUS)
+def newest(lake: Lake, now_day: datetime) -> Newest:
+    """What is newest in the lake. ``now_day`` is the present moment cut to the day, UTC."""
+    recent = days(now_day - _RECENT, now_day + _RECENT)
+    samples = """
+        select arg_max(samples, finished_at) as newest from samples group by cluster order by cluster limit $limit
+    """
+    ticks = "select * from ticks order by finished_at desc limit 1"
+    found = [r["newest"] for r in rows(lake, {SAMPLES: recent}, samples, {"limit": MOST_CLUSTERS})]
+    if not found:
+        found = [r["newest"] for r in rows(lake, {SAMPLES: None}, samples, {"limit": MOST_CLUSTERS})]
+    tick = rows(lake, {TICKS: recent}, ticks) or rows(lake, {TICKS: None}, ticks)
+    judged = rows(lake, {GROUP_STATUS: None}, "select max(as_of) as as_of from group_status")
+    return Newest(tuple(found), tick[0] if tick else None, judged[0]["as_of"])
+
+
+@reads(SAMPLES)
+def runs(lake: Lake, since: datetime, until: datetime) -> list[Row]:
+    """Per cluster, the collection runs of a span: how many, how long, how far apart, and how many had errors."""
+    return rows(
+        lake,
+        {SAMPLES: days(since, until)},
+        """
+        select cluster, any_value(system) as system, count(*) as runs,
+            count(*) filter (len(errors) > 0) as runs_with_errors,
+            median(wall_seconds) as median_seconds, max(wall_seconds) as longest_seconds,
+            arg_max(interval_seconds, finished_at) as interval_seconds
+        from samples where started_at between $since and $until
+        group by cluster order by cluster limit $limit
+        """,
+        {"since": since, "until": until, "limit": MOST_CLUSTERS},
+    )
+
+
+@reads(SAMPLES)
+def durations(lake: Lake, since: datetime, until: datetime) -> pa.Table:
+    """Longest collection run per cluster and bucket, at most 500 buckets; the clusters with the longest
+    runs, at most 20."""
+    return run(
+        lake,
+        {SAMPLES: days(since, until)},
+        """
+        with slowest as (
+            select cluster from samples where started_at between $since and $until
+            group by cluster order by max(wall_seconds) desc limit 20
+        )
+        select cluster, max(finished_at) as "at", max(wall_seconds) as wall_seconds
+        from samples semi join slowest using (cluster)
+        where started_at between $since and $until
+        group by cluster, floor(epoch(finished_at) / $width) order by cluster, "at"
+        """,
+        {"since": since, "until": until, "width": bucket_seconds(since, until)},
+    )
+
+
+@reads(SAMPLES)
+def errors(lake: Lake, since: datetime, until: datetime) -> list[Row]:
+    """Errors of the span's collection runs, per cluster and kind, the latest first."""
+    return rows(
+        lake,
+        {SAMPLES: days(since, until)},
+        """
+        with each as (select cluster, finished_at, unnest(errors) as error from samples
+            where started_at between $since and $until)
+        select cluster, error.kind as kind, sum(error.count)::bigint as "count", count(*) as runs,
+            max(finished_at) as last_at, arg_max(error.example, finished_at) as example
+        from each group by cluster, error.kind order by last_at desc, "count" desc limit $limit
+        """,
+        {"since": since, "until": until, "limit": MOST_ERRORS},
+    )
+
+
+@reads(TICKS)
+def ticks(lake: Lake, since: datetime, until: datetime) -> pa.Table:
+    """The analysis' rounds: longest per bucket, at most 500."""
+    return run(
+        lake,
+        {TICKS: days(since, until)},
+        """
+        select max(finished_at) as "at", max(wall_seconds) as wall_seconds, sum(samples)::bigint as samples
+        from ticks where finished_at between $since and $until
+        group by floor(epoch(finished_at) / $width) order by "at"
+        """,
+        {"since": since, "until": until, "width": bucket_seconds(since, until)},
+    )
+
+
+@reads(*ALL_TABLES)
+def sizes(lake: Lake) -> list[Row]:
+    """Per table: bytes, rows and files of its newest version. Raises LakeError."""
+    found: list[Row] = []
+    for table in ALL_TABLES:
+        delta = lake.open(table)
+        if delta is None:
+            found.append({"table": table.path, "rows_mean": table.rows, "bytes": None, "rows": None, "files": None})
+            continue
+        try:
+            actions = pa.table(delta.get_add_actions(flatten=True))
+        except DeltaError as error:
+            raise LakeError(f"cannot read the table {lake.location(table)}: {error}") from error
+        found.append(
+            {
+                "table": table.path,
+                "rows_mean": table.rows,
+                "bytes": pc.sum(actions["size_bytes"]).as_py() or 0,
+                "rows": pc.sum(actions["num_records"]).as_py() or 0,
+                "files": actions.num_rows,
+            }
+        )
+    return found

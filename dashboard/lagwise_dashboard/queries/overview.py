@@ -1,0 +1,154 @@
+"""The list of groups: who is in trouble, and how many are in which status."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
+from lagwise.tables.store import Lake
+from lagwise_dashboard.queries.base import Row, days, reads, rows
+from lagwise_dashboard.words import DISPLAY_ORDER
+
+#: Rows a page shows at most; the rest is counted.
+MOST_GROUPS = 200
+#: A sparkline's span and its points: one a bucket of two minutes.
+TREND_SPAN = timedelta(hours=1)
+TREND_POINTS = 30
+
+#: What may be sorted by, and the SQL of it. Ties are broken by the default order, so that a page does not flicker.
+ORDERS: dict[str, str] = {
+    "worst": "",
+    "age": "lag_seconds desc nulls last",
+    "records": "lag desc nulls last",
+    "in": "produce_rate_per_second desc nulls last",
+    "out": "consume_rate_per_second desc nulls last",
+    "loss": "seconds_to_loss asc nulls last",
+    "since": "since desc nulls last",
+    "name": 'lower("group")',
+}
+_WORST_FIRST = (
+    'list_position($ranks, status) nulls last, lag_seconds desc nulls last, lag desc nulls last, "group", cluster'
+)
+
+#: Groups that nobody needs to look at: ok, ghosts only, and unknown ones without members (old names, mostly).
+_QUIET = "(status in ('ok', 'ghost') or (status = 'unknown' and coalesce(state, '') in ('Empty', 'Dead')))"
+_MATCHES = """
+    ($cluster is null or cluster = $cluster)
+    and (contains(lower("group"), lower($text))
+        or len(list_filter(topics, lambda t: contains(lower(t), lower($text)))) > 0)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What the reader wants to see: no statuses means all; the text is looked for in names of groups and topics."""
+
+    statuses: tuple[str, ...] = ()
+    cluster: str | None = None
+    text: str = ""
+    order: str = "worst"
+
+    @property
+    def are_set(self) -> bool:
+        return bool(self.statuses or self.cluster or self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many groups match: by status (the statuses' filter left out), and how many of each are quiet."""
+
+    by_status: dict[str, int]
+    quiet_by_status: dict[str, int]
+
+    @property
+    def total(self) -> int:
+        return sum(self.by_status.values())
+
+    @property
+    def quiet(self) -> int:
+        return sum(self.quiet_by_status.values())
+
+
+@reads(GROUP_STATUS)
+def counts(lake: Lake, cluster: str | None, text: str) -> Counts:
+    """How many groups of a cluster (None: of all) whose name holds the text are in which status."""
+    found = rows(
+        lake,
+        {GROUP_STATUS: None},
+        f"""select status, count(*) as n, count(*) filter ({_QUIET}) as quiet
+            from group_status where {_MATCHES} group by status""",  # noqa: S608 (our own constants)
+        {"cluster": cluster, "text": text},
+    )
+    return Counts({r["status"]: r["n"] for r in found}, {r["status"]: r["quiet"] for r in found if r["quiet"]})
+
+
+@reads(GROUP_STATUS)
+def clusters(lake: Lake) -> list[str]:
+    """Names of the clusters that have groups."""
+    found = rows(lake, {GROUP_STATUS: None}, "select distinct cluster from group_status order by cluster limit 1000")
+    return [r["cluster"] for r in found]
+
+
+@reads(GROUP_STATUS)
+def names(lake: Lake, text: str, limit: int) -> list[Row]:
+    """Cluster and name of groups whose name holds the text, worst first."""
+    return rows(
+        lake,
+        {GROUP_STATUS: None},
+        f"""select cluster, "group", status from group_status
+            where contains(lower("group"), lower($text)) order by {_WORST_FIRST} limit $limit""",  # noqa: S608
+        {"text": text, "limit": limit, "ranks": [str(s) for s in DISPLAY_ORDER]},
+    )
+
+
+@reads(GROUP_STATUS, GROUP_HISTORY)
+def groups(lake: Lake, filters: Filters, *, quiet: bool | None, limit: int = MOST_GROUPS) -> list[Row]:
+    """The groups that match, in the order asked for, each with its ``trend``.
+
+    ``quiet`` leaves in only the quiet ones, only the others, or (None) both. ``trend`` is the age of the oldest unread
+    record over the hour up to the newest analysis, one point per two minutes; stretches in which it was
+    unknown are left
+    out, and a group that was never known has none.
+    """
+    newest = _newest(lake)
+    if newest is None:
+        return []
+    since = newest - TREND_SPAN
+    parameters = {
+        "ranks": [str(s) for s in DISPLAY_ORDER],
+        "statuses": list(filters.statuses),
+        "cluster": filters.cluster,
+        "text": filters.text,
+        "quiet": quiet,
+        "limit": limit,
+        "since": since,
+        "width": TREND_SPAN.total_seconds() / TREND_POINTS,
+    }
+    order = ", ".join(filter(None, (ORDERS.get(filters.order), _WORST_FIRST)))
+    return rows(
+        lake,
+        {GROUP_STATUS: None, GROUP_HISTORY: days(since, newest)},
+        f"""
+        with page as (
+            select * from group_status
+            where {_MATCHES}
+                and (len($statuses) = 0 or list_contains($statuses, status))
+                and ($quiet is null or {_QUIET} = $quiet)
+            order by {order} limit $limit
+        ), buckets as (
+            select cluster, "group", floor(epoch(as_of) / $width) as bucket, max(lag_seconds) as lag_seconds
+            from group_history semi join page using (cluster, "group")
+            where as_of > $since and lag_seconds is not null
+            group by all
+        ), trends as (
+            select cluster, "group", list(lag_seconds order by bucket) as trend from buckets group by all
+        )
+        select page.*, trend from page left join trends using (cluster, "group") order by {order}
+        """,  # noqa: S608 (our own constants)
+        parameters,
+    )
+
+
+def _newest(lake: Lake) -> datetime | None:
+    found = rows(lake, {GROUP_STATUS: None}, "select max(as_of) as newest from group_status")
+    newest: datetime | None = found[0]["newest"]
+    return newest

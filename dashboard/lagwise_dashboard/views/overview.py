@@ -1,0 +1,178 @@
+"""Who is in trouble? Every consumer group, the worst first; filters and order are in the address."""
+
+from datetime import datetime
+
+import streamlit as st
+
+from lagwise.domain.vocabulary import Status
+from lagwise_dashboard import humanise, settings, words
+from lagwise_dashboard.cache import ask
+from lagwise_dashboard.components import empty, freshness, group_table, page
+from lagwise_dashboard.queries import overview
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.queries.overview import Counts, Filters
+
+_TEXT, _CLUSTER, _SORT = "q", "only", "sort"
+_CHIPS, _CHIPS_IN_URL = "overview_status", "overview_status_in_url"
+_TABLE, _QUIET_TABLE, _QUIET = "overview_groups", "overview_quiet_groups", "overview_quiet"
+
+_SORT_LABELS = {
+    "worst": "Worst first",
+    "age": "Oldest unread",
+    "records": "Most lag",
+    "in": "Most written",
+    "out": "Most read",
+    "loss": "Soonest loss",
+    "since": "Latest change",
+    "name": "Name",
+}
+
+
+def body() -> None:
+    now = settings.now()
+    fresh = freshness.read(now)
+    freshness.strip(fresh)
+    if fresh.nothing_collected:
+        empty.nothing_collected()
+        return
+    if fresh.as_of is None:
+        empty.nothing_judged(fresh)
+        return
+    clusters = ask(overview.clusters)
+    text, cluster, order = _inputs(clusters)
+    counts = ask(overview.counts, cluster, text)
+    filters = Filters(_chips(counts), cluster, text, order)
+    _lists(filters, counts, now, with_cluster=len(clusters) > 1)
+
+
+def _inputs(clusters: list[str]) -> tuple[str, str | None, str]:
+    """The text, the cluster (None: all) and the order asked for."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        text = st.text_input(
+            "Search",
+            key=_TEXT,
+            bind="query-params",
+            type="search",
+            live=True,
+            placeholder="Group or topic",
+            label_visibility="collapsed",
+            width=320,
+        )
+        cluster = None
+        if len(clusters) > 1:
+            cluster = st.selectbox(
+                "Cluster",
+                clusters,
+                index=None,
+                key=_CLUSTER,
+                bind="query-params",
+                placeholder="All clusters",
+                label_visibility="collapsed",
+                width=180,
+            )
+        order = st.selectbox(
+            "Order",
+            list(_SORT_LABELS),
+            key=_SORT,
+            bind="query-params",
+            format_func=lambda o: _SORT_LABELS[o],
+            label_visibility="collapsed",
+            width=180,
+        )
+    return text or "", cluster, order or "worst"
+
+
+def _chips(counts: Counts) -> tuple[str, ...]:
+    """Counts by status, each a filter. Kept in the address by hand: bound, the address would hold the counts, too."""
+    in_url = tuple(st.query_params.get_all("status"))
+    if _CHIPS not in st.session_state or st.session_state.get(_CHIPS_IN_URL) != in_url:
+        st.session_state[_CHIPS] = [s for s in words.DISPLAY_ORDER if s in in_url]
+        st.session_state[_CHIPS_IN_URL] = in_url
+    chosen = st.session_state[_CHIPS]
+    shown = st.pills(
+        "Status",
+        [s for s in words.DISPLAY_ORDER if counts.by_status.get(s) or s in chosen],
+        selection_mode="multi",
+        key=_CHIPS,
+        on_change=_chips_to_url,
+        format_func=lambda s: _chip(s, counts),
+        label_visibility="collapsed",
+    )
+    return tuple(str(s) for s in shown or ())
+
+
+def _chip(status: Status, counts: Counts) -> str:
+    look = words.look(status)
+    return f":{look.markdown}[{look.sign}] {look.word} **{counts.by_status.get(status, 0):,}**"
+
+
+def _chips_to_url() -> None:
+    chosen = [str(s) for s in st.session_state[_CHIPS]]
+    st.session_state[_CHIPS_IN_URL] = tuple(chosen)
+    if chosen:
+        st.query_params["status"] = chosen
+    elif "status" in st.query_params:
+        del st.query_params["status"]
+
+
+def _lists(filters: Filters, counts: Counts, now: datetime, *, with_cluster: bool) -> None:
+    """Groups that need a look, and the quiet ones folded below; chosen statuses unfold them."""
+    quiet = None if filters.statuses else False
+    rows = ask(overview.groups, filters, quiet=quiet)
+    matching = (
+        sum(counts.by_status.get(s, 0) for s in filters.statuses) if filters.statuses else counts.total - counts.quiet
+    )
+    if rows:
+        more = "" if len(rows) == matching else " Narrow the search to see the rest."
+        st.caption(f"{len(rows):,} of {humanise.plural(matching, 'group')}.{more} Click a row to open the group.")
+        _table(rows, now, _TABLE, with_cluster=with_cluster)
+    elif filters.are_set and (filters.statuses or counts.total == 0):
+        empty.no_match(_clear)
+    elif counts.total == 0:
+        empty.no_groups()
+    else:
+        st.success(
+            f"All well: none of {humanise.plural(counts.total, 'group')} is in trouble.", icon=":material/check_circle:"
+        )
+    if not filters.statuses and counts.quiet:
+        _folded(filters, counts, now, with_cluster=with_cluster)
+
+
+def _folded(filters: Filters, counts: Counts, now: datetime, *, with_cluster: bool) -> None:
+    kinds = ", ".join(
+        f"{n:,} {words.look(s).word}{' without members' if s == Status.UNKNOWN else ''}"
+        for s in words.DISPLAY_ORDER
+        if (n := counts.quiet_by_status.get(s))
+    )
+    fold = st.expander(f"{humanise.plural(counts.quiet, 'quiet group')}: {kinds}", key=_QUIET, on_change="rerun")
+    if fold.open:
+        with fold:
+            rows = ask(overview.groups, filters, quiet=True)
+            if len(rows) < counts.quiet:
+                st.caption(f"{len(rows):,} of {counts.quiet:,}. Narrow the search to see the rest.")
+            _table(rows, now, _QUIET_TABLE, with_cluster=with_cluster)
+
+
+def _table(rows: list[Row], now: datetime, key: str, *, with_cluster: bool) -> None:
+    clicked = group_table.show(rows, now, key=key, with_cluster=with_cluster, on_select=lambda: _sort_by_heading(key))
+    if clicked:
+        st.switch_page("views/group.py", query_params={"cluster": clicked["cluster"], "group": clicked["group"]})
+
+
+def _sort_by_heading(key: str) -> None:
+    """A click on a heading sorts by it, a second click goes back to worst first. Sorting is the database's: the
+    cells hold humanised text, and more rows may match than are shown."""
+    columns = st.session_state[key].selection.columns
+    if st.session_state[key].selection.cells:
+        return
+    st.session_state[_SORT] = group_table.SORTS.get(columns[0], "worst") if columns else "worst"
+
+
+def _clear() -> None:
+    st.session_state[_TEXT] = ""
+    st.session_state[_CLUSTER] = None
+    st.session_state[_CHIPS] = []
+    _chips_to_url()
+
+
+page.show("Who is in trouble?", body, help_text="Every consumer group, the worst first.")

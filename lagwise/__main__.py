@@ -1,0 +1,5 @@
+"""``python -m lagwise``."""
+
+from lagwise.cli import main
+
+main()

@@ -1,0 +1,192 @@
+"""Reads the lake for the alerts: what the analysis says of the groups, and how fresh it and the collection are.
+
+Each table is read only when it has a new version, so a cycle in which nothing happened costs a few file look-ups. What
+cannot be read is kept as it was read last, and reported: its age then does the rest.
+"""
+
+import logging
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import duckdb
+
+from lagwise.alerts.model import Numbers
+from lagwise.alerts.observation import SIGNS_OF_LIFE, CollectionRow, GroupRow, Snapshot
+from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.errors import LakeError
+from lagwise.logs import clean
+from lagwise.tables import Table
+from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES, TICKS
+from lagwise.tables.raw import SAMPLES
+from lagwise.tables.store import Lake
+
+log = logging.getLogger("lagwise.alerts")
+
+#: How far back samples and ticks are looked for. What is older is as stale as what never was.
+_LOOK_BACK = timedelta(days=2)
+#: An error's example is a stranger's text of any length.
+_LONGEST_EXAMPLE = 200
+
+_NUMBERS = (
+    "lag",
+    "lag_seconds",
+    "lag_seconds_is_lower_bound",
+    "produce_rate_per_second",
+    "consume_rate_per_second",
+    "seconds_to_catch_up",
+    "seconds_to_loss",
+    "records_lost",
+    "members",
+    "worst_topic",
+    "worst_partition",
+)
+
+_GROUPS_SQL = f"""
+select cluster, "group", as_of, status, reason, since, sentence, {", ".join(_NUMBERS)}
+from group_status
+"""  # noqa: S608 (column names of our own)
+
+_COLLECTIONS_SQL = """
+with progress as (
+    select p.cluster as cluster, max(p.read_until) as read_until
+    from (select unnest(progress) as p from ticks)
+    group by 1
+),
+runs as (
+    select s.*, r.read_until, s.groups + s.group_partitions + s.partitions > 0 or len(s.errors) = 0 as useful
+    from samples s left join progress r using (cluster)
+)
+select
+    cluster,
+    max(finished_at) filter (where useful) as newest_at,
+    arg_max(interval_seconds, finished_at) as interval_seconds,
+    arg_max(errors, finished_at) as errors,
+    max(finished_at) filter (where written_at <= read_until) as judged_until,
+    min(written_at) filter (where read_until is null or written_at > read_until) as unread_since
+from runs
+group by cluster
+"""
+
+_ACTIVE_SQL = """
+select distinct cluster, "group"
+from status_changes
+where topic is null and (before in (select unnest(?)) or after in (select unnest(?)))
+"""
+
+
+_STATUSES = {status.value: status for status in Status}
+_REASONS = {reason.value: reason for reason in UnknownReason}
+
+
+class Reader:
+    """Reads one lake for one process; remembers what it has read. Not for use from several threads."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._duckdb = duckdb.connect(":memory:", config={"threads": 1, "memory_limit": "512MB"})
+        self._duckdb.execute("set TimeZone = 'UTC'")
+        self._versions: dict[str, int | None] = {}
+        self._groups: tuple[GroupRow, ...] = ()
+        self._collections: Mapping[str, CollectionRow] | None = None
+        self._active_before: frozenset[tuple[str, str]] | None = None
+        self._unreadable_since: datetime | None = None
+
+    def close(self) -> None:
+        """Let go of the memory."""
+        self._duckdb.close()
+
+    def read(self, now: datetime) -> Snapshot:
+        """What the lake holds now, or held when it could last be read. Raises nothing that a lake can do wrong."""
+        trouble: list[str] = []
+        days = (f"{now - _LOOK_BACK:%Y-%m-%d}", f"{now + timedelta(days=1):%Y-%m-%d}")
+        steps = (
+            ((GROUP_STATUS,), self._read_groups),
+            ((SAMPLES, TICKS), lambda: self._read_collections(days)),
+            ((STATUS_CHANGES,), self._read_active),
+        )
+        for tables, read in steps:
+            try:
+                if self._is_new(tables):
+                    read()
+                    self._versions.update(self._found)
+            except (LakeError, duckdb.Error, OSError) as error:
+                for table in tables:
+                    self._versions.pop(table.name, None)
+                trouble.append(clean(str(error).strip().split("\n")[0] or type(error).__name__))
+        self._unreadable_since = (self._unreadable_since or now) if trouble else None
+        return Snapshot(
+            groups=self._groups,
+            groups_are_current=GROUP_STATUS.name in self._versions,
+            collections=self._collections,
+            active_before=self._active_before,
+            analysis_unreadable_since=self._unreadable_since,
+            trouble=tuple(dict.fromkeys(trouble)),
+        )
+
+    def _is_new(self, tables: tuple[Table, ...]) -> bool:
+        self._found: dict[str, int | None] = {}
+        for table in tables:
+            delta = self._lake.open(table)
+            self._found[table.name] = None if delta is None else delta.version()
+        if tables == (STATUS_CHANGES,) and self._active_before is not None:
+            return False  # what happens from now on is seen in group_status
+        return any(self._versions.get(name, -1) != version for name, version in self._found.items())
+
+    def _read_groups(self) -> None:
+        self._lake.scan(self._duckdb, GROUP_STATUS)
+        self._groups = tuple(_group_row(row) for row in self._duckdb.execute(_GROUPS_SQL).fetchall())
+
+    def _read_collections(self, days: tuple[str, str]) -> None:
+        self._lake.scan(self._duckdb, SAMPLES, days=days)
+        self._lake.scan(self._duckdb, TICKS, days=days)
+        rows = self._duckdb.execute(_COLLECTIONS_SQL).fetchall()
+        self._collections = {row[0]: _collection_row(row) for row in rows}
+
+    def _read_active(self) -> None:
+        self._lake.scan(self._duckdb, STATUS_CHANGES)
+        signs = sorted(status.value for status in SIGNS_OF_LIFE)
+        self._active_before = frozenset(self._duckdb.execute(_ACTIVE_SQL, [signs, signs]).fetchall())
+
+
+def _utc(value: Any) -> datetime:
+    at: datetime = value
+    return at.astimezone(UTC)
+
+
+def _utc_or_none(value: Any) -> datetime | None:
+    return None if value is None else _utc(value)
+
+
+def _group_row(row: tuple[Any, ...]) -> GroupRow:
+    cluster, group, as_of, status, reason, since, sentence, *numbers = row
+    known = [None if isinstance(n, float) and not math.isfinite(n) else n for n in numbers]
+    return GroupRow(
+        cluster=cluster,
+        group=group,
+        as_of=_utc(as_of),
+        # A word that this version does not know is not a verdict it can act on.
+        status=_STATUSES.get(status, Status.UNKNOWN),
+        reason=_REASONS.get(reason),
+        since=_utc(since),
+        sentence=sentence,
+        numbers=Numbers(*known),
+    )
+
+
+def _collection_row(row: tuple[Any, ...]) -> CollectionRow:
+    cluster, newest_at, interval_seconds, errors, judged_until, unread_since = row
+    return CollectionRow(
+        cluster=cluster,
+        newest_at=_utc_or_none(newest_at),
+        interval_seconds=float(interval_seconds),
+        errors=tuple(_error_words(error) for error in errors or ()),
+        judged_until=_utc_or_none(judged_until),
+        unread_since=_utc_or_none(unread_since),
+    )
+
+
+def _error_words(error: Mapping[str, Any]) -> str:
+    example = clean(str(error.get("example") or ""))[:_LONGEST_EXAMPLE]
+    return f"{clean(str(error.get('kind')))} ({error.get('count')}×{': ' + example if example else ''})"

@@ -1,0 +1,235 @@
+"""The operational database: what it holds, and how it is opened.
+
+SQLite in the state folder by default, any database that SQLAlchemy knows by setting. Times are UTC. A write transaction
+takes the write lock at its beginning, so that what it read is still true when it commits.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    Connection,
+    DateTime,
+    Dialect,
+    Engine,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    create_engine,
+    event,
+    insert,
+    make_url,
+    select,
+    text,
+)
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.types import TypeDecorator
+
+from lagwise.errors import ConfigError, DatabaseError
+from lagwise.logs import clean
+from lagwise.secrets import resolve
+
+#: Version of the tables below. A database that says more than this was written by a newer Lagwise.
+SCHEMA_VERSION = 1
+#: How long SQLite waits for another process to finish its transaction.
+BUSY_SECONDS = 5.0
+
+_READ_ONLY = "lagwise_read_only"
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A timezone-aware UTC time, also where the database keeps no time zone."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """UTC on the way in; a naive time is an error in the program."""
+        if value is not None and value.tzinfo is None:
+            raise ValueError(f"{value} has no time zone")
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """UTC on the way out."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class AnyText(TypeDecorator[str]):
+    """Text of strangers. PostgreSQL refuses the character NUL, so its picture (U+2400) is kept instead."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Text without NUL."""
+        return None if value is None else value.replace("\x00", "\u2400")
+
+
+metadata = MetaData()
+
+SCHEMA = Table(
+    "lagwise_schema",
+    metadata,
+    Column("component", String(50), primary_key=True),
+    Column("version", Integer, nullable=False),
+)
+
+_OPEN = text("state in ('pending', 'firing')")
+
+ALERTS = Table(
+    "alerts",
+    metadata,
+    Column("incident_id", String(60), primary_key=True),
+    Column("fingerprint", String(16), nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("cluster", AnyText),
+    Column("group", AnyText),
+    Column("rule", String(100), nullable=False),
+    Column("severity", String(20), nullable=False),
+    Column("status", String(50), nullable=False),
+    Column("reason", String(50)),
+    Column("state", String(20), nullable=False),
+    Column("since", UtcDateTime, nullable=False),
+    Column("started_at", UtcDateTime, nullable=False),
+    Column("fired_at", UtcDateTime),
+    Column("resolved_at", UtcDateTime),
+    Column("resolution", String(50)),
+    Column("sentence", AnyText, nullable=False),
+    Column("numbers", JSON, nullable=False),
+    Column("on_hold", Boolean, nullable=False),
+    Column("last_as_of", UtcDateTime, nullable=False),
+    Column("clocks", JSON, nullable=False),
+    Column("calm", JSON),
+    Column("told", JSON, nullable=False),
+    Column("peak_severity", String(20)),
+    Column("channels", JSON, nullable=False),
+    Column("sequence", Integer, nullable=False),
+    Index("alerts_one_open", "fingerprint", unique=True, sqlite_where=_OPEN, postgresql_where=_OPEN),
+    Index("alerts_by_end", "state", "resolved_at"),
+)
+
+DELIVERIES = Table(
+    "deliveries",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("idempotency_key", String(100), nullable=False),
+    Column("channel", String(100), nullable=False),
+    Column("incident_id", String(60), nullable=False),
+    Column("event", String(20), nullable=False),
+    Column("payload", Text, nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("next_attempt_at", UtcDateTime, nullable=False),
+    Column("last_error", AnyText),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("delivered_at", UtcDateTime),
+    UniqueConstraint("channel", "idempotency_key"),
+    Index("deliveries_queue", "state", "channel", "id"),
+    Index("deliveries_by_incident", "incident_id"),
+    sqlite_autoincrement=True,  # an id is never used again: the ids are the order of delivery
+)
+
+ACTIVE_GROUPS = Table(
+    "active_groups",
+    metadata,
+    Column("fingerprint", String(16), primary_key=True),
+    Column("cluster", AnyText, nullable=False),
+    Column("group", AnyText, nullable=False),
+    Column("seen_at", UtcDateTime, nullable=False),
+)
+
+
+def open_engine(url: str) -> Engine:
+    """An engine for a SQLAlchemy URL (or a reference to one). Connects to nothing yet.
+
+    Raises ConfigError where the URL is none, or its driver is not installed.
+    """
+    resolved = resolve(url)
+    try:
+        parsed = make_url(resolved)
+        if parsed.get_backend_name() != "sqlite":
+            return create_engine(parsed, pool_pre_ping=True)
+        engine = create_engine(parsed, connect_args={"timeout": BUSY_SECONDS})
+    except (ArgumentError, NoSuchModuleError, ImportError) as error:
+        raise ConfigError(
+            f"database: {clean(str(error).splitlines()[0])}; "
+            "give a SQLAlchemy URL such as postgresql+psycopg://user@host/name, and install its driver"
+        ) from None
+    event.listen(engine, "connect", _set_up_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _set_up_sqlite(connection: Any, _record: object) -> None:
+    connection.isolation_level = None  # transactions begin where we say (`_begin_sqlite`), not where the driver guesses
+    for pragma in ("journal_mode = WAL", "synchronous = FULL"):
+        connection.execute(f"pragma {pragma}").close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    read_only = connection.get_execution_options().get(_READ_ONLY, False)
+    connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
+
+
+@contextmanager
+def transaction(engine: Engine, *, read_only: bool = False) -> Iterator[Connection]:
+    """One transaction: committed at the end, undone on any error. Raises DatabaseError, whose message is one line."""
+    try:
+        with engine.connect().execution_options(**{_READ_ONLY: read_only}) as connection, connection.begin():
+            yield connection
+    except SQLAlchemyError as error:
+        raise _one_line(engine, error) from error
+
+
+def prepare(engine: Engine) -> None:
+    """Make the tables that do not exist yet. Raises DatabaseError where that fails or they are of a newer version."""
+    path = sqlite_file(engine)
+    if path is not None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DatabaseError(f"cannot make the folder of the database {path}: {error.strerror}") from error
+    with transaction(engine) as connection:
+        metadata.create_all(connection)
+        version = connection.scalar(select(SCHEMA.c.version).where(SCHEMA.c.component == "alerts"))
+        if version is None:
+            connection.execute(insert(SCHEMA).values(component="alerts", version=SCHEMA_VERSION))
+        elif version > SCHEMA_VERSION:
+            raise DatabaseError(
+                f"the database {_shown(engine)} was written by a newer Lagwise (its alert tables have version "
+                f"{version}, this one knows {SCHEMA_VERSION}): upgrade Lagwise, or name another database"
+            )
+
+
+def lock(connection: Connection) -> None:
+    """Keep other alert processes on the same database out of this transaction (SQLite's is exclusive already)."""
+    connection.execute(select(SCHEMA.c.version).where(SCHEMA.c.component == "alerts").with_for_update())
+
+
+def sqlite_file(engine: Engine) -> Path | None:
+    """The file of an SQLite database; None for every other one."""
+    name = engine.url.database if engine.url.get_backend_name() == "sqlite" else None
+    return Path(name) if name and name != ":memory:" else None
+
+
+def _shown(engine: Engine) -> str:
+    return clean(engine.url.render_as_string(hide_password=True))
+
+
+def _one_line(engine: Engine, error: SQLAlchemyError) -> DatabaseError:
+    """Not the library's own text: it holds the statement and its parameters."""
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    words = str(cause).strip().split("\n")[0] or type(cause).__name__
+    return DatabaseError(f"cannot use the database {_shown(engine)}: {clean(words)}")

@@ -1,0 +1,66 @@
+"""Whether a condition is what a rule looks for: yes, no, or nothing can be said."""
+
+from datetime import datetime, timedelta
+
+from lagwise.alerts.clocks import Verdict
+from lagwise.alerts.model import Condition, Freshness, GroupCondition
+from lagwise.alerts.rules import Rule
+from lagwise.domain.vocabulary import Status
+
+
+def judge(rule: Rule, condition: Condition, now: datetime) -> tuple[Verdict, datetime]:
+    """The verdict, and since when it has been so.
+
+    A group's verdict that has become too old, or that is "unknown", is HOLD: neither trouble nor its end. Only a rule
+    that asks for ``unknown`` takes unknown for an answer.
+    """
+    if isinstance(condition, Freshness):
+        return _judge_freshness(rule, condition, now)
+    return _judge_group(rule, condition, now), condition.since
+
+
+def is_too_old(condition: Condition, now: datetime) -> bool:
+    """Whether the sample that a group's verdict rests on is too old to believe it any longer."""
+    return (
+        isinstance(condition, GroupCondition) and (now - condition.as_of).total_seconds() > condition.valid_for_seconds
+    )
+
+
+def _judge_group(rule: Rule, condition: GroupCondition, now: datetime) -> Verdict:
+    if rule.when.stale:
+        return Verdict.CLEAR
+    if is_too_old(condition, now):
+        return Verdict.HOLD
+    if _looks_for(rule, condition):
+        if not rule.only_if_seen_active or condition.seen_active:
+            return Verdict.MATCH
+        return Verdict.HOLD if condition.seen_active is None else Verdict.CLEAR
+    return Verdict.HOLD if condition.status is Status.UNKNOWN else Verdict.CLEAR
+
+
+def _looks_for(rule: Rule, condition: GroupCondition) -> bool:
+    subject = condition.subject
+    reasons = rule.when.unknown_reasons
+    return (
+        condition.status in rule.when.statuses
+        and (condition.status is not Status.UNKNOWN or not reasons or condition.reason in reasons)
+        and rule.clusters.selects(subject.cluster or "")
+        and rule.groups.selects(subject.group or "")
+    )
+
+
+def _judge_freshness(rule: Rule, condition: Freshness, now: datetime) -> tuple[Verdict, datetime]:
+    known_from = condition.newest_at or condition.watching_since
+    concerns = rule.when.stale == condition.subject.kind.value and (
+        condition.subject.cluster is None or rule.clusters.selects(condition.subject.cluster)
+    )
+    if not concerns or rule.when.older_than is None:
+        return Verdict.CLEAR, known_from or now
+    if known_from is None:
+        return Verdict.MATCH, now
+    allowed = timedelta(seconds=max(rule.when.older_than, condition.floor_seconds))
+    if now - known_from <= allowed:
+        return Verdict.CLEAR, known_from
+    if condition.watching_since is not None and now - condition.watching_since <= allowed:
+        return Verdict.HOLD, known_from
+    return Verdict.MATCH, known_from + allowed

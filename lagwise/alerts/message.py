@@ -1,0 +1,110 @@
+"""The message of a notification: the document ``lagwise.alert.v1``, which every channel is given.
+
+Its JSON Schema is ``lagwise.alert.v1.schema.json`` beside this module. A field is never taken away or given another
+meaning within a version; new ones may come.
+"""
+
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from lagwise.alerts.durations import duration_words
+from lagwise.alerts.model import FRESH, STALE, Event, Kind, Notification, Numbers
+from lagwise.alerts.remedies import dashboard_link, first_command
+from lagwise.config import Config
+
+SCHEMA = "lagwise.alert.v1"
+
+
+def render(notification: Notification, config: Config) -> str:
+    """The document as JSON, in ASCII: the bytes that are sent and signed, the same at every attempt."""
+    return json.dumps(document(notification, config), ensure_ascii=True, allow_nan=False)
+
+
+def document(notification: Notification, config: Config) -> dict[str, Any]:
+    """The document as a tree. Times are RFC 3339 in UTC, durations seconds, lag records; null is unknown."""
+    alert = notification.alert
+    subject = alert.subject
+    numbers = asdict(notification.numbers)
+    worst_topic, worst_partition = numbers.pop("worst_topic"), numbers.pop("worst_partition")
+    return {
+        "schema": SCHEMA,
+        "event": notification.event.value,
+        "severity": notification.severity.value,
+        "summary": _summary(notification),
+        "kind": subject.kind.value,
+        "cluster": subject.cluster,
+        "group": subject.group,
+        "status": notification.status,
+        "reason": notification.reason,
+        "previous_status": notification.previous_status,
+        "previous_severity": notification.previous_severity.value if notification.previous_severity else None,
+        "sentence": notification.sentence,
+        "outlook": _outlook(notification.event, notification.numbers),
+        "rule": alert.rule,
+        "resolution": alert.resolution.value if alert.resolution else None,
+        "since": _time(alert.since),
+        "started_at": _time(alert.started_at),
+        "fired_at": _time(alert.fired_at),
+        "ended_at": _time(alert.resolved_at),
+        "decided_at": _time(notification.decided_at),
+        **numbers,
+        "worst_partition": (None if worst_topic is None else {"topic": worst_topic, "partition": worst_partition}),
+        "first_command": first_command(subject, config.clusters),
+        "dashboard_url": dashboard_link(subject, config.alerts.dashboard_url),
+        "fingerprint": alert.fingerprint,
+        "incident_id": alert.incident_id,
+        "sequence": alert.sequence,
+        "idempotency_key": notification.idempotency_key,
+    }
+
+
+_STATUS_WORDS = {
+    "losing_data": "losing data",
+    "at_risk": "at risk of losing data",
+    "falling_behind": "falling behind",
+    "catching_up": "catching up",
+    STALE: "late",
+    FRESH: "up to date",
+}
+
+
+def _words(status: str | None) -> str:
+    return _STATUS_WORDS.get(status or "", (status or "not known").replace("_", " "))
+
+
+def _summary(notification: Notification) -> str:
+    """One line for a subject line, a chat title, a pager."""
+    subject = notification.alert.subject
+    who = {
+        Kind.GROUP: f"Group {subject.group} on {subject.cluster}",
+        Kind.COLLECTION: f"The collection from {subject.cluster}",
+        Kind.ANALYSIS: "The analysis",
+    }[subject.kind]
+    if notification.event is not Event.RESOLVED:
+        return f"{who} is {_words(notification.status)}"
+    ended = f"{who} is no longer {_words(notification.previous_status)}"
+    if notification.status is None:
+        return f"{who}: alert ended ({_words(notification.alert.resolution)})"
+    return f"{ended}, now {_words(notification.status)}"
+
+
+def _outlook(event: Event, numbers: Numbers) -> str | None:
+    """What has happened or will happen, and when; None where nothing can be said."""
+    parts = []
+    if event is not Event.RESOLVED and numbers.records_lost:
+        parts.append(f"{numbers.records_lost:,} records were deleted before they were read.")
+    if event is not Event.RESOLVED and numbers.seconds_to_loss is not None:
+        parts.append(
+            "Unread records are being deleted now."
+            if numbers.seconds_to_loss <= 0
+            else f"Unread records will be lost in about {duration_words(numbers.seconds_to_loss)}."
+        )
+    if numbers.seconds_to_catch_up is not None:
+        parts.append(f"Caught up in about {duration_words(numbers.seconds_to_catch_up)}.")
+    return " ".join(parts) or None
+
+
+def _time(at: datetime | None) -> str | None:
+    return None if at is None else at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

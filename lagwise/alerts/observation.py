@@ -1,0 +1,189 @@
+"""From what was read to what is the case at a moment: pure, so that "how old is too old" is decided in one place."""
+
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
+from datetime import datetime
+
+from lagwise.alerts.durations import duration_words
+from lagwise.alerts.model import (
+    ClusterView,
+    Condition,
+    Freshness,
+    GroupCondition,
+    Kind,
+    Numbers,
+    Observation,
+    Subject,
+)
+from lagwise.domain.vocabulary import Status, UnknownReason
+
+#: Data is late only after this many of the intervals at which it is due: one may be missed, two may be unlucky.
+INTERVALS_OF_PATIENCE = 3.0
+#: A group's verdict is believed for this long after the sample it rests on, or longer where the intervals are longer.
+VERDICT_VALID_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """What the analysis says of one group."""
+
+    cluster: str
+    group: str
+    as_of: datetime
+    status: Status
+    reason: UnknownReason | None
+    since: datetime
+    sentence: str
+    numbers: Numbers
+
+    @property
+    def subject(self) -> Subject:
+        """The group, as alerts name it."""
+        return Subject(Kind.GROUP, self.cluster, self.group)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether this is a sign of life: members, a commit that moved, or nothing left unread.
+
+        ``lagging`` and ``falling_behind`` are not: an abandoned group on a busy topic shows them, too.
+        """
+        return (
+            self.status in SIGNS_OF_LIFE
+            or bool(self.numbers.members)
+            or (self.numbers.consume_rate_per_second or 0.0) > 0
+        )
+
+
+#: Statuses that only a group which works, or worked while it was watched, can have.
+SIGNS_OF_LIFE = frozenset({Status.OK, Status.CATCHING_UP, Status.STALLED, Status.REWOUND})
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionRow:
+    """How the collection from one cluster is doing, and how far the analysis has followed.
+
+    ``newest_at`` is the end of the newest sample that read anything at all, ``judged_until`` that of the newest one
+    the analysis has read, ``unread_since`` when the oldest one that it has not read was written.
+    """
+
+    cluster: str
+    newest_at: datetime | None
+    interval_seconds: float
+    errors: tuple[str, ...]
+    judged_until: datetime | None
+    unread_since: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What the lake holds for the alerts.
+
+    ``groups_are_current`` is whether ``groups`` is all there is now, so that a group missing there is really missing.
+    ``active_before`` are groups (cluster, group) that the history shows alive, None while the history has not been
+    read. ``analysis_unreadable_since`` is since when the analysis' tables cannot be read, ``trouble`` what went wrong.
+    """
+
+    groups: tuple[GroupRow, ...] = ()
+    groups_are_current: bool = True
+    collections: Mapping[str, CollectionRow] | None = None
+    active_before: frozenset[tuple[str, str]] | None = None
+    analysis_unreadable_since: datetime | None = None
+    trouble: tuple[str, ...] = ()
+
+
+def observe(
+    snapshot: Snapshot,
+    *,
+    clusters: Iterable[str],
+    analysis_interval_seconds: float,
+    active: Set[str],
+    watching_since: datetime | None,
+    now: datetime,
+) -> Observation:
+    """The conditions of all groups, collections and the analysis.
+
+    ``clusters`` are those in the settings (none given: those in the lake), ``active`` the fingerprints of groups that
+    were seen alive by this process or an earlier one.
+    """
+    rows = snapshot.collections or {}
+    watched = sorted(clusters) or sorted(rows)
+    views = {name: _view(rows.get(name), analysis_interval_seconds, snapshot.groups_are_current) for name in watched}
+    conditions: list[Condition] = [
+        GroupCondition(
+            subject=row.subject,
+            as_of=row.as_of,
+            valid_for_seconds=views[row.cluster].valid_for_seconds,
+            status=row.status,
+            reason=row.reason,
+            since=row.since,
+            sentence=row.sentence,
+            seen_active=_seen_active(row, snapshot, active),
+            numbers=row.numbers,
+        )
+        for row in snapshot.groups
+        if row.cluster in views
+    ]
+    trouble = "".join(f" Trouble: {line.rstrip('.')}." for line in snapshot.trouble)
+    conditions += [_collection(name, rows.get(name), watching_since, now, trouble) for name in watched]
+    waiting = [row.unread_since for row in (rows.get(name) for name in watched) if row and row.unread_since]
+    if snapshot.analysis_unreadable_since is not None:
+        waiting.append(snapshot.analysis_unreadable_since)
+    conditions.append(_analysis(waiting, analysis_interval_seconds, watching_since, now, trouble))
+    return Observation(tuple(conditions), views)
+
+
+def _seen_active(row: GroupRow, snapshot: Snapshot, active: Set[str]) -> bool | None:
+    if row.is_active or row.subject.fingerprint in active:
+        return True
+    return None if snapshot.active_before is None else (row.cluster, row.group) in snapshot.active_before
+
+
+def _view(row: CollectionRow | None, analysis_interval_seconds: float, groups_are_current: bool) -> ClusterView:
+    intervals = (row.interval_seconds if row else 0.0) + analysis_interval_seconds
+    return ClusterView(
+        judged_until=row.judged_until if row and groups_are_current else None,
+        valid_for_seconds=max(VERDICT_VALID_SECONDS, INTERVALS_OF_PATIENCE * intervals),
+        without_errors=row is not None and not row.errors,
+    )
+
+
+def _collection(
+    name: str, row: CollectionRow | None, watching_since: datetime | None, now: datetime, trouble: str
+) -> Freshness:
+    newest = row.newest_at if row else None
+    if newest is None:
+        sentence = f"No sample of cluster {name} has been read in the last two days, or ever."
+    else:
+        sentence = (
+            f"No sample of cluster {name} has been read for {duration_words((now - newest).total_seconds())}, "
+            f"since {newest:%Y-%m-%d %H:%M:%S} UTC."
+        )
+    if row and row.errors:
+        sentence += f" The latest attempt met {'; '.join(row.errors)}."
+    return Freshness(
+        subject=Subject(Kind.COLLECTION, name),
+        as_of=now,
+        newest_at=newest,
+        floor_seconds=INTERVALS_OF_PATIENCE * row.interval_seconds if row else 0.0,
+        watching_since=watching_since,
+        sentence=sentence + " What its groups do is not known meanwhile." + trouble,
+    )
+
+
+def _analysis(
+    waiting: list[datetime], interval_seconds: float, watching_since: datetime | None, now: datetime, trouble: str
+) -> Freshness:
+    """The analysis is late when samples wait for it. Without new samples it is the collection that is late."""
+    newest = min(waiting, default=now)
+    age = duration_words((now - newest).total_seconds())
+    return Freshness(
+        subject=Subject(Kind.ANALYSIS),
+        as_of=now,
+        newest_at=newest,
+        floor_seconds=INTERVALS_OF_PATIENCE * interval_seconds,
+        watching_since=watching_since,
+        sentence=(
+            f"Samples have been waiting for the analysis for {age}, since {newest:%Y-%m-%d %H:%M:%S} UTC. "
+            f"Statuses and alerts of groups stay as they are until it catches up.{trouble}"
+        ),
+    )

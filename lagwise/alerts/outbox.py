@@ -1,0 +1,165 @@
+"""Brings what was decided to the receivers: at least once, in order per channel, each channel on its own.
+
+A message is sent, then marked. Killed in between, it is sent again with the same key: the receiver can tell. A
+receiver that does not answer holds up its own channel and no other.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from random import Random
+
+from sqlalchemy import Engine, select, update
+
+from lagwise.alerts.backoff import RetryPolicy, Step, after_attempt
+from lagwise.alerts.channels import Channel, Message
+from lagwise.alerts.complaints import Complaints
+from lagwise.alerts.database import DELIVERIES, transaction
+from lagwise.alerts.queries import DeliveryRow
+from lagwise.alerts.store import DEAD, DELIVERED, QUEUED
+from lagwise.errors import DatabaseError
+
+log = logging.getLogger("lagwise.alerts")
+
+#: Messages fetched at a time. Another process may have queued more; they are looked for at least this often (seconds).
+_BATCH = 50
+_LOOK_EVERY_SECONDS = 15.0
+#: After a database error.
+_PAUSE_SECONDS = 2.0
+
+
+class Worker:
+    """Delivers the messages of one channel."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        channel: Channel,
+        *,
+        clock: Callable[[], datetime],
+        random: Random,
+        policy: RetryPolicy | None = None,
+    ) -> None:
+        self.channel = channel
+        self.wake = threading.Event()
+        self._engine = engine
+        self._clock = clock
+        self._random = random
+        self._policy = policy or RetryPolicy()
+        self._complaints = Complaints(log)
+        self._unrecorded: tuple[DeliveryRow, Step] | None = None
+
+    def deliver_due(self, stop: threading.Event) -> datetime | None:
+        """Deliver in order until nothing is left or the first message must wait; returns until when, None if empty.
+
+        Raises DatabaseError. A message that was sent but could not be marked is marked first at the next call.
+        """
+        self._record()
+        while not stop.is_set():
+            queue = self._queue()
+            if not queue:
+                return None
+            for row, payload in queue:
+                if stop.is_set():
+                    break
+                if row.next_attempt_at > self._clock():
+                    return row.next_attempt_at
+                step = self._attempt(row, payload)
+                self._unrecorded = (row, step)
+                self._record()
+                if step.state == QUEUED:
+                    return step.next_attempt_at
+        return self._clock()
+
+    def run(self, stop: threading.Event) -> None:
+        """Deliver until stopped; what is queued meanwhile is announced by setting ``wake``."""
+        while not stop.is_set():
+            self.wake.clear()
+            try:
+                due = self.deliver_due(stop)
+                self._complaints.clear("database")
+                wait = _LOOK_EVERY_SECONDS if due is None else (due - self._clock()).total_seconds()
+            except DatabaseError as error:
+                self._complaints.say("database", f"channel {self.channel.name}: {error}; deliveries wait")
+                wait = _PAUSE_SECONDS
+            except Exception:
+                # A defect in one channel must not end the thread that is its only way out: say it and try again.
+                log.exception("channel %s: a defect in Lagwise, please report it", self.channel.name)
+                wait = _LOOK_EVERY_SECONDS
+            if not stop.is_set():
+                self.wake.wait(min(max(wait, 0.0), _LOOK_EVERY_SECONDS))
+        self.channel.close()
+
+    def _queue(self) -> list[tuple[DeliveryRow, str]]:
+        d = DELIVERIES.c
+        query = (
+            select(d.id, d.idempotency_key, d.channel, d.incident_id, d.event, d.state, d.attempts, d.next_attempt_at)
+            .add_columns(d.last_error, d.created_at, d.delivered_at, d.payload)
+            .where(d.state == QUEUED, d.channel == self.channel.name)
+            .order_by(d.id)
+            .limit(_BATCH)
+        )
+        with transaction(self._engine, read_only=True) as connection:
+            return [(DeliveryRow(*row[:-1]), row[-1]) for row in connection.execute(query)]
+
+    def _attempt(self, row: DeliveryRow, payload: str) -> Step:
+        outcome = self.channel.send(Message(row.idempotency_key, payload))
+        now = self._clock()
+        step = after_attempt(outcome, row.attempts + 1, row.created_at, now, self._random, self._policy)
+        where = f"channel {self.channel.name} ({self.channel.receiver})"
+        if step.state == DELIVERED:
+            self._complaints.clear("receiver", f"{where} takes messages again")
+        elif step.state == DEAD:
+            log.error("%s: %s of %s is a dead letter: %s", where, row.event, row.incident_id, step.error)
+        else:
+            wait = (step.next_attempt_at - now).total_seconds()
+            line = f"{where}: {step.error}; its messages wait, next attempt in {wait:.0f} s"
+            self._complaints.say("receiver", line, same=step.error)
+        return step
+
+    def _record(self) -> None:
+        if self._unrecorded is None:
+            return
+        row, step = self._unrecorded
+        values = {
+            "state": step.state,
+            "attempts": row.attempts + 1,
+            "next_attempt_at": step.next_attempt_at,
+            "last_error": step.error,
+            "delivered_at": self._clock() if step.state == DELIVERED else None,
+        }
+        with transaction(self._engine) as connection:
+            connection.execute(update(DELIVERIES).where(DELIVERIES.c.id == row.id).values(**values))
+        self._unrecorded = None
+
+
+class Outbox:
+    """One worker and one thread per channel."""
+
+    def __init__(self, workers: Sequence[Worker]) -> None:
+        self._stop = threading.Event()
+        self._workers = workers
+        # Daemons: a receiver that does not answer must not keep the process from ending. What it may have got
+        # without our knowing is sent again by the next process.
+        self._threads = [
+            threading.Thread(target=w.run, args=(self._stop,), name=f"channel {w.channel.name}", daemon=True)
+            for w in workers
+        ]
+
+    def start(self) -> None:
+        """Start delivering."""
+        for thread in self._threads:
+            thread.start()
+
+    def wake(self) -> None:
+        """Something was queued."""
+        for worker in self._workers:
+            worker.wake.set()
+
+    def stop(self, within_seconds: float) -> None:
+        """Stop delivering; an attempt that is under way is given this long."""
+        self._stop.set()
+        self.wake()
+        for thread in self._threads:
+            thread.join(within_seconds / max(1, len(self._threads)))

@@ -1,0 +1,171 @@
+"""What pages and the command line ask of the operational database. Reads only; nothing is created by asking."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Column, Engine, Row, Select, func, inspect, select
+
+from lagwise.alerts.database import ALERTS, DELIVERIES, open_engine, sqlite_file, transaction
+from lagwise.alerts.model import Kind, Numbers, Phase, Severity
+from lagwise.alerts.store import DEAD, DELIVERED, QUEUED, numbers_of
+from lagwise.config import Config
+
+
+@dataclass(frozen=True, slots=True)
+class AlertRow:
+    """One incident. ``on_hold``: what it rests on is stale or unknown at the moment, so it is left as it was."""
+
+    incident_id: str
+    fingerprint: str
+    kind: Kind
+    cluster: str | None
+    group: str | None
+    rule: str
+    severity: Severity
+    status: str
+    reason: str | None
+    state: Phase
+    since: datetime
+    started_at: datetime
+    fired_at: datetime | None
+    resolved_at: datetime | None
+    resolution: str | None
+    sentence: str
+    numbers: Numbers
+    on_hold: bool
+    channels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryRow:
+    """One message to one channel. ``state`` is queued, delivered, or dead (given up)."""
+
+    id: int
+    idempotency_key: str
+    channel: str
+    incident_id: str
+    event: str
+    state: str
+    attempts: int
+    next_attempt_at: datetime
+    last_error: str | None
+    created_at: datetime
+    delivered_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many alerts and messages are in which state."""
+
+    firing: int = 0
+    pending: int = 0
+    delivered: int = 0
+    queued: int = 0
+    dead: int = 0
+
+
+def connect(config: Config) -> Engine:
+    """An engine for the functions below. Raises ConfigError where the setting ``database`` is no database."""
+    return open_engine(config.database_url)
+
+
+def open_alerts(engine: Engine) -> list[AlertRow]:
+    """Firing alerts, then pending ones; the loudest first, then the oldest. Raises DatabaseError."""
+    rows = _fetch(engine, select(ALERTS).where(ALERTS.c.state.in_((Phase.PENDING.value, Phase.FIRING.value))))
+    alerts = [_alert_row(row) for row in rows]
+    return sorted(alerts, key=lambda a: (a.state is Phase.PENDING, a.severity.rank, a.started_at, a.fingerprint))
+
+
+def history(
+    engine: Engine, *, cluster: str | None = None, group: str | None = None, limit: int = 200
+) -> list[AlertRow]:
+    """Alerts that ended, the latest first. Raises DatabaseError."""
+    query = select(ALERTS).where(ALERTS.c.state == Phase.RESOLVED.value)
+    if cluster is not None:
+        query = query.where(ALERTS.c.cluster == cluster)
+    if group is not None:
+        query = query.where(ALERTS.c.group == group)
+    return [_alert_row(row) for row in _fetch(engine, query.order_by(ALERTS.c.resolved_at.desc()).limit(limit))]
+
+
+def deliveries(
+    engine: Engine, *, incident_id: str | None = None, state: str | None = None, limit: int = 200
+) -> list[DeliveryRow]:
+    """Messages, the latest first. Raises DatabaseError."""
+    query = select(DELIVERIES)
+    if incident_id is not None:
+        query = query.where(DELIVERIES.c.incident_id == incident_id)
+    if state is not None:
+        query = query.where(DELIVERIES.c.state == state)
+    return [_delivery_row(row) for row in _fetch(engine, query.order_by(DELIVERIES.c.id.desc()).limit(limit))]
+
+
+def counts(engine: Engine) -> Counts:
+    """How many alerts and messages are in which state. Raises DatabaseError."""
+    alerts = _tally(engine, ALERTS.c.state)
+    messages = _tally(engine, DELIVERIES.c.state)
+    return Counts(
+        firing=alerts.get(Phase.FIRING.value, 0),
+        pending=alerts.get(Phase.PENDING.value, 0),
+        delivered=messages.get(DELIVERED, 0),
+        queued=messages.get(QUEUED, 0),
+        dead=messages.get(DEAD, 0),
+    )
+
+
+def _tally(engine: Engine, column: Column[str]) -> dict[str, int]:
+    rows = _fetch(engine, select(column, func.count()).group_by(column))
+    return {str(state): int(count) for state, count in rows}
+
+
+def _fetch(engine: Engine, query: Select[*tuple[Any, ...]]) -> Sequence[Row[*tuple[Any, ...]]]:
+    """The rows; none where the alert process has never run, so that there are no tables yet."""
+    path = sqlite_file(engine)
+    if path is not None and not path.exists():
+        return []
+    with transaction(engine, read_only=True) as connection:
+        if not inspect(connection).has_table(ALERTS.name):
+            return []
+        return connection.execute(query).all()
+
+
+def _alert_row(row: Row[Any]) -> AlertRow:
+    return AlertRow(
+        incident_id=row.incident_id,
+        fingerprint=row.fingerprint,
+        kind=Kind(row.kind),
+        cluster=row.cluster,
+        group=row._mapping["group"],
+        rule=row.rule,
+        severity=Severity(row.severity),
+        status=row.status,
+        reason=row.reason,
+        state=Phase(row.state),
+        since=row.since,
+        started_at=row.started_at,
+        fired_at=row.fired_at,
+        resolved_at=row.resolved_at,
+        resolution=row.resolution,
+        sentence=row.sentence,
+        numbers=numbers_of(row.numbers),
+        on_hold=row.on_hold,
+        channels=tuple(row.channels),
+    )
+
+
+def _delivery_row(row: Row[Any]) -> DeliveryRow:
+    return DeliveryRow(
+        id=row.id,
+        idempotency_key=row.idempotency_key,
+        channel=row.channel,
+        incident_id=row.incident_id,
+        event=row.event,
+        state=row.state,
+        attempts=row.attempts,
+        next_attempt_at=row.next_attempt_at,
+        last_error=row.last_error,
+        created_at=row.created_at,
+        delivered_at=row.delivered_at,
+    )

@@ -1,0 +1,210 @@
+"""Turns the crank: read the lake, decide, keep, deliver, say how it is going. Trouble with one step costs only that."""
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+
+from lagwise import health
+from lagwise.alerts import queries, store
+from lagwise.alerts.channels import make_channel
+from lagwise.alerts.complaints import Complaints
+from lagwise.alerts.conditions import Reader
+from lagwise.alerts.database import open_engine, prepare
+from lagwise.alerts.decide import decide
+from lagwise.alerts.durations import duration_words
+from lagwise.alerts.message import render
+from lagwise.alerts.model import Decision, Event
+from lagwise.alerts.observation import observe
+from lagwise.alerts.outbox import Outbox, Worker
+from lagwise.alerts.rules import load_rules
+from lagwise.config import Config
+from lagwise.errors import DatabaseError
+from lagwise.tables.store import Lake
+
+log = logging.getLogger("lagwise.alerts")
+
+_PRUNE_EVERY = timedelta(hours=1)
+#: The product must be gone within 10 s of a signal; this is what an attempt under way gets of that.
+_STOP_WITHIN_SECONDS = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a round did. ``trouble`` are one-line reasons why something was left as it was."""
+
+    fired: int
+    escalated: int
+    resolved: int
+    counts: queries.Counts
+    trouble: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """The heartbeat."""
+        c = self.counts
+        text = f"{c.firing} firing, {c.pending} pending; {c.delivered} delivered, {c.queued} queued"
+        if c.dead:
+            text += f", {c.dead} dead"
+        return text + "".join(f"; {line}" for line in self.trouble)
+
+
+class Alerts:
+    """Everything a round needs, opened once. Raises ConfigError where the settings or the rules cannot be used."""
+
+    def __init__(self, config: Config, *, watching_since: datetime | None) -> None:
+        self._config = config
+        self.book = load_rules(config.alerts.rules_file, [channel.name for channel in config.alerts.channels])
+        self.engine = open_engine(config.database_url)
+        self._reader = Reader(Lake(config.lake_uri, config.lake.resolved_storage_options()))
+        self._watching_since = watching_since
+        self._active: set[str] = set()
+        self._prepared = False
+        self._pruned_at: datetime | None = None
+
+    def round(self, now: datetime) -> Report:
+        """Read, decide and keep. Raises DatabaseError, having kept nothing; a lake that cannot be read is held."""
+        self.prepare()
+        snapshot = self._reader.read(now)
+        alive = {row.subject for row in snapshot.groups if row.is_active}
+        observation = observe(
+            snapshot,
+            clusters=[cluster.name for cluster in self._config.clusters],
+            analysis_interval_seconds=self._config.analysis.interval_seconds,
+            active=self._active,
+            watching_since=self._watching_since,
+            now=now,
+        )
+        decision = store.apply(
+            self.engine,
+            lambda alerts: decide(self.book, observation, alerts, now),
+            lambda notification: render(notification, self._config),
+            active=[subject for subject in alive if subject.fingerprint not in self._active],
+            now=now,
+        )
+        self._active.update(subject.fingerprint for subject in alive)
+        self._prune(now)
+        return self._report(decision, snapshot.trouble)
+
+    def prepare(self) -> None:
+        """Open the database, once it can be opened. Raises DatabaseError."""
+        if not self._prepared:
+            prepare(self.engine)
+            self._active = store.load_active(self.engine)
+            self._prepared = True
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._reader.close()
+        self.engine.dispose()
+
+    def _report(self, decision: Decision, trouble: tuple[str, ...]) -> Report:
+        events = [notification.event for notification in decision.notifications]
+        return Report(
+            fired=events.count(Event.FIRING),
+            escalated=events.count(Event.ESCALATED),
+            resolved=events.count(Event.RESOLVED),
+            counts=queries.counts(self.engine),
+            trouble=trouble,
+        )
+
+    def _prune(self, now: datetime) -> None:
+        if self._pruned_at is None or now - self._pruned_at >= _PRUNE_EVERY:
+            store.prune(self.engine, now - timedelta(days=self._config.lake.retention.history_days))
+            self._pruned_at = now
+
+
+def alert_once(config: Config, now: datetime | None = None) -> Report:
+    """One round, and one attempt to deliver everything that is due. For a scheduler, for tests, and by hand.
+
+    Raises ConfigError and DatabaseError. ``now`` is the present time unless given.
+    """
+    at = now or _now()
+    alerts = Alerts(config, watching_since=None)
+    try:
+        report = alerts.round(at)
+        workers = _workers(alerts, config, _now if now is None else lambda: at)
+        if workers:
+            with ThreadPoolExecutor(len(workers)) as pool:
+                for done in [pool.submit(_deliver_once, worker) for worker in workers]:
+                    done.result()
+        return Report(report.fired, report.escalated, report.resolved, queries.counts(alerts.engine), report.trouble)
+    finally:
+        alerts.close()
+
+
+def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
+    """Rounds at the configured interval until ``stop`` is set, deliveries beside them, heartbeats into ``state``.
+
+    Raises ConfigError at the start where the settings or the rules cannot be used; nothing else ends it.
+    """
+    alerts = Alerts(config, watching_since=_now())
+    workers = _workers(alerts, config, _now)
+    outbox = Outbox(workers)
+    complaints = Complaints(log)
+    where = ", ".join(f"{w.channel.name} ({w.channel.receiver})" for w in workers)
+    log.info("%d rules; channels: %s", len(alerts.book.rules), where or "none, alerts are kept and shown only")
+    started = False
+    try:
+        while not stop.is_set():
+            try:
+                report = alerts.round(_now())
+                complaints.clear("database", "the database works again")
+                if report.trouble:
+                    complaints.say("lake", "; ".join(report.trouble) + "; what rests on it is held as it is")
+                else:
+                    complaints.clear("lake", "the lake can be read again")
+                if not started:
+                    _mention_orphans(alerts, {w.channel.name for w in workers})
+                    outbox.start()
+                    started = True
+                outbox.wake()
+                line = report.line
+            except DatabaseError as error:
+                line = str(error)
+                complaints.say("database", f"{line}; nothing is decided until it works")
+            try:
+                health.beat(state, health.ALERTS, line)
+                complaints.clear("heartbeat", "heartbeats can be written again")
+            except OSError as error:
+                complaints.say("heartbeat", f"cannot write the heartbeat into {state}: {error.strerror}")
+            stop.wait(config.alerts.interval_seconds)
+    finally:
+        if started:
+            outbox.stop(_STOP_WITHIN_SECONDS)
+        alerts.close()
+
+
+def _workers(alerts: Alerts, config: Config, clock: Callable[[], datetime]) -> list[Worker]:
+    return [
+        Worker(
+            alerts.engine,
+            make_channel(channel, clock),
+            clock=clock,
+            random=Random(),  # noqa: S311 (spreads attempts in time, guards nothing)
+        )
+        for channel in config.alerts.channels
+    ]
+
+
+def _deliver_once(worker: Worker) -> None:
+    try:
+        worker.deliver_due(threading.Event())
+    finally:
+        worker.channel.close()
+
+
+def _mention_orphans(alerts: Alerts, channels: set[str]) -> None:
+    """Messages for a channel that was taken out of the settings wait there until it is back: say so once."""
+    for name, oldest in store.waiting_channels(alerts.engine).items():
+        if name not in channels:
+            age = duration_words((_now() - oldest).total_seconds())
+            log.warning("messages for channel %s have waited for %s, but the settings have no such channel", name, age)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

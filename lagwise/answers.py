@@ -1,0 +1,152 @@
+"""What the terminal asks the lake: groups worst first, one group's partitions, and how fresh all of it is."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from lagwise.config import Config
+from lagwise.domain.vocabulary import STATUSES_WORST_FIRST, Status
+from lagwise.errors import LagwiseError
+from lagwise.logs import clean
+from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES, TICKS
+from lagwise.tables.raw import SAMPLES
+from lagwise.tables.schema import Table
+from lagwise.tables.store import Lake
+
+#: Data older than this many intervals is called stale.
+_STALE_INTERVALS = 3
+#: … but a round may take this long without anything being wrong.
+_SLACK_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFreshness:
+    """How old the answers about one cluster are. A time is None, and its age too, where nothing has happened yet.
+
+    ``as_of``: the newest sample that has been judged. ``sampled_at``: the newest sample. ``errors``: its errors by kind.
+    """
+
+    cluster: str
+    as_of: datetime | None
+    age_seconds: float | None
+    stale: bool
+    sampled_at: datetime | None
+    sample_age_seconds: float | None
+    errors: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """How old the answers are: ``as_of`` is that of the cluster whose answers are oldest, ``stale`` if any is.
+
+    ``analyzed_at`` is the end of the analysis's last round.
+    """
+
+    as_of: datetime | None
+    age_seconds: float | None
+    stale: bool
+    analyzed_at: datetime | None
+    analysis_age_seconds: float | None
+    clusters: tuple[ClusterFreshness, ...]
+
+
+def freshness(lake: Lake, config: Config, now: datetime) -> Freshness:
+    """How old the answers are at ``now``, and whether that is older than the intervals at work let one expect.
+
+    Speaks of the clusters in the settings and of those that have been judged.
+    """
+    with duckdb.connect() as connection:
+        lake.scan(connection, GROUP_STATUS)
+        judged = dict(connection.execute("select cluster, max(as_of) from group_status group by cluster").fetchall())
+        lake.scan(connection, SAMPLES)
+        newest = connection.execute(
+            "select cluster, max(finished_at), arg_max(interval_seconds, finished_at), arg_max(errors, finished_at) "
+            "from samples group by cluster"
+        ).fetchall()
+        lake.scan(connection, TICKS)
+        [(analyzed_at,)] = connection.execute("select max(finished_at) from ticks").fetchall()
+    samples = {row[0]: row[1:] for row in newest}
+    intervals = {cluster.name: cluster.interval_seconds for cluster in config.clusters}
+    clusters = []
+    for name in sorted({*judged, *(intervals or samples)}):
+        sampled_at, interval, errors = samples.get(name, (None, intervals.get(name, 15.0), None))
+        age = _age(judged.get(name), now)
+        allowed = _STALE_INTERVALS * (interval + config.analysis.interval_seconds) + _SLACK_SECONDS
+        clusters.append(
+            ClusterFreshness(
+                cluster=name,
+                as_of=judged.get(name),
+                age_seconds=age,
+                stale=age is None or age > allowed,
+                sampled_at=sampled_at,
+                sample_age_seconds=_age(sampled_at, now),
+                errors={error["kind"]: error["count"] for error in errors or ()},
+            )
+        )
+    as_of = min((c.as_of for c in clusters if c.as_of is not None), default=None)
+    return Freshness(
+        as_of=as_of,
+        age_seconds=_age(as_of, now),
+        stale=not clusters or any(c.stale for c in clusters),
+        analyzed_at=analyzed_at,
+        analysis_age_seconds=_age(analyzed_at, now),
+        clusters=tuple(clusters),
+    )
+
+
+def groups(lake: Lake) -> list[dict[str, Any]]:
+    """All groups as ``group_status`` has them, worst first; among equals the one whose oldest record is older."""
+    rows: list[dict[str, Any]] = lake.read(GROUP_STATUS).to_pylist()
+    for row in rows:
+        row["partitions_by_status"] = {c["status"]: c["partitions"] for c in row["partitions_by_status"]}
+    return sorted(rows, key=_worst_first)
+
+
+def group(lake: Lake, name: str, cluster: str | None) -> dict[str, Any]:
+    """The row of one group. Raises LagwiseError where it is not known, or known in several clusters."""
+    found = [r for r in groups(lake) if r["group"] == name and cluster in (None, r["cluster"])]
+    if not found:
+        where = f" in cluster {clean(cluster)}" if cluster else ""
+        raise LagwiseError(f"the analysis knows no group {clean(name)!r}{where}; `lagwise status` lists those it knows")
+    if len(found) > 1:
+        names = ", ".join(sorted(r["cluster"] for r in found))
+        raise LagwiseError(f"there is a group {clean(name)!r} in {clean(names)}: name one with --cluster")
+    return found[0]
+
+
+def partitions(lake: Lake, name: str, cluster: str) -> list[dict[str, Any]]:
+    """The partitions of one group as ``partition_status`` has them, by topic and partition."""
+    question = 'from partition_status where "group" = ? and cluster = ? order by topic, partition'
+    return _rows(lake, PARTITION_STATUS, question, [name, cluster])
+
+
+def status_changes(lake: Lake) -> list[dict[str, Any]]:
+    """Changes of whole groups, oldest first."""
+    return _rows(lake, STATUS_CHANGES, 'from status_changes where topic is null order by "at"', [])
+
+
+def _rows(lake: Lake, table: Table, question: str, values: list[object]) -> list[dict[str, Any]]:
+    with duckdb.connect() as connection:
+        lake.scan(connection, table)
+        found: pa.Table = connection.sql(question, params=values).to_arrow_table()
+    rows: list[dict[str, Any]] = found.to_pylist()
+    return rows
+
+
+def _worst_first(row: dict[str, Any]) -> tuple[float, float, str, str]:
+    age = row["lag_seconds"]
+    return _rank(row["status"]), -(age if age is not None else -1.0), row["cluster"], row["group"]
+
+
+def _rank(status: str) -> float:
+    """Position of a status on the screen: not knowing stands above recovering and below every known trouble."""
+    if status == Status.UNKNOWN:
+        return Status.CATCHING_UP.rank - 0.5
+    return STATUSES_WORST_FIRST.index(Status(status)) if status in set(Status) else -1.0
+
+
+def _age(at: datetime | None, now: datetime) -> float | None:
+    return None if at is None else max(0.0, (now - at).total_seconds())

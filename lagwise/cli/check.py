@@ -1,0 +1,76 @@
+"""Is everything in order: the machine, the cluster, the settings."""
+
+from typing import Any
+
+import click
+
+from lagwise.cli.group import Settings, data_option, json_option, print_json
+
+
+@click.command(short_help="Check everything, and say what to do about it.")
+@click.option("--bootstrap", metavar="HOST:PORT", help="The cluster to check. Default: `clusters` in the settings.")
+@data_option
+@click.option("--spark/--no-spark", default=True, help="Whether to start Spark, which takes 10 to 40 s. Default: yes.")
+@json_option("the checks")
+@click.pass_context
+def doctor(context: click.Context, bootstrap: str | None, data: str | None, spark: bool, as_json: bool) -> None:
+    """Check Java, Spark, brokers and privileges, lake, database, disk and memory.
+
+    Says for each whether it is ok, and if not, what to do. Exits 1 if anything failed; a warning is not a failure.
+
+    \b
+      lagwise doctor --bootstrap broker:9092
+      lagwise doctor --no-spark --json
+    """
+    from dataclasses import asdict
+
+    from lagwise import logs
+    from lagwise.doctor import Result, diagnoses
+
+    logs.configure("doctor")
+    settings: Settings = context.obj
+    config = settings.load(bootstrap=bootstrap, data=data)
+    found = []
+    if as_json:
+        found = list(diagnoses(config, start_spark=spark))
+        print_json({"ok": all(d.result is not Result.FAILED for d in found), "checks": [asdict(d) for d in found]})
+    else:
+        from lagwise import screen
+
+        console = screen.console()
+        with console.status("checking …") as progress:
+            for diagnosis in diagnoses(config, start_spark=spark, progress=lambda what: progress.update(f"{what} …")):
+                found.append(diagnosis)
+                console.print(screen.diagnosis_line(diagnosis))
+    context.exit(1 if any(d.result is Result.FAILED for d in found) else 0)
+
+
+@click.command("config", short_help="Show the settings in effect, secrets blotted out.")
+@click.option("--check", is_flag=True, help="Only say whether the settings can be used, secrets included.")
+@json_option("the settings")
+@click.pass_obj
+def config_command(settings: Settings, check: bool, as_json: bool) -> None:
+    """Show the settings in effect: file and environment together, secrets blotted out.
+
+    Every key is described in docs/reference/configuration.md.
+
+    \b
+      lagwise config
+      lagwise --config lagwise.yaml config --check
+    """
+    from lagwise.secrets import redacted_settings
+
+    config = settings.load()
+    if check:
+        from lagwise.config_check import resolve_everything
+
+        names = resolve_everything(config)
+        click.echo(f"the settings can be used: {len(config.clusters)} clusters, {names} references to secrets resolved")
+        return
+    shown: dict[str, Any] = redacted_settings(config.model_dump(mode="json"))
+    if as_json:
+        print_json(shown)
+    else:
+        import yaml
+
+        click.echo(yaml.safe_dump(shown, sort_keys=False, allow_unicode=False), nl=False)

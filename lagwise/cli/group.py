@@ -1,0 +1,132 @@
+"""What all commands share: errors as one line, settings read when needed, JSON, stopping on a signal."""
+
+import json
+import signal
+import threading
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from lagwise.errors import ConfigError, LagwiseError, MissingRequirement
+from lagwise.logs import clean, debugging
+
+if TYPE_CHECKING:
+    from lagwise.config import Config
+    from lagwise.tables.store import Lake
+
+#: What is missing when an import fails: the extra that brings it.
+_EXTRAS = {
+    "confluent_kafka": "kafka",
+    "pyspark": "spark",
+    "py4j": "spark",
+    "streamlit": "dashboard",
+    "plotly": "dashboard",
+}
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+class Settings:
+    """The global options; the settings themselves are read by the commands that need them."""
+
+    def __init__(self, config_file: Path | None) -> None:
+        self.config_file = config_file
+
+    def load(self, *, bootstrap: str | None = None, data: str | None = None) -> "Config":
+        """The settings, with what the command line said about them. Raises ConfigError."""
+        from lagwise.config import load_config
+        from lagwise.parts import overridden
+
+        return overridden(load_config(self.config_file), bootstrap=bootstrap, data=data)
+
+
+class LagwiseGroup(click.Group):
+    """A group that lists its commands in the order given and ends on an error with one line, not a stack trace."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, OSError) as error:
+            # A reader that went away (`lagwise status | head`) is not an error of ours; click knows how to end on it.
+            if not isinstance(error, OSError) or isinstance(error, BrokenPipeError):
+                raise
+            self._fail(ctx, error, clean(str(error)))
+        except LagwiseError as error:
+            self._fail(ctx, error, _lines(error))
+        except ModuleNotFoundError as error:
+            extra = _EXTRAS.get((error.name or "").partition(".")[0])
+            if extra is None:
+                raise
+            missing = MissingRequirement(f"this command needs {error.name}: install lagwise[{extra}]")
+            self._fail(ctx, missing, str(missing))
+        except Exception as error:
+            self._fail(ctx, error, f"unexpected {type(error).__name__}: {clean(str(error))} (--debug shows where)")
+
+    def _fail(self, ctx: click.Context, error: BaseException, message: str) -> None:
+        if debugging():
+            raise error
+        click.echo(f"lagwise: {message}", err=True)
+        ctx.exit(1)
+
+
+def _lines(error: LagwiseError) -> str:
+    """The message, on one line; only settings may have several problems, one a line."""
+    text = str(error)
+    return "\n".join(clean(line) for line in text.split("\n")) if isinstance(error, ConfigError) else clean(text)
+
+
+def json_option(what: str) -> Callable[[_Command], _Command]:
+    """The option ``--json``; ``what`` completes its help."""
+    return click.option("--json", "as_json", is_flag=True, help=f"Print {what} as JSON.")
+
+
+def data_option(command: _Command) -> _Command:
+    """The option ``--data``, which wins over the settings."""
+    return click.option(
+        "--data", metavar="URI", help="Where the lake is: a local folder or a URI. Default: `data` in the settings."
+    )(command)
+
+
+def print_json(document: object) -> None:
+    """Print one JSON document on one line: times as ISO 8601 in UTC with a Z, no NaN, and nothing a terminal obeys."""
+    click.echo(json.dumps(document, default=_plain, allow_nan=False))  # ASCII: control characters come out escaped
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return timestamp(value)
+    if isinstance(value, date | Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no place in a JSON document")
+
+
+def timestamp(at: datetime) -> str:
+    """A time as JSON shows it: ``2026-11-21T03:14:15.926Z``."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def open_lake(config: "Config") -> "Lake":
+    """The lake of the settings."""
+    from lagwise.tables.store import Lake
+
+    return Lake(config.lake_uri, config.lake.resolved_storage_options())
+
+
+def stop_on_signals() -> threading.Event:
+    """An event that SIGTERM and SIGINT set. A second signal ends the process at once."""
+    stop = threading.Event()
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        stop.set()
+        signal.signal(number, signal.SIG_DFL)
+
+    signal.signal(signal.SIGTERM, handle)
+    signal.signal(signal.SIGINT, handle)
+    return stop

@@ -1,0 +1,131 @@
+"""One part of the product each: what ``lagwise up`` supervises, for those who supervise by other means."""
+
+import os
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from lagwise.cli.group import Settings, json_option, print_json, stop_on_signals
+from lagwise.errors import ConfigError
+from lagwise.logs import clean
+
+_ONCE = click.option("--once", is_flag=True, help="One round, then exit.")
+
+
+def _only_once(as_json: bool, once: bool) -> None:
+    if as_json and not once:
+        raise click.UsageError("--json prints what one round cost: use it with --once")
+
+
+@click.command(short_help="Run the collector alone.")
+@_ONCE
+@json_option("what the round cost")
+@click.pass_obj
+def collect(settings: Settings, once: bool, as_json: bool) -> None:
+    """Read the watched clusters and append what was seen to the lake.
+
+    Runs until SIGINT or SIGTERM; both are safe at any moment. Needs the extra `kafka`.
+
+    \b
+      lagwise collect
+      lagwise collect --once --json     # {"runs": [{"cluster": …, "wall_seconds": …, "errors": …}]}
+    """
+    _only_once(as_json, once)
+    from lagwise import logs
+    from lagwise.health import COLLECTOR
+
+    logs.configure(COLLECTOR)
+    config = settings.load()
+    if not config.clusters:
+        raise ConfigError("there is no cluster to read: name one under `clusters` in the settings")
+    from lagwise_collectors import run
+
+    if not once:
+        run.collect_forever(config, stop_on_signals(), config.state)
+        return
+    costs: list[dict[str, Any]] = [asdict(cost) for cost in run.collect_once(config)]
+    if as_json:
+        print_json({"runs": costs})
+    else:
+        for cost in costs:
+            click.echo(_line(cost))
+
+
+@click.command(short_help="Run the analysis (Spark) alone.")
+@_ONCE
+@json_option("what the round cost")
+@click.pass_obj
+def analyze(settings: Settings, once: bool, as_json: bool) -> None:
+    """Judge the history in the lake: rates, trends, status of every group. Runs Spark.
+
+    Runs until SIGINT or SIGTERM; a round that is cut short is done again by the next. Needs the extra `spark` and Java.
+
+    \b
+      lagwise analyze
+      lagwise analyze --once --json     # {"wall_seconds": …, "cpu_seconds": …, …}
+    """
+    _only_once(as_json, once)
+    from lagwise import logs
+    from lagwise.health import ANALYSIS
+
+    logs.configure(ANALYSIS)
+    config = settings.load()
+    from lagwise_spark import run
+
+    if not once:
+        run.analyze_forever(config, stop_on_signals(), config.state)
+        return
+    cost = asdict(run.analyze_once(config))
+    if as_json:
+        print_json(cost)
+    else:
+        click.echo(_line(cost))
+
+
+@click.command(short_help="Run the alerts alone.")
+@_ONCE
+@click.pass_obj
+def alert(settings: Settings, once: bool) -> None:
+    """Decide which alerts fire or resolve, and deliver them.
+
+    Runs until SIGINT or SIGTERM. What was decided is kept before it is sent: nothing is lost by a kill.
+    """
+    from lagwise import logs
+    from lagwise.health import ALERTS
+
+    logs.configure(ALERTS)
+    config = settings.load()
+    from lagwise.alerts import run
+
+    if once:
+        click.echo(clean(run.alert_once(config).line))
+    else:
+        run.alert_forever(config, stop_on_signals(), config.state)
+
+
+@click.command(short_help="Run the dashboard alone.")
+@click.pass_obj
+def dashboard(settings: Settings) -> None:
+    """Serve the dashboard. Needs the extra `dashboard`.
+
+    It has no sign-in: it listens on the loopback address unless `dashboard.host` says otherwise.
+    """
+    from lagwise.parts import dashboard_address, with_dashboard_port
+
+    config = with_dashboard_port(settings.load())
+    from lagwise_dashboard import launch
+
+    click.echo(f"dashboard: {dashboard_address(config.dashboard.host, config.dashboard.port)}", err=True)
+    command = launch.command(config)
+    # Streamlit takes this process's place, so that signals reach it and nobody else.
+    os.execve(command[0], command, os.environ | launch.environment(config))  # noqa: S606 (an argument list, no shell)
+
+
+def _line(cost: dict[str, Any]) -> str:
+    """Figures as one line of text: ``cluster shop, wall_seconds 0.41, …``."""
+    shown = (
+        f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v if v not in ((), [], {}) else 'none'}"
+        for k, v in cost.items()
+    )
+    return clean(", ".join(shown))

@@ -1,0 +1,94 @@
+"""Answers in the terminal: who is in trouble, and one group's partitions."""
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+import click
+
+from lagwise.cli.group import Settings, data_option, json_option, open_lake, print_json
+
+#: What ``lag --json`` shows of a partition; the rest of the table is in the lake.
+PARTITION_KEYS = (
+    "topic",
+    "partition",
+    "log_start",
+    "committed",
+    "high_watermark",
+    "lag",
+    "lag_seconds",
+    "lag_seconds_is_lower_bound",
+    "status",
+    "reason",
+    "reasons",
+    "since",
+    "produce_rate_per_second",
+    "consume_rate_per_second",
+    "seconds_to_catch_up",
+    "seconds_to_loss",
+    "records_lost",
+    "owner",
+    "client_id",
+    "host",
+)
+
+
+@click.command(short_help="Who is in trouble: every group, worst first.")
+@data_option
+@json_option("the groups and their freshness")
+@click.pass_obj
+def status(settings: Settings, data: str | None, as_json: bool) -> None:
+    """Show every watched group, worst first, and how fresh that is.
+
+    \b
+      lagwise status
+      lagwise status --json | jq -r '.groups[] | select(.status != "ok") | .group'
+    """
+    from lagwise import answers
+
+    config = settings.load(data=data)
+    lake = open_lake(config)
+    fresh = answers.freshness(lake, config, datetime.now(UTC))
+    groups = answers.groups(lake)
+    if as_json:
+        print_json({"freshness": asdict(fresh), "groups": groups})
+        return
+    from lagwise import screen
+
+    console = screen.console()
+    console.print(*screen.freshness_lines(fresh), sep="\n")
+    if not groups:
+        console.print("No group has been judged yet.", highlight=False)
+        return
+    console.print(screen.group_table(groups))
+
+
+@click.command(short_help="One group's partitions: offsets, lag, age, status.")
+@click.argument("group")
+@click.option("--cluster", help="The group's cluster, where several clusters have a group of this name.")
+@data_option
+@json_option("the group and its partitions")
+@click.pass_obj
+def lag(settings: Settings, group: str, cluster: str | None, data: str | None, as_json: bool) -> None:
+    """Show the partitions of one GROUP: offsets, lag, the age of the oldest unread record, status.
+
+    \b
+      lagwise lag orders
+      lagwise lag orders --cluster shop --json | jq '.partitions[] | {topic, partition, lag}'
+    """
+    from lagwise import answers
+
+    config = settings.load(data=data)
+    lake = open_lake(config)
+    fresh = answers.freshness(lake, config, datetime.now(UTC))
+    row = answers.group(lake, group, cluster)
+    rows = answers.partitions(lake, group, row["cluster"])
+    if as_json:
+        shown = [{key: r[key] for key in PARTITION_KEYS} for r in rows]
+        print_json({"freshness": asdict(fresh), **row, "partitions_total": row["partitions"], "partitions": shown})
+        return
+    from lagwise import screen
+
+    console = screen.console()
+    console.print(*screen.freshness_lines(fresh), sep="\n")
+    console.print(screen.verdict_line(row))
+    console.print(screen.partition_table(rows))

@@ -1,0 +1,107 @@
+"""Where settings come from: a YAML file, and over it the environment. A tree comes out; the models judge it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lagwise.errors import ConfigError
+
+ENVIRONMENT_PREFIX = "LAGWISE_"
+#: Variables that hold secrets for references to name; never settings themselves.
+SECRET_PREFIX = "LAGWISE_SECRET_"  # noqa: S105 (a prefix of names)
+#: Environment variables that are not settings: where the file is, where jars are kept, and how much is logged.
+_NOT_SETTINGS = frozenset({"LAGWISE_CONFIG", "LAGWISE_DEBUG", "LAGWISE_CACHE"})
+
+
+def read_tree(path: Path | None, env: Mapping[str, str]) -> dict[str, Any]:
+    """The settings of a file (none if ``path`` is None) with those of the environment laid over them.
+
+    Raises ConfigError where the file cannot be read or a variable's path leads nowhere. Whether a key exists and what
+    it may be is not judged here.
+    """
+    tree: dict[str, Any] = _read_yaml(path) if path else {}
+    _overlay_environment(tree, env)
+    return tree
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read the settings file {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8 text (byte {error.start})") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not YAML: {_yaml_problem(error)}") from None
+    if tree is None:
+        return {}
+    if not isinstance(tree, dict):
+        raise ConfigError(f"{path} must hold keys and values at its top level, not a {type(tree).__name__}")
+    return tree
+
+
+def _yaml_problem(error: yaml.YAMLError) -> str:
+    """What is wrong and where. Not PyYAML's own text: it quotes the line, which may hold a secret."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}"
+    return "it holds a character that YAML does not allow"
+
+
+def _overlay_environment(tree: dict[str, Any], env: Mapping[str, str]) -> None:
+    for name in setting_variables(env):
+        steps = name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
+        if "librdkafka" in steps[:-1]:  # its keys are written with dots, which a shell cannot put into a name
+            steps[-1] = steps[-1].replace("_", ".")
+        _put(tree, steps, _from_environment(env[name]), name)
+
+
+def setting_variables(env: Mapping[str, str]) -> list[str]:
+    """The names of the environment variables that are settings, sorted.
+
+    ``LAGWISE_SECRET_…`` are not: they are there to be named by references, as in ``${env:LAGWISE_SECRET_KAFKA}``.
+    """
+    return sorted(
+        name
+        for name in env
+        if name.startswith(ENVIRONMENT_PREFIX) and name not in _NOT_SETTINGS and not name.startswith(SECRET_PREFIX)
+    )
+
+
+def _from_environment(text: str) -> Any:
+    """A list, map, null or quoted text where it is one in YAML; else the text itself, which the model converts.
+
+    Numbers and words stay text on purpose: YAML would read ``10:30`` as 630 and ``no`` as false.
+    """
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+    quoted = isinstance(value, str) and text.lstrip().startswith(("'", '"'))
+    return value if value is None or quoted or isinstance(value, list | dict) else text
+
+
+def _put(node: Any, steps: list[str], value: Any, name: str) -> None:
+    """Set ``value`` at the path ``steps``; numbers are positions in a list, which may grow by one."""
+    for position, step in enumerate(steps):
+        last = position == len(steps) - 1
+        empty: Any = None if last else ([] if steps[position + 1].isdigit() else {})
+        if isinstance(node, list):
+            if not step.isdigit() or int(step) > len(node):
+                raise ConfigError(f"{name}: {step!r} is not a position of a list that has {len(node)} entries")
+            key: Any = int(step)
+            if key == len(node):
+                node.append(empty)
+            elif node[key] is None:
+                node[key] = empty
+        elif isinstance(node, dict):
+            if node.get(step) is None:  # absent, or a key without a value in the file
+                node[step] = empty
+            key = step
+        else:
+            raise ConfigError(f"{name} goes below a setting that has no keys of its own")
+        if last:
+            node[key] = value
+        node = node[key]

@@ -1,0 +1,207 @@
+"""The demonstration from its first step to its last line."""
+
+import importlib.util
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lagwise import answers
+from lagwise.config import Config, Spark
+from lagwise.demo.folder import demo_folder
+from lagwise.demo.memory import Memory
+from lagwise.demo.receiver import Receiver
+from lagwise.demo.report import Outcome, document
+from lagwise.demo.signals import Interrupted, Signals
+from lagwise.demo.stage import Stage
+from lagwise.demo.watch import Watch
+from lagwise.errors import LagwiseError, MissingRequirement
+from lagwise.parts import dashboard_address, running_product, with_dashboard_port
+from lagwise.supervisor import Supervisor
+from lagwise.tables.store import Lake
+
+if TYPE_CHECKING:
+    from lagwise_sandbox.broker import Broker
+    from lagwise_sandbox.workloads import DemoWorkload
+
+CLUSTER = "shop"
+_SECRET = "LAGWISE_SECRET_DEMO"  # noqa: S105 (the name of a variable)
+_LOOK_SECONDS = 0.25
+_READ_SECONDS = 1.0
+_MEMORY_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line asked for; ``spark`` is taken from the settings, everything else of theirs is not."""
+
+    for_seconds: float | None
+    dashboard: bool
+    data: Path | None
+    port: int
+    as_json: bool
+    spark: Spark = field(default_factory=Spark)
+
+
+def run_demo(options: Options, signals: Signals) -> int:
+    """Run the demo. Returns the exit code: 0 where all groups ended as expected, or the user ended an open-ended run.
+
+    Raises LagwiseError where it cannot run (no Java, no jars, a port that is taken, a broker that dies).
+    """
+    stage = Stage(as_json=options.as_json)
+    began = time.monotonic()
+    try:
+        _check_packages()
+        secret = os.environ[_SECRET] = secrets.token_hex(16)
+        with demo_folder(options.data, stage.say) as folder, Receiver(secret) as receiver:
+            outcome = _play(options, signals, stage, folder.path, receiver)
+            folder.keep = folder.keep or not (outcome.watch.all_agree or options.for_seconds is None)
+    except Interrupted:
+        stage.say("ended before the show began")
+        return 1
+    result = document(outcome, wall_seconds=time.monotonic() - began)
+    if options.as_json:
+        from lagwise.cli.group import print_json
+
+        print_json(result)
+    else:
+        stage.say(result["summary"])
+    ended_by_user = options.for_seconds is None and signals.stop.is_set()
+    return 0 if result["ok"] or ended_by_user else 1
+
+
+def _check_packages() -> None:
+    for package, extra in (("confluent_kafka", "kafka"), ("pyspark", "spark"), ("streamlit", "dashboard")):
+        if importlib.util.find_spec(package) is None:
+            raise MissingRequirement(f"the demo needs {package}: install lagwise[{extra}], or lagwise[all]")
+
+
+def _play(options: Options, signals: Signals, stage: Stage, folder: Path, receiver: Receiver) -> Outcome:
+    """Start everything, show it until the time is over or a signal comes, end everything."""
+    with _cast(signals, stage, folder) as (broker, workload):
+        config = _settings(options, broker.bootstrap, folder, receiver.url)
+        with running_product(config, dashboard=options.dashboard) as supervisor:
+            if options.dashboard:
+                stage.say(f"dashboard: {dashboard_address(config.dashboard.host, config.dashboard.port)}")
+            show = _Show(options, signals, stage, config, supervisor, receiver, broker, workload)
+            with stage.live():
+                show.run()
+            outcome = show.outcome()
+            # The workload takes a moment to say goodbye: let it, while the product's parts do the same.
+            ending = threading.Thread(target=workload.stop, name="workload's end")
+            ending.start()
+        ending.join()
+    return outcome
+
+
+@contextmanager
+def _cast(signals: Signals, stage: Stage, folder: Path) -> Iterator[tuple["Broker", "DemoWorkload"]]:
+    """The broker and what happens on it, ended at the end."""
+    from lagwise_sandbox.broker import Broker
+    from lagwise_sandbox.workloads import DemoWorkload
+
+    broker = Broker()
+    workload: DemoWorkload | None = None
+    try:
+        with signals.interrupting(), stage.step("starting a Kafka broker") as step:
+            broker.start(step)
+            step.result = f"Kafka broker at {broker.bootstrap}"
+        workload = DemoWorkload(broker.bootstrap, folder / "logs")
+        workload.start()
+        yield broker, workload
+    finally:
+        if workload is not None:
+            workload.stop()
+        broker.kill()  # nothing of it is kept, so there is nothing to end gracefully …
+        broker.stop()  # … only to be removed
+
+
+def _settings(options: Options, bootstrap: str, folder: Path, webhook: str) -> Config:
+    return with_dashboard_port(
+        Config.model_validate(
+            {
+                "data": str(folder),
+                "clusters": [{"name": CLUSTER, "bootstrap": bootstrap, "interval_seconds": 3}],
+                "analysis": {
+                    "interval_seconds": 5,
+                    "minimum_span_seconds": 30,
+                    "spark": options.spark.model_dump(exclude_unset=True),
+                },
+                "alerts": {
+                    "interval_seconds": 2,
+                    "channels": [{"name": "demo", "url": webhook, "secret": f"${{env:{_SECRET}}}"}],
+                },
+                "dashboard": {"port": options.port, "refresh_seconds": 5},
+            }
+        )
+    )
+
+
+class _Show:
+    """The time between the start of everything and its end."""
+
+    def __init__(
+        self,
+        options: Options,
+        signals: Signals,
+        stage: Stage,
+        config: Config,
+        supervisor: Supervisor,
+        receiver: Receiver,
+        broker: "Broker",
+        workload: "DemoWorkload",
+    ) -> None:
+        from lagwise_sandbox.scenarios import SCENARIOS
+
+        self._options, self._signals, self._stage = options, signals, stage
+        self._supervisor, self._receiver, self._broker, self._workload = supervisor, receiver, broker, workload
+        self._lake = Lake(config.lake_uri)
+        self._watch = Watch(SCENARIOS)
+        self._memory = Memory()
+        self._started_at = datetime.now(UTC)
+        self._began = time.monotonic()
+
+    def run(self) -> None:
+        """Watch and show until the time is over or a signal comes. Raises LagwiseError where broker or load die."""
+        read_at = memory_at = 0.0
+        footer = "" if self._options.for_seconds else "Ctrl-C ends all of it."
+        while not self._signals.stop.wait(_LOOK_SECONDS):
+            elapsed = time.monotonic() - self._began
+            self._supervisor.step()
+            self._check_alive()
+            if elapsed >= read_at:
+                read_at = elapsed + _READ_SECONDS
+                self._watch.see(answers.groups(self._lake), elapsed)
+                parts, alerts = self._supervisor.statuses(), self._receiver.received()
+                self._stage.show(self._watch, elapsed, parts, alerts, footer)
+            if elapsed >= memory_at:
+                memory_at = elapsed + _MEMORY_SECONDS
+                self._memory.look(self._supervisor.pids())
+            if self._options.for_seconds is not None and elapsed >= self._options.for_seconds:
+                return
+
+    def outcome(self) -> Outcome:
+        """Everything as it stands now."""
+        elapsed = time.monotonic() - self._began
+        self._watch.see(answers.groups(self._lake), elapsed)
+        return Outcome(
+            watch=self._watch,
+            changes=answers.status_changes(self._lake),
+            started_at=self._started_at,
+            run_seconds=elapsed,
+            parts=self._supervisor.statuses(),
+            memory=self._memory,
+            alerts=self._receiver.received(),
+        )
+
+    def _check_alive(self) -> None:
+        if not self._broker.alive():
+            raise LagwiseError("the demo's Kafka broker died; is there enough memory?")
+        if not self._workload.alive():
+            raise LagwiseError(f"the demo's workload died: see {self._workload.log_file}")

@@ -1,0 +1,38 @@
+"""SIGINT and SIGTERM during the demo: at once where something long is being waited for, else at the next look."""
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+
+class Interrupted(BaseException):
+    """A signal came while :meth:`Signals.interrupting`. Not an Exception: nothing but the demo's end may catch it."""
+
+
+class Signals:
+    """Takes over SIGINT and SIGTERM for the rest of the process. A second signal ends the process at once."""
+
+    def __init__(self) -> None:
+        self.stop = threading.Event()
+        self._interrupting = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._handle)
+
+    @contextlib.contextmanager
+    def interrupting(self) -> Iterator[None]:
+        """Inside, a signal raises Interrupted instead of only being noted; so does one that has come already."""
+        self._interrupting = True
+        try:
+            if self.stop.is_set():
+                raise Interrupted
+            yield
+        finally:
+            self._interrupting = False
+
+    def _handle(self, number: int, _frame: FrameType | None) -> None:
+        self.stop.set()
+        signal.signal(number, signal.SIG_DFL)
+        if self._interrupting:
+            raise Interrupted

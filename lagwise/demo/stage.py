@@ -1,0 +1,159 @@
+"""What the demo shows while it runs: steps, then a live table; plain lines where there is no terminal."""
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from lagwise import screen
+from lagwise.demo.receiver import Received
+from lagwise.demo.watch import Watch, Watched
+from lagwise.domain.humanise import count, duration
+from lagwise.supervisor import PartStatus
+from lagwise.wording import plain, status_text
+
+#: Without a terminal, a step that takes long says so this often.
+_PLAIN_SECONDS = 3.0
+_ALERTS_SHOWN = 5
+
+
+class Stage:
+    """Writes to stdout, or to stderr where stdout is for the JSON object."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.console = screen.console(sys.stderr if as_json else sys.stdout)
+        self._live: Live | None = None
+        self._told: dict[str, tuple[str, str | None]] = {}
+        self._alerts_told = 0
+
+    def say(self, line: str) -> None:
+        """One line."""
+        self.console.print(plain(line))
+
+    @contextlib.contextmanager
+    def step(self, what: str) -> Iterator["Step"]:
+        """A step that takes time; its progress is told through the yielded object."""
+        began = time.monotonic()
+        with self._progress(what) as step:
+            yield step
+        self.console.print(
+            Text("✓ ", style="green").append_text(plain(step.result or what)),
+            Text(f"({duration(time.monotonic() - began)})", style="dim"),
+        )
+
+    @contextlib.contextmanager
+    def _progress(self, what: str) -> Iterator["Step"]:
+        if not self.console.is_terminal:
+            yield _PlainStep(self, what)
+            return
+        with self.console.status(plain(f"{what} …")) as status:
+            yield _LiveStep(status)
+
+    @contextlib.contextmanager
+    def live(self) -> Iterator[None]:
+        """Inside, :meth:`show` draws over what it drew before, in a terminal."""
+        if not self.console.is_terminal:
+            yield
+            return
+        with Live(console=self.console, refresh_per_second=4, vertical_overflow="visible") as self._live:
+            yield
+        self._live = None
+
+    def show(
+        self, watch: Watch, elapsed: float, parts: Sequence[PartStatus], alerts: Sequence[Received], footer: str
+    ) -> None:
+        """The present state of everything."""
+        if self._live is not None:
+            shown: list[RenderableType] = [_groups(watch), Text(""), screen.parts_table(parts)]
+            shown += [Text(""), *(alert_line(alert) for alert in alerts[-_ALERTS_SHOWN:])] if alerts else []
+            right = sum(group.agrees for group in watch.groups)
+            shown += [
+                Text(f"\n{duration(int(elapsed))}: {right} of {len(watch.groups)} as expected. {footer}", style="dim")
+            ]
+            self._live.update(Group(*shown))
+            return
+        for group in watch.groups:
+            if group.row is not None:
+                self._tell_change(group, elapsed)
+        for alert in alerts[self._alerts_told :]:
+            self.console.print(alert_line(alert))
+        self._alerts_told = len(alerts)
+
+    def _tell_change(self, group: Watched, elapsed: float) -> None:
+        assert group.row is not None
+        now = (group.row["status"], group.row["reason"])
+        if self._told.get(group.scenario.group) == now:
+            return
+        self._told[group.scenario.group] = now
+        line = Text(f"{elapsed:6.0f} s  ").append_text(plain(group.scenario.group)).append(" is ")
+        line.append_text(status_text(*now))
+        self.console.print(line if group.agrees else line.append(f" (expected {expected(group)})", style="dim"))
+
+
+class Step:
+    """The progress of one step. ``result``, if set, is what is said when it is done."""
+
+    result: str | None = None
+
+    def __call__(self, line: str) -> None:
+        """Tell how far it is."""
+        raise NotImplementedError
+
+
+class _LiveStep(Step):
+    def __init__(self, status: Any) -> None:
+        self._status = status
+
+    def __call__(self, line: str) -> None:
+        self._status.update(plain(line))
+
+
+class _PlainStep(Step):
+    def __init__(self, stage: Stage, what: str) -> None:
+        self._stage = stage
+        self._last = time.monotonic()
+        self._what = what
+
+    def __call__(self, line: str) -> None:
+        if time.monotonic() - self._last >= _PLAIN_SECONDS:
+            self._last = time.monotonic()
+            self._stage.say(f"  {line}")
+
+
+def expected(group: Watched) -> str:
+    """The statuses that are right for a group."""
+    return " or ".join(group.scenario.expected)
+
+
+def alert_line(alert: Received) -> Text:
+    """One alert as it reached the demo's webhook."""
+    body = alert.body
+    line = Text(f"{alert.at:%H:%M:%S} webhook ", style="dim")
+    line.append_text(plain(body.get("event"))).append(" ").append_text(plain(body.get("severity"))).append(": ")
+    return line.append_text(plain(body.get("summary"))).append("" if alert.signed else " (signature is wrong)")
+
+
+def _groups(watch: Watch) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("", "group", "expected", "shown"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("lag", justify="right", no_wrap=True)
+    table.add_column("oldest", justify="right", no_wrap=True)
+    table.add_column("why", overflow="ellipsis", no_wrap=True, ratio=1)
+    for group in watch.groups:
+        row = group.row
+        mark = Text("✓", style="green") if group.agrees else Text("…", style="dim")
+        cells: list[RenderableType] = [mark, plain(group.scenario.group), Text(expected(group), style="dim")]
+        if row is None:
+            cells += [Text("—", style="dim"), "", "", plain(group.scenario.story)]
+        else:
+            oldest = duration(row["lag_seconds"], lower_bound=bool(row["lag_seconds_is_lower_bound"]))
+            cells += [status_text(row["status"], row["reason"]), count(row["lag"]), oldest, plain(row["sentence"])]
+        table.add_row(*cells)
+    return table

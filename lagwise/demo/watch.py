@@ -1,0 +1,59 @@
+"""What is expected of each group, what has been shown, and since when it has been right. Pure: time is an argument."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lagwise_sandbox.scenarios import Scenario
+
+
+@dataclass(slots=True)
+class Watched:
+    """One group of the demo. Times are seconds since the start of the workload.
+
+    ``row`` is its latest row of ``group_status`` (None before the first), ``first_right_seconds`` when it was first
+    shown as expected, ``right_since_seconds`` since when it has been so without a break (None: it is not now).
+    """
+
+    scenario: Scenario
+    row: Mapping[str, Any] | None = None
+    first_right_seconds: float | None = None
+    right_since_seconds: float | None = None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether what is shown now is what is expected."""
+        return self.row is not None and self.scenario.agrees(self.row["status"], self.row["reason"])
+
+    def see(self, row: Mapping[str, Any] | None, elapsed_seconds: float) -> None:
+        """Take note of what is shown at a moment."""
+        self.row = row
+        if not self.agrees:
+            self.right_since_seconds = None
+            return
+        if self.first_right_seconds is None:
+            self.first_right_seconds = elapsed_seconds
+        if self.right_since_seconds is None:
+            self.right_since_seconds = elapsed_seconds
+
+
+@dataclass(slots=True)
+class Watch:
+    """All groups of the demo."""
+
+    scenarios: Sequence[Scenario]
+    groups: list[Watched] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.groups = [Watched(scenario) for scenario in self.scenarios]
+
+    def see(self, rows: Iterable[Mapping[str, Any]], elapsed_seconds: float) -> None:
+        """Take note of ``group_status`` as it is at a moment."""
+        by_name = {row["group"]: row for row in rows}
+        for group in self.groups:
+            group.see(by_name.get(group.scenario.group), elapsed_seconds)
+
+    @property
+    def all_agree(self) -> bool:
+        """Whether every group is shown as expected."""
+        return all(group.agrees for group in self.groups)

@@ -1,0 +1,42 @@
+"""No process outlives the one that started it, however that one dies.
+
+Run as a script it becomes another program that the kernel kills together with its parent:
+``python -I -S leash.py PARENT_PID PROGRAM ARGUMENT…``. It imports nothing of Lagwise, so that it costs milliseconds,
+and it leaves no process of its own behind: the program takes its place.
+
+Why not ``preexec_fn``: it runs Python between fork and exec of a process that has threads, which can deadlock. Why the
+kernel and not a pipe that is watched: a part that hangs, or that is not ours (Streamlit, a JVM), watches nothing.
+
+The kernel's signal (prctl(2), PR_SET_PDEATHSIG) is tied to the *thread* that started the process: whoever uses this
+must start it from a thread that lives as long as the child may. It survives exec, but not fork: a grandchild is not
+covered, and must end with its own parent (a Spark driver's JVM does: its launcher's pipe closes). On systems other than
+Linux the script only becomes the program; there, children survive a SIGKILL of their parent.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+
+
+def leashed(command: list[str]) -> list[str]:
+    """The command line that runs ``command`` such that it is killed when this process ends, even by SIGKILL."""
+    return [sys.executable, "-I", "-S", os.path.abspath(__file__), str(os.getpid()), *command]
+
+
+def _become(parent_pid: int, command: list[str]) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        # The parent may have died before the kernel was told.
+        if os.getppid() != parent_pid:
+            sys.exit(1)
+    try:
+        os.execvp(command[0], command)  # noqa: S606 (an argument list, no shell)
+    except OSError as error:
+        sys.exit(f"cannot run {command[0]}: {error.strerror}")
+
+
+if __name__ == "__main__":
+    _become(int(sys.argv[1]), sys.argv[2:])

@@ -1,0 +1,128 @@
+"""Which processes make up the product, and the settings file they are all given."""
+
+import contextlib
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lagwise.config import Config, validated
+from lagwise.config_source import setting_variables
+from lagwise.errors import ConfigError, LagwiseError
+from lagwise.health import ALERTS as ALERTS
+from lagwise.health import ANALYSIS as ANALYSIS
+from lagwise.health import COLLECTOR as COLLECTOR
+from lagwise.health import DASHBOARD as DASHBOARD
+from lagwise.logs import clean
+from lagwise.supervisor import Part, Supervisor
+
+#: Command of each part of ours, by the part's name. -P: whatever lies in the working directory is not imported.
+_COMMANDS = {COLLECTOR: "collect", ANALYSIS: "analyze", ALERTS: "alert"}
+
+
+def overridden(config: Config, *, bootstrap: str | None, data: str | None) -> Config:
+    """The settings with what the command line said. Raises ConfigError where that makes no sense."""
+    changes: dict[str, Any] = {}
+    if data is not None:
+        changes["data"] = data
+    if bootstrap is not None:
+        if len(config.clusters) > 1:
+            names = ", ".join(c.name for c in config.clusters)
+            raise ConfigError(f"--bootstrap is for one cluster, but the settings name {names}: leave it out")
+        cluster = config.clusters[0].model_dump(exclude_unset=True) if config.clusters else {}
+        changes["clusters"] = [cluster | {"bootstrap": bootstrap}]
+    return validated(config.model_dump(exclude_unset=True) | changes, where="the command line")
+
+
+def anchored(config: Config) -> Config:
+    """The settings with absolute local paths: they mean the same from every working directory."""
+    rules = config.alerts.rules_file
+    return config.model_copy(
+        update={
+            "data": config.data if config.data_is_remote else config.lake_uri.removesuffix("/lake"),
+            "state_dir": config.state,
+            "alerts": config.alerts.model_copy(update={"rules_file": rules and rules.expanduser().resolve()}),
+        }
+    )
+
+
+def with_dashboard_port(config: Config) -> Config:
+    """The settings with a real port where 0 was asked for, and the links of alerts pointing there by default."""
+    dashboard = config.dashboard
+    port = dashboard.port or free_port(dashboard.host)
+    changes: dict[str, Any] = {"dashboard": dashboard.model_dump() | {"port": port}}
+    if "dashboard_url" not in config.alerts.model_fields_set:
+        changes["alerts"] = config.alerts.model_dump() | {"dashboard_url": dashboard_address(dashboard.host, port)}
+    return Config.model_validate(config.model_dump(exclude_unset=True) | changes)
+
+
+def dashboard_address(host: str, port: int) -> str:
+    """What a person on this machine opens in a browser."""
+    shown = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host  # noqa: S104 (compared, not listened on)
+    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """A port that nothing listens on at this moment."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
+
+
+def write_settings(config: Config) -> Path:
+    """Write the settings as the children are to see them into the state folder. Secrets stay references.
+
+    Readable by this user only, because addresses may carry tokens. Raises LagwiseError where it cannot be written.
+    """
+    state = config.state
+    target = state / "effective.yaml"
+    config = anchored(config)
+    text = "# Written by lagwise for its parts; a change here is overwritten at the next start.\n"
+    text += yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+    try:
+        state.mkdir(parents=True, exist_ok=True)
+        descriptor, part = tempfile.mkstemp(dir=state, prefix=".effective-")  # mode 0600
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(part, target)
+    except OSError as error:
+        raise LagwiseError(f"cannot write to the state folder {clean(str(state))}: {error.strerror}") from error
+    return target
+
+
+def child_environment(settings: Path, environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of a part: the caller's, with the settings taken from the file alone."""
+    env = dict(os.environ if environment is None else environment)
+    for name in setting_variables(env):  # they are in the file already, and would win over --data and --bootstrap
+        del env[name]
+    env["LAGWISE_CONFIG"] = str(settings)
+    env["PYTHONUNBUFFERED"] = "1"
+    return env
+
+
+@contextlib.contextmanager
+def running_product(config: Config, *, dashboard: bool = True) -> Iterator[Supervisor]:
+    """Run the product on its state folder, which the caller has locked: started when entered, ended when left.
+
+    Raises LagwiseError where the state folder cannot be written.
+    """
+    settings = write_settings(config)
+    with Supervisor(product_parts(config, settings, dashboard=dashboard), config.state) as supervisor:
+        yield supervisor
+
+
+def product_parts(config: Config, settings: Path, *, dashboard: bool = True) -> list[Part]:
+    """The parts of the product, in the order in which data flows through them."""
+    env = child_environment(settings)
+    parts = [Part(name, (sys.executable, "-P", "-m", "lagwise", verb), env) for name, verb in _COMMANDS.items()]
+    if dashboard:
+        from lagwise_dashboard import launch
+
+        parts.append(Part(DASHBOARD, tuple(launch.command(config)), env | launch.environment(config)))
+    return parts

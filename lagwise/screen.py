@@ -1,0 +1,134 @@
+"""What is shown in a terminal: tables and lines for rich, with every name from outside made harmless."""
+
+import sys
+from collections.abc import Sequence
+from typing import IO, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lagwise.answers import Freshness
+from lagwise.doctor import Diagnosis, Result
+from lagwise.domain.humanise import count, duration
+from lagwise.supervisor import PartStatus, State
+from lagwise.wording import exact, plain, status_text
+
+
+def console(file: IO[str] | None = None) -> Console:
+    """Where tables go: as wide as the terminal, or wide enough for everything where there is none."""
+    made = Console(file=file or sys.stdout, highlight=False, emoji=False)
+    if not made.is_terminal:
+        made.width = 200
+    return made
+
+
+def verdict_line(row: dict[str, Any]) -> Text:
+    """A group, its status, and the sentence that says why."""
+    line = plain(row["group"]).append(" is ").append_text(status_text(row["status"], row["reason"]))
+    return line.append(" — ").append_text(plain(row["sentence"]))
+
+
+def parts_table(statuses: Sequence[PartStatus]) -> Table:
+    """The supervised processes, one line each."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True, overflow="ellipsis")
+    for part in statuses:
+        word = str(part.state) if part.retry_in_seconds is None else f"restarts in {part.retry_in_seconds:.0f} s"
+        if part.restarts:
+            word += f", {part.restarts}× restarted"
+        style = "green" if part.state is State.RUNNING else "bold red"
+        age = "" if part.beat_age_seconds is None else f" ({duration(part.beat_age_seconds)} ago)"
+        table.add_row(
+            plain(part.name), Text(word, style=style), plain(part.line or "starting").append(age, style="dim")
+        )
+    return table
+
+
+def freshness_lines(fresh: Freshness) -> list[Text]:
+    """How old everything is: one line, and one for each cluster with trouble, loudly where it is too old."""
+    if not any(cluster.sampled_at for cluster in fresh.clusters):
+        return [Text("No data yet: no collector has written a sample to this lake.", style="bold yellow")]
+    if fresh.as_of is None:
+        return [Text("Sampled, but not analyzed yet.", style="bold yellow")]
+    several = len(fresh.clusters) > 1
+    lines = []
+    if not fresh.stale:
+        lines.append(Text(f"Data as of {fresh.as_of:%H:%M:%S} UTC, {duration(fresh.age_seconds)} old"))
+    for cluster in fresh.clusters:
+        name = Text(" of ").append_text(plain(cluster.cluster)) if several else Text("")
+        if cluster.stale:
+            line = Text("STALE", style="bold white on red").append_text(Text(": data").append_text(name))
+            line.append(f" is {duration(cluster.age_seconds)} old" if cluster.as_of else " has not been analyzed yet")
+            line.append(f"; last sample {_ago(cluster.sample_age_seconds)}")
+            lines.append(line.append(f", last analysis {_ago(fresh.analysis_age_seconds)}"))
+        if cluster.errors:
+            kinds = ", ".join(f"{kind} ×{number}" for kind, number in sorted(cluster.errors.items()))
+            line = Text("Errors in the last sample", style="yellow").append_text(name)
+            lines.append(line.append(": ").append_text(plain(kinds)))
+    return lines
+
+
+def _ago(seconds: float | None) -> str:
+    return "never" if seconds is None else f"{duration(seconds)} ago"
+
+
+def group_table(groups: list[dict[str, Any]]) -> Table:
+    """The groups, one a row."""
+    several = len({row["cluster"] for row in groups}) > 1
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("status", no_wrap=True)
+    if several:
+        table.add_column("cluster", no_wrap=True)
+    table.add_column("group", overflow="fold")
+    table.add_column("lag", justify="right", no_wrap=True)
+    table.add_column("oldest", justify="right", no_wrap=True)
+    table.add_column("why", overflow="fold")
+    for row in groups:
+        oldest = duration(row["lag_seconds"], lower_bound=bool(row["lag_seconds_is_lower_bound"]))
+        table.add_row(
+            status_text(row["status"], row["reason"]),
+            *([plain(row["cluster"])] if several else []),
+            plain(row["group"]),
+            count(row["lag"]),
+            oldest,
+            plain(row["sentence"]),
+        )
+    return table
+
+
+def partition_table(rows: list[dict[str, Any]]) -> Table:
+    """The partitions of one group, one a row."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("topic", overflow="fold")
+    for name in ("partition", "log start", "committed", "end", "lag", "oldest"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("status", no_wrap=True)
+    table.add_column("owner", overflow="fold")
+    for row in rows:
+        oldest = duration(row["lag_seconds"], lower_bound=bool(row["lag_seconds_is_lower_bound"]))
+        table.add_row(
+            plain(row["topic"]),
+            str(row["partition"]),
+            *(exact(row[key]) for key in ("log_start", "committed", "high_watermark", "lag")),
+            oldest,
+            status_text(row["status"], row["reason"]),
+            plain(row["client_id"]),
+        )
+    return table
+
+
+def diagnosis_line(diagnosis: Diagnosis) -> Text:
+    """One check of the doctor, with its advice on a line of its own."""
+    mark, style = {
+        Result.OK: ("✓", "green"),
+        Result.WARNING: ("!", "bold yellow"),
+        Result.FAILED: ("✗", "bold red"),
+    }[diagnosis.result]
+    line = Text(f"{mark} ", style=style).append_text(plain(diagnosis.check)).append(": ", style="")
+    line.append_text(plain(diagnosis.found))
+    if diagnosis.advice:
+        line.append("\n  → ", style=style).append_text(plain(diagnosis.advice))
+    return line

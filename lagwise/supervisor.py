@@ -1,0 +1,249 @@
+"""Runs the parts as separate processes: started, watched, started again when they end, ended together.
+
+Each part is a session of its own (``setsid``), so that its process group holds everything it starts, Spark's JVM
+included, and can be ended as a whole. Each is on a leash (:mod:`lagwise.leash`), so that none survives this process.
+Nothing here blocks: :meth:`Supervisor.step` looks once, and its caller decides how often.
+"""
+
+import contextlib
+import fcntl
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+
+from lagwise import health
+from lagwise.errors import LagwiseError
+from lagwise.leash import leashed
+from lagwise.logs import clean
+from lagwise.part_log import PartLog
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is run: a name (of its heartbeat and its log), an argument list, and its whole environment."""
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class BackOff:
+    """How long to wait before a part that ended is started again: doubling, up to a limit, reset by a stable run."""
+
+    first_seconds: float = 1.0
+    most_seconds: float = 60.0
+    stable_seconds: float = 60.0
+
+    def wait_seconds(self, failures: int) -> float:
+        """Wait after the given number of failures in a row (1 is the first)."""
+        return min(self.most_seconds, self.first_seconds * 2.0 ** min(failures - 1, 30))
+
+
+class State(StrEnum):
+    """What a part is doing."""
+
+    RUNNING = "running"
+    WAITING = "waiting to restart"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class PartStatus:
+    """One part as it stands; ``line`` is its last heartbeat, or why it ended."""
+
+    name: str
+    state: State
+    pid: int | None
+    restarts: int
+    line: str
+    beat_age_seconds: float | None
+    retry_in_seconds: float | None
+
+    def __str__(self) -> str:
+        """One line of plain text."""
+        text = f"{self.name}: {self.state}"
+        if self.retry_in_seconds is not None:
+            text += f" in {self.retry_in_seconds:.0f} s"
+        if self.restarts:
+            text += f", restarted {self.restarts}×"
+        return f"{text}: {self.line}" if self.line else text
+
+
+@dataclass(slots=True)
+class _Child:
+    part: Part
+    log: PartLog
+    process: subprocess.Popen[bytes] | None = None
+    started_at: float = 0.0
+    failures: int = 0
+    starts: int = 0
+    retry_at: float | None = None
+    epitaph: str = ""
+
+
+@dataclass(slots=True)
+class Supervisor:
+    """The parts of one installation on one machine. Use as a context manager: leaving it ends every part.
+
+    ``state`` holds the logs (``logs/<part>.log``) and the heartbeats; the caller holds its lock (:func:`locked`).
+    ``clock`` is monotonic seconds.
+    """
+
+    parts: Sequence[Part]
+    state: Path
+    back_off: BackOff = field(default_factory=BackOff)
+    grace_seconds: float = 7.0
+    clock: Callable[[], float] = time.monotonic
+    _children: list[_Child] = field(default_factory=list)
+
+    def __enter__(self) -> "Supervisor":
+        """Start every part. Raises LagwiseError where a log cannot be written."""
+        self._children = [_Child(part, PartLog(self.state / "logs", part.name)) for part in self.parts]
+        try:
+            for child in self._children:
+                self._start(child)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def step(self) -> None:
+        """Notice which parts have ended, start those whose wait is over, keep the logs small."""
+        for child in self._children:
+            if child.process is not None:
+                if _has_ended(child.process):
+                    self._bury(child, child.process)
+                else:
+                    child.log.limit()
+                    if self.clock() - child.started_at >= self.back_off.stable_seconds:
+                        child.failures = 0
+            if child.process is None and child.retry_at is not None and self.clock() >= child.retry_at:
+                self._start(child)
+
+    def statuses(self) -> list[PartStatus]:
+        """One status per part, in the order in which they were given."""
+        beats = health.read(self.state)
+        return [self._status(child, beats.get(child.part.name)) for child in self._children]
+
+    def pids(self) -> dict[str, int]:
+        """The process of each running part."""
+        return {c.part.name: c.process.pid for c in self._children if c.process is not None}
+
+    def stop(self) -> None:
+        """End every part: ask (SIGTERM), wait ``grace_seconds`` for all together, then kill whole process groups."""
+        running = [(child, child.process) for child in self._children if child.process is not None]
+        for _, process in running:
+            # Only the part itself is asked: a JVM that gets the signal too would die under the round it is finishing.
+            _signal(process.pid, signal.SIGTERM)
+        deadline = time.monotonic() + self.grace_seconds
+        while any(not _has_ended(process) for _, process in running) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        for child, process in running:
+            _end_group(process)
+            child.process = None
+            child.retry_at = None
+            child.epitaph = ""
+            child.log.close()
+
+    def _start(self, child: _Child) -> None:
+        health.clear(self.state, child.part.name)  # a beat of the run before must not pass for one of this run
+        output = child.log.open()
+        child.starts += 1
+        child.retry_at = None
+        child.started_at = self.clock()
+        child.process = subprocess.Popen(
+            leashed(list(child.part.command)),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=dict(child.part.environment),
+            start_new_session=True,
+        )
+
+    def _bury(self, child: _Child, process: subprocess.Popen[bytes]) -> None:
+        """Take note of a part that ended by itself, end what it left behind, and set the time of its restart."""
+        code = _end_group(process)
+        child.process = None
+        child.failures = 1 if self.clock() - child.started_at >= self.back_off.stable_seconds else child.failures + 1
+        child.retry_at = self.clock() + self.back_off.wait_seconds(child.failures)
+        child.epitaph = f"ended {_how(code)}" + (f": {said}" if (said := child.log.last_line()) else "")
+        child.log.close()
+
+    def _status(self, child: _Child, beat: health.Beat | None) -> PartStatus:
+        running = child.process is not None
+        if not running or (beat is not None and child.process is not None and beat.pid != child.process.pid):
+            beat = None
+        line = beat.line if beat else child.epitaph if not running else child.log.last_line()
+        retry_in = None if child.retry_at is None else max(0.0, child.retry_at - self.clock())
+        return PartStatus(
+            name=child.part.name,
+            state=State.RUNNING if running else State.WAITING if retry_in is not None else State.ENDED,
+            pid=child.process.pid if child.process else None,
+            restarts=max(0, child.starts - 1),
+            line=line,
+            beat_age_seconds=beat.age_seconds(datetime.now(UTC)) if beat else None,
+            retry_in_seconds=retry_in,
+        )
+
+
+@contextlib.contextmanager
+def locked(state: Path) -> Iterator[None]:
+    """Hold the state folder for this process alone. The kernel gives the lock back however the process ends."""
+    try:
+        state.mkdir(parents=True, exist_ok=True)
+        file = (state / "lagwise.lock").open("a+", encoding="utf-8")
+    except OSError as error:
+        raise LagwiseError(f"cannot write to the state folder {clean(str(state))}: {error.strerror}") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            holder = clean(file.read(20).strip()) or "unknown"
+            raise LagwiseError(
+                f"Lagwise is already running on {clean(str(state))} (process {holder}): "
+                "stop that one first, or give this one another folder with --data"
+            ) from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether the process has ended, without reaping it: until then its number cannot become another process's."""
+    if process.returncode is not None:
+        return True
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> int:
+    """Kill whatever is left of a part's process group, and reap the part. Returns its exit code."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    return process.wait()
+
+
+def _signal(pid: int, which: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, which)
+
+
+def _how(code: int) -> str:
+    if code >= 0:
+        return f"with exit code {code}"
+    try:
+        return f"by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"by signal {-code}"

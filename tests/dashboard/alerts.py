@@ -1,0 +1,91 @@
+"""Alerts and deliveries as the alert process would have left them in the operational database."""
+
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import insert
+
+from lagwise.alerts.database import ALERTS, DELIVERIES, open_engine, prepare, transaction
+from lagwise.alerts.model import Kind, Numbers, Subject
+from lagwise.domain.vocabulary import Status
+from tests.dashboard.stories import GROUPS_OF_THE_DEMO, Story
+
+_LOUD = {Status.LOSING_DATA, Status.AT_RISK, Status.STOPPED, Status.STALLED}
+
+
+def write_to(folder: Path, now: datetime, stories: tuple[Story, ...] = GROUPS_OF_THE_DEMO) -> None:
+    """An open alert for each group in trouble, some that ended, and what was sent to two channels."""
+    engine = open_engine(f"sqlite:///{folder / 'lagwise.db'}")
+    prepare(engine)
+    alerts: list[dict[str, Any]] = []
+    for n, s in enumerate(stories):
+        if s.status in _LOUD or s.status == Status.FALLING_BEHIND:
+            alerts.append(_alert(n, s, now, ended=False))
+        elif s.status == Status.CATCHING_UP:
+            alerts.append(_alert(n, s, now, ended=True))
+    alerts.sort(key=lambda a: a["started_at"])
+    messages = [m for alert in alerts for m in _deliveries(alert)]
+    with transaction(engine) as connection:
+        connection.execute(insert(ALERTS), alerts)
+        connection.execute(insert(DELIVERIES), messages)
+    engine.dispose()
+
+
+def _alert(n: int, s: Story, now: datetime, *, ended: bool) -> dict[str, Any]:
+    started = now - timedelta(seconds=s.since_seconds)
+    pending = s.status == Status.FALLING_BEHIND
+    fired = None if pending else started + timedelta(seconds=30)
+    return {
+        "incident_id": f"incident-{n:03d}",
+        "fingerprint": Subject(Kind.GROUP, s.cluster, s.group).fingerprint,
+        "kind": "group",
+        "cluster": s.cluster,
+        "group": s.group,
+        "rule": str(s.status),
+        "severity": "page" if s.status in _LOUD or ended else "warn",
+        "status": str(Status.STOPPED) if ended else str(s.status),
+        "reason": None,
+        "state": "resolved" if ended else "pending" if pending else "firing",
+        "since": started - (timedelta(minutes=25) if ended else timedelta()),
+        "started_at": started,
+        "fired_at": fired,
+        "resolved_at": started + timedelta(seconds=90) if ended else None,
+        "resolution": "recovered" if ended else None,
+        "sentence": "6 partitions have lag and no member: the last consumer left." if ended else s.sentence,
+        "numbers": asdict(Numbers(lag_records=s.lag, lag_seconds=s.lag_seconds)),
+        "on_hold": False,
+        "last_as_of": now,
+        "clocks": [],
+        "calm": None,
+        "told": [],
+        "peak_severity": None,
+        "channels": ["on-call", "team-chat"],
+        "sequence": 1,
+    }
+
+
+def _deliveries(alert: dict[str, Any]) -> list[dict[str, Any]]:
+    if alert["fired_at"] is None:
+        return []
+    rows = []
+    for channel in alert["channels"]:
+        dead = channel == "team-chat" and alert["group"] == "clickstream-archive"
+        queued = channel == "team-chat" and alert["group"] == "invoice-mailer"
+        rows.append(
+            {
+                "idempotency_key": f"{alert['incident_id']}-1",
+                "channel": channel,
+                "incident_id": alert["incident_id"],
+                "event": "firing",
+                "payload": "{}",
+                "state": "dead" if dead else "queued" if queued else "delivered",
+                "attempts": 12 if dead else 3 if queued else 1,
+                "next_attempt_at": alert["last_as_of"] + timedelta(minutes=2),
+                "last_error": "HTTP 410 from the receiver: gone" if dead else "timeout after 10 s" if queued else None,
+                "created_at": alert["fired_at"],
+                "delivered_at": None if dead or queued else alert["fired_at"] + timedelta(seconds=0.4),
+            }
+        )
+    return rows

@@ -1,0 +1,90 @@
+"""A real Chromium, and what a page must never do in it."""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
+
+#: Where Debian, Fedora and others put it; LAGWISE_CHROMIUM names another one.
+_CANDIDATES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+#: Streamlit looks below the page's own address for its server first, and finds it at the root then.
+_SEARCHING = re.compile(r"/[a-z]+/_stcore/(health|host-config)$")
+READY_MS = 30_000
+
+
+def chromium() -> str | None:
+    """The path of a Chromium on this machine; None if there is none."""
+    named = os.environ.get("LAGWISE_CHROMIUM")
+    if named:
+        return named
+    found = next((path for name in _CANDIDATES if (path := shutil.which(name))), None)
+    if found:
+        return found
+    with sync_playwright() as playwright:
+        own = playwright.chromium.executable_path
+    return own if Path(own).exists() else None
+
+
+@contextmanager
+def launched(path: str) -> Iterator[Browser]:
+    """A running browser."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Visit:
+    """One page of one visitor, and everything that went wrong in it."""
+
+    def __init__(self, browser: Browser, address: str, *, scheme: Literal["light", "dark"] = "light") -> None:
+        self._context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
+        self.page: Page = self._context.new_page()
+        self.address = address
+        self.troubles: list[str] = []
+        self.page.on("pageerror", lambda error: self.troubles.append(f"exception: {error}"))
+        self.page.on("console", lambda m: self._console(m.type, m.text, str(m.location.get("url", ""))))
+        self.page.on("requestfailed", lambda r: self._failed(r.url, r.failure or ""))
+
+    def open(self, path: str = "/") -> Page:
+        """Go to a path and wait until the page has been drawn."""
+        self.page.goto(self.address + path)
+        self.settled()
+        return self.page
+
+    def settled(self) -> None:
+        """Wait until the script has run and its results are on the screen."""
+        expect(self.page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]')).to_be_visible(
+            timeout=READY_MS
+        )
+        expect(self.page.locator('[data-testid="stHeading"]').first).to_be_visible(timeout=READY_MS)
+
+    def close(self) -> None:
+        self._context.close()
+
+    def overflow(self) -> int:
+        """Pixels by which the page is wider than the window."""
+        found: int = self.page.evaluate(
+            """() => Math.max(0, ...[document.documentElement, document.querySelector('[data-testid="stMain"]')]
+                .map(e => e.scrollWidth - e.clientWidth))"""
+        )
+        return found
+
+    def _console(self, kind: str, text: str, url: str) -> None:
+        if kind == "error" and not _SEARCHING.search(url):
+            self.troubles.append(f"console: {text} ({url})")
+
+    def _failed(self, url: str, why: str) -> None:
+        # What is under way when a page is left is aborted: that is no trouble. A foreign host always is.
+        if why != "net::ERR_ABORTED" or not url.startswith(self.address):
+            self.troubles.append(f"request failed: {url} ({why})")
+
+
+__all__ = ["READY_MS", "Error", "Visit", "chromium", "launched"]

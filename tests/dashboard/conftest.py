@@ -1,0 +1,95 @@
+"""A lake in a folder, the app over it in this process (AppTest), and the served app in a real browser."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+from playwright.sync_api import Browser
+from streamlit.testing.v1 import AppTest
+
+import lagwise_dashboard
+from tests.dashboard import alerts, lakes
+from tests.dashboard.browsing import Visit, chromium, launched
+from tests.dashboard.lakes import Scene
+from tests.dashboard.serving import served, write_settings
+from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_GROUPS
+
+APP = Path(lagwise_dashboard.__file__).parent / "app.py"
+#: The moment that the AppTests take for the present.
+NOW = datetime(2026, 11, 21, 12, 0, 5, tzinfo=UTC)
+_LONG = timedelta(hours=10)
+
+#: Opens a page; Any, because the types of AppTest do not tell an element from a block.
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def open_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
+    """Open a page of the app over the test's own folder, at the moment NOW; no page may raise."""
+    monkeypatch.setenv("LAGWISE_CONFIG", str(write_settings(tmp_path)))
+    monkeypatch.setattr("lagwise_dashboard.settings.now", lambda: NOW)
+    monkeypatch.setattr("lagwise.logs.configure", lambda part: None)  # it would take pytest's handlers away
+
+    def open_page(view: str = "overview", **query: str | list[str]) -> AppTest:
+        app = AppTest.from_file(str(APP), default_timeout=30)
+        for name, value in query.items():
+            app.query_params[name] = value
+        app.run()
+        if view != "overview":
+            # Switching pages clears the address, so what the page is to be opened with is set once more.
+            app.switch_page(f"views/{view}.py")
+            for name, value in query.items():
+                app.query_params[name] = value
+            app.run()
+        assert not app.exception
+        return app
+
+    _clear()
+    yield open_page
+    _clear()
+
+
+def _clear() -> None:
+    st.cache_data.clear()
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def busy(tmp_path: Path) -> Path:
+    """A folder with the lake of the stories and their alerts."""
+    lakes.write_to(tmp_path, Scene(NOW))
+    alerts.write_to(tmp_path, NOW)
+    return tmp_path
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A real Chromium."""
+    path = chromium()
+    if path is None:
+        pytest.skip("no Chromium on this machine: install Debian's package chromium, or set LAGWISE_CHROMIUM")
+    with launched(path) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[str]:
+    """The served dashboard over the stories and the hostile names; its data stays fresh for hours."""
+    folder = tmp_path_factory.mktemp("served")
+    now = datetime.now(UTC)
+    lakes.write_to(folder, Scene(now, stories=GROUPS_OF_THE_DEMO + HOSTILE_GROUPS, promised=_LONG))
+    alerts.write_to(folder, now)
+    with served(folder, interval_seconds=_LONG.total_seconds()) as found:
+        yield found
+
+
+@pytest.fixture
+def visit(browser: Browser, address: str) -> Iterator[Visit]:
+    """A visitor of the served dashboard, in light; nothing may go wrong in the browser."""
+    visitor = Visit(browser, address)
+    yield visitor
+    visitor.close()
+    assert visitor.troubles == []

@@ -1,0 +1,305 @@
+"""A small lake as the collectors and the analysis would have written it: every status, an hour or more of history.
+
+Everything is a formula of the moment ``now`` and the group's name, so that the same call makes the same lake.
+"""
+
+import math
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from lagwise.domain.vocabulary import GroupState, Status
+from lagwise.tables import ALL_TABLES
+from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES, TICKS
+from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS
+from lagwise.tables.schema import Table
+from lagwise.tables.store import Lake
+from tests.dashboard.stories import GROUPS_OF_THE_DEMO, Story
+
+INTERVAL = timedelta(seconds=15)
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What to write: stories of groups as of ``now``, with ``hours`` of history behind them."""
+
+    now: datetime
+    stories: tuple[Story, ...] = GROUPS_OF_THE_DEMO
+    hours: float = 1.5
+    #: Age of the newest sample and of the newest tick at ``now``.
+    sample_age: timedelta = timedelta(seconds=6)
+    tick_age: timedelta = timedelta(seconds=4)
+    #: The interval that the collectors claim to keep: above the real one, a lake stays fresh for longer.
+    promised: timedelta = INTERVAL
+    errors: dict[str, list[Row]] = field(default_factory=dict)
+
+    @property
+    def as_of(self) -> datetime:
+        return self.now - self.sample_age
+
+    @property
+    def times(self) -> list[datetime]:
+        steps = int(self.hours * 3600 / INTERVAL.total_seconds())
+        return [self.as_of - INTERVAL * i for i in range(steps, -1, -1)]
+
+
+def write(lake: Lake, scene: Scene) -> None:
+    """Create every table and fill it with the scene."""
+    lake.create(*ALL_TABLES)
+    overwrite(lake, GROUP_STATUS, [_group_status(scene, s) for s in scene.stories])
+    overwrite(lake, PARTITION_STATUS, _partition_status(scene))
+    append(lake, GROUP_HISTORY, _history(scene))
+    append(lake, STATUS_CHANGES, _changes(scene))
+    append(lake, TICKS, _ticks(scene))
+    append(lake, SAMPLES, _samples(scene))
+    append(lake, GROUPS, _groups(scene))
+    append(lake, MEMBERS, _members(scene))
+    append(lake, EVENTS, _events(scene))
+    append(lake, TOPICS, _topics(scene))
+
+
+def write_to(folder: Path, scene: Scene) -> Lake:
+    """The scene as the lake of a data folder."""
+    lake = Lake(str(folder / "lake"))
+    write(lake, scene)
+    return lake
+
+
+def append(lake: Lake, table: Table, rows: Iterable[Row]) -> None:
+    """Add rows; columns a row does not name are null."""
+    lake.append(table, _arrow(table, rows))
+
+
+def overwrite(lake: Lake, table: Table, rows: Iterable[Row]) -> None:
+    """Replace the table's rows, as the analysis does with the present state."""
+    write_deltalake(lake.location(table), _arrow(table, rows).cast(table.arrow), mode="overwrite")
+
+
+def _arrow(table: Table, rows: Iterable[Row]) -> pa.Table:
+    schema = pa.schema([f for f in table.arrow if f.name != "day"])
+    return pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema=schema)
+
+
+def _group_status(scene: Scene, s: Story) -> Row:
+    now = s.at(0.0)
+    return {
+        "cluster": s.cluster,
+        "group": s.group,
+        "as_of": scene.as_of,
+        "status": s.status,
+        "reason": s.reason,
+        "since": scene.as_of - timedelta(seconds=s.since_seconds),
+        "sentence": s.sentence,
+        "state": s.state,
+        "type": s.type,
+        "members": s.members,
+        "idle_members": max(0, s.members - s.partitions),
+        "topics": [s.topic],
+        "partitions": s.partitions,
+        "partitions_by_status": [
+            {"status": status, "partitions": n} for status, n in _count(s.status_of(p) for p in range(s.partitions))
+        ],
+        **now,
+        "seconds_to_catch_up": s.seconds_to_catch_up,
+        "seconds_to_loss": s.seconds_to_loss,
+        "records_lost": s.records_lost,
+        "worst_topic": s.topic if s.partitions else None,
+        "worst_partition": s.worst_partition if s.partitions else None,
+    }
+
+
+def _count(statuses: Iterable[Status]) -> list[tuple[str, int]]:
+    found: dict[str, int] = {}
+    for status in statuses:
+        found[str(status)] = found.get(str(status), 0) + 1
+    return sorted(found.items())
+
+
+def _partition_status(scene: Scene) -> Iterator[Row]:
+    for s in scene.stories:
+        now = s.at(0.0)
+        for p in range(s.partitions):
+            status = s.status_of(p)
+            hit = status not in (Status.OK, Status.GHOST, Status.UNKNOWN)
+            share = s.share_of(p)
+            lag = None if now["lag"] is None else int(now["lag"] * s.lag_share_of(p))
+            end = 1_200_000 + 37_000 * p + zlib.crc32(s.group.encode()) % 90_000
+            owner = s.owner_of(p)
+            yield {
+                "cluster": s.cluster,
+                "group": s.group,
+                "topic": s.topic,
+                "partition": p,
+                "as_of": scene.as_of,
+                "status": status,
+                "reason": s.reason if status == Status.UNKNOWN else None,
+                "since": scene.as_of - timedelta(seconds=s.since_seconds + 15 * p),
+                "reasons": [status] if not hit else [status, *s.also],
+                "log_start": end - 800_000 if s.records_lost == 0 else end - (lag or 0),
+                "committed": None if lag is None else end - lag - (s.records_lost // s.partitions),
+                "high_watermark": end,
+                "last_stable": end,
+                "lag": lag,
+                "lag_seconds": None if now["lag_seconds"] is None else now["lag_seconds"] * (1.0 if hit else 0.002),
+                "lag_seconds_is_lower_bound": now["lag_seconds_is_lower_bound"] if hit else False,
+                "produce_rate_per_second": _times(now["produce_rate_per_second"], share),
+                "consume_rate_per_second": _times(now["consume_rate_per_second"], share),
+                "lag_slope_per_second": 0.0,
+                "seconds_to_catch_up": s.seconds_to_catch_up if hit else None,
+                "seconds_to_loss": s.seconds_to_loss if hit else None,
+                "records_lost": s.records_lost // max(1, s.partitions) if hit else 0,
+                "committed_since": scene.as_of - timedelta(seconds=s.since_seconds if s.frozen and hit else 4),
+                "commit_cadence_seconds": 5.0,
+                "owner": owner and f"{owner[0]}-6f1c0b1e",
+                "client_id": owner and owner[0],
+                "host": owner and owner[1],
+                "leader": 1 + p % 3,
+                "samples": 240,
+            }
+
+
+def _times(value: float | None, share: float) -> float | None:
+    return None if value is None else value * share
+
+
+def _history(scene: Scene) -> Iterator[Row]:
+    for s in scene.stories:
+        for at in scene.times:
+            ago = (scene.as_of - at).total_seconds()
+            yield {"cluster": s.cluster, "group": s.group, "as_of": at, "status": s.status_at(ago), **s.at(ago)}
+
+
+def _changes(scene: Scene) -> Iterator[Row]:
+    for s in scene.stories:
+        if s.since_seconds < scene.hours * 3600:
+            yield {
+                "cluster": s.cluster,
+                "group": s.group,
+                "at": scene.as_of - timedelta(seconds=s.since_seconds),
+                "before": s.before,
+                "after": s.status,
+                "reason": s.reason,
+            }
+
+
+def _ticks(scene: Scene) -> Iterator[Row]:
+    end = scene.now - scene.tick_age
+    for i in range(int(scene.hours * 240), -1, -1):
+        seconds = 2.6 + 0.7 * math.sin(i / 9) + (1.9 if i % 40 == 0 else 0.0)
+        finished = end - INTERVAL * i
+        yield {
+            "started_at": finished - timedelta(seconds=seconds),
+            "finished_at": finished,
+            "wall_seconds": seconds,
+            "samples": 2,
+            "group_partitions": sum(s.partitions for s in scene.stories),
+            "progress": [],
+        }
+
+
+def _clusters(scene: Scene) -> list[str]:
+    return sorted({s.cluster for s in scene.stories})
+
+
+def _samples(scene: Scene) -> Iterator[Row]:
+    for cluster in _clusters(scene):
+        own = [s for s in scene.stories if s.cluster == cluster]
+        for i, at in enumerate(scene.times):
+            seconds = 0.04 + 0.012 * len(own) + 0.02 * math.sin(i / 7 + len(own)) + (0.3 if i % 53 == len(own) else 0.0)
+            yield {
+                "sample_id": f"{cluster}-{i}",
+                "cluster": cluster,
+                "system": "kafka",
+                "started_at": at - timedelta(seconds=seconds),
+                "commits_read_at": at - timedelta(seconds=seconds * 0.6),
+                "watermarks_read_at": at - timedelta(seconds=seconds * 0.2),
+                "finished_at": at,
+                "written_at": at + timedelta(seconds=0.1),
+                "interval_seconds": scene.promised.total_seconds(),
+                "groups": len(own),
+                "group_partitions": sum(s.partitions for s in own),
+                "partitions": sum(s.partitions for s in own),
+                "wall_seconds": seconds,
+                "cpu_seconds": seconds * 0.4,
+                "offsets_retention_seconds": 604800.0,
+                "errors": scene.errors.get(cluster, []) if i % 4 == 0 else [],
+            }
+
+
+def _newest_samples(scene: Scene) -> list[tuple[int, datetime]]:
+    return list(enumerate(scene.times))[-4:]
+
+
+def _groups(scene: Scene) -> Iterator[Row]:
+    for i, at in _newest_samples(scene):
+        for s in scene.stories:
+            yield {
+                "sample_id": f"{s.cluster}-{i}",
+                "cluster": s.cluster,
+                "sampled_at": at,
+                "group": s.group,
+                "state": s.state,
+                "type": s.type,
+                "assignor": "uniform" if s.type == "consumer" else "range" if s.members else None,
+                "coordinator": 2,
+                "member_count": s.members,
+            }
+
+
+def _members(scene: Scene) -> Iterator[Row]:
+    for i, at in _newest_samples(scene):
+        for s in scene.stories:
+            if s.state in (GroupState.EMPTY, GroupState.DEAD):
+                continue
+            for m in range(s.members):
+                owned = [p for p in range(s.partitions) if p % s.members == m]
+                client, host = s.member(m)
+                yield {
+                    "sample_id": f"{s.cluster}-{i}",
+                    "cluster": s.cluster,
+                    "sampled_at": at,
+                    "group": s.group,
+                    "member_id": f"{client}-6f1c0b1e",
+                    "client_id": client,
+                    "host": host,
+                    "assignment": [{"topic": s.topic, "partitions": owned}] if owned else [],
+                    "assigned_partitions": len(owned),
+                }
+
+
+def _events(scene: Scene) -> Iterator[Row]:
+    for s in scene.stories:
+        for n, ago in enumerate(s.rebalances_seconds_ago):
+            yield {
+                "cluster": s.cluster,
+                "at": scene.as_of - timedelta(seconds=ago),
+                "kind": "rebalance",
+                "group": s.group,
+                "generation": 41 + n,
+                "cause": "a member left",
+                "joined": [],
+                "left": [f"{s.member(0)[0]} ({s.member(0)[1]})"],
+                "partitions_moved": 4,
+                "duration_seconds": 3.2,
+            }
+
+
+def _topics(scene: Scene) -> Iterator[Row]:
+    for s in scene.stories:
+        yield {
+            "sample_id": f"{s.cluster}-0",
+            "cluster": s.cluster,
+            "sampled_at": scene.times[0],
+            "topic": s.topic,
+            "partitions": s.partitions,
+            "replication_factor": 3,
+            "retention_ms": 604_800_000,
+            "cleanup_policy": "delete",
+        }

@@ -1,0 +1,97 @@
+"""Pictures of every page, light and dark, from the real server in a real Chromium.
+
+``python -m tests.dashboard.screenshots docs/images`` shows the stories of this folder; with ``--address`` it shows what
+a running dashboard shows, for example that of ``lagwise demo``.
+"""
+
+import argparse
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlencode
+
+from lagwise import health as heartbeats
+from tests.dashboard import alerts, lakes
+from tests.dashboard.browsing import READY_MS, Visit, chromium, launched
+from tests.dashboard.lakes import Scene
+from tests.dashboard.serving import served
+
+PAGES = {
+    "overview": "/",
+    "group": "/group",
+    "alerts": "/alerts",
+    "capacity": "/capacity",
+    "health": "/health",
+}
+_SHORTEST, _TALLEST = 700, 2600
+_HEIGHT = """() => document.querySelector('[data-testid="stMain"]').scrollHeight"""
+_ERRORS = {
+    "prod": [{"kind": "leader_not_available", "count": 2, "example": "watermarks of clicks[4]: it has no leader"}]
+}
+
+
+Scheme = Literal["light", "dark"]
+
+
+def main() -> None:
+    """Write ``<page>-<light or dark>.png`` for every page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--address", help="of a running dashboard; without it, one is started over the stories")
+    parser.add_argument("--cluster", default="prod")
+    parser.add_argument("--group", default="orders-fulfilment", help="the group whose page is pictured")
+    told = parser.parse_args()
+    path = chromium()
+    if path is None:
+        raise SystemExit("no Chromium on this machine: install Debian's package chromium, or set LAGWISE_CHROMIUM")
+    told.folder.mkdir(parents=True, exist_ok=True)
+    group = urlencode({"cluster": told.cluster, "group": told.group})
+    schemes: tuple[Scheme, ...] = ("light", "dark")
+    for scheme in schemes:
+        with running(told.address) as address, launched(path) as browser:
+            visit = Visit(browser, address, scheme=scheme)
+            for name, page in PAGES.items():
+                picture(visit, f"{page}?{group}" if name == "group" else page, told.folder / f"{name}-{scheme}.png")
+            visit.close()
+
+
+@contextmanager
+def running(address: str | None) -> Iterator[str]:
+    """The address that was given, or that of a dashboard over stories that end just now, so that its data is fresh."""
+    if address is not None:
+        yield address.rstrip("/")
+        return
+    with tempfile.TemporaryDirectory() as made:
+        data = Path(made)
+        now = datetime.now(UTC)
+        lakes.write_to(data, Scene(now, errors=_ERRORS))
+        alerts.write_to(data, now)
+        for part, line in (
+            (heartbeats.COLLECTOR, "prod: 16 groups, 130 group-partitions, 0.23 s"),
+            (heartbeats.ANALYSIS, "133 group-partitions judged in 2.6 s"),
+            (heartbeats.ALERTS, "7 rules, 5 firing, 1 pending"),
+        ):
+            heartbeats.beat(data, part, line)
+        with served(data) as found:
+            yield found
+
+
+def picture(visit: Visit, path: str, file: Path) -> None:
+    """One page, as tall as it is."""
+    visit.page.set_viewport_size({"width": 1280, "height": _SHORTEST})
+    page = visit.open(path)
+    page.wait_for_load_state("networkidle", timeout=READY_MS)
+    height = 0
+    while height != (tall := min(max(_SHORTEST, page.evaluate(_HEIGHT)), _TALLEST)):
+        height = tall
+        page.set_viewport_size({"width": 1280, "height": height})
+        page.wait_for_timeout(1000)  # tables and charts are drawn anew at a new size, without any sign of its end
+    page.screenshot(path=str(file))
+    print(f"{file} ({file.stat().st_size // 1024} kB)")  # noqa: T201 (a tool's output)
+
+
+if __name__ == "__main__":
+    main()

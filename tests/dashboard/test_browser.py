@@ -1,0 +1,177 @@
+"""The overview and the group page in a real browser, against the really started server."""
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.dashboard.browsing import READY_MS, Visit
+from tests.dashboard.stories import HOSTILE_NAMES
+
+pytestmark = pytest.mark.browser
+
+_ROW, _HEADER = 30, 31
+
+
+def _table(page: Page) -> Locator:
+    return page.locator('[data-testid="stDataFrame"]').first
+
+
+def _click(page: Page, row: int, x: int = 170) -> None:
+    """Click a cell of the first table; row -1 is the heading."""
+    box = _table(page).bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + x, box["y"] + _HEADER + row * _ROW + _ROW / 2)
+
+
+def _cells(page: Page) -> list[str]:
+    """What the first table shows, as a screen reader is told."""
+    cells = _table(page).locator("canvas td")
+    expect(cells.first).to_be_attached(timeout=READY_MS)
+    return cells.all_text_contents()
+
+
+def _query(page: Page) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(page.url).query)
+
+
+def test_the_overview_shows_the_worst_first(visit: Visit) -> None:
+    page = visit.open()
+    expect(page.get_by_role("heading", name="Who is in trouble?")).to_be_visible()
+    expect(page.get_by_text("Data as of")).to_be_visible()
+    cells = _cells(page)
+    assert cells.index("payments-settlement") < cells.index("clickstream-archive") < cells.index("orders-fulfilment")
+    assert "never" in cells
+    assert "checkout" not in cells, "a group that is ok stays folded"
+    assert visit.overflow() == 0
+
+
+def test_a_click_on_a_row_opens_the_group(visit: Visit) -> None:
+    page = visit.open()
+    assert "payments-settlement" in _cells(page)
+    _click(page, 0)
+    page.wait_for_url("**/group?**", timeout=READY_MS)
+    assert _query(page)["cluster"] == ["prod"]
+    assert _query(page)["group"] == ["payments-settlement"]
+    visit.settled()
+    expect(page.get_by_role("heading", name="payments-settlement")).to_be_visible()
+    expect(page.get_by_text("18,240 records of 2 partitions")).to_be_visible()
+    expect(page).to_have_title("payments-settlement · Lagwise")
+    expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=READY_MS)
+    assert visit.overflow() == 0
+
+    page.reload()
+    visit.settled()
+    expect(page.get_by_role("heading", name="payments-settlement")).to_be_visible()
+
+    page.go_back()
+    expect(page.get_by_role("heading", name="Who is in trouble?")).to_be_visible(timeout=READY_MS)
+    visit.settled()
+    assert "payments-settlement" in _cells(page), "going back does not open the group again"
+
+
+def test_filters_are_in_the_address_and_survive_a_reload(visit: Visit) -> None:
+    page = visit.open()
+    page.get_by_role("button", name=re.compile("stopped")).click()
+    expect(page).to_have_url(re.compile("status=stopped"), timeout=READY_MS)
+    page.get_by_placeholder("Group or topic").fill("invoice")
+    expect(page).to_have_url(re.compile("q=invoice"), timeout=READY_MS)
+    expect(page.get_by_text("1 of 1 group.")).to_be_visible(timeout=READY_MS)
+
+    page.reload()
+    visit.settled()
+    expect(page.get_by_text("1 of 1 group.")).to_be_visible(timeout=READY_MS)
+    assert _query(page)["status"] == ["stopped"]
+    assert _query(page)["q"] == ["invoice"]
+    cells = _cells(page)
+    assert "invoice-mailer" in cells
+    assert "etl-nightly" not in cells
+
+
+def test_a_filter_that_fits_nothing_can_be_cleared(visit: Visit) -> None:
+    page = visit.open("/?q=no-such-group-anywhere")
+    expect(page.get_by_text("No group matches.")).to_be_visible(timeout=READY_MS)
+    page.get_by_role("button", name="Clear the filters").click()
+    expect(page.get_by_text("No group matches.")).to_be_hidden(timeout=READY_MS)
+    assert "payments-settlement" in _cells(page)
+    assert "q" not in _query(page)
+
+
+def test_a_click_on_a_heading_sorts_all_rows_in_the_database(visit: Visit) -> None:
+    page = visit.open()
+    _cells(page)
+    _click(page, -1, x=170)
+    expect(page).to_have_url(re.compile("sort="), timeout=READY_MS)
+    expect(_table(page).locator("canvas td").filter(has_text="billing-export").first).to_be_attached(timeout=READY_MS)
+    page.wait_for_function(
+        """() => {
+            const table = document.querySelector('[data-testid="stDataFrame"]');
+            const cells = [...table.querySelectorAll('canvas td')].map(e => e.textContent);
+            const at = ['billing-export', 'clickstream-archive', 'payments-settlement'].map(g => cells.indexOf(g));
+            return at[0] >= 0 && at[0] < at[1] && at[1] < at[2] }""",
+        timeout=READY_MS,
+    )
+
+
+def test_the_quiet_groups_unfold(visit: Visit) -> None:
+    page = visit.open()
+    page.get_by_text(re.compile("quiet groups: ")).click()
+    expect(page.locator('[data-testid="stDataFrame"]')).to_have_count(2, timeout=READY_MS)
+    expect(page.locator("canvas td").filter(has_text="checkout").first).to_be_attached(timeout=READY_MS)
+
+
+def test_the_page_follows_new_data_by_itself(visit: Visit) -> None:
+    page = visit.open()
+    badge = page.get_by_text(re.compile("analysed .* ago"))
+    first = badge.inner_text()
+    expect(badge).not_to_have_text(first, timeout=READY_MS)
+
+
+def test_the_time_range_is_in_the_address(visit: Visit) -> None:
+    page = visit.open("/group?cluster=prod&group=orders-fulfilment")
+    page.get_by_role("radio", name="15 min").click()
+    expect(page).to_have_url(re.compile(r"range=15"), timeout=READY_MS)
+    page.reload()
+    visit.settled()
+    expect(page.get_by_role("radio", name="15 min")).to_be_checked(timeout=READY_MS)
+    expect(page.get_by_role("heading", name="orders-fulfilment")).to_be_visible()
+
+
+def test_dark_is_dark(browser: Browser, address: str) -> None:
+    """Streamlit's settings reach the server although it was not started in the checkout."""
+    visit = Visit(browser, address, scheme="dark")
+    try:
+        page = visit.open("/group?cluster=prod&group=fraud-scoring")
+        colour = page.locator('[data-testid="stApp"]').evaluate("e => getComputedStyle(e).backgroundColor")
+        assert colour == "rgb(14, 20, 32)"
+        expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=READY_MS)
+        assert visit.overflow() == 0
+        assert visit.troubles == []
+    finally:
+        visit.close()
+
+
+@pytest.mark.parametrize("path", ["/", "/group", "/alerts", "/capacity", "/health"])
+def test_every_page_opens_by_its_address(visit: Visit, path: str) -> None:
+    page = visit.open(path)
+    expect(page.locator('[data-testid="stException"]')).to_have_count(0)
+    expect(page.get_by_text("Something went wrong")).to_have_count(0)
+    assert "Traceback" not in page.locator("body").inner_text()
+    assert visit.overflow() == 0
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES, ids=lambda n: repr(n[:12]))
+def test_hostile_names_are_shown_letter_by_letter(visit: Visit, name: str) -> None:
+    from urllib.parse import quote
+
+    from lagwise_dashboard.literal import shown
+
+    page = visit.open(f"/group?cluster=prod&group={quote(name)}")
+    expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=READY_MS)
+    heading = page.locator('[data-testid="stHeading"] h2').first.inner_text()
+    assert heading.replace("\u2060", "") == shown(name)
+    callout = page.locator('[data-testid="stAlert"]').first.inner_text().replace("\u2060", "")
+    assert page.locator('[data-testid="stMain"] a[href*="evil"]').count() == 0, "no name becomes a link"
+    assert f"{shown(name)}: it has committed nothing for 9 min." in callout
+    assert visit.overflow() == 0

@@ -1,0 +1,320 @@
+"""The capacity page: a group's load as its start, every input in the address, and the same answers as the domain's."""
+
+import json
+import re
+import shlex
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from playwright.sync_api import expect
+from streamlit.testing.v1 import AppTest
+
+from lagwise.cli.size import size
+from lagwise.domain.sizing_advice import advise
+from lagwise.domain.sizing_words import say_number
+from lagwise.domain.sizing_workload import Concurrency, Ordering, Workload
+from lagwise.domain.vocabulary import Status
+from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
+from lagwise.tables.schema import Table
+from lagwise.tables.store import Lake
+from lagwise_dashboard.components import capacity_chart, capacity_command
+from lagwise_dashboard.queries import capacity as queries
+from tests.dashboard import lakes
+from tests.dashboard.browsing import READY_MS, Visit
+from tests.dashboard.conftest import NOW, Open
+from tests.dashboard.lakes import Scene
+from tests.dashboard.stories import HOSTILE_NAMES, Story
+
+#: A group on 12 partitions, not evenly loaded, with 1.5 h of history.
+CHECKOUT = "prod/checkout"
+
+
+def texts(app: AppTest) -> str:
+    """Everything the page says, Markdown's backslashes removed."""
+    parts = [*app.markdown, *app.caption, *app.success, *app.warning, *app.error, *app.info]
+    return re.sub(r"\\(?=[!-/:-@\[-`{-~])", "", "\n".join(str(p.value) for p in parts))
+
+
+def figures(app: AppTest) -> dict[str, str]:
+    table = next(d.value for d in app.dataframe if "Figure" in d.value.columns)
+    return dict(zip(table["Figure"], table["Value"], strict=True))
+
+
+def metric(app: AppTest, label: str) -> str:
+    return str(next(m.value for m in app.metric if m.label == label))
+
+
+# --- the page --------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_group_it_calculates_an_example_and_says_so(open_app: Open, busy: Path) -> None:
+    app = open_app("capacity")
+    assert "what stands grey in the fields below is an example" in texts(app)
+    assert "T1 and T2 are typed in for now: measured capacity comes with the probe." in texts(app)
+    expected = advise(Workload(t1_seconds=0.012, t2_seconds=0.003, cores=4, peak_rate_per_second=1_000, partitions=24))
+    assert expected.verdict in texts(app)
+    assert metric(app, "Nodes") == str(expected.nodes) == "3"
+    assert metric(app, "Threads a node") == str(expected.threads_per_node) == "12"
+    assert metric(app, "What binds") == "partitions"
+
+
+def test_an_empty_lake_still_calculates(open_app: Open) -> None:
+    app = open_app("capacity")
+    assert "No group is known yet." in texts(app)
+    assert metric(app, "Nodes") == "3"
+
+
+def test_a_broken_lake_costs_only_the_choice_of_a_group(open_app: Open, busy: Path) -> None:
+    log = busy / "lake" / GROUP_STATUS.path / "_delta_log"
+    for file in log.iterdir():
+        file.write_text("not a commit")
+    app = open_app("capacity")
+    assert len(app.error) >= 1
+    assert metric(app, "Nodes") == "3"
+
+
+def test_every_input_can_come_from_the_address(open_app: Open, busy: Path) -> None:
+    app = open_app(
+        "capacity",
+        capacity_peak="20000",
+        capacity_partitions="48",
+        capacity_hottest="3",
+        capacity_t1_ms="16.3",
+        capacity_t2_ms="4.5",
+        capacity_cores="2",
+        capacity_concurrency="pool",
+        capacity_ordering="none",
+        capacity_utilisation="80",
+        capacity_catch_up_min="60",
+        capacity_restart_s="300",
+        capacity_lag="1000000",
+        capacity_spare="2",
+        capacity_max_threads="500",
+    )
+    workload = Workload(
+        t1_seconds=0.0163,
+        t2_seconds=0.0045,
+        cores=2,
+        peak_rate_per_second=20_000,
+        partitions=48,
+        hottest_share=0.03,
+        lag=1e6,
+        target_utilisation=0.8,
+        catch_up_seconds=3_600,
+        restart_seconds=300,
+        spare_nodes=2,
+        max_threads_per_node=500,
+        concurrency=Concurrency.POOL,
+        ordering=Ordering.NONE,
+    )
+    advice = advise(workload)
+    assert advice.verdict in texts(app)
+    assert all(change.sentence in texts(app) for change in advice.changes)
+    assert figures(app)["capacity needed"] == f"{workload.required_rate_per_second:,.0f}"
+    assert app.code[0].value == capacity_command.command(workload)
+
+
+def test_typing_changes_the_answer(open_app: Open, busy: Path) -> None:
+    app = open_app("capacity")
+    app.number_input(key="capacity_peak").set_value(20_000.0).run()
+    assert "No number of nodes and threads carries this load on 24 partitions" in texts(app)
+    assert metric(app, "Nodes") == "—"
+    assert "Cheapest change:" in texts(app)
+    app.segmented_control(key="capacity_concurrency").set_value("pool").run()
+    assert not app.exception
+    assert int(metric(app, "Nodes").replace(",", "")) > 20
+
+
+@pytest.mark.parametrize(
+    ("address", "complaint"),
+    [
+        (
+            {"capacity_t1_ms": "0", "capacity_t2_ms": "0"},
+            "T2, on the CPU must be above 0 where T1 is 0: a message takes some time.",
+        ),
+        (
+            {"capacity_hottest": "1"},
+            "Hottest partition must be from 0.04167 (4.167%), the even share of 24 partitions, to 1 (100%).",
+        ),
+    ],
+)
+def test_inputs_that_do_not_fit_together_are_named(
+    open_app: Open, busy: Path, address: dict[str, str], complaint: str
+) -> None:
+    app = open_app("capacity", **address)
+    assert complaint in texts(app)
+    assert len(app.metric) == 0
+
+
+@pytest.mark.parametrize("bad", ["-5", "nan", "x", "1e30"])
+def test_nonsense_in_the_address_is_ignored(open_app: Open, busy: Path, bad: str) -> None:
+    app = open_app("capacity", capacity_peak=bad, capacity_partitions=bad, capacity_t1_ms=bad, capacity_group=bad)
+    assert metric(app, "Nodes") == "3"
+
+
+def test_only_waiting_and_only_computing(open_app: Open, busy: Path) -> None:
+    app = open_app("capacity", capacity_t2_ms="0")
+    assert figures(app)["threads at the formula's knee"] == "none"
+    assert metric(app, "Nodes") == "2"
+    app = open_app("capacity", capacity_t1_ms="0")
+    assert figures(app)["threads at the formula's knee"] == "4"
+
+
+# --- a group's load --------------------------------------------------------------------------------------------------
+
+
+def recorded(folder: Path, table: Table, group: str) -> list[dict[str, Any]]:
+    """The group's rows of a table, by another way than the page's."""
+    rows = Lake(str(folder / "lake")).read(table).to_pylist()
+    return [row for row in rows if f"{row['cluster']}/{row['group']}" == group]
+
+
+def test_a_group_brings_its_peak_partitions_and_skew_with_their_provenance(open_app: Open, busy: Path) -> None:
+    history = recorded(busy, GROUP_HISTORY, CHECKOUT)
+    peak = max(row["produce_rate_per_second"] for row in history)
+    rates = [row["produce_rate_per_second"] for row in recorded(busy, PARTITION_STATUS, CHECKOUT)]
+    hottest = 100 * max(rates) / sum(rates)
+    app = open_app("capacity", capacity_group=CHECKOUT)
+    said = texts(app)
+    assert f"It reads {len(rates)} partitions. Its peak was {say_number(peak)} messages/s; 99 % of the time" in said
+    assert f"from {len(history)} rounds of the analysis over 1 h 30 min (of the last 7 d), the newest 6 s ago." in said
+    assert "Less than a day: the daily peak may not be in it." in said
+    assert f"Its hottest partition now gets {hottest:.3g} % of the traffic." in said
+    shown = float(app.number_input(key="capacity_peak").placeholder.removesuffix(", from the group"))
+    assert peak <= shown <= peak * 1.01  # rounded up
+    assert app.number_input(key="capacity_partitions").placeholder == f"{len(rates)}, from the group"
+    assert app.number_input(key="capacity_hottest").placeholder == f"{hottest:.3g}, from the group"
+    command = f"--peak {shown:g} --partitions {len(rates)} --hottest-share {hottest:.3g}%"
+    assert command in app.code[0].value
+
+
+def test_what_is_typed_wins_over_the_group_and_is_forgotten_with_it(open_app: Open, busy: Path) -> None:
+    app = open_app("capacity", capacity_group=CHECKOUT, capacity_peak="5000")
+    assert "--peak 5000 --partitions 12" in app.code[0].value
+    app.selectbox(key="capacity_group").set_value("prod/clickstream-archive").run()
+    assert "5000" not in app.code[0].value
+    assert "--partitions 24 --hottest-share" in app.code[0].value
+    app.number_input(key="capacity_partitions").set_value(96).run()
+    # The hottest of 24 partitions says nothing about 96.
+    assert "--partitions 96" in app.code[0].value
+    assert "--hottest-share" not in app.code[0].value
+
+
+def test_a_group_whose_rate_is_unknown_says_so(open_app: Open, busy: Path) -> None:
+    app = open_app("capacity", capacity_group="prod/feature-flags-audit")
+    assert "It reads 3 partitions. How much is written to them is not known yet: type the peak." in texts(app)
+    assert app.number_input(key="capacity_peak").placeholder == "1000, as an example"
+
+
+def test_hostile_names_are_shown_as_they_are(open_app: Open, tmp_path: Path) -> None:
+    stories = tuple(Story(name, Status.OK, "flat", "fine") for name in HOSTILE_NAMES)
+    lakes.write_to(tmp_path, Scene(NOW, stories=stories))
+    app = open_app("capacity")
+    for name in HOSTILE_NAMES:
+        app.selectbox(key="capacity_group").set_value(f"prod/{name}").run()
+        assert not app.exception
+        assert "It reads 6 partitions." in texts(app)
+
+
+def test_load_is_unknown_rather_than_guessed(tmp_path: Path) -> None:
+    lake = lakes.write_to(tmp_path, Scene(NOW, stories=(Story("half-known", Status.OK, "flat", "fine", partitions=4),)))
+    week = timedelta(days=7)
+    known = queries.load(lake, "prod", "half-known", NOW - week, NOW)
+    assert known is not None
+    assert known.hottest_share is not None
+    rows = recorded(tmp_path, PARTITION_STATUS, "prod/half-known")
+    lakes.overwrite(lake, PARTITION_STATUS, [*rows[:3], rows[3] | {"produce_rate_per_second": None}])
+    half = queries.load(lake, "prod", "half-known", NOW - week, NOW)
+    assert half is not None
+    assert half.hottest_share is None  # the one that is not known may be the hottest
+    lakes.overwrite(lake, PARTITION_STATUS, [row | {"produce_rate_per_second": 0.0} for row in rows])
+    idle = queries.load(lake, "prod", "half-known", NOW - week, NOW)
+    assert idle is not None
+    assert idle.hottest_share is None
+    before = queries.load(lake, "prod", "half-known", NOW - 2 * week, NOW - week)
+    assert before is not None
+    assert (before.peak_rate_per_second, before.rounds, before.first_at) == (None, 0, None)
+    assert queries.load(lake, "prod", "nobody", NOW - week, NOW) is None
+
+
+# --- chart and command -----------------------------------------------------------------------------------------------
+
+workloads = st.builds(
+    Workload,
+    t1_seconds=st.sampled_from([0.0, 1e-6, 0.0163, 2.5]),
+    t2_seconds=st.sampled_from([3e-6, 0.0045, 1.0]),
+    cores=st.sampled_from([0.5, 1, 8, 64]),
+    peak_rate_per_second=st.sampled_from([0.0, 0.5, 1e3, 123456.789]),
+    partitions=st.integers(1, 300),
+    hottest_share=st.none() | st.just(1.0),
+    lag=st.sampled_from([0.0, 1e7]),
+    target_utilisation=st.sampled_from([0.7, 0.55]),
+    catch_up_seconds=st.sampled_from([1_800.0, 90.0]),
+    restart_seconds=st.sampled_from([60.0, 0.0]),
+    spare_nodes=st.integers(0, 2),
+    max_threads_per_node=st.sampled_from([1_000, 20]),
+    concurrency=st.sampled_from(list(Concurrency)),
+    ordering=st.none() | st.sampled_from(list(Ordering)),
+)
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(workloads)
+def test_the_command_asks_the_same(workload: Workload) -> None:
+    words = shlex.split(capacity_command.command(workload))
+    assert words[:2] == ["lagwise", "size"]
+    result = CliRunner().invoke(size, [*words[2:], "--json"])
+    assert result.exit_code == 0, result.output
+    inputs = json.loads(result.output)["inputs"]
+    for name, given_value in inputs.items():
+        asked = getattr(workload, name)
+        assert given_value["value"] == (pytest.approx(asked) if isinstance(asked, float) else asked), name
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(workloads)
+def test_the_chart_shows_the_curve_below_the_lines_and_marks_the_advice(workload: Workload) -> None:
+    advice = advise(workload)
+    made = capacity_chart.chart(advice)
+    lines, curve, point = made.data
+    on_lines = dict(zip(lines.x, lines.y, strict=True))
+    assert all(y <= on_lines[x] * (1 + 1e-9) for x, y in zip(curve.x, curve.y, strict=True))
+    assert len(curve.x) <= 600
+    if advice.threads_per_node:
+        assert point.x[0] == advice.threads_per_node
+        assert any(f"advised {advice.threads_per_node:,}" == a.text for a in made.layout.annotations)
+        node = next(p.node for p in advice.points if p.node.threads == advice.threads_per_node)
+        assert point.y[0] == pytest.approx(node.rate_per_second)
+    assert made.layout.xaxis.range[1] >= point.x[0]
+
+
+# --- in a browser ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.browser
+def test_the_address_keeps_what_was_chosen_and_typed(visit: Visit) -> None:
+    page = visit.open("/capacity")
+    page.get_by_role("combobox", name="Load of the group").click()
+    page.get_by_role("option", name=CHECKOUT, exact=True).click()
+    expect(page.get_by_text("It reads 12 partitions.")).to_be_visible(timeout=READY_MS)
+    peak = page.get_by_role("spinbutton", name="Peak (messages/s)")
+    peak.fill("5000")
+    peak.press("Enter")
+    page.wait_for_url(re.compile("capacity_peak=5000"), timeout=READY_MS)
+    expect(page.get_by_text("No number of nodes and threads carries this load on 12 partitions")).to_be_visible(
+        timeout=READY_MS
+    )
+    query = parse_qs(urlsplit(page.url).query)
+    assert (query["capacity_group"], query["capacity_peak"]) == ([CHECKOUT], ["5000"])
+    page.reload()
+    visit.settled()
+    expect(peak).to_have_value("5000", timeout=READY_MS)
+    expect(page.get_by_role("spinbutton", name="Partitions")).to_have_attribute("placeholder", "12, from the group")
+    expect(page.locator(".js-plotly-plot")).to_be_visible(timeout=READY_MS)
+    assert visit.overflow() == 0

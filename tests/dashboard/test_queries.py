@@ -1,0 +1,212 @@
+"""The SQL by itself: what it answers, over spans, gaps, days and names that try to be SQL."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from lagwise.errors import LakeError
+from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
+from lagwise.tables.store import Lake
+from lagwise_dashboard.components import group_charts
+from lagwise_dashboard.components.group_charts import Mark
+from lagwise_dashboard.queries import base, group, health, overview
+from lagwise_dashboard.queries.overview import Filters
+from tests.dashboard import lakes
+from tests.dashboard.lakes import INTERVAL, Scene
+from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_NAMES
+
+#: Shortly after midnight, so that every span of an hour reaches into the day before.
+NOW = datetime(2026, 11, 21, 0, 20, 5, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture(scope="module")
+def scene() -> Scene:
+    return Scene(NOW, hours=3.0)
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory, scene: Scene) -> Lake:
+    return lakes.write_to(tmp_path_factory.mktemp("queries"), scene)
+
+
+def test_the_counts_are_those_of_the_stories(stored: Lake) -> None:
+    counts = overview.counts(stored, None, "")
+    assert counts.total == len(GROUPS_OF_THE_DEMO)
+    assert counts.by_status["stopped"] == 2
+    assert overview.counts(stored, "staging", "").by_status == {"stopped": 1, "ok": 1}
+    assert overview.counts(stored, None, "CLICK").by_status == {"at_risk": 1}
+
+
+@pytest.mark.parametrize("name", [*HOSTILE_NAMES, "' or 1=1 --", "%", "_", "\\"])
+def test_a_search_is_never_sql_and_never_a_pattern(stored: Lake, name: str) -> None:
+    assert overview.counts(stored, None, name).total in (0, len([s for s in GROUPS_OF_THE_DEMO if name in s.topic]))
+    assert overview.groups(stored, Filters(text=name), quiet=None) == []
+    assert group.verdict(stored, name, name) is None
+    assert group.partitions(stored, name, name) == []
+
+
+def test_quiet_and_other_groups_are_all_groups(stored: Lake) -> None:
+    both = {(r["cluster"], r["group"]) for r in overview.groups(stored, Filters(), quiet=None)}
+    loud = {(r["cluster"], r["group"]) for r in overview.groups(stored, Filters(), quiet=False)}
+    quiet = {(r["cluster"], r["group"]) for r in overview.groups(stored, Filters(), quiet=True)}
+    assert loud | quiet == both
+    assert not loud & quiet
+    assert ("prod", "console-consumer-41275") in quiet
+    assert ("prod", "feature-flags-audit") in loud, "unknown with members is not quiet"
+
+
+@pytest.mark.parametrize("order", overview.ORDERS)
+def test_every_order_gives_every_row(stored: Lake, order: str) -> None:
+    assert len(overview.groups(stored, Filters(order=order), quiet=None)) == len(GROUPS_OF_THE_DEMO)
+
+
+def test_an_order_that_does_not_exist_is_the_default(stored: Lake) -> None:
+    assert overview.groups(stored, Filters(order="; drop"), quiet=None) == overview.groups(
+        stored, Filters(), quiet=None
+    )
+
+
+def test_a_trend_reaches_across_midnight(stored: Lake) -> None:
+    rows = overview.groups(stored, Filters(text="checkout"), quiet=None)
+    assert 30 <= len(rows[0]["trend"]) <= overview.TREND_POINTS + 1
+
+
+@pytest.mark.parametrize("hours", [0.25, 1.0, 3.0, 24.0, 168.0])
+def test_a_line_has_at_most_500_points(stored: Lake, scene: Scene, hours: float) -> None:
+    since = NOW - timedelta(hours=hours)
+    found = group.history(stored, "prod", "orders-fulfilment", since, NOW)
+    assert found.num_rows == pytest.approx(min(hours, 3.0) * 240, abs=2) or hours > 2
+    assert 0 < found.num_rows <= base.MOST_POINTS
+    times = found["at"].to_pylist()
+    assert times == sorted(times)
+    assert min(times) >= since
+
+
+def test_buckets_keep_the_peak_and_the_worst_status(tmp_path: Path) -> None:
+    lake = lakes.write_to(tmp_path, Scene(NOW, stories=()))
+    rows = [
+        {
+            "cluster": "c",
+            "group": "g",
+            "as_of": NOW - timedelta(seconds=s),
+            "status": status,
+            "lag_seconds": age,
+            "lag": 1,
+        }
+        for s, status, age in ((30, "ok", 1.0), (20, "stalled", 99.0), (10, "unknown", None))
+    ]
+    lakes.append(lake, GROUP_HISTORY, rows)
+    wide = group.history(lake, "c", "g", NOW - timedelta(days=30), NOW)
+    assert wide.num_rows == 1
+    row = wide.to_pylist()[0]
+    assert (row["status"], row["lag_seconds"]) == ("stalled", 99.0)
+    assert row["produce_rate_per_second"] is None, "unknown stays unknown"
+
+
+def test_the_members_are_those_of_the_newest_sample(stored: Lake, scene: Scene) -> None:
+    found = group.members(stored, "prod", "fraud-scoring", scene.as_of)
+    assert [m["client_id"] for m in found] == [f"transactions-worker-{i}" for i in range(4)]
+    assert {m["sampled_at"] for m in found} == {scene.as_of}
+    assert group.members(stored, "prod", "invoice-mailer", scene.as_of) == []
+
+
+def test_events_of_the_group_and_of_its_topics(stored: Lake) -> None:
+    found = group.events(stored, "prod", "orders-fulfilment", ("orders",), NOW - HOUR, NOW)
+    assert [e["kind"] for e in found] == ["rebalance", "rebalance"]
+    assert found[0]["at"] > found[1]["at"]
+    assert group.events(stored, "prod", "orders-fulfilment", (), NOW - timedelta(seconds=60), NOW) == []
+
+
+def test_the_newest_sample_is_found_however_old_it_is(stored: Lake, scene: Scene) -> None:
+    for later in (timedelta(), timedelta(days=40)):
+        day = (NOW + later).replace(hour=0, minute=0, second=0)
+        newest = health.newest(stored, day)
+        assert [s["cluster"] for s in newest.samples] == ["prod", "staging"]
+        assert {s["finished_at"] for s in newest.samples} == {scene.as_of}
+        assert newest.tick is not None
+        assert newest.as_of == scene.as_of
+
+
+def test_errors_are_added_up_by_kind(tmp_path: Path) -> None:
+    errors = {"prod": [{"kind": "timeout", "count": 2, "example": "x"}, {"kind": "other", "count": 1, "example": "y"}]}
+    scene = Scene(NOW, errors=errors, hours=1.0)
+    lake = lakes.write_to(tmp_path, scene)
+    found = {e["kind"]: e for e in health.errors(lake, NOW - 2 * HOUR, NOW)}
+    runs = len(scene.times) // 4 + 1
+    assert (found["timeout"]["count"], found["timeout"]["runs"]) == (2 * runs, runs)
+    assert found["other"]["count"] == runs
+
+
+def test_a_table_that_does_not_exist_is_empty(tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path / "nowhere"))
+    assert overview.groups(lake, Filters(), quiet=None) == []
+    assert overview.counts(lake, None, "").total == 0
+    assert health.newest(lake, NOW) == health.Newest((), None, None)
+    assert all(s["bytes"] is None for s in health.sizes(lake))
+
+
+def test_a_file_replaced_between_listing_and_reading_is_looked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the analysis does every few seconds: the state is rewritten, and the old file is vacuumed."""
+    lake = lakes.write_to(tmp_path, Scene(NOW))
+    listed = Lake.files
+    calls = []
+
+    def stale_once(self: Lake, *args: object, **kwargs: object) -> list[str]:
+        calls.append(1)
+        found = listed(self, *args, **kwargs)  # type: ignore[arg-type]  # passed on as it came
+        return [f.replace("part-", "gone-") for f in found] if len(calls) == 1 else found
+
+    monkeypatch.setattr(Lake, "files", stale_once)
+    assert overview.counts(lake, None, "").total == len(GROUPS_OF_THE_DEMO)
+    assert len(calls) == 2
+
+
+def test_a_file_that_stays_away_is_a_clear_error(tmp_path: Path) -> None:
+    lake = lakes.write_to(tmp_path, Scene(NOW))
+    for file in Path(lake.location(GROUP_STATUS)).glob("*.parquet"):
+        file.unlink()
+    with pytest.raises(LakeError, match="analysis/group_status") as raised:
+        overview.counts(lake, None, "")
+    assert "\n" not in str(raised.value)
+
+
+def test_a_gap_in_the_history_is_a_gap_in_the_line(tmp_path: Path) -> None:
+    lake = lakes.write_to(tmp_path, Scene(NOW, stories=()))
+    minutes = [m for m in range(60) if not 20 <= m < 40]
+    lakes.append(
+        lake,
+        GROUP_HISTORY,
+        [
+            {
+                "cluster": "c",
+                "group": "g",
+                "as_of": NOW - timedelta(minutes=m),
+                "status": "ok",
+                "lag_seconds": 1.0,
+                "lag": 1,
+            }
+            for m in minutes
+        ],
+    )
+    found = group.history(lake, "c", "g", NOW - HOUR, NOW)
+    made = group_charts.chart(found, [], NOW - HOUR, NOW, objective_seconds=300, zoom="z")
+    line = next(t for t in made.data if t.name == "age")
+    assert list(line.y).count(None) == 1
+    bands = [t for t in made.data if t.fill == "toself"]
+    assert len(bands) == 2, "the status is not claimed for a time nobody looked at"
+
+
+def test_marks_are_text_and_not_markup() -> None:
+    history = lakes._arrow(GROUP_HISTORY, []).select(["as_of", "lag_seconds", "lag_seconds_is_lower_bound", "lag"])
+    history = history.rename_columns(["at", *history.column_names[1:]])
+    for name in ("produce_rate_per_second", "consume_rate_per_second", "status"):
+        history = history.append_column(name, [[]])
+    mark = Mark(NOW - INTERVAL, "left: <img src=x onerror=alert(1)>")
+    made = group_charts.chart(history, [mark] * 60, NOW - HOUR, NOW, objective_seconds=None, zoom="z")
+    marks = [t for t in made.data if t.mode == "markers"]
+    assert len(marks) == group_charts.MOST_MARKS
+    assert "<img" not in marks[0].hovertemplate

@@ -1,0 +1,448 @@
+"""Each page over a lake as it would be: busy, empty, young, stale, damaged, hostile."""
+
+import json
+import shutil
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+
+from lagwise import health as heartbeats
+from lagwise.domain.vocabulary import Status
+from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
+from lagwise.tables.raw import SAMPLES
+from lagwise.tables.store import Lake
+from tests.dashboard import lakes
+from tests.dashboard.conftest import NOW, Open
+from tests.dashboard.lakes import Scene
+from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_GROUPS, QUIET_GROUPS
+
+VIEWS = ("overview", "group", "alerts", "capacity", "health")
+
+
+def _text(app: Any) -> str:
+    """Everything the page says outside its tables."""
+    said = [e.value for kind in ("markdown", "caption", "error", "warning", "info", "success") for e in app.get(kind)]
+    said += [e.value for kind in ("header", "subheader") for e in app.get(kind)]
+    said += [f"{m.label}={m.value}" for m in app.metric]
+    said += [e.value for e in app.get("code")]
+    return "\n".join(said)
+
+
+def _column(table: Any, name: str) -> list[Any]:
+    found: list[Any] = table.value[name].tolist()
+    return found
+
+
+def _beat(state: Path, part: str, line: str) -> None:
+    """A heartbeat that a part left five seconds ago."""
+    heartbeats.beat(state, part, line)
+    file = heartbeats.folder(state) / f"{part}.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"at": (NOW - timedelta(seconds=5)).isoformat()}))
+
+
+@pytest.fixture
+def young(tmp_path: Path) -> Lake:
+    """A lake whose tables exist and are empty."""
+    lake = Lake(str(tmp_path / "lake"))
+    lakes.write(lake, Scene(NOW, stories=()))
+    shutil.rmtree(tmp_path / "lake" / "analysis" / "ticks")
+    return lake
+
+
+# The overview
+
+
+def test_the_overview_lists_who_is_in_trouble_worst_first(open_app: Open, busy: Path) -> None:
+    app = open_app()
+    table = app.dataframe[0]
+    assert _column(table, "Group")[:4] == [
+        "payments-settlement",
+        "clickstream-archive",
+        "etl-nightly",
+        "invoice-mailer",
+    ]
+    assert [list(s) for s in _column(table, "Status")][:2] == [["✕ losing data"], ["▲ at risk"]]
+    assert _column(table, "Oldest unread")[0] == "≥ 1 h 30 min", "a lower bound is marked"
+    assert _column(table, "Caught up in")[0] == "never"
+    assert _column(table, "Worst partition")[0] == "payments.settled-3"
+    assert _column(table, "Lag")[0] == "412 k"
+    assert _column(table, "Members")[2] == "0 · Empty"
+    assert "11 of 11 groups." in _text(app)
+    assert "7 quiet groups: 1 unknown without members, 5 ok, 1 ghost" in [e.label for e in app.expander]
+
+
+def test_unknown_numbers_are_dashes_and_never_zeros(open_app: Open, busy: Path) -> None:
+    table = open_app().dataframe[0]
+    row = _column(table, "Group").index("feature-flags-audit")
+    for column in ("Oldest unread", "Lag", "In/s", "Out/s", "Caught up in"):
+        assert _column(table, column)[row] == "—"
+
+
+def test_trends_are_short_and_end_with_the_present(open_app: Open, busy: Path) -> None:
+    table = open_app().dataframe[0]
+    trends = dict(zip(_column(table, "Group"), _column(table, "Last hour"), strict=True))
+    assert all(t is None or 0 < len(t) <= 31 for t in trends.values())
+    assert trends["orders-fulfilment"][-1] == pytest.approx(534.0)
+    assert trends["orders-fulfilment"][0] < 10
+    assert trends["session-cleaner"] is None
+
+
+def test_the_data_is_dated_and_aged(open_app: Open, busy: Path) -> None:
+    text = _text(open_app())
+    assert "**Data as of 11:59:59 UTC**" in text
+    assert ":green-badge[✓ collected 6 s ago (prod)]" in text
+    assert ":green-badge[✓ analysed 4 s ago]" in text
+    assert "Stale" not in text
+
+
+@pytest.mark.parametrize(
+    ("sample_age", "tick_age", "said", "unsaid"),
+    [
+        (60, 4, "The cluster **prod** has not been collected for 1 min (expected every 15 s).", "The analysis has"),
+        (
+            6,
+            90,
+            "The analysis has not finished a round for 1 min 30 s (expected every 15 s).",
+            "has not been collected",
+        ),
+    ],
+)
+def test_stale_data_is_called_stale_separately(
+    open_app: Open, tmp_path: Path, sample_age: int, tick_age: int, said: str, unsaid: str
+) -> None:
+    scene = Scene(NOW, sample_age=timedelta(seconds=sample_age), tick_age=timedelta(seconds=tick_age))
+    lakes.write_to(tmp_path, scene)
+    app = open_app()
+    assert len(app.error) == 1
+    assert said in app.error[0].value
+    assert unsaid not in app.error[0].value
+    assert ":red-badge[✕ " in _text(app)
+
+
+def test_filters_in_the_address_are_applied(open_app: Open, busy: Path) -> None:
+    app = open_app(status=["stopped", "stalled"], q="IN", only="prod")
+    assert sorted(_column(app.dataframe[0], "Group")) == ["fraud-scoring", "invoice-mailer"]
+    assert not app.expander, "chosen statuses leave nothing to fold"
+    assert sorted(app.get("button_group")[0].value) == ["stalled", "stopped"]
+    assert app.text_input(key="q").value == "IN"
+
+
+def test_chips_count_by_status_and_filter(open_app: Open, busy: Path) -> None:
+    app = open_app()
+    chips = app.get("button_group")[0]
+    labels = [o.content for o in chips.proto.options]
+    assert ":red[■] stopped **2**" in labels
+    assert ":green[✓] ok **5**" in labels
+    chips.set_value([Status.OK]).run()
+    assert len(app.dataframe[0].value) == 5
+    assert app.query_params["status"] == "ok"
+    app.get("button_group")[0].set_value([]).run()
+    assert "status" not in app.query_params
+    assert len(app.dataframe[0].value) == 11
+
+
+def test_a_topic_is_found_too_and_a_wildcard_is_just_a_letter(open_app: Open, busy: Path) -> None:
+    assert _column(open_app(q="clicks").dataframe[0], "Group") == ["clickstream-archive"]
+    app = open_app(q="%")
+    assert not app.dataframe
+    assert "**No group matches.**" in _text(app)
+    app.button[0].click().run()
+    assert len(app.dataframe[0].value) == 11
+    assert app.text_input(key="q").value == ""
+
+
+def test_another_order(open_app: Open, busy: Path) -> None:
+    app = open_app()
+    app.selectbox(key="sort").select("records").run()
+    assert _column(app.dataframe[0], "Group")[:2] == ["clickstream-archive", "search-reindexer"]
+
+
+def test_quiet_groups_unfold(open_app: Open, busy: Path) -> None:
+    app = open_app()
+    app.session_state["overview_quiet"] = True
+    app.run()
+    assert _column(app.dataframe[1], "Group")[0] == "console-consumer-41275"
+    assert "checkout" in _column(app.dataframe[1], "Group")
+
+
+def test_all_well(open_app: Open, tmp_path: Path) -> None:
+    lakes.write_to(tmp_path, Scene(NOW, stories=QUIET_GROUPS))
+    app = open_app()
+    assert "All well: none of 5 groups is in trouble." in app.success[0].value
+    assert not app.dataframe
+
+
+def test_nothing_collected_yet(open_app: Open, tmp_path: Path) -> None:
+    app = open_app()  # not even a folder
+    text = _text(app)
+    assert "**Nothing has been collected yet.**" in text
+    assert "lagwise up --bootstrap kafka-1.prod:9092" in text
+    assert "Stale" not in text
+
+
+def test_collected_but_not_judged_yet(open_app: Open, young: Lake) -> None:
+    lakes.append(young, SAMPLES, lakes._samples(Scene(NOW, stories=QUIET_GROUPS)))
+    text = _text(open_app())
+    assert "**Collected, not judged yet.** The newest sample is 6 s old" in text
+    assert "The analysis has never finished a round" in text
+
+
+# The group page
+
+
+def test_the_group_page_says_what_is_wrong_and_what_to_do(open_app: Open, busy: Path) -> None:
+    app = open_app("group", cluster="prod", group="payments-settlement")
+    text = _text(app)
+    assert "✕ losing data" in app.error[0].value
+    assert "Since 11:18:59 UTC, for 41 min 6 s." in text
+    assert "Oldest unread=≥ 1 h 30 min" in text
+    assert "Lost=18\\.2 k" in text
+    assert "Loss in=now" in text
+    assert "An alert has been firing for 40 min 30 s" in app.get("page_link")[1].label
+    partitions = app.dataframe[0]
+    assert _column(partitions, "Partition")[0] == 3
+    assert list(_column(partitions, "Status")[0]) == ["✕ losing data", "↗ falling behind"]
+    assert _column(partitions, "Owner")[0] == "payments.settled-worker-0 · 10.20.112.11"
+    members = app.dataframe[1]
+    assert _column(members, "Partitions")[0] == "payments.settled 0, 3, 6, 9"
+    assert "--command-config client.properties --describe --group payments-settlement" in text
+    assert "--reset-offsets --to-latest --dry-run" in text
+
+
+def test_the_charts_show_lag_rates_status_and_marks(open_app: Open, busy: Path) -> None:
+    app = open_app("group", cluster="prod", group="orders-fulfilment")
+    figure = json.loads(app.get("plotly_chart")[0].proto.spec)
+    names = [t.get("name") for t in figure["data"]]
+    assert {"age", "written", "read"} <= set(names)
+    assert figure["layout"]["uirevision"] == "prod/orders-fulfilment/1 h"
+    marks = [t["hovertemplate"] for t in figure["data"] if t.get("mode") == "markers"]
+    assert any("Status: ok → ↗ falling behind" in m for m in marks)
+    assert any("Rebalance" in m for m in marks)
+    assert all(len(t.get("x", [])) <= 500 for t in figure["data"])
+
+
+def test_a_group_without_members_has_none_however_many_it_had(open_app: Open, busy: Path) -> None:
+    text = _text(open_app("group", cluster="prod", group="invoice-mailer"))
+    assert "The group has no members: nobody reads." in text
+
+
+def test_idle_members_are_explained(open_app: Open, busy: Path) -> None:
+    text = _text(open_app("group", cluster="prod", group="inventory-sync"))
+    assert "2 members own nothing" in text
+
+
+def test_why_it_is_unknown(open_app: Open, busy: Path) -> None:
+    app = open_app("group", cluster="prod", group="feature-flags-audit")
+    assert "? unknown: no commit" in app.info[0].value
+    assert list(_column(app.dataframe[0], "Status")[0]) == ["? unknown", "nothing has been committed yet"]
+    assert "Lag=—" in _text(app)
+
+
+def test_the_time_range_of_the_address(open_app: Open, busy: Path) -> None:
+    app = open_app("group", cluster="prod", group="orders-fulfilment", range="15 min")
+    assert "in the last 15 min" in _text(app), "its last change of status was half an hour ago"
+    app = open_app("group", cluster="prod", group="orders-fulfilment", range="a while")
+    assert "1 rebalance" not in _text(app)
+    assert "2 rebalances in the last 1 h." in _text(app), "nonsense falls back to the default"
+
+
+def test_an_unknown_group_is_no_error(open_app: Open, busy: Path) -> None:
+    app = open_app("group", cluster="prod", group="no-such-group")
+    assert "There is no group “no\\-such\\-group” in the cluster **prod**." in app.warning[0].value
+    assert app.selectbox(key="group_choice").options
+    assert not app.error
+
+
+def test_without_a_group_in_the_address_one_can_be_chosen(open_app: Open, busy: Path) -> None:
+    app = open_app("group")
+    options = app.selectbox(key="group_choice").options
+    assert options[0] == "✕  payments-settlement  (prod)"
+    assert len(options) == len(GROUPS_OF_THE_DEMO)
+
+
+def test_a_group_without_its_cluster_is_found_while_only_one_has_it(open_app: Open, busy: Path) -> None:
+    assert "stopped" in open_app("group", group="etl-nightly").error[0].value
+
+
+# Alerts and health
+
+
+def test_alerts_deliveries_and_history(open_app: Open, busy: Path) -> None:
+    app = open_app("alerts")
+    text = _text(app)
+    assert "Firing=5" in text
+    assert "Pending=1" in text
+    assert "1 message could not be delivered" in app.error[0].value
+    opened, ended, sent = app.dataframe
+    assert _column(opened, "About")[-1] == "orders-fulfilment (prod)"
+    assert _column(opened, "Told")[-1] == "not yet (pending)"
+    assert _column(ended, "About") == ["billing-export (prod)"]
+    assert _column(ended, "Lasted") == ["26 min 30 s"]
+    assert sorted(set(_column(sent, "State"))) == ["… queued", "✓ delivered", "✕ given up"]
+    assert 12 in _column(sent, "Attempts")
+
+
+def test_nothing_fires(open_app: Open, tmp_path: Path) -> None:
+    lakes.write_to(tmp_path, Scene(NOW))
+    assert "No alert process has left a heartbeat" in _text(open_app("alerts"))
+    _beat(tmp_path, "alerts", "7 rules and nothing open")
+    app = open_app("alerts")
+    assert "Nothing fires. The rules were looked at 5 s ago: 7 rules and nothing open" in app.success[0].value
+
+
+def test_health_when_all_is_well(open_app: Open, busy: Path) -> None:
+    _beat(busy, "collector", "prod: 16 groups")
+    app = open_app("health")
+    assert "Lagwise itself is well" in app.success[0].value
+    clusters = app.dataframe[0]
+    assert _column(clusters, "Cluster") == ["prod", "staging"]
+    assert _column(clusters, "State") == ["✓ fresh", "✓ fresh"]
+    assert _column(clusters, "Groups") == [16, 2]
+    tables = app.dataframe[1]
+    assert _column(tables, "Rows")[_column(tables, "Table").index("analysis/group_status")] == len(GROUPS_OF_THE_DEMO)
+    assert _column(app.dataframe[2], "What") == ["prod: 16 groups"]
+
+
+def test_health_says_what_to_do(open_app: Open, tmp_path: Path) -> None:
+    errors = {"prod": [{"kind": "group_not_authorized", "count": 3, "example": "committed offsets of group x: denied"}]}
+    lakes.write_to(tmp_path, Scene(NOW, errors=errors, sample_age=timedelta(minutes=20)))
+    app = open_app("health")
+    said = "\n".join(w.value for w in app.warning)
+    assert "**prod has not been collected for 20 min**" in said
+    assert "errors in the last hour**, of 1 kind" in said
+    assert "Grant the account Describe on these groups" in _text(app)
+    assert _column(app.dataframe[1], "Kind") == ["group_not_authorized"]
+
+
+def test_health_of_a_cluster_that_was_never_collected(open_app: Open, tmp_path: Path) -> None:
+    lakes.write_to(tmp_path, Scene(NOW, stories=tuple(s for s in GROUPS_OF_THE_DEMO if s.cluster == "prod")))
+    app = open_app("health")
+    assert "**staging has never been collected.**" in app.warning[0].value
+    assert _column(app.dataframe[0], "Newest sample") == ["6 s ago", "never"]
+
+
+# Trouble
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_page_over_nothing(open_app: Open, view: str) -> None:
+    app = open_app(view, cluster="prod", group="x") if view == "group" else open_app(view)
+    assert "Something went wrong" not in _text(app)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_page_over_empty_tables(open_app: Open, young: Lake, view: str) -> None:
+    app = open_app(view)
+    assert "Something went wrong" not in _text(app)
+
+
+@pytest.mark.parametrize("view", ["overview", "group", "health"])
+def test_a_corrupt_data_file_is_one_clear_line(open_app: Open, busy: Path, view: str) -> None:
+    for file in (busy / "lake" / "analysis" / "group_status").glob("*.parquet"):
+        file.write_bytes(b"PAR1 this is no parquet")
+    app = open_app(view, cluster="prod", group="checkout") if view == "group" else open_app(view)
+    text = _text(app)
+    assert "analysis\\/group\\_status" in text
+    assert "lagwise doctor" in text
+    assert "Traceback" not in text
+    assert "Something went wrong" not in text
+
+
+def test_a_corrupt_log_is_one_clear_line(open_app: Open, busy: Path) -> None:
+    for file in (busy / "lake" / "analysis" / "group_status" / "_delta_log").glob("*.json"):
+        file.write_text("{ not json")
+    app = open_app()
+    assert "cannot read the table" in app.error[0].value
+    assert "Something went wrong" not in _text(app)
+
+
+def test_a_lost_data_file_is_one_clear_line(open_app: Open, busy: Path) -> None:
+    for file in (busy / "lake" / "analysis" / "group_history").rglob("*.parquet"):
+        file.unlink()
+    assert "analysis\\/group\\_history" in open_app().error[0].value
+
+
+def test_a_corrupt_database_costs_only_the_alerts(open_app: Open, busy: Path) -> None:
+    for file in busy.glob("lagwise.db*"):
+        file.unlink()
+    (busy / "lagwise.db").write_bytes(b"this is no database, however long it may be" * 100)
+    app = open_app("alerts")
+    assert "cannot use the database" in app.error[0].value
+    assert "lagwise doctor" in app.error[0].value
+    app = open_app("group", cluster="prod", group="checkout")
+    assert "cannot use the database" in app.error[0].value
+    assert "read as fast as they are written" in app.success[0].value, "the rest of the page stands"
+
+
+def test_bad_settings_are_one_clear_line(open_app: Open, tmp_path: Path) -> None:
+    (tmp_path / "lagwise.yaml").write_text("dashbord: {}", encoding="utf-8")
+    app = open_app()
+    assert "dashbord" in app.error[0].value
+    assert "there is no such setting" in app.error[0].value
+
+
+def test_a_fault_of_ours_is_one_line_with_a_reference(
+    open_app: Open, busy: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("a fault")
+
+    monkeypatch.setattr("lagwise_dashboard.components.freshness.strip", fail)
+    app = open_app()
+    assert "Something went wrong in the dashboard itself." in app.error[0].value
+    assert "a fault" not in app.error[0].value
+    assert "a fault" in caplog.text, "the log has the details"
+
+
+@pytest.mark.parametrize("story", HOSTILE_GROUPS, ids=lambda s: repr(s.group[:12]))
+def test_hostile_names_stay_names(open_app: Open, tmp_path: Path, story: Any) -> None:
+    from lagwise_dashboard.literal import markdown, shown
+
+    lakes.write_to(tmp_path, Scene(NOW, stories=HOSTILE_GROUPS))
+    assert shown(story.group) in _column(open_app().dataframe[0], "Group")
+    app = open_app("group", cluster="prod", group=story.group)
+    assert app.header[0].value == markdown(story.group)
+    assert any(markdown(story.sentence) in e.value for e in app.error)
+
+
+def test_new_data_is_seen_at_the_next_refresh(open_app: Open, busy: Path) -> None:
+    app = open_app()
+    lake = Lake(str(busy / "lake"))
+    rows = lake.read(GROUP_STATUS).to_pylist()
+    lakes.overwrite(lake, GROUP_STATUS, [r for r in rows if r["group"] != "payments-settlement"])
+    app.run()
+    assert _column(app.dataframe[0], "Group")[0] == "clickstream-archive"
+
+
+def test_more_groups_than_a_page_holds_are_counted(open_app: Open, tmp_path: Path) -> None:
+    import dataclasses
+
+    one = next(s for s in GROUPS_OF_THE_DEMO if s.group == "orders-fulfilment")
+    many = tuple(dataclasses.replace(one, group=f"group-{i:03d}", partitions=1) for i in range(230))
+    lake = lakes.write_to(tmp_path, Scene(NOW, stories=many, hours=0.02))
+    app = open_app()
+    assert len(app.dataframe[0].value) == 200
+    assert "200 of 230 groups. Narrow the search to see the rest." in _text(app)
+    assert lake.read(GROUP_HISTORY).num_rows > 0
+
+
+def test_a_page_refreshes_itself_until_it_is_paused(
+    open_app: Open, busy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[float | None] = []
+    fragment = st.fragment
+
+    def spy(function: Any, *, run_every: float | None) -> Any:
+        asked.append(run_every)
+        return fragment(function, run_every=run_every)
+
+    monkeypatch.setattr(st, "fragment", spy)
+    app = open_app()
+    assert asked == [5.0], "one fragment a page, at the interval of the settings"
+    app.toggle(key="live").set_value(False).run()
+    assert asked == [5.0, None]
+    app.switch_page("views/health.py").run()
+    assert asked == [5.0, None, None], "paused is paused on every page"
