@@ -10,8 +10,7 @@ from pyspark.sql import SparkSession
 from lagwise.config import Config
 from lagwise.domain.humanise import plural
 from lagwise.errors import LagwiseError
-from lagwise.health import beat
-from lagwise.parts import ANALYSIS
+from lagwise.health import ANALYSIS, beat
 from lagwise.secrets import resolve
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.maintenance import maintain

@@ -7,10 +7,16 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lagwise.domain.history import LOOKBACK_SECONDS
+from lagwise.tables.analysis import PARTITION_STATUS, WATERMARK_MINUTES
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
+from lagwise_spark.frames import frame
 from lagwise_spark.jobs.progress import News
+
+#: So far back, every minute of the watermarks' history is used; before that, every tenth.
+DENSE_HISTORY = timedelta(hours=6)
 
 
 def since(session: SparkSession, lake: Lake, table: Table, start: datetime, end: datetime | None = None) -> DataFrame:
@@ -53,6 +59,30 @@ def newest_topics(lake: Lake) -> pa.Table:
     """The newest row of each topic."""
     sql = "select * from topics qualify row_number() over (partition by cluster, topic order by sampled_at desc) = 1"
     return _typed(TOPICS, lake.query(sql, over=[TOPICS]))
+
+
+def far_behind(lake: Lake, seconds: float) -> pa.Table:
+    """Topic-partitions on which some group's oldest unread record was older than this at the last round."""
+    sql = """
+        select distinct cluster, topic, partition from partition_status
+        where lag_seconds >= ? or lag_seconds_is_lower_bound
+    """
+    return lake.query(sql, [seconds], over=[PARTITION_STATUS])
+
+
+def older_history(session: SparkSession, lake: Lake, end: datetime, days: int) -> DataFrame | None:
+    """Rows of `watermark_minutes` before ``end``, for those topic-partitions whose readers are that far behind.
+
+    None where there are none, which is the usual case. Beyond some hours every tenth minute is enough.
+    """
+    wanted = far_behind(lake, LOOKBACK_SECONDS - 600)
+    if wanted.num_rows == 0:
+        return None
+    rows = since(session, lake, WATERMARK_MINUTES, end - timedelta(days=days), end)
+    recent = F.col("minute") >= F.lit(end - DENSE_HISTORY)
+    return rows.where(recent | (F.minute("minute") % 10 == 0)).join(
+        F.broadcast(frame(session, wanted)), ["cluster", "topic", "partition"], "semi"
+    )
 
 
 def _days_from(start: datetime) -> tuple[str, str]:

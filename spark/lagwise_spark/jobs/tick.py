@@ -50,7 +50,7 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
     contexts = contexts_frame(session, [_context(n, config) for n in news])
     minutes = open_minutes(session, lake, news, contexts)
     finished = finish_minutes(lake, news, minutes)
-    result = statuses(_inputs(session, lake, news, contexts, minutes))
+    result = statuses(_inputs(session, lake, config, news, contexts, minutes))
     changes = write.partition_changes(result.partitions, lake)
     write.replace(result.partitions, lake, PARTITION_STATUS)
     by_status = partitions_by_status(result.partitions).toArrow().to_pylist()
@@ -86,7 +86,12 @@ def _context(news: News, config: Config) -> dict[str, object]:
 
 
 def _inputs(
-    session: SparkSession, lake: Lake, news: Sequence[News], contexts: DataFrame, minutes: OpenMinutes
+    session: SparkSession,
+    lake: Lake,
+    config: Config,
+    news: Sequence[News],
+    contexts: DataFrame,
+    minutes: OpenMinutes,
 ) -> Inputs:
     horizon = min(n.as_of for n in news) - timedelta(seconds=LOOKBACK_SECONDS)
     # The rows of a sample are dated a little before `as_of`, which is when its last part was read.
@@ -101,10 +106,14 @@ def _inputs(
     def of_latest(table: Table) -> DataFrame:
         return read.since(session, lake, table, latest_from).join(latest, ["cluster", "sample_id"], "semi")
 
+    watermark_minutes = finished(WATERMARK_MINUTES).unionByName(minutes.watermarks)
+    older = read.older_history(session, lake, horizon, config.lake.retention.minutes_days)
+    if older is not None:
+        watermark_minutes = watermark_minutes.unionByName(older)
     return Inputs(
         contexts=contexts,
         minutes=finished(MINUTES).unionByName(minutes.pairs),
-        watermark_minutes=finished(WATERMARK_MINUTES).unionByName(minutes.watermarks),
+        watermark_minutes=watermark_minutes,
         commits=of_latest(COMMITS),
         watermarks=of_latest(WATERMARKS),
         groups=frame(session, read.recent_groups(lake, news, WINDOWS_SECONDS[0])),

@@ -1,0 +1,162 @@
+"""The live round over a real lake: what it writes, that doing it again changes nothing, that it catches up."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lagwise.config import Config
+from lagwise.tables.analysis import GROUP_STATUS, MINUTES, PARTITION_STATUS, STATUS_CHANGES, TICKS, WATERMARK_MINUTES
+from lagwise.tables.store import Lake
+from tests.spark.recorder import Recorder
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+START = datetime(2026, 3, 1, 23, 40, tzinfo=UTC)
+
+
+@pytest.fixture
+def config(lake: Lake) -> Config:
+    return Config(data=str(Path(lake.uri).parent))
+
+
+def run(spark: "SparkSession", lake: Lake, config: Config) -> Any:
+    from lagwise_spark.jobs.tick import tick
+
+    return tick(spark, lake, config)
+
+
+def statuses(lake: Lake) -> dict[tuple[str, int], tuple[str, str | None]]:
+    rows = lake.read(PARTITION_STATUS).to_pylist()
+    return {(r["group"], r["partition"]): (r["status"], r["reason"]) for r in rows}
+
+
+def test_nothing_collected_is_not_a_round(spark: "SparkSession", lake: Lake, config: Config) -> None:
+    assert run(spark, lake, config) is None
+    assert lake.read(TICKS).num_rows == 0
+
+
+def test_verdicts_follow_the_history(spark: "SparkSession", lake: Lake, config: Config) -> None:
+    """Twenty minutes across midnight UTC: one group keeps pace, one stands still with an owner, one without."""
+    recorder = Recorder(lake, START)
+    for _ in range(80):
+        end = recorder.elapsed * 100
+        recorder.sample(
+            {"orders": {0: end}},
+            {
+                ("healthy", "orders", 0): (max(0, end - 20), "member-1"),
+                ("stuck", "orders", 0): (min(end, 30_000), "member-2"),
+                ("gone", "orders", 0): (min(end, 30_000), None),
+            },
+        )
+    cost = run(spark, lake, config)
+    assert cost.new_samples == 80
+    assert cost.group_partitions == 3
+    assert statuses(lake) == {
+        ("healthy", 0): ("ok", None),
+        ("stuck", 0): ("stalled", None),
+        ("gone", 0): ("stopped", None),
+    }
+    rows = {r["group"]: r for r in lake.read(PARTITION_STATUS).to_pylist()}
+    # Offset 30,000 was written 300 s after the start; the last sample was taken at 1,185 s.
+    assert rows["stuck"]["lag"] == 1185 * 100 - 30_000
+    assert rows["stuck"]["lag_seconds"] == pytest.approx(885.0)
+    assert rows["stuck"]["produce_rate_per_second"] == pytest.approx(100.0)
+    assert rows["stuck"]["client_id"] == "client of member-2"
+    groups = {r["group"]: r for r in lake.read(GROUP_STATUS).to_pylist()}
+    assert groups["gone"]["status"] == "stopped"
+    assert groups["gone"]["members"] == 0
+    assert "no members" in groups["gone"]["sentence"]
+    minutes = {r["minute"] for r in lake.read(MINUTES).to_pylist()}
+    assert minutes == {START + timedelta(minutes=m) for m in range(19)}, "the minute of the last sample is still open"
+
+
+def test_a_round_done_again_changes_nothing(spark: "SparkSession", lake: Lake, config: Config) -> None:
+    recorder = Recorder(lake, START)
+    for _ in range(20):
+        recorder.sample({"orders": {0: recorder.elapsed}}, {("g", "orders", 0): (recorder.elapsed, "m")})
+    run(spark, lake, config)
+    before = {
+        t.name: sorted(map(str, lake.read(t).to_pylist())) for t in (MINUTES, WATERMARK_MINUTES, PARTITION_STATUS)
+    }
+    changes = lake.read(STATUS_CHANGES).num_rows
+    # The round was cut short before it said that it had finished: it is done again from the start.
+    _forget(lake)
+    run(spark, lake, config)
+    after = {t.name: sorted(map(str, lake.read(t).to_pylist())) for t in (MINUTES, WATERMARK_MINUTES, PARTITION_STATUS)}
+    assert after == before
+    assert lake.read(STATUS_CHANGES).num_rows == changes
+
+
+def test_rounds_in_steps_equal_one_round_at_the_end(
+    spark: "SparkSession", lake: Lake, config: Config, tmp_path: Path
+) -> None:
+    other = Lake(str(tmp_path / "other"))
+    other.create(*_all_tables())
+    stepwise, at_once = Recorder(lake, START), Recorder(other, START)
+    for i in range(24):
+        end = stepwise.elapsed * 50
+        pairs = {("g", "orders", p): (max(0, end - 400 * p), "m" if p else None) for p in range(3)}
+        ends = {"orders": dict.fromkeys(range(3), end)}
+        stepwise.sample(ends, pairs)
+        at_once.sample(ends, pairs)
+        if i % 5 == 4:
+            run(spark, lake, config)
+    run(spark, lake, config)
+    run(spark, other, config)
+    for table in (MINUTES, WATERMARK_MINUTES):
+        assert sorted(map(str, lake.read(table).to_pylist())) == sorted(map(str, other.read(table).to_pylist()))
+    skipped = {"since", "committed_since"}
+    mine = [{k: v for k, v in r.items() if k not in skipped} for r in lake.read(PARTITION_STATUS).to_pylist()]
+    theirs = [{k: v for k, v in r.items() if k not in skipped} for r in other.read(PARTITION_STATUS).to_pylist()]
+    assert sorted(map(str, mine)) == sorted(map(str, theirs))
+
+
+def test_a_late_sample_reopens_its_minute(spark: "SparkSession", lake: Lake, config: Config) -> None:
+    recorder = Recorder(lake, START)
+    for i in range(20):
+        recorder.sample({"orders": {0: 10 * i}}, {("g", "orders", 0): (10 * i, "m")}, withheld=i == 6)
+    run(spark, lake, config)
+    late = START + timedelta(minutes=1)
+    assert _samples_of(lake, late) == 3
+    recorder.deliver_withheld()
+    run(spark, lake, config)
+    assert _samples_of(lake, late) == 4
+
+
+def test_a_torn_write_is_not_data(spark: "SparkSession", lake: Lake, config: Config) -> None:
+    recorder = Recorder(lake, START)
+    for i in range(10):
+        recorder.sample({"orders": {0: 100}}, {("g", "orders", 0): (100, "m")}, torn=i == 5)
+    run(spark, lake, config)
+    assert sum(r["samples"] for r in lake.read(MINUTES).to_pylist()) == 7, "two minutes of four samples, one torn"
+
+
+def test_more_than_a_hundred_commits_are_read(spark: "SparkSession", lake: Lake, config: Config) -> None:
+    """Delta writes a checkpoint by then; a jar that does not fit this Spark fails only there."""
+    recorder = Recorder(lake, START)
+    for i in range(105):
+        recorder.sample({"orders": {0: i}}, {("g", "orders", 0): (i, "m")})
+    cost = run(spark, lake, config)
+    assert cost.new_samples == 105
+    assert statuses(lake) == {("g", 0): ("ok", None)}
+
+
+def _samples_of(lake: Lake, minute: datetime) -> int:
+    return sum(int(r["samples"]) for r in lake.read(MINUTES).to_pylist() if r["minute"] == minute)
+
+
+def _forget(lake: Lake) -> None:
+    delta = lake.open(TICKS)
+    assert delta is not None
+    delta.delete()
+
+
+def _all_tables() -> Any:
+    from lagwise.tables import ALL_TABLES
+
+    return ALL_TABLES
