@@ -17,13 +17,28 @@ import ctypes
 import os
 import signal
 import sys
+import threading
 
 _PR_SET_PDEATHSIG = 1
+_CHECK_SECONDS = 0.5
 
 
 def leashed(command: list[str]) -> list[str]:
     """The command line that runs ``command`` such that it is killed when this process ends, even by SIGKILL."""
     return [sys.executable, "-I", "-S", os.path.abspath(__file__), str(os.getpid()), *command]
+
+
+def end_with_parent(parent_pid: int, stop: threading.Event) -> threading.Thread:
+    """Set ``stop`` as soon as this process is no longer the child of ``parent_pid``. Returns the watching thread."""
+
+    def watch() -> None:
+        while not stop.wait(_CHECK_SECONDS):
+            if os.getppid() != parent_pid:
+                stop.set()
+
+    thread = threading.Thread(target=watch, name="leash", daemon=True)
+    thread.start()
+    return thread
 
 
 def _become(parent_pid: int, command: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Numbers as people read them, in sentences, pages and the terminal alike. What is not known is a dash, never a zero."""
+"""Numbers as people read them, in sentences, pages and the terminal. What is not known is a dash, never a zero."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -13,6 +13,11 @@ def duration(seconds: float | None, *, lower_bound: bool = False) -> str:
         return DASH
     text = _duration(max(0.0, float(seconds)))
     return f"≥ {text}" if lower_bound else text
+
+
+def loss_in(seconds: float | None) -> str:
+    """Time until records are lost: ``now`` where they already are."""
+    return "now" if seconds is not None and seconds <= 0 else duration(seconds)
 
 
 def _duration(seconds: float) -> str:

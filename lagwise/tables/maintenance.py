@@ -80,7 +80,7 @@ def _compact(delta: DeltaTable, table: Table) -> int:
         return 0  # replaced as a whole at every round
     merged = 0
     for partition in delta.partitions():
-        files = delta.file_uris(partition_filters=[("day", "=", partition["day"])])
+        files = delta.file_uris(file_pruning_predicate=[("day", "=", partition["day"])])
         if len(files) >= COMPACT_FROM_FILES:
             metrics = delta.optimize.compact(partition_filters=[("day", "=", partition["day"])])
             merged += int(metrics["numFilesRemoved"])

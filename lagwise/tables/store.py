@@ -146,9 +146,9 @@ class Lake:
         """What a DuckDB query over the named tables (each a view of its own name) returns, times in UTC."""
         with duckdb.connect() as connection:
             connection.execute("set timezone = 'UTC'")
-            for table in over:
-                self.scan(connection, table, days=days)
             try:
+                for table in over:
+                    self.scan(connection, table, days=days)
                 return connection.sql(sql, params=list(values)).to_arrow_table()
             except (duckdb.IOException, duckdb.InvalidInputException) as error:
                 names = ", ".join(self.location(table) for table in over)

@@ -21,11 +21,11 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from lagwise.errors import LagwiseError
+from lagwise.leash import end_with_parent, leashed
 from lagwise_sandbox import server
 from lagwise_sandbox.jars import Progress, broker_classpath
 from lagwise_sandbox.java import find_java
 from lagwise_sandbox.launch import free_ports, listens, spawn
-from lagwise_sandbox.leash import end_with_parent, leashed
 
 log = logging.getLogger("lagwise.sandbox")
 

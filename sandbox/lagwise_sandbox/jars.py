@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from lagwise.errors import MissingRequirement
+from lagwise.leash import leashed
 from lagwise_sandbox.java import find_java
-from lagwise_sandbox.leash import leashed
 
 KAFKA_VERSION = "4.3.0"
 #: What Ivy retrieves for ``kafka_2.13`` 4.3.0, transitively: a released version's dependencies never change.

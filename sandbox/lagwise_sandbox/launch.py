@@ -7,7 +7,7 @@ import threading
 from typing import IO
 
 from lagwise.errors import LagwiseError
-from lagwise_sandbox.leash import leashed
+from lagwise.leash import leashed
 from lagwise_sandbox.server import Ports
 
 

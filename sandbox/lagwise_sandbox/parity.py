@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lagwise.errors import LagwiseError
+from lagwise.leash import leashed
 from lagwise_sandbox.jars import Progress, tools_classpath
 from lagwise_sandbox.java import find_java
-from lagwise_sandbox.leash import leashed
 
 _TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 #: GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG …; ``-`` is none. Only a group's name can hold spaces.

@@ -17,7 +17,7 @@ import click
 
 from lagwise import logs
 from lagwise.errors import LagwiseError
-from lagwise_sandbox.leash import end_with_parent
+from lagwise.leash import end_with_parent
 from lagwise_sandbox.scenarios import KILLED_AFTER_SECONDS, SCENARIOS, Behaviour, Scenario
 
 log = logging.getLogger("lagwise.sandbox")

@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lagwise.config import Cluster, Config
+from lagwise.domain import humanise
 from lagwise.domain.vocabulary import Status, UnknownReason
-from lagwise_dashboard import humanise, literal, words
+from lagwise_dashboard import literal, words
 from lagwise_dashboard.components import commands, members
 from tests.dashboard.stories import HOSTILE_NAMES
 

@@ -1,6 +1,7 @@
 """What to do when something about Lagwise itself is off."""
 
-from lagwise_dashboard import humanise, literal
+from lagwise.domain import humanise
+from lagwise_dashboard import literal
 from lagwise_dashboard.components.freshness import Freshness
 from lagwise_dashboard.queries.base import Row
 

@@ -7,7 +7,8 @@ import streamlit as st
 
 from lagwise.alerts.model import Kind, Phase, Severity
 from lagwise.alerts.queries import AlertRow, DeliveryRow
-from lagwise_dashboard import humanise, literal, words
+from lagwise.domain import humanise
+from lagwise_dashboard import literal, words
 from lagwise_dashboard.components import tables
 
 _SEVERITIES: dict[Severity, tuple[str, str]] = {

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from lagwise_dashboard import humanise, settings
+from lagwise.domain import humanise
+from lagwise_dashboard import settings
 from lagwise_dashboard.components.freshness import Freshness
 
 

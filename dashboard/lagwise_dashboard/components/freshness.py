@@ -6,7 +6,8 @@ from datetime import datetime
 import streamlit as st
 
 from lagwise.config import Config
-from lagwise_dashboard import humanise, literal, settings
+from lagwise.domain import humanise
+from lagwise_dashboard import literal, settings
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.queries import health
 from lagwise_dashboard.queries.base import Row

@@ -9,7 +9,8 @@ from typing import Any
 import plotly.graph_objects as go
 import pyarrow as pa
 
-from lagwise_dashboard import humanise, literal, plot_theme, words
+from lagwise.domain import humanise
+from lagwise_dashboard import literal, plot_theme, words
 
 #: A gap of more than this many times the usual distance between points is drawn as a gap.
 _GAP = 3.0

@@ -7,8 +7,9 @@ from typing import Any
 import pyarrow as pa
 import streamlit as st
 
+from lagwise.domain import humanise
 from lagwise.domain.vocabulary import REBALANCING_STATES, Status
-from lagwise_dashboard import humanise, literal
+from lagwise_dashboard import literal
 from lagwise_dashboard.components import tables
 from lagwise_dashboard.queries.base import Row
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from lagwise_dashboard import humanise, literal, plot_theme, words
+from lagwise.domain import humanise
+from lagwise_dashboard import literal, plot_theme, words
 from lagwise_dashboard.components import tables
 from lagwise_dashboard.components.group_charts import Mark
 from lagwise_dashboard.queries.base import Row

@@ -4,7 +4,8 @@ from datetime import datetime
 
 import streamlit as st
 
-from lagwise_dashboard import humanise, literal
+from lagwise.domain import humanise
+from lagwise_dashboard import literal
 from lagwise_dashboard.components import tables
 from lagwise_dashboard.queries.base import Row
 

@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 import streamlit as st
 
-from lagwise_dashboard import humanise, literal, words
+from lagwise.domain import humanise
+from lagwise_dashboard import literal, words
 from lagwise_dashboard.components import tables
 from lagwise_dashboard.queries.base import Row
 

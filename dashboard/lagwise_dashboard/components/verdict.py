@@ -4,8 +4,9 @@ from datetime import datetime
 
 import streamlit as st
 
+from lagwise.domain import humanise
 from lagwise.domain.vocabulary import Status
-from lagwise_dashboard import humanise, literal, words
+from lagwise_dashboard import literal, words
 from lagwise_dashboard.components import group_table
 from lagwise_dashboard.queries.base import Row
 

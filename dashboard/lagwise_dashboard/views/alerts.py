@@ -7,7 +7,8 @@ import streamlit as st
 from lagwise import health as heartbeats
 from lagwise.alerts.model import Kind
 from lagwise.alerts.queries import AlertRow
-from lagwise_dashboard import alert_reader, humanise, literal, settings
+from lagwise.domain import humanise
+from lagwise_dashboard import alert_reader, literal, settings
 from lagwise_dashboard.components import alert_tables, freshness, page
 
 

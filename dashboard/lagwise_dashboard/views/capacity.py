@@ -5,11 +5,12 @@ from datetime import datetime, timedelta
 import pandas as pd
 import streamlit as st
 
+from lagwise.domain import humanise
 from lagwise.domain.sizing_advice import SizingAdvice, advise
 from lagwise.domain.sizing_ranges import OutOfRange
 from lagwise.domain.sizing_search import Binding, largest_peak_per_second
 from lagwise.domain.sizing_words import explain_concurrency, say_duration, say_number, say_share
-from lagwise_dashboard import humanise, literal, plot_theme, settings
+from lagwise_dashboard import literal, plot_theme, settings
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.components import capacity_chart, capacity_command, capacity_inputs, freshness, page, tables
 from lagwise_dashboard.components.boundary import boundary

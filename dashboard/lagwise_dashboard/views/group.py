@@ -6,7 +6,8 @@ import streamlit as st
 
 from lagwise.alerts.model import Phase
 from lagwise.alerts.queries import AlertRow
-from lagwise_dashboard import alert_reader, humanise, literal, plot_theme, settings, words
+from lagwise.domain import humanise
+from lagwise_dashboard import alert_reader, literal, plot_theme, settings, words
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.components import (
     alert_tables,

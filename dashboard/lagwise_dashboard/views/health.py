@@ -7,7 +7,8 @@ import pyarrow as pa
 import streamlit as st
 
 from lagwise import health as heartbeats
-from lagwise_dashboard import humanise, literal, plot_theme, settings
+from lagwise.domain import humanise
+from lagwise_dashboard import literal, plot_theme, settings
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.components import advice, empty, freshness, page, tables
 from lagwise_dashboard.components.freshness import Freshness

@@ -4,8 +4,9 @@ from datetime import datetime
 
 import streamlit as st
 
+from lagwise.domain import humanise
 from lagwise.domain.vocabulary import Status
-from lagwise_dashboard import humanise, settings, words
+from lagwise_dashboard import settings, words
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.components import empty, freshness, group_table, page
 from lagwise_dashboard.queries import overview
