@@ -1,0 +1,218 @@
+"""Builders for the tests of the alerts: moments, conditions, rows of the lake, and the playing of histories."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from lagwise.alerts.decide import decide
+from lagwise.alerts.model import (
+    Alert,
+    ClusterView,
+    Condition,
+    Freshness,
+    GroupCondition,
+    Kind,
+    Notification,
+    Numbers,
+    Observation,
+    Phase,
+    Subject,
+)
+from lagwise.alerts.rules import RuleBook, load_rules
+from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES, TICKS
+from lagwise.tables.raw import SAMPLES
+from lagwise.tables.store import Lake
+
+START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
+CLUSTER = "kafka"
+
+
+def at(seconds: float) -> datetime:
+    """A moment of the tests' history."""
+    return START + timedelta(seconds=seconds)
+
+
+def group_condition(
+    seconds: float,
+    status: str,
+    *,
+    group: str = "orders",
+    since: float | None = None,
+    reason: str | None = None,
+    seen_active: bool | None = True,
+    numbers: Numbers | None = None,
+    cluster: str = CLUSTER,
+) -> GroupCondition:
+    return GroupCondition(
+        subject=Subject(Kind.GROUP, cluster, group),
+        as_of=at(seconds),
+        valid_for_seconds=120.0,
+        status=Status(status),
+        reason=UnknownReason(reason) if reason else None,
+        since=at(seconds if since is None else since),
+        sentence=f"{group} is {status}",
+        seen_active=seen_active,
+        numbers=numbers or Numbers(lag_records=10, lag_seconds=5.0),
+    )
+
+
+def freshness(
+    seconds: float,
+    newest: float | None,
+    *,
+    kind: Kind = Kind.COLLECTION,
+    floor: float = 45.0,
+    watching_since: float | None = None,
+) -> Freshness:
+    return Freshness(
+        subject=Subject(kind, CLUSTER if kind is Kind.COLLECTION else None),
+        as_of=at(seconds),
+        newest_at=None if newest is None else at(newest),
+        floor_seconds=floor,
+        watching_since=None if watching_since is None else at(watching_since),
+        sentence="late",
+    )
+
+
+def observation(
+    *conditions: Condition,
+    judged_until: float | None = None,
+    without_errors: bool = True,
+    clusters: Sequence[str] = (CLUSTER,),
+) -> Observation:
+    view = ClusterView(None if judged_until is None else at(judged_until), 120.0, without_errors)
+    return Observation(conditions, dict.fromkeys(clusters, view))
+
+
+def book(channels: Sequence[str] = ("ops",)) -> RuleBook:
+    """The rules that come with Lagwise."""
+    return load_rules(None, channels)
+
+
+@dataclass
+class Player:
+    """Keeps alerts from decision to decision, as the database does, and remembers what was told."""
+
+    rules: RuleBook
+    alerts: dict[str, Alert] = field(default_factory=dict)
+    told: list[Notification] = field(default_factory=list)
+    ended: list[Alert] = field(default_factory=list)
+
+    def see(self, now: float, seen: Observation) -> list[Notification]:
+        decision = decide(self.rules, seen, self.alerts, at(now))
+        self.alerts, ended = carried_out(self.alerts, decision.changed, decision.cancelled)
+        self.ended += ended
+        self.told += decision.notifications
+        return list(decision.notifications)
+
+
+def carried_out(
+    alerts: Mapping[str, Alert], changed: Iterable[Alert], cancelled: Iterable[str]
+) -> tuple[dict[str, Alert], list[Alert]]:
+    """The open alerts after a decision, and those that ended."""
+    gone = set(cancelled)
+    after = {key: alert for key, alert in alerts.items() if alert.incident_id not in gone}
+    ended = []
+    for alert in changed:
+        if alert.phase is Phase.RESOLVED:
+            after.pop(alert.fingerprint, None)
+            ended.append(alert)
+        else:
+            after[alert.fingerprint] = alert
+    return after, ended
+
+
+@dataclass
+class LakeWriter:
+    """Writes into a real lake what collectors and the analysis would."""
+
+    lake: Lake
+    cluster: str = CLUSTER
+
+    def groups(self, moment: datetime, statuses: Mapping[str, str | Mapping[str, Any]]) -> None:
+        """Replace group_status; a value is a status or a row's columns."""
+        rows = []
+        for name, given in statuses.items():
+            columns: dict[str, Any] = {"status": given} if isinstance(given, str) else dict(given)
+            rows.append(
+                {
+                    "cluster": self.cluster,
+                    "group": name,
+                    "as_of": moment,
+                    "since": moment,
+                    "sentence": f"{name} is {columns['status']}",
+                    "topics": [],
+                    "partitions": 1,
+                    "partitions_by_status": [],
+                    "records_lost": 0,
+                    "lag": 10,
+                    "lag_seconds": 5.0,
+                    "members": 0,
+                    **columns,
+                }
+            )
+        write_deltalake(
+            self.lake.location(GROUP_STATUS),
+            pa.Table.from_pylist(rows, schema=GROUP_STATUS.arrow),
+            mode="overwrite",
+        )
+
+    def sample(
+        self, moment: datetime, *, groups: int = 1, errors: Sequence[Mapping[str, Any]] = (), interval: float = 15.0
+    ) -> None:
+        row = {
+            "sample_id": moment.isoformat(),
+            "cluster": self.cluster,
+            "system": "kafka",
+            "started_at": moment,
+            "commits_read_at": moment,
+            "watermarks_read_at": moment,
+            "finished_at": moment,
+            "written_at": moment,
+            "interval_seconds": interval,
+            "groups": groups,
+            "group_partitions": groups,
+            "partitions": groups,
+            "wall_seconds": 0.1,
+            "cpu_seconds": 0.1,
+            "errors": list(errors),
+        }
+        self.lake.append(SAMPLES, rows_of(SAMPLES, [row]))
+
+    def tick(self, moment: datetime, read_until: datetime | None = None) -> None:
+        progress = {"cluster": self.cluster, "read_until": read_until or moment, "finished_until": None}
+        row = {
+            "started_at": moment,
+            "finished_at": moment,
+            "wall_seconds": 1.0,
+            "samples": 1,
+            "group_partitions": 1,
+            "progress": [progress],
+        }
+        self.lake.append(TICKS, rows_of(TICKS, [row]))
+
+    def change(self, moment: datetime, group: str, before: str | None, after: str, topic: str | None = None) -> None:
+        row = {"cluster": self.cluster, "group": group, "topic": topic, "at": moment, "before": before, "after": after}
+        self.lake.append(STATUS_CHANGES, rows_of(STATUS_CHANGES, [row]))
+
+    def all_well(self, moment: datetime, statuses: Mapping[str, str | Mapping[str, Any]]) -> None:
+        """A sample, a tick that read it, and the statuses that came of it."""
+        self.sample(moment)
+        self.groups(moment, statuses)
+        self.tick(moment)
+
+
+def rows_of(table: Any, rows: list[dict[str, Any]]) -> pa.Table:
+    fields = [f for f in table.arrow if f.name != "day"]
+    return pa.Table.from_pylist(rows, schema=pa.schema(fields))
+
+
+def write_yaml(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path

@@ -1,0 +1,263 @@
+"""What is read from a real lake, and what it says at a moment."""
+
+import os
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from lagwise.alerts.conditions import Reader
+from lagwise.alerts.model import Freshness, GroupCondition, Kind, Observation
+from lagwise.alerts.observation import Snapshot, observe
+from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
+from lagwise.tables.store import Lake
+from tests.alerts.support import CLUSTER, LakeWriter, at
+
+
+@pytest.fixture
+def reader(lake: Lake) -> Iterator[Reader]:
+    made = Reader(lake)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def writer(lake: Lake) -> LakeWriter:
+    return LakeWriter(lake)
+
+
+def seen(snapshot: Snapshot, now: float, clusters: tuple[str, ...] = (CLUSTER,)) -> Observation:
+    return observe(
+        snapshot,
+        clusters=clusters,
+        analysis_interval_seconds=15.0,
+        active=set(),
+        watching_since=at(-10_000),
+        now=at(now),
+    )
+
+
+def group(observation: Observation, name: str) -> GroupCondition:
+    (found,) = [c for c in observation.conditions if isinstance(c, GroupCondition) and c.subject.group == name]
+    return found
+
+
+def fresh(observation: Observation, kind: Kind, cluster: str | None = CLUSTER) -> Freshness:
+    (found,) = [
+        c
+        for c in observation.conditions
+        if isinstance(c, Freshness)
+        and c.subject.kind is kind
+        and (kind is Kind.ANALYSIS or c.subject.cluster == cluster)
+    ]
+    return found
+
+
+class TestGroups:
+    def test_are_read_with_their_numbers(self, reader: Reader, writer: LakeWriter) -> None:
+        row = {
+            "status": "losing_data",
+            "since": at(-60),
+            "lag": 7,
+            "lag_seconds": 1.5,
+            "lag_seconds_is_lower_bound": True,
+            "records_lost": 3,
+            "seconds_to_loss": 0.0,
+            "members": 2,
+            "worst_topic": "t",
+            "worst_partition": 4,
+        }
+        writer.all_well(at(0), {"orders": row, "odd": {"status": "unknown", "reason": "expired"}})
+        now = seen(reader.read(at(5)), 5)
+        orders = group(now, "orders")
+        assert (orders.status, orders.since, orders.as_of) == (Status.LOSING_DATA, at(-60), at(0))
+        assert (orders.numbers.lag_records, orders.numbers.records_lost, orders.numbers.members) == (7, 3, 2)
+        assert orders.numbers.lag_seconds_is_lower_bound is True
+        assert (orders.numbers.worst_topic, orders.numbers.worst_partition) == ("t", 4)
+        assert orders.numbers.produce_rate_per_second is None
+        assert group(now, "odd").reason is UnknownReason.EXPIRED
+
+    def test_what_is_not_a_number_is_not_known(self, reader: Reader, writer: LakeWriter) -> None:
+        writer.all_well(
+            at(0), {"g": {"status": "stopped", "lag_seconds": float("nan"), "seconds_to_loss": float("inf")}}
+        )
+        numbers = group(seen(reader.read(at(5)), 5), "g").numbers
+        assert (numbers.lag_seconds, numbers.seconds_to_loss) == (None, None)
+
+    def test_a_status_of_the_future_is_unknown(self, reader: Reader, writer: LakeWriter) -> None:
+        writer.all_well(at(0), {"g": "on_fire"})
+        assert group(seen(reader.read(at(5)), 5), "g").status is Status.UNKNOWN
+
+    def test_of_clusters_that_are_not_in_the_settings_are_left_out(self, reader: Reader, writer: LakeWriter) -> None:
+        writer.all_well(at(0), {"g": "stopped"})
+        now = seen(reader.read(at(5)), 5, clusters=("other",))
+        assert [c.subject.kind for c in now.conditions] == [Kind.COLLECTION, Kind.ANALYSIS]
+
+    def test_without_clusters_in_the_settings_those_of_the_lake_count(self, reader: Reader, writer: LakeWriter) -> None:
+        writer.all_well(at(0), {"g": "stopped"})
+        assert group(seen(reader.read(at(5)), 5, clusters=()), "g").status is Status.STOPPED
+
+
+class TestSignsOfLife:
+    @pytest.mark.parametrize(
+        ("why", "row", "active"),
+        [
+            ("no members, nothing committed, and lag", {"status": "stopped"}, False),
+            ("an abandoned group on a busy topic", {"status": "falling_behind", "consume_rate_per_second": 0.0}, False),
+            ("deleted unread long ago", {"status": "losing_data"}, False),
+            ("not yet judged", {"status": "unknown", "reason": "too_few_samples"}, False),
+            ("members", {"status": "losing_data", "members": 1}, True),
+            ("commits from outside the group protocol", {"status": "at_risk", "consume_rate_per_second": 0.5}, True),
+            ("nothing left unread", {"status": "ok"}, True),
+            ("it catches up", {"status": "catching_up"}, True),
+            ("somebody holds the partition", {"status": "stalled"}, True),
+        ],
+    )
+    def test_now(self, reader: Reader, writer: LakeWriter, why: str, row: dict[str, object], active: bool) -> None:
+        writer.all_well(at(0), {"g": row})
+        assert group(seen(reader.read(at(5)), 5), "g").seen_active is active, why
+
+    def test_in_the_history(self, reader: Reader, writer: LakeWriter) -> None:
+        writer.all_well(at(0), dict.fromkeys(["alive", "abandoned", "pruned", "partition"], "stopped"))
+        writer.change(at(-900), "alive", None, "ok")
+        writer.change(at(-600), "alive", "ok", "stopped")
+        writer.change(at(-900), "abandoned", None, "unknown")
+        writer.change(at(-600), "abandoned", "unknown", "stopped")
+        writer.change(at(-300), "pruned", "catching_up", "stopped")
+        writer.change(at(-300), "partition", None, "ok", topic="t")
+        now = seen(reader.read(at(5)), 5)
+        known = {name: group(now, name).seen_active for name in ("alive", "abandoned", "pruned", "partition")}
+        assert known == {"alive": True, "abandoned": False, "pruned": True, "partition": False}
+
+    def test_cannot_be_told_while_the_history_cannot_be_read(
+        self, reader: Reader, writer: LakeWriter, lake: Lake
+    ) -> None:
+        writer.all_well(at(0), {"g": "stopped"})
+        writer.change(at(-900), "g", None, "ok")
+        file = Path(lake.files(STATUS_CHANGES)[0])
+        content = file.read_bytes()
+        file.write_bytes(b"rubbish")
+        snapshot = reader.read(at(5))
+        assert group(seen(snapshot, 5), "g").seen_active is None
+        assert len(snapshot.trouble) == 1
+        file.write_bytes(content)
+        snapshot = reader.read(at(10))
+        assert group(seen(snapshot, 10), "g").seen_active is True
+        assert not snapshot.trouble
+
+
+class TestFreshness:
+    def test_of_the_collection(self, reader: Reader, writer: LakeWriter) -> None:
+        writer.sample(at(0))
+        writer.sample(at(60), interval=30.0)
+        one = fresh(seen(reader.read(at(70)), 70), Kind.COLLECTION)
+        assert one.newest_at == at(60)
+        assert one.floor_seconds == 90
+
+    def test_a_sample_that_read_nothing_is_no_data(self, reader: Reader, writer: LakeWriter) -> None:
+        writer.sample(at(0))
+        writer.sample(at(15), groups=0, errors=[{"kind": "transport", "count": 3, "example": "broker\ndown"}])
+        one = fresh(seen(reader.read(at(20)), 20), Kind.COLLECTION)
+        assert one.newest_at == at(0)
+        assert "transport (3×: broker\\ndown)" in one.sentence
+
+    def test_an_empty_cluster_is_data(self, reader: Reader, writer: LakeWriter) -> None:
+        writer.sample(at(0), groups=0)
+        assert fresh(seen(reader.read(at(5)), 5), Kind.COLLECTION).newest_at == at(0)
+
+    def test_a_cluster_without_any_sample(self, reader: Reader) -> None:
+        assert fresh(seen(reader.read(at(5)), 5), Kind.COLLECTION).newest_at is None
+
+    def test_the_analysis_is_late_when_samples_wait(self, reader: Reader, writer: LakeWriter) -> None:
+        writer.sample(at(0))
+        writer.sample(at(15))
+        assert fresh(seen(reader.read(at(20)), 20), Kind.ANALYSIS).newest_at == at(0), "it has never run"
+        writer.tick(at(25), read_until=at(0))
+        assert fresh(seen(reader.read(at(30)), 30), Kind.ANALYSIS).newest_at == at(15)
+        writer.tick(at(35), read_until=at(15))
+        assert fresh(seen(reader.read(at(40)), 40), Kind.ANALYSIS).newest_at == at(40)
+
+    def test_the_analysis_is_as_late_as_its_latest_cluster(self, reader: Reader, lake: Lake) -> None:
+        for cluster, seconds in (("a", 0), ("b", 20)):
+            LakeWriter(lake, cluster).sample(at(seconds))
+        now = seen(reader.read(at(30)), 30, clusters=("a", "b"))
+        assert fresh(now, Kind.ANALYSIS).newest_at == at(0)
+        assert fresh(seen(reader.read(at(30)), 30, clusters=("b",)), Kind.ANALYSIS).newest_at == at(20)
+
+    def test_without_new_samples_the_analysis_is_not_late(self, reader: Reader, writer: LakeWriter) -> None:
+        writer.all_well(at(0), {"g": "ok"})
+        assert fresh(seen(reader.read(at(3600)), 3600), Kind.ANALYSIS).newest_at == at(3600)
+
+    def test_how_far_the_verdicts_reach(self, reader: Reader, writer: LakeWriter) -> None:
+        writer.all_well(at(0), {"g": "ok"})
+        writer.sample(at(15), errors=[{"kind": "timeout", "count": 1, "example": None}])
+        view = seen(reader.read(at(20)), 20).clusters[CLUSTER]
+        assert view.judged_until == at(0)
+        assert not view.without_errors
+        assert view.valid_for_seconds == 120
+
+    def test_long_intervals_are_given_time(self, reader: Reader, writer: LakeWriter) -> None:
+        writer.sample(at(0), interval=3600.0)
+        now = seen(reader.read(at(20)), 20)
+        assert now.clusters[CLUSTER].valid_for_seconds == 3 * 3615
+        assert fresh(now, Kind.COLLECTION).floor_seconds == 3 * 3600
+
+    def test_samples_of_last_week_are_not_looked_for(self, reader: Reader, writer: LakeWriter) -> None:
+        writer.sample(at(-7 * 86400))
+        assert fresh(seen(reader.read(at(0)), 0), Kind.COLLECTION).newest_at is None
+
+
+class TestTrouble:
+    def test_a_lake_that_is_not_there_yet_is_empty(self, tmp_path: Path) -> None:
+        reader = Reader(Lake(str(tmp_path / "none")))
+        snapshot = reader.read(at(0))
+        reader.close()
+        assert snapshot.groups == ()
+        assert not snapshot.trouble
+
+    def test_what_cannot_be_read_stays_as_it_was_and_says_so(
+        self, reader: Reader, writer: LakeWriter, lake: Lake
+    ) -> None:
+        writer.all_well(at(0), {"g": "stopped"})
+        reader.read(at(5))
+        writer.all_well(at(15), {"g": "ok"})
+        Path(lake.files(GROUP_STATUS)[0]).write_bytes(b"rubbish")
+        snapshot = reader.read(at(20))
+        assert [row.as_of for row in snapshot.groups] == [at(0)]
+        assert snapshot.collections is not None
+        assert snapshot.collections[CLUSTER].newest_at == at(15), "the other tables are read all the same"
+        (line,) = snapshot.trouble
+        assert "\n" not in line
+        assert fresh(seen(snapshot, 20), Kind.ANALYSIS).newest_at == at(20)
+        snapshot = reader.read(at(25))
+        assert fresh(seen(snapshot, 25), Kind.ANALYSIS).newest_at == at(20), "since when it cannot be read"
+        writer.all_well(at(30), {"g": "ok"})
+        snapshot = reader.read(at(35))
+        assert [row.as_of for row in snapshot.groups] == [at(30)]
+        assert not snapshot.trouble
+
+    def test_a_broken_log_of_a_table(self, reader: Reader, writer: LakeWriter, lake: Lake) -> None:
+        writer.all_well(at(0), {"g": "stopped"})
+        reader.read(at(5))
+        writer.all_well(at(15), {"g": "ok"})
+        log = Path(lake.location(GROUP_STATUS)) / "_delta_log"
+        newest = max(log.glob("*.json"))
+        newest.write_bytes(b"{rubbish")
+        snapshot = reader.read(at(20))
+        assert len(snapshot.trouble) == 1
+        assert [row.as_of for row in snapshot.groups] == [at(0)]
+
+
+class TestCost:
+    def test_what_has_not_changed_is_not_read_again(self, reader: Reader, writer: LakeWriter, lake: Lake) -> None:
+        """The data files are taken away: only somebody who reads them would notice."""
+        writer.all_well(at(0), {"g": "stopped"})
+        writer.change(at(-900), "g", None, "ok")
+        first = reader.read(at(5))
+        for folder, _, names in os.walk(lake.uri):
+            for name in names:
+                if name.endswith(".parquet"):
+                    (Path(folder) / name).unlink()
+        assert reader.read(at(5) + timedelta(seconds=5)) == first

@@ -1,0 +1,556 @@
+"""The proof table of the decisions. Every row says why its outcome is right; a row is only changed with a reason.
+
+A history is a list of (second, status): the sample at that second showed that status, and the decision was taken five
+seconds later. ``None`` is a round without the group; ``"="`` is a round in which nothing new was known. A word after a
+colon is the reason of an unknown. Expected are (second, event, severity, status): all that is told, and nothing else.
+"""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from lagwise.alerts.model import Event, Kind, Phase, Resolution, Severity, Subject
+from lagwise.alerts.rules import RuleBook
+from tests.alerts.support import CLUSTER, Player, at, book, freshness, group_condition, observation
+
+History = list[tuple[float, str | None]]
+Told = list[tuple[float, str, str, str | None]]
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    why: str
+    history: History
+    told: Told
+    seen_active: bool | None = True
+
+
+def steps(status: str, first: int, last: int, step: int = 15) -> History:
+    return [(float(second), status) for second in range(first, last + 1, step)]
+
+
+ROWS = [
+    Row(
+        "healthy",
+        "nothing is wrong, so nobody is told anything",
+        [*steps("ok", 0, 300), (315, "catching_up"), (330, "lagging"), (345, "ghost")],
+        [],
+    ),
+    Row(
+        "stopped fires at its first sample",
+        "the status has waited for 30 s itself, and a stopped group must be posted within 90 s",
+        [(0, "ok"), (15, "stopped")],
+        [(15, "firing", "page", "stopped")],
+    ),
+    Row(
+        "losing data fires at its first sample",
+        "every second costs records",
+        [(0, "ok"), (15, "losing_data")],
+        [(15, "firing", "page", "losing_data")],
+    ),
+    Row(
+        "one sample at risk is not told",
+        "hours are left, and a forecast from one sample may be gone with the next",
+        [(0, "ok"), (15, "at_risk"), (30, "ok"), (45, "at_risk"), (60, "ok")],
+        [],
+    ),
+    Row(
+        "two samples at risk are told",
+        "two successive samples agree",
+        [(0, "ok"), (15, "at_risk"), (30, "at_risk")],
+        [(30, "firing", "page", "at_risk")],
+    ),
+    Row(
+        "falling behind warns after two minutes",
+        "a trend that does not last is not worth a look",
+        [(0, "ok"), *steps("falling_behind", 15, 150)],
+        [(135, "firing", "warn", "falling_behind")],
+    ),
+    Row(
+        "falling behind for less than two minutes is not told",
+        "and starts from nothing the next time",
+        [(0, "ok"), *steps("falling_behind", 15, 105), (120, "ok"), *steps("falling_behind", 135, 240), (255, "ok")],
+        [],
+    ),
+    Row(
+        "a status that began before anybody looked counts from its beginning",
+        "the analysis says since when; the alert process may have been down",
+        [(0, "falling_behind@-600")],
+        [(0, "firing", "warn", "falling_behind")],
+    ),
+    Row(
+        "resolved after a minute of calm, not before",
+        "60 s of calm in the data's time: 30 → 90",
+        [(15, "stopped"), *steps("catching_up", 30, 105)],
+        [(15, "firing", "page", "stopped"), (90, "resolved", "page", "catching_up")],
+    ),
+    Row(
+        "flapping is told once",
+        "the calm between the stops never lasts for a minute",
+        [
+            (15, "stopped"),
+            (30, "ok"),
+            (45, "ok"),
+            (60, "stopped"),
+            (75, "ok"),
+            (90, "ok"),
+            (105, "ok"),
+            (120, "stopped"),
+        ],
+        [(15, "firing", "page", "stopped")],
+    ),
+    Row(
+        "after a real recovery the next stop is a new alert",
+        "it was over, somebody was told so, and now it is not",
+        [(15, "stopped"), *steps("ok", 30, 90), (105, "stopped")],
+        [(15, "firing", "page", "stopped"), (90, "resolved", "page", "ok"), (105, "firing", "page", "stopped")],
+    ),
+    Row(
+        "worse is told in the same alert",
+        "who went back to sleep over a warning must hear of the page",
+        [(0, "falling_behind@-600"), (15, "stopped"), (30, "losing_data")],
+        [
+            (0, "firing", "warn", "falling_behind"),
+            (15, "escalated", "page", "stopped"),
+            (30, "escalated", "page", "losing_data"),
+        ],
+    ),
+    Row(
+        "stalled to stopped is worse: the members are gone",
+        "it tells where to look now",
+        [(15, "stalled"), (30, "stopped")],
+        [(15, "firing", "page", "stalled"), (30, "escalated", "page", "stopped")],
+    ),
+    Row(
+        "better but not well is not told, and neither is the way back",
+        "stopped was told already in this incident and is not louder than stalled",
+        [(15, "stopped"), *steps("stalled", 30, 120), (135, "stopped")],
+        [(15, "firing", "page", "stopped")],
+    ),
+    Row(
+        "loud again after it had been quiet for long is told again",
+        "the page had become a warning; the warning becoming a page wakes again",
+        [(15, "stopped"), *steps("falling_behind", 30, 300), (315, "stopped")],
+        [(15, "firing", "page", "stopped"), (315, "escalated", "page", "stopped")],
+    ),
+    Row(
+        "a page stays a page for a minute after the status is better",
+        "stopped, falling behind, stopped within the minute is one page",
+        [(0, "falling_behind@-600"), (15, "stopped"), (30, "falling_behind"), (45, "stopped")],
+        [(0, "firing", "warn", "falling_behind"), (15, "escalated", "page", "stopped")],
+    ),
+    Row(
+        "a lesser rule that is still counting keeps the alert open",
+        "falling behind for less than two minutes tells nobody, but it is not calm either",
+        [(15, "stopped"), *steps("falling_behind", 30, 120), *steps("ok", 135, 195)],
+        [(15, "firing", "page", "stopped"), (195, "resolved", "page", "ok")],
+    ),
+    Row(
+        "resolved with the loudest that was told",
+        "a pager that was called must be called off",
+        [(15, "stopped"), *steps("falling_behind", 30, 300), *steps("ok", 315, 450)],
+        [(15, "firing", "page", "stopped"), (435, "resolved", "page", "ok")],
+    ),
+    Row(
+        "unknown does not end an alert",
+        "a group that cannot be judged is not known to be well",
+        [(15, "stopped"), *steps("unknown:rebalancing", 30, 600)],
+        [(15, "firing", "page", "stopped")],
+    ),
+    Row(
+        "unknown does not raise one",
+        "no default rule asks for unknown",
+        steps("unknown:unreadable", 0, 600),
+        [],
+    ),
+    Row(
+        "unknown stops the clock of a pending alert",
+        "60 s of falling behind before and 60 s after are the two minutes, the 10 minutes between are not",
+        [
+            *steps("falling_behind", 15, 75),
+            *steps("unknown:rebalancing", 90, 690),
+            *steps("falling_behind@705", 705, 765),
+        ],
+        [(765, "firing", "warn", "falling_behind")],
+    ),
+    Row(
+        "unknown stops the clock of the calm",
+        "30 s before and 30 s after make the minute of calm",
+        [
+            (15, "stopped"),
+            *steps("ok@30", 30, 60),
+            *steps("unknown:unreadable", 75, 675),
+            *steps("ok@690", 690, 735),
+        ],
+        [(15, "firing", "page", "stopped"), (720, "resolved", "page", "ok")],
+    ),
+    Row(
+        "no news is no calm",
+        "the analysis stands still: its last verdict was ok, and stays 20 minutes old",
+        [(15, "stopped"), (30, "ok"), *steps("=", 45, 1200)],
+        [(15, "firing", "page", "stopped")],
+    ),
+    Row(
+        "no news does not raise a pending alert",
+        "the same, with the trend that was half-way to a warning",
+        [(15, "falling_behind"), *steps("=", 30, 1200)],
+        [],
+    ),
+    Row(
+        "after a pause the status vouches for itself",
+        "nothing was seen for 20 minutes; then the status says that it has been ok for 10",
+        [(15, "stopped"), (1215, "ok@615")],
+        [(15, "firing", "page", "stopped"), (1215, "resolved", "page", "ok")],
+    ),
+    Row(
+        "after a pause a fresh ok is not yet calm",
+        "nothing was seen for 20 minutes, and ok has just begun",
+        [(15, "stopped"), (1215, "ok@1215"), (1230, "ok@1215")],
+        [(15, "firing", "page", "stopped")],
+    ),
+    Row(
+        "what happened in a pause is not known",
+        "falling behind before and after, but it says itself that it has just begun again",
+        [(15, "falling_behind@15"), (1215, "falling_behind@1205")],
+        [],
+    ),
+    Row(
+        "calm before and after a pause is not calm throughout",
+        "ok before and after, but it says itself that it has just begun again",
+        [(15, "stopped@15"), (30, "ok@30"), (1230, "ok@1220")],
+        [(15, "firing", "page", "stopped")],
+    ),
+    Row(
+        "data that goes back takes nothing away",
+        "the analysis was run again over the past: 100 s until 0 and 20 s after are the two minutes",
+        [(0, "falling_behind@-100"), (-60, "falling_behind@-100"), (20, "falling_behind@-100")],
+        [(20, "firing", "warn", "falling_behind")],
+    ),
+    Row(
+        "a deleted group resolves after a minute",
+        "in the time of the data: missing at 30, gone at 75",
+        [(15, "stopped"), *steps("-", 30, 90)],
+        [(15, "firing", "page", "stopped"), (75, "resolved", "page", None)],
+    ),
+    Row(
+        "a group that is missing once is not gone",
+        "one listing without it may be a coordinator that was just moving",
+        [(15, "stopped"), (30, "-"), (45, "-"), (60, "stopped@15"), (75, "-"), (90, "-")],
+        [(15, "firing", "page", "stopped")],
+    ),
+    Row(
+        "a group that is missing where there were errors is not gone yet",
+        "it may be among what could not be read",
+        [(15, "stopped"), *steps("!", 30, 600)],
+        [(15, "firing", "page", "stopped")],
+    ),
+    Row(
+        "a group that is missing for ten minutes despite errors is gone",
+        "errors of one broken group must not keep every deleted one alive",
+        [(15, "stopped"), *steps("!", 30, 630)],
+        [(15, "firing", "page", "stopped"), (615, "resolved", "page", None)],
+    ),
+    Row(
+        "an abandoned group does not page",
+        "it was stopped when Lagwise first saw it; 200 of these are normal in an old cluster",
+        [*steps("unknown:too_few_samples", 0, 30), *steps("stopped", 45, 300), (315, "at_risk"), (330, "losing_data")],
+        [],
+        seen_active=False,
+    ),
+    Row(
+        "an abandoned group that somebody starts again is a group like others",
+        "a stalled one has members, which is a sign of life",
+        [(0, "stopped"), (15, "stalled")],
+        [(15, "firing", "page", "stalled")],
+        seen_active=False,
+    ),
+    Row(
+        "whether it was ever active cannot be told: hold",
+        "the history cannot be read at the moment; a page to 200 abandoned groups would be worse than waiting",
+        steps("stopped", 0, 300),
+        [],
+        seen_active=None,
+    ),
+]
+
+
+def _play(row: Row, rules: RuleBook) -> Player:
+    player = Player(rules)
+    last = None
+    for second, word in row.history:
+        if word == "=":
+            assert last is not None
+            seen = observation(last, judged_until=(last.as_of - at(0)).total_seconds())
+        elif word in ("-", "!"):
+            seen = observation(judged_until=second, without_errors=word == "-")
+        else:
+            assert word is not None
+            status, _, since = word.partition("@")
+            status, _, reason = status.partition(":")
+            last = group_condition(
+                second,
+                status,
+                since=float(since) if since else None,
+                reason=reason or None,
+                seen_active=row.seen_active,
+            )
+            seen = observation(last, judged_until=second)
+        for notification in player.see(second + 5, seen):
+            assert notification.decided_at == at(second + 5)
+    return player
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name.replace(" ", "-"))
+def test_proof_table(row: Row) -> None:
+    player = _play(_with_running_since(row), book())
+    told = [((n.decided_at - at(5)).total_seconds(), n.event.value, n.severity.value, n.status) for n in player.told]
+    assert told == row.told, row.why
+
+
+def _with_running_since(row: Row) -> Row:
+    """The analysis gives the beginning of a status with each row; a history only where it is not the obvious."""
+    history: History = []
+    before, began = None, 0.0
+    for second, word in row.history:
+        if word in ("=", "-", "!") or "@" in str(word):
+            history.append((second, word))
+            before = str(word).partition("@")[0]
+            if "@" in str(word):
+                began = float(str(word).partition("@")[2])
+            continue
+        if word != before:
+            before, began = word, second
+        history.append((second, f"{word}@{began:g}"))
+    return replace(row, history=history)
+
+
+def test_every_row_has_a_name_of_its_own_and_a_reason() -> None:
+    assert len({row.name for row in ROWS}) == len(ROWS)
+    assert all(row.why for row in ROWS)
+
+
+class TestTheAlertItself:
+    def test_one_incident_from_firing_to_resolved(self) -> None:
+        player = _play(_with_running_since(ROWS_BY_NAME["worse is told in the same alert"]), book())
+        player.see(50, observation(group_condition(45, "ok"), judged_until=45))
+        player.see(405, observation(group_condition(400, "ok", since=45), judged_until=400))
+        assert [n.event for n in player.told] == [Event.FIRING, Event.ESCALATED, Event.ESCALATED, Event.RESOLVED]
+        assert len({n.alert.incident_id for n in player.told}) == 1
+        assert {n.alert.fingerprint for n in player.told} == {Subject(Kind.GROUP, CLUSTER, "orders").fingerprint}
+        assert [n.alert.sequence for n in player.told] == [1, 2, 3, 4]
+        assert len({n.idempotency_key for n in player.told}) == 4
+        assert player.told[2].previous_status == "stopped"
+        assert player.told[2].previous_severity is Severity.PAGE
+        assert player.told[3].previous_status == "losing_data"
+        assert player.ended[0].resolution is Resolution.RECOVERED
+        assert player.ended[0].resolved_at == at(405)
+        assert not player.alerts
+
+    def test_a_pending_alert_is_kept_but_not_told(self) -> None:
+        player = Player(book())
+        player.see(5, observation(group_condition(0, "falling_behind")))
+        (alert,) = player.alerts.values()
+        assert alert.phase is Phase.PENDING
+        assert not player.told
+
+    def test_a_pending_alert_that_passes_leaves_nothing(self) -> None:
+        player = Player(book())
+        player.see(5, observation(group_condition(0, "falling_behind")))
+        player.see(20, observation(group_condition(15, "ok")))
+        assert not player.alerts
+        assert not player.ended
+
+    def test_an_alert_of_a_group_that_is_unknown_says_that_it_is_on_hold(self) -> None:
+        player = Player(book())
+        player.see(5, observation(group_condition(0, "stopped")))
+        player.see(20, observation(group_condition(15, "unknown", reason="unreadable")))
+        (alert,) = player.alerts.values()
+        assert (alert.on_hold, alert.status, alert.sentence) == (True, "stopped", "orders is stopped")
+
+    def test_it_is_not_ended_by_a_history_that_cannot_be_read(self) -> None:
+        """After a restart it cannot be told whether the group was ever active; the alert was right when it fired."""
+        player = Player(book())
+        player.see(5, observation(group_condition(0, "stopped")))
+        for seconds in range(15, 300, 15):
+            player.see(seconds + 5, observation(group_condition(seconds, "stopped", since=0, seen_active=None)))
+        assert [n.event for n in player.told] == [Event.FIRING]
+        assert [alert.on_hold for alert in player.alerts.values()] == [True]
+
+    def test_an_alert_on_stale_data_says_that_it_is_on_hold(self) -> None:
+        player = Player(book())
+        condition = group_condition(0, "stopped")
+        player.see(5, observation(condition))
+        assert [a.on_hold for a in player.alerts.values()] == [False]
+        player.see(200, observation(condition))
+        assert [a.on_hold for a in player.alerts.values()] == [True]
+        player.see(215, observation(group_condition(210, "stopped", since=0)))
+        assert [a.on_hold for a in player.alerts.values()] == [False]
+
+    def test_the_fingerprint_tells_subjects_apart(self) -> None:
+        subjects = [
+            Subject(Kind.GROUP, "a", "bc"),
+            Subject(Kind.GROUP, "ab", "c"),
+            Subject(Kind.GROUP, "a", "collection"),
+            Subject(Kind.COLLECTION, "a"),
+            Subject(Kind.ANALYSIS),
+        ]
+        assert len({s.fingerprint for s in subjects}) == len(subjects)
+
+    def test_the_fingerprint_never_changes(self) -> None:
+        assert Subject(Kind.GROUP, "kafka", "orders").fingerprint == "1c8b8db22f7cd28a"
+
+
+def test_a_verdict_that_is_old_when_first_seen_is_not_believed() -> None:
+    """The alert process starts while the analysis has been down since yesterday."""
+    player = Player(book())
+    for now in range(1200, 1500, 5):
+        player.see(now, observation(group_condition(0, "stopped"), judged_until=0))
+    assert not player.told
+    assert not player.alerts
+
+
+def test_a_group_that_was_missing_when_all_stood_still_is_not_gone() -> None:
+    """The newest verdicts are from hours ago; what has become of the group since, nobody knows."""
+    player = Player(book())
+    player.see(5, observation(group_condition(0, "stopped"), judged_until=0))
+    player.see(10_000, observation(judged_until=90))
+    assert [n.event for n in player.told] == [Event.FIRING]
+    player.see(10_005, observation(judged_until=10_000))
+    assert [n.event for n in player.told] == [Event.FIRING, Event.RESOLVED]
+
+
+class TestRulesThatChange:
+    def test_a_removed_rule_ends_its_alert_and_says_why(self) -> None:
+        player = Player(book())
+        player.see(5, observation(group_condition(0, "stopped")))
+        player.rules = RuleBook(tuple(r for r in player.rules.rules if r.name != "stopped"), ("ops",))
+        (told,) = player.see(10, observation(group_condition(0, "stopped")))
+        assert told.event is Event.RESOLVED
+        assert told.alert.resolution is Resolution.RULE_CHANGED
+
+    def test_putting_it_back_is_another_incident(self) -> None:
+        whole = book()
+        player = Player(whole)
+        player.see(5, observation(group_condition(0, "stopped")))
+        player.rules = RuleBook(tuple(r for r in whole.rules if r.name != "stopped"), ("ops",))
+        player.see(10, observation(group_condition(0, "stopped")))
+        player.rules = whole
+        player.see(15, observation(group_condition(0, "stopped")))
+        assert [n.event for n in player.told] == [Event.FIRING, Event.RESOLVED, Event.FIRING]
+        assert player.told[0].alert.incident_id != player.told[2].alert.incident_id
+
+    def test_a_cluster_that_is_no_longer_watched_ends_its_alerts(self) -> None:
+        player = Player(book())
+        player.see(5, observation(group_condition(0, "stopped")))
+        (told,) = player.see(10, observation(clusters=["other"]))
+        assert told.alert.resolution is Resolution.CLUSTER_REMOVED
+
+    def test_what_was_never_told_ends_without_a_word(self) -> None:
+        player = Player(book())
+        player.see(5, observation(group_condition(0, "falling_behind"), group_condition(0, "at_risk", group="other")))
+        assert len(player.alerts) == 2
+        player.see(95, observation(group_condition(90, "falling_behind", since=0), judged_until=90))
+        assert [alert.subject.group for alert in player.alerts.values()] == ["orders"]
+        player.see(100, observation(clusters=["another"]))
+        assert (player.alerts, player.told, player.ended) == ({}, [], [])
+
+    def test_the_end_goes_to_channels_that_are_still_there_and_to_no_new_ones(self) -> None:
+        player = Player(book(("ops", "old")))
+        player.see(5, observation(group_condition(0, "stopped")))
+        player.rules = book(("ops", "new"))
+        player.see(20, observation(group_condition(15, "ok")))
+        (told,) = player.see(95, observation(group_condition(90, "ok", since=15)))
+        assert (told.event, told.channels) == (Event.RESOLVED, ("ops",))
+
+    def test_the_end_goes_to_whoever_heard_of_the_beginning(self) -> None:
+        rules = tuple(
+            r.model_copy(update={"channels": ("team",)}) if r.name == "falling_behind" else r for r in book().rules
+        )
+        player = Player(RuleBook(rules, ("ops", "team")))
+        player.see(5, observation(group_condition(0, "falling_behind", since=-600)))
+        player.see(20, observation(group_condition(15, "stopped")))
+        player.see(35, observation(group_condition(30, "ok")))
+        player.see(205, observation(group_condition(130, "ok", since=30)))
+        player.see(310, observation(group_condition(235, "ok", since=30)))
+        assert [(n.event.value, set(n.channels)) for n in player.told] == [
+            ("firing", {"team"}),
+            ("escalated", {"ops", "team"}),
+            ("resolved", {"ops", "team"}),
+        ]
+
+
+class TestStaleness:
+    @pytest.mark.parametrize(
+        ("why", "now", "newest", "floor", "watching_since", "fires"),
+        [
+            ("fresh", 1000, 990, 45, 0, False),
+            ("just within what is allowed", 1000, 880, 45, 0, False),
+            ("older than allowed", 1000, 879, 45, 0, True),
+            ("old, but the interval is an hour", 1000, 0, 10800, -20000, False),
+            ("never, and watched for long enough", 1000, None, 45, 0, True),
+            ("never, but the process has just started", 1000, None, 45, 950, False),
+            ("old since yesterday, but the process has just started", 1000, -86400, 45, 950, False),
+            ("never, and nobody watches (a single round by hand)", 1000, None, 45, None, True),
+        ],
+    )
+    def test_collection(
+        self, why: str, now: float, newest: float | None, floor: float, watching_since: float | None, fires: bool
+    ) -> None:
+        player = Player(book())
+        told = player.see(now, observation(freshness(now, newest, floor=floor, watching_since=watching_since)))
+        assert [n.status for n in told] == (["stale"] if fires else []), why
+
+    def test_fires_once_and_resolves_when_data_comes_again(self) -> None:
+        player = Player(book())
+        for now in range(0, 400, 5):
+            player.see(now, observation(freshness(now, min(now, 100))))
+        for now in range(400, 500, 5):
+            player.see(now, observation(freshness(now, now - 3)))
+        assert [(n.decided_at, n.event.value, n.severity.value, n.status) for n in player.told] == [
+            (at(225), "firing", "page", "stale"),
+            (at(430), "resolved", "page", "fresh"),
+        ]
+        assert player.told[0].alert.since == at(100)
+
+    def test_a_restart_in_the_middle_neither_repeats_nor_ends_it(self) -> None:
+        player = Player(book())
+        for now in range(0, 300, 5):
+            player.see(now, observation(freshness(now, 0, watching_since=0)))
+        for now in range(300, 400, 5):
+            player.see(now, observation(freshness(now, 0, watching_since=300)))
+        assert [n.event for n in player.told] == [Event.FIRING]
+        assert len(player.alerts) == 1
+
+    def test_while_the_collection_is_late_its_groups_are_held(self) -> None:
+        player = Player(book())
+        stopped, ok = group_condition(0, "stopped"), group_condition(0, "ok", group="payments")
+        for now in range(0, 1200, 5):
+            player.see(now, observation(stopped, ok, freshness(now, 0), judged_until=0))
+        assert [(n.alert.subject.kind, n.event) for n in player.told] == [
+            (Kind.GROUP, Event.FIRING),
+            (Kind.COLLECTION, Event.FIRING),
+        ]
+
+    def test_the_analysis_has_one_alert_for_all_clusters(self) -> None:
+        player = Player(book())
+        (told,) = player.see(300, observation(freshness(300, 0, kind=Kind.ANALYSIS)))
+        assert told.alert.subject == Subject(Kind.ANALYSIS)
+        assert told.alert.rule == "analysis_stale"
+
+
+def test_the_loudest_comes_first() -> None:
+    player = Player(book())
+    told = player.see(
+        5,
+        observation(
+            group_condition(0, "falling_behind", group="a", since=-600),
+            group_condition(0, "stopped", group="b"),
+            group_condition(0, "falling_behind", group="c", since=-600),
+            group_condition(0, "losing_data", group="d"),
+        ),
+    )
+    assert [n.severity.value for n in told] == ["page", "page", "warn", "warn"]
+
+
+ROWS_BY_NAME = {row.name: row for row in ROWS}

@@ -1,0 +1,259 @@
+"""Killed with SIGKILL at every point of a round, and at random instants: nothing decided is lost or doubled."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+
+import pytest
+import yaml
+from sqlalchemy import Engine
+
+from lagwise.alerts import queries
+from lagwise.alerts.database import open_engine
+from lagwise.tables import ALL_TABLES
+from lagwise.tables.store import Lake
+from tests.alerts.receiver import Answer, Got, Receiver
+from tests.alerts.support import LakeWriter, at, write_yaml
+
+ROOT = Path(__file__).parents[2]
+CHILD = Path(__file__).with_name("kill_child.py")
+
+#: The defaults' severities without their patience: what matters here is how often things happen.
+IMPATIENT = """
+rules:
+  - {name: losing_data, when: {statuses: [losing_data]}, severity: page, keep_firing_for: 0s}
+  - {name: stopped, when: {statuses: [stopped]}, severity: page, keep_firing_for: 0s}
+  - {name: falling_behind, when: {statuses: [falling_behind]}, severity: warn, keep_firing_for: 0s}
+"""
+
+
+def settings(folder: Path, lake: Path, channels: dict[str, str], **alerts: object) -> Path:
+    """A settings file for one process."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tree = {
+        "data": str(lake),
+        "state_dir": str(folder),
+        "clusters": [{"name": "kafka", "bootstrap": "127.0.0.1:9"}],
+        "alerts": {
+            "rules_file": str(write_yaml(folder / "rules.yaml", IMPATIENT)),
+            "channels": [{"name": name, "url": url} for name, url in channels.items()],
+            **alerts,
+        },
+    }
+    return write_yaml(folder / f"{lake.name}.yaml", yaml.safe_dump(tree))
+
+
+def lake_at(folder: Path) -> LakeWriter:
+    lake = Lake(str(folder / "lake"))
+    lake.create(*ALL_TABLES)
+    return LakeWriter(lake)
+
+
+def environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
+    return kept | {"PYTHONPATH": str(ROOT)}
+
+
+@pytest.fixture
+def fork() -> Iterator[Callable[..., str]]:
+    """Does a round in a process of its own that kills itself at a point; 0 is never."""
+    process = subprocess.Popen(
+        [sys.executable, str(CHILD), "forks"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+        cwd=ROOT,
+    )
+
+    def run(config: Path, now: datetime, point: int) -> str:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps({"config": str(config), "now": now.isoformat(), "point": point}) + "\n")
+        process.stdin.flush()
+        return process.stdout.readline().strip()
+
+    yield run
+    process.communicate(timeout=30)
+
+
+def first_arrivals(got: list[Got]) -> list[tuple[str, str]]:
+    """(group, event) of each message in the order of its first arrival."""
+    firsts = {one.key: one for one in reversed(got)}
+    ordered = sorted(firsts.values(), key=lambda one: one.at)
+    return [(one.document["group"], one.document["event"]) for one in ordered]
+
+
+def test_killed_at_every_point_of_two_rounds(tmp_path: Path, fork: Callable[..., str]) -> None:
+    """The first round lets groups fire, the second escalates, resolves, loses a group and fires another."""
+    before, after = lake_at(tmp_path / "before"), lake_at(tmp_path / "after")
+    before.all_well(
+        at(0),
+        {"recovers": "stopped", "deleted": "stopped", "worse": "stopped", "louder": "falling_behind", "well": "ok"},
+    )
+    after.all_well(
+        at(600),
+        {"recovers": "ok", "worse": "losing_data", "louder": "stopped", "well": "ok", "new": "stopped"},
+    )
+    expected = Counter(
+        [
+            ("recovers", "firing"),
+            ("recovers", "resolved"),
+            ("deleted", "firing"),
+            ("deleted", "resolved"),
+            ("worse", "firing"),
+            ("worse", "escalated"),
+            ("louder", "firing"),
+            ("louder", "escalated"),
+            ("new", "firing"),
+        ]
+    )
+    point = 0
+    killed = 0
+    with Receiver() as to:
+        while True:
+            point += 1
+            to.got.clear()
+            folder = tmp_path / f"point{point}"
+            first = settings(folder, tmp_path / "before", {"ops": to.url})
+            second = settings(folder, tmp_path / "after", {"ops": to.url})
+            outcomes = [
+                fork(first, at(5), point),
+                fork(first, at(10), 0),
+                fork(second, at(605), point),
+                fork(second, at(610), 0),
+            ]
+            assert outcomes[1] == outcomes[3] == "done"
+            assert {outcomes[0], outcomes[2]} <= {"killed", "done"}
+            killed += outcomes.count("killed")
+
+            engine = open_engine(f"sqlite:///{folder / 'lagwise.db'}")
+            rows = list(reversed(queries.deliveries(engine)))
+            still_open = {alert.group for alert in queries.open_alerts(engine)}
+            engine.dispose()
+            assert still_open == {"worse", "louder", "new"}, point
+            assert {row.state for row in rows} == {"delivered"}, point
+            assert set(to.keys) == {row.idempotency_key for row in rows}, point
+            arrived = first_arrivals(to.got)
+            assert Counter(arrived) == expected, point
+            assert list(dict.fromkeys(to.keys)) == [row.idempotency_key for row in rows], "in order"
+            assert len(to.got) - len(rows) <= outcomes.count("killed"), "at most one message twice per kill"
+            assert _keys_of_many_bodies(to.got) == {}, "the same key is the same message"
+            if "killed" not in outcomes:
+                break
+    # Each of the 9 messages alone has four points: two around the sending, the marking, and its commit.
+    assert killed >= 36
+
+
+@pytest.mark.timeout(240)
+def test_killed_at_random_instants(tmp_path: Path) -> None:
+    _kill_at_random(tmp_path, seed=20261121, steps=6, groups=30, kills_per_step=2)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_killed_two_hundred_times(tmp_path: Path) -> None:
+    _kill_at_random(tmp_path, seed=3, steps=40, groups=40, kills_per_step=5)
+
+
+def _kill_at_random(tmp_path: Path, *, seed: int, steps: int, groups: int, kills_per_step: int) -> None:
+    """The real process, its real threads and clock; a receiver that fails, hangs up and is slow, and one that works."""
+    random = Random(seed)
+    writer = lake_at(tmp_path / "data")
+    statuses = {f"g{i:02}": "ok" for i in range(groups)}
+    expected: Counter[tuple[str, str]] = Counter()
+    told: dict[str, set[str]] = {group: set() for group in statuses}
+    with Receiver() as good, Receiver() as bad:
+        bad.answers.extend(random.choice(MOODS) for _ in range(100 * steps * groups))
+        config = settings(
+            tmp_path / "state", tmp_path / "data", {"good": good.url, "bad": bad.url}, interval_seconds=0.05
+        )
+        engine = open_engine(f"sqlite:///{tmp_path / 'state' / 'lagwise.db'}")
+        child = _start(config, tmp_path)
+        try:
+            for _ in range(steps):
+                moment = datetime.now(UTC)
+                for group in statuses:
+                    was, now = statuses[group], random.choice(["ok", "stopped", "losing_data"])
+                    event = _event(was, now, told[group])
+                    if event:
+                        expected[group, event] += 1
+                    statuses[group] = now
+                writer.all_well(moment, statuses)
+                for _ in range(kills_per_step):
+                    time.sleep(random.uniform(0.0, 0.4))
+                    child.kill()
+                    child.wait()
+                    child = _start(config, tmp_path)
+                    time.sleep(random.choice([0.0, random.uniform(0.5, 2.5)]))
+                troubled = {group for group, status in statuses.items() if status != "ok"}
+                _until(lambda troubled=troubled: _as_shown(engine, statuses) and _open(engine) == troubled, child)
+            _until(lambda: not queries.deliveries(engine, state="queued"), child)
+        finally:
+            child.kill()
+            child.wait()
+        rows = queries.deliveries(engine, limit=100_000)
+        engine.dispose()
+    assert {row.state for row in rows} == {"delivered"}
+    for to, name in ((good, "good"), (bad, "bad")):
+        ids = [row.idempotency_key for row in sorted(rows, key=lambda row: row.id) if row.channel == name]
+        assert set(to.keys) == set(ids)
+        assert list(dict.fromkeys(to.keys)) == ids, "in order"
+        assert _keys_of_many_bodies(to.got) == {}, "the same key is the same message"
+        assert Counter(first_arrivals(to.got)) == expected
+
+
+MOODS = [Answer()] * 40 + [Answer(503), Answer(drop=True), Answer(delay_seconds=0.1), Answer(delay_seconds=0.1)]
+
+
+def _event(was: str, now: str, told: set[str]) -> str | None:
+    """What is to be told of a change; ``told`` are the statuses that were told in this incident."""
+    if was == now:
+        return None
+    if now == "ok":
+        told.clear()
+        return "resolved"
+    # From losing_data to stopped is better, which is not told; and the way back is told once per incident.
+    news = was == "ok" or (now == "losing_data" and now not in told)
+    told.add(now)
+    return ("firing" if was == "ok" else "escalated") if news else None
+
+
+def _keys_of_many_bodies(got: list[Got]) -> dict[str, set[bytes]]:
+    bodies: dict[str, set[bytes]] = {}
+    for one in got:
+        bodies.setdefault(one.key, set()).add(one.body)
+    return {key: several for key, several in bodies.items() if len(several) > 1}
+
+
+def _open(engine: Engine) -> set[str]:
+    return {alert.group or "" for alert in queries.open_alerts(engine)}
+
+
+def _as_shown(engine: Engine, statuses: dict[str, str]) -> bool:
+    """Whether the round that saw these statuses has been kept: a better status is taken over silently."""
+    return all(statuses[alert.group or ""] == alert.status for alert in queries.open_alerts(engine))
+
+
+def _start(config: Path, tmp_path: Path) -> subprocess.Popen[bytes]:
+    with (tmp_path / "log").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, str(CHILD), "forever", str(config)], stdout=log, stderr=log, env=environment(), cwd=ROOT
+        )
+
+
+def _until(
+    holds: Callable[[], bool], child: subprocess.Popen[bytes], within: timedelta = timedelta(seconds=90)
+) -> None:
+    deadline = time.monotonic() + within.total_seconds()
+    while not holds():
+        assert child.poll() is None, "the process ended by itself"
+        assert time.monotonic() < deadline, "did not come to hold in time"
+        time.sleep(0.05)

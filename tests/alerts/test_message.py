@@ -1,0 +1,209 @@
+"""The document: golden files, the published schema, and names that strangers chose."""
+
+import json
+import subprocess
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from lagwise.alerts.message import document, render
+from lagwise.alerts.model import Kind, Notification, Numbers, Subject
+from lagwise.alerts.remedies import dashboard_link, first_command, shell_word
+from lagwise.config import Config
+from tests.alerts.support import Player, at, book, freshness, group_condition, observation
+
+GOLDEN = Path(__file__).parent / "golden"
+CONFIG = Config.model_validate(
+    {
+        "clusters": [
+            {
+                "name": "kafka",
+                "bootstrap": "broker-1:9092,broker-2:9092",
+                "librdkafka": {"security.protocol": "SASL_SSL"},
+            }
+        ],
+        "alerts": {"dashboard_url": "https://lagwise.example/"},
+    }
+)
+
+MEASURED = Numbers(
+    lag_records=12000,
+    lag_seconds=431.5,
+    lag_seconds_is_lower_bound=False,
+    produce_rate_per_second=25.0,
+    consume_rate_per_second=0.0,
+    seconds_to_loss=4800.0,
+    records_lost=0,
+    members=0,
+    worst_topic="purchases",
+    worst_partition=3,
+)
+
+
+def _schema() -> Draft202012Validator:
+    text = resources.files("lagwise.alerts").joinpath("lagwise.alert.v1.schema.json").read_text(encoding="utf-8")
+    schema = json.loads(text)
+    Draft202012Validator.check_schema(schema)
+    # Receivers must tolerate new fields; the tests must not: a field without a description is not published.
+    return Draft202012Validator(schema | {"additionalProperties": False})
+
+
+def _examples() -> dict[str, Notification]:
+    """One notification of each kind, as the decisions make them."""
+    player = Player(book())
+    player.see(5, observation(group_condition(0, "falling_behind", since=-600, numbers=MEASURED)))
+    player.see(20, observation(group_condition(15, "stopped", numbers=MEASURED)))
+    lost = replace(MEASURED, records_lost=1234567, seconds_to_loss=0.0, lag_seconds_is_lower_bound=True)
+    player.see(35, observation(group_condition(30, "losing_data", numbers=lost)))
+    better = replace(MEASURED, members=2, seconds_to_catch_up=95.0, consume_rate_per_second=80.0)
+    player.see(50, observation(group_condition(45, "catching_up", numbers=better)))
+    player.see(375, observation(group_condition(370, "catching_up", since=45, numbers=better)))
+    names = ["group_firing", "group_escalated", "group_losing_data", "group_resolved"]
+    examples = dict(zip(names, player.told, strict=True))
+
+    other = Player(book())
+    other.see(5, observation(group_condition(0, "stopped", numbers=MEASURED)))
+    for seconds in (30, 60):
+        other.see(seconds + 5, observation(judged_until=seconds))
+    examples["group_gone"] = other.told[1]
+
+    monitor = Player(book())
+    monitor.see(300, observation(freshness(300, 0)))
+    for seconds in (305, 340):
+        monitor.see(seconds, observation(freshness(seconds, 300)))
+    monitor.see(700, observation(freshness(700, 340, kind=Kind.ANALYSIS)))
+    examples |= dict(zip(["collection_firing", "collection_resolved", "analysis_firing"], monitor.told, strict=True))
+    return examples
+
+
+EXAMPLES = _examples()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_golden_file(name: str) -> None:
+    """To change one on purpose, delete the file, run this twice, and say in the commit why receivers can bear it."""
+    made = json.dumps(document(EXAMPLES[name], CONFIG), indent=2, ensure_ascii=False) + "\n"
+    file = GOLDEN / f"{name}.json"
+    if not file.exists():
+        file.write_text(made, encoding="utf-8")
+        pytest.fail(f"{file} was not there and has been written: look at it, then run again")
+    assert made == file.read_text(encoding="utf-8")
+
+
+def test_no_golden_file_is_left_over() -> None:
+    assert {file.stem for file in GOLDEN.glob("*.json")} == set(EXAMPLES)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_document_obeys_the_published_schema(name: str) -> None:
+    _schema().validate(json.loads(render(EXAMPLES[name], CONFIG)))
+
+
+def test_the_schema_notices_what_is_wrong() -> None:
+    good = document(EXAMPLES["group_firing"], CONFIG)
+    validator = _schema()
+    for broken in (
+        {k: v for k, v in good.items() if k != "incident_id"},
+        good | {"status": "fine"},
+        good | {"lag_records": "many"},
+        good | {"since": "yesterday"},
+        good | {"extra": 1},
+    ):
+        assert list(validator.iter_errors(broken))
+
+
+def test_the_schema_in_the_docs_is_the_one_in_the_package() -> None:
+    docs = (Path(__file__).parents[2] / "docs" / "alerts.md").read_text(encoding="utf-8")
+    schema = json.loads(resources.files("lagwise.alerts").joinpath("lagwise.alert.v1.schema.json").read_text("utf-8"))
+    undocumented = [name for name in schema["properties"] if f"`{name}`" not in docs]
+    assert not undocumented
+
+
+class TestNamesThatStrangersChose:
+    HOSTILE = (
+        "<script>alert(1)</script>",
+        "'; rm -rf ~ #",
+        "$(touch /tmp/x)`id`",
+        "--delete",
+        "../../etc",
+        "a b\nc\td",
+        "\x1b[2J\x07red",
+        "\u202eevil\u202c",
+        "名前 🦆",
+        "quote\"back\\slash'",
+        "x" * 249,
+        "!history",
+        "",
+        " ",
+    )
+
+    @pytest.mark.parametrize("name", HOSTILE)
+    def test_the_command_has_the_name_as_one_word(self, name: str) -> None:
+        command = first_command(Subject(Kind.GROUP, "kafka", name), CONFIG.clusters)
+        assert command.isprintable()
+        tool, rest = command.split(" ", 1)
+        assert tool == "kafka-consumer-groups"
+        assert _words_in_bash(rest) == [
+            "--bootstrap-server",
+            "broker-1:9092,broker-2:9092",
+            "--describe",
+            f"--group={name}",
+            "--command-config",
+            "client.properties",
+        ]
+
+    @pytest.mark.parametrize("name", HOSTILE)
+    def test_the_link_leads_to_the_name(self, name: str) -> None:
+        link = dashboard_link(Subject(Kind.GROUP, "kafka", name), "https://lagwise.example/")
+        parts = urlsplit(link)
+        assert link.isascii()
+        assert (parts.scheme, parts.netloc, parts.path, parts.fragment) == ("https", "lagwise.example", "/group", "")
+        query = parse_qs(parts.query, keep_blank_values=True, strict_parsing=True)
+        assert query == {"cluster": ["kafka"], "group": [name]}
+
+    @pytest.mark.parametrize("name", HOSTILE)
+    def test_the_document_is_ascii_and_gives_the_name_back(self, name: str) -> None:
+        player = Player(book())
+        player.see(5, observation(group_condition(0, "stopped", group=name)))
+        body = render(player.told[0], CONFIG)
+        assert body.isascii()
+        assert body.isprintable()
+        assert json.loads(body)["group"] == name
+        _schema().validate(json.loads(body))
+
+    @settings(max_examples=60, deadline=None)
+    @given(st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=40))
+    def test_any_name_is_one_word_in_a_shell(self, name: str) -> None:
+        assert _words_in_bash(shell_word(name)) == [name]
+
+
+def _words_in_bash(text: str) -> list[str]:
+    """What a real shell makes of it."""
+    script = f"printf '%s\\0' {text}"
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}, timeout=20
+    )
+    return done.stdout.decode("utf-8").split("\0")[:-1]
+
+
+def test_a_cluster_that_is_not_configured_leaves_a_blank_to_fill() -> None:
+    command = first_command(Subject(Kind.GROUP, "gone", "orders"), CONFIG.clusters)
+    assert command == "kafka-consumer-groups --bootstrap-server HOST:PORT --describe --group=orders"
+
+
+def test_a_plain_cluster_needs_no_client_properties() -> None:
+    clusters = Config.model_validate({"clusters": [{"bootstrap": "localhost:9092"}]}).clusters
+    assert first_command(Subject(Kind.GROUP, "kafka", "orders"), clusters) == (
+        "kafka-consumer-groups --bootstrap-server localhost:9092 --describe --group=orders"
+    )
+
+
+def test_the_same_notification_is_the_same_bytes() -> None:
+    notification = EXAMPLES["group_firing"]
+    assert render(notification, CONFIG) == render(replace(notification, decided_at=at(5)), CONFIG)

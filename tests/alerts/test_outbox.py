@@ -1,0 +1,328 @@
+"""Deliveries to real receivers that fail in every way, with a clock and a dice of the test's own."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import pytest
+from sqlalchemy import Engine, text
+
+from lagwise.alerts import queries, store
+from lagwise.alerts.backoff import RetryPolicy, after_attempt
+from lagwise.alerts.channels import make_channel
+from lagwise.alerts.channels.base import Outcome
+from lagwise.alerts.database import transaction
+from lagwise.alerts.decide import decide
+from lagwise.alerts.outbox import Outbox, Worker
+from lagwise.config import Webhook
+from lagwise.errors import DatabaseError
+from tests.alerts.receiver import OK, Answer, Receiver
+from tests.alerts.support import at, book, group_condition, observation
+
+Receivers = Callable[..., Receiver]
+NEVER = threading.Event()
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = at(1000)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def move(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+Make = Callable[..., Worker]
+
+
+@pytest.fixture
+def worker(engine: Engine, clock: Clock) -> Iterator[Make]:
+    made: list[Worker] = []
+
+    def make(name: str, url: str, timeout_seconds: float = 5.0) -> Worker:
+        settings = Webhook.model_validate({"name": name, "url": url, "timeout_seconds": timeout_seconds})
+        made.append(Worker(engine, make_channel(settings, clock), clock=clock, random=Random(7)))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.channel.close()
+
+
+def queue(
+    engine: Engine, clock: Clock, groups: int, channels: tuple[str, ...] = ("ops",), prefix: str = "g"
+) -> list[str]:
+    """Let so many groups stop; returns the keys in the order in which they were queued."""
+    conditions = [group_condition(900, "stopped", group=f"{prefix}{i:03}") for i in range(groups)]
+    rules = book(channels)
+    decision = store.apply(
+        engine,
+        lambda alerts: decide(rules, observation(*conditions), alerts, at(905)),
+        lambda n: json.dumps({"group": n.alert.subject.group}),
+        now=clock(),
+    )
+    return [n.idempotency_key for n in decision.notifications]
+
+
+def states(engine: Engine, channel: str = "ops") -> list[str]:
+    return [row.state for row in reversed(queries.deliveries(engine)) if row.channel == channel]
+
+
+def test_everything_arrives_in_order(engine: Engine, clock: Clock, receiver: Receivers, worker: Make) -> None:
+    keys = queue(engine, clock, 120)
+    to = receiver()
+    assert worker("ops", to.url).deliver_due(NEVER) is None
+    assert to.keys == keys
+    assert set(states(engine)) == {"delivered"}
+    (row, *_) = queries.deliveries(engine)
+    assert (row.attempts, row.last_error, row.delivered_at) == (1, None, clock())
+
+
+def test_a_failure_holds_the_order(engine: Engine, clock: Clock, receiver: Receivers, worker: Make) -> None:
+    keys = queue(engine, clock, 3)
+    to = receiver()
+    to.answers.extend([OK, Answer(500), Answer(503), Answer(drop=True)])
+    one = worker("ops", to.url)
+    for _ in range(4):
+        due = one.deliver_due(NEVER)
+        clock.now = due or clock.now
+    assert due is None
+    assert to.keys == [keys[0], keys[1], keys[1], keys[1], keys[1], keys[2]]
+    assert len({got.body for got in to.got if got.key == keys[1]}) == 1, "the same bytes at every attempt"
+
+
+def test_it_waits_longer_each_time(engine: Engine, clock: Clock, receiver: Receivers, worker: Make) -> None:
+    queue(engine, clock, 1)
+    one = worker("ops", receiver(Answer(500)).url)
+    waits = []
+    for _ in range(14):
+        due = one.deliver_due(NEVER)
+        assert due is not None
+        waits.append((due - clock()).total_seconds())
+        assert one.deliver_due(NEVER) == due, "not before it is due"
+        clock.now = due
+    for attempt, wait in enumerate(waits):
+        whole = min(300, 2**attempt)
+        assert whole / 2 <= wait <= whole
+    assert len({wait / min(300, 2**i) for i, wait in enumerate(waits)}) > 10, "jitter"
+
+
+def test_retry_after_is_kept_to(engine: Engine, clock: Clock, receiver: Receivers, worker: Make) -> None:
+    keys = queue(engine, clock, 2)
+    to = receiver()
+    to.answers.append(Answer(429, {"Retry-After": "120"}))
+    one = worker("ops", to.url)
+    assert one.deliver_due(NEVER) == clock() + timedelta(seconds=120)
+    clock.move(119)
+    one.deliver_due(NEVER)
+    assert len(to.got) == 1
+    clock.move(1)
+    assert one.deliver_due(NEVER) is None
+    assert to.keys == [keys[0], *keys]
+
+
+def test_a_refusal_becomes_a_dead_letter_and_the_next_goes_on(
+    engine: Engine, clock: Clock, receiver: Receivers, worker: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    keys = queue(engine, clock, 2)
+    to = receiver()
+    to.answers.extend([Answer(400, body=b"bad payload")] * 5)
+    one = worker("ops", to.url)
+    for _ in range(6):
+        clock.now = one.deliver_due(NEVER) or clock.now
+    assert to.keys == [keys[0]] * 5 + [keys[1]]
+    assert states(engine) == ["dead", "delivered"]
+    (dead,) = queries.deliveries(engine, state="dead")
+    assert dead.last_error == "answered 400 Bad Request: bad payload; given up after 5 attempts"
+    assert dead.attempts == 5
+    (line,) = [r.getMessage() for r in caplog.records if r.levelname == "ERROR"]
+    assert "dead letter" in line
+    assert f"127.0.0.1:{to.port}" in line
+    assert "/hook" not in line
+
+
+def test_a_receiver_that_is_down_for_a_day_is_given_up(
+    engine: Engine, clock: Clock, receiver: Receivers, worker: Make
+) -> None:
+    queue(engine, clock, 1)
+    one = worker("ops", receiver(Answer(503)).url)
+    one.deliver_due(NEVER)
+    clock.move(86_399)
+    one.deliver_due(NEVER)
+    assert states(engine) == ["queued"]
+    clock.move(301)
+    one.deliver_due(NEVER)
+    assert states(engine) == ["dead"]
+    assert "given up after 24 h" in str(queries.deliveries(engine)[0].last_error)
+
+
+def test_a_receiver_that_answers_with_nonsense_for_hours_loses_nothing(
+    engine: Engine, clock: Clock, receiver: Receivers, worker: Make
+) -> None:
+    keys = queue(engine, clock, 5)
+    to = receiver(Answer(502))
+    one = worker("ops", to.url)
+    for _ in range(40):
+        clock.now = one.deliver_due(NEVER) or clock.now
+    to.then = OK
+    while (due := one.deliver_due(NEVER)) is not None:
+        clock.now = due
+    assert list(dict.fromkeys(to.keys)) == keys
+    assert set(states(engine)) == {"delivered"}
+
+
+class TestKilledInBetween:
+    def test_sent_but_not_marked_is_sent_again_with_the_same_key(
+        self, engine: Engine, clock: Clock, receiver: Receivers, worker: Make
+    ) -> None:
+        """The database refuses to mark; the process ends; the next one knows nothing of the attempt."""
+        keys = queue(engine, clock, 2)
+        to = receiver()
+        with _refusing_updates(engine), pytest.raises(DatabaseError):
+            worker("ops", to.url).deliver_due(NEVER)
+        assert to.keys == keys[:1]
+        assert worker("ops", to.url).deliver_due(NEVER) is None
+        assert to.keys == [keys[0], *keys]
+
+    def test_the_same_process_marks_it_before_it_sends_anything(
+        self, engine: Engine, clock: Clock, receiver: Receivers, worker: Make
+    ) -> None:
+        keys = queue(engine, clock, 2)
+        to = receiver()
+        one = worker("ops", to.url)
+        with _refusing_updates(engine):
+            for _ in range(3):
+                with pytest.raises(DatabaseError):
+                    one.deliver_due(NEVER)
+        assert to.keys == keys[:1]
+        assert one.deliver_due(NEVER) is None
+        assert to.keys == keys
+
+    def test_a_restart_keeps_the_appointment(
+        self, engine: Engine, clock: Clock, receiver: Receivers, worker: Make
+    ) -> None:
+        queue(engine, clock, 1)
+        to = receiver(Answer(429, {"Retry-After": "600"}))
+        due = worker("ops", to.url).deliver_due(NEVER)
+        again = worker("ops", to.url)
+        clock.move(30)
+        assert again.deliver_due(NEVER) == due
+        assert len(to.got) == 1
+
+
+class _refusing_updates:
+    """The database refuses to change deliveries, as a full disk would."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __enter__(self) -> None:
+        with transaction(self._engine) as c:
+            c.execute(
+                text("create trigger refuse before update on deliveries begin select raise(abort, 'disk is full'); end")
+            )
+
+    def __exit__(self, *_: object) -> None:
+        with transaction(self._engine) as c:
+            c.execute(text("drop trigger refuse"))
+
+
+class TestThreads:
+    """The real threads, with the real clock."""
+
+    def _outbox(self, engine: Engine, urls: dict[str, str], timeout_seconds: float = 5.0) -> Outbox:
+        def now() -> datetime:
+            return datetime.now(UTC)
+
+        workers = []
+        for name, url in urls.items():
+            settings = Webhook.model_validate({"name": name, "url": url, "timeout_seconds": timeout_seconds})
+            workers.append(Worker(engine, make_channel(settings, now), clock=now, random=Random(1)))
+        outbox = Outbox(workers)
+        outbox.start()
+        return outbox
+
+    def test_a_dead_receiver_delays_only_itself(self, engine: Engine, clock: Clock, receiver: Receivers) -> None:
+        keys = queue(engine, clock, 40, ("alive", "hanging", "gone"))
+        alive, hanging, gone = receiver(), receiver(Answer(hang=True)), receiver(Answer(drop=True))
+        outbox = self._outbox(engine, {"alive": alive.url, "hanging": hanging.url, "gone": gone.url}, 60.0)
+        try:
+            assert [got.key for got in alive.wait_for(40)] == keys
+            _until(lambda: set(states(engine, "alive")) == {"delivered"})
+        finally:
+            outbox.stop(1.0)
+        assert set(states(engine, "hanging")) == {"queued"}
+        assert set(states(engine, "gone")) == {"queued"}
+        assert set(hanging.keys) == {keys[0]}
+        assert set(gone.keys) <= {keys[0]}
+
+    def test_what_is_queued_later_goes_out_at_once(self, engine: Engine, clock: Clock, receiver: Receivers) -> None:
+        to = receiver()
+        outbox = self._outbox(engine, {"ops": to.url})
+        try:
+            for i in range(3):
+                queue(engine, clock, 1, prefix=f"later{i}-")
+                began = time.monotonic()
+                outbox.wake()
+                to.wait_for(i + 1)
+                assert time.monotonic() - began < 5, "not at the next look, 15 s later"
+        finally:
+            outbox.stop(3.0)
+
+    def test_it_stops_at_once_although_a_receiver_hangs(
+        self, engine: Engine, clock: Clock, receiver: Receivers
+    ) -> None:
+        queue(engine, clock, 1)
+        to = receiver(Answer(hang=True))
+        outbox = self._outbox(engine, {"ops": to.url}, 60.0)
+        to.wait_for(1)
+        began = time.monotonic()
+        outbox.stop(0.5)
+        assert time.monotonic() - began < 3
+
+
+def _until(holds: Callable[[], bool], within_seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + within_seconds
+    while not holds():
+        assert time.monotonic() < deadline, "did not come to hold in time"
+        time.sleep(0.02)
+
+
+class TestThePolicy:
+    """Pure: what an attempt makes of a message."""
+
+    @pytest.mark.parametrize(
+        ("why", "outcome", "attempts", "age_seconds", "state"),
+        [
+            ("arrived", Outcome(), 1, 0, "delivered"),
+            ("arrived at last", Outcome(), 99, 999_999, "delivered"),
+            ("no answer", Outcome("x"), 50, 86_399, "queued"),
+            ("no answer for a day", Outcome("x"), 2, 86_400, "dead"),
+            ("refused, but not for good yet", Outcome("x", refused=True), 4, 0, "queued"),
+            ("refused for good", Outcome("x", refused=True), 5, 0, "dead"),
+        ],
+    )
+    def test_states(self, why: str, outcome: Outcome, attempts: int, age_seconds: float, state: str) -> None:
+        step = after_attempt(outcome, attempts, at(0), at(age_seconds), Random(1), RetryPolicy())
+        assert step.state == state, why
+
+    def test_retry_after_never_shortens_the_wait_and_never_lasts_for_days(self) -> None:
+        def wait(attempts: int, asked: float) -> float:
+            outcome = Outcome("x", retry_after_seconds=asked)
+            step = after_attempt(outcome, attempts, at(0), at(0), Random(1), RetryPolicy())
+            return (step.next_attempt_at - at(0)).total_seconds()
+
+        assert wait(10, 0) >= 150
+        assert wait(1, 1e9) == 3600

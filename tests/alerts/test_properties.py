@@ -1,0 +1,224 @@
+"""What holds for every history: hypothesis makes histories up, and these must hold for all of them."""
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lagwise.alerts import store
+from lagwise.alerts.clocks import Verdict
+from lagwise.alerts.database import open_engine, prepare, transaction
+from lagwise.alerts.decide import decide
+from lagwise.alerts.matching import is_too_old, judge
+from lagwise.alerts.model import Condition, Event, GroupCondition, Notification, Observation, Phase, Resolution
+from lagwise.domain.vocabulary import Status
+from tests.alerts.support import Player, at, book, freshness, group_condition, observation
+
+RULES = book(("ops",))
+GROUPS = ("a", "b")
+
+WORDS = st.sampled_from(
+    [
+        "ok",
+        "ok",
+        "stopped",
+        "stopped",
+        "stalled",
+        "falling_behind",
+        "falling_behind",
+        "losing_data",
+        "at_risk",
+        "catching_up",
+        "lagging",
+        "rewound",
+        "ghost",
+        "unknown",
+        "unknown",
+        "same",
+        "same",
+        "same",
+        "missing",
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Round:
+    """Seconds since the round before, what each group shows, and how old the newest sample and verdict are."""
+
+    pause: int
+    words: tuple[str, ...]
+    stands_still: bool
+    without_errors: bool
+    seen_active: bool
+
+
+ROUNDS = st.lists(
+    st.builds(
+        Round,
+        pause=st.sampled_from([1, 5, 15, 15, 15, 16, 60, 300, 1200]),
+        words=st.tuples(*[WORDS] * len(GROUPS)),
+        stands_still=st.sampled_from([False, False, False, False, True]),
+        without_errors=st.just(True) | st.booleans(),
+        seen_active=st.just(True) | st.booleans(),
+    ),
+    min_size=8,
+    max_size=40,
+)
+
+
+def histories(rounds: list[Round]) -> list[tuple[float, Observation]]:
+    """Times of decisions, and what is observed at each."""
+    now = as_of = newest = 0.0
+    shown: dict[str, tuple[str, float] | None] = dict.fromkeys(GROUPS)
+    out = []
+    for one in rounds:
+        now += one.pause
+        if not one.stands_still:
+            as_of = newest = now
+            for group, word in zip(GROUPS, one.words, strict=True):
+                before = shown[group]
+                if word == "missing":
+                    shown[group] = None
+                elif word != "same" and (before is None or before[0] != word):
+                    shown[group] = (word, now)
+        conditions: list[Condition] = [
+            group_condition(as_of, word[0], group=group, since=word[1], seen_active=one.seen_active)
+            for group, word in shown.items()
+            if word is not None
+        ]
+        conditions.append(freshness(now, newest))
+        out.append((now, observation(*conditions, judged_until=as_of, without_errors=one.without_errors)))
+    return out
+
+
+many = settings(max_examples=300, deadline=None)
+
+
+@many
+@given(ROUNDS)
+def test_every_incident_begins_once_ends_at_most_once_and_counts_its_events(rounds: list[Round]) -> None:
+    player = Player(RULES)
+    for now, seen in histories(rounds):
+        player.see(now, seen)
+    by_incident: dict[str, list[Notification]] = defaultdict(list)
+    by_subject: dict[str, str] = defaultdict(str)
+    for told in player.told:
+        by_incident[told.alert.incident_id].append(told)
+        by_subject[told.alert.fingerprint] += told.event.value[0]
+    for events in by_incident.values():
+        letters = "".join(n.event.value[0] for n in events)
+        assert re.fullmatch("fe*r?", letters), letters
+        assert [n.alert.sequence for n in events] == list(range(1, len(events) + 1))
+        assert len({n.alert.fingerprint for n in events}) == 1
+    for letters in by_subject.values():
+        assert re.fullmatch("(fe*r)*(fe*)?", letters), f"two alerts of one subject were open at once: {letters}"
+    assert len({n.idempotency_key for n in player.told}) == len(player.told)
+
+
+@many
+@given(ROUNDS)
+def test_whatever_has_begun_ends_once_all_is_well_for_long(rounds: list[Round]) -> None:
+    player = Player(RULES)
+    end = 0.0
+    for now, seen in histories(rounds):
+        player.see(now, seen)
+        end = now
+    began_well = end + 15
+    for i in range(60):
+        now = began_well + i * 15
+        well = [group_condition(now, "ok", group=group, since=began_well) for group in GROUPS]
+        player.see(now, observation(*well, freshness(now, now), judged_until=now))
+    assert not player.alerts
+    events = [n.event for n in player.told]
+    assert events.count(Event.FIRING) == events.count(Event.RESOLVED) == len(player.ended)
+
+
+@many
+@given(ROUNDS)
+def test_only_fresh_and_known_trouble_is_told_and_only_fresh_and_known_calm_ends_it(rounds: list[Round]) -> None:
+    player = Player(RULES)
+    for now, seen in histories(rounds):
+        conditions = {c.subject: c for c in seen.conditions}
+        for told in player.see(now, seen):
+            condition = conditions.get(told.alert.subject)
+            if condition is None:
+                assert told.alert.resolution is Resolution.GROUP_GONE
+                continue
+            verdicts = {judge(rule, condition, at(now))[0] for rule in RULES.rules}
+            assert not is_too_old(condition, at(now))
+            assert (Verdict.MATCH in verdicts) == (told.event is not Event.RESOLVED)
+            if isinstance(condition, GroupCondition):
+                assert condition.status is not Status.UNKNOWN
+
+
+@many
+@given(ROUNDS)
+def test_deciding_again_on_the_same_changes_nothing(rounds: list[Round]) -> None:
+    player = Player(RULES)
+    for now, seen in histories(rounds):
+        player.see(now, seen)
+        again = decide(RULES, seen, player.alerts, at(now))
+        assert not again.notifications
+        assert not again.changed
+        assert not again.cancelled
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(ROUNDS)
+def test_a_process_that_is_restarted_before_every_round_tells_the_same(tmp_path: Path, rounds: list[Round]) -> None:
+    """Each round with a new engine on the same database, against one player that never forgets."""
+    file = tmp_path / "lagwise.db"
+    for left in tmp_path.glob("lagwise.db*"):
+        left.unlink()
+    player = Player(RULES)
+    for now, seen in histories(rounds):
+        engine = open_engine(f"sqlite:///{file}")
+        prepare(engine)
+        decision = store.apply(
+            engine,
+            lambda alerts, seen=seen, now=now: decide(RULES, seen, alerts, at(now)),
+            lambda n: n.idempotency_key,
+            now=at(now),
+        )
+        with transaction(engine, read_only=True) as connection:
+            kept = store.load_open(connection)
+        engine.dispose()
+        assert list(decision.notifications) == player.see(now, seen)
+        assert kept == player.alerts
+
+
+@many
+@given(ROUNDS, st.randoms(use_true_random=False))
+def test_groups_do_not_disturb_each_other(rounds: list[Round], random: object) -> None:
+    """A group among others is told of exactly as it would be alone."""
+    together, alone = Player(RULES), Player(RULES)
+    for now, seen in histories(rounds):
+        together.see(now, seen)
+        only = tuple(c for c in seen.conditions if c.subject.group == "a")
+        alone.see(now, Observation(only, seen.clusters))
+    assert [n for n in together.told if n.alert.subject.group == "a"] == alone.told
+
+
+def test_the_histories_are_rich_enough_to_prove_anything() -> None:
+    """Guards the tests above: the made-up histories do contain firing, escalation, resolution and holds."""
+    events: dict[str, int] = defaultdict(int)
+
+    @settings(max_examples=300, deadline=None, derandomize=True, database=None)
+    @given(ROUNDS)
+    def play(rounds: list[Round]) -> None:
+        player = Player(RULES)
+        for now, seen in histories(rounds):
+            for told in player.see(now, seen):
+                events[told.event.value] += 1
+                if told.alert.resolution:
+                    events[told.alert.resolution.value] += 1
+            events["held"] += sum(alert.on_hold for alert in player.alerts.values())
+            events["pending"] += sum(alert.phase is Phase.PENDING for alert in player.alerts.values())
+
+    play()
+    for kind in ("firing", "escalated", "resolved", "recovered", "group_gone", "held", "pending"):
+        assert events[kind] >= 20, dict(events)

@@ -1,0 +1,291 @@
+"""Decisions in the database: all of one or none of it, the same alert back, and no doubles."""
+
+import sqlite3
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, insert, select, text, update
+
+from lagwise.alerts import queries, store
+from lagwise.alerts.database import ALERTS, DELIVERIES, SCHEMA, open_engine, prepare, transaction
+from lagwise.alerts.decide import decide
+from lagwise.alerts.model import Alert, Decision, Kind, Notification, Observation, Phase, Subject
+from lagwise.alerts.rules import RuleBook
+from lagwise.errors import ConfigError, DatabaseError
+from tests.alerts.support import Player, at, book, freshness, group_condition, observation
+
+
+def keep(engine: Engine, seen: Observation, now: float, rules: RuleBook | None = None) -> Decision:
+    rules = rules or book(("ops", "chat"))
+    return store.apply(
+        engine, lambda alerts: decide(rules, seen, alerts, at(now)), lambda n: n.idempotency_key, now=at(now)
+    )
+
+
+def opened(engine: Engine) -> Mapping[str, Alert]:
+    with transaction(engine, read_only=True) as connection:
+        return store.load_open(connection)
+
+
+def test_an_alert_comes_back_as_it_was(engine: Engine) -> None:
+    """Through every phase, so that a restart at any point decides as if there had been none."""
+    player = Player(book(("ops", "chat")))
+    history = [
+        (5, observation(group_condition(0, "falling_behind", group="naïve\n\x1b'\";--"))),
+        (20, observation(group_condition(15, "stopped", group="naïve\n\x1b'\";--"), freshness(20, None))),
+        (35, observation(group_condition(30, "unknown", reason="rebalancing", group="naïve\n\x1b'\";--"))),
+        (50, observation(group_condition(45, "ok", group="naïve\n\x1b'\";--"))),
+    ]
+    told: list[Notification] = []
+    for now, seen in history:
+        decision = keep(engine, seen, now)
+        player.see(now, seen)
+        assert opened(engine) == player.alerts
+        told += decision.notifications
+        assert told == player.told
+    assert player.alerts
+
+
+def test_messages_are_queued_per_channel_with_the_decision(engine: Engine) -> None:
+    keep(engine, observation(group_condition(0, "stopped")), 5)
+    rows = queries.deliveries(engine)
+    assert [(r.channel, r.event, r.state, r.attempts) for r in rows] == [
+        ("chat", "firing", "queued", 0),
+        ("ops", "firing", "queued", 0),
+    ]
+    assert len({r.idempotency_key for r in rows}) == 1
+    assert {r.created_at for r in rows} == {at(5)}
+
+
+def test_without_channels_alerts_are_kept_all_the_same(engine: Engine) -> None:
+    keep(engine, observation(group_condition(0, "stopped")), 5, book(()))
+    assert [a.group for a in queries.open_alerts(engine)] == ["orders"]
+    assert not queries.deliveries(engine)
+
+
+@pytest.mark.parametrize("table", ["alerts", "deliveries", "active_groups"])
+def test_a_decision_is_kept_whole_or_not_at_all(engine: Engine, table: str) -> None:
+    """The database refuses in the middle; then it works again and the same decision is made."""
+    with transaction(engine) as connection:
+        refuse = f"create trigger refuse before insert on {table} begin select raise(abort, 'disk is full'); end"
+        connection.execute(text(refuse))
+
+    def decide_and_keep(now: float) -> Decision:
+        seen = observation(group_condition(0, "stopped"))
+        rules = book(("ops", "chat"))
+        active = [Subject(Kind.GROUP, "kafka", "orders")]
+        return store.apply(
+            engine, lambda alerts: decide(rules, seen, alerts, at(now)), lambda n: "", active=active, now=at(now)
+        )
+
+    with pytest.raises(DatabaseError, match="disk is full"):
+        decide_and_keep(5)
+    assert not opened(engine)
+    assert not queries.deliveries(engine)
+    assert not store.load_active(engine)
+    with transaction(engine) as connection:
+        connection.execute(text("drop trigger refuse"))
+    assert len(decide_and_keep(10).notifications) == 1
+    assert len(queries.deliveries(engine)) == 2
+
+
+def test_deciding_again_on_the_same_tells_nothing_more(engine: Engine) -> None:
+    for now in (5, 10, 15):
+        keep(engine, observation(group_condition(0, "stopped")), now)
+    assert len(queries.deliveries(engine, state="queued")) == 2
+
+
+def test_two_processes_on_one_database_tell_once(engine: Engine) -> None:
+    """The second one decides on what the first has kept, because the write lock is taken before reading."""
+    other = open_engine(engine.url.render_as_string(hide_password=False))
+    seen = observation(group_condition(0, "stopped"))
+    inside: list[str] = []
+
+    def slow(alerts: Mapping[str, Alert]) -> Decision:
+        third = sqlite3.connect(str(engine.url.database), timeout=0.05)
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            third.execute("begin immediate")
+        third.close()
+        inside.append("locked")
+        return decide(book(), seen, alerts, at(5))
+
+    store.apply(engine, slow, lambda n: "", now=at(5))
+    second = keep(other, seen, 6, book())
+    other.dispose()
+    assert inside == ["locked"]
+    assert not second.notifications
+    assert len(queries.deliveries(engine)) == 1
+
+
+def test_the_database_itself_refuses_doubles(engine: Engine) -> None:
+    keep(engine, observation(group_condition(0, "stopped")), 5, book())
+    with transaction(engine, read_only=True) as connection:
+        alert = dict(connection.execute(select(ALERTS)).one()._mapping)
+        delivery = dict(connection.execute(select(DELIVERIES)).one()._mapping)
+    with pytest.raises(DatabaseError), transaction(engine) as connection:
+        connection.execute(insert(ALERTS), alert | {"incident_id": "another of the same subject"})
+    with pytest.raises(DatabaseError), transaction(engine) as connection:
+        connection.execute(insert(DELIVERIES), delivery | {"id": None})
+
+
+def test_a_resolved_alert_leaves_room_for_the_next(engine: Engine) -> None:
+    for now, status in ((5, "stopped"), (20, "ok"), (95, "ok"), (110, "stopped")):
+        keep(engine, observation(group_condition(now - 5, status, since=15 if status == "ok" else None)), now)
+    assert [a.state for a in queries.open_alerts(engine)] == [Phase.FIRING]
+    (ended,) = queries.history(engine)
+    assert (ended.resolved_at, ended.resolution, ended.status) == (at(95), "recovered", "stopped")
+
+
+def test_pending_alerts_that_pass_leave_no_row(engine: Engine) -> None:
+    keep(engine, observation(group_condition(0, "falling_behind")), 5)
+    assert [a.state for a in queries.open_alerts(engine)] == [Phase.PENDING]
+    keep(engine, observation(group_condition(15, "ok")), 20)
+    with transaction(engine, read_only=True) as connection:
+        assert not connection.execute(select(ALERTS)).all()
+
+
+class TestPruning:
+    def test_what_ended_long_ago_is_forgotten_and_nothing_else(self, engine: Engine) -> None:
+        for now, status in ((5, "stopped"), (20, "ok"), (95, "ok")):
+            keep(
+                engine, observation(group_condition(now - 5, status, since=15 if status == "ok" else None)), now, book()
+            )
+        keep(engine, observation(group_condition(100, "stopped", group="still")), 105, book())
+        store.prune(engine, at(10_000))
+        assert len(queries.history(engine)) == 1, "its messages are still queued"
+        with transaction(engine) as connection:
+            connection.execute(update(DELIVERIES).values(state="delivered"))
+        store.prune(engine, at(50))
+        assert len(queries.history(engine)) == 1, "it ended after that time"
+        store.prune(engine, at(10_000))
+        assert not queries.history(engine)
+        assert not queries.deliveries(engine)
+        assert [a.group for a in queries.open_alerts(engine)] == ["still"]
+
+
+class TestSignsOfLife:
+    def test_are_remembered_once(self, engine: Engine) -> None:
+        groups = [Subject(Kind.GROUP, "kafka", name) for name in ("a", "b", "c\x00d")]
+        for active in (groups[:2], groups[1:]):
+            store.apply(engine, lambda alerts: Decision(), lambda n: "", active=active, now=at(0))
+        assert store.load_active(engine) == {group.fingerprint for group in groups}
+
+    def test_a_name_that_a_database_cannot_keep_is_told_as_it_is(self, engine: Engine) -> None:
+        for now, status in ((5, "stopped"), (20, "losing_data")):
+            decision = keep(engine, observation(group_condition(now - 5, status, group="c\x00d")), now)
+            assert [n.alert.subject.group for n in decision.notifications] == ["c\x00d"]
+        assert [alert.group for alert in queries.open_alerts(engine)] == ["c\u2400d"]
+
+
+class TestTheDatabase:
+    def test_times_are_utc_whatever_the_zone_they_were_given_in(self, engine: Engine) -> None:
+        keep(engine, observation(group_condition(0, "stopped")), 5)
+        berlin = timezone(timedelta(hours=1))
+        given = datetime(2026, 11, 21, 5, 0, 0, 250, tzinfo=berlin)
+        with transaction(engine) as connection:
+            connection.execute(update(ALERTS).values(fired_at=given))
+        (alert,) = queries.open_alerts(engine)
+        assert alert.fired_at == given
+        assert alert.fired_at is not None
+        assert alert.fired_at.tzinfo is UTC
+        with engine.connect() as connection:
+            assert connection.scalar(text("select fired_at from alerts")) == "2026-11-21 04:00:00.000250"
+
+    def test_a_time_without_zone_is_refused(self, engine: Engine) -> None:
+        with pytest.raises(DatabaseError, match="has no time zone"), transaction(engine) as connection:
+            connection.execute(update(ALERTS).values(fired_at=datetime(2026, 1, 1)))  # noqa: DTZ001 (that is the point)
+
+    def test_sqlite_survives_a_power_cut_and_lets_pages_read(self, engine: Engine) -> None:
+        with engine.connect() as connection:
+            assert connection.scalar(text("pragma journal_mode")) == "wal"
+            assert connection.scalar(text("pragma synchronous")) == 2
+
+    def test_a_newer_one_is_refused(self, engine: Engine) -> None:
+        with transaction(engine) as connection:
+            connection.execute(update(SCHEMA).values(version=99))
+        with pytest.raises(DatabaseError, match="newer Lagwise"):
+            prepare(engine)
+
+    def test_preparing_again_changes_nothing(self, engine: Engine) -> None:
+        keep(engine, observation(group_condition(0, "stopped")), 5)
+        prepare(engine)
+        assert len(queries.open_alerts(engine)) == 1
+
+    @pytest.mark.parametrize("url", ["nonsense", "nosuchdb://x/y", "sqlite+nosuchdriver:///x"])
+    def test_a_url_that_is_none_is_a_matter_of_settings(self, url: str) -> None:
+        with pytest.raises(ConfigError, match="database: ") as caught:
+            open_engine(url)
+        assert "\n" not in str(caught.value)
+
+    def test_the_url_may_be_a_reference(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("LAGWISE_SECRET_DB", f"sqlite:///{tmp_path / 'x.db'}")
+        made = open_engine("${env:LAGWISE_SECRET_DB}")
+        prepare(made)
+        made.dispose()
+        assert (tmp_path / "x.db").exists()
+
+    def test_a_file_that_is_no_database_is_one_line(self, tmp_path: Path) -> None:
+        (tmp_path / "x.db").write_text("not a database, but long enough to be looked at" * 50, encoding="utf-8")
+        made = open_engine(f"sqlite:///{tmp_path / 'x.db'}")
+        with pytest.raises(DatabaseError, match="file is not a database") as caught:
+            prepare(made)
+        made.dispose()
+        assert "\n" not in str(caught.value)
+        assert "x.db" in str(caught.value)
+
+    def test_a_folder_that_cannot_be_made_is_one_line(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("in the way", encoding="utf-8")
+        made = open_engine(f"sqlite:///{tmp_path / 'file' / 'lagwise.db'}")
+        with pytest.raises(DatabaseError, match="cannot make the folder"):
+            prepare(made)
+        made.dispose()
+
+    def test_errors_hold_neither_statements_nor_parameters(self, engine: Engine) -> None:
+        with transaction(engine) as connection:
+            connection.execute(text("drop table deliveries"))
+        with pytest.raises(DatabaseError) as caught:
+            keep(engine, observation(group_condition(0, "stopped", group="private")), 5)
+        assert "no such table: deliveries" in str(caught.value)
+        assert "private" not in str(caught.value)
+
+
+class TestQueries:
+    def test_before_the_alert_process_ever_ran_there_is_nothing(self, tmp_path: Path) -> None:
+        made = open_engine(f"sqlite:///{tmp_path / 'none' / 'lagwise.db'}")
+        assert (queries.open_alerts(made), queries.history(made), queries.deliveries(made)) == ([], [], [])
+        assert queries.counts(made) == queries.Counts()
+        assert not (tmp_path / "none").exists()
+        (tmp_path / "empty.db").touch()
+        empty = open_engine(f"sqlite:///{tmp_path / 'empty.db'}")
+        assert queries.open_alerts(empty) == []
+        made.dispose()
+        empty.dispose()
+
+    def test_open_alerts_come_worst_first(self, engine: Engine) -> None:
+        seen = observation(
+            group_condition(0, "falling_behind", group="pending"),
+            group_condition(0, "falling_behind", group="warned", since=-600),
+            group_condition(0, "stopped", group="paged"),
+        )
+        keep(engine, seen, 5)
+        assert [a.group for a in queries.open_alerts(engine)] == ["paged", "warned", "pending"]
+        assert queries.counts(engine) == queries.Counts(firing=2, pending=1, queued=4)
+
+    def test_history_by_group(self, engine: Engine) -> None:
+        for now, status in ((5, "stopped"), (20, "ok"), (95, "ok")):
+            since = 15 if status == "ok" else None
+            both = [group_condition(now - 5, status, since=since, group=group) for group in ("a", "b")]
+            keep(engine, observation(*both), now)
+        assert len(queries.history(engine)) == 2
+        (one,) = queries.history(engine, cluster="kafka", group="b")
+        assert one.group == "b"
+        assert [d.event for d in queries.deliveries(engine, incident_id=one.incident_id)] == [
+            "resolved",
+            "resolved",
+            "firing",
+            "firing",
+        ]
+        assert queries.history(engine, cluster="other") == []
+        assert len(queries.history(engine, limit=1)) == 1
