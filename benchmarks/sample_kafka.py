@@ -25,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import psutil
@@ -79,6 +80,12 @@ def main() -> int:
         for layout, groups in size.layouts.items():
             say(arguments, f"{layout}: {arguments.samples} samples …")
             ours = measure_ours(broker.bootstrap, layout, arguments.samples)
+            expected = {"groups": sum(n for n, _ in groups), "commits": sum(n * w for n, w in groups)}
+            seen = {name: ours["rows"].get(name, 0) for name in expected}
+            if seen != expected or ours["rows"].get("watermarks") != len(names):
+                raise SystemExit(
+                    f"the samples hold {ours['rows']}, but there are {expected} and {len(names)} partitions"
+                )
             say(arguments, f"{layout}: the plain way …")
             plain = in_child("--plain", broker.bootstrap, layout, str(max(2, arguments.samples // 5)))
             result["layouts"][layout] = {
@@ -122,15 +129,19 @@ def fill(bootstrap: str, size: Size) -> list[tuple[str, int]]:
 
 
 def commit(admin: AdminClient, group: str, pairs: list[tuple[str, int]]) -> None:
-    """Commit offset 0 for the pairs; a coordinator that is still loading is asked again."""
-    request = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, p, 0) for topic, p in pairs])
-    for attempt in range(10):
+    """Commit offsets that do not compress well; a coordinator that does not know the topics yet is asked again."""
+    random = Random(group)  # the same in every run
+    offsets = [TopicPartition(topic, p, random.randrange(10**9)) for topic, p in pairs]
+    request = ConsumerGroupTopicPartitions(group, offsets)
+    for attempt in range(100):
         try:
             futures = admin.alter_consumer_group_offsets([request], request_timeout=_FILLING_TIMEOUT_SECONDS)
-            futures[group].result()
-            return
+            refused = [tp for tp in futures[group].result().topic_partitions if tp.error is not None]
+            if not refused:
+                return
+            raise KafkaException(refused[0].error)
         except KafkaException:
-            if attempt == 9:
+            if attempt == 99:
                 raise
             time.sleep(0.5)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from lagwise.tables import ALL_TABLES
-from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
+from lagwise.tables.raw import ASSIGNMENT, COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 
@@ -88,7 +88,7 @@ def write_samples(lake: Lake, shape: Shape, start: datetime, samples: int, inter
             "client_id": groups,
             "host": pa.array(["127.0.0.1"] * shape.groups),
             "assignment": pa.array(
-                [[{"topic": t.as_py(), "partitions": [0]} for t in topics]] * shape.groups, MEMBERS.arrow.field("assignment").type
+                [[{"topic": t.as_py(), "partitions": [0]} for t in topics]] * shape.groups, ASSIGNMENT
             ),
             "assigned_partitions": pa.array(np.ones(shape.groups, dtype=np.int32)),
         })  # fmt: skip

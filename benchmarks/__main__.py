@@ -1,0 +1,37 @@
+"""All measurements, one after the other: ``make bench`` (``ARGS=--small`` for a smoke test).
+
+    python -m benchmarks [sample tick demo] [--small]
+
+Figures are of this machine, now; ratios against a baseline of the same run are what can be compared.
+"""
+
+import argparse
+import subprocess
+import sys
+
+PARTS = {
+    "sample": ("benchmarks.sample_kafka", "one sample of a large cluster, read from a real broker and written"),
+    "tick": ("benchmarks.tick", "one round of the analysis over that much and an hour of history"),
+    "demo": ("benchmarks.demo", "from the kill of a consumer to the page and the webhook; memory of the product"),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"one or more of: {', '.join(PARTS)} (default: all)")
+    parser.add_argument("--small", action="store_true", help="small sizes: does it run at all?")
+    options = parser.parse_args()
+    unknown = set(options.parts) - set(PARTS)
+    if unknown:
+        parser.error(f"there is no part called {sorted(unknown)[0]}; there are: {', '.join(PARTS)}")
+    failed = 0
+    for part in options.parts or PARTS:
+        module, what = PARTS[part]
+        print(f"\n== {part}: {what}", flush=True)
+        command = [sys.executable, "-m", module, *(["--small"] if options.small else [])]
+        failed |= subprocess.run(command, check=False).returncode
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+"""The whole product on a real broker, seen as a person sees it: the demo, its dashboard in Chromium, its end."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from lagwise.domain.vocabulary import Status
+from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
+from lagwise.tables.store import Lake
+from tests.dashboard.browsing import READY_MS, Visit, chromium, launched
+
+pytestmark = [pytest.mark.e2e, pytest.mark.broker, pytest.mark.spark, pytest.mark.browser, pytest.mark.timeout(420)]
+
+RUN_SECONDS = 150
+#: The demo kills the only member of this group 15 s after the start.
+KILLED = "warehouse-sync"
+
+
+class Demo:
+    """A running `lagwise demo` with its dashboard."""
+
+    def __init__(self, folder: Path, seconds: int) -> None:
+        self.data = folder / "data"
+        self.port = _free_port()
+        self.errors = (folder / "progress.log").open("w+")
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("LAGWISE_")}
+        command = [sys.executable, "-m", "lagwise", "demo", "--json", "--for", str(seconds)]
+        command += ["--data", str(self.data), "--port", str(self.port)]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=self.errors, text=True, env=environment, cwd=folder
+        )
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def await_dashboard(self, seconds: float = 90) -> None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            assert self.process.poll() is None, self.progress()
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            time.sleep(0.2)
+        raise AssertionError(f"no dashboard: {self.progress()}")
+
+    def progress(self) -> str:
+        self.errors.flush()
+        return Path(self.errors.name).read_text()[-3000:]
+
+    def family(self) -> list[psutil.Process]:
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+    def finish(self, seconds: float) -> dict[str, Any]:
+        output, _ = self.process.communicate(timeout=seconds)
+        shown: dict[str, Any] = json.loads(output)
+        return shown
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator[Demo]:
+    running = Demo(tmp_path, RUN_SECONDS)
+    yield running
+    if running.process.poll() is None:
+        running.process.send_signal(signal.SIGTERM)
+        running.process.wait(30)
+    running.errors.close()
+
+
+def test_the_demo_from_start_to_end(demo: Demo) -> None:
+    path = chromium()
+    if path is None:
+        pytest.skip("there is no Chromium on this machine")
+    demo.await_dashboard()
+    with launched(path) as browser:
+        visit = Visit(browser, demo.address)
+        page = visit.open()
+        expect(page.get_by_role("heading", name="Who is in trouble?")).to_be_visible(timeout=READY_MS)
+        # The page refreshes itself: nobody reloads it at night.
+        row = _row_of(page, KILLED)
+        expect(row).to_contain_text("stopped", timeout=130_000)
+        page = visit.open(f"/group?cluster=shop&group={KILLED}")
+        expect(page.get_by_role("heading", name=KILLED)).to_be_visible(timeout=READY_MS)
+        expect(page.get_by_text(re.compile("no members"))).to_be_visible(timeout=READY_MS)
+        assert visit.overflow() == 0
+        assert visit.troubles == []
+        visit.close()
+    family = demo.family()
+    assert len(family) >= 5, "collector, analysis, alerts, dashboard, broker, workloads"
+    report = demo.finish(RUN_SECONDS + 60)
+    assert demo.process.returncode == 0, report["summary"]
+    assert report["ok"]
+    assert {g["group"] for g in report["groups"] if not g["agrees"]} == set()
+    seen = {g["group"]: [s["status"] for s in g["seen"]] for g in report["groups"]}
+    risky = seen["recommendations"]
+    assert risky.index("at_risk") < risky.index("losing_data"), "the warning comes before the loss"
+    told = {a["group"]: a for a in report["alerts"] if a["event"] == "firing"}
+    assert told[KILLED]["signed"]
+    assert told[KILLED]["status"] == Status.STOPPED
+    left = [p for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+    assert left == [], "no process outlives the demo"
+    lake = Lake(str(demo.data / "lake"))
+    assert lake.read(GROUP_STATUS).num_rows == len(report["groups"])
+    assert lake.read(STATUS_CHANGES).num_rows > 0
+
+
+def test_a_signal_ends_everything_within_ten_seconds(tmp_path: Path) -> None:
+    demo = Demo(tmp_path, 600)
+    try:
+        demo.await_dashboard()
+        family = demo.family()
+        began = time.monotonic()
+        demo.process.send_signal(signal.SIGTERM)
+        demo.process.wait(10)
+        assert time.monotonic() - began < 10
+        left = [p for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+        assert left == []
+    finally:
+        demo.process.kill()
+        demo.errors.close()
+
+
+def _row_of(page: Page, group: str) -> Locator:
+    """The row of a group in the overview's table, as a screen reader is told."""
+    return page.locator('[data-testid="stDataFrame"]').first.locator("canvas tr", has_text=group)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
