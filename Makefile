@@ -1,0 +1,57 @@
+# `make` alone lists what there is. Every target sets up what it needs first; that costs a moment when it is there.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON := .venv/bin/python
+ARGS ?=
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: setup
+setup: ## Make .venv, install Java and Chromium where root
+	@scripts/setup.sh
+
+.PHONY: demo
+demo: ## Run the demo (ARGS="--for 120 --json" …)
+	@scripts/setup.sh python java
+	@.venv/bin/lagwise demo $(ARGS)
+
+.PHONY: test
+test: ## Run the whole test suite
+	@scripts/setup.sh
+	@$(PYTHON) -m pytest -m "not long" $(ARGS)
+
+.PHONY: test-fast
+test-fast: ## Run the tests that need neither JVM nor broker nor browser
+	@scripts/setup.sh python
+	@$(PYTHON) -m pytest -m "not (spark or broker or browser or e2e or long)" $(ARGS)
+
+.PHONY: test-long
+test-long: ## Run the heavy proofs that CI leaves out
+	@scripts/setup.sh
+	@$(PYTHON) -m pytest -m long $(ARGS)
+
+.PHONY: check
+check: ## Check style, types, import rules, and that docs/reference is current
+	@scripts/setup.sh python
+	@$(PYTHON) -m ruff check .
+	@$(PYTHON) -m ruff format --check .
+	@$(PYTHON) -m mypy
+	@$(PYTHON) -m pytest -q tests/architecture
+	@$(PYTHON) scripts/reference.py --check
+
+.PHONY: docs
+docs: ## Write docs/reference anew from the code
+	@scripts/setup.sh python
+	@$(PYTHON) scripts/reference.py
+
+.PHONY: bench
+bench: ## Measure what the README promises
+	@scripts/setup.sh python java
+	@$(PYTHON) -m benchmarks $(ARGS)
+
+.PHONY: clean
+clean: ## Remove .venv and every cache
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist spark-warehouse metastore_db derby.log
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,248 @@
+"""Writes docs/reference from the code; ``reference.py --check`` writes nothing and fails if a page is not current.
+
+The settings' models, the tables' declarations and the commands' help are the only sources; nothing is said twice.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ROOT / "docs" / "reference"
+JSON_OUTPUTS = ROOT / "scripts" / "json_outputs"
+_WIDTH = 90
+_GENERATED = "<!-- Written by `make docs`; do not edit. -->\n"
+
+
+def configuration() -> str:
+    """Every setting: key, environment variable, what it may be, default, meaning."""
+    from lagwise.config import Config
+
+    rows = ["| key | environment variable | may be | default | meaning |", "|---|---|---|---|---|"]
+    rows += [
+        f"| `{key}` | `{variable}` | {allowed} | {default} | {meaning} |"
+        for key, variable, allowed, default, meaning in _settings(Config, "", "LAGWISE_")
+    ]
+    return f"""{_GENERATED}
+# Settings
+
+One YAML file: `--config FILE`, else `$LAGWISE_CONFIG`, else `lagwise.yaml` in the working directory. Every key is also
+an environment variable, which wins over the file: `LAGWISE_`, then the key's path in capitals, joined by two
+underscores, positions in a list as numbers (the `0` below; the first that is free adds an entry). Lists and maps can be
+given whole, as YAML. Under `librdkafka` an underscore stands for the dot of librdkafka's own names
+(`…__LIBRDKAFKA__SASL_MECHANISM` is `sasl.mechanism`).
+
+Unknown keys and values that cannot be are refused at the start, all at once, each with its path and what is allowed.
+
+Secrets are not written into the file but named there: `${{env:NAME}}` is the environment variable `NAME`,
+`${{file:/path}}` the content of a file. They are read at the last moment and blotted out of everything that is shown.
+Variables called `LAGWISE_SECRET_…` are never settings, so they can hold them.
+
+Three variables are no settings: `LAGWISE_CONFIG` (above), `LAGWISE_DEBUG=1` (more logs, stack traces) and
+`LAGWISE_SECRET_…`.
+
+`lagwise config` shows the settings in effect; `lagwise config --check` says whether they can be used.
+
+## An example
+
+```yaml
+data: /var/lib/lagwise
+clusters:
+  - name: shop
+    bootstrap: broker-1:9093,broker-2:9093
+    librdkafka:
+      security.protocol: SASL_SSL
+      sasl.mechanism: SCRAM-SHA-512
+      sasl.username: lagwise
+      sasl.password: ${{env:LAGWISE_SECRET_SHOP}}
+    groups:
+      exclude: ["console-consumer-.*"]
+alerts:
+  channels:
+    - name: on-call
+      url: ${{file:/etc/lagwise/webhook-url}}
+      secret: ${{env:LAGWISE_SECRET_WEBHOOK}}
+```
+
+## Every key
+
+`[]` stands for an entry of a list, `*` for a key of your choice.
+
+{chr(10).join(rows)}
+"""
+
+
+def _settings(model: type[BaseModel], key: str, variable: str) -> list[tuple[str, str, str, str, str]]:
+    """A row for each setting below a model."""
+    schema = model.model_json_schema(mode="validation")
+    rows = []
+    for name, field in model.model_fields.items():
+        path, env = f"{key}{name}", f"{variable}{name.upper()}"
+        inner, is_list = _inner(field)
+        meaning = " ".join((field.description or "").split())
+        if inner is None:
+            allowed = _allowed(schema["properties"][name], schema)
+            rows.append((path, env, allowed, _default(field), meaning))
+        elif is_list:
+            rows.append((path, env, "list", _default(field), meaning))
+            rows += _settings(inner, f"{path}[].", f"{env}__0__")
+        else:
+            rows += _settings(inner, f"{path}.", f"{env}__")
+    return [tuple(_cell(text) for text in row) for row in rows]  # type: ignore[misc]  # five stay five
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|") if "\\|" not in text else text
+
+
+def _inner(field: FieldInfo) -> tuple[type[BaseModel] | None, bool]:
+    """The model that a setting holds, if it holds one, and whether it holds a list of them."""
+    annotation = field.annotation
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation, False
+    for argument in getattr(annotation, "__args__", ()):
+        if isinstance(argument, type) and issubclass(argument, BaseModel):
+            return argument, True
+    return None, False
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value = field.get_default()
+    if value is None:
+        return "null"
+    if isinstance(value, tuple):
+        return "`[" + ", ".join(f"'{v}'" for v in value) + "]`" if value else "`[]`"
+    if isinstance(value, dict):
+        return "`{}`"
+    return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
+
+
+def _allowed(schema: dict[str, Any], root: dict[str, Any]) -> str:
+    """What a setting may be, in words, from its JSON schema."""
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(_allowed(option, root) for option in schema["anyOf"]))
+    if "const" in schema:
+        return f"`{schema['const']}`"
+    if "enum" in schema:
+        return " or ".join(f"`{value}`" for value in schema["enum"])
+    kind = schema.get("type")
+    if kind == "array":
+        return f"list of {_allowed(schema['items'], root)}"
+    if kind == "object":
+        return f"map of text to {_allowed(schema['additionalProperties'], root)}"
+    if kind == "string":
+        if schema.get("format") == "path":
+            return "path"
+        return f"text matching `{schema['pattern']}`" if "pattern" in schema else "text"
+    if kind in ("number", "integer"):
+        return ("whole number" if kind == "integer" else "number") + _bounds(schema)
+    return {"boolean": "true or false", "null": "null"}[str(kind)]
+
+
+def _bounds(schema: dict[str, Any]) -> str:
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if low is not None and high is not None:
+        return f" {low:g} to {high:g}"
+    if low is not None:
+        return f" ≥ {low:g}"
+    if "exclusiveMinimum" in schema:
+        return f" > {schema['exclusiveMinimum']:g}"
+    return ""
+
+
+def tables() -> str:
+    """Every table and column of the lake."""
+    from lagwise.tables import ANALYSIS_TABLES, RAW_TABLES
+
+    text = f"""{_GENERATED}
+# Tables
+
+Delta tables under `<data>/lake`, readable by any Delta reader (protocol versions 1 and 2, no features). All times are
+UTC with microseconds. A table with a clock is partitioned by `day`, the UTC date of that column, and old days are
+deleted (`lake.retention` in the settings); one without holds the present state and is replaced as a whole.
+
+"""
+    for heading, group in (("raw", RAW_TABLES), ("analysis", ANALYSIS_TABLES)):
+        what = "what collectors saw, append-only" if heading == "raw" else "what Spark made of it"
+        text += f"## {heading}: {what}\n\n"
+        for table in group:
+            clock = f"Clock: `{table.clock}`." if table.clock else "No clock: the present state."
+            text += f"### {table.path}\n\nOne row per {table.rows}. {clock}\n\n"
+            text += "| column | type | null | meaning |\n|---|---|---|---|\n"
+            for column in table.columns:
+                null = "yes" if column.nullable else "no"
+                meaning = _cell(column.meaning)
+                text += f"| `{column.name}` | {_type(column.type)} | {null} | {meaning} |\n"
+            text += "\n"
+    return text.rstrip() + "\n"
+
+
+def _type(arrow: Any) -> str:
+    import pyarrow as pa
+
+    if pa.types.is_list(arrow):
+        return f"list of {_type(arrow.value_type)}"
+    if pa.types.is_struct(arrow):
+        return "struct of " + ", ".join(f"{f.name}: {_type(f.type)}" for f in arrow)
+    return "timestamp" if pa.types.is_timestamp(arrow) else str(arrow)
+
+
+def cli() -> str:
+    """Every command's help, and what its --json prints."""
+    from lagwise.cli import cli as commands
+
+    text = f"""{_GENERATED}
+# Commands
+
+Exit codes: 0 it worked; 1 it did not, and one line on stderr says why; 2 the command was not given as it should be.
+What commands print with `--json` is stable: keys are added, never renamed or removed. Each prints one JSON document
+on stdout (`replay` one a line); times are ISO 8601 in UTC with a `Z`, lengths of time are seconds, and what is not
+known is `null`.
+
+## lagwise
+
+{_help([])}
+"""
+    for name in commands.commands:
+        text += f"\n## lagwise {name}\n\n{_help([name])}\n"
+        fragment = JSON_OUTPUTS / f"{name}.md"
+        if fragment.exists():
+            text += f"\n{fragment.read_text(encoding='utf-8').strip()}\n"
+    return text
+
+
+def _help(arguments: list[str]) -> str:
+    from lagwise.cli import cli as commands
+
+    shown = CliRunner().invoke(commands, [*arguments, "--help"], prog_name="lagwise", terminal_width=_WIDTH)
+    if shown.exit_code != 0:
+        raise SystemExit(f"lagwise {' '.join(arguments)} --help failed: {shown.output}")
+    return f"```text\n{shown.stdout.rstrip()}\n```"
+
+
+def main(check: bool) -> int:
+    """Write the pages, or compare them. Returns the exit code."""
+    pages = {"configuration.md": configuration(), "tables.md": tables(), "cli.md": cli()}
+    stale = []
+    for name, text in pages.items():
+        path = PAGES / name
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(str(path.relative_to(ROOT)))
+        if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    verb = "not current, run `make docs`:" if check else "written:"
+    if stale:
+        print(verb, ", ".join(stale))  # noqa: T201 (a command's output)
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main("--check" in sys.argv[1:]))

@@ -1,0 +1,103 @@
+"""Snapshots of a small invented cluster, for tests that need no broker."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
+from lagwise_collectors.protocol import ErrorTally, Snapshot, rows_of, run_row
+
+START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
+INTERVAL = timedelta(seconds=15)
+
+Commits = Mapping[tuple[str, str, int], int | None]
+
+
+def sample(
+    number: int,
+    *,
+    commits: Commits | None = None,
+    groups: Mapping[str, str | None] | None = None,
+    members: Mapping[str, Mapping[str, Sequence[tuple[str, int]]]] | None = None,
+    topics: Mapping[str, tuple[str | None, int]] | None = None,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    static: Mapping[str, str] | None = None,
+    errors: ErrorTally | None = None,
+) -> Snapshot:
+    """The snapshot of the ``number``-th round.
+
+    ``groups`` is state by name (a state beginning with ! is an error; default: all that have commits, Empty);
+    ``members`` what each member owns, by group; ``topics`` id and partitions (an id of None: the topic is unknown);
+    ``static`` instance ids by member.
+    """
+    at = START + number * INTERVAL
+    commits = commits or {}
+    states = groups if groups is not None else {group: "Empty" for group, _, _ in commits}
+    named = {"sample_id": str(number), "cluster": "shop", "at": at}
+    tables: dict[str, Any] = {}
+
+    def keep(table: Any, columns: Mapping[str, Any]) -> None:
+        if len(next(iter(columns.values()))):
+            tables[table.name] = rows_of(table, columns, **named)  # type: ignore[arg-type]  # the three of `named`
+
+    keep(
+        GROUPS,
+        {
+            "group": list(states),
+            "state": [None if s is None or s.startswith("!") else s for s in states.values()],
+            "error": [s[1:] if s is not None and s.startswith("!") else None for s in states.values()],
+        },
+    )
+    flat = [(g, m, owned) for g, by_member in (members or {}).items() for m, owned in by_member.items()]
+    keep(
+        MEMBERS,
+        {
+            "group": [g for g, _, _ in flat],
+            "member_id": [m for _, m, _ in flat],
+            "client_id": [m.split("#")[0] for _, m, _ in flat],
+            "host": ["10.0.0.1" for _ in flat],
+            "static_instance_id": [(static or {}).get(m) for _, m, _ in flat],
+            "assignment": [[{"topic": t, "partitions": [p]} for t, p in owned] for _, _, owned in flat],
+            "assigned_partitions": [len(owned) for _, _, owned in flat],
+        },
+    )
+    keep(
+        COMMITS,
+        {
+            "group": [g for g, _, _ in commits],
+            "topic": [t for _, t, _ in commits],
+            "partition": [p for _, _, p in commits],
+            "committed": list(commits.values()),
+        },
+    )
+    marks = [(t, i, p) for t, (i, count) in (topics or {}).items() for p in range(count)]
+    keep(
+        WATERMARKS,
+        {
+            "topic": [t for t, _, _ in marks],
+            "topic_id": [i for _, i, _ in marks],
+            "partition": [p for _, _, p in marks],
+            "error": [None if i else "unknown_topic" for _, i, _ in marks],
+        },
+    )
+    configured = settings or {}
+    keep(TOPICS, {"topic": list(configured), **_columns(list(configured.values()))})
+    tables[SAMPLES.name] = run_row(
+        sample_id=str(number),
+        cluster="shop",
+        system="kafka",
+        started_at=at,
+        finished_at=at,
+        interval_seconds=15,
+        wall_seconds=0.1,
+        cpu_seconds=0.1,
+        errors=errors or ErrorTally(),
+        commits_read_at=at,
+        watermarks_read_at=at,
+    )
+    return Snapshot("shop", str(number), tables)
+
+
+def _columns(rows: list[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    names = {name for row in rows for name in row}
+    return {name: [row.get(name) for row in rows] for name in names}

@@ -1,0 +1,209 @@
+"""The reference pages say what the code says, whole and current."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from pydantic import BaseModel
+
+from lagwise.cli import cli
+from lagwise.cli.show import PARTITION_KEYS
+from lagwise.config import Config, load_config
+from lagwise.tables import ALL_TABLES
+
+ROOT = Path(__file__).resolve().parents[2]
+REFERENCE = ROOT / "docs" / "reference"
+
+
+def page(name: str) -> str:
+    return (REFERENCE / name).read_text(encoding="utf-8")
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of every table row of a page; a bar inside a cell is written ``\\|``."""
+    return [
+        [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        for line in text.splitlines()
+        if line.startswith("|")
+    ]
+
+
+def test_the_pages_are_current() -> None:
+    ran = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "reference.py"), "--check"], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def keys(model: type[BaseModel], before: str = "") -> dict[str, Any]:
+    """Every setting below a model that is not a map of settings itself, found without the generator's help."""
+    found: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        key = before + name
+        candidates = [field.annotation, *getattr(field.annotation, "__args__", ())]
+        inner = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), None)
+        if inner is None:
+            found[key] = field
+        elif field.annotation is inner:
+            found |= keys(inner, f"{key}.")
+        else:
+            found[key] = field
+            found |= keys(inner, f"{key}[].")
+    return found
+
+
+def documented_settings() -> dict[str, list[str]]:
+    return {row[0].strip("`"): row for row in rows(page("configuration.md")) if row[0].startswith("`")}
+
+
+def test_every_setting_is_documented_and_no_other() -> None:
+    assert set(documented_settings()) == set(keys(Config))
+
+
+@pytest.mark.parametrize("key", sorted(keys(Config)))
+def test_a_setting_has_variable_default_and_meaning(key: str) -> None:
+    field, (_, variable, allowed, default, meaning) = keys(Config)[key], documented_settings()[key]
+    assert variable == "`LAGWISE_" + key.upper().replace("[].", "__0__").replace(".", "__") + "`"
+    assert len(meaning) > 10
+    assert allowed
+    if field.is_required():
+        assert default == "required"
+    elif isinstance(field.default, str | int | float):
+        assert default == f"`{field.default:g}`" if isinstance(field.default, float) else f"`{field.default}`"
+
+
+#: A value for each setting's variable, other than its default.
+_OTHER = {
+    "data": "elsewhere",
+    "state_dir": "/tmp/x",
+    "database": "sqlite://",
+    "clusters": "[]",
+    "alerts.channels": "[]",
+    "clusters[].name": "other",
+    "clusters[].bootstrap": "h:2",
+    "clusters[].librdkafka": "{client.id: me}",
+    "alerts.channels[].name": "other",
+    "alerts.channels[].type": "webhook",
+    "alerts.channels[].url": "https://other",
+    "alerts.channels[].secret": "${env:X}",
+    "alerts.rules_file": "/tmp/rules.yaml",
+    "alerts.dashboard_url": "https://other",
+    "analysis.spark.master": "yarn",
+    "analysis.spark.driver_memory": "2g",
+    "analysis.spark.ivy_dir": "/tmp/ivy",
+    "analysis.spark.conf": "{spark.a: b}",
+    "lake.storage_options": "{aws_region: here}",
+    "dashboard.host": "0.0.0.0",
+    "clusters[].groups.include": "['a']",
+    "clusters[].groups.exclude": "['a']",
+}
+
+
+@pytest.mark.parametrize("key", sorted(keys(Config)))
+def test_the_documented_variable_sets_the_setting(key: str, tmp_path: Path) -> None:
+    settings = tmp_path / "lagwise.yaml"
+    settings.write_text("clusters: [{bootstrap: 'h:1'}]\nalerts: {channels: [{name: a, url: 'http://h'}]}\n")
+    variable = documented_settings()[key][1].strip("`")
+    before = load_config(settings, environment={})
+    after = load_config(settings, environment={variable: _OTHER.get(key, "77")})
+    if key == "alerts.channels[].type":  # there is one type so far
+        assert after == before
+    else:
+        assert after != before
+
+
+def test_the_example_can_be_used(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```yaml\n(.*?)```", page("configuration.md"), re.DOTALL)
+    path = tmp_path / "lagwise.yaml"
+    path.write_text(example, encoding="utf-8")
+    assert load_config(path, environment={}).clusters[0].name == "shop"
+
+
+def test_every_table_and_column_is_documented_and_no_other() -> None:
+    sections = re.split(r"^### ", page("tables.md"), flags=re.MULTILINE)[1:]
+    documented = {
+        section.splitlines()[0]: {row[0].strip("`"): row[1:] for row in rows(section) if row[0].startswith("`")}
+        for section in sections
+    }
+    assert set(documented) == {table.path for table in ALL_TABLES}
+    for table in ALL_TABLES:
+        columns = documented[table.path]
+        assert list(columns) == [column.name for column in table.columns]
+        for column in table.columns:
+            _, null, meaning = columns[column.name]
+            assert (null, meaning) == ("yes" if column.nullable else "no", column.meaning)
+
+
+def test_every_command_s_help_is_on_the_page() -> None:
+    text = page("cli.md")
+    for name in cli.commands:
+        shown = CliRunner().invoke(cli, [name, "--help"], prog_name="lagwise", terminal_width=90).stdout.rstrip()
+        assert f"## lagwise {name}\n\n```text\n{shown}\n```" in text
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, c in cli.commands.items() if "--json" in {o for p in c.params for o in p.opts}]
+)
+def test_every_json_output_is_described(name: str) -> None:
+    section = page("cli.md").partition(f"\n## lagwise {name}\n")[2].partition("\n## lagwise ")[0]
+    after_the_help = section.split("```")[2]
+    assert "json`" in after_the_help
+
+
+def described(name: str) -> set[str]:
+    """Every word in code style in the description of a command's JSON."""
+    section = page("cli.md").partition(f"\n## lagwise {name}\n")[2].partition("\n## lagwise ")[0]
+    return set(re.findall(r"`([a-z0-9_]+)`", section.split("```", 2)[2]))
+
+
+def test_the_described_keys_are_those_that_are_printed() -> None:
+    assert set(PARTITION_KEYS) <= described("lag")
+    workload = ["--t1", "12ms", "--t2", "3ms", "--cores", "8", "--peak", "2000", "--partitions", "480"]
+    sizes = CliRunner().invoke(cli, ["size", *workload, "--json"], prog_name="lagwise")
+    assert set(json.loads(sizes.stdout)) <= described("size")
+
+
+def test_the_described_costs_are_those_that_are_measured() -> None:
+    from dataclasses import fields
+
+    from lagwise_collectors.pipeline import RunCost
+    from lagwise_spark.jobs.tick import TickCost
+
+    assert {field.name for field in fields(TickCost)} <= described("analyze")
+    assert {field.name for field in fields(RunCost)} <= described("collect")
+
+
+def test_the_described_demo_is_what_the_demo_prints() -> None:
+    from datetime import UTC, datetime
+
+    from lagwise.demo.memory import Memory
+    from lagwise.demo.receiver import Received
+    from lagwise.demo.report import Outcome, document
+    from lagwise.demo.watch import Watch
+    from lagwise.supervisor import PartStatus, State
+    from lagwise_sandbox.scenarios import SCENARIOS
+
+    now = datetime.now(UTC)
+    part = PartStatus("collector", State.RUNNING, 1, 0, "", None, None)
+    printed = document(
+        Outcome(Watch(SCENARIOS), [], now, 1.0, [part], Memory(), [Received(now, True, {})]), wall_seconds=2.0
+    )
+    words = described("demo")
+    assert set(printed) <= words
+    for key in ("groups", "alerts", "parts"):
+        assert set(printed[key][0]) <= words
+
+
+def test_the_described_freshness_is_what_status_prints() -> None:
+    from dataclasses import fields
+
+    from lagwise.answers import ClusterFreshness, Freshness
+    from lagwise.doctor import Diagnosis
+
+    assert {f.name for f in (*fields(Freshness), *fields(ClusterFreshness))} <= described("status")
+    assert {f.name for f in fields(Diagnosis)} <= described("doctor")

@@ -1,0 +1,304 @@
+"""The command line: answers as text and as JSON, errors as one line, nothing obeyed that a stranger wrote."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from lagwise.cli import cli
+from lagwise.cli.show import PARTITION_KEYS
+from lagwise.logs import DEBUG_VARIABLE
+from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
+from lagwise.tables.store import Lake
+from tests.platform.judged import HOSTILE, analyzed, append, group, partition, sampled
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in list(os.environ):
+        if name.startswith("LAGWISE_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv(DEBUG_VARIABLE, "0")
+    monkeypatch.chdir(tmp_path)
+
+
+def lagwise(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, arguments, prog_name="lagwise")
+
+
+def answer(*arguments: str) -> Any:
+    shown = lagwise(*arguments)
+    assert shown.exit_code == 0, shown.stderr
+    assert shown.stdout.count("\n") == 1
+    return json.loads(shown.stdout)
+
+
+@pytest.fixture
+def data(lake: Lake, tmp_path: Path) -> str:
+    """A data folder with three groups, sampled and analyzed just now."""
+    now = datetime.now(UTC)
+    sampled(lake, now - timedelta(seconds=3), errors={"timeout": 2})
+    analyzed(lake, now - timedelta(seconds=2))
+    append(
+        lake,
+        GROUP_STATUS,
+        group("billing", "ok", as_of=now, lag=0, lag_seconds=0.0),
+        group(HOSTILE, "stalled", as_of=now, lag=12_345_678, lag_seconds=3723.0, sentence=f"Because of {HOSTILE}."),
+        group("viewer", "unknown", as_of=now, reason="no_commit"),
+    )
+    append(
+        lake,
+        PARTITION_STATUS,
+        partition(
+            HOSTILE,
+            0,
+            topic=HOSTILE,
+            log_start=5,
+            committed=12,
+            high_watermark=12_345_690,
+            lag=12_345_678,
+            lag_seconds=3723.0,
+            lag_seconds_is_lower_bound=True,
+            status="stalled",
+            reasons=["stalled", "falling_behind"],
+            client_id=HOSTILE,
+        ),
+        partition("viewer", 0, status="unknown", reason="no_commit", reasons=["unknown"]),
+    )
+    return str(tmp_path)
+
+
+def harmless(text: str) -> bool:
+    """No control character but the newline, and nothing that reorders or hides text."""
+    return re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]", text) is None
+
+
+def test_status_as_json(data: str) -> None:
+    document = answer("status", "--data", data, "--json")
+    assert [(g["group"], g["status"], g["reason"]) for g in document["groups"]] == [
+        (HOSTILE, "stalled", None),
+        ("viewer", "unknown", "no_commit"),
+        ("billing", "ok", None),
+    ]
+    assert set(document["groups"][0]) == {column.name for column in GROUP_STATUS.columns}
+    assert document["groups"][0]["partitions_by_status"] == {"stalled": 2}
+    assert document["freshness"]["stale"] is False
+    assert document["freshness"]["clusters"][0]["errors"] == {"timeout": 2}
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", document["freshness"]["as_of"])
+
+
+def test_status_as_text(data: str) -> None:
+    shown = lagwise("status", "--data", data)
+    assert shown.exit_code == 0
+    lines = shown.stdout.splitlines()
+    assert re.match(r"Data as of \d\d:\d\d:\d\d UTC, .* old$", lines[0])
+    assert lines[1] == "Errors in the last sample: timeout ×2"
+    assert [line.split()[0] for line in lines[3:] if not line.startswith(" ")] == ["stalled", "unknown:", "ok"]
+    assert "1 h 2 min" in shown.stdout
+    assert "12.3 M" in shown.stdout
+
+
+def test_lag_as_json(data: str) -> None:
+    document = answer("lag", HOSTILE, "--data", data, "--json")
+    assert (document["group"], document["status"], document["partitions_total"]) == (HOSTILE, "stalled", 2)
+    (only,) = document["partitions"]
+    assert tuple(only) == PARTITION_KEYS
+    expected = {
+        "topic": HOSTILE,
+        "partition": 0,
+        "log_start": 5,
+        "committed": 12,
+        "high_watermark": 12_345_690,
+        "lag": 12_345_678,
+        "lag_seconds": 3723.0,
+        "status": "stalled",
+        "reason": None,
+    }
+    assert expected.items() <= only.items()
+
+
+def test_lag_as_text_has_every_digit(data: str) -> None:
+    shown = lagwise("lag", HOSTILE, "--data", data)
+    assert shown.exit_code == 0
+    assert "12,345,690" in shown.stdout
+    assert "≥ 1 h 2 min" in shown.stdout
+
+
+def test_what_is_not_known_is_a_dash_and_a_null(data: str) -> None:
+    assert answer("lag", "viewer", "--data", data, "--json")["partitions"][0]["lag"] is None
+    assert lagwise("lag", "viewer", "--data", data).stdout.splitlines()[-1].split()[2:7] == ["—"] * 5
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("status",), ("status", "--json"), ("lag", HOSTILE), ("lag", HOSTILE, "--json"), ("lag", HOSTILE + "!")],
+)
+def test_hostile_names_are_shown_and_not_obeyed(data: str, arguments: tuple[str, ...]) -> None:
+    shown = lagwise(*arguments, "--data", data)
+    assert harmless(shown.stdout)
+    assert harmless(shown.stderr)
+    assert "[bold red]x[/bold red]" in (shown.stdout + shown.stderr).replace("\n", "")
+
+
+def test_stale_data_is_called_stale(lake: Lake, tmp_path: Path) -> None:
+    append(lake, GROUP_STATUS, group("g", "ok"))
+    sampled(lake, datetime.now(UTC) - timedelta(hours=2, minutes=1))
+    shown = lagwise("status", "--data", str(tmp_path))
+    assert shown.stdout.startswith("STALE: data is ")
+    assert "last sample 2 h" in shown.stdout
+    assert "last analysis never" in shown.stdout
+
+
+def test_no_data_yet_is_no_error(tmp_path: Path) -> None:
+    assert lagwise("status", "--data", str(tmp_path)).stdout.startswith("No data yet")
+    assert answer("status", "--data", str(tmp_path), "--json")["groups"] == []
+    assert list(tmp_path.iterdir()) == []  # asking creates nothing
+
+
+def test_an_unknown_group_is_one_line_and_exit_code_1(data: str) -> None:
+    shown = lagwise("lag", "nobody", "--data", data)
+    assert (shown.exit_code, shown.stdout) == (1, "")
+    assert shown.stderr == "lagwise: the analysis knows no group 'nobody'; `lagwise status` lists those it knows\n"
+
+
+@pytest.mark.parametrize("arguments", [("nonsense",), ("lag",), ("status", "--nonsense"), ("collect", "--json")])
+def test_wrong_usage_is_exit_code_2(arguments: tuple[str, ...]) -> None:
+    shown = lagwise(*arguments)
+    assert shown.exit_code == 2
+    assert "Traceback" not in shown.stderr
+
+
+def test_bad_settings_are_named_line_by_line(tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text('nonsense: 1\n"ev\\u001b[2Jil": 2\ndashboard: {port: x}', encoding="utf-8")
+    shown = lagwise("--config", "bad.yaml", "status")
+    assert shown.exit_code == 1
+    lines = shown.stderr.splitlines()
+    assert lines[0] == "lagwise: the settings in bad.yaml cannot be used:"
+    assert len(lines) == 4
+    assert harmless(shown.stderr)
+
+
+def test_a_damaged_lake_is_one_line(lake: Lake, data: str) -> None:
+    for commit in (Path(lake.location(GROUP_STATUS)) / "_delta_log").glob("*.json"):
+        commit.write_text("not JSON", encoding="utf-8")
+    shown = lagwise("status", "--data", data)
+    assert shown.exit_code == 1
+    assert shown.stderr.startswith("lagwise: cannot read the table ")
+    assert shown.stderr.count("\n") == 1
+
+
+def test_the_unexpected_is_one_line_too_unless_debugging(monkeypatch: pytest.MonkeyPatch) -> None:
+    def explode(*_: object) -> None:
+        raise ZeroDivisionError("a\nb")
+
+    monkeypatch.setattr("lagwise.cli.group.open_lake", explode)
+    monkeypatch.setattr("lagwise.cli.show.open_lake", explode)
+    shown = lagwise("status")
+    assert (shown.exit_code, shown.stderr) == (
+        1,
+        "lagwise: unexpected ZeroDivisionError: a\\nb (--debug shows where)\n",
+    )
+    assert isinstance(lagwise("--debug", "status").exception, ZeroDivisionError)
+
+
+@pytest.mark.parametrize(
+    ("module", "command", "extra"),
+    [
+        ("confluent_kafka", "collect", "kafka"),
+        ("pyspark", "analyze", "spark"),
+        ("confluent_kafka", "up", "kafka"),
+        ("streamlit", "dashboard", "dashboard"),
+        ("pyspark", "demo", "spark"),
+    ],
+)
+def test_a_missing_extra_is_named(tmp_path: Path, module: str, command: str, extra: str) -> None:
+    script = f"""
+import importlib.abc, sys
+class Missing(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == {module!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Missing())
+sys.argv = ["lagwise", {command!r}]
+from lagwise.cli import main
+main()
+"""
+    environment = os.environ | {
+        "LAGWISE_CLUSTERS__0__BOOTSTRAP": "127.0.0.1:1",
+        "LAGWISE_CLUSTERS__0__TIMEOUT_SECONDS": "1",
+        "LAGWISE_DATA": str(tmp_path / "data"),
+    }
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False)
+    assert ran.returncode == 1
+    assert "Traceback" not in ran.stderr
+    assert f"install lagwise[{extra}]" in ran.stderr.splitlines()[-1]
+
+
+def test_help_is_light() -> None:
+    script = """
+import sys
+from click.testing import CliRunner
+from lagwise.cli import cli
+assert CliRunner().invoke(cli, ["--help"]).exit_code == 0
+heavy = set("pydantic pyarrow duckdb deltalake rich sqlalchemy httpx pyspark confluent_kafka streamlit".split())
+print(*sorted(heavy & set(sys.modules)))
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == ""
+
+
+@pytest.mark.parametrize("name", list(cli.commands))
+def test_every_command_teaches_by_help(name: str) -> None:
+    shown = lagwise(name, "--help")
+    assert shown.exit_code == 0
+    if name not in ("alert", "dashboard"):
+        assert f"lagwise {name}" in shown.stdout.partition("\n")[2], "an example"
+    assert len(cli.commands[name].get_short_help_str(60)) > 10
+
+
+def test_the_version_is_told() -> None:
+    assert re.fullmatch(r"lagwise \d+\.\d+\.\d+\n", lagwise("--version").stdout)
+
+
+def test_config_shows_what_holds_without_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAGWISE_DATABASE", "postgresql://me:hunter2@host/db")
+    monkeypatch.setenv("LAGWISE_CLUSTERS__0__BOOTSTRAP", "h:1")
+    monkeypatch.setenv("LAGWISE_CLUSTERS__0__LIBRDKAFKA__SASL_PASSWORD", "${env:LAGWISE_SECRET_X}")
+    monkeypatch.setenv("LAGWISE_SECRET_X", "hunter2")
+    text = lagwise("config").stdout
+    assert "bootstrap: h:1" in text
+    assert "postgresql://me:[redacted]@host/db" in text
+    document = answer("config", "--json")
+    assert document["clusters"][0]["librdkafka"] == {"sasl.password": "${env:LAGWISE_SECRET_X}"}
+    assert "hunter2" not in text + json.dumps(document)
+
+
+def test_config_check_resolves_references_and_names_all_that_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lagwise("config", "--check").stdout.startswith("the settings can be used")
+    monkeypatch.setenv("LAGWISE_DATABASE", "${env:LAGWISE_SECRET_NOWHERE}")
+    monkeypatch.setenv("LAGWISE_ALERTS__CHANNELS", "[{name: a, url: 'http://h', secret: '${file:/nowhere}'}]")
+    shown = lagwise("config", "--check")
+    assert shown.exit_code == 1
+    lines = shown.stderr.splitlines()
+    assert lines[0] == "lagwise: the settings name secrets that cannot be read:"
+    assert [line.partition(":")[0].strip() for line in lines[1:]] == ["database", "alerts.channels.0.secret"]
+
+
+def test_up_without_a_cluster_says_what_to_do() -> None:
+    shown = lagwise("up")
+    assert shown.exit_code == 1
+    assert "add --bootstrap HOST:PORT" in shown.stderr
+
+
+def test_bootstrap_is_for_one_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAGWISE_CLUSTERS", "[{name: a, bootstrap: 'h:1'}, {name: b, bootstrap: 'h:2'}]")
+    shown = lagwise("up", "--bootstrap", "h:3")
+    assert shown.exit_code == 1
+    assert "the settings name a, b" in shown.stderr

@@ -1,0 +1,292 @@
+"""The demo's own parts: its folder, its receiver, what it compares, what it shows. The whole of it is in tests/e2e."""
+
+import hashlib
+import hmac
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from lagwise import screen
+from lagwise.demo.folder import demo_folder
+from lagwise.demo.memory import Memory
+from lagwise.demo.receiver import Received, Receiver
+from lagwise.demo.report import Outcome, document
+from lagwise.demo.stage import Stage
+from lagwise.demo.watch import Watch
+from lagwise.errors import LagwiseError
+from lagwise.supervisor import PartStatus, State, locked
+from lagwise_sandbox.scenarios import Scenario
+from tests.platform.judged import HOSTILE, group
+
+BILLING = Scenario("billing", "orders", "It keeps up.", ("ok",))
+VIEWER = Scenario("viewer", "orders", "It never commits.", ("unknown:no_commit",))
+ARCHIVER = Scenario("archiver", "orders", "It loses data.", ("at_risk", "losing_data"))
+
+
+def sayings() -> tuple[list[str], Any]:
+    said: list[str] = []
+    return said, said.append
+
+
+def test_a_temporary_folder_is_removed_unless_it_is_to_be_kept() -> None:
+    said, say = sayings()
+    with demo_folder(None, say) as folder:
+        assert folder.path.is_dir()
+        assert str(folder.path) in said[0]
+    assert not folder.path.exists()
+    with demo_folder(None, say) as folder:
+        folder.keep = True
+    assert folder.path.is_dir()
+    assert str(folder.path / "logs") in said[-1]
+    shutil.rmtree(folder.path)
+
+
+def test_a_temporary_folder_with_logs_is_kept_after_a_failure() -> None:
+    _, say = sayings()
+    used: list[Path] = []
+
+    def fail() -> None:
+        with demo_folder(None, say) as folder:
+            used.append(folder.path)
+            (folder.path / "logs").mkdir()
+            (folder.path / "logs" / "collector.log").write_text("why")
+            raise LagwiseError("the broker died")
+
+    with pytest.raises(LagwiseError, match="the broker died"):
+        fail()
+    assert (used[0] / "logs" / "collector.log").read_text() == "why"
+    shutil.rmtree(used[0])
+
+
+def test_a_given_folder_is_kept_and_an_earlier_demo_is_moved_aside(tmp_path: Path) -> None:
+    _, say = sayings()
+    for number in range(3):
+        with demo_folder(tmp_path / "demo", say) as folder:
+            assert not (folder.path / "lake").exists()
+            (folder.path / "lake").mkdir()
+            (folder.path / "lake" / "run").write_text(str(number))
+    assert (tmp_path / "demo" / "lake" / "run").read_text() == "2"
+    assert (tmp_path / "demo" / "earlier-1" / "lake" / "run").read_text() == "0"
+    assert (tmp_path / "demo" / "earlier-2" / "lake" / "run").read_text() == "1"
+
+
+def test_somebody_s_folder_is_left_alone(tmp_path: Path) -> None:
+    _, say = sayings()
+    (tmp_path / "lake").mkdir()
+    with pytest.raises(LagwiseError, match="holds 'lake', which is not the demo's"), demo_folder(tmp_path, say):
+        pass
+    assert (tmp_path / "lake").is_dir()
+
+
+def test_a_folder_in_use_is_refused_before_anything_is_moved(tmp_path: Path) -> None:
+    _, say = sayings()
+    with demo_folder(tmp_path, say):
+        pass
+    (tmp_path / "lake").mkdir()
+    with locked(tmp_path), pytest.raises(LagwiseError, match="already running"), demo_folder(tmp_path, say):
+        pass
+    assert (tmp_path / "lake").is_dir()
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    _, say = sayings()
+    with (
+        pytest.raises(LagwiseError, match="the demo cannot keep its data in"),
+        demo_folder(tmp_path / "file" / "x", say),
+    ):
+        pass
+
+
+def test_the_receiver_keeps_what_it_is_sent_and_checks_the_signature() -> None:
+    body = json.dumps({"event": "firing", "summary": "x"}).encode()
+    right = hmac.new(b"key", b"1700000000." + body, hashlib.sha256).hexdigest()
+    with Receiver("key") as receiver:
+        for signature in (f"v1={right}", f"v1={right[:-1]}x", "", None):
+            headers = {"X-Lagwise-Timestamp": "1700000000"} | ({"X-Lagwise-Signature": signature} if signature else {})
+            assert httpx.post(receiver.url, content=body, headers=headers).status_code == 204
+        assert [r.signed for r in receiver.received()] == [True, False, False, False]
+        assert receiver.received()[0].body == {"event": "firing", "summary": "x"}
+
+
+@pytest.mark.parametrize("content", [b"not JSON", b"[]", b"", b"\xff"])
+def test_the_receiver_refuses_what_is_no_message(content: bytes) -> None:
+    with Receiver("key") as receiver:
+        assert httpx.post(receiver.url, content=content).is_client_error
+        assert receiver.received() == []
+
+
+def test_a_closed_receiver_listens_no_more() -> None:
+    with Receiver("key") as receiver:
+        url = receiver.url
+    with pytest.raises(httpx.ConnectError):
+        httpx.post(url, content=b"{}")
+
+
+def test_a_group_is_right_when_what_is_shown_is_expected() -> None:
+    watch = Watch([BILLING, VIEWER, ARCHIVER])
+    assert not watch.all_agree  # nothing is shown yet: that is not agreement
+    watch.see([group("billing", "ok"), group("viewer", "unknown", reason="too_few_samples")], 10)
+    assert [g.agrees for g in watch.groups] == [True, False, False]
+    watch.see(
+        [group("billing", "stalled"), group("viewer", "unknown", reason="no_commit"), group("archiver", "at_risk")], 20
+    )
+    assert [g.agrees for g in watch.groups] == [False, True, True]
+    watch.see(
+        [group("billing", "ok"), group("viewer", "unknown", reason="no_commit"), group("archiver", "losing_data")], 30
+    )
+    assert watch.all_agree
+    assert [g.first_right_seconds for g in watch.groups] == [10, 20, 20]
+    assert [g.right_since_seconds for g in watch.groups] == [30, 20, 20]
+    watch.see([], 40)
+    assert not watch.all_agree
+    assert [g.right_since_seconds for g in watch.groups] == [None] * 3
+
+
+def outcome(watch: Watch) -> Outcome:
+    start = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
+    changes = [
+        {"group": "billing", "after": "unknown", "reason": "too_few_samples", "at": start + timedelta(seconds=5)},
+        {"group": "billing", "after": "ok", "reason": None, "at": start + timedelta(seconds=9)},
+        {"group": "other", "after": "ok", "reason": None, "at": start},
+    ]
+    alert = Received(start + timedelta(seconds=50), True, {"event": "firing", "group": "archiver", "severity": "page"})
+    part = PartStatus("collector", State.RUNNING, 1, 2, "", None, None)
+    return Outcome(watch, changes, start, 60.0, [part], Memory(), [alert])
+
+
+def test_the_report_names_every_group_and_what_was_seen() -> None:
+    watch = Watch([BILLING, ARCHIVER])
+    watch.see([group("billing", "ok", lag=3), group("archiver", "stalled")], 9)
+    report = document(outcome(watch), wall_seconds=75.25)
+    assert report["ok"] is False
+    assert report["summary"] == (
+        "1 of 2 groups are shown as expected after 1 min: archiver is stalled, not at_risk or losing_data"
+    )
+    billing, archiver = report["groups"]
+    assert billing["agrees"] is True
+    assert billing["lag"] == 3
+    assert billing["seen"] == [
+        {"status": "unknown", "reason": "too_few_samples", "at_seconds": 5.0},
+        {"status": "ok", "reason": None, "at_seconds": 9.0},
+    ]
+    assert (archiver["shown"], archiver["agrees"], archiver["first_right_seconds"]) == ("stalled", False, None)
+    assert report["alerts"][0] == {
+        "at_seconds": 50.0,
+        "signed": True,
+        "event": "firing",
+        "severity": "page",
+        "kind": None,
+        "group": "archiver",
+        "status": None,
+        "summary": None,
+    }
+    assert report["parts"] == [{"part": "collector", "state": "running", "restarts": 2}]
+
+
+def test_a_group_that_was_never_shown_is_told_as_such() -> None:
+    report = document(outcome(Watch([BILLING])), wall_seconds=1)
+    assert report["summary"].endswith("billing is not shown at all, not ok")
+    assert report["groups"][0]["shown"] is None
+
+
+def test_memory_counts_children_and_keeps_the_peak() -> None:
+    script = """
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "x = bytearray(64 << 20); print('ready', flush=True); input()"],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+child.stdout.readline(); print("ready", flush=True); input(); child.stdin.close(); child.wait()
+"""
+    process = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    memory = Memory()
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.readline()
+        memory.look({"part": process.pid})
+        process.stdin.close()
+    peak = memory.peak_mib["part"]
+    assert peak > 64
+    memory.look({"part": process.pid})  # it is gone: nothing is lost and nothing is raised
+    assert memory.peak_mib["part"] == peak
+    assert memory.total_mib == pytest.approx(peak + memory.peak_mib["supervisor"])
+
+
+def test_without_a_terminal_changes_are_told_once_and_harmlessly(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", shown)
+    stage = Stage(as_json=False)
+    watch = Watch([BILLING, Scenario(HOSTILE, "orders", "x", ("ok",))])
+    alert = Received(datetime.now(UTC), False, {"event": "firing", "severity": "page", "summary": HOSTILE})
+    with stage.live():
+        for elapsed in (1, 2):
+            watch.see([group("billing", "unknown", reason="too_few_samples"), group(HOSTILE, "ok")], elapsed)
+            stage.show(watch, elapsed, [], [alert], "")
+        watch.see([group("billing", "ok"), group(HOSTILE, "ok")], 3)
+        stage.show(watch, 3, [], [alert], "")
+    lines = shown.getvalue().splitlines()
+    assert lines[0] == "     1 s  billing is unknown: too_few_samples (expected ok)"
+    assert lines[-1] == "     3 s  billing is ok"
+    assert len(lines) == 4
+    assert "(signature is wrong)" in shown.getvalue()
+    assert "\x1b" not in shown.getvalue()
+
+
+def test_in_a_terminal_the_table_has_every_group_and_obeys_nobody() -> None:
+    stage = Stage(as_json=False)
+    drawn = io.StringIO()
+    stage.console = screen.console(drawn)
+    stage.console._force_terminal = True
+    stage.console.width = 160
+    watch = Watch([BILLING, Scenario(HOSTILE, "orders", HOSTILE, ("ok",))])
+    watch.see([group("billing", "ok", lag=12, lag_seconds=1.0)], 3)
+    part = PartStatus("collector", State.WAITING, None, 1, HOSTILE, None, 3.0)
+    with stage.live():
+        stage.show(watch, 3, [part], [], "Ctrl-C ends all of it.")
+    text = drawn.getvalue()
+    assert "billing" in text
+    assert "\\x1b[2J" in text
+    assert "\x1b[2J" not in text
+    assert "restarts in 3 s, 1× restarted" in text
+    assert "1 of 2 as expected" in text
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_interrupts_what_takes_long_and_is_noted_otherwise(number: signal.Signals) -> None:
+    script = """
+import os, sys, time
+from lagwise.demo.signals import Interrupted, Signals
+signals = Signals()
+os.kill(os.getpid(), int(sys.argv[1]))
+assert signals.stop.wait(5)
+try:
+    with signals.interrupting():
+        print("not reached")
+except Interrupted:
+    print("came before")
+signals = Signals()
+try:
+    with signals.interrupting():
+        os.kill(os.getpid(), int(sys.argv[1]))
+        time.sleep(30)
+except Interrupted:
+    print("came during", flush=True)
+os.kill(os.getpid(), int(sys.argv[1]))  # the second one ends the process
+time.sleep(30)
+"""
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    ran = subprocess.run(
+        [sys.executable, "-c", script, str(int(number))], capture_output=True, text=True, env=environment, check=False
+    )
+    assert ran.stdout.splitlines() == ["came before", "came during"]
+    assert ran.returncode == -number

@@ -1,0 +1,181 @@
+"""The doctor: every check says what it found and what to do, and none stops another."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lagwise.config import Config
+from lagwise.doctor import Diagnosis, Result, diagnoses
+from lagwise.tables.analysis import GROUP_STATUS
+from lagwise.tables.store import Lake
+
+pytestmark = pytest.mark.timeout(120)
+
+
+def config(tmp_path: Path, **settings: Any) -> Config:
+    return Config.model_validate({"data": str(tmp_path / "data"), "dashboard": {"port": 0}, **settings})
+
+
+def found(settings: Config, check: str) -> Diagnosis:
+    """The one diagnosis of that name; every other check is run too."""
+    everything = list(diagnoses(settings, start_spark=False))
+    assert {"memory", "disk", "lake", "database", "alerts", "dashboard"} <= {d.check for d in everything}, (
+        "a check was left out"
+    )
+    return next(d for d in everything if d.check.startswith(check))
+
+
+def test_a_good_machine_without_a_cluster(tmp_path: Path) -> None:
+    everything = list(diagnoses(config(tmp_path), start_spark=False))
+    assert [d for d in everything if d.result is Result.FAILED] == []
+    by_name = {d.check: d for d in everything}
+    assert by_name["lake"].result is Result.OK
+    assert by_name["database"].result is Result.OK
+    assert by_name["clusters"].result is Result.WARNING
+    assert by_name["alerts"].result is Result.WARNING
+    assert all(d.advice for d in everything if d.result is not Result.OK)
+
+
+def test_nothing_of_the_checks_is_left_in_the_lake(tmp_path: Path) -> None:
+    list(diagnoses(config(tmp_path), start_spark=False))
+    assert not list((tmp_path / "data" / "lake").rglob("*.parquet"))
+
+
+def test_without_java_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    java = found(config(tmp_path), "Java")
+    assert java.result is Result.FAILED
+    assert "openjdk" in java.found
+
+
+def test_a_data_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("in the way")
+    settings = config(tmp_path)
+    assert found(settings, "lake").result is Result.FAILED
+    assert found(settings, "database").result is Result.FAILED
+    assert "\n" not in found(settings, "lake").found
+
+
+def test_a_damaged_table_is_found(tmp_path: Path) -> None:
+    settings = config(tmp_path)
+    lake = Lake(settings.lake_uri)
+    lake.create(GROUP_STATUS)
+    for commit in (Path(lake.location(GROUP_STATUS)) / "_delta_log").glob("*.json"):
+        commit.write_text("not JSON")
+    diagnosis = found(settings, "lake")
+    assert diagnosis.result is Result.FAILED
+    assert "group_status" in diagnosis.found
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql+nowhere://me:hunter2@127.0.0.1:1/db", "sqlite:////nowhere/at/all/x.db", "nonsense"]
+)
+def test_a_database_that_cannot_be_used_is_told_without_its_password(tmp_path: Path, url: str) -> None:
+    (tmp_path / "nowhere").write_text("in the way")
+    url = url.replace("/nowhere/at", f"{tmp_path}/nowhere/at")
+    diagnosis = found(config(tmp_path, database=url), "database")
+    assert diagnosis.result is Result.FAILED
+    assert "database" in diagnosis.found
+    assert "hunter2" not in diagnosis.found
+    assert "\n" not in diagnosis.found
+
+
+def test_a_secret_that_is_not_there_is_named(tmp_path: Path) -> None:
+    channel = {"name": "ops", "url": "http://h", "secret": "${env:LAGWISE_SECRET_NOWHERE}"}
+    diagnosis = found(config(tmp_path, alerts={"channels": [channel]}), "alerts")
+    assert diagnosis.result is Result.FAILED
+    assert "alerts.channels.0.secret" in diagnosis.found
+
+
+def test_rules_that_cannot_be_used_are_found(tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text("rules: [{name: x}]")
+    assert (
+        found(config(tmp_path, alerts={"rules_file": str(tmp_path / "rules.yaml")}), "alerts").result is Result.FAILED
+    )
+
+
+def test_a_port_that_is_taken_is_a_warning(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        diagnosis = found(config(tmp_path, dashboard={"port": server.getsockname()[1]}), "dashboard")
+    assert diagnosis.result is Result.WARNING
+    assert diagnosis.advice is not None
+
+
+def test_too_little_memory_is_a_warning(tmp_path: Path) -> None:
+    assert found(config(tmp_path, analysis={"spark": {"driver_memory": "9999g"}}), "memory").result is Result.WARNING
+
+
+def test_a_cluster_that_is_not_there_fails_and_says_so(tmp_path: Path) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        bootstrap = f"127.0.0.1:{closed.getsockname()[1]}"
+        cluster = {"name": "shop", "bootstrap": bootstrap, "timeout_seconds": 2}
+        diagnosis = found(config(tmp_path, clusters=[cluster]), "cluster shop")
+    assert diagnosis.result is Result.FAILED
+    assert diagnosis.advice
+
+
+def test_a_check_that_breaks_is_a_failed_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def explode(*_: object) -> None:
+        raise ZeroDivisionError("a\nb")
+
+    monkeypatch.setattr("lagwise.doctor._memory", explode)
+    everything = list(diagnoses(config(tmp_path), start_spark=False))
+    assert Diagnosis("memory", Result.FAILED, "ZeroDivisionError: a\\nb") in everything
+    assert everything[-1].check == "Delta jars"
+
+
+def doctor(*arguments: str, data: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("LAGWISE_")}
+    return subprocess.run(
+        [sys.executable, "-m", "lagwise", "doctor", "--data", str(data), *arguments],
+        capture_output=True,
+        text=True,
+        env=environment | {"LAGWISE_DASHBOARD__PORT": "0"} | variables,
+        check=False,
+    )
+
+
+def test_the_command_exits_1_only_on_failure(tmp_path: Path) -> None:
+    good = doctor("--no-spark", data=tmp_path / "data")
+    assert good.returncode == 0, good.stdout
+    assert "✓ lake:" in good.stdout
+    (tmp_path / "file").write_text("in the way")
+    bad = doctor("--no-spark", "--json", data=tmp_path / "file")
+    assert bad.returncode == 1
+    document = json.loads(bad.stdout)
+    assert document["ok"] is False
+    assert "failed" in {check["result"] for check in document["checks"]}
+
+
+@pytest.mark.spark
+def test_spark_is_started_and_writes_delta(tmp_path: Path) -> None:
+    ran = doctor("--json", data=tmp_path / "data")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    spark = next(check for check in json.loads(ran.stdout)["checks"] if check["check"] == "Spark")
+    assert spark["result"] == "ok"
+    assert "wrote Delta" in spark["found"]
+
+
+@pytest.mark.spark
+def test_spark_that_does_not_start_is_one_line(tmp_path: Path) -> None:
+    ran = doctor("--json", data=tmp_path / "data", LAGWISE_ANALYSIS__SPARK__MASTER="nonsense")
+    assert ran.returncode == 1
+    spark = next(check for check in json.loads(ran.stdout)["checks"] if check["check"] == "Spark")
+    assert spark["result"] == "failed"
+    assert "Spark did not start" in spark["found"]
+
+
+@pytest.mark.broker
+def test_a_cluster_that_answers_is_checked_step_by_step(tmp_path: Path, broker: Any) -> None:
+    settings = config(tmp_path, clusters=[{"name": "shop", "bootstrap": broker.bootstrap}])
+    steps = [d for d in diagnoses(settings, start_spark=False) if d.check.startswith("cluster shop: ")]
+    assert len(steps) > 1
+    assert {d.result for d in steps} == {Result.OK}

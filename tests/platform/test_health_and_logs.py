@@ -1,0 +1,150 @@
+"""Heartbeats survive damage, and log lines survive hostile names."""
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from lagwise import health, logs, secrets
+
+
+def test_a_beat_is_read_back(tmp_path: Path) -> None:
+    before = datetime.now(UTC) - timedelta(seconds=1)
+    health.beat(tmp_path, "collector", "sampled 3 groups in 0.1 s")
+    found = health.read(tmp_path)["collector"]
+    assert (found.part, found.pid, found.line) == ("collector", os.getpid(), "sampled 3 groups in 0.1 s")
+    assert before <= found.at <= datetime.now(UTC)
+    assert found.age_seconds(found.at + timedelta(seconds=5)) == 5
+    assert found.age_seconds(found.at - timedelta(seconds=5)) == 0
+
+
+def test_a_beat_is_one_harmless_line(tmp_path: Path) -> None:
+    health.beat(tmp_path, "alerts", "group 'a\nb\x1b[2J' at http://u:pw@h")
+    assert health.read(tmp_path)["alerts"].line == "group 'a\\nb\\x1b[2J' at http://u:[redacted]@h"
+
+
+def test_damaged_and_foreign_files_are_no_beats(tmp_path: Path) -> None:
+    health.beat(tmp_path, "good", "fine")
+    where = health.folder(tmp_path)
+    for name, content in {
+        "empty": b"",
+        "half": b'{"at": "2026-11-',
+        "binary": b"\xff\xfe\x00",
+        "list": b"[]",
+        "naive": b'{"at": "2026-11-21T00:00:00", "pid": 1, "line": "x"}',
+        "number": b'{"at": 5, "pid": 1, "line": "x"}',
+        "pid": b'{"at": "2026-11-21T00:00:00Z", "pid": "x", "line": "x"}',
+        "infinite": b'{"at": "2026-11-21T00:00:00Z", "pid": Infinity, "line": "x"}',
+    }.items():
+        (where / f"{name}.json").write_bytes(content)
+    (where / "folder.json").mkdir()
+    assert list(health.read(tmp_path)) == ["good"]
+
+
+def test_no_folder_means_no_beats(tmp_path: Path) -> None:
+    assert health.read(tmp_path / "nowhere") == {}
+
+
+def test_a_reader_never_sees_half_a_beat(tmp_path: Path) -> None:
+    health.beat(tmp_path, "collector", "x")
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.is_set():
+            health.beat(tmp_path, "collector", "y" * 400)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(500):
+            assert "collector" in health.read(tmp_path)
+    finally:
+        stop.set()
+        writer.join()
+    assert [p.name for p in health.folder(tmp_path).iterdir()] == ["collector.json"]
+
+
+def test_clear_forgets(tmp_path: Path) -> None:
+    health.beat(tmp_path, "collector", "x")
+    health.clear(tmp_path, "collector")
+    health.clear(tmp_path, "collector")
+    assert health.read(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("hostile", "shown"),
+    [
+        ("plain text", "plain text"),
+        ("a\nb\rc\td", "a\\nb\\rc\\td"),
+        ("\x1b[31mred\x07", "\\x1b[31mred\\x07"),
+        ("\x9b31m", "\\x9b31m"),  # the one-byte CSI
+        ("\u202egnp.exe", "\\u202egnp.exe"),  # right-to-left override
+        ("zero\u200bwidth", "zero\\u200bwidth"),
+        ("line\u2028sep", "line\\u2028sep"),
+        ("\ud800", "\\ud800"),
+        ("Größe 日本語 🙂", "Größe 日本語 🙂"),
+    ],
+)
+def test_escape(hostile: str, shown: str) -> None:
+    assert logs.escape(hostile) == shown
+
+
+@pytest.fixture
+def logged(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[[], str]:
+    """What was written to stderr since; the root logger is put back as it was afterwards."""
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", list(root.handlers))
+    monkeypatch.setattr(root, "level", root.level)
+    monkeypatch.setattr(secrets, "_resolved", set())
+    monkeypatch.setattr(logging, "captureWarnings", lambda capture: None)
+    monkeypatch.delenv(logs.DEBUG_VARIABLE, raising=False)
+    return lambda: capsys.readouterr().err
+
+
+def test_one_record_is_one_line_in_utc(logged: Callable[[], str]) -> None:
+    logs.configure("collector")
+    logging.getLogger("lagwise.kafka").info("group %s is gone, asked http://u:pw@h", "evil\nname\x1b[2J")
+    logging.getLogger("lagwise.kafka").debug("not shown")
+    logging.getLogger("elsewhere").info("not shown either")
+    lines = logged().splitlines()
+    assert len(lines) == 1
+    at, rest = lines[0].split(" ", 1)
+    assert datetime.fromisoformat(at).utcoffset() == timedelta(0)
+    assert rest == "collector INFO lagwise.kafka: group evil\\nname\\x1b[2J is gone, asked http://u:[redacted]@h"
+
+
+def fail_and_log(message: str) -> None:
+    try:
+        raise ValueError(message)
+    except ValueError:
+        logging.getLogger("lagwise.x").exception("failed")
+
+
+def test_an_exception_is_one_line_unless_debugging(logged: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    logs.configure("collector")
+    fail_and_log("a\nb")
+    text = logged()
+    assert text.endswith("collector ERROR lagwise.x: failed [ValueError: a\\nb]\n")
+    assert text.count("\n") == 1
+
+    monkeypatch.setenv(logs.DEBUG_VARIABLE, "1")
+    logs.configure("collector")
+    fail_and_log("again")
+    assert "Traceback (most recent call last)" in logged()
+
+
+def test_a_log_call_with_wrong_arguments_still_logs(logged: Callable[[], str]) -> None:
+    logs.configure("collector")
+    logging.getLogger("lagwise.x").warning("%d groups", "many")
+    assert "%d groups ('many',) (unformattable" in logged()
+
+
+def test_configuring_twice_does_not_double_the_lines(logged: Callable[[], str]) -> None:
+    logs.configure("a")
+    logs.configure("b")
+    logging.getLogger("lagwise.x").warning("once")
+    assert logged().count("once") == 1

@@ -1,0 +1,252 @@
+"""The supervisor, with real processes: started again with growing pauses, ended together, never outliving it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from lagwise.errors import LagwiseError
+from lagwise.supervisor import BackOff, Part, PartStatus, State, Supervisor, locked
+
+_DEADLINE_SECONDS = 20.0
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    """Poll until the condition holds; fail with ``what`` if it never does."""
+    deadline = time.monotonic() + _DEADLINE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"still waiting for {what} after {_DEADLINE_SECONDS:.0f} s"
+        time.sleep(0.01)
+
+
+def gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def python(name: str, script: str) -> Part:
+    return Part(name, (sys.executable, "-c", script), dict(os.environ))
+
+
+class Clock:
+    """Monotonic seconds that pass when told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def only(supervisor: Supervisor) -> PartStatus:
+    (status,) = supervisor.statuses()
+    return status
+
+
+def wait_for_state(supervisor: Supervisor, state: State) -> PartStatus:
+    def reached() -> bool:
+        supervisor.step()
+        return only(supervisor).state is state
+
+    until(reached, f"the state {state}")
+    return only(supervisor)
+
+
+def test_a_part_runs_and_shows_its_heartbeat(tmp_path: Path) -> None:
+    script = f"""
+import time; from pathlib import Path; from lagwise import health
+health.beat(Path({str(tmp_path)!r}), "collector", "read 3 groups")
+time.sleep(60)
+"""
+    with Supervisor([python("collector", script)], tmp_path) as supervisor:
+        until(lambda: only(supervisor).beat_age_seconds is not None, "the heartbeat")
+        status = only(supervisor)
+        assert (status.state, status.line, status.restarts) == (State.RUNNING, "read 3 groups", 0)
+        assert status.pid == supervisor.pids()["collector"]
+        assert str(status) == "collector: running: read 3 groups"
+
+
+def test_a_beat_of_an_earlier_run_is_not_this_run_s(tmp_path: Path) -> None:
+    from lagwise import health
+
+    health.beat(tmp_path, "collector", "from the day before")
+    with Supervisor([python("collector", "import time; time.sleep(60)")], tmp_path) as supervisor:
+        assert only(supervisor).beat_age_seconds is None
+        assert only(supervisor).line == ""
+        health.beat(tmp_path, "collector", "from another process")  # this one, not the child
+        assert only(supervisor).line == ""
+
+
+def test_a_part_that_ends_is_started_again_with_growing_pauses(tmp_path: Path) -> None:
+    clock = Clock()
+    crash = python("collector", "print('first line'); print('no\\x1b[2J room left'); raise SystemExit(3)")
+    back_off = BackOff(first_seconds=2, most_seconds=5, stable_seconds=60)
+    with Supervisor([crash], tmp_path, back_off=back_off, clock=clock) as supervisor:
+        for restarts, pause in enumerate([2, 4, 5, 5]):
+            status = wait_for_state(supervisor, State.WAITING)
+            assert status.retry_in_seconds == pause
+            assert status.restarts == restarts
+            assert status.line == "ended with exit code 3: no\\x1b[2J room left"
+            assert status.pid is None
+            clock.now += pause - 0.5
+            supervisor.step()
+            assert only(supervisor).state is State.WAITING
+            clock.now += 0.5
+            supervisor.step()
+            assert only(supervisor).state is State.RUNNING
+            assert only(supervisor).restarts == restarts + 1
+
+
+def test_a_stable_run_resets_the_pause(tmp_path: Path) -> None:
+    clock = Clock()
+    gate = tmp_path / "gate"
+    script = f"import time, pathlib\nwhile not pathlib.Path({str(gate)!r}).exists(): time.sleep(0.01)"
+    back_off = BackOff(first_seconds=1, most_seconds=100, stable_seconds=60)
+    with Supervisor([python("x", script)], tmp_path, back_off=back_off, clock=clock) as supervisor:
+        gate.touch()
+        for pause in (1, 2):
+            assert wait_for_state(supervisor, State.WAITING).retry_in_seconds == pause
+            clock.now += pause
+            supervisor.step()
+        wait_for_state(supervisor, State.WAITING)
+        gate.unlink()
+        clock.now += 4
+        supervisor.step()
+        assert only(supervisor).state is State.RUNNING
+        clock.now += 61
+        supervisor.step()
+        gate.touch()
+        assert wait_for_state(supervisor, State.WAITING).retry_in_seconds == 1
+
+
+def test_one_part_that_crashes_does_not_touch_the_others(tmp_path: Path) -> None:
+    parts = [python("steady", "import time; time.sleep(60)"), python("broken", "raise SystemExit(1)")]
+    with Supervisor(parts, tmp_path) as supervisor:
+        pid = supervisor.pids()["steady"]
+
+        def broken_waits() -> bool:
+            supervisor.step()
+            return supervisor.statuses()[1].state is State.WAITING
+
+        until(broken_waits, "the crash to be noticed")
+        assert supervisor.statuses()[0].pid == pid
+        assert supervisor.statuses()[0].restarts == 0
+
+
+def test_a_program_that_does_not_exist_is_a_crash_with_its_reason(tmp_path: Path) -> None:
+    with Supervisor([Part("x", ("/nowhere/at/all",), {})], tmp_path) as supervisor:
+        assert "cannot run /nowhere/at/all: No such file" in wait_for_state(supervisor, State.WAITING).line
+
+
+def test_death_by_signal_is_named(tmp_path: Path) -> None:
+    with Supervisor([python("x", "import os; os.kill(os.getpid(), 9)")], tmp_path) as supervisor:
+        assert wait_for_state(supervisor, State.WAITING).line == "ended by SIGKILL"
+
+
+_FAMILY = """
+import signal, subprocess, sys, time
+stubborn_sleep = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"
+grandchild = subprocess.Popen([sys.executable, "-c", stubborn_sleep])
+if {stubborn}: signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print(grandchild.pid, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("stubborn", [False, True])
+def test_stop_ends_the_whole_tree_in_time(tmp_path: Path, stubborn: bool) -> None:
+    with Supervisor(
+        [python("a", _FAMILY.format(stubborn=stubborn)), python("b", "import time; time.sleep(600)")],
+        tmp_path,
+        grace_seconds=1.0,
+    ) as supervisor:
+        until(lambda: supervisor.statuses()[0].line.isdigit(), "the grandchild")
+        grandchild = int(supervisor.statuses()[0].line)
+        pids = [*supervisor.pids().values(), grandchild]
+        assert not any(gone(pid) for pid in pids)
+        began = time.monotonic()
+    assert time.monotonic() - began < (5.0 if stubborn else 1.0)
+    until(lambda: all(gone(pid) for pid in pids), "every process to be gone")
+
+
+def test_what_a_crashed_part_leaves_behind_is_ended(tmp_path: Path) -> None:
+    script = """
+import subprocess, sys
+print(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]).pid, flush=True)
+"""
+    with Supervisor([python("x", script)], tmp_path) as supervisor:
+        said = wait_for_state(supervisor, State.WAITING).line
+        orphan = int(said.rpartition(": ")[2])
+        until(lambda: gone(orphan), "the orphan to be gone")
+
+
+@pytest.fixture
+def supervising_process(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A process that supervises one sleeper, and the sleeper's pid."""
+    script = f"""
+import os, sys, time
+from pathlib import Path
+from lagwise.supervisor import Part, Supervisor
+with Supervisor([Part("x", (sys.executable, "-c", "import time; time.sleep(600)"), dict(os.environ))],
+                Path({str(tmp_path)!r})) as s:
+    print(s.pids()["x"], flush=True)
+    while True:
+        s.step(); time.sleep(0.05)
+"""
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    yield process, child
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="PR_SET_PDEATHSIG is Linux's")
+def test_no_part_survives_the_supervisor_s_sigkill(supervising_process: tuple[subprocess.Popen[str], int]) -> None:
+    process, child = supervising_process
+    until(lambda: "sleep" in " ".join(psutil.Process(child).cmdline()[-1:]), "the leash to have become the sleeper")
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    until(lambda: gone(child), "the part to be gone")
+
+
+def test_a_state_folder_has_one_lagwise(tmp_path: Path) -> None:
+    with locked(tmp_path), pytest.raises(LagwiseError) as caught, locked(tmp_path):
+        pass
+    assert f"already running on {tmp_path} (process {os.getpid()})" in str(caught.value)
+    assert "--data" in str(caught.value)
+    with locked(tmp_path):
+        pass
+
+
+def test_a_lock_of_a_dead_process_is_free(tmp_path: Path) -> None:
+    script = f"""
+import os
+from pathlib import Path
+from lagwise.supervisor import locked
+with locked(Path({str(tmp_path)!r})): os.kill(os.getpid(), 9)
+"""
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -signal.SIGKILL
+    assert (tmp_path / "lagwise.lock").exists()
+    with locked(tmp_path):
+        pass
+
+
+def test_a_state_folder_that_cannot_be_made_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(LagwiseError, match="cannot write to the state folder"), locked(tmp_path / "file" / "state"):
+        pass
+
+
+@pytest.mark.parametrize(("failures", "seconds"), [(1, 1), (2, 2), (3, 4), (6, 32), (7, 60), (50, 60), (100_000, 60)])
+def test_back_off(failures: int, seconds: float) -> None:
+    assert BackOff().wait_seconds(failures) == seconds
