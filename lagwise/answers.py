@@ -26,7 +26,7 @@ _SLACK_SECONDS = 20.0
 class ClusterFreshness:
     """How old the answers about one cluster are. A time is None, and its age too, where nothing has happened yet.
 
-    ``as_of``: the newest sample that has been judged. ``sampled_at``: the newest sample. ``errors``: its errors by kind.
+    ``as_of``: the newest sample that was judged. ``sampled_at``: the newest sample. ``errors``: its errors by kind.
     """
 
     cluster: str

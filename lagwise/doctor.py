@@ -150,27 +150,23 @@ def _lake(config: Config) -> Iterator[Diagnosis]:
 
 
 def _database(config: Config) -> Iterator[Diagnosis]:
-    from sqlalchemy import create_engine, text
-    from sqlalchemy.exc import SQLAlchemyError
+    from lagwise.alerts.database import lock, open_engine, prepare, transaction
+    from lagwise.errors import DatabaseError
 
-    from lagwise.secrets import redact, resolve
-
-    url = resolve(config.database_url)
-    if config.database is None:
-        config.state.mkdir(parents=True, exist_ok=True)
+    engine = open_engine(config.database_url)
     try:
-        engine = create_engine(url)
-        table = f"lagwise_doctor_{os.getpid()}"
-        with engine.begin() as connection:
-            connection.execute(text(f"create table {table} (n integer)"))
-            connection.execute(text(f"insert into {table} values (1)"))  # noqa: S608 (our own name)
-            connection.execute(text(f"drop table {table}"))
-        engine.dispose()
-    except (SQLAlchemyError, ImportError) as error:
-        found = f"{redact(url)} cannot be written: {str(error).splitlines()[0]}"
-        yield Diagnosis("database", Result.FAILED, clean(found), "check `database` in the settings, and its rights")
+        prepare(engine)
+        with transaction(engine) as connection:
+            lock(connection)
+    except DatabaseError as error:
+        yield Diagnosis(
+            "database", Result.FAILED, clean(str(error)), "check `database` in the settings, and its rights"
+        )
         return
-    yield Diagnosis("database", Result.OK, f"{clean(url)} can be written")
+    finally:
+        engine.dispose()
+    shown = engine.url.render_as_string(hide_password=True)
+    yield Diagnosis("database", Result.OK, clean(f"{shown} can be written"))
 
 
 def _alerts(config: Config) -> Iterator[Diagnosis]:

@@ -1,5 +1,6 @@
 """What all commands share: errors as one line, settings read when needed, JSON, stopping on a signal."""
 
+import importlib.util
 import json
 import signal
 import threading
@@ -80,6 +81,19 @@ def _lines(error: LagwiseError) -> str:
     """The message, on one line; only settings may have several problems, one a line."""
     text = str(error)
     return "\n".join(clean(line) for line in text.split("\n")) if isinstance(error, ConfigError) else clean(text)
+
+
+def require_package(module: str) -> None:
+    """Raise MissingRequirement, naming the extra that brings it, where a package is not installed.
+
+    For packages that only a child process imports: its complaint would be found in a log.
+    """
+    try:
+        found = importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        found = False
+    if not found:
+        raise MissingRequirement(f"this command needs {module}: install lagwise[{_EXTRAS[module]}]")
 
 
 def json_option(what: str) -> Callable[[_Command], _Command]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from lagwise.cli.group import Settings, json_option, print_json, stop_on_signals
+from lagwise.cli.group import Settings, json_option, print_json, require_package, stop_on_signals
 from lagwise.errors import ConfigError
 from lagwise.logs import clean
 
@@ -39,6 +39,7 @@ def collect(settings: Settings, once: bool, as_json: bool) -> None:
     config = settings.load()
     if not config.clusters:
         raise ConfigError("there is no cluster to read: name one under `clusters` in the settings")
+    require_package("confluent_kafka")
     from lagwise_collectors import run
 
     if not once:
@@ -50,6 +51,8 @@ def collect(settings: Settings, once: bool, as_json: bool) -> None:
     else:
         for cost in costs:
             click.echo(_line(cost))
+    if any(cost["errors"] and not cost["groups"] for cost in costs):
+        raise click.exceptions.Exit(1)
 
 
 @click.command(short_help="Run the analysis (Spark) alone.")
@@ -114,6 +117,7 @@ def dashboard(settings: Settings) -> None:
     from lagwise.parts import dashboard_address, with_dashboard_port
 
     config = with_dashboard_port(settings.load())
+    require_package("streamlit")
     from lagwise_dashboard import launch
 
     click.echo(f"dashboard: {dashboard_address(config.dashboard.host, config.dashboard.port)}", err=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from lagwise.cli.group import Settings, data_option, json_option, stop_on_signals
+from lagwise.cli.group import Settings, data_option, json_option, require_package, stop_on_signals
 
 
 @click.command(short_help="Run the whole product against your cluster.")
@@ -30,6 +30,8 @@ def up(settings: Settings, bootstrap: str | None, data: str | None) -> None:
     config = with_dashboard_port(settings.load(bootstrap=bootstrap, data=data))
     if not config.clusters:
         raise ConfigError("there is no cluster to watch: add --bootstrap HOST:PORT, or `clusters` in the settings")
+    for module in ("confluent_kafka", "pyspark", "streamlit"):
+        require_package(module)
     stop = stop_on_signals()
     with locked(config.state), running_product(config) as supervisor:
         show(supervisor, config, stop)
@@ -72,6 +74,8 @@ def demo(
     from lagwise.demo.run import Options, run_demo
     from lagwise.demo.signals import Signals
 
+    for module in ("confluent_kafka", "pyspark", "streamlit"):
+        require_package(module)
     logs.configure("demo")
     spark = context.obj.load().analysis.spark
     options = Options(for_seconds, not no_dashboard, data, port, as_json, spark)

@@ -1,6 +1,5 @@
 """The demonstration from its first step to its last line."""
 
-import importlib.util
 import os
 import secrets
 import threading
@@ -21,7 +20,7 @@ from lagwise.demo.report import Outcome, document
 from lagwise.demo.signals import Interrupted, Signals
 from lagwise.demo.stage import Stage
 from lagwise.demo.watch import Watch
-from lagwise.errors import LagwiseError, MissingRequirement
+from lagwise.errors import LagwiseError
 from lagwise.parts import dashboard_address, running_product, with_dashboard_port
 from lagwise.supervisor import Supervisor
 from lagwise.tables.store import Lake
@@ -57,7 +56,6 @@ def run_demo(options: Options, signals: Signals) -> int:
     stage = Stage(as_json=options.as_json)
     began = time.monotonic()
     try:
-        _check_packages()
         secret = os.environ[_SECRET] = secrets.token_hex(16)
         with demo_folder(options.data, stage.say) as folder, Receiver(secret) as receiver:
             outcome = _play(options, signals, stage, folder.path, receiver)
@@ -74,12 +72,6 @@ def run_demo(options: Options, signals: Signals) -> int:
         stage.say(result["summary"])
     ended_by_user = options.for_seconds is None and signals.stop.is_set()
     return 0 if result["ok"] or ended_by_user else 1
-
-
-def _check_packages() -> None:
-    for package, extra in (("confluent_kafka", "kafka"), ("pyspark", "spark"), ("streamlit", "dashboard")):
-        if importlib.util.find_spec(package) is None:
-            raise MissingRequirement(f"the demo needs {package}: install lagwise[{extra}], or lagwise[all]")
 
 
 def _play(options: Options, signals: Signals, stage: Stage, folder: Path, receiver: Receiver) -> Outcome:

@@ -1,7 +1,9 @@
 """From the samples of one group-partition to the evidence its status is judged by.
 
 The plain-Python definition of what Spark computes from minute buckets; the contract test runs both on the same rows.
-Times are seconds since the epoch, buckets are UTC minutes.
+Times are seconds since the epoch, buckets are UTC minutes. A topic that is re-created is another log under the same
+name: rates, trends and rewinds are told from the first whole minute after it, because the minute in which it happened
+holds samples of both.
 """
 
 from collections.abc import Sequence
@@ -14,9 +16,11 @@ from lagwise.domain.trend import Statistics, Trend, samples_of, step_of, trend_o
 BUCKET_SECONDS = 60.0
 #: Windows on which a trend is judged, each confirmed by the next longer one (the longest by itself).
 WINDOWS_SECONDS = (300.0, 900.0, 3600.0)
-#: A window must hold this many commit cadences, or the sawtooth of a slow committer looks like a trend.
+#: A window must hold this many commit cadences, or the sawtooth of a slow committer looks like a trend …
 CADENCES_PER_WINDOW = 4
-#: Rewinds, cadence and the movement of the log start are looked for in this window.
+#: … and this many samples, or a slow collector never sees one.
+INTERVALS_PER_WINDOW = 5
+#: Rewinds and cadence are looked for in this window.
 LOOKBACK_SECONDS = 3600.0
 #: Two successive samples farther apart than this many intervals (and this many seconds) have a gap between them.
 GAP_INTERVALS = 3.0
@@ -26,6 +30,16 @@ GAP_SECONDS = 120.0
 def gap_seconds(interval_seconds: float) -> float:
     """How far apart two successive samples may be and still count as a step of the history."""
     return max(GAP_SECONDS, GAP_INTERVALS * interval_seconds)
+
+
+def bucket_of(at: float) -> float:
+    """Start of the minute a time falls into."""
+    return at - at % BUCKET_SECONDS
+
+
+def in_window(bucket: float, as_of: float, window_seconds: float) -> bool:
+    """Whether a bucket belongs to the window that ends at ``as_of``: windows consist of whole buckets."""
+    return as_of - window_seconds < bucket <= as_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,105 +66,148 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """How the committed offset moved."""
+    """How the committed offset moved.
 
-    unmoved_seconds: float
-    commit_cadence_seconds: float | None
+    ``moved_at`` is when it was first seen where it is now (None where it was never seen), ``drained_at`` when nothing
+    was last unread, ``moves`` how often the offset was seen to move within the look-back, ``backlog_seconds`` for how
+    much of that time there was something to commit.
+    """
+
+    moved_at: float | None
+    drained_at: float | None
+    moves: int
+    backlog_seconds: float
     rewound_from: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The trend of the lag on the window that suits the commit cadence, and the rates on the same window."""
+    """The trend of the lag on the window that suits the commit cadence, and the rate of the commits on it.
 
+    ``window_seconds`` is that window; the trend is not ``is_measurable`` where even the longest is too short.
+    """
+
+    window_seconds: float
     is_measurable: bool
     samples: int
     span_seconds: float
     trend: Trend | None
-    longer_slope: float | None
-    produce_rate_per_second: float | None
+    longer: Trend | None
     consume_rate_per_second: float | None
 
 
-def bucket_of(at: float) -> float:
-    """Start of the minute a time falls into."""
-    return at - at % BUCKET_SECONDS
+def known_steps(known: Sequence[Observation], gap: float) -> list[tuple[Observation, Observation, bool]]:
+    """Successive observations, and whether they make a step: no gap and no other topic between them."""
+    steps = []
+    topic_id: str | None = None
+    for a, b in pairwise(known):
+        topic_id = a.topic_id or topic_id
+        is_other = topic_id is not None and b.topic_id is not None and b.topic_id != topic_id
+        steps.append((a, b, not is_other and b.at - a.at <= gap))
+    return steps
 
 
-def in_window(bucket: float, as_of: float, window_seconds: float) -> bool:
-    """Whether a bucket belongs to the window that ends at ``as_of``: windows consist of whole buckets."""
-    return as_of - window_seconds < bucket <= as_of
-
-
-def movement_of(observations: Sequence[Observation], as_of: float, gap: float) -> Movement:
+def movement_of(
+    observations: Sequence[Observation], as_of: float, gap: float, *, recreated_at: float | None = None
+) -> Movement:
     """How the committed offset moved, from observations in order of time.
 
-    Across a gap (see :func:`gap_seconds`) an offset can be seen to have moved, but not how often or in which
-    direction.
+    Across a gap (see :func:`gap_seconds`) an offset can be seen to have moved, but not how often.
     """
     seen = [o for o in observations if o.lag is not None]
-    moved_at = seen[0].at if seen else as_of
+    moved_at = seen[0].at if seen else None
+    drained_at = max((o.at for o in seen if o.lag == 0), default=None)
     moves = 0
     backlog_seconds = 0.0
     rewound_from: int | None = None
-    for a, b in pairwise(seen):
-        if a.committed is None or b.committed is None:
-            continue
-        recent = in_window(bucket_of(b.at), as_of, LOOKBACK_SECONDS) and b.at - a.at <= gap
+    for a, b, is_step in known_steps(seen, gap):
+        assert a.committed is not None
+        assert b.committed is not None
+        counts = is_step and in_window(bucket_of(b.at), as_of, LOOKBACK_SECONDS)
         if b.committed != a.committed:
             moved_at = b.at
-            moves += recent
-            if b.committed < a.committed and recent:
-                rewound_from = max(rewound_from or 0, a.committed)
-        if a.lag and recent:
+            moves += counts
+        if counts and a.lag:
             backlog_seconds += b.at - a.at
-    return Movement(as_of - moved_at, backlog_seconds / moves if moves else None, rewound_from)
+        if counts and b.committed < a.committed and _is_after(b.at, recreated_at):
+            rewound_from = max(rewound_from or 0, a.committed)
+    return Movement(moved_at, drained_at, moves, backlog_seconds, rewound_from)
 
 
-def windows_for(cadence_seconds: float | None) -> tuple[float, float] | None:
+def standstill_of(movement: Movement, lag: int | None, age_seconds: float | None, as_of: float) -> float:
+    """For how long the committed offset has stayed where it is while there was something to read.
+
+    That is since it moved, since there was last nothing to read, and since the oldest unread record was written,
+    whichever came last. The age alone would not do: records of a transaction are old when they can first be read.
+    """
+    if not lag or age_seconds is None or movement.moved_at is None:
+        return 0.0
+    since = max(movement.moved_at, movement.drained_at if movement.drained_at is not None else movement.moved_at)
+    return min(as_of - since, age_seconds)
+
+
+def cadence_of(moves: int, backlog_seconds: float, standstill_seconds: float) -> float | None:
+    """Seconds from commit to commit while there was something to commit; None before the first.
+
+    The standstill that still lasts is left out: a group that has stopped would otherwise be given ever more time.
+    """
+    return max(0.0, backlog_seconds - standstill_seconds) / moves if moves else None
+
+
+def windows_for(moves: int, backlog_seconds: float, interval_seconds: float) -> tuple[float, float] | None:
     """The window a trend is judged on and the one that must agree; None where the commits are too rare for any."""
+    needed = INTERVALS_PER_WINDOW * interval_seconds
+    if moves:
+        needed = max(needed, CADENCES_PER_WINDOW * backlog_seconds / moves)
     for window, longer in zip(WINDOWS_SECONDS, (*WINDOWS_SECONDS[1:], WINDOWS_SECONDS[-1]), strict=True):
-        if (cadence_seconds or 0.0) * CADENCES_PER_WINDOW <= window:
+        if needed <= window:
             return window, longer
     return None
 
 
-def pace_of(observations: Sequence[Observation], as_of: float, cadence_seconds: float | None, gap: float) -> Pace:
-    """Trend and rates, from observations in order of time."""
+def pace_of(
+    observations: Sequence[Observation],
+    as_of: float,
+    movement: Movement,
+    *,
+    interval_seconds: float,
+    gap: float,
+    recreated_at: float | None = None,
+) -> Pace:
+    """Trend of the lag and rate of the commits, from observations in order of time."""
     known = [o for o in observations if o.lag is not None]
-    windows = windows_for(cadence_seconds)
-    judged = _within(known, as_of, windows[0] if windows else WINDOWS_SECONDS[-1])
+    windows = windows_for(movement.moves, movement.backlog_seconds, interval_seconds)
+    window = windows[0] if windows else WINDOWS_SECONDS[-1]
+    judged = [o for o in known if _counts(o.at, as_of, window, recreated_at)]
     span = judged[-1].at - judged[0].at if judged else 0.0
-    rates: tuple[float | None, float | None] = (None, None)
+    rate: float | None = None
     if span > 0:
-        first, last = judged[0], judged[-1]
-        rates = (
-            max(0, (last.high_watermark or 0) - (first.high_watermark or 0)) / span,
-            max(0, (last.committed or 0) - (first.committed or 0)) / span,
-        )
+        rate = max(0, (judged[-1].committed or 0) - (judged[0].committed or 0)) / span
     if windows is None:
-        return Pace(False, len(judged), span, None, None, *rates)
-    longer = trend_of(_statistics(known, as_of, windows[1], gap))
-    return Pace(
-        True,
-        len(judged),
-        span,
-        trend_of(_statistics(known, as_of, windows[0], gap)),
-        longer.slope if longer else None,
-        *rates,
-    )
+        return Pace(window, False, len(judged), span, None, None, rate)
+
+    def trend_over(seconds: float) -> Trend | None:
+        return trend_of(_statistics(known, as_of, seconds, gap, recreated_at))
+
+    return Pace(window, True, len(judged), span, trend_over(windows[0]), trend_over(windows[1]), rate)
 
 
-def _within(known: Sequence[Observation], as_of: float, window_seconds: float) -> list[Observation]:
-    return [o for o in known if in_window(bucket_of(o.at), as_of, window_seconds)]
+def _is_after(at: float, recreated_at: float | None) -> bool:
+    return recreated_at is None or bucket_of(at) > bucket_of(recreated_at)
 
 
-def _statistics(known: Sequence[Observation], as_of: float, window_seconds: float, gap: float) -> Statistics:
+def _counts(at: float, as_of: float, window_seconds: float, recreated_at: float | None) -> bool:
+    return in_window(bucket_of(at), as_of, window_seconds) and _is_after(at, recreated_at)
+
+
+def _statistics(
+    known: Sequence[Observation], as_of: float, window_seconds: float, gap: float, recreated_at: float | None
+) -> Statistics:
     """Statistics of a window. The step into its first sample counts where that sample has a predecessor, because a
     bucket cannot know which window it will be merged into."""
-    samples = [o for o in known if in_window(bucket_of(o.at), as_of, window_seconds)]
+    samples = [o for o in known if _counts(o.at, as_of, window_seconds, recreated_at)]
     merged = samples_of((o.at - as_of, float(o.lag or 0)) for o in samples)
-    for a, b in pairwise(known):
-        if in_window(bucket_of(b.at), as_of, window_seconds) and b.at - a.at <= gap:
+    for a, b, is_step in known_steps(known, gap):
+        if is_step and _counts(b.at, as_of, window_seconds, recreated_at):
             merged += step_of(b.at - a.at, float((b.lag or 0) - (a.lag or 0)))
     return merged

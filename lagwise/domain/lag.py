@@ -20,7 +20,7 @@ def position(committed: int, log_start: int) -> int:
 
 
 def lag(committed: int, log_start: int, end: int) -> int:
-    """Unread records that still exist. Never negative: a commit beyond the end is `out_of_range`, not a negative lag."""
+    """Unread records that still exist. Never negative: a commit beyond the end is `out_of_range`, not negative lag."""
     return max(0, end - position(committed, log_start))
 
 

@@ -215,8 +215,7 @@ def _figures(w: Workload, triple: Triple | None) -> list[Figure]:
             "capacity needed",
             w.required_rate_per_second,
             per_second,
-            f"demand / target utilisation = {say_number(w.demand_rate_per_second)} / "
-            f"{say_share(w.target_utilisation)}",
+            f"demand / target utilisation = {say_number(w.demand_rate_per_second)} / {say_share(w.target_utilisation)}",
         ),
         Figure(
             "nodes_by_cpu",

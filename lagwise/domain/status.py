@@ -5,6 +5,7 @@ a contract test holds the two together; the proof table of ``tests/domain/test_s
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from lagwise.domain import lag as lags
 from lagwise.domain.retention import seconds_to_deletion, seconds_to_truncation, soonest
@@ -13,14 +14,21 @@ from lagwise.domain.vocabulary import GroupState, Status, UnknownReason
 
 #: A trend smaller than this share of the produce rate is noise, whatever its confidence interval.
 TREND_SHARE_OF_PRODUCE_RATE = 0.01
-#: A partition is judged over its own rhythm: this many commit cadences without a commit are a standstill …
-CADENCES_OF_STANDSTILL = 3.0
-#: … but never fewer seconds than this where a member owns it (it may merely be busy with a long batch) …
+#: A partition is judged over its own rhythm: this many commit cadences without a commit are a standstill, and a trend
+#: is seen over no fewer …
+TELLING_CADENCES = 3.0
+#: … but a standstill takes no fewer seconds than this where a member owns it (which may be busy with a long batch) …
 STALLED_AFTER_SECONDS = 60.0
-#: … or than this where nobody does (a restart takes that long).
+#: … or than this where nobody does (a restart takes that long) …
 STOPPED_AFTER_SECONDS = 30.0
+#: … or than this before its rhythm is known: a job that commits once a minute must have had the chance to.
+UNSEEN_AFTER_SECONDS = 90.0
+#: A rhythm is known once this many commits have been seen: the time before the first is cut off at its start.
+COMMITS_OF_RHYTHM = 2
 #: A topic that the group committed to within this time is not a ghost, whatever the assignment says.
 GHOST_AFTER_SECONDS = 60.0
+#: Records may wait for the group's objective, and for this many of its commit cadences.
+CADENCES_OF_PATIENCE = 2.0
 #: A group keeps rebalancing when at least this many, and at least this share, of recent samples say so.
 REBALANCES_OF_UNREST = 3
 SHARE_OF_UNREST = 1 / 3
@@ -42,8 +50,10 @@ class Policy:
 class Evidence:
     """What is known of one group-partition at one moment. Times in seconds, None where not known.
 
-    ``samples`` and ``span_seconds`` speak of the window the trend is judged on, ``trend`` of its slope,
-    ``longer_slope`` of the slope over the next longer window, which must agree.
+    ``samples`` and ``span_seconds`` speak of the window the trend is judged on, ``trend`` of the lag over it,
+    ``longer`` of the lag over the next longer window. ``commits_seen`` is how often the committed offset was seen to
+    move, ``unmoved_seconds`` for how long it has stayed where it is, ``standstill_seconds`` for how long while there
+    was something to read.
     """
 
     readable: bool = True
@@ -56,12 +66,15 @@ class Evidence:
     samples: int = 0
     span_seconds: float = 0.0
     lag_seconds: float | None = None
+    lag_seconds_is_lower_bound: bool = False
     unmoved_seconds: float = 0.0
+    standstill_seconds: float = 0.0
+    commits_seen: int = 0
     commit_cadence_seconds: float | None = None
     rewound_from: int | None = None
     trend_is_measurable: bool = True
     trend: Trend | None = None
-    longer_slope: float | None = None
+    longer: Trend | None = None
     produce_rate_per_second: float | None = None
     consume_rate_per_second: float | None = None
     log_start_rate_per_second: float | None = None
@@ -90,13 +103,18 @@ class Verdict:
     records_lost: int = 0
 
 
-def _unknown(reason: UnknownReason) -> Verdict:
-    return Verdict(Status.UNKNOWN, reason, (Status.UNKNOWN,))
+class Direction(NamedTuple):
+    """Where the lag is going: neither where it holds its level, or where nobody can tell."""
+
+    grows: bool
+    shrinks: bool
 
 
-def standstill_after(minimum_seconds: float, cadence_seconds: float | None) -> float:
-    """How long a committed offset may stay where it is before that means something."""
-    return max(minimum_seconds, CADENCES_OF_STANDSTILL * (cadence_seconds or 0.0))
+def telling_seconds(e: Evidence, minimum_seconds: float) -> float:
+    """How long something must last to mean something, given the partition's rhythm: less is one commit's sawtooth."""
+    if e.commits_seen < COMMITS_OF_RHYTHM:
+        minimum_seconds = max(minimum_seconds, UNSEEN_AFTER_SECONDS)
+    return max(minimum_seconds, TELLING_CADENCES * (e.commit_cadence_seconds or 0.0))
 
 
 def keeps_rebalancing(e: Evidence) -> bool:
@@ -106,112 +124,135 @@ def keeps_rebalancing(e: Evidence) -> bool:
     )
 
 
+def has_left_topic(e: Evidence) -> bool:
+    """Whether a stable group is assigned other topics, and not this one."""
+    return e.state == GroupState.STABLE and e.group_is_assigned and not e.topic_is_assigned
+
+
 def is_ghost(e: Evidence) -> bool:
-    """A stable group that is assigned other topics, and whose commit on this one is only an old one."""
-    return (
-        e.state == GroupState.STABLE
-        and e.group_is_assigned
-        and not e.topic_is_assigned
-        and e.unmoved_seconds >= GHOST_AFTER_SECONDS
-    )
+    """Whether the commit on this topic is only an old one of a group that has left it."""
+    return e.committed is not None and has_left_topic(e) and e.unmoved_seconds >= GHOST_AFTER_SECONDS
+
+
+def blind_reason(e: Evidence) -> UnknownReason | None:
+    """Why the lag cannot be known, or None where it can."""
+    if not e.readable:
+        return UnknownReason.UNREADABLE
+    if e.committed is None:
+        return UnknownReason.EXPIRED if e.ever_committed else UnknownReason.NO_COMMIT
+    if e.high_watermark is None or e.log_start is None:
+        return UnknownReason.UNREADABLE
+    if e.recreated:
+        return UnknownReason.RECREATED
+    if e.committed > e.high_watermark:
+        return UnknownReason.OUT_OF_RANGE
+    return None
+
+
+def is_measured(e: Evidence, policy: Policy) -> bool:
+    """Whether there is a trend to go by."""
+    return e.trend is not None and e.span_seconds >= telling_seconds(e, policy.minimum_span_seconds)
+
+
+def is_visible(e: Evidence, policy: Policy) -> bool:
+    """Whether the lag is larger than what sampling makes of no lag at all: a record younger than a sampling interval
+    may have been read since."""
+    return (e.lag_seconds or 0.0) > policy.interval_seconds
+
+
+def direction_of(e: Evidence, policy: Policy) -> Direction:
+    """Where the lag is going.
+
+    A trend is significant in one of two windows, and the other must agree: the short one alone would take a dip for a
+    recovery, the long one alone would outlive its cause. To count at all it must be larger than 1 % of the produce
+    rate and than one record over the window.
+    """
+    if not is_measured(e, policy) or not is_visible(e, policy) or e.trend is None or e.longer is None:
+        return Direction(False, False)
+    short, long = e.trend, e.longer
+    band = max(TREND_SHARE_OF_PRODUCE_RATE * (e.produce_rate_per_second or 0.0), 1 / e.span_seconds)
+    grows = (short.low > band and long.slope > band) or (long.low > band and short.slope > band)
+    shrinks = short.high < -band or (long.high < -band and short.slope < -band)
+    return Direction(grows, shrinks)
+
+
+def _seconds_to_loss(e: Evidence, lag: int, direction: Direction, *, stands: bool) -> float | None:
+    """Time until unread records are deleted or the commits expire, whichever is sooner; None is never."""
+    if lag == 0 or e.committed is None or e.log_start is None:
+        return e.seconds_to_expiry
+    produced, consumed = e.produce_rate_per_second or 0.0, e.consume_rate_per_second or 0.0
+    growth = 0.0
+    if stands:
+        growth, consumed = 1.0, 0.0
+    elif direction.grows and produced > 0:
+        growth = min(1.0, max(0.0, 1 - consumed / produced))
+    by_time = seconds_to_deletion(e.lag_seconds or 0.0, e.retention_seconds, growth)
+    by_size = None
+    if e.retention_is_by_size and (stands or direction.grows):
+        margin = e.committed - e.log_start
+        by_size = seconds_to_truncation(margin, e.log_start_rate_per_second or 0.0, consumed)
+    return soonest(by_time, by_size, e.seconds_to_expiry)
 
 
 def judge(e: Evidence, policy: Policy) -> Verdict:
     """The verdict on one group-partition."""
-    if e.committed is not None and is_ghost(e):
+    if is_ghost(e):
         return Verdict(Status.GHOST, reasons=(Status.GHOST,))
-    if not e.readable:
-        return _unknown(UnknownReason.UNREADABLE)
-    if e.committed is None:
-        return _unknown(UnknownReason.EXPIRED if e.ever_committed else UnknownReason.NO_COMMIT)
-    if e.high_watermark is None or e.log_start is None:
-        return _unknown(UnknownReason.UNREADABLE)
-    if e.recreated:
-        return _unknown(UnknownReason.RECREATED)
-    if e.committed > e.high_watermark:
-        return _unknown(UnknownReason.OUT_OF_RANGE)
+    blind = blind_reason(e)
+    if blind is not None or e.committed is None or e.high_watermark is None or e.log_start is None:
+        return Verdict(Status.UNKNOWN, blind, (Status.UNKNOWN,))
 
     end = lags.readable_end(e.committed, e.high_watermark, e.last_stable)
     lag = lags.lag(e.committed, e.log_start, end)
     lost = lags.records_lost(e.committed, e.log_start)
     age = e.lag_seconds or 0.0
-    produced = e.produce_rate_per_second or 0.0
-    consumed = e.consume_rate_per_second or 0.0
-    band = TREND_SHARE_OF_PRODUCE_RATE * produced
 
-    # An offset that does not move means something only while there was something to read.
-    standstill = min(e.unmoved_seconds, age) if lag > 0 else 0.0
-    unowned_is_certain = e.state is not None and e.state != GroupState.UNKNOWN and not e.rebalancing_now
-    stopped = (
-        lag > 0
-        and e.owner is None
-        and unowned_is_certain
-        and standstill >= standstill_after(STOPPED_AFTER_SECONDS, e.commit_cadence_seconds)
-    )
-    stalled = (
-        lag > 0
-        and e.owner is not None
-        and standstill >= standstill_after(STALLED_AFTER_SECONDS, e.commit_cadence_seconds)
-    )
+    def stands_for(minimum_seconds: float) -> bool:
+        return lag > 0 and e.standstill_seconds >= telling_seconds(e, minimum_seconds)
 
-    # A change within the resolution of the samples is not yet a trend.
-    measured = e.trend is not None and e.span_seconds >= policy.minimum_span_seconds
-    visible = lag > 0 and age > policy.interval_seconds
-    grows = bool(
-        measured
-        and visible
-        and e.trend is not None
-        and e.trend.low > band
-        and e.longer_slope is not None
-        and e.longer_slope > band
-    )
-    shrinks = bool(measured and visible and e.trend is not None and e.trend.high < -band)
-    patience = policy.lag_objective_seconds
-    if not e.trend_is_measurable:
-        patience = max(patience, 2 * (e.commit_cadence_seconds or 0.0))
-    lagging = (measured or not e.trend_is_measurable) and not grows and not shrinks and lag > 0 and age > patience
+    # While ownership is being settled, or the topic may merely have been left, having no owner means nothing.
+    is_unowned = e.owner is None and e.state is not None and e.state != GroupState.UNKNOWN
+    stopped = is_unowned and not e.rebalancing_now and not has_left_topic(e) and stands_for(STOPPED_AFTER_SECONDS)
+    stalled = e.owner is not None and stands_for(STALLED_AFTER_SECONDS)
 
-    seconds_to_loss = None
-    if lag > 0:
-        losing_ground = stopped or stalled or grows
-        growth = 0.0
-        if stopped or stalled:
-            growth, consumed = 1.0, 0.0
-        elif grows and produced > 0:
-            growth = min(1.0, max(0.0, 1 - consumed / produced))
-        by_time = seconds_to_deletion(age, e.retention_seconds, growth)
-        by_size = (
-            seconds_to_truncation(e.committed - e.log_start, e.log_start_rate_per_second or 0.0, consumed)
-            if losing_ground and e.retention_is_by_size
-            else None
-        )
-        seconds_to_loss = soonest(by_time, by_size)
-    seconds_to_loss = soonest(seconds_to_loss, e.seconds_to_expiry)
-    at_risk = seconds_to_loss is not None and seconds_to_loss <= policy.risk_horizon_seconds
+    visible = lag > 0 and is_visible(e, policy)
+    measured = is_measured(e, policy)
+    direction = direction_of(e, policy) if lag > 0 else Direction(False, False)
+    patience = max(policy.lag_objective_seconds, CADENCES_OF_PATIENCE * (e.commit_cadence_seconds or 0.0))
+    is_level = (measured or not e.trend_is_measurable) and not direction.grows and not direction.shrinks
 
+    seconds_to_loss = _seconds_to_loss(e, lag, direction, stands=stopped or stalled)
     holds = {
         Status.LOSING_DATA: lost > 0,
-        Status.AT_RISK: at_risk,
+        Status.AT_RISK: seconds_to_loss is not None and seconds_to_loss <= policy.risk_horizon_seconds,
         Status.STOPPED: stopped,
         Status.STALLED: stalled,
         Status.REWOUND: e.rewound_from is not None and e.committed < e.rewound_from,
-        Status.FALLING_BEHIND: grows,
-        Status.LAGGING: lagging,
-        Status.CATCHING_UP: shrinks,
+        Status.FALLING_BEHIND: direction.grows,
+        Status.LAGGING: is_level and lag > 0 and age > patience,
+        Status.CATCHING_UP: direction.shrinks,
     }
     reasons = tuple(status for status, held in holds.items() if held)
-    numbers = {
-        "lag": lag,
-        "seconds_to_catch_up": lag / -e.trend.slope if shrinks and e.trend is not None else None,
-        "seconds_to_loss": seconds_to_loss,
-        "records_lost": lost,
-    }
-    if reasons and reasons[0] != Status.CATCHING_UP:
-        return Verdict(reasons[0], None, reasons, **numbers)
+
+    def verdict(status: Status, reason: UnknownReason | None = None) -> Verdict:
+        return Verdict(
+            status,
+            reason,
+            reasons if status in reasons else (*reasons, status),
+            lag=lag,
+            seconds_to_catch_up=lag / -e.trend.slope if direction.shrinks and e.trend is not None else None,
+            seconds_to_loss=seconds_to_loss,
+            records_lost=lost,
+        )
+
+    if reasons and reasons[0] is not Status.CATCHING_UP:
+        return verdict(reasons[0])
     if keeps_rebalancing(e):
-        return Verdict(Status.UNKNOWN, UnknownReason.REBALANCING, (*reasons, Status.UNKNOWN), **numbers)
+        return verdict(Status.UNKNOWN, UnknownReason.REBALANCING)
     if reasons:
-        return Verdict(reasons[0], None, reasons, **numbers)
-    if e.samples < MINIMUM_SAMPLES or (lag > 0 and visible and e.trend_is_measurable and not measured):
-        return Verdict(Status.UNKNOWN, UnknownReason.TOO_FEW_SAMPLES, (Status.UNKNOWN,), **numbers)
-    return Verdict(Status.OK, None, (Status.OK,), **numbers)
+        return verdict(reasons[0])
+    # A backlog that was there before anyone looked may be older than the objective.
+    unclear = visible and ((e.trend_is_measurable and not measured) or e.lag_seconds_is_lower_bound)
+    if e.samples < MINIMUM_SAMPLES or unclear:
+        return verdict(Status.UNKNOWN, UnknownReason.TOO_FEW_SAMPLES)
+    return verdict(Status.OK)

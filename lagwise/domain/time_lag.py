@@ -8,14 +8,20 @@ idle or bursty.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
+
+from lagwise.domain.history import bucket_of, in_window
 
 
 class WatermarkPoint(NamedTuple):
-    """The high watermark at a time (seconds)."""
+    """The ends of a log at a time (seconds), and which topic it was, where known."""
 
     at: float
     high_watermark: int
+    log_start: int = 0
+    topic_id: str | None = None
 
 
 class Age(NamedTuple):
@@ -25,21 +31,38 @@ class Age(NamedTuple):
     is_lower_bound: bool
 
 
-def monotonic_tail(points: Sequence[WatermarkPoint]) -> Sequence[WatermarkPoint]:
-    """The part since the high watermark last went back: before that it was another log (re-created, truncated)."""
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The history of a topic-partition as it is now: the points since it last became another log.
+
+    ``recreated_at`` is when it was last seen to be another topic of the same name.
+    """
+
+    points: Sequence[WatermarkPoint]
+    recreated_at: float | None = None
+
+
+def log_of(points: Sequence[WatermarkPoint]) -> Log:
+    """The part since the high watermark last went back or the topic id changed: before that it was another log
+    (truncated, or re-created). Points in order of time."""
     start = 0
-    for i in range(1, len(points)):
-        if points[i].high_watermark < points[i - 1].high_watermark:
+    recreated_at: float | None = None
+    topic_id: str | None = None
+    for i, (before, now) in enumerate(pairwise(points), 1):
+        topic_id = before.topic_id or topic_id
+        if topic_id is not None and now.topic_id is not None and now.topic_id != topic_id:
+            start, recreated_at = i, now.at
+        elif now.high_watermark < before.high_watermark:
             start = i
-    return points[start:]
+    return Log(points[start:], recreated_at)
 
 
-def age_of(position: int, points: Sequence[WatermarkPoint], now: float) -> Age | None:
+def age_of(position: int, log: Log, now: float) -> Age | None:
     """Age at ``now`` of the record at offset ``position``.
 
-    ``points`` are in order of time with a high watermark that never goes back (:func:`monotonic_tail`). The age is 0
-    where the high watermark has not passed the position, i.e. nothing is unread. None without any point.
+    The age is 0 where the high watermark has not passed the position, i.e. nothing is unread. None without any point.
     """
+    points = log.points
     if not points:
         return None
     if points[-1].high_watermark <= position:
@@ -50,3 +73,24 @@ def age_of(position: int, points: Sequence[WatermarkPoint], now: float) -> Age |
     a, b = points[before], points[before + 1]
     share = (position - a.high_watermark) / (b.high_watermark - a.high_watermark)
     return Age(max(0.0, now - (a.at + share * (b.at - a.at))), False)
+
+
+@dataclass(frozen=True, slots=True)
+class LogRates:
+    """How fast a log grows at its end and shrinks at its start, in records per second; None where not known."""
+
+    produced_per_second: float | None
+    deleted_per_second: float | None
+
+
+def rates_of(log: Log, as_of: float, window_seconds: float) -> LogRates:
+    """Rates over the window that ends at ``as_of``, from the log's own samples: they are there whether or not the
+    group's commits could be read."""
+    points = [p for p in log.points if in_window(bucket_of(p.at), as_of, window_seconds)]
+    span = points[-1].at - points[0].at if points else 0.0
+    if span <= 0:
+        return LogRates(None, None)
+    return LogRates(
+        (points[-1].high_watermark - points[0].high_watermark) / span,
+        max(0, points[-1].log_start - points[0].log_start) / span,
+    )

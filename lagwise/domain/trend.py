@@ -6,6 +6,14 @@ standard error of the slope is too small and would see trends in noise. It is wi
 ρ of the residuals, sqrt((1+ρ)/(1−ρ)), the usual correction for first-order autoregressive errors (e.g. Zwiers and
 von Storch 1995, equation 3); ρ comes from the mean squared successive difference of the residuals, as in the
 Durbin–Watson statistic (d ≈ 2(1−ρ)), which is itself a sum over steps and so merges like the rest.
+
+Two things go wrong with that in short windows, and a backlog meets both. Residuals look less correlated than the
+errors are, because the line was fitted to them: the expected estimate is about ρ − (2+4ρ)/n (around a mean it is
+ρ − (1+3ρ)/n, Marriott and Pope 1954), which is undone here. And a backlog is the sum of all that came in and went
+out: where both are noise it is a random walk, whose ρ is 1, which would make the interval infinite. But the slope of
+the line through n steps of a random walk has the variance 6/(5n) of a step, and the uncorrected formula, which sees
+residuals of the variance n/15, says 12/(15n²): the widening need never exceed sqrt(1.5 n). ``tests/domain`` shows by
+simulation that noise of either kind is rarely taken for a trend.
 """
 
 import math
@@ -22,9 +30,8 @@ T_99 = (
 #: A trend is not judged on fewer samples than this.
 MINIMUM_SAMPLES = 5
 
-#: ρ is kept below this, so that a smooth curve (whose residuals are all of one sign for long) gives a wide interval
-#: rather than an infinite one.
-MAXIMUM_AUTOCORRELATION = 0.98
+#: (1+ρ)/(1−ρ) never exceeds this many times the number of samples: see the module's text on random walks.
+RANDOM_WALK = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +120,22 @@ def trend_of(s: Statistics) -> Trend | None:
     slope = s_tl / s_tt
     squared_residuals = max(0.0, s_ll - slope * s_tl)
     successive = max(0.0, s.sum_dlag_dlag - 2 * slope * s.sum_dt_dlag + slope * slope * s.sum_dt_dt)
-    autocorrelation = 0.0
+    inflation = 1.0
     if squared_residuals > 0:
-        autocorrelation = 1 - (successive / s.steps) / (2 * squared_residuals / n)
-        autocorrelation = min(MAXIMUM_AUTOCORRELATION, max(0.0, autocorrelation))
-    widening = math.sqrt((1 + autocorrelation) / (1 - autocorrelation))
-    error = math.sqrt(squared_residuals / (n - 2) / s_tt) * widening
+        measured = 1 - (successive / s.steps) / (2 * squared_residuals / n)
+        inflation = variance_inflation(measured, n)
+    error = math.sqrt(squared_residuals / (n - 2) / s_tt * inflation)
     margin = T_99[min(n - 2, len(T_99)) - 1] * error
     return Trend(slope, slope - margin, slope + margin)
+
+
+def variance_inflation(measured_autocorrelation: float, samples: int) -> float:
+    """By how much the slope's variance exceeds that of independent samples: (1+ρ)/(1−ρ), never less than 1."""
+    most = RANDOM_WALK * samples
+    # ρ = (measured + 2/n) / (1 − 4/n), both sides multiplied by n so that few samples divide nothing by zero.
+    above, below = measured_autocorrelation * samples + 2, samples - 4
+    if above <= 0:
+        return 1.0
+    if above >= below:
+        return most
+    return min(most, (below + above) / (below - above))

@@ -39,6 +39,7 @@ MINUTES = Table(
             "last_moved_at", TIMESTAMP, "time of the last sample whose committed offset differs from the one before"
         ),
         Column("backlog_seconds", pa.float64(), "seconds of the steps that began with lag"),
+        Column("last_drained_at", TIMESTAMP, "time of the last sample at which nothing was unread"),
         Column("rewound_from", pa.int64(), "highest committed offset from which a step went back"),
     ),
     clock="minute",

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lagwise.domain.groups import GroupVerdict, PartitionsInStatus, verdict_of
+from lagwise.domain.groups import GroupVerdict, verdict_of
+from lagwise.domain.parts import PartitionsInStatus
 from lagwise.domain.vocabulary import Status, UnknownReason
 
 Row = Mapping[str, Any]

@@ -1,33 +1,41 @@
-"""Run the real analysis over traces, at every moment at which they are to be judged, in one Spark job per trace.
+"""Run the real analysis over traces, at every moment at which they are to be judged, many moments to a Spark job.
 
-Each evaluation becomes a cluster of its own that holds the samples up to that moment: the transforms then need not
-know that they are replaying.
+Each evaluation becomes a cluster of its own, whose latest sample is the one that was the newest at that moment: the
+transforms then need not know that they are replaying. What does not depend on the moment (the steps from sample to
+sample, the minutes before the last) is made once per trace.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lagwise.domain.history import gap_seconds
+from lagwise.domain.history import WINDOWS_SECONDS, gap_seconds
+from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, TOPICS, WATERMARKS
-from lagwise.tables.schema import Table
+from lagwise.tables.schema import TIMESTAMP, Table
 from lagwise.traces import Trace, moment, sample_id
-from lagwise_spark.frames import contexts_frame, empty, frame
+from lagwise_spark.columns import minute_of, seconds_between
+from lagwise_spark.frames import contexts_frame, empty, frame, materialised
 from lagwise_spark.group_rows import group_verdicts
-from lagwise_spark.transforms.buckets import commit_minutes, watermark_minutes, with_lag
+from lagwise_spark.transforms import buckets
 from lagwise_spark.transforms.groups import partitions_by_status
 from lagwise_spark.transforms.pipeline import Inputs, statuses
+from lagwise_spark.tuning import tune
 
 Row = Mapping[str, Any]
 
-#: The keys of a line of ``lagwise replay --json``, in order (DESIGN §8).
-_NUMBERS = (
+#: What one Spark job may hold: rows of minutes, each once per evaluation that sees it.
+MOST_MINUTES = 1_000_000
+
+#: The last keys of a line of ``lagwise replay --json``, in order (DESIGN §8).
+NUMBERS = (
     "lag",
     "lag_seconds",
     "lag_seconds_is_lower_bound",
@@ -37,6 +45,14 @@ _NUMBERS = (
     "seconds_to_loss",
     "records_lost",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A trace, and the rows of `events` that a collector would have written while it happened."""
+
+    trace: Trace
+    events: Sequence[Row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +68,10 @@ class Shown:
     reason: str | None
     reasons: tuple[str, ...]
     numbers: Mapping[str, Any]
+    sentence: str | None = None
 
     def as_json(self) -> str:
+        """One line of ``lagwise replay --json``."""
         head = {
             "trace": self.trace,
             "time_s": self.time_s,
@@ -64,102 +82,197 @@ class Shown:
             "reason": self.reason,
             "reasons": list(self.reasons),
         }
-        return json.dumps(head | dict(self.numbers))
+        return json.dumps(head | dict(self.numbers), ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluation:
+    """One moment of one recording, as a cluster. Clusters sort as they were made."""
+
+    cluster: str
+    source: str
+    time_s: float
+    index: int
+    trace: Trace
 
 
 def replay(
-    session: SparkSession, trace: Trace, events: Iterable[Row], *, minimum_span_seconds: float = 60.0
-) -> Iterator[Shown]:
-    """Everything shown at the trace's evaluation times, in order of time.
+    session: SparkSession,
+    recordings: Sequence[Recording],
+    *,
+    minimum_span_seconds: float = 60.0,
+) -> Iterator[list[Shown]]:
+    """For each recording everything shown at its evaluation times, in order of time, groups after their partitions."""
+    for batch in _batches(recordings):
+        tune(session, sum(_evaluated_pairs(recording.trace) for recording in batch), {})
+        yield from _replay(session, batch, minimum_span_seconds)
 
-    ``events`` are the rows of `events` that a collector would have written (see
-    :func:`lagwise.domain.differences.differences`), with ``index``, the position of their sample.
-    """
-    evaluations = [(at, trace.sample_at(at)) for at in trace.evaluation_times]
-    contexts = [
-        {
-            "cluster": _cluster(number),
-            "sample_id": sample_id(index),
-            "as_of": moment(trace.sample_times[index]),
-            "interval_seconds": trace.sample_interval_s,
-            "gap_seconds": gap_seconds(trace.sample_interval_s),
-            "lag_objective_seconds": trace.lag_objective_s,
-            "risk_horizon_seconds": trace.risk_horizon_s,
-            "minimum_span_seconds": minimum_span_seconds,
-            "offsets_retention_seconds": trace.offsets_retention_s,
-        }
-        for number, (_, index) in enumerate(evaluations)
+
+def _batches(recordings: Sequence[Recording]) -> Iterator[list[Recording]]:
+    batch: list[Recording] = []
+    minutes = 0.0
+    for recording in recordings:
+        trace = recording.trace
+        span = trace.sample_times[-1] - trace.sample_times[0]
+        its_minutes = _evaluated_pairs(trace) * (span / 60 / 2 + 1)
+        if batch and minutes + its_minutes > MOST_MINUTES:
+            yield batch
+            batch, minutes = [], 0.0
+        batch.append(recording)
+        minutes += its_minutes
+    if batch:
+        yield batch
+
+
+def _evaluated_pairs(trace: Trace) -> int:
+    pairs = {(r["group"], r["topic"], r["partition"]) for r in trace.rows["commits"]}
+    return len(pairs) * len(trace.evaluation_times)
+
+
+def _replay(
+    session: SparkSession, recordings: Sequence[Recording], minimum_span_seconds: float
+) -> Iterator[list[Shown]]:
+    evaluations = [
+        _Evaluation(f"{source:06d}-{number:08d}", f"{source:06d}", at, recording.trace.sample_at(at), recording.trace)
+        for source, recording in enumerate(recordings)
+        for number, at in enumerate(recording.trace.evaluation_times)
     ]
-    result = statuses(_inputs(session, trace, list(events), contexts))
+    result = statuses(_inputs(session, recordings, evaluations, minimum_span_seconds))
     partitions = result.partitions.toArrow().to_pylist()
     by_status = partitions_by_status(result.partitions).toArrow().to_pylist()
     verdicts = group_verdicts(by_status, result.groups.toArrow().to_pylist())
-    of_evaluation: dict[str, list[Shown]] = {_cluster(n): [] for n in range(len(evaluations))}
-    times = {_cluster(n): at for n, (at, _) in enumerate(evaluations)}
+    shown: dict[str, list[Shown]] = {e.cluster: [] for e in evaluations}
+    of_cluster = {e.cluster: e for e in evaluations}
     for row in sorted(partitions, key=lambda r: (r["group"], r["topic"], r["partition"])):
-        of_evaluation[row["cluster"]].append(
+        at = of_cluster[row["cluster"]]
+        shown[at.cluster].append(
             Shown(
-                trace.name,
-                times[row["cluster"]],
+                at.trace.name,
+                at.time_s,
                 row["group"],
                 row["topic"],
                 row["partition"],
                 row["status"],
                 row["reason"],
                 tuple(row["reasons"]),
-                {name: row[name] for name in _NUMBERS},
+                {name: row[name] for name in NUMBERS},
             )
         )
     for (cluster, group), (_, verdict) in sorted(verdicts.items()):
+        at = of_cluster[cluster]
         held = sorted(
-            {s for s, n in verdict.partitions_by_status.items() if n and s not in ("ghost",)}, key=lambda s: s.rank
+            (s for s, n in verdict.partitions_by_status.items() if n and s is not Status.GHOST), key=lambda s: s.rank
         )
-        of_evaluation[cluster].append(
+        shown[cluster].append(
             Shown(
-                trace.name,
-                times[cluster],
+                at.trace.name,
+                at.time_s,
                 group,
                 None,
                 None,
                 str(verdict.status),
                 str(verdict.reason) if verdict.reason else None,
                 tuple(str(s) for s in held) or (str(verdict.status),),
-                {name: getattr(verdict, name) for name in _NUMBERS},
+                {name: getattr(verdict, name) for name in NUMBERS},
+                verdict.sentence,
             )
         )
-    for shown in of_evaluation.values():
-        yield from shown
+    for _, its_evaluations in groupby(evaluations, key=lambda e: e.source):
+        yield [one for evaluation in its_evaluations for one in shown[evaluation.cluster]]
 
 
-def _cluster(number: int) -> str:
-    return f"{number:08d}"
+def _context(evaluation: _Evaluation, minimum_span_seconds: float) -> Row:
+    trace = evaluation.trace
+    return {
+        "cluster": evaluation.cluster,
+        "sample_id": sample_id(evaluation.index),
+        "as_of": moment(trace.sample_times[evaluation.index]),
+        "interval_seconds": trace.sample_interval_s,
+        "gap_seconds": gap_seconds(trace.sample_interval_s),
+        "lag_objective_seconds": trace.lag_objective_s,
+        "risk_horizon_seconds": trace.risk_horizon_s,
+        "minimum_span_seconds": minimum_span_seconds,
+        "offsets_retention_seconds": trace.offsets_retention_s,
+    }
 
 
-def _inputs(session: SparkSession, trace: Trace, events: Sequence[Row], contexts: Sequence[Row]) -> Inputs:
-    context_rows = contexts_frame(session, contexts)
-    known_until = F.broadcast(context_rows.select("cluster", F.col("as_of").alias("known_until")))
-    latest = F.broadcast(context_rows.select("cluster", "sample_id"))
+def _inputs(
+    session: SparkSession,
+    recordings: Sequence[Recording],
+    evaluations: Sequence[_Evaluation],
+    minimum_span_seconds: float,
+) -> Inputs:
+    contexts = contexts_frame(session, [_context(e, minimum_span_seconds) for e in evaluations])
+    sources = contexts_frame(
+        session,
+        [{"cluster": e.source, "gap_seconds": gap_seconds(e.trace.sample_interval_s)} for e in _firsts(evaluations)],
+    )
+    moments = F.broadcast(_moments(session, evaluations))
 
-    def raw(table: Table, rows: Sequence[Row], clock: str) -> DataFrame:
-        """A table's rows up to each evaluation, as the rows of that evaluation's own cluster."""
-        schema = pa.schema([f for f in table.arrow if f.name not in ("cluster", "day")])
-        plain = frame(session, pa.Table.from_pylist([{n: r.get(n) for n in schema.names} for r in rows], schema))
-        return plain.join(known_until, F.col(clock) <= F.col("known_until")).drop("known_until")
+    def raw(table: Table, rows_of: Sequence[Sequence[Row]]) -> DataFrame:
+        """A raw table's rows of all recordings, each recording a cluster."""
+        schema = pa.schema([f for f in table.arrow if f.name != "day"])
+        rows = [
+            {name: row.get(name) for name in schema.names} | {"cluster": f"{source:06d}"}
+            for source, rows in enumerate(rows_of)
+            for row in rows
+        ]
+        return frame(session, pa.Table.from_pylist(rows, schema))
 
-    def of_latest(rows: DataFrame) -> DataFrame:
-        return rows.join(latest, ["cluster", "sample_id"], "semi")
+    def seen(rows: DataFrame, when: Column) -> DataFrame:
+        """Each row once for every evaluation that sees it, as a row of that evaluation's cluster."""
+        joined = rows.withColumnRenamed("cluster", "source").join(moments, "source").where(when)
+        return joined.select(F.col("evaluation").alias("cluster"), *[c for c in rows.columns if c != "cluster"])
 
-    commits = raw(COMMITS, trace.rows["commits"], "sampled_at")
-    watermarks = raw(WATERMARKS, trace.rows["watermarks"], "sampled_at")
+    def minutes(samples: DataFrame, made_by: Any) -> DataFrame:
+        """Minutes at every evaluation: those before its own are whole, its own holds the samples so far."""
+        own = minute_of(F.col("seen_as_of"))
+        before = seen(materialised(made_by(samples)), F.col("minute") < own)
+        so_far = (F.col("minute") == own) & (F.col("sampled_at") <= F.col("seen_as_of"))
+        return before.unionByName(made_by(seen(samples, so_far)))
+
+    traces = [recording.trace.rows for recording in recordings]
+    commits = raw(COMMITS, [rows["commits"] for rows in traces])
+    watermarks = raw(WATERMARKS, [rows["watermarks"] for rows in traces])
+    is_latest = F.col("sample_id") == F.col("seen_sample_id")
+    age = seconds_between(F.col("sampled_at"), F.col("seen_as_of"))
+    steps = materialised(buckets.commit_steps(buckets.with_lag(commits, watermarks), sources))
+    changes = materialised(buckets.watermark_changes(watermarks))
     return Inputs(
-        contexts=context_rows,
-        minutes=commit_minutes(with_lag(commits, watermarks), context_rows),
-        watermark_minutes=watermark_minutes(watermarks),
-        commits=of_latest(commits),
-        watermarks=of_latest(watermarks),
-        groups=raw(GROUPS, trace.rows["groups"], "sampled_at"),
-        members=of_latest(raw(MEMBERS, trace.rows["members"], "sampled_at")),
-        events=raw(EVENTS, events, "at"),
-        topics=raw(TOPICS, trace.rows["topics"], "sampled_at"),
+        contexts=contexts,
+        minutes=minutes(steps, buckets.minutes_of_steps),
+        watermark_minutes=materialised(minutes(changes, buckets.minutes_of_watermarks)),
+        commits=seen(commits, is_latest),
+        watermarks=seen(watermarks, is_latest),
+        groups=seen(raw(GROUPS, [rows["groups"] for rows in traces]), (age >= 0) & (age < WINDOWS_SECONDS[0])),
+        members=seen(raw(MEMBERS, [rows["members"] for rows in traces]), is_latest),
+        events=seen(raw(EVENTS, [recording.events for recording in recordings]), F.col("at") <= F.col("seen_as_of")),
+        topics=seen(raw(TOPICS, [rows["topics"] for rows in traces]), F.col("sampled_at") <= F.col("seen_as_of")),
         previous=empty(session, PARTITION_STATUS),
     )
+
+
+def _firsts(evaluations: Sequence[_Evaluation]) -> list[_Evaluation]:
+    """One evaluation of each source."""
+    return [next(its) for _, its in groupby(evaluations, key=lambda e: e.source)]
+
+
+def _moments(session: SparkSession, evaluations: Sequence[_Evaluation]) -> DataFrame:
+    schema = pa.schema(
+        [
+            pa.field("source", pa.string()),
+            pa.field("evaluation", pa.string()),
+            pa.field("seen_sample_id", pa.string()),
+            pa.field("seen_as_of", TIMESTAMP),
+        ]
+    )
+    rows = [
+        {
+            "source": e.source,
+            "evaluation": e.cluster,
+            "seen_sample_id": sample_id(e.index),
+            "seen_as_of": moment(e.trace.sample_times[e.index]),
+        }
+        for e in evaluations
+    ]
+    return frame(session, pa.Table.from_pylist(rows, schema))

@@ -36,6 +36,10 @@ def analyze_once(config: Config) -> TickCost:
     session = _session(config, lake)
     try:
         cost = tick(session, lake, config)
+    except LagwiseError:
+        raise
+    except Exception as error:  # Spark's own errors run over hundreds of lines
+        raise LagwiseError(f"the analysis failed: {_reason(error)}") from error
     finally:
         session.stop()
     if cost is None:
@@ -64,7 +68,7 @@ def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 beat(state, ANALYSIS, _line(cost))
             except Exception as error:  # whatever a round dies of, the next one may succeed
                 failures += 1
-                reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+                reason = _reason(error)
                 _LOG.error("the round failed (%s in a row): %s", failures, reason, exc_info=_trace_of(error))
                 beat(state, ANALYSIS, f"the last round failed: {reason}")
             if time.monotonic() - maintained_at >= config.lake.maintenance_interval_seconds and not stop.is_set():
@@ -94,6 +98,12 @@ def _maintain(lake: Lake, config: Config) -> None:
             _LOG.info("maintenance: %s", done)
     except LagwiseError as error:
         _LOG.error("maintenance failed and will be tried again: %s", error)
+
+
+def _reason(error: Exception) -> str:
+    """The first line of an error, shortened."""
+    lines = str(error).strip().splitlines()
+    return lines[0][:300] if lines else type(error).__name__
 
 
 def _trace_of(error: Exception) -> BaseException | None:

@@ -97,6 +97,8 @@ def start_session(
             f"if it speaks of dependencies, delete {ivy} and try again while online."
         ) from error
     session.sparkContext.setLogLevel("ERROR")
+    # pyspark logs a failed query's whole plan as JSON on standard error; whoever catches the error says it in a line.
+    logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL)
     if not jars:
         _remember_jars(ivy)
     return session

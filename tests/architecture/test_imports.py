@@ -44,7 +44,14 @@ RESERVED = {
     "sqlalchemy": ("lagwise.alerts", "lagwise_dashboard"),
     "httpx": ("lagwise.alerts",),
     "rich": ("lagwise.cli", "lagwise.demo", "lagwise.screen", "lagwise.up", "lagwise.wording"),
-    "psutil": ("lagwise.demo", "lagwise.doctor", "lagwise_spark", "lagwise_sandbox", "lagwise_collectors"),
+    "psutil": (
+        "lagwise.demo",
+        "lagwise.doctor",
+        "lagwise.supervisor",
+        "lagwise_spark",
+        "lagwise_sandbox",
+        "lagwise_collectors",
+    ),
 }
 
 

@@ -12,7 +12,13 @@ from lagwise_collectors.kafka.client import Client
 from lagwise_collectors.kafka.errors import WHOLE_CLUSTER_ADVICE, KafkaTrouble
 from lagwise_collectors.kafka.groups import Group, describe_groups, list_groups, topics_of
 from lagwise_collectors.kafka.offsets import CommitReader
-from lagwise_collectors.kafka.topics import Topic, describe_topics, read_configs, read_offsets_retention
+from lagwise_collectors.kafka.topics import (
+    Topic,
+    ask_topics,
+    described_topics,
+    read_configs,
+    read_offsets_retention,
+)
 from lagwise_collectors.kafka.watermarks import read_watermarks
 from lagwise_collectors.protocol import Check, ErrorTally
 
@@ -120,7 +126,7 @@ class _Steps:
         return f"{len(commits.committed) - commits.committed.count(None)} committed offsets on {len(names)} topics"
 
     def _describe_topics(self, errors: ErrorTally) -> str:
-        self.topics = describe_topics(self.client, self.topics, errors)
+        self.topics = described_topics(self.client, ask_topics(self.client, self.topics), errors)
         return f"{sum(t.error is None for t in self.topics.values())} topics"
 
     def _watermarks(self, errors: ErrorTally) -> str:

@@ -23,9 +23,9 @@ from lagwise_collectors.protocol import ErrorTally
 #: From this many partitions on a group is asked for in slices.
 BIG_GROUP = 1_000
 #: Partitions in a slice.
-SLICE = 500
+SLICE = 250
 #: Every big group is asked as a whole once in this many samples.
-WHOLE_EVERY = 20
+WHOLE_EVERY = 40
 
 
 @dataclass(slots=True)

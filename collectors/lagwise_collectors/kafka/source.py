@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,7 +22,8 @@ from lagwise_collectors.kafka.topics import (
     CONFIG_REFRESH_SECONDS,
     Topic,
     TopicConfigs,
-    describe_topics,
+    ask_topics,
+    described_topics,
     read_offsets_retention,
 )
 from lagwise_collectors.kafka.watermarks import Watermarks, read_watermarks
@@ -99,9 +101,11 @@ class _Session:
         self.client.answered()
         groups = describe_groups(self.client, self._with_unlisted(listing), run.errors)
         described_at = self._clock()
+        # Nearly all topics are those of the last sample: the broker describes them while the commits come in.
+        asked = ask_topics(self.client, self._topics)
         commits = self._commits.read(groups, run.errors)
         wanted = set(commits.topic) | topics_of(groups)
-        topics = self._describe(wanted, run.errors)
+        topics = self._described(wanted, asked, run.errors)
         lost = [name for name, topic in topics.items() if topic.error is not None]
         marks = read_watermarks(self.client, topics, self._partitions(lost, commits), run.errors, self._clock)
         run.keep_groups(groups, described_at)
@@ -123,14 +127,11 @@ class _Session:
         cannot be read is shown as such, it is not gone."""
         return listing.types if listing.complete else {**self._groups, **listing.types}
 
-    def _describe(self, wanted: set[str], errors: ErrorTally) -> dict[str, Topic]:
-        """Describe the wanted topics, and once more those wanted in the last sample: was one of them deleted?"""
-        farewell = set(self._topics) - wanted
-        topics = describe_topics(self.client, wanted | farewell, errors)
-        for name in farewell:
-            if topics[name].error != "unknown_topic":
-                del topics[name]
-        return topics
+    def _described(self, wanted: set[str], asked: Mapping[str, "Future[Any]"], errors: ErrorTally) -> dict[str, Topic]:
+        """The wanted topics; and of those wanted in the last sample only, the ones that were deleted since."""
+        new = ask_topics(self.client, wanted - set(asked))
+        topics = described_topics(self.client, {**asked, **new}, errors)
+        return {name: topic for name, topic in topics.items() if name in wanted or topic.error == "unknown_topic"}
 
     def _partitions(self, names: Iterable[str], commits: Commits) -> dict[str, set[int]]:
         """The partitions of these topics that are committed, owned, or were there in the last sample."""

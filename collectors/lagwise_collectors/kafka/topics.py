@@ -52,16 +52,21 @@ class Topic:
         return max((len(p.replicas) for p in self.partitions), default=0)
 
 
-def describe_topics(client: Client, names: Iterable[str], errors: ErrorTally) -> dict[str, Topic]:
-    """Every topic of that name, described or with its error (``unknown_topic`` where it does not exist any more)."""
+def ask_topics(client: Client, names: Iterable[str]) -> Mapping[str, "Future[Any]"]:
+    """Ask for descriptions, to be waited for by :func:`described_topics`."""
     wanted = sorted(names)
     if not wanted:
         return {}
     futures: Mapping[str, Future[Any]] = client.admin.describe_topics(
         TopicCollection(wanted), request_timeout=client.timeout_seconds
     )
+    return futures
+
+
+def described_topics(client: Client, asked: Mapping[str, "Future[Any]"], errors: ErrorTally) -> dict[str, Topic]:
+    """Every topic asked for, described or with its error (``unknown_topic`` where it does not exist any more)."""
     topics = {}
-    for name, future in futures.items():
+    for name, future in asked.items():
         try:
             described = client.wait(future)
         except KafkaTrouble as trouble:

@@ -20,9 +20,12 @@ from lagwise_spark.transforms.buckets import commit_minutes, watermark_minutes, 
 
 _LOG = logging.getLogger("lagwise.spark")
 
-#: Minutes are made in stretches of at most this long, so that catching up after an outage needs no more memory than
-#: keeping up.
-STRETCH = timedelta(hours=1)
+#: Minutes are made in stretches of at most so many rows, so that catching up after an outage needs no more memory than
+#: keeping up …
+ROWS_PER_STRETCH = 600_000
+#: … and of so many minutes at most and at least.
+LONGEST_STRETCH_MINUTES = 60
+SHORTEST_STRETCH_MINUTES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +43,21 @@ def catch_up(session: SparkSession, lake: Lake, news: Sequence[News]) -> list[Ne
     """
     left = []
     for n in news:
-        while n.as_of - n.open_from > STRETCH:
-            end = n.open_from + STRETCH
-            _LOG.info("%s: making the minutes from %s to %s", n.cluster, n.open_from, end)
-            minutes = open_minutes(session, lake, [n], minimal_contexts(session, [n]), until=end)
+        stretch = stretch_of(n.group_partitions)
+        while n.as_of - n.open_from > stretch:
+            end = n.open_from + stretch
+            _LOG.info("%s: catching up, making the minutes from %s to %s", n.cluster, n.open_from, end)
+            minutes = open_minutes(session, lake, [n], minimal_contexts(session, [n]), until=end, used_once=True)
             finish_minutes(lake, [n], minutes, until=end)
             n = replace(n, open_from=end)
         left.append(n)
     return left
+
+
+def stretch_of(group_partitions: int) -> timedelta:
+    """How much history is made into minutes at a time."""
+    minutes = ROWS_PER_STRETCH // max(1, group_partitions)
+    return timedelta(minutes=min(LONGEST_STRETCH_MINUTES, max(SHORTEST_STRETCH_MINUTES, minutes)))
 
 
 def minimal_contexts(session: SparkSession, news: Sequence[News]) -> DataFrame:
@@ -68,6 +78,7 @@ def open_minutes(
     contexts: DataFrame,
     *,
     until: datetime | None = None,
+    used_once: bool = False,
 ) -> OpenMinutes:
     """Minutes from raw samples, from each cluster's first open minute to ``until`` (by default to the newest)."""
     reach = timedelta(seconds=max(gap_seconds(n.interval_seconds) for n in news))
@@ -80,7 +91,7 @@ def open_minutes(
 
     def kept(rows: DataFrame) -> DataFrame:
         inside = rows.join(open_from, "cluster").where(F.col("minute") >= F.col("open_from")).drop("open_from")
-        return materialised(inside)
+        return inside if used_once else materialised(inside)
 
     watermarks = raw(WATERMARKS)
     return OpenMinutes(

@@ -1,6 +1,10 @@
-"""From raw samples to minutes: sufficient statistics per group-partition, watermark history per topic-partition."""
+"""From raw samples to minutes: sufficient statistics per group-partition, watermark history per topic-partition.
 
-from pyspark.sql import Column, DataFrame, Window
+Each is made in two steps, because what a sample changed can only be told in the order of time, and what a minute
+holds cannot depend on it: first every sample is compared with the one before, then minutes are sums.
+"""
+
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from lagwise_spark.columns import GROUP_PARTITION, TOPIC_PARTITION, minute_of, seconds_between
@@ -9,10 +13,11 @@ from lagwise_spark.columns import GROUP_PARTITION, TOPIC_PARTITION, minute_of, s
 def with_lag(commits: DataFrame, watermarks: DataFrame) -> DataFrame:
     """Commits with the watermarks read right after them, and ``lag`` (null where it cannot be known).
 
-    The rules are those of :mod:`lagwise.domain.lag`.
+    The rules are those of :mod:`lagwise.domain.lag`. Topic ids become numbers, because every commit carries one.
     """
     key = ["cluster", "sample_id", "topic", "partition"]
-    ends = watermarks.select(*key, "log_start", "high_watermark", "last_stable")
+    topic_number = F.when(F.col("topic_id").isNotNull(), F.xxhash64("topic_id")).alias("topic_number")
+    ends = watermarks.select(*key, "log_start", "high_watermark", "last_stable", topic_number)
     joined = commits.join(ends, key, "left")
     return joined.withColumn("lag", lag_expression())
 
@@ -32,30 +37,41 @@ def commit_minutes(samples_with_lag: DataFrame, contexts: DataFrame) -> DataFram
     A sample's step from its predecessor counts in the sample's own minute, so the samples must reach back at least
     one gap before the first minute that is wanted; surplus minutes are for the caller to drop.
     """
+    return minutes_of_steps(commit_steps(samples_with_lag, contexts))
+
+
+def commit_steps(samples_with_lag: DataFrame, contexts: DataFrame) -> DataFrame:
+    """Samples whose lag is known, each with the known one before it (``previous_*``) and with ``dt``, the seconds
+    since then: null where there is a gap or another topic of the same name between the two, which makes no step."""
     order = Window.partitionBy(*GROUP_PARTITION).orderBy("sampled_at")
-
-    def before(name: str) -> Column:
-        return F.lag(name).over(order)
-
     known = (
         samples_with_lag.where(F.col("lag").isNotNull())
         .join(F.broadcast(contexts.select("cluster", "gap_seconds")), "cluster")
-        .select(*GROUP_PARTITION, "sampled_at", "committed", "lag", "gap_seconds")
-        .withColumn("minute", minute_of(F.col("sampled_at")))
-        .withColumn("previous_at", before("sampled_at"))
-        .withColumn("previous_committed", before("committed"))
-        .withColumn("previous_lag", before("lag"))
-        .withColumn("t", seconds_between(F.col("minute"), F.col("sampled_at")))
-        .withColumn("y", F.col("lag").cast("double"))
-        .withColumn("gap_free_dt", seconds_between(F.col("previous_at"), F.col("sampled_at")))
+        .select(*GROUP_PARTITION, "sampled_at", "committed", "lag", "topic_number", "gap_seconds")
+        .withColumn("previous_at", F.lag("sampled_at").over(order))
+        .withColumn("previous_committed", F.lag("committed").over(order))
+        .withColumn("previous_lag", F.lag("lag").over(order))
+        .withColumn("is_other_topic", _differs_from_last_known("topic_number", order))
     )
-    is_step = F.col("gap_free_dt") <= F.col("gap_seconds")
-    dt = F.when(is_step, F.col("gap_free_dt"))
-    dlag = (F.col("lag") - F.col("previous_lag")).cast("double")
+    seconds = seconds_between(F.col("previous_at"), F.col("sampled_at"))
+    is_step = (seconds <= F.col("gap_seconds")) & ~F.col("is_other_topic")
+    return known.withColumn("minute", minute_of(F.col("sampled_at"))).withColumn("dt", F.when(is_step, seconds))
+
+
+def _differs_from_last_known(name: str, order: WindowSpec) -> Column:
+    earlier = F.last(name, ignorenulls=True).over(order.rowsBetween(Window.unboundedPreceding, -1))
+    return F.coalesce(earlier != F.col(name), F.lit(False))
+
+
+def minutes_of_steps(steps: DataFrame) -> DataFrame:
+    """Rows of `minutes` from the rows of :func:`commit_steps`."""
+    t = seconds_between(F.col("minute"), F.col("sampled_at"))
+    y = F.col("lag").cast("double")
+    dt, is_step = F.col("dt"), F.col("dt").isNotNull()
+    dlag = F.when(is_step, (F.col("lag") - F.col("previous_lag")).cast("double"))
     moved = F.col("committed") != F.col("previous_committed")
     went_back = is_step & (F.col("committed") < F.col("previous_committed"))
-    t, y = F.col("t"), F.col("y")
-    return known.groupBy(*GROUP_PARTITION, "minute").agg(
+    return steps.groupBy(*GROUP_PARTITION, "minute").agg(
         F.count("*").cast("int").alias("samples"),
         F.min("sampled_at").alias("first_at"),
         F.max("sampled_at").alias("last_at"),
@@ -71,40 +87,60 @@ def commit_minutes(samples_with_lag: DataFrame, contexts: DataFrame) -> DataFram
         F.count(dt).cast("int").alias("steps"),
         F.coalesce(F.sum(dt * dt), F.lit(0.0)).alias("sum_dt_dt"),
         F.coalesce(F.sum(dt * dlag), F.lit(0.0)).alias("sum_dt_dlag"),
-        F.coalesce(F.sum(F.when(is_step, dlag * dlag)), F.lit(0.0)).alias("sum_dlag_dlag"),
+        F.coalesce(F.sum(dlag * dlag), F.lit(0.0)).alias("sum_dlag_dlag"),
         F.count(F.when(is_step & moved, 1)).cast("int").alias("moves"),
         F.max(F.when(moved, F.col("sampled_at"))).alias("last_moved_at"),
         F.coalesce(F.sum(F.when(F.col("previous_lag") > 0, dt)), F.lit(0.0)).alias("backlog_seconds"),
+        F.max(F.when(F.col("lag") == 0, F.col("sampled_at"))).alias("last_drained_at"),
         F.max(F.when(went_back, F.col("previous_committed"))).alias("rewound_from"),
     )
 
 
 def watermark_minutes(watermarks: DataFrame) -> DataFrame:
     """Rows of `watermark_minutes` from raw watermarks, which must reach back one sample before the first minute."""
+    return minutes_of_watermarks(watermark_changes(watermarks))
+
+
+def watermark_changes(watermarks: DataFrame) -> DataFrame:
+    """Readable watermarks, each with whether it shows another log than the one before: ``is_other_topic`` (the topic
+    was re-created), ``is_reset`` (that, or the log had gone back)."""
     order = Window.partitionBy(*TOPIC_PARTITION).orderBy("sampled_at")
-    other_topic = F.lag("topic_id").over(order) != F.col("topic_id")
-    known = (
+    went_back = F.coalesce(F.lag("high_watermark").over(order) > F.col("high_watermark"), F.lit(False))
+    return (
         watermarks.where(F.col("high_watermark").isNotNull() & F.col("log_start").isNotNull())
+        .select(*TOPIC_PARTITION, "sampled_at", "topic_id", "log_start", "high_watermark")
         .withColumn("minute", minute_of(F.col("sampled_at")))
-        .withColumn("is_other_topic", F.coalesce(other_topic, F.lit(False)))
-        .withColumn(
-            "is_reset",
-            F.col("is_other_topic")
-            | F.coalesce(F.lag("high_watermark").over(order) > F.col("high_watermark"), F.lit(False)),
-        )
+        .withColumn("is_other_topic", _differs_from_last_known("topic_id", order))
+        .withColumn("is_reset", F.col("is_other_topic") | went_back)
     )
+
+
+def minutes_of_watermarks(changes: DataFrame) -> DataFrame:
+    """Rows of `watermark_minutes` from the rows of :func:`watermark_changes`. What a minute held before its last
+    reset is another log, and left out."""
     at = F.col("sampled_at")
-    rows = known.groupBy(*TOPIC_PARTITION, "minute").agg(
+    rows = changes.groupBy(*TOPIC_PARTITION, "minute").agg(
         F.max_by("topic_id", at).alias("topic_id"),
-        F.min_by("log_start", at).alias("first_log_start"),
-        F.max_by("log_start", at).alias("last_log_start"),
-        F.min_by("high_watermark", at).alias("first_high_watermark"),
-        F.max_by("high_watermark", at).alias("last_high_watermark"),
-        F.min(at).alias("first_at"),
-        F.max(at).alias("last_at"),
         F.max(F.when(F.col("is_reset"), at)).alias("reset_at"),
         F.max(F.when(F.col("is_other_topic"), at)).alias("recreated_at"),
-        F.sort_array(F.collect_list(F.struct(at.alias("at"), F.col("high_watermark")))).alias("points"),
+        F.sort_array(F.collect_list(F.struct(at.alias("at"), "high_watermark", "log_start"))).alias("ends"),
     )
-    since_reset = F.filter("points", lambda p: p["at"] >= F.col("reset_at"))
-    return rows.withColumn("points", F.when(F.col("reset_at").isNull(), F.col("points")).otherwise(since_reset))
+    since_reset = F.filter("ends", lambda p: p["at"] >= F.col("reset_at"))
+    rows = rows.withColumn("ends", F.when(F.col("reset_at").isNull(), F.col("ends")).otherwise(since_reset))
+    first, last = F.get("ends", F.lit(0)), F.get("ends", F.size("ends") - 1)
+    return rows.select(
+        *TOPIC_PARTITION,
+        "minute",
+        "topic_id",
+        first["log_start"].alias("first_log_start"),
+        last["log_start"].alias("last_log_start"),
+        first["high_watermark"].alias("first_high_watermark"),
+        last["high_watermark"].alias("last_high_watermark"),
+        first["at"].alias("first_at"),
+        last["at"].alias("last_at"),
+        "reset_at",
+        "recreated_at",
+        F.transform("ends", lambda p: F.struct(p["at"].alias("at"), p["high_watermark"].alias("high_watermark"))).alias(
+            "points"
+        ),
+    )

@@ -9,8 +9,12 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from lagwise.domain.history import INTERVALS_PER_WINDOW
+from lagwise.domain.ownership import SIMPLE
+from lagwise.domain.vocabulary import GroupState, UnknownReason
 from lagwise_spark.columns import GROUP, GROUP_PARTITION, TOPIC_PARTITION, seconds_between
 from lagwise_spark.transforms.buckets import lag_expression
+from lagwise_spark.transforms.pace import window_index
 from lagwise_spark.transforms.time_lag import with_age
 
 
@@ -65,7 +69,8 @@ def evidence(known: Known) -> DataFrame:
     rows = (
         rows.withColumn("lag", lag_expression())
         .withColumn("position", F.greatest("committed", "log_start"))
-        .withColumn("produce_rate_per_second", F.get("produce_rates", F.coalesce("window", F.lit(0))))
+        .withColumn("window", F.coalesce("window", window_index(INTERVALS_PER_WINDOW * F.col("interval_seconds"))))
+        .withColumn("produce_rate_per_second", F.get("produce_rates", F.least("window", F.size("produce_rates") - 1)))
     )
     rows = with_age(rows).drop("history", "produce_rates")
     return _derived(rows)
@@ -89,9 +94,15 @@ def _derived(rows: DataFrame) -> DataFrame:
         F.col("as_of"),
     )
     assigned = F.coalesce(F.col("assigned_topics"), F.array().cast("array<string>"))
-    still_recreated = same_commit & F.coalesce(F.col("previous_reason") == "recreated", F.lit(False))
+    before = F.coalesce("previous_reason", F.lit(""))
+    still_recreated = same_commit & (before == str(UnknownReason.RECREATED))
+    may_expire = (F.col("state") == str(GroupState.EMPTY)) & (F.coalesce("type", F.lit("")) != SIMPLE)
     counted_from = F.greatest("empty_since", "committed_since")
     expires_in = F.col("offsets_retention_seconds") - seconds_between(counted_from, F.col("as_of"))
+    has_lag = F.coalesce(F.col("lag") > 0, F.lit(False))
+    undrained = seconds_between(F.col("drained_at"), F.col("as_of"))
+    standstill = F.least("unmoved_seconds", F.coalesce("lag_seconds", F.lit(0.0)), undrained)
+    commits_seen = F.coalesce("moves", F.lit(0))
     has_watermarks = F.col("high_watermark").isNotNull() & F.col("log_start").isNotNull()
     return (
         rows.withColumn("committed_since", moved_at)
@@ -100,14 +111,30 @@ def _derived(rows: DataFrame) -> DataFrame:
             "readable",
             F.col("group_error").isNull() & (has_watermarks | F.col("committed").isNull()),
         )
-        .withColumn("ever_committed", F.col("moved_at").isNotNull() | F.col("previous_committed").isNotNull())
+        .withColumn("commits_seen", commits_seen)
+        .withColumn("standstill_seconds", F.when(has_lag, standstill).otherwise(0.0))
+        .withColumn(
+            "commit_cadence_seconds",
+            F.when(
+                commits_seen > 0,
+                F.greatest(F.lit(0.0), F.col("backlog_seconds") - F.col("standstill_seconds")) / F.col("commits_seen"),
+            ),
+        )
+        .withColumn(
+            "ever_committed",
+            F.col("moved_at").isNotNull()
+            | F.col("previous_committed").isNotNull()
+            | (before == str(UnknownReason.EXPIRED)),
+        )
         .withColumn(
             "recreated",
             F.coalesce(F.col("committed_since") < F.col("recreated_at"), F.lit(False)) | still_recreated,
         )
         .withColumn("topic_is_assigned", F.array_contains(assigned, F.col("topic")))
         .withColumn("group_is_assigned", F.size(assigned) > 0)
-        .withColumn("seconds_to_expiry", F.when(F.col("empty_since").isNotNull(), F.greatest(expires_in, F.lit(0.0))))
+        .withColumn(
+            "seconds_to_expiry", F.when(may_expire & expires_in.isNotNull(), F.greatest(expires_in, F.lit(0.0)))
+        )
         .withColumn("samples", F.coalesce("samples", F.lit(0)))
         .withColumn("span_seconds", F.coalesce("span_seconds", F.lit(0.0)))
         .withColumn("trend_is_measurable", F.coalesce("trend_is_measurable", F.lit(True)))

@@ -8,13 +8,14 @@ from lagwise_spark.columns import GROUP, seconds_between
 
 def partitions_by_status(partition_status: DataFrame) -> DataFrame:
     """One row per group, status and reason, with the fields of
-    :class:`lagwise.domain.groups.PartitionsInStatus`."""
+    :class:`lagwise.domain.parts.PartitionsInStatus`."""
     owner = F.when(F.col("client_id").isNotNull(), F.format_string("client %s on host %s", "client_id", "host"))
+    age = F.coalesce("lag_seconds", F.lit(0.0))
     return partition_status.groupBy(*GROUP, "status", "reason").agg(
         F.count("*").cast("int").alias("partitions"),
         F.sum("lag").alias("lag"),
         F.max("lag_seconds").alias("lag_seconds"),
-        F.coalesce(F.max_by("lag_seconds_is_lower_bound", F.coalesce("lag_seconds", F.lit(0.0))), F.lit(False)).alias(
+        F.max(F.struct(age.alias("age"), "lag_seconds_is_lower_bound"))["lag_seconds_is_lower_bound"].alias(
             "lag_seconds_is_lower_bound"
         ),
         F.max(seconds_between(F.col("committed_since"), F.col("as_of"))).alias("unmoved_seconds"),
@@ -24,9 +25,8 @@ def partitions_by_status(partition_status: DataFrame) -> DataFrame:
         F.max("seconds_to_catch_up").alias("seconds_to_catch_up"),
         F.min("seconds_to_loss").alias("seconds_to_loss"),
         F.sum("records_lost").alias("records_lost"),
-        F.max_by(
-            F.struct("topic", "partition"), F.struct(F.coalesce("lag_seconds", F.lit(0.0)), -F.col("partition"))
-        ).alias("worst"),
+        # Among equals the lowest partition, then the last topic by name: any choice will do that is always the same.
+        F.max_by(F.struct("topic", "partition"), F.struct(age, -F.col("partition"), F.col("topic"))).alias("worst"),
         F.collect_set("topic").alias("topics"),
         F.slice(F.collect_set(owner), 1, 5).alias("owners"),
     )

@@ -23,6 +23,7 @@ def judge(evidence: DataFrame) -> DataFrame:
         .withColumn("reasons", _reasons())
         .withColumn("lag", F.when(is_known, F.col("lag")))
         .withColumn("lag_seconds", F.when(is_known, F.col("lag_seconds")))
+        .withColumn("lag_seconds_is_lower_bound", is_known & F.col("lag_seconds_is_lower_bound"))
         .withColumn("records_lost", F.when(is_known, F.col("records_lost")).otherwise(F.lit(0)).cast("long"))
         .withColumn("seconds_to_loss", F.when(is_known, F.col("seconds_to_loss")))
         .withColumn("seconds_to_catch_up", F.when(is_known, F.col("seconds_to_catch_up")))
@@ -30,20 +31,23 @@ def judge(evidence: DataFrame) -> DataFrame:
     )
 
 
-def _at_least(minimum_seconds: float) -> Column:
-    cadence = F.coalesce(F.col("commit_cadence_seconds"), F.lit(0.0))
-    return F.greatest(F.lit(minimum_seconds), rules.CADENCES_OF_STANDSTILL * cadence)
+def _cadence() -> Column:
+    return F.coalesce(F.col("commit_cadence_seconds"), F.lit(0.0))
+
+
+def _telling_seconds(minimum: Column) -> Column:
+    rhythm_is_known = F.col("commits_seen") >= rules.COMMITS_OF_RHYTHM
+    unseen = F.when(rhythm_is_known, F.lit(0.0)).otherwise(F.lit(rules.UNSEEN_AFTER_SECONDS))
+    return F.greatest(minimum, unseen, rules.TELLING_CADENCES * _cadence())
 
 
 def _premises(e: DataFrame) -> DataFrame:
-    state = F.col("state")
-    ghost = (
-        F.col("committed").isNotNull()
-        & F.coalesce(state == str(GroupState.STABLE), F.lit(False))
+    has_left_topic = (
+        F.coalesce(F.col("state") == str(GroupState.STABLE), F.lit(False))
         & F.col("group_is_assigned")
         & ~F.col("topic_is_assigned")
-        & (F.col("unmoved_seconds") >= rules.GHOST_AFTER_SECONDS)
     )
+    ghost = F.col("committed").isNotNull() & has_left_topic & (F.col("unmoved_seconds") >= rules.GHOST_AFTER_SECONDS)
     no_ends = F.col("high_watermark").isNull() | F.col("log_start").isNull()
     blind = (
         F.when(ghost, F.lit(str(Status.GHOST)))
@@ -60,17 +64,24 @@ def _premises(e: DataFrame) -> DataFrame:
     )
     unrest, samples = F.col("samples_of_unrest"), F.col("group_samples")
     return (
-        e.withColumn("_blind", blind)
+        e.withColumn("_has_left_topic", has_left_topic)
+        .withColumn("_blind", blind)
         .withColumn("_is_blind", F.col("_blind").isNotNull())
         .withColumn("_has_lag", F.coalesce(F.col("lag") > 0, F.lit(False)))
         .withColumn("_age", F.coalesce(F.col("lag_seconds"), F.lit(0.0)))
         .withColumn("_produced", F.coalesce(F.col("produce_rate_per_second"), F.lit(0.0)))
         .withColumn("_consumed", F.coalesce(F.col("consume_rate_per_second"), F.lit(0.0)))
-        .withColumn("_band", rules.TREND_SHARE_OF_PRODUCE_RATE * F.col("_produced"))
+        .withColumn(
+            "_band",
+            F.greatest(
+                rules.TREND_SHARE_OF_PRODUCE_RATE * F.col("_produced"), F.try_divide(F.lit(1.0), F.col("span_seconds"))
+            ),
+        )
         .withColumn("_visible", F.col("_has_lag") & (F.col("_age") > F.col("interval_seconds")))
         .withColumn(
             "_measured",
-            F.col("lag_slope_per_second").isNotNull() & (F.col("span_seconds") >= F.col("minimum_span_seconds")),
+            F.col("lag_slope_per_second").isNotNull()
+            & (F.col("span_seconds") >= _telling_seconds(F.col("minimum_span_seconds"))),
         )
         .withColumn(
             "_unrest",
@@ -82,30 +93,27 @@ def _premises(e: DataFrame) -> DataFrame:
 
 def _holds(e: DataFrame) -> DataFrame:
     has_lag, age, band = F.col("_has_lag"), F.col("_age"), F.col("_band")
-    standstill = F.when(has_lag, F.least(F.col("unmoved_seconds"), age)).otherwise(0.0)
-    ownership_is_certain = (
+
+    def stands_for(minimum_seconds: float) -> Column:
+        return F.col("standstill_seconds") >= _telling_seconds(F.lit(minimum_seconds))
+
+    having_no_owner_is_telling = (
         F.col("state").isNotNull()
         & (F.coalesce(F.col("state"), F.lit("")) != str(GroupState.UNKNOWN))
         & ~F.col("rebalancing_now")
+        & ~F.col("_has_left_topic")
     )
-    stopped = (
-        has_lag
-        & F.col("owner").isNull()
-        & ownership_is_certain
-        & (standstill >= _at_least(rules.STOPPED_AFTER_SECONDS))
+    stopped = has_lag & F.col("owner").isNull() & having_no_owner_is_telling & stands_for(rules.STOPPED_AFTER_SECONDS)
+    stalled = has_lag & F.col("owner").isNotNull() & stands_for(rules.STALLED_AFTER_SECONDS)
+    tells = F.col("_measured") & F.col("_visible") & F.col("longer_slope").isNotNull()
+    slope, longer = F.col("lag_slope_per_second"), F.col("longer_slope")
+    grows = tells & (
+        ((F.col("lag_slope_low_per_second") > band) & (longer > band)) | ((F.col("longer_low") > band) & (slope > band))
     )
-    stalled = has_lag & F.col("owner").isNotNull() & (standstill >= _at_least(rules.STALLED_AFTER_SECONDS))
-    grows = (
-        F.col("_measured")
-        & F.col("_visible")
-        & (F.col("lag_slope_low_per_second") > band)
-        & F.coalesce(F.col("longer_slope") > band, F.lit(False))
+    shrinks = tells & (
+        (F.col("lag_slope_high_per_second") < -band) | ((F.col("longer_high") < -band) & (slope < -band))
     )
-    shrinks = F.col("_measured") & F.col("_visible") & (F.col("lag_slope_high_per_second") < -band)
-    cadence = F.coalesce(F.col("commit_cadence_seconds"), F.lit(0.0))
-    patience = F.when(F.col("trend_is_measurable"), F.col("lag_objective_seconds")).otherwise(
-        F.greatest(F.col("lag_objective_seconds"), 2 * cadence)
-    )
+    patience = F.greatest(F.col("lag_objective_seconds"), rules.CADENCES_OF_PATIENCE * _cadence())
     lagging = (
         (F.col("_measured") | ~F.col("trend_is_measurable"))
         & ~F.col("_grows")
@@ -169,7 +177,7 @@ def _status_and_reason() -> tuple[Column, Column]:
         status = status.when(F.col(held), F.lit(str(word)))
         is_bad = is_bad | F.col(held)
     few = (F.col("samples") < rules.MINIMUM_SAMPLES) | (
-        F.col("_has_lag") & F.col("_visible") & F.col("trend_is_measurable") & ~F.col("_measured")
+        F.col("_visible") & ((F.col("trend_is_measurable") & ~F.col("_measured")) | F.col("lag_seconds_is_lower_bound"))
     )
     status = (
         status.when(F.col("_unrest"), unknown)

@@ -12,8 +12,8 @@ def group_facts(groups: DataFrame, members: DataFrame, events: DataFrame, contex
     """One row per group of the latest sample.
 
     ``groups`` reach back over the shortest trend window, ``members`` are those of the latest sample, ``events`` reach
-    back as far as they are kept. ``seconds_empty`` is null where the group has members, or was empty before anyone
-    looked.
+    back as far as they are kept. ``empty_since`` is null where the group has members, or was empty before anyone
+    looked. The definition is :mod:`lagwise.domain.ownership`.
     """
     clock = F.broadcast(contexts.select("cluster", "sample_id", "as_of"))
     recent = (

@@ -7,9 +7,9 @@ steps: first into a few slots of age (a cheap sum of many rows), then the slots 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lagwise.domain.history import CADENCES_PER_WINDOW, WINDOWS_SECONDS
-from lagwise.domain.trend import MAXIMUM_AUTOCORRELATION, MINIMUM_SAMPLES, T_99
-from lagwise_spark.columns import GROUP_PARTITION, STATISTICS, seconds_between
+from lagwise.domain.history import CADENCES_PER_WINDOW, INTERVALS_PER_WINDOW, WINDOWS_SECONDS
+from lagwise.domain.trend import MINIMUM_SAMPLES, RANDOM_WALK, T_99
+from lagwise_spark.columns import GROUP_PARTITION, STATISTICS, TOPIC_PARTITION, seconds_between
 
 #: Slot i holds what belongs to window i but not to a shorter one; the last slot holds what is older than all.
 OLDER = len(WINDOWS_SECONDS)
@@ -23,21 +23,42 @@ def age_slot(age_seconds: Column) -> Column:
     return slot
 
 
-def pace(minutes: DataFrame, contexts: DataFrame) -> DataFrame:
-    """One row per group-partition: see the columns of the last select."""
-    slots = _slots(minutes, contexts)
-    windows = _windows(slots)
-    chosen = _chosen(windows)
-    return _trend(chosen)
+def recreations(watermark_minutes: DataFrame) -> DataFrame:
+    """The few topic-partitions that were re-created, and the minute in which they last were: only what came after it
+    tells of the topic as it is."""
+    return (
+        watermark_minutes.where(F.col("recreated_at").isNotNull())
+        .groupBy(*TOPIC_PARTITION)
+        .agg(F.max("minute").alias("recreated_minute"))
+    )
 
 
-def _slots(minutes: DataFrame, contexts: DataFrame) -> DataFrame:
+def window_index(needed_seconds: Column) -> Column:
+    """Index of the shortest window that is at least this long; ``OLDER`` where none is."""
+    window = F.lit(OLDER)
+    for index in reversed(range(OLDER)):
+        window = F.when(needed_seconds <= WINDOWS_SECONDS[index], F.lit(index)).otherwise(window)
+    return window
+
+
+def pace(minutes: DataFrame, recreated: DataFrame, contexts: DataFrame) -> DataFrame:
+    """One row per group-partition: see the columns of the last select. ``recreated`` is :func:`recreations`."""
+    return _trend(_chosen(_windows(_slots(minutes, recreated, contexts)), contexts))
+
+
+def _slots(minutes: DataFrame, recreated: DataFrame, contexts: DataFrame) -> DataFrame:
     aged = (
         minutes.join(F.broadcast(contexts.select("cluster", "as_of")), "cluster")
+        .join(F.broadcast(recreated), list(TOPIC_PARTITION), "left")
         .withColumn("age", seconds_between(F.col("minute"), F.col("as_of")))
         .where(F.col("age") >= 0)
         .withColumn("slot", age_slot(F.col("age")))
+        .withColumn("is_same_log", F.coalesce(F.col("minute") > F.col("recreated_minute"), F.lit(True)))
     )
+
+    def of_same_log(value: Column) -> Column:
+        return F.when(F.col("is_same_log"), value)
+
     # Times move to a common origin, `as_of`: t becomes t − age.
     n, age = F.col("samples"), F.col("age")
     shifted = {name: F.col(name) for name in STATISTICS} | {
@@ -46,13 +67,15 @@ def _slots(minutes: DataFrame, contexts: DataFrame) -> DataFrame:
         "sum_t_lag": F.col("sum_t_lag") - age * F.col("sum_lag"),
     }
     return aged.groupBy(*GROUP_PARTITION, "slot").agg(
-        *[F.sum(expression).alias(name) for name, expression in shifted.items()],
-        F.min(F.struct("first_at", "first_committed")).alias("first"),
-        F.max(F.struct("last_at", "last_committed")).alias("last"),
+        *[F.sum(of_same_log(expression)).alias(name) for name, expression in shifted.items()],
+        F.min(of_same_log(F.struct("first_at", "first_committed"))).alias("first"),
+        F.max(of_same_log(F.struct("last_at", "last_committed"))).alias("last"),
+        F.min("first_at").alias("first_seen_at"),
         F.sum("moves").alias("moves"),
         F.sum("backlog_seconds").alias("backlog_seconds"),
         F.max("last_moved_at").alias("last_moved_at"),
-        F.max("rewound_from").alias("rewound_from"),
+        F.max("last_drained_at").alias("last_drained_at"),
+        F.max(of_same_log(F.col("rewound_from"))).alias("rewound_from"),
     )
 
 
@@ -62,11 +85,12 @@ def _windows(slots: DataFrame) -> DataFrame:
 
     lookback = OLDER - 1
     aggregates = [
-        F.sum(within(lookback, F.col("moves"))).alias("moves"),
-        F.sum(within(lookback, F.col("backlog_seconds"))).alias("backlog_seconds"),
+        F.coalesce(F.sum(within(lookback, F.col("moves"))), F.lit(0)).cast("int").alias("moves"),
+        F.coalesce(F.sum(within(lookback, F.col("backlog_seconds"))), F.lit(0.0)).alias("backlog_seconds"),
         F.max(within(lookback, F.col("rewound_from"))).alias("rewound_from"),
         F.max("last_moved_at").alias("last_moved_at"),
-        F.min(F.col("first")["first_at"]).alias("first_seen_at"),
+        F.max("last_drained_at").alias("last_drained_at"),
+        F.min("first_seen_at").alias("first_seen_at"),
     ]
     for window in range(OLDER):
         aggregates += [F.sum(within(window, F.col(name))).alias(f"{name}_{window}") for name in STATISTICS]
@@ -77,13 +101,10 @@ def _windows(slots: DataFrame) -> DataFrame:
     return slots.groupBy(*GROUP_PARTITION).agg(*aggregates)
 
 
-def _chosen(windows: DataFrame) -> DataFrame:
+def _chosen(windows: DataFrame, contexts: DataFrame) -> DataFrame:
     """Pick the window that suits the cadence, and the next longer one."""
-    cadence = F.when(F.col("moves") > 0, F.col("backlog_seconds") / F.col("moves"))
-    needed = F.coalesce(cadence, F.lit(0.0)) * CADENCES_PER_WINDOW
-    window = F.lit(OLDER)
-    for index in reversed(range(OLDER)):
-        window = F.when(needed <= WINDOWS_SECONDS[index], F.lit(index)).otherwise(window)
+    rhythm = F.when(F.col("moves") > 0, F.col("backlog_seconds") / F.col("moves")).otherwise(0.0)
+    needed = F.greatest(INTERVALS_PER_WINDOW * F.col("interval_seconds"), CADENCES_PER_WINDOW * rhythm)
 
     def at(name: str, index: Column) -> Column:
         last = OLDER - 1
@@ -94,13 +115,15 @@ def _chosen(windows: DataFrame) -> DataFrame:
 
     judged, longer = F.col("window"), F.col("window") + 1
     return (
-        windows.withColumn("commit_cadence_seconds", cadence)
-        .withColumn("window", window)
+        windows.join(F.broadcast(contexts.select("cluster", "interval_seconds")), "cluster")
+        .withColumn("window", window_index(needed))
         .select(
             *GROUP_PARTITION,
-            "commit_cadence_seconds",
+            "moves",
+            "backlog_seconds",
             "rewound_from",
             F.coalesce("last_moved_at", "first_seen_at").alias("moved_at"),
+            F.col("last_drained_at").alias("drained_at"),
             F.col("last_moved_at").isNotNull().alias("was_seen_moving"),
             (judged < OLDER).alias("trend_is_measurable"),
             F.least(judged, F.lit(OLDER - 1)).alias("window"),
@@ -116,17 +139,21 @@ def _trend(chosen: DataFrame) -> DataFrame:
     span = F.coalesce(seconds_between(F.col("first")["first_at"], F.col("last")["last_at"]), F.lit(0.0))
     consumed = (F.col("last")["last_committed"] - F.col("first")["first_committed"]).cast("double")
     slope, margin = slope_and_margin("")
-    longer_slope, _ = slope_and_margin("longer_")
+    longer_slope, longer_margin = slope_and_margin("longer_")
     measurable = F.col("trend_is_measurable")
     return (
         chosen.withColumn("lag_slope_per_second", F.when(measurable, slope))
         .withColumn("margin", margin)
+        .withColumn("longer_slope", F.when(measurable, longer_slope))
+        .withColumn("longer_margin", longer_margin)
         .withColumn("span_seconds", span)
         .select(
             *GROUP_PARTITION,
-            "commit_cadence_seconds",
+            "moves",
+            "backlog_seconds",
             "rewound_from",
             "moved_at",
+            "drained_at",
             "was_seen_moving",
             "trend_is_measurable",
             "window",
@@ -138,7 +165,9 @@ def _trend(chosen: DataFrame) -> DataFrame:
             "lag_slope_per_second",
             (F.col("lag_slope_per_second") - F.col("margin")).alias("lag_slope_low_per_second"),
             (F.col("lag_slope_per_second") + F.col("margin")).alias("lag_slope_high_per_second"),
-            F.when(measurable, longer_slope).alias("longer_slope"),
+            "longer_slope",
+            (F.col("longer_slope") - F.col("longer_margin")).alias("longer_low"),
+            (F.col("longer_slope") + F.col("longer_margin")).alias("longer_high"),
         )
     )
 
@@ -160,14 +189,14 @@ def slope_and_margin(prefix: str) -> tuple[Column, Column]:
         F.lit(0.0),
         c("sum_dlag_dlag") - 2 * slope * c("sum_dt_dlag") + slope * slope * c("sum_dt_dt"),
     )
-    autocorrelation = F.when(
-        residuals > 0,
-        F.least(
-            F.lit(MAXIMUM_AUTOCORRELATION),
-            F.greatest(F.lit(0.0), 1 - (successive / c("steps")) / (2 * residuals / n)),
-        ),
-    ).otherwise(0.0)
-    widening = F.sqrt((1 + autocorrelation) / (1 - autocorrelation))
+    measured = 1 - (successive / c("steps")) / (2 * residuals / n)
+    # The formula of `variance_inflation`, with its cases.
+    most, above, below = RANDOM_WALK * n, measured * n + 2, n - 4
+    inflation = (
+        F.when((residuals <= 0) | (above <= 0), F.lit(1.0))
+        .when(above >= below, most)
+        .otherwise(F.least(most, (below + above) / (below - above)))
+    )
     quantiles = F.array(*[F.lit(q) for q in T_99])
     quantile = F.get(quantiles, F.least(c("samples").cast("int") - 2, F.lit(len(T_99))) - 1)
-    return slope, F.when(enough, quantile * F.sqrt(residuals / (n - 2) / s_tt) * widening)
+    return slope, F.when(enough, quantile * F.sqrt(residuals / (n - 2) / s_tt * inflation))

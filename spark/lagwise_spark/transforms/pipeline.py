@@ -8,7 +8,7 @@ from lagwise_spark.frames import materialised
 from lagwise_spark.transforms.evidence import Known, evidence
 from lagwise_spark.transforms.judge import judge
 from lagwise_spark.transforms.ownership import group_facts
-from lagwise_spark.transforms.pace import pace
+from lagwise_spark.transforms.pace import pace, recreations
 from lagwise_spark.transforms.time_lag import topic_histories
 
 
@@ -46,7 +46,7 @@ def statuses(inputs: Inputs) -> Statuses:
         commits=inputs.commits,
         watermarks=inputs.watermarks,
         members=inputs.members,
-        pace=pace(inputs.minutes, inputs.contexts),
+        pace=pace(inputs.minutes, recreations(inputs.watermark_minutes), inputs.contexts),
         histories=topic_histories(inputs.watermark_minutes, inputs.contexts),
         group_facts=facts,
         topics=inputs.topics,

@@ -13,50 +13,56 @@ from lagwise_spark.columns import TOPIC_PARTITION, seconds_between
 
 def topic_histories(watermark_minutes: DataFrame, contexts: DataFrame) -> DataFrame:
     """One row per topic-partition: ``history`` (minutes since its last reset, oldest first), ``recreated_at``,
-    ``log_start_rate_per_second`` over the longest window, and ``produce_rates``, one per window."""
+    ``log_start_rate_per_second`` over the longest window, and ``produce_rates``, one per window. Before its last reset
+    it was another log, which tells nothing of this one."""
     aged = (
         watermark_minutes.join(F.broadcast(contexts.select("cluster", "as_of")), "cluster")
         .withColumn("age", seconds_between(F.col("minute"), F.col("as_of")))
         .where(F.col("age") >= 0)
     )
-
-    def first(window: float, value: str) -> Column:
-        return F.min(F.when(F.col("age") < window, F.struct("first_at", value)))
-
-    def last(window: float, value: str) -> Column:
-        return F.max(F.when(F.col("age") < window, F.struct("last_at", value)))
-
-    longest = WINDOWS_SECONDS[-1]
+    minute = F.struct(
+        "minute",
+        "age",
+        "first_at",
+        "last_at",
+        "first_high_watermark",
+        "last_high_watermark",
+        "first_log_start",
+        "last_log_start",
+        "points",
+    )
     rows = aged.groupBy(*TOPIC_PARTITION).agg(
-        F.sort_array(F.collect_list(F.struct("minute", "last_high_watermark", "last_at", "points"))).alias("history"),
+        F.sort_array(F.collect_list(minute)).alias("history"),
         F.max(F.when(F.col("reset_at").isNotNull(), F.col("minute"))).alias("reset_minute"),
         F.max("recreated_at").alias("recreated_at"),
-        first(longest, "first_log_start").alias("first_log_start"),
-        last(longest, "last_log_start").alias("last_log_start"),
-        *[first(w, "first_high_watermark").alias(f"first_{i}") for i, w in enumerate(WINDOWS_SECONDS)],
-        *[last(w, "last_high_watermark").alias(f"last_{i}") for i, w in enumerate(WINDOWS_SECONDS)],
     )
-
-    def rate(start: Column, end: Column, first_value: str, last_value: str) -> Column:
-        span = seconds_between(start["first_at"], end["last_at"])
-        grown = F.greatest(end[last_value] - start[first_value], F.lit(0)).cast("double")
-        return F.when(span > 0, grown / span)
-
     since_reset = F.filter("history", lambda h: h["minute"] >= F.col("reset_minute"))
+    rows = rows.withColumn("history", F.when(F.col("reset_minute").isNull(), F.col("history")).otherwise(since_reset))
+    longest = len(WINDOWS_SECONDS) - 1
+    for index, window in enumerate(WINDOWS_SECONDS):
+        rows = rows.withColumn(f"_minutes_{index}", _within(window))
     return rows.select(
         *TOPIC_PARTITION,
-        F.when(F.col("reset_minute").isNull(), F.col("history")).otherwise(since_reset).alias("history"),
+        "history",
         "recreated_at",
-        rate(F.col("first_log_start"), F.col("last_log_start"), "first_log_start", "last_log_start").alias(
-            "log_start_rate_per_second"
+        _rate(f"_minutes_{longest}", "log_start").alias("log_start_rate_per_second"),
+        F.array(*[_rate(f"_minutes_{i}", "high_watermark") for i in range(len(WINDOWS_SECONDS))]).alias(
+            "produce_rates"
         ),
-        F.array(
-            *[
-                rate(F.col(f"first_{i}"), F.col(f"last_{i}"), "first_high_watermark", "last_high_watermark")
-                for i in range(len(WINDOWS_SECONDS))
-            ]
-        ).alias("produce_rates"),
     )
+
+
+def _within(window: float) -> Column:
+    """The minutes of ``history`` that belong to a window."""
+    return F.filter("history", lambda h: h["age"] < window)
+
+
+def _rate(minutes: str, name: str) -> Column:
+    """Growth per second from the first sample of an array of minutes to the last, null where they are one."""
+    first, last = F.get(minutes, F.lit(0)), F.get(minutes, F.size(minutes) - 1)
+    span = seconds_between(first["first_at"], last["last_at"])
+    grown = F.greatest(last[f"last_{name}"] - first[f"first_{name}"], F.lit(0)).cast("double")
+    return F.when(span > 0, grown / span)
 
 
 def with_age(rows: DataFrame) -> DataFrame:

@@ -1,0 +1,265 @@
+"""From everything that was ever sampled to the verdicts at one moment: the whole definition, in plain Python.
+
+Spark computes the same from minute buckets, and the contract test holds the two together; where they differ, this is
+right. It goes by the book and not by the clock: every evaluation reads the history from its beginning.
+
+Rows are those of the raw tables (``lagwise.tables.raw``) as plain mappings, keyed by the name of the table; only the
+columns that verdicts rest on are looked at, and their order does not matter.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from lagwise.domain import lag as lags
+from lagwise.domain.groups import GroupVerdict, verdict_of
+from lagwise.domain.history import (
+    WINDOWS_SECONDS,
+    Observation,
+    cadence_of,
+    gap_seconds,
+    movement_of,
+    pace_of,
+    standstill_of,
+)
+from lagwise.domain.ownership import GroupFacts, Row, Rows, group_facts, seconds_to_expiry
+from lagwise.domain.parts import PartitionsInStatus, total
+from lagwise.domain.status import Evidence, Policy, Verdict, judge
+from lagwise.domain.time_lag import Age, Log, WatermarkPoint, age_of, log_of, rates_of
+from lagwise.domain.vocabulary import Status, UnknownReason
+
+
+class Pair(NamedTuple):
+    """A group-partition."""
+
+    group: str
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The sample that is judged, and what verdicts go by."""
+
+    sample_id: str
+    as_of: datetime
+    policy: Policy = field(default_factory=Policy)
+    offsets_retention_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One group-partition: what is known of it, what follows, and its owner as "client … on host …"."""
+
+    evidence: Evidence
+    verdict: Verdict
+    owner: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Every verdict at one moment."""
+
+    partitions: Mapping[Pair, Judged]
+    groups: Mapping[str, GroupVerdict]
+
+
+def evaluate(rows: Rows, moment: Moment) -> Evaluation:
+    """Judge every group-partition that is committed to or owned now, or was ever seen committed.
+
+    Rows later than the moment are not looked at.
+    """
+    now = moment.as_of
+    commits = [r for r in rows.get("commits", ()) if r["sampled_at"] <= now]
+    watermarks = [r for r in rows.get("watermarks", ()) if r["sampled_at"] <= now]
+    facts = group_facts(rows, moment.sample_id, moment.as_of)
+    logs = _logs(watermarks)
+    observations = _observations(commits, watermarks)
+    latest = {_pair(r): r for r in commits if r["sample_id"] == moment.sample_id}
+    ends = {(r["topic"], r["partition"]): r for r in watermarks if r["sample_id"] == moment.sample_id}
+    topics = {r["topic"]: r for r in sorted(rows.get("topics", ()), key=_time) if r["sampled_at"] <= now}
+    clients = {
+        (r["group"], r["member_id"]): _client(r) for r in rows.get("members", ()) if r["sample_id"] == moment.sample_id
+    }
+    partitions = {}
+    seen = [pair for pair, its in observations.items() if any(o.lag is not None for o in its)]
+    for pair in sorted({*latest, *seen}):
+        owner = latest.get(pair, {}).get("owner")
+        evidence = _evidence(
+            moment,
+            pair,
+            commit=latest.get(pair),
+            end=ends.get((pair.topic, pair.partition)),
+            observations=observations.get(pair, []),
+            log=logs.get((pair.topic, pair.partition), Log(())),
+            topic=topics.get(pair.topic),
+            facts=facts.get(pair.group, GroupFacts()),
+        )
+        partitions[pair] = Judged(evidence, judge(evidence, moment.policy), clients.get((pair.group, owner)))
+    groups = {}
+    for group in sorted({*facts, *(pair.group for pair in partitions)}):
+        fact = facts.get(group, GroupFacts())
+        parts = parts_of({pair: judged for pair, judged in partitions.items() if pair.group == group})
+        groups[group] = verdict_of(parts, members=fact.members, idle_members=fact.idle_members)
+    return Evaluation(partitions, groups)
+
+
+def parts_of(partitions: Mapping[Pair, Judged]) -> list[PartitionsInStatus]:
+    """A group's partitions, summed up by status and reason."""
+    together: dict[tuple[Status, UnknownReason | None], list[tuple[Pair, Judged]]] = {}
+    for pair, judged in sorted(partitions.items()):
+        together.setdefault((judged.verdict.status, judged.verdict.reason), []).append((pair, judged))
+    return [_part(status, reason, those) for (status, reason), those in together.items()]
+
+
+def shown_age(judged: Judged) -> tuple[float | None, bool]:
+    """``lag_seconds`` as it is shown, and whether it is a lower bound: not told where the lag is not known."""
+    if judged.verdict.lag is None:
+        return None, False
+    return judged.evidence.lag_seconds, judged.evidence.lag_seconds_is_lower_bound
+
+
+def _evidence(
+    moment: Moment,
+    pair: Pair,
+    *,
+    commit: Row | None,
+    end: Row | None,
+    observations: Sequence[Observation],
+    log: Log,
+    topic: Row | None,
+    facts: GroupFacts,
+) -> Evidence:
+    now, interval = _seconds(moment.as_of), moment.policy.interval_seconds
+    gap = gap_seconds(interval)
+    committed = commit["committed"] if commit is not None else None
+    log_start, high_watermark, last_stable = (
+        end.get(name) if end is not None else None for name in ("log_start", "high_watermark", "last_stable")
+    )
+    lag = Observation(now, committed, log_start, high_watermark, last_stable).lag
+    movement = movement_of(observations, now, gap, recreated_at=log.recreated_at)
+    committed_since = movement.moved_at if movement.moved_at is not None else now
+    pace = pace_of(observations, now, movement, interval_seconds=interval, gap=gap, recreated_at=log.recreated_at)
+    age: Age | None = None
+    if lag == 0:
+        age = Age(0.0, False)
+    elif lag and committed is not None and log_start is not None:
+        age = age_of(lags.position(committed, log_start), log, now)
+    standstill = standstill_of(movement, lag, age.seconds if age is not None else None, now)
+    rates = rates_of(log, now, pace.window_seconds)
+    retention_seconds, retention_is_by_size = _retention(topic)
+    return Evidence(
+        readable=facts.error is None and (committed is None or (log_start is not None and high_watermark is not None)),
+        committed=committed,
+        ever_committed=movement.moved_at is not None,
+        recreated=log.recreated_at is not None and committed_since < log.recreated_at,
+        log_start=log_start,
+        high_watermark=high_watermark,
+        last_stable=last_stable,
+        samples=pace.samples,
+        span_seconds=pace.span_seconds,
+        lag_seconds=age.seconds if age is not None else None,
+        lag_seconds_is_lower_bound=age is not None and age.is_lower_bound,
+        unmoved_seconds=now - committed_since,
+        standstill_seconds=standstill,
+        commits_seen=movement.moves,
+        commit_cadence_seconds=cadence_of(movement.moves, movement.backlog_seconds, standstill),
+        rewound_from=movement.rewound_from,
+        trend_is_measurable=pace.is_measurable,
+        trend=pace.trend,
+        longer=pace.longer,
+        produce_rate_per_second=rates.produced_per_second,
+        consume_rate_per_second=pace.consume_rate_per_second,
+        log_start_rate_per_second=rates_of(log, now, WINDOWS_SECONDS[-1]).deleted_per_second,
+        state=facts.state,
+        owner=commit["owner"] if commit is not None else None,
+        topic_is_assigned=pair.topic in facts.assigned_topics,
+        group_is_assigned=bool(facts.assigned_topics),
+        rebalancing_now=facts.rebalancing_now,
+        samples_of_unrest=facts.samples_of_unrest,
+        group_samples=facts.samples,
+        retention_seconds=retention_seconds,
+        retention_is_by_size=retention_is_by_size,
+        seconds_to_expiry=seconds_to_expiry(facts, committed_since, now, moment.offsets_retention_seconds),
+    )
+
+
+def _retention(topic: Row | None) -> tuple[float | None, bool]:
+    """For how many seconds a topic keeps records (None is forever, or not known), and whether it limits their size."""
+    if topic is None or "delete" not in (topic.get("cleanup_policy") or "delete"):
+        return None, False
+    by_time, by_size = topic.get("retention_ms"), topic.get("retention_bytes")
+    return (
+        by_time / 1000.0 if by_time is not None and by_time >= 0 else None,
+        by_size is not None and by_size >= 0,
+    )
+
+
+def _logs(watermarks: Sequence[Row]) -> dict[tuple[str, int], Log]:
+    points: dict[tuple[str, int], list[WatermarkPoint]] = {}
+    for row in sorted(watermarks, key=_time):
+        if row["high_watermark"] is not None and row["log_start"] is not None:
+            point = WatermarkPoint(
+                _seconds(row["sampled_at"]), row["high_watermark"], row["log_start"], row.get("topic_id")
+            )
+            points.setdefault((row["topic"], row["partition"]), []).append(point)
+    return {key: log_of(its_points) for key, its_points in points.items()}
+
+
+def _observations(commits: Sequence[Row], watermarks: Sequence[Row]) -> dict[Pair, list[Observation]]:
+    ends = {(r["sample_id"], r["topic"], r["partition"]): r for r in watermarks}
+    observations: dict[Pair, list[Observation]] = {}
+    for row in sorted(commits, key=_time):
+        end = ends.get((row["sample_id"], row["topic"], row["partition"]), {})
+        marks = (end.get(name) for name in ("log_start", "high_watermark", "last_stable", "topic_id"))
+        observations.setdefault(_pair(row), []).append(
+            Observation(_seconds(row["sampled_at"]), row["committed"], *marks)
+        )
+    return observations
+
+
+def _part(status: Status, reason: UnknownReason | None, those: Sequence[tuple[Pair, Judged]]) -> PartitionsInStatus:
+    evidence = [j.evidence for _, j in those]
+    verdicts = [j.verdict for _, j in those]
+    ages = [shown_age(j) for _, j in those]
+    # The oldest unread record; among equals the lowest partition, then the last topic by name.
+    worst = max(those, key=lambda one: (shown_age(one[1])[0] or 0.0, -one[0].partition, one[0].topic))[0]
+    return PartitionsInStatus(
+        status=status,
+        reason=reason,
+        partitions=len(those),
+        lag=total(v.lag for v in verdicts),
+        lag_seconds=max((age for age, _ in ages if age is not None), default=None),
+        lag_seconds_is_lower_bound=max((age or 0.0, bound) for age, bound in ages)[1],
+        unmoved_seconds=max(e.unmoved_seconds for e in evidence),
+        produce_rate_per_second=total(e.produce_rate_per_second for e in evidence),
+        consume_rate_per_second=total(e.consume_rate_per_second for e in evidence),
+        lag_slope_per_second=total(e.trend.slope for e in evidence if e.trend is not None),
+        seconds_to_catch_up=max(
+            (v.seconds_to_catch_up for v in verdicts if v.seconds_to_catch_up is not None), default=None
+        ),
+        seconds_to_loss=min((v.seconds_to_loss for v in verdicts if v.seconds_to_loss is not None), default=None),
+        records_lost=sum(v.records_lost for v in verdicts),
+        worst_topic=worst.topic,
+        worst_partition=worst.partition,
+        topics=frozenset(pair.topic for pair, _ in those),
+        owners=frozenset(j.owner for _, j in those if j.owner is not None),
+    )
+
+
+def _pair(row: Row) -> Pair:
+    return Pair(row["group"], row["topic"], row["partition"])
+
+
+def _client(member: Row) -> str | None:
+    return None if member["client_id"] is None else f"client {member['client_id']} on host {member['host']}"
+
+
+def _time(row: Row) -> datetime:
+    at: datetime = row["sampled_at"]
+    return at
+
+
+def _seconds(at: datetime) -> float:
+    return at.timestamp()

@@ -1,0 +1,106 @@
+"""Who owns what, whether that is settled, and how long the commits of a group without members are kept.
+
+The plain-Python definition of ``lagwise_spark.transforms.ownership``. Rows are those of the raw tables as mappings.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from lagwise.domain.history import WINDOWS_SECONDS
+from lagwise.domain.vocabulary import REBALANCING_STATES, EventKind, GroupState
+
+Row = Mapping[str, Any]
+Rows = Mapping[str, Sequence[Row]]
+
+#: Type of a group that is only a name for commits: Flink, a script, a consumer that assigns itself.
+SIMPLE = "simple"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFacts:
+    """What the latest sample says of a group, and how settled it has been."""
+
+    state: str | None = None
+    type: str | None = None
+    members: int | None = None
+    error: str | None = None
+    assigned_topics: frozenset[str] = frozenset()
+    idle_members: int = 0
+    rebalancing_now: bool = False
+    samples_of_unrest: int = 0
+    samples: int = 0
+    empty_since: float | None = None
+
+
+def group_facts(rows: Rows, sample_id: str, as_of: datetime) -> dict[str, GroupFacts]:
+    """Facts of each group that the latest sample shows."""
+    now = _seconds(as_of)
+
+    def is_recent(at: datetime) -> bool:
+        return 0 <= now - _seconds(at) < WINDOWS_SECONDS[0]
+
+    members: dict[str, list[Row]] = {}
+    for member in rows.get("members", ()):
+        if member["sample_id"] == sample_id:
+            members.setdefault(member["group"], []).append(member)
+    events = [e for e in rows.get("events", ()) if e["group"] is not None and e["at"] <= as_of]
+    samples: dict[str, list[Row]] = {}
+    for row in sorted(rows.get("groups", ()), key=_time):
+        if is_recent(row["sampled_at"]):
+            samples.setdefault(row["group"], []).append(row)
+    facts = {}
+    for group, its_samples in samples.items():
+        latest = its_samples[-1]
+        if latest["sample_id"] != sample_id:
+            continue
+        unsettled = [row["state"] in REBALANCING_STATES for row in its_samples]
+        its_events = [e for e in events if e["group"] == group]
+        rebalances = sum(e["kind"] == EventKind.REBALANCE and is_recent(e["at"]) for e in its_events)
+        owned = members.get(group, [])
+        facts[group] = GroupFacts(
+            state=latest["state"],
+            type=latest.get("type"),
+            members=latest.get("member_count"),
+            error=latest.get("error"),
+            assigned_topics=frozenset(a["topic"] for m in owned for a in m["assignment"]),
+            idle_members=sum(m["assigned_partitions"] == 0 for m in owned),
+            rebalancing_now=all(unsettled[-2:]),
+            samples_of_unrest=min(sum(unsettled) + rebalances, len(its_samples)),
+            samples=len(its_samples),
+            empty_since=_empty_since(latest["state"], its_events),
+        )
+    return facts
+
+
+def _empty_since(state: str | None, events: Iterable[Row]) -> float | None:
+    changes = [e for e in events if e["kind"] == EventKind.STATE_CHANGED]
+    if state != GroupState.EMPTY or not changes:
+        return None
+    last = max(changes, key=lambda e: (e["at"], e["after"] or ""))
+    return _seconds(last["at"]) if last["after"] == GroupState.EMPTY else None
+
+
+def seconds_to_expiry(
+    facts: GroupFacts, committed_since: float, now: float, retention_seconds: float | None
+) -> float | None:
+    """Time until the broker forgets the committed offsets of a group without members (KIP-211); None is never.
+
+    They are kept for ``offsets.retention.minutes`` after the group became empty and after they were committed. When a
+    group was empty before anyone looked, its commits say since when it can have been. What a group that was never one
+    (``simple``: Flink, a script) committed again unchanged cannot be seen, so nothing is told of it.
+    """
+    if facts.state != GroupState.EMPTY or facts.type == SIMPLE or retention_seconds is None:
+        return None
+    counted_from = max(committed_since, facts.empty_since if facts.empty_since is not None else committed_since)
+    return max(0.0, retention_seconds - (now - counted_from))
+
+
+def _time(row: Row) -> datetime:
+    at: datetime = row["sampled_at"]
+    return at
+
+
+def _seconds(at: datetime) -> float:
+    return at.timestamp()

@@ -1,0 +1,42 @@
+"""A group's partitions, summed up by status: what its verdict and the sentence about it are made of."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from lagwise.domain.vocabulary import Status, UnknownReason
+
+N = TypeVar("N", int, float)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsInStatus:
+    """Those partitions of a group that share a status (and, where unknown, its reason), summed up.
+
+    ``worst_*`` is the one with the oldest unread record, ``unmoved_seconds`` the longest time a committed offset has
+    stayed where it is, ``owners`` the distinct "client on host" of their owners.
+    """
+
+    status: Status
+    reason: UnknownReason | None
+    partitions: int
+    lag: int | None = None
+    lag_seconds: float | None = None
+    lag_seconds_is_lower_bound: bool = False
+    unmoved_seconds: float | None = None
+    produce_rate_per_second: float | None = None
+    consume_rate_per_second: float | None = None
+    lag_slope_per_second: float | None = None
+    seconds_to_catch_up: float | None = None
+    seconds_to_loss: float | None = None
+    records_lost: int = 0
+    worst_topic: str | None = None
+    worst_partition: int | None = None
+    topics: frozenset[str] = field(default_factory=frozenset)
+    owners: frozenset[str] = field(default_factory=frozenset)
+
+
+def total(values: Iterable[N | None]) -> N | None:
+    """The sum of what is known; None where nothing is."""
+    known = [v for v in values if v is not None]
+    return sum(known) if known else None

@@ -1,0 +1,73 @@
+"""What the plain-Python definition shows of a trace, in the shape in which Spark shows it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lagwise.domain.evaluation import Evaluation, Judged, Moment, Pair, evaluate, shown_age
+from lagwise.domain.groups import GroupVerdict
+from lagwise.domain.status import Policy
+from lagwise.domain.vocabulary import Status
+from lagwise.trace_events import events_of
+from lagwise.traces import Trace, moment, sample_id
+from lagwise_spark.replay import NUMBERS, Shown
+
+
+def evaluation_at(trace: Trace, time_s: float, events: Sequence[Mapping[str, Any]]) -> Evaluation:
+    """The verdicts at a time of a trace."""
+    index = trace.sample_at(time_s)
+    policy = Policy(trace.sample_interval_s, trace.lag_objective_s, trace.risk_horizon_s)
+    at = Moment(sample_id(index), moment(trace.sample_times[index]), policy, trace.offsets_retention_s)
+    return evaluate({**trace.rows, "events": events}, at)
+
+
+def shown_by_oracle(trace: Trace, times: Sequence[float] | None = None) -> list[Shown]:
+    """Everything shown at some of the evaluation times (by default at all), in the order of the replay."""
+    events = events_of(trace)
+    shown = []
+    for time_s in trace.evaluation_times if times is None else times:
+        evaluation = evaluation_at(trace, time_s, events)
+        shown += [_partition(trace, time_s, pair, judged) for pair, judged in sorted(evaluation.partitions.items())]
+        shown += [_group(trace, time_s, group, verdict) for group, verdict in sorted(evaluation.groups.items())]
+    return shown
+
+
+def _partition(trace: Trace, time_s: float, pair: Pair, judged: Judged) -> Shown:
+    verdict, evidence = judged.verdict, judged.evidence
+    lag_seconds, is_bound = shown_age(judged)
+    numbers = {
+        "lag": verdict.lag,
+        "lag_seconds": lag_seconds,
+        "lag_seconds_is_lower_bound": is_bound,
+        "produce_rate_per_second": evidence.produce_rate_per_second,
+        "consume_rate_per_second": evidence.consume_rate_per_second,
+        "seconds_to_catch_up": verdict.seconds_to_catch_up,
+        "seconds_to_loss": verdict.seconds_to_loss,
+        "records_lost": verdict.records_lost,
+    }
+    return Shown(
+        trace.name,
+        time_s,
+        *pair,
+        str(verdict.status),
+        str(verdict.reason) if verdict.reason else None,
+        tuple(str(s) for s in verdict.reasons),
+        numbers,
+    )
+
+
+def _group(trace: Trace, time_s: float, group: str, verdict: GroupVerdict) -> Shown:
+    held = sorted(
+        (s for s, n in verdict.partitions_by_status.items() if n and s is not Status.GHOST), key=lambda s: s.rank
+    )
+    return Shown(
+        trace.name,
+        time_s,
+        group,
+        None,
+        None,
+        str(verdict.status),
+        str(verdict.reason) if verdict.reason else None,
+        tuple(str(s) for s in held) or (str(verdict.status),),
+        {name: getattr(verdict, name) for name in NUMBERS},
+        verdict.sentence,
+    )

@@ -1,0 +1,161 @@
+"""`lagwise up` against a real broker: it watches, heals itself, ends in time, and leaves nothing behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pytest
+import yaml
+
+from lagwise.tables import ALL_TABLES
+from lagwise.tables.raw import SAMPLES
+from lagwise.tables.store import Lake
+
+if TYPE_CHECKING:
+    from lagwise_sandbox.broker import Broker
+
+pytestmark = [pytest.mark.e2e, pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(420)]
+
+_DEADLINE_SECONDS = 180.0
+GROUP, TOPIC = "e2e-up", "e2e-up-topic"
+
+
+def until(condition: Callable[[], bool], what: str, seconds: float = _DEADLINE_SECONDS) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"still waiting for {what} after {seconds:.0f} s"
+        time.sleep(0.2)
+
+
+def gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+@pytest.fixture(scope="module")
+def backlog(broker: "Broker") -> int:
+    """Records that a group has not read: it committed 40 of 100. Returns how many are left."""
+    from confluent_kafka import Consumer, Producer, TopicPartition
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    admin = AdminClient(broker.client_settings())
+    admin.create_topics([NewTopic(TOPIC, num_partitions=1)])[TOPIC].result()
+    producer = Producer(broker.client_settings())
+    for number in range(100):
+        producer.produce(TOPIC, value=str(number), partition=0)
+    producer.flush()
+    consumer = Consumer(broker.client_settings() | {"group.id": GROUP})
+    consumer.commit(offsets=[TopicPartition(TOPIC, 0, 40)], asynchronous=False)
+    consumer.close()
+    return 60
+
+
+class Up:
+    """A running `lagwise up` without browser, its output, and its processes."""
+
+    def __init__(self, broker: "Broker", folder: Path) -> None:
+        self.data = folder / "data"
+        self.settings = folder / "lagwise.yaml"
+        settings = {
+            "data": str(self.data),
+            "clusters": [{"name": "shop", "bootstrap": broker.bootstrap, "interval_seconds": 1}],
+            "analysis": {"interval_seconds": 2},
+            "dashboard": {"port": 0},
+        }
+        self.settings.write_text(yaml.safe_dump(settings))
+        self.output = (folder / "output").open("w+")
+        self.process = self.start()
+
+    def start(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(self.command("up"), stdout=self.output, stderr=self.output, text=True, env=_env())
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "lagwise", "--config", str(self.settings), *arguments]
+
+    def ask(self, *arguments: str) -> Any:
+        ran = subprocess.run(self.command(*arguments), capture_output=True, text=True, env=_env(), check=False)
+        assert ran.returncode == 0 or "knows no group" in ran.stderr, ran.stderr
+        return json.loads(ran.stdout) if ran.returncode == 0 else None
+
+    def said(self) -> str:
+        self.output.flush()
+        return Path(self.output.name).read_text()
+
+    def family(self) -> list[psutil.Process]:
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+    def lag(self) -> int | None:
+        answer = self.ask("lag", GROUP, "--json")
+        return None if answer is None else answer["partitions"][0]["lag"]
+
+
+def _env() -> dict[str, str]:
+    return {k: v for k, v in os.environ.items() if not k.startswith("LAGWISE_")} | {"PYTHONUNBUFFERED": "1"}
+
+
+@pytest.fixture
+def up(broker: "Broker", tmp_path: Path) -> Iterator[Up]:
+    running = Up(broker, tmp_path)
+    yield running
+    if running.process.poll() is None:
+        running.process.kill()
+        running.process.wait()
+    running.output.close()
+
+
+def test_it_watches_heals_itself_and_ends_in_time(up: Up, backlog: int) -> None:
+    until(lambda: up.lag() == backlog, f"the lag to be shown; it said {up.said()}")
+
+    refused = subprocess.run(up.command("up"), capture_output=True, text=True, env=_env(), check=False)
+    assert refused.returncode == 1
+    assert f"Lagwise is already running on {up.data} (process {up.process.pid})" in refused.stderr
+    assert refused.stderr.count("\n") == 1
+
+    names = [" ".join(process.cmdline()) for process in up.family()]
+    for part in ("lagwise collect", "lagwise analyze", "lagwise alert", "streamlit run"):
+        assert any(part in name for name in names), part
+    assert any("java" in name for name in names)
+
+    (collector,) = [p for p in up.family() if p.cmdline()[-1:] == ["collect"]]
+    collector.kill()
+    until(lambda: "collector: waiting to restart in 1 s: ended by SIGKILL" in up.said(), "the death to be told")
+    until(lambda: "collector: running, restarted 1×" in up.said(), "the restart")
+    before = up.ask("status", "--json")["freshness"]["clusters"][0]["sampled_at"]
+    until(lambda: up.ask("status", "--json")["freshness"]["clusters"][0]["sampled_at"] > before, "new samples")
+
+    family = up.family()
+    began = time.monotonic()
+    up.process.send_signal(signal.SIGTERM)
+    assert up.process.wait(15) == 0, up.said()
+    assert time.monotonic() - began < 10
+    assert [process for process in family if not gone(process.pid)] == []
+    lake = Lake(str(up.data / "lake"))
+    assert all(lake.open(table) is not None for table in ALL_TABLES)
+    assert lake.read(SAMPLES).num_rows > 1
+    assert "Traceback" not in up.said()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent died")
+def test_nothing_survives_its_sigkill_and_the_next_one_starts(up: Up, backlog: int) -> None:
+    until(lambda: up.lag() == backlog, "the lag to be shown")
+    family = up.family()
+    assert any("java" in process.name() for process in family)
+    up.process.kill()
+    up.process.wait()
+    until(lambda: all(gone(process.pid) for process in family), "every process to be gone", seconds=20)
+
+    samples = Lake(str(up.data / "lake")).read(SAMPLES).num_rows
+    up.process = up.start()
+    until(lambda: Lake(str(up.data / "lake")).read(SAMPLES).num_rows > samples, "samples of the next run")
+    assert up.lag() == backlog
+    up.process.send_signal(signal.SIGINT)
+    assert up.process.wait(15) == 0, up.said()

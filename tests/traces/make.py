@@ -1,0 +1,684 @@
+"""Make the traces beside this file anew: ``python -m tests.traces.make [NAME…]``.
+
+Each function below is one story: what happens in the world, and then what is true of it. The truth is written from
+the story alone, by these rules and never from what Lagwise says:
+
+* Verdicts may be late by three samples (``GRACE``) on top of the time that the definition itself takes: 60 s until an
+  owned partition is stalled, 30 s until an unowned one is stopped.
+* Where the lag is going can only be told after minutes. For ``TREND`` after it has turned, the old and the new
+  direction are both right, and so is ``lagging`` in between; what is never right in between is left out.
+* For the first three samples nothing can be known.
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.traces.world import Group, Rate, World
+
+HERE = Path(__file__).parent
+
+GRACE = 45.0
+TREND = 240.0
+START = "ok|unknown:too_few_samples"
+
+STORIES: dict[str, Callable[[], World]] = {}
+
+
+def story(make: Callable[[], World]) -> Callable[[], World]:
+    STORIES[make.__name__.replace("_", "-")] = make
+    return make
+
+
+def pairs(topic: str, count: int, first: int = 0) -> list[tuple[str, int]]:
+    return [(topic, partition) for partition in range(first, first + count)]
+
+
+def steps(*levels: tuple[float, float]) -> Rate:
+    """A rate that changes at moments: (from second, rate)."""
+    return lambda now: [rate for since, rate in levels if since <= now][-1]
+
+
+def leave(group: Group) -> Callable[[], None]:
+    """All members leave, and say so."""
+
+    def happen() -> None:
+        group.members, group.state = {}, "Empty"
+
+    return happen
+
+
+@story
+def idle_topic() -> World:
+    w = World(
+        "idle-topic",
+        """An audit log gets a record every minute or two, and its consumer reads each within seconds. Most samples
+        show the same commit as the one before: that is what an idle topic looks like, not a stalled consumer.""",
+        minutes=45,
+    )
+    w.topic("audit-log", partitions=2, rate=lambda _: 1.0 if w.random.random() < 1 / 90 else 0.0)
+    w.group("audit-writer", {"audit-writer-1": pairs("audit-log", 2)}, commit_every_s=7)
+    w.run()
+    w.truth(START, 0, GRACE, "audit-writer")
+    w.truth("ok", GRACE, w.seconds, "audit-writer")
+    for partition in (0, 1):
+        w.truth("ok", GRACE, w.seconds, "audit-writer", "audit-log", partition)
+    return w
+
+
+@story
+def one_dip() -> World:
+    w = World(
+        "one-dip",
+        """From minute 5 on, the consumer takes 70 of the 100 records that are written per second. Once it catches a
+        breath: partition 0 shrinks by 600 records within one sampling interval, partition 1 by 4,000 within a minute.
+        Neither changes anything: the backlog has grown all along and goes on growing. Partition 0's breath is shorter
+        than any window, so the verdict must not waver. On partition 1 the lag did shrink for a minute, so for a while
+        it may be said not to grow; it is never ok.""",
+        minutes=50,
+    )
+    w.topic("clicks", partitions=2, rate=100)
+    group = w.group("sessioniser", {"sessioniser-1": pairs("clicks", 2)}, commit_every_s=3)
+    group.speed["clicks", 0] = steps((0, 400), (300, 70), (1800, 140), (1815, 70))
+    group.speed["clicks", 1] = steps((0, 400), (300, 70), (1800, 70 + 30 + 4000 / 60), (1860, 70))
+    w.run()
+    w.truth("ok", GRACE, 300, "sessioniser")
+    w.truth("ok|falling_behind", 300, 300 + TREND, "sessioniser")
+    w.truth("falling_behind", 300 + TREND, w.seconds, "sessioniser", "clicks", 0)
+    w.truth("falling_behind", 300 + TREND, w.seconds, "sessioniser")
+    w.truth("falling_behind", 300 + TREND, 1800, "sessioniser", "clicks", 1)
+    w.truth("falling_behind|lagging|catching_up", 1800, 1860 + TREND, "sessioniser", "clicks", 1)
+    w.truth("falling_behind", 1860 + TREND, w.seconds, "sessioniser", "clicks", 1)
+    return w
+
+
+@story
+def slow_committer() -> World:
+    w = World(
+        "slow-committer",
+        """A Flink job commits with its checkpoint, every 60 s on one topic and every 100 s on another, and is no
+        member of its group: the coordinator calls it Empty. It keeps pace. Between two checkpoints the lag grows like
+        any other, and at times stands still on a partition: neither is a trend, and nothing is stopped.""",
+        minutes=50,
+    )
+    w.topic("payments", partitions=3, rate=50)
+    w.topic("refunds", partitions=1, rate=8)
+    w.group("flink-fraud", type="simple", engine=pairs("payments", 3), commit_every_s=60)
+    w.group("flink-refunds", type="simple", engine=pairs("refunds", 1), commit_every_s=100)
+    w.run()
+    # The first checkpoints must pass before anybody can know that there are checkpoints.
+    w.truth("ok|unknown:too_few_samples", 0, 4 * 60 + GRACE, "flink-fraud")
+    w.truth("ok", 4 * 60 + GRACE, w.seconds, "flink-fraud")
+    w.truth("ok|unknown:too_few_samples", GRACE, 90, "flink-refunds")
+    w.truth("ok", 4 * 100 + GRACE, w.seconds, "flink-refunds")
+    return w
+
+
+@story
+def stopped_with_a_zero() -> World:
+    w = World(
+        "stopped-with-a-zero",
+        """The consumer keeps up so well that many samples show no lag at all, then its machine loses power. The
+        coordinator waits 45 s for its heartbeat, so for that long it still seems to own its partitions. The zeros of
+        the minutes before must not hide that it has stopped. After 20 minutes it is started again and catches up.""",
+        minutes=40,
+    )
+    w.topic("mails", partitions=2, rate=0.4)
+    group = w.group("mailer", {"mailer-1": pairs("mails", 2)}, speed=20, commit_every_s=2)
+
+    def restart() -> None:
+        group.members, group.state = {"mailer-2": pairs("mails", 2)}, "Stable"
+
+    for pair in pairs("mails", 2):
+        group.speed[pair] = steps((0, 20), (600, 0), (1800, 20))
+    w.at(645, leave(group))
+    w.at(1800, restart)
+    w.run()
+    w.truth("ok", GRACE, 600, "mailer")
+    w.truth("ok|stalled|stopped|falling_behind|unknown:too_few_samples", 600, 645 + GRACE, "mailer")
+    w.truth("stopped", 645 + GRACE, 1800, "mailer")
+    w.truth("stopped|catching_up|ok", 1800, 1800 + GRACE, "mailer")
+    w.truth("ok", 1800 + 2 * GRACE, w.seconds, "mailer")
+    return w
+
+
+@story
+def recreated_smaller() -> World:
+    w = World(
+        "recreated-smaller",
+        """A topic is deleted and created again: its offsets begin at 0, while the group's commits are those of the old
+        topic, far beyond the new end. Nobody can say what is unread until the group has committed on the new topic,
+        which it does after it was restarted five minutes later. It has not rewound then, it has begun anew.""",
+        minutes=40,
+    )
+    topic = w.topic("sensors", partitions=2, rate=20, records=50_000)
+    group = w.group("sensor-store", {"sensor-store-1": pairs("sensors", 2)}, speed=500)
+
+    def recreate() -> None:
+        topic.recreate("sensors-2")
+        group.commits = False
+        leave(group)()
+
+    def restart() -> None:
+        group.commits, group.members, group.state = True, {"sensor-store-2": pairs("sensors", 2)}, "Stable"
+        for pair in pairs("sensors", 2):
+            group.position[pair] = 0
+
+    w.at(905, recreate)
+    w.at(1205, restart)
+    w.run()
+    w.truth("ok", GRACE, 900, "sensor-store")
+    w.truth("unknown:recreated", 905 + GRACE, 1205, "sensor-store")
+    w.truth("unknown:recreated|unknown:too_few_samples|catching_up|ok", 1205, 1205 + 2 * GRACE, "sensor-store")
+    w.truth("ok", 1205 + 120, w.seconds, "sensor-store")
+    w.truth("ok", 1205 + 120, w.seconds, "sensor-store", "sensors", 0)
+    return w
+
+
+@story
+def recreated_larger() -> World:
+    w = World(
+        "recreated-larger",
+        """A nightly job is done and has left its commit on a topic. The topic is deleted, created again and filled at
+        once with more records than it ever had. The difference to the old commit looks like a backlog of 40,000 records
+        nobody reads, but the commit and the records have nothing to do with each other. Nobody commits again.""",
+        minutes=30,
+    )
+    topic = w.topic("exports", rate=steps((0, 5), (600, 0)), records=10_000)
+    group = w.group("export-job", {"export-job-1": pairs("exports", 1)})
+
+    def recreate() -> None:
+        topic.recreate("exports-2")
+        topic.high = [53_000.0]
+
+    w.at(630, leave(group))
+    w.at(901, recreate)
+    w.run()
+    w.truth("ok", GRACE, 900, "export-job")
+    w.truth("unknown:recreated", 901 + GRACE, w.seconds, "export-job")
+    return w
+
+
+@story
+def never_committed() -> World:
+    w = World(
+        "never-committed",
+        """A live view reads what happens now and commits nothing; an export was started by hand, read for a while and
+        never committed either. Neither lag nor well-being can be told, and no number may stand in for them.""",
+        minutes=15,
+    )
+    w.topic("clickstream", partitions=2, rate=60)
+    w.group("live-view", {"live-view-1": pairs("clickstream", 2)}, commits=False)
+    w.run()
+    w.truth("unknown:no_commit", 0, w.seconds, "live-view")
+    w.truth("unknown:no_commit", 0, w.seconds, "live-view", "clickstream", 0)
+    w.truth("unknown:no_commit", 0, w.seconds, "live-view", "clickstream", 1)
+    return w
+
+
+@story
+def open_transaction() -> World:
+    w = World(
+        "open-transaction",
+        """A producer holds a transaction open for five minutes. Readers of committed records can read nothing beyond
+        it, so they have no lag although the high watermark runs ahead. When the transaction ends, five minutes of old
+        records can suddenly be read, and are within a few seconds: nothing was ever stalled.""",
+        minutes=30,
+    )
+    topic = w.topic("ledger", partitions=2, rate=30, stable=[0, 0])
+    w.group("bookkeeper", {"bookkeeper-1": pairs("ledger", 2)}, speed=1000, commit_every_s=5)
+
+    def begin() -> None:
+        topic.open_transaction = True
+
+    def end() -> None:
+        topic.open_transaction = False
+
+    w.at(603, begin)
+    w.at(903, end)
+    w.run()
+    w.truth("ok", GRACE, 903, "bookkeeper")
+    # For a moment there is a backlog, five minutes old, which is what `lagging` says; it is gone with the next commit.
+    w.truth("ok|lagging|catching_up", 903, 903 + GRACE, "bookkeeper")
+    w.truth("ok", 903 + GRACE, w.seconds, "bookkeeper")
+    return w
+
+
+@story
+def retention_overrun() -> World:
+    w = World(
+        "retention-overrun",
+        """A topic keeps records for ten minutes. One of its two consumers becomes too slow: it is late by ever more,
+        and after a while records are deleted before it reads them. The other one is shut down for half an hour and
+        loses what was written meanwhile. Both are warned about before it happens and counted when it has.""",
+        minutes=50,
+    )
+    w.topic("web-sessions", rate=50, kept_s=600, retention_ms=600_000)
+    slow = w.group("recommender", {"recommender-1": pairs("web-sessions", 1)}, commit_every_s=3)
+    slow.speed["web-sessions", 0] = steps((0, 400), (300, 20))
+    off = w.group("reporter", {"reporter-1": pairs("web-sessions", 1)}, commit_every_s=3)
+    w.at(600, leave(off))
+    w.run()
+    # At 20 of 50 records per second it gets 0.6 s older per second: ten minutes old after 1,000 s.
+    w.truth("ok", GRACE, 300, "recommender")
+    w.truth("ok|falling_behind|at_risk", 300, 300 + TREND, "recommender")
+    w.truth("at_risk", 300 + TREND, 1250, "recommender")
+    # A consumer that finds its records deleted goes on with the oldest there are, and is overtaken again.
+    w.truth("at_risk|losing_data", 1250, w.seconds, "recommender")
+    w.truth("ok", GRACE, 600, "reporter")
+    w.truth("ok|stopped|falling_behind|at_risk", 600, 630 + GRACE, "reporter")
+    w.truth("at_risk", 630 + GRACE, 600 + 540, "reporter")
+    w.truth("at_risk|losing_data", 600 + 540, 1260 + GRACE, "reporter")
+    w.truth("losing_data", 1260 + GRACE, w.seconds, "reporter")
+    return w
+
+
+@story
+def retention_by_size() -> World:
+    w = World(
+        "retention-by-size",
+        """A topic keeps the newest 40,000 records, however old. Its consumer hangs, its log start comes nearer by as
+        much as is written, and overtakes the commit after a quarter of an hour.""",
+        minutes=45,
+    )
+    w.topic("telemetry", rate=40, records=60_000, kept_records=40_000, retention_bytes=40_000_000)
+    group = w.group("aggregator", {"aggregator-1": pairs("telemetry", 1)})
+    group.speed["telemetry", 0] = steps((0, 400), (900, 0))
+    w.run()
+    w.truth("ok", GRACE, 900, "aggregator")
+    w.truth("ok|stalled|falling_behind|at_risk", 900, 960 + GRACE, "aggregator")
+    w.truth("at_risk", 960 + GRACE, 1850, "aggregator")
+    w.truth("at_risk|losing_data", 1850, 2000, "aggregator")
+    w.truth("losing_data", 2000, w.seconds, "aggregator")
+    return w
+
+
+@story
+def rebalancing_storm() -> World:
+    w = World(
+        "rebalancing-storm",
+        """An autoscaler adds and removes an instance all the time for a quarter of an hour. The group reads what there
+        is between two rebalances, so there is no backlog, but who owns what is never settled for long. Then the
+        autoscaler is fixed and the group is as it was.""",
+        minutes=45,
+    )
+    w.topic("stock", partitions=4, rate=10)
+    steady = pairs("stock", 4)
+    group = w.group("stock-cache", {"stock-cache-1": steady}, speed=500, commit_every_s=1)
+    states = ["PreparingRebalance", "CompletingRebalance", "Stable"]
+
+    def storm(second: float) -> None:
+        if not 900 <= second < 1800:
+            return
+        phase = int(second - 900) % 13
+        group.state = states[0] if phase < 6 else states[1] if phase < 8 else states[2]
+        visitor = f"stock-cache-{2 + int(second - 900) // 13}"
+        if group.state == "Stable":
+            group.members = {"stock-cache-1": steady[:2], visitor: steady[2:]}
+        else:
+            group.members = {"stock-cache-1": [], visitor: []}
+
+    def settle() -> None:
+        group.state, group.members = "Stable", {"stock-cache-1": steady}
+
+    w.every_second(storm)
+    w.at(1800, settle)
+    w.run()
+    w.truth("ok", GRACE, 900, "stock-cache")
+    w.truth("ok|unknown:rebalancing", 900, 1080, "stock-cache")
+    w.truth("unknown:rebalancing", 1080, 1800, "stock-cache")
+    # Rebalances are counted over five minutes.
+    w.truth("ok|unknown:rebalancing", 1800, 2100, "stock-cache")
+    w.truth("ok", 2100, w.seconds, "stock-cache")
+    return w
+
+
+@story
+def one_rebalance() -> World:
+    w = World(
+        "one-rebalance",
+        """A deployment replaces the two instances of a group one after the other. Each time the group rebalances for a
+        few seconds and goes on: it is never in trouble, and a single rebalance is no storm.""",
+        minutes=30,
+    )
+    w.topic("orders", partitions=4, rate=25)
+    group = w.group(
+        "billing", {"billing-1": pairs("orders", 2), "billing-2": pairs("orders", 2, 2)}, speed=500, commit_every_s=5
+    )
+
+    def replace(old: str, new: str) -> Callable[[], None]:
+        def happen() -> None:
+            group.members[new] = group.members.pop(old)
+            group.state = "Stable"
+
+        return happen
+
+    def unsettle() -> None:
+        group.state = "PreparingRebalance"
+
+    w.at(598, unsettle)
+    w.at(606, replace("billing-1", "billing-3"))
+    w.at(658, unsettle)
+    w.at(666, replace("billing-2", "billing-4"))
+    w.run()
+    w.truth("ok", GRACE, w.seconds, "billing")
+    return w
+
+
+@story
+def replay_from_start() -> World:
+    w = World(
+        "replay-from-start",
+        """Somebody stops the group, resets its offsets to the beginning and starts it again. It reads 20 minutes of
+        history once more, far faster than new records come, and passes the point where it was after about ten
+        minutes. Until then what it does is a repetition; from then on it is back to normal.""",
+        minutes=45,
+    )
+    w.topic("events", partitions=2, rate=25, records=30_000)
+    group = w.group("projection", {"projection-1": pairs("events", 2)}, speed=75)
+
+    def reset() -> None:
+        for pair in pairs("events", 2):
+            group.committed[pair] = 0
+            group.position[pair] = 0
+
+    def restart() -> None:
+        group.members, group.state = {"projection-1": pairs("events", 2)}, "Stable"
+
+    w.at(593, leave(group))
+    w.at(603, reset)
+    w.at(608, restart)
+    w.run()
+    # About 45,000 records at 75 per second: the old place is passed after 600 s, the end reached at 1,510 s.
+    w.truth("ok", GRACE, 600, "projection")
+    w.truth("rewound", 603 + GRACE, 1150, "projection")
+    w.truth("rewound|catching_up", 1150, 1300, "projection")
+    w.truth("catching_up", 1300, 1420, "projection")
+    w.truth("catching_up|ok", 1420, 1600, "projection")
+    w.truth("ok", 1600, w.seconds, "projection")
+    return w
+
+
+@story
+def falls_behind_and_recovers() -> World:
+    w = World(
+        "falls-behind-and-recovers",
+        """From minute 10 to minute 25 a slow database halves the consumer's speed; then the database recovers, and the
+        backlog is worked off within ten minutes.""",
+        minutes=55,
+    )
+    w.topic("orders", partitions=2, rate=60)
+    group = w.group("invoicing", {"invoicing-1": pairs("orders", 2)}, commit_every_s=5)
+    for pair in pairs("orders", 2):
+        group.speed[pair] = steps((0, 110), (600, 30), (1500, 105))
+    w.run()
+    # 27,000 records, worked off at 45 per second: gone at second 2,100.
+    w.truth("ok", GRACE, 600, "invoicing")
+    w.truth("ok|falling_behind", 600, 600 + TREND, "invoicing")
+    w.truth("falling_behind", 600 + TREND, 1500, "invoicing")
+    w.truth("falling_behind|lagging|catching_up", 1500, 1500 + TREND, "invoicing")
+    w.truth("catching_up", 1500 + TREND, 2030, "invoicing")
+    w.truth("catching_up|ok", 2030, 2200, "invoicing")
+    w.truth("ok", 2200, w.seconds, "invoicing")
+    return w
+
+
+@story
+def poison_pill() -> World:
+    w = World(
+        "poison-pill",
+        """One record of partition 1 cannot be processed: its consumer is alive and tries again and again. The other
+        partitions of the same instance and the other instance go on as ever, so the group as a whole hardly slows
+        down. After 20 minutes the record is skipped.""",
+        minutes=45,
+    )
+    w.topic("uploads", partitions=4, rate=15)
+    group = w.group(
+        "thumbnailer",
+        {"thumbnailer-1": pairs("uploads", 2), "thumbnailer-2": pairs("uploads", 2, 2)},
+        speed=60,
+        hosts={"thumbnailer-1": "10.0.0.7", "thumbnailer-2": "10.0.0.8"},
+    )
+    group.speed["uploads", 1] = steps((0, 60), (600, 0), (1805, 90))
+    w.run()
+    w.truth("ok", GRACE, 600, "thumbnailer")
+    w.truth("ok|falling_behind|stalled|unknown:too_few_samples", 600, 660 + GRACE, "thumbnailer", "uploads", 1)
+    w.truth("stalled", 660 + GRACE, 1800, "thumbnailer", "uploads", 1)
+    w.truth("stalled", 660 + GRACE, 1800, "thumbnailer")
+    for partition in (0, 2, 3):
+        w.truth("ok", GRACE, w.seconds, "thumbnailer", "uploads", partition)
+    # 18,000 records, worked off at 75 per second.
+    w.truth("stalled|falling_behind|lagging|catching_up|ok", 1805, 1805 + TREND + GRACE, "thumbnailer", "uploads", 1)
+    w.truth("ok", 1800 + TREND + 2 * GRACE, w.seconds, "thumbnailer")
+    return w
+
+
+@story
+def ghost_topic() -> World:
+    w = World(
+        "ghost-topic",
+        """The group moves from one topic to another with a deployment at minute 10. Producers still write to the old
+        topic, and the commits of the group on it stay: a backlog on paper that nobody is ever going to read. It is
+        a ghost and must neither stop nor spoil the group. Beside it stands a group that really died: its lag counts.
+        """,
+        minutes=35,
+    )
+    w.topic("orders-v1", partitions=2, rate=10)
+    w.topic("orders-v2", partitions=2, rate=20)
+    group = w.group("loyalty", {"loyalty-1": pairs("orders-v1", 2)}, commit_every_s=5)
+    dead = w.group("old-report", {"old-report-1": pairs("orders-v1", 2)}, commit_every_s=5)
+
+    def move() -> None:
+        group.members, group.state = {"loyalty-2": pairs("orders-v2", 2)}, "Stable"
+        for pair in pairs("orders-v2", 2):
+            w.follow(group, pair, speed=500)
+
+    w.at(600, leave(dead))
+    w.at(601, move)
+    w.run()
+    w.truth("ok", GRACE, 600, "loyalty")
+    for partition in (0, 1):
+        w.truth("ok|falling_behind|unknown:too_few_samples|ghost", 601, 661 + GRACE, "loyalty", "orders-v1", partition)
+        w.truth("ghost", 661 + GRACE, w.seconds, "loyalty", "orders-v1", partition)
+        w.truth("ok", 601 + 2 * GRACE, w.seconds, "loyalty", "orders-v2", partition)
+    w.truth("ok", 661 + GRACE, w.seconds, "loyalty")
+    w.truth("stopped", 630 + GRACE, w.seconds, "old-report")
+    return w
+
+
+@story
+def offsets_expired() -> World:
+    w = World(
+        "offsets-expired",
+        """The broker keeps the commits of a group without members for 20 minutes. A weekly job has ended; nothing is
+        written to its topic either, so it has no lag, and still it would have to begin anew next week: that is a loss
+        too, announced as soon as the group is empty. Then the commits are gone.""",
+        minutes=40,
+        offsets_retention_s=1200,
+    )
+    w.topic("statements", partitions=2, rate=steps((0, 10), (590, 0)))
+    group = w.group("weekly-job", {"weekly-job-1": pairs("statements", 2)})
+
+    def expire() -> None:
+        group.committed = {}
+
+    w.at(605, leave(group))
+    w.at(1810, expire)
+    w.run()
+    w.truth("ok", GRACE, 600, "weekly-job")
+    w.truth("ok|at_risk", 605, 605 + GRACE, "weekly-job")
+    w.truth("at_risk", 605 + GRACE, 1800, "weekly-job")
+    w.truth("at_risk|unknown:expired", 1800, 1810 + GRACE, "weekly-job")
+    w.truth("unknown:expired", 1810 + GRACE, w.seconds, "weekly-job")
+    return w
+
+
+@story
+def partition_added() -> World:
+    w = World(
+        "partition-added",
+        """A topic of two partitions gets two more. The group rebalances, takes them over, and commits on them half a
+        minute later. Until then nothing can be said of the new ones; the old ones are as they were.""",
+        minutes=30,
+        only_changes=True,
+    )
+    topic = w.topic("orders", partitions=2, rate=30)
+    group = w.group("billing", {"billing-1": pairs("orders", 2)}, commit_every_s=5)
+
+    def grow() -> None:
+        topic.high += [0.0, 0.0]
+        topic.start += [0, 0]
+        topic.watermarks += [[], []]
+        group.members = {"billing-1": pairs("orders", 4)}
+
+    def begin() -> None:
+        for pair in pairs("orders", 2, 2):
+            w.follow(group, pair, speed=300, at=0)
+
+    w.at(604, grow)
+    w.at(634, begin)
+    w.run()
+    w.truth("ok", GRACE, 600, "billing")
+    for partition in (0, 1):
+        w.truth("ok", GRACE, w.seconds, "billing", "orders", partition)
+    for partition in (2, 3):
+        w.truth("unknown:no_commit", 615, 630, "billing", "orders", partition)
+        w.truth(
+            "unknown:no_commit|unknown:too_few_samples|catching_up|ok",
+            630,
+            634 + 2 * GRACE,
+            "billing",
+            "orders",
+            partition,
+        )
+        w.truth("ok", 634 + 2 * GRACE, w.seconds, "billing", "orders", partition)
+    w.truth("ok", 634 + 2 * GRACE, w.seconds, "billing")
+    return w
+
+
+@story
+def collector_gap() -> World:
+    w = World(
+        "collector-gap",
+        """The collector is down for ten minutes. One group goes on as if nothing had happened; one dies unseen and is
+        found dead; one is reset to the beginning unseen and found reading again. A gap in the samples is not a stall,
+        and what happened in it is told as soon as it can be.""",
+        minutes=45,
+    )
+    w.silent = [(900, 1500)]
+    w.topic("orders", partitions=2, rate=30, records=10_000)
+    w.group("billing", {"billing-1": pairs("orders", 2)}, commit_every_s=5)
+    dies = w.group("mailer", {"mailer-1": pairs("orders", 2)}, commit_every_s=5)
+    w.at(1100, leave(dies))
+    w.run()
+    for group in ("billing", "mailer"):
+        w.truth("ok", GRACE, 900, group)
+    w.truth("ok|unknown:too_few_samples", 1500, 1500 + GRACE, "billing")
+    w.truth("ok", 1500 + GRACE, w.seconds, "billing")
+    w.truth("stopped", 1500 + 30 + 2 * GRACE, w.seconds, "mailer")
+    return w
+
+
+@story
+def unreadable_partition() -> World:
+    w = World(
+        "unreadable-partition",
+        """The broker that leads one topic is gone for five minutes: its high watermark cannot be read. What the group
+        does on the other topic is known all along and stays known; what cannot be read is unknown, never 0.""",
+        minutes=25,
+    )
+    topic = w.topic("prices", partitions=1, rate=20)
+    w.topic("orders", partitions=2, rate=20)
+    w.group("shop", {"shop-1": pairs("prices", 1) + pairs("orders", 2)})
+
+    def fail() -> None:
+        topic.readable = False
+
+    def recover() -> None:
+        topic.readable = True
+
+    w.at(601, fail)
+    w.at(901, recover)
+    w.run()
+    w.truth("ok", GRACE, 600, "shop")
+    w.truth("unknown:unreadable", 615, 900, "shop", "prices", 0)
+    w.truth("unknown:unreadable", 615, 900, "shop")
+    for partition in (0, 1):
+        w.truth("ok", GRACE, w.seconds, "shop", "orders", partition)
+    w.truth("ok|catching_up|unknown:too_few_samples", 915, 915 + 2 * GRACE, "shop")
+    w.truth("ok", 915 + 2 * GRACE, w.seconds, "shop")
+    return w
+
+
+@story
+def steady_backlog() -> World:
+    w = World(
+        "steady-backlog",
+        """A consumer is as fast as its producers, no faster, and starts nine minutes behind. Nothing grows and nothing
+        shrinks, but every record waits for nine minutes, which is longer than the five that were agreed on. A
+        second group is three minutes behind in the same way, which is within what was agreed.""",
+        minutes=40,
+    )
+    w.topic("trades", partitions=1, rate=50, records=40_000)
+    for name, behind in (("settlement", 540), ("quotes", 180)):
+        group = w.group(name, {f"{name}-1": pairs("trades", 1)})
+        w.follow(group, ("trades", 0), speed=lambda _: 100 * w.random.random(), at=40_000 - 50 * behind)
+    w.run()
+    # How old the backlog is can only be told once the records that were written before the first sample are read.
+    w.truth("lagging|unknown:too_few_samples", GRACE, 540 + GRACE, "settlement")
+    w.truth("lagging", 540 + GRACE, w.seconds, "settlement")
+    w.truth("ok|unknown:too_few_samples", GRACE, 180 + 2 * GRACE, "quotes")
+    w.truth("ok", 180 + 2 * GRACE, w.seconds, "quotes")
+    return w
+
+
+@story
+def bursts() -> World:
+    w = World(
+        "bursts",
+        """Every four minutes a batch of 6,000 records arrives within half a minute and is worked off in the next two.
+        The backlog rises and falls like a saw, and the group is never behind.""",
+        minutes=60,
+    )
+    w.topic("imports", partitions=2, rate=lambda now: 200.0 if now % 240 < 30 else 2.0)
+    w.group("importer", {"importer-1": pairs("imports", 2)}, speed=55, commit_every_s=3)
+    w.run()
+    w.truth("ok|catching_up|unknown:too_few_samples", 0, 240, "importer")
+    w.truth("ok|catching_up", 240, w.seconds, "importer")
+    return w
+
+
+@story
+def foreign_commit() -> World:
+    w = World(
+        "foreign-commit",
+        """A script commits an offset far beyond the end of the log, by mistake. The difference would be a negative lag;
+        it is no lag at all, and it stays unknown until somebody commits what can be.""",
+        minutes=20,
+    )
+    w.topic("orders", rate=10)
+    group = w.group("audit", {"audit-1": pairs("orders", 1)})
+
+    def spoil() -> None:
+        group.commits = False
+        group.committed["orders", 0] = 900_000_000
+
+    def repair() -> None:
+        group.commits = True
+
+    w.at(403, spoil)
+    w.at(703, repair)
+    w.run()
+    w.truth("ok", GRACE, 400, "audit")
+    w.truth("unknown:out_of_range", 405, 700, "audit")
+    w.truth("ok", 720 + GRACE, w.seconds, "audit")
+    return w
+
+
+def main(names: list[str]) -> None:
+    for name in names or list(STORIES):
+        STORIES[name]().write(HERE)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
