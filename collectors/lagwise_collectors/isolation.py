@@ -1,10 +1,10 @@
 """A source in a process of its own, because librdkafka can take its process down with it.
 
-Seen with confluent-kafka 2.16.1 whenever a broker restarts or a coordinator moves (``docs/adr`` tells the story): a
-segmentation fault in ``rd_kafka_handle_OffsetFetch`` on NOT_COORDINATOR, where the admin client has no consumer group
-to look the coordinator up for, and a failed assertion in ``rd_kafka_enq_once_del_source_return`` when
-DescribeConsumerGroups times out. Both cost one reader process here: the sample is tried again with a new one, and if
-that fails too, it is a sample with an error. The same holds for a reader that hangs.
+Seen with confluent-kafka 2.16.1 when a broker restarts, a coordinator moves, or a request times out: a segmentation
+fault in ``rd_kafka_handle_OffsetFetch`` on NOT_COORDINATOR, where an admin client has no consumer group to look the
+coordinator up for, and a failed assertion in ``rd_kafka_enq_once_del_source_return`` when DescribeConsumerGroups times
+out. Here both cost one reader process: the sample is tried again with a new one, and if that fails too, it is a sample
+with an error. The same holds for a reader that hangs.
 """
 
 import contextlib

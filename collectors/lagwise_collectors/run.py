@@ -70,7 +70,7 @@ def collect_forever(config: Config, stop: threading.Event, state: Path) -> None:
     for source in sources.values():
         source.abandon()  # a thread that still waits for its reader is released by this
     for thread in threads:
-        thread.join(_STOP_SECONDS / len(threads))
+        thread.join(max(1.0, _STOP_SECONDS / len(threads)))
 
 
 def check_access(cluster: Cluster) -> list[Check]:
@@ -102,7 +102,9 @@ def _collect(
             rest = rest_after_failures(pipeline.failures, interval_seconds)
             skipped = schedule.ran(time.monotonic(), rest_seconds=rest)
             if skipped:
-                log.warning("%s: the sample took so long that %d were left out", pipeline.name, skipped)
+                log.warning(
+                    "%s: the sample took longer than its interval; left out meanwhile: %d", pipeline.name, skipped
+                )
     finally:
         pipeline.close()
 

@@ -26,6 +26,6 @@ def replay(context: click.Context, dirs: tuple[Path, ...], as_json: bool) -> Non
     from lagwise import logs
 
     logs.configure("replay")
-    from lagwise_spark.replay import replay as run
+    from lagwise.replay import run
 
     context.exit(run(list(dirs), as_json))

@@ -7,7 +7,7 @@ Rows are those of the raw tables (``lagwise.tables.raw``) as plain mappings, key
 columns that verdicts rest on are looked at, and their order does not matter.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from lagwise.domain.history import (
     WINDOWS_SECONDS,
     Observation,
     cadence_of,
+    clock_from,
     gap_seconds,
     movement_of,
     pace_of,
@@ -28,6 +29,8 @@ from lagwise.domain.parts import PartitionsInStatus, total
 from lagwise.domain.status import Evidence, Policy, Verdict, judge
 from lagwise.domain.time_lag import Age, Log, WatermarkPoint, age_of, log_of, rates_of
 from lagwise.domain.vocabulary import Status, UnknownReason
+
+Clock = Callable[[datetime], float]
 
 
 class Pair(NamedTuple):
@@ -74,8 +77,9 @@ def evaluate(rows: Rows, moment: Moment) -> Evaluation:
     commits = [r for r in rows.get("commits", ()) if r["sampled_at"] <= now]
     watermarks = [r for r in rows.get("watermarks", ()) if r["sampled_at"] <= now]
     facts = group_facts(rows, moment.sample_id, moment.as_of)
-    logs = _logs(watermarks)
-    observations = _observations(commits, watermarks)
+    clock = clock_from(now)
+    logs = _logs(watermarks, clock)
+    observations = _observations(commits, watermarks, clock)
     latest = {_pair(r): r for r in commits if r["sample_id"] == moment.sample_id}
     ends = {(r["topic"], r["partition"]): r for r in watermarks if r["sample_id"] == moment.sample_id}
     topics = {r["topic"]: r for r in sorted(rows.get("topics", ()), key=_time) if r["sampled_at"] <= now}
@@ -131,7 +135,7 @@ def _evidence(
     topic: Row | None,
     facts: GroupFacts,
 ) -> Evidence:
-    now, interval = _seconds(moment.as_of), moment.policy.interval_seconds
+    now, interval = clock_from(moment.as_of)(moment.as_of), moment.policy.interval_seconds
     gap = gap_seconds(interval)
     committed = commit["committed"] if commit is not None else None
     log_start, high_watermark, last_stable = (
@@ -166,6 +170,7 @@ def _evidence(
         commits_seen=movement.moves,
         commit_cadence_seconds=cadence_of(movement.moves, movement.backlog_seconds, standstill),
         rewound_from=movement.rewound_from,
+        lost_lately=movement.lost_lately,
         trend_is_measurable=pace.is_measurable,
         trend=pace.trend,
         longer=pace.longer,
@@ -173,6 +178,7 @@ def _evidence(
         consume_rate_per_second=pace.consume_rate_per_second,
         log_start_rate_per_second=rates_of(log, now, WINDOWS_SECONDS[-1]).deleted_per_second,
         state=facts.state,
+        type=facts.type,
         owner=commit["owner"] if commit is not None else None,
         topic_is_assigned=pair.topic in facts.assigned_topics,
         group_is_assigned=bool(facts.assigned_topics),
@@ -196,26 +202,24 @@ def _retention(topic: Row | None) -> tuple[float | None, bool]:
     )
 
 
-def _logs(watermarks: Sequence[Row]) -> dict[tuple[str, int], Log]:
+def _logs(watermarks: Sequence[Row], clock: Clock) -> dict[tuple[str, int], Log]:
     points: dict[tuple[str, int], list[WatermarkPoint]] = {}
     for row in sorted(watermarks, key=_time):
         if row["high_watermark"] is not None and row["log_start"] is not None:
             point = WatermarkPoint(
-                _seconds(row["sampled_at"]), row["high_watermark"], row["log_start"], row.get("topic_id")
+                clock(row["sampled_at"]), row["high_watermark"], row["log_start"], row.get("topic_id")
             )
             points.setdefault((row["topic"], row["partition"]), []).append(point)
     return {key: log_of(its_points) for key, its_points in points.items()}
 
 
-def _observations(commits: Sequence[Row], watermarks: Sequence[Row]) -> dict[Pair, list[Observation]]:
+def _observations(commits: Sequence[Row], watermarks: Sequence[Row], clock: Clock) -> dict[Pair, list[Observation]]:
     ends = {(r["sample_id"], r["topic"], r["partition"]): r for r in watermarks}
     observations: dict[Pair, list[Observation]] = {}
     for row in sorted(commits, key=_time):
         end = ends.get((row["sample_id"], row["topic"], row["partition"]), {})
         marks = (end.get(name) for name in ("log_start", "high_watermark", "last_stable", "topic_id"))
-        observations.setdefault(_pair(row), []).append(
-            Observation(_seconds(row["sampled_at"]), row["committed"], *marks)
-        )
+        observations.setdefault(_pair(row), []).append(Observation(clock(row["sampled_at"]), row["committed"], *marks))
     return observations
 
 
@@ -259,7 +263,3 @@ def _client(member: Row) -> str | None:
 def _time(row: Row) -> datetime:
     at: datetime = row["sampled_at"]
     return at
-
-
-def _seconds(at: datetime) -> float:
-    return at.timestamp()

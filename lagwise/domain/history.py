@@ -1,13 +1,14 @@
 """From the samples of one group-partition to the evidence its status is judged by.
 
 The plain-Python definition of what Spark computes from minute buckets; the contract test runs both on the same rows.
-Times are seconds since the epoch, buckets are UTC minutes. A topic that is re-created is another log under the same
-name: rates, trends and rewinds are told from the first whole minute after it, because the minute in which it happened
-holds samples of both.
+Times are seconds since the start of some UTC minute (see :func:`clock_from`), buckets are UTC minutes. A topic that is
+re-created is another log under the same name: rates, trends and rewinds are told from the first whole minute after it,
+because the minute in which it happened holds samples of both.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import pairwise
 
 from lagwise.domain import lag as lags
@@ -25,6 +26,13 @@ LOOKBACK_SECONDS = 3600.0
 #: Two successive samples farther apart than this many intervals (and this many seconds) have a gap between them.
 GAP_INTERVALS = 3.0
 GAP_SECONDS = 120.0
+
+
+def clock_from(origin: datetime) -> Callable[[datetime], float]:
+    """Times as seconds since the start of the UTC minute of ``origin``: exact to the microsecond near it, which seconds
+    since the epoch are not."""
+    start = origin.astimezone(UTC).replace(second=0, microsecond=0)
+    return lambda at: (at - start).total_seconds()
 
 
 def gap_seconds(interval_seconds: float) -> float:
@@ -70,7 +78,8 @@ class Movement:
 
     ``moved_at`` is when it was first seen where it is now (None where it was never seen), ``drained_at`` when nothing
     was last unread, ``moves`` how often the offset was seen to move within the look-back, ``backlog_seconds`` for how
-    much of that time there was something to commit.
+    much of that time there was something to commit, ``lost_lately`` the most records that were deleted unread at any
+    sample of the shortest window.
     """
 
     moved_at: float | None
@@ -78,6 +87,7 @@ class Movement:
     moves: int
     backlog_seconds: float
     rewound_from: int | None
+    lost_lately: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +141,9 @@ def movement_of(
             backlog_seconds += b.at - a.at
         if counts and b.committed < a.committed and _is_after(b.at, recreated_at):
             rewound_from = max(rewound_from or 0, a.committed)
-    return Movement(moved_at, drained_at, moves, backlog_seconds, rewound_from)
+    lately = [o for o in seen if _counts(o.at, as_of, WINDOWS_SECONDS[0], recreated_at)]
+    lost_lately = max((lags.records_lost(o.committed or 0, o.log_start or 0) for o in lately), default=0)
+    return Movement(moved_at, drained_at, moves, backlog_seconds, rewound_from, lost_lately)
 
 
 def standstill_of(movement: Movement, lag: int | None, age_seconds: float | None, as_of: float) -> float:

@@ -3,24 +3,21 @@
 The plain-Python definition of ``lagwise_spark.transforms.ownership``. Rows are those of the raw tables as mappings.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from lagwise.domain.history import WINDOWS_SECONDS
-from lagwise.domain.vocabulary import REBALANCING_STATES, EventKind, GroupState
+from lagwise.domain.history import WINDOWS_SECONDS, clock_from
+from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, EventKind, GroupState
 
 Row = Mapping[str, Any]
 Rows = Mapping[str, Sequence[Row]]
 
-#: Type of a group that is only a name for commits: Flink, a script, a consumer that assigns itself.
-SIMPLE = "simple"
-
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """What the latest sample says of a group, and how settled it has been."""
+    """What the latest sample says of a group, and how settled it has been. Times by the clock of the evaluation."""
 
     state: str | None = None
     type: str | None = None
@@ -36,10 +33,10 @@ class GroupFacts:
 
 def group_facts(rows: Rows, sample_id: str, as_of: datetime) -> dict[str, GroupFacts]:
     """Facts of each group that the latest sample shows."""
-    now = _seconds(as_of)
+    clock = clock_from(as_of)
 
     def is_recent(at: datetime) -> bool:
-        return 0 <= now - _seconds(at) < WINDOWS_SECONDS[0]
+        return 0 <= clock(as_of) - clock(at) < WINDOWS_SECONDS[0]
 
     members: dict[str, list[Row]] = {}
     for member in rows.get("members", ()):
@@ -69,17 +66,17 @@ def group_facts(rows: Rows, sample_id: str, as_of: datetime) -> dict[str, GroupF
             rebalancing_now=all(unsettled[-2:]),
             samples_of_unrest=min(sum(unsettled) + rebalances, len(its_samples)),
             samples=len(its_samples),
-            empty_since=_empty_since(latest["state"], its_events),
+            empty_since=_empty_since(latest["state"], its_events, clock),
         )
     return facts
 
 
-def _empty_since(state: str | None, events: Iterable[Row]) -> float | None:
+def _empty_since(state: str | None, events: Iterable[Row], clock: Callable[[datetime], float]) -> float | None:
     changes = [e for e in events if e["kind"] == EventKind.STATE_CHANGED]
     if state != GroupState.EMPTY or not changes:
         return None
     last = max(changes, key=lambda e: (e["at"], e["after"] or ""))
-    return _seconds(last["at"]) if last["after"] == GroupState.EMPTY else None
+    return clock(last["at"]) if last["after"] == GroupState.EMPTY else None
 
 
 def seconds_to_expiry(
@@ -100,7 +97,3 @@ def seconds_to_expiry(
 def _time(row: Row) -> datetime:
     at: datetime = row["sampled_at"]
     return at
-
-
-def _seconds(at: datetime) -> float:
-    return at.timestamp()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lagwise.domain import lag as lags
 from lagwise.domain.retention import seconds_to_deletion, seconds_to_truncation, soonest
 from lagwise.domain.trend import Trend
-from lagwise.domain.vocabulary import GroupState, Status, UnknownReason
+from lagwise.domain.vocabulary import SIMPLE, GroupState, Status, UnknownReason
 
 #: A trend smaller than this share of the produce rate is noise, whatever its confidence interval.
 TREND_SHARE_OF_PRODUCE_RATE = 0.01
@@ -23,12 +23,16 @@ STALLED_AFTER_SECONDS = 60.0
 STOPPED_AFTER_SECONDS = 30.0
 #: … or than this before its rhythm is known: a job that commits once a minute must have had the chance to.
 UNSEEN_AFTER_SECONDS = 90.0
+#: … or, of a group that is only a name for an engine's commits, a job that does so every few minutes.
+UNSEEN_SIMPLE_AFTER_SECONDS = 600.0
 #: A rhythm is known once this many commits have been seen: the time before the first is cut off at its start.
 COMMITS_OF_RHYTHM = 2
 #: A topic that the group committed to within this time is not a ghost, whatever the assignment says.
 GHOST_AFTER_SECONDS = 60.0
 #: Records may wait for the group's objective, and for this many of its commit cadences.
 CADENCES_OF_PATIENCE = 2.0
+#: A partition that lost records goes on losing while the next loss is nearer than this (the shortest trend window).
+LOSING_WITHIN_SECONDS = 300.0
 #: A group keeps rebalancing when at least this many, and at least this share, of recent samples say so.
 REBALANCES_OF_UNREST = 3
 SHARE_OF_UNREST = 1 / 3
@@ -53,7 +57,8 @@ class Evidence:
     ``samples`` and ``span_seconds`` speak of the window the trend is judged on, ``trend`` of the lag over it,
     ``longer`` of the lag over the next longer window. ``commits_seen`` is how often the committed offset was seen to
     move, ``unmoved_seconds`` for how long it has stayed where it is, ``standstill_seconds`` for how long while there
-    was something to read.
+    was something to read. ``lost_lately`` is the most records that were deleted unread at any sample of the shortest
+    window.
     """
 
     readable: bool = True
@@ -72,6 +77,7 @@ class Evidence:
     commits_seen: int = 0
     commit_cadence_seconds: float | None = None
     rewound_from: int | None = None
+    lost_lately: int = 0
     trend_is_measurable: bool = True
     trend: Trend | None = None
     longer: Trend | None = None
@@ -79,6 +85,7 @@ class Evidence:
     consume_rate_per_second: float | None = None
     log_start_rate_per_second: float | None = None
     state: str | None = None
+    type: str | None = None
     owner: str | None = None
     topic_is_assigned: bool = False
     group_is_assigned: bool = False
@@ -113,7 +120,8 @@ class Direction(NamedTuple):
 def telling_seconds(e: Evidence, minimum_seconds: float) -> float:
     """How long something must last to mean something, given the partition's rhythm: less is one commit's sawtooth."""
     if e.commits_seen < COMMITS_OF_RHYTHM:
-        minimum_seconds = max(minimum_seconds, UNSEEN_AFTER_SECONDS)
+        unseen = UNSEEN_SIMPLE_AFTER_SECONDS if e.type == SIMPLE else UNSEEN_AFTER_SECONDS
+        minimum_seconds = max(minimum_seconds, unseen)
     return max(minimum_seconds, TELLING_CADENCES * (e.commit_cadence_seconds or 0.0))
 
 
@@ -222,6 +230,10 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     is_level = (measured or not e.trend_is_measurable) and not direction.grows and not direction.shrinks
 
     seconds_to_loss = _seconds_to_loss(e, lag, direction, stands=stopped or stalled)
+    # A consumer that finds its records deleted goes on with the oldest there are, at whose edge it stays: between two
+    # losses it is still losing.
+    if lost == 0 and seconds_to_loss is not None and seconds_to_loss <= LOSING_WITHIN_SECONDS:
+        lost = e.lost_lately
     holds = {
         Status.LOSING_DATA: lost > 0,
         Status.AT_RISK: seconds_to_loss is not None and seconds_to_loss <= policy.risk_horizon_seconds,

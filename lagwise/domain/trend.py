@@ -1,19 +1,20 @@
 """Whether lag grows: least squares over mergeable statistics, with an error that allows for autocorrelation.
 
 A bucket holds sufficient statistics of its samples, so that the trend over any window is a merge of buckets and never
-a re-read of samples. Samples of lag are not independent (a backlog that is high now is high in 15 s), so the plain
-standard error of the slope is too small and would see trends in noise. It is widened by the lag-one autocorrelation
-ρ of the residuals, sqrt((1+ρ)/(1−ρ)), the usual correction for first-order autoregressive errors (e.g. Zwiers and
-von Storch 1995, equation 3); ρ comes from the mean squared successive difference of the residuals, as in the
-Durbin–Watson statistic (d ≈ 2(1−ρ)), which is itself a sum over steps and so merges like the rest.
+a re-read of samples.
 
-Two things go wrong with that in short windows, and a backlog meets both. Residuals look less correlated than the
-errors are, because the line was fitted to them: the expected estimate is about ρ − (2+4ρ)/n (around a mean it is
-ρ − (1+3ρ)/n, Marriott and Pope 1954), which is undone here. And a backlog is the sum of all that came in and went
-out: where both are noise it is a random walk, whose ρ is 1, which would make the interval infinite. But the slope of
-the line through n steps of a random walk has the variance 6/(5n) of a step, and the uncorrected formula, which sees
-residuals of the variance n/15, says 12/(15n²): the widening need never exceed sqrt(1.5 n). ``tests/domain`` shows by
-simulation that noise of either kind is rarely taken for a trend.
+Noise in lag comes in two kinds. The sawtooth of commits and the jitter of sampling scatter around the line: the plain
+standard error of the slope is right. But a backlog is the sum of all that came in and went out, and where both are
+noise it is a random walk: it strays from where it was, and least squares finds a trend in it nearly always when its
+samples are taken for independent (40 % of the time at the 99 % level with the usual correction for first-order
+autocorrelation, for which a random walk is too much). The slope of the line through n samples of a random walk is
+known to have the variance 6/(5n) of a step (e.g. Durlauf and Phillips 1988), steps which the samples show.
+
+Which kind it is, the residuals tell: their lag-one autocorrelation ρ, from the mean squared successive difference as
+in the Durbin–Watson statistic (d ≈ 2(1−ρ)), itself a sum over steps and so mergeable. Residuals look less correlated
+than errors are, because the line was fitted to them; of independent errors the expected ρ is −2/n, so anything above
+that counts as correlated, and with few samples everything does. ``tests/domain/test_trend.py`` shows by simulation
+how rarely noise of either kind is taken for a trend.
 """
 
 import math
@@ -30,8 +31,11 @@ T_99 = (
 #: A trend is not judged on fewer samples than this.
 MINIMUM_SAMPLES = 5
 
-#: (1+ρ)/(1−ρ) never exceeds this many times the number of samples: see the module's text on random walks.
-RANDOM_WALK = 1.5
+#: With fewer samples than this, residuals cannot tell what kind of noise it is: the worse is assumed.
+TELLING_SAMPLES = 15
+
+#: Variance of the slope through n samples of a random walk, times n, in variances of a step per squared interval.
+RANDOM_WALK = 6 / 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,22 +124,21 @@ def trend_of(s: Statistics) -> Trend | None:
     slope = s_tl / s_tt
     squared_residuals = max(0.0, s_ll - slope * s_tl)
     successive = max(0.0, s.sum_dlag_dlag - 2 * slope * s.sum_dt_dlag + slope * slope * s.sum_dt_dt)
-    inflation = 1.0
-    if squared_residuals > 0:
-        measured = 1 - (successive / s.steps) / (2 * squared_residuals / n)
-        inflation = variance_inflation(measured, n)
-    error = math.sqrt(squared_residuals / (n - 2) / s_tt * inflation)
-    margin = T_99[min(n - 2, len(T_99)) - 1] * error
+    variance = squared_residuals / (n - 2) / s_tt
+    if n < TELLING_SAMPLES or _are_correlated(squared_residuals, successive, s):
+        variance = max(variance, _random_walk_variance(s))
+    margin = T_99[min(n - 2, len(T_99)) - 1] * math.sqrt(variance)
     return Trend(slope, slope - margin, slope + margin)
 
 
-def variance_inflation(measured_autocorrelation: float, samples: int) -> float:
-    """By how much the slope's variance exceeds that of independent samples: (1+ρ)/(1−ρ), never less than 1."""
-    most = RANDOM_WALK * samples
-    # ρ = (measured + 2/n) / (1 − 4/n), both sides multiplied by n so that few samples divide nothing by zero.
-    above, below = measured_autocorrelation * samples + 2, samples - 4
-    if above <= 0:
-        return 1.0
-    if above >= below:
-        return most
-    return min(most, (below + above) / (below - above))
+def _are_correlated(squared_residuals: float, successive: float, s: Statistics) -> bool:
+    """Whether the lag-one autocorrelation of the residuals is above what independent errors would show."""
+    n = s.samples
+    return successive / s.steps * n < 2 * squared_residuals * (1 + 2 / n)
+
+
+def _random_walk_variance(s: Statistics) -> float:
+    """Variance of the slope if lag is a random walk with the drift and the step variance that its steps show."""
+    drift = s.sum_dt_dlag / s.sum_dt_dt
+    squared_steps = max(0.0, s.sum_dlag_dlag - drift * s.sum_dt_dlag)
+    return RANDOM_WALK / s.samples * squared_steps / max(1, s.steps - 1) / (s.sum_dt_dt / s.steps)

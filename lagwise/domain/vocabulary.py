@@ -74,6 +74,10 @@ REBALANCING_STATES = frozenset(
 MEMBERLESS_STATES = frozenset({GroupState.EMPTY, GroupState.DEAD})
 
 
+#: Type of a group that is only a name for commits: Flink, a script, a consumer that assigns partitions to itself.
+SIMPLE = "simple"
+
+
 class EventKind(StrEnum):
     """Things that happened, as rows of ``raw/events``."""
 

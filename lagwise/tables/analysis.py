@@ -41,6 +41,7 @@ MINUTES = Table(
         Column("backlog_seconds", pa.float64(), "seconds of the steps that began with lag"),
         Column("last_drained_at", TIMESTAMP, "time of the last sample at which nothing was unread"),
         Column("rewound_from", pa.int64(), "highest committed offset from which a step went back"),
+        Column("max_lost", pa.int64(), "most records deleted unread at a sample: log start − committed; null is none"),
     ),
     clock="minute",
     skipping=("minute",),

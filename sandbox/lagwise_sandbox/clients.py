@@ -9,11 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, but not in the package's __all__
-    AdminClient,
-    NewTopic,
-    OffsetSpec,
-)
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from lagwise.errors import ClusterError
 from lagwise_sandbox.scenarios import Topic

@@ -81,8 +81,13 @@ class Lab:
         self.admin.delete_consumer_groups([group])[group].result(20)
 
     @contextmanager
-    def consumer(self, group: str, topic: str, **settings: Any) -> Iterator["Member"]:
-        """A member of the group that polls in a thread and commits only when the test says so."""
+    def consumer(
+        self, group: str, topic: str, *, revoke_when: threading.Event | None = None, **settings: Any
+    ) -> Iterator["Member"]:
+        """A member of the group that polls in a thread and commits only when the test says so.
+
+        It gives up what is revoked from it at once, or only ``revoke_when`` the test lets it.
+        """
         classic = {} if settings.get("group.protocol") == "consumer" else {"session.timeout.ms": 6000}
         member = Member(
             {
@@ -94,21 +99,25 @@ class Lab:
                 **settings,
             },
             topic,
+            revoke_when,
         )
         member.thread.start()
         try:
             yield member
         finally:
             member.stop.set()
+            if revoke_when is not None:
+                revoke_when.set()
             member.thread.join()
 
 
 class Member:
     """A consumer in a thread of its own, in which alone it is used: commits beside a poll may never return."""
 
-    def __init__(self, settings: dict[str, Any], topic: str) -> None:
+    def __init__(self, settings: dict[str, Any], topic: str, revoke_when: threading.Event | None) -> None:
         self._settings = settings
         self._topic = topic
+        self._revoke_when = revoke_when
         self._commits: queue.Queue[tuple[list[TopicPartition], queue.Queue[Any]]] = queue.Queue()
         self.stop = threading.Event()
         self.thread = threading.Thread(target=self._run)
@@ -121,7 +130,11 @@ class Member:
 
     def _run(self) -> None:
         consumer = Consumer(self._settings)
-        consumer.subscribe([self._topic])
+        if self._revoke_when is None:
+            consumer.subscribe([self._topic])
+        else:
+            allowed = self._revoke_when
+            consumer.subscribe([self._topic], on_revoke=lambda *_: allowed.wait(60))
         while not self.stop.is_set():
             consumer.poll(0.1)
             while not self._commits.empty():

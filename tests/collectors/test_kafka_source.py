@@ -228,6 +228,24 @@ class TestGroups:
         }
         assert {owner for _, owner in committed.values()} == {rows(snapshot, MEMBERS)[0]["member_id"]}
 
+    def test_a_new_protocol_group_that_moves_partitions_is_reconciling(self, lab: Lab, source: KafkaSource) -> None:
+        """librdkafka does not know the word; the members' current and target assignments give it away."""
+        topic, group = lab.topic(partitions=2), lab.name("moving")
+        settings, may_go = {"group.protocol": "consumer"}, threading.Event()
+
+        def state() -> str:
+            found: str = rows(source.collect(), GROUPS)[0]["state"]
+            return found
+
+        with lab.consumer(group, topic, revoke_when=may_go, **settings):
+            eventually(lambda: [r["assigned_partitions"] for r in rows(source.collect(), MEMBERS)] == [2])
+            with lab.consumer(group, topic, **settings):
+                eventually(lambda: state() == "Reconciling")
+                may_go.set()
+                eventually(lambda: state() == "Stable")
+                members = rows(source.collect(), MEMBERS)
+        assert [member["assigned_partitions"] for member in members] == [1, 1]
+
     def test_a_static_member_that_restarts_is_no_join_and_no_leave(self, lab: Lab, source: KafkaSource) -> None:
         topic, group = lab.topic(), lab.name("static")
         member = {"group.instance.id": "node-1", "session.timeout.ms": 30000}

@@ -47,7 +47,7 @@ def commit_steps(samples_with_lag: DataFrame, contexts: DataFrame) -> DataFrame:
     known = (
         samples_with_lag.where(F.col("lag").isNotNull())
         .join(F.broadcast(contexts.select("cluster", "gap_seconds")), "cluster")
-        .select(*GROUP_PARTITION, "sampled_at", "committed", "lag", "topic_number", "gap_seconds")
+        .select(*GROUP_PARTITION, "sampled_at", "committed", "log_start", "lag", "topic_number", "gap_seconds")
         .withColumn("previous_at", F.lag("sampled_at").over(order))
         .withColumn("previous_committed", F.lag("committed").over(order))
         .withColumn("previous_lag", F.lag("lag").over(order))
@@ -71,6 +71,7 @@ def minutes_of_steps(steps: DataFrame) -> DataFrame:
     dlag = F.when(is_step, (F.col("lag") - F.col("previous_lag")).cast("double"))
     moved = F.col("committed") != F.col("previous_committed")
     went_back = is_step & (F.col("committed") < F.col("previous_committed"))
+    lost = F.col("log_start") - F.col("committed")
     return steps.groupBy(*GROUP_PARTITION, "minute").agg(
         F.count("*").cast("int").alias("samples"),
         F.min("sampled_at").alias("first_at"),
@@ -93,6 +94,7 @@ def minutes_of_steps(steps: DataFrame) -> DataFrame:
         F.coalesce(F.sum(F.when(F.col("previous_lag") > 0, dt)), F.lit(0.0)).alias("backlog_seconds"),
         F.max(F.when(F.col("lag") == 0, F.col("sampled_at"))).alias("last_drained_at"),
         F.max(F.when(went_back, F.col("previous_committed"))).alias("rewound_from"),
+        F.max(F.when(lost > 0, lost)).alias("max_lost"),
     )
 
 

@@ -10,8 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lagwise.domain.history import INTERVALS_PER_WINDOW
-from lagwise.domain.ownership import SIMPLE
-from lagwise.domain.vocabulary import GroupState, UnknownReason
+from lagwise.domain.vocabulary import SIMPLE, GroupState, UnknownReason
 from lagwise_spark.columns import GROUP, GROUP_PARTITION, TOPIC_PARTITION, seconds_between
 from lagwise_spark.transforms.buckets import lag_expression
 from lagwise_spark.transforms.pace import window_index

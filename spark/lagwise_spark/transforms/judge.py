@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lagwise.domain import status as rules
-from lagwise.domain.vocabulary import GroupState, Status, UnknownReason
+from lagwise.domain.vocabulary import SIMPLE, GroupState, Status, UnknownReason
 from lagwise.tables.analysis import PARTITION_STATUS
 
 
@@ -37,7 +37,12 @@ def _cadence() -> Column:
 
 def _telling_seconds(minimum: Column) -> Column:
     rhythm_is_known = F.col("commits_seen") >= rules.COMMITS_OF_RHYTHM
-    unseen = F.when(rhythm_is_known, F.lit(0.0)).otherwise(F.lit(rules.UNSEEN_AFTER_SECONDS))
+    is_simple = F.coalesce(F.col("type") == SIMPLE, F.lit(False))
+    unseen = (
+        F.when(rhythm_is_known, F.lit(0.0))
+        .when(is_simple, F.lit(rules.UNSEEN_SIMPLE_AFTER_SECONDS))
+        .otherwise(F.lit(rules.UNSEEN_AFTER_SECONDS))
+    )
     return F.greatest(minimum, unseen, rules.TELLING_CADENCES * _cadence())
 
 
@@ -147,10 +152,13 @@ def _numbers(e: DataFrame) -> DataFrame:
     losing_ground = standing | F.col("_grows")
     by_size = F.when(losing_ground & F.col("retention_is_by_size") & (closing > 0), margin / closing)
     by_deletion = F.when(F.col("_has_lag"), F.least(by_time, by_size))
+    lost_now = F.greatest(F.col("log_start") - F.col("committed"), F.lit(0))
+    goes_on_losing = F.col("seconds_to_loss") <= rules.LOSING_WITHIN_SECONDS
+    lost = F.when((lost_now == 0) & goes_on_losing, F.coalesce("lost_lately", F.lit(0))).otherwise(lost_now)
     return (
         e.withColumn("seconds_to_loss", F.least(by_deletion, F.col("seconds_to_expiry")))
         .withColumn("_at_risk", F.coalesce(F.col("seconds_to_loss") <= F.col("risk_horizon_seconds"), F.lit(False)))
-        .withColumn("records_lost", F.greatest(F.col("log_start") - F.col("committed"), F.lit(0)))
+        .withColumn("records_lost", lost)
         .withColumn("_losing_data", F.coalesce(F.col("records_lost") > 0, F.lit(False)))
         .withColumn("seconds_to_catch_up", F.when(F.col("_shrinks"), F.col("lag") / -F.col("lag_slope_per_second")))
     )

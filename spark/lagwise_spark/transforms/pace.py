@@ -8,11 +8,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lagwise.domain.history import CADENCES_PER_WINDOW, INTERVALS_PER_WINDOW, WINDOWS_SECONDS
-from lagwise.domain.trend import MINIMUM_SAMPLES, RANDOM_WALK, T_99
+from lagwise.domain.trend import MINIMUM_SAMPLES, RANDOM_WALK, T_99, TELLING_SAMPLES
 from lagwise_spark.columns import GROUP_PARTITION, STATISTICS, TOPIC_PARTITION, seconds_between
 
 #: Slot i holds what belongs to window i but not to a shorter one; the last slot holds what is older than all.
 OLDER = len(WINDOWS_SECONDS)
+
+_ENDS = ("first_at", "first_committed", "last_at", "last_committed")
 
 
 def age_slot(age_seconds: Column) -> Column:
@@ -68,14 +70,18 @@ def _slots(minutes: DataFrame, recreated: DataFrame, contexts: DataFrame) -> Dat
     }
     return aged.groupBy(*GROUP_PARTITION, "slot").agg(
         *[F.sum(of_same_log(expression)).alias(name) for name, expression in shifted.items()],
-        F.min(of_same_log(F.struct("first_at", "first_committed"))).alias("first"),
-        F.max(of_same_log(F.struct("last_at", "last_committed"))).alias("last"),
+        # Not a minimum of structs: Spark can only sort for that, and these are millions of rows.
+        F.min(of_same_log(F.col("first_at"))).alias("first_at"),
+        F.min_by("first_committed", of_same_log(F.col("first_at"))).alias("first_committed"),
+        F.max(of_same_log(F.col("last_at"))).alias("last_at"),
+        F.max_by("last_committed", of_same_log(F.col("last_at"))).alias("last_committed"),
         F.min("first_at").alias("first_seen_at"),
         F.sum("moves").alias("moves"),
         F.sum("backlog_seconds").alias("backlog_seconds"),
         F.max("last_moved_at").alias("last_moved_at"),
         F.max("last_drained_at").alias("last_drained_at"),
         F.max(of_same_log(F.col("rewound_from"))).alias("rewound_from"),
+        F.max(of_same_log(F.col("max_lost"))).alias("max_lost"),
     )
 
 
@@ -88,6 +94,7 @@ def _windows(slots: DataFrame) -> DataFrame:
         F.coalesce(F.sum(within(lookback, F.col("moves"))), F.lit(0)).cast("int").alias("moves"),
         F.coalesce(F.sum(within(lookback, F.col("backlog_seconds"))), F.lit(0.0)).alias("backlog_seconds"),
         F.max(within(lookback, F.col("rewound_from"))).alias("rewound_from"),
+        F.max(within(0, F.col("max_lost"))).alias("lost_lately"),
         F.max("last_moved_at").alias("last_moved_at"),
         F.max("last_drained_at").alias("last_drained_at"),
         F.min("first_seen_at").alias("first_seen_at"),
@@ -95,8 +102,10 @@ def _windows(slots: DataFrame) -> DataFrame:
     for window in range(OLDER):
         aggregates += [F.sum(within(window, F.col(name))).alias(f"{name}_{window}") for name in STATISTICS]
         aggregates += [
-            F.min(within(window, F.col("first"))).alias(f"first_{window}"),
-            F.max(within(window, F.col("last"))).alias(f"last_{window}"),
+            F.min(within(window, F.col("first_at"))).alias(f"first_at_{window}"),
+            F.min_by("first_committed", within(window, F.col("first_at"))).alias(f"first_committed_{window}"),
+            F.max(within(window, F.col("last_at"))).alias(f"last_at_{window}"),
+            F.max_by("last_committed", within(window, F.col("last_at"))).alias(f"last_committed_{window}"),
         ]
     return slots.groupBy(*GROUP_PARTITION).agg(*aggregates)
 
@@ -122,6 +131,7 @@ def _chosen(windows: DataFrame, contexts: DataFrame) -> DataFrame:
             "moves",
             "backlog_seconds",
             "rewound_from",
+            "lost_lately",
             F.coalesce("last_moved_at", "first_seen_at").alias("moved_at"),
             F.col("last_drained_at").alias("drained_at"),
             F.col("last_moved_at").isNotNull().alias("was_seen_moving"),
@@ -129,15 +139,14 @@ def _chosen(windows: DataFrame, contexts: DataFrame) -> DataFrame:
             F.least(judged, F.lit(OLDER - 1)).alias("window"),
             *[at(name, judged).alias(name) for name in STATISTICS],
             *[at(name, longer).alias(f"longer_{name}") for name in STATISTICS],
-            at("first", judged).alias("first"),
-            at("last", judged).alias("last"),
+            *[at(name, judged).alias(name) for name in _ENDS],
         )
     )
 
 
 def _trend(chosen: DataFrame) -> DataFrame:
-    span = F.coalesce(seconds_between(F.col("first")["first_at"], F.col("last")["last_at"]), F.lit(0.0))
-    consumed = (F.col("last")["last_committed"] - F.col("first")["first_committed"]).cast("double")
+    span = F.coalesce(seconds_between(F.col("first_at"), F.col("last_at")), F.lit(0.0))
+    consumed = (F.col("last_committed") - F.col("first_committed")).cast("double")
     slope, margin = slope_and_margin("")
     longer_slope, longer_margin = slope_and_margin("longer_")
     measurable = F.col("trend_is_measurable")
@@ -152,6 +161,7 @@ def _trend(chosen: DataFrame) -> DataFrame:
             "moves",
             "backlog_seconds",
             "rewound_from",
+            "lost_lately",
             "moved_at",
             "drained_at",
             "was_seen_moving",
@@ -189,14 +199,12 @@ def slope_and_margin(prefix: str) -> tuple[Column, Column]:
         F.lit(0.0),
         c("sum_dlag_dlag") - 2 * slope * c("sum_dt_dlag") + slope * slope * c("sum_dt_dt"),
     )
-    measured = 1 - (successive / c("steps")) / (2 * residuals / n)
-    # The formula of `variance_inflation`, with its cases.
-    most, above, below = RANDOM_WALK * n, measured * n + 2, n - 4
-    inflation = (
-        F.when((residuals <= 0) | (above <= 0), F.lit(1.0))
-        .when(above >= below, most)
-        .otherwise(F.least(most, (below + above) / (below - above)))
-    )
+    independent = residuals / (n - 2) / s_tt
+    is_correlated = (n < TELLING_SAMPLES) | (successive / c("steps") * n < 2 * residuals * (1 + 2 / n))
+    drift = c("sum_dt_dlag") / c("sum_dt_dt")
+    squared_steps = F.greatest(F.lit(0.0), c("sum_dlag_dlag") - drift * c("sum_dt_dlag"))
+    random_walk = RANDOM_WALK / n * squared_steps / F.greatest(F.lit(1), c("steps") - 1) / (c("sum_dt_dt") / c("steps"))
+    variance = F.when(is_correlated, F.greatest(independent, random_walk)).otherwise(independent)
     quantiles = F.array(*[F.lit(q) for q in T_99])
     quantile = F.get(quantiles, F.least(c("samples").cast("int") - 2, F.lit(len(T_99))) - 1)
-    return slope, F.when(enough, quantile * F.sqrt(residuals / (n - 2) / s_tt * inflation))
+    return slope, F.when(enough, quantile * F.sqrt(variance))
