@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake import CommitProperties, DeltaTable, QueryBuilder, Transaction, write_deltalake
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from lagwise.errors import LakeError
@@ -105,7 +105,9 @@ class Lake:
                 rows,
                 mode="append",
                 storage_options=self.storage_options or None,
-                commit_properties=CommitProperties(app_transactions=[Transaction(*transaction)] if transaction else None),
+                commit_properties=CommitProperties(
+                    app_transactions=[Transaction(*transaction)] if transaction else None
+                ),
             )
         except (DeltaError, OSError) as error:
             raise LakeError(f"cannot write to the table {self.location(table)}: {_first_line(error)}") from error
@@ -160,7 +162,10 @@ class Lake:
         if delta is None:
             return table.arrow.empty_table()
         try:
-            return delta.to_pyarrow_table().select(table.arrow.names).cast(table.arrow)
+            # Not through a pyarrow dataset: it reads ahead in threads of its own that call back into Python, and a
+            # short command that ends meanwhile aborts ("terminate called without an active exception").
+            reader = QueryBuilder().register("wanted", delta).execute("select * from wanted")
+            return pa.table(reader.read_all()).select(table.arrow.names).cast(table.arrow)
         except (DeltaError, OSError, pa.ArrowInvalid) as error:
             raise LakeError(f"cannot read the table {self.location(table)}: {_first_line(error)}") from error
 

@@ -54,9 +54,7 @@ ROWS = [
         None,
         id="the hottest partition's thread is full at 2,222/s, before two nodes' cores are; 40 even ones do 2,667/s",
     ),
-    pytest.param(
-        {"partitions": 2000}, Binding.CPU, (13, 42), None, id="many partitions are dealt out almost evenly"
-    ),
+    pytest.param({"partitions": 2000}, Binding.CPU, (13, 42), None, id="many partitions are dealt out almost evenly"),
     pytest.param(
         {}, Binding.PARTITIONS, None, ChangeKind.POOL, id="48 threads do 3,200/s; tenfold partitions are dear"
     ),
@@ -112,9 +110,7 @@ ROWS = [
         ChangeKind.CATCH_UP,
         id="not the peak but 50 million messages in 30 min are too much",
     ),
-    pytest.param(
-        {"ordering": Ordering.GLOBAL}, Binding.ORDERING, None, ChangeKind.FASTER, id="one thread does 66.7/s"
-    ),
+    pytest.param({"ordering": Ordering.GLOBAL}, Binding.ORDERING, None, ChangeKind.FASTER, id="one thread does 66.7/s"),
     pytest.param(
         {"ordering": Ordering.GLOBAL, "partitions": 2_000},
         Binding.ORDERING,
