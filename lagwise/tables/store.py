@@ -166,7 +166,7 @@ class Lake:
             # short command that ends meanwhile aborts ("terminate called without an active exception").
             reader = QueryBuilder().register("wanted", delta).execute("select * from wanted")
             return pa.table(reader.read_all()).select(table.arrow.names).cast(table.arrow)
-        except (DeltaError, OSError, pa.ArrowInvalid) as error:
+        except (DeltaError, OSError, pa.ArrowInvalid, KeyError) as error:
             raise LakeError(f"cannot read the table {self.location(table)}: {_first_line(error)}") from error
 
 

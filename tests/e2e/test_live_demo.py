@@ -63,6 +63,18 @@ class Demo:
     def family(self) -> list[psutil.Process]:
         return psutil.Process(self.process.pid).children(recursive=True)
 
+    def end(self) -> None:
+        """End what still runs, and close what was opened."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        self.errors.close()
+
     def finish(self, seconds: float) -> dict[str, Any]:
         output, _ = self.process.communicate(timeout=seconds)
         shown: dict[str, Any] = json.loads(output)
@@ -73,10 +85,7 @@ class Demo:
 def demo(tmp_path: Path) -> Iterator[Demo]:
     running = Demo(tmp_path, RUN_SECONDS)
     yield running
-    if running.process.poll() is None:
-        running.process.send_signal(signal.SIGTERM)
-        running.process.wait(30)
-    running.errors.close()
+    running.end()
 
 
 def test_the_demo_from_start_to_end(demo: Demo) -> None:
@@ -123,13 +132,12 @@ def test_a_signal_ends_everything_within_ten_seconds(tmp_path: Path) -> None:
         family = demo.family()
         began = time.monotonic()
         demo.process.send_signal(signal.SIGTERM)
-        demo.process.wait(10)
+        demo.process.communicate(timeout=10)
         assert time.monotonic() - began < 10
         left = [p for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
         assert left == []
     finally:
-        demo.process.kill()
-        demo.errors.close()
+        demo.end()
 
 
 def _row_of(page: Page, group: str) -> Locator:

@@ -22,6 +22,7 @@ _WORDS = {
     "UNKNOWN_TOPIC_OR_PART": "unknown_topic",
     "_UNKNOWN_TOPIC": "unknown_topic",
     "UNKNOWN_TOPIC_ID": "unknown_topic",
+    "_NOENT": "leader_not_available",
     "NOT_LEADER_FOR_PARTITION": "leader_moved",
     "FENCED_LEADER_EPOCH": "leader_moved",
     "UNKNOWN_LEADER_EPOCH": "leader_moved",
