@@ -6,7 +6,7 @@ import pytest
 
 from lagwise import secrets
 
-pytest_plugins = ["tests.fixtures.broker", "tests.fixtures.lake", "tests.fixtures.spark"]
+pytest_plugins = ["tests.fixtures.broker", "tests.fixtures.browser", "tests.fixtures.lake", "tests.fixtures.spark"]
 
 
 @pytest.fixture(autouse=True)

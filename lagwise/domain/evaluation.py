@@ -84,7 +84,9 @@ def evaluate(rows: Rows, moment: Moment) -> Evaluation:
     ends = {(r["topic"], r["partition"]): r for r in watermarks if r["sample_id"] == moment.sample_id}
     topics = {r["topic"]: r for r in sorted(rows.get("topics", ()), key=_time) if r["sampled_at"] <= now}
     clients = {
-        (r["group"], r["member_id"]): _client(r) for r in rows.get("members", ()) if r["sample_id"] == moment.sample_id
+        (r["group"], r["member_id"]): client_of(r)
+        for r in rows.get("members", ())
+        if r["sample_id"] == moment.sample_id
     }
     partitions = {}
     seen = [pair for pair, its in observations.items() if any(o.lag is not None for o in its)]
@@ -256,8 +258,11 @@ def _pair(row: Row) -> Pair:
     return Pair(row["group"], row["topic"], row["partition"])
 
 
-def _client(member: Row) -> str | None:
-    return None if member["client_id"] is None else f"client {member['client_id']} on host {member['host']}"
+def client_of(member: Row) -> str | None:
+    """A member by its client and host, as sentences name it; None where the client is not known."""
+    if member["client_id"] is None:
+        return None
+    return f"client {member['client_id']}" + ("" if member["host"] is None else f" on host {member['host']}")
 
 
 def _time(row: Row) -> datetime:

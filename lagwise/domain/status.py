@@ -14,6 +14,9 @@ from lagwise.domain.vocabulary import SIMPLE, GroupState, Status, UnknownReason
 
 #: A trend smaller than this share of the produce rate is noise, whatever its confidence interval.
 TREND_SHARE_OF_PRODUCE_RATE = 0.01
+#: So is one that over its window changes the lag by less than a record, or than this share of it: squares of a huge lag
+#: leave no digits for more.
+TREND_SHARE_OF_LAG = 1e-6
 #: A partition is judged over its own rhythm: this many commit cadences without a commit are a standstill, and a trend
 #: is seen over no fewer …
 TELLING_CADENCES = 3.0
@@ -168,17 +171,20 @@ def is_visible(e: Evidence, policy: Policy) -> bool:
     return (e.lag_seconds or 0.0) > policy.interval_seconds
 
 
-def direction_of(e: Evidence, policy: Policy) -> Direction:
+def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
     """Where the lag is going.
 
     A trend is significant in one of two windows, and the other must agree: the short one alone would take a dip for a
-    recovery, the long one alone would outlive its cause. To count at all it must be larger than 1 % of the produce
-    rate and than one record over the window.
+    recovery, the long one alone would outlive its cause. (That lag shrinks, the short one may say alone: after a long
+    growth the long one would contradict for as long again.) To count at all it must be larger than noise.
     """
     if not is_measured(e, policy) or not is_visible(e, policy) or e.trend is None or e.longer is None:
         return Direction(False, False)
     short, long = e.trend, e.longer
-    band = max(TREND_SHARE_OF_PRODUCE_RATE * (e.produce_rate_per_second or 0.0), 1 / e.span_seconds)
+    band = max(
+        TREND_SHARE_OF_PRODUCE_RATE * (e.produce_rate_per_second or 0.0),
+        max(1.0, TREND_SHARE_OF_LAG * lag) / e.span_seconds,
+    )
     grows = (short.low > band and long.slope > band) or (long.low > band and short.slope > band)
     shrinks = short.high < -band or (long.high < -band and short.slope < -band)
     return Direction(grows, shrinks)
@@ -225,7 +231,7 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
 
     visible = lag > 0 and is_visible(e, policy)
     measured = is_measured(e, policy)
-    direction = direction_of(e, policy) if lag > 0 else Direction(False, False)
+    direction = direction_of(e, policy, lag) if lag > 0 else Direction(False, False)
     patience = max(policy.lag_objective_seconds, CADENCES_OF_PATIENCE * (e.commit_cadence_seconds or 0.0))
     is_level = (measured or not e.trend_is_measurable) and not direction.grows and not direction.shrinks
 

@@ -72,7 +72,7 @@ def age_of(position: int, log: Log, now: float) -> Age | None:
     before = max(i for i, p in enumerate(points) if p.high_watermark <= position)
     a, b = points[before], points[before + 1]
     share = (position - a.high_watermark) / (b.high_watermark - a.high_watermark)
-    return Age(max(0.0, now - (a.at + share * (b.at - a.at))), False)
+    return Age(max(0.0, now - a.at - share * (b.at - a.at)), False)
 
 
 @dataclass(frozen=True, slots=True)

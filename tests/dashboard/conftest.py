@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 import lagwise_dashboard
 from tests.dashboard import alerts, lakes
-from tests.dashboard.browsing import Visit, chromium, launched
+from tests.dashboard.browsing import Visit
 from tests.dashboard.lakes import Scene
 from tests.dashboard.serving import served, write_settings
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_GROUPS
@@ -63,16 +63,6 @@ def busy(tmp_path: Path) -> Path:
     lakes.write_to(tmp_path, Scene(NOW))
     alerts.write_to(tmp_path, NOW)
     return tmp_path
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """A real Chromium."""
-    path = chromium()
-    if path is None:
-        pytest.skip("no Chromium on this machine: install Debian's package chromium, or set LAGWISE_CHROMIUM")
-    with launched(path) as running:
-        yield running
 
 
 @pytest.fixture(scope="session")

@@ -14,12 +14,12 @@ from typing import Any
 
 import psutil
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.store import Lake
-from tests.dashboard.browsing import READY_MS, Visit, chromium, launched
+from tests.dashboard.browsing import READY_MS, Visit
 
 pytestmark = [pytest.mark.e2e, pytest.mark.broker, pytest.mark.spark, pytest.mark.browser, pytest.mark.timeout(420)]
 
@@ -88,24 +88,20 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
     running.end()
 
 
-def test_the_demo_from_start_to_end(demo: Demo) -> None:
-    path = chromium()
-    if path is None:
-        pytest.skip("there is no Chromium on this machine")
+def test_the_demo_from_start_to_end(demo: Demo, browser: Browser) -> None:
     demo.await_dashboard()
-    with launched(path) as browser:
-        visit = Visit(browser, demo.address)
-        page = visit.open()
-        expect(page.get_by_role("heading", name="Who is in trouble?")).to_be_visible(timeout=READY_MS)
-        # The page refreshes itself: nobody reloads it at night.
-        row = _row_of(page, KILLED)
-        expect(row).to_contain_text("stopped", timeout=130_000)
-        page = visit.open(f"/group?cluster=shop&group={KILLED}")
-        expect(page.get_by_role("heading", name=KILLED)).to_be_visible(timeout=READY_MS)
-        expect(page.get_by_text(re.compile("no members"))).to_be_visible(timeout=READY_MS)
-        assert visit.overflow() == 0
-        assert visit.troubles == []
-        visit.close()
+    visit = Visit(browser, demo.address)
+    page = visit.open()
+    expect(page.get_by_role("heading", name="Who is in trouble?")).to_be_visible(timeout=READY_MS)
+    # The page refreshes itself: nobody reloads it at night.
+    row = _row_of(page, KILLED)
+    expect(row).to_contain_text("stopped", timeout=130_000)
+    page = visit.open(f"/group?cluster=shop&group={KILLED}")
+    expect(page.get_by_role("heading", name=KILLED)).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text(re.compile("no members"))).to_be_visible(timeout=READY_MS)
+    assert visit.overflow() == 0
+    assert visit.troubles == []
+    visit.close()
     family = demo.family()
     assert len(family) >= 5, "collector, analysis, alerts, dashboard, broker, workloads"
     report = demo.finish(RUN_SECONDS + 60)

@@ -48,14 +48,19 @@ def commit_steps(samples_with_lag: DataFrame, contexts: DataFrame) -> DataFrame:
         samples_with_lag.where(F.col("lag").isNotNull())
         .join(F.broadcast(contexts.select("cluster", "gap_seconds")), "cluster")
         .select(*GROUP_PARTITION, "sampled_at", "committed", "log_start", "lag", "topic_number", "gap_seconds")
-        .withColumn("previous_at", F.lag("sampled_at").over(order))
-        .withColumn("previous_committed", F.lag("committed").over(order))
-        .withColumn("previous_lag", F.lag("lag").over(order))
-        .withColumn("is_other_topic", _differs_from_last_known("topic_number", order))
+        .withColumns(
+            {
+                "previous_at": F.lag("sampled_at").over(order),
+                "previous_committed": F.lag("committed").over(order),
+                "previous_lag": F.lag("lag").over(order),
+                "is_other_topic": _differs_from_last_known("topic_number", order),
+                "minute": minute_of(F.col("sampled_at")),
+            }
+        )
     )
     seconds = seconds_between(F.col("previous_at"), F.col("sampled_at"))
     is_step = (seconds <= F.col("gap_seconds")) & ~F.col("is_other_topic")
-    return known.withColumn("minute", minute_of(F.col("sampled_at"))).withColumn("dt", F.when(is_step, seconds))
+    return known.withColumn("dt", F.when(is_step, seconds))
 
 
 def _differs_from_last_known(name: str, order: WindowSpec) -> Column:
@@ -111,9 +116,15 @@ def watermark_changes(watermarks: DataFrame) -> DataFrame:
     return (
         watermarks.where(F.col("high_watermark").isNotNull() & F.col("log_start").isNotNull())
         .select(*TOPIC_PARTITION, "sampled_at", "topic_id", "log_start", "high_watermark")
-        .withColumn("minute", minute_of(F.col("sampled_at")))
-        .withColumn("is_other_topic", _differs_from_last_known("topic_id", order))
-        .withColumn("is_reset", F.col("is_other_topic") | went_back)
+        .withColumns(
+            {
+                "minute": minute_of(F.col("sampled_at")),
+                "is_other_topic": _differs_from_last_known("topic_id", order),
+                "went_back": went_back,
+            }
+        )
+        .withColumn("is_reset", F.col("is_other_topic") | F.col("went_back"))
+        .drop("went_back")
     )
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from lagwise.domain.history import INTERVALS_PER_WINDOW
 from lagwise.domain.vocabulary import SIMPLE, GroupState, UnknownReason
-from lagwise_spark.columns import GROUP, GROUP_PARTITION, TOPIC_PARTITION, seconds_between
+from lagwise_spark.columns import GROUP, GROUP_PARTITION, TOPIC_PARTITION, seconds_between, with_steps
 from lagwise_spark.transforms.buckets import lag_expression
 from lagwise_spark.transforms.pace import window_index
 from lagwise_spark.transforms.time_lag import with_age
@@ -65,14 +65,23 @@ def evidence(known: Known) -> DataFrame:
         .join(before, list(GROUP_PARTITION), "left")
         .join(F.broadcast(_clients(known.members)), [*GROUP, "owner"], "left")
     )
-    rows = (
-        rows.withColumn("lag", lag_expression())
-        .withColumn("position", F.greatest("committed", "log_start"))
-        .withColumn("window", F.coalesce("window", window_index(INTERVALS_PER_WINDOW * F.col("interval_seconds"))))
-        .withColumn("produce_rate_per_second", F.get("produce_rates", F.least("window", F.size("produce_rates") - 1)))
+    rows = rows.withColumns(
+        {
+            "lag": lag_expression(),
+            "position": F.greatest("committed", "log_start"),
+            "window": F.coalesce("window", window_index(INTERVALS_PER_WINDOW * F.col("interval_seconds"))),
+            # What a group-partition without a history, or a group that is gone, has none of.
+            "samples": F.coalesce("samples", F.lit(0)),
+            "span_seconds": F.coalesce("span_seconds", F.lit(0.0)),
+            "trend_is_measurable": F.coalesce("trend_is_measurable", F.lit(True)),
+            "rebalancing_now": F.coalesce("rebalancing_now", F.lit(False)),
+            "samples_of_unrest": F.coalesce("samples_of_unrest", F.lit(0)),
+            "group_samples": F.coalesce("group_samples", F.lit(0)),
+        }
     )
-    rows = with_age(rows).drop("history", "produce_rates")
-    return _derived(rows)
+    rows = with_age(rows)
+    produce_rate = F.get("produce_rates", F.least("window", F.size("produce_rates") - 1))
+    return with_steps(rows, {"produce_rate_per_second": produce_rate} | _derived()).drop("history", "produce_rates")
 
 
 def _deletes() -> Column:
@@ -83,7 +92,7 @@ def _clients(members: DataFrame) -> DataFrame:
     return members.select(*GROUP, F.col("member_id").alias("owner"), "client_id", "host")
 
 
-def _derived(rows: DataFrame) -> DataFrame:
+def _derived() -> dict[str, Column]:
     """What follows from the joined columns alone."""
     same_commit = F.coalesce(F.col("previous_committed") == F.col("committed"), F.lit(False))
     was_moving = F.coalesce(F.col("was_seen_moving"), F.lit(False))
@@ -101,43 +110,21 @@ def _derived(rows: DataFrame) -> DataFrame:
     has_lag = F.coalesce(F.col("lag") > 0, F.lit(False))
     undrained = seconds_between(F.col("drained_at"), F.col("as_of"))
     standstill = F.least("unmoved_seconds", F.coalesce("lag_seconds", F.lit(0.0)), undrained)
-    commits_seen = F.coalesce("moves", F.lit(0))
     has_watermarks = F.col("high_watermark").isNotNull() & F.col("log_start").isNotNull()
-    return (
-        rows.withColumn("committed_since", moved_at)
-        .withColumn("unmoved_seconds", seconds_between(F.col("committed_since"), F.col("as_of")))
-        .withColumn(
-            "readable",
-            F.col("group_error").isNull() & (has_watermarks | F.col("committed").isNull()),
-        )
-        .withColumn("commits_seen", commits_seen)
-        .withColumn("standstill_seconds", F.when(has_lag, standstill).otherwise(0.0))
-        .withColumn(
-            "commit_cadence_seconds",
-            F.when(
-                commits_seen > 0,
-                F.greatest(F.lit(0.0), F.col("backlog_seconds") - F.col("standstill_seconds")) / F.col("commits_seen"),
-            ),
-        )
-        .withColumn(
-            "ever_committed",
-            F.col("moved_at").isNotNull()
-            | F.col("previous_committed").isNotNull()
-            | (before == str(UnknownReason.EXPIRED)),
-        )
-        .withColumn(
-            "recreated",
-            F.coalesce(F.col("committed_since") < F.col("recreated_at"), F.lit(False)) | still_recreated,
-        )
-        .withColumn("topic_is_assigned", F.array_contains(assigned, F.col("topic")))
-        .withColumn("group_is_assigned", F.size(assigned) > 0)
-        .withColumn(
-            "seconds_to_expiry", F.when(may_expire & expires_in.isNotNull(), F.greatest(expires_in, F.lit(0.0)))
-        )
-        .withColumn("samples", F.coalesce("samples", F.lit(0)))
-        .withColumn("span_seconds", F.coalesce("span_seconds", F.lit(0.0)))
-        .withColumn("trend_is_measurable", F.coalesce("trend_is_measurable", F.lit(True)))
-        .withColumn("rebalancing_now", F.coalesce("rebalancing_now", F.lit(False)))
-        .withColumn("samples_of_unrest", F.coalesce("samples_of_unrest", F.lit(0)))
-        .withColumn("group_samples", F.coalesce("group_samples", F.lit(0)))
+    closed_backlog = F.greatest(F.lit(0.0), F.col("backlog_seconds") - F.col("standstill_seconds"))
+    was_committed = (
+        F.col("moved_at").isNotNull() | F.col("previous_committed").isNotNull() | (before == str(UnknownReason.EXPIRED))
     )
+    return {
+        "committed_since": moved_at,
+        "unmoved_seconds": seconds_between(F.col("committed_since"), F.col("as_of")),
+        "readable": F.col("group_error").isNull() & (has_watermarks | F.col("committed").isNull()),
+        "commits_seen": F.coalesce("moves", F.lit(0)),
+        "standstill_seconds": F.when(has_lag, standstill).otherwise(0.0),
+        "commit_cadence_seconds": F.when(F.col("commits_seen") > 0, closed_backlog / F.col("commits_seen")),
+        "ever_committed": was_committed,
+        "recreated": F.coalesce(F.col("committed_since") < F.col("recreated_at"), F.lit(False)) | still_recreated,
+        "topic_is_assigned": F.array_contains(assigned, F.col("topic")),
+        "group_is_assigned": F.size(assigned) > 0,
+        "seconds_to_expiry": F.when(may_expire & expires_in.isNotNull(), F.greatest(expires_in, F.lit(0.0))),
+    }

@@ -1,6 +1,6 @@
 """From partition statuses to what a group's verdict is made of: one row per group, status and reason."""
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lagwise_spark.columns import GROUP, seconds_between
@@ -9,7 +9,6 @@ from lagwise_spark.columns import GROUP, seconds_between
 def partitions_by_status(partition_status: DataFrame) -> DataFrame:
     """One row per group, status and reason, with the fields of
     :class:`lagwise.domain.parts.PartitionsInStatus`."""
-    owner = F.when(F.col("client_id").isNotNull(), F.format_string("client %s on host %s", "client_id", "host"))
     age = F.coalesce("lag_seconds", F.lit(0.0))
     return partition_status.groupBy(*GROUP, "status", "reason").agg(
         F.count("*").cast("int").alias("partitions"),
@@ -28,5 +27,10 @@ def partitions_by_status(partition_status: DataFrame) -> DataFrame:
         # Among equals the lowest partition, then the last topic by name: any choice will do that is always the same.
         F.max_by(F.struct("topic", "partition"), F.struct(age, -F.col("partition"), F.col("topic"))).alias("worst"),
         F.collect_set("topic").alias("topics"),
-        F.slice(F.collect_set(owner), 1, 5).alias("owners"),
+        F.slice(F.collect_set(_named()), 1, 5).alias("owners"),
     )
+
+
+def _named() -> Column:
+    """The owner in the words of :func:`lagwise.domain.evaluation.client_of`."""
+    return F.concat(F.lit("client "), "client_id", F.coalesce(F.concat(F.lit(" on host "), "host"), F.lit("")))

@@ -9,26 +9,25 @@ from pyspark.sql import functions as F
 from lagwise.domain import status as rules
 from lagwise.domain.vocabulary import SIMPLE, GroupState, Status, UnknownReason
 from lagwise.tables.analysis import PARTITION_STATUS
+from lagwise_spark.columns import with_steps
 
 
 def judge(evidence: DataFrame) -> DataFrame:
     """Rows of `partition_status` from evidence, and ``previous_status`` beside them (null where there was none)."""
-    judged = _numbers(_holds(_premises(evidence)))
-    status, reason = _status_and_reason()
-    judged = judged.withColumn("reason", reason).withColumn("status", status)
-    unsettled = F.col("previous_status").isNull() | (F.col("previous_status") != F.col("status"))
+    judged = with_steps(evidence, _premises() | _holds() | _numbers() | _verdict())
     is_known = ~F.col("_is_blind")
-    return (
-        judged.withColumn("since", F.when(unsettled, F.col("as_of")).otherwise(F.col("previous_since")))
-        .withColumn("reasons", _reasons())
-        .withColumn("lag", F.when(is_known, F.col("lag")))
-        .withColumn("lag_seconds", F.when(is_known, F.col("lag_seconds")))
-        .withColumn("lag_seconds_is_lower_bound", is_known & F.col("lag_seconds_is_lower_bound"))
-        .withColumn("records_lost", F.when(is_known, F.col("records_lost")).otherwise(F.lit(0)).cast("long"))
-        .withColumn("seconds_to_loss", F.when(is_known, F.col("seconds_to_loss")))
-        .withColumn("seconds_to_catch_up", F.when(is_known, F.col("seconds_to_catch_up")))
-        .select(*[column.name for column in PARTITION_STATUS.columns], "previous_status")
-    )
+    unsettled = F.col("previous_status").isNull() | (F.col("previous_status") != F.col("status"))
+    shown = {
+        "since": F.when(unsettled, F.col("as_of")).otherwise(F.col("previous_since")),
+        "lag_seconds_is_lower_bound": is_known & F.col("lag_seconds_is_lower_bound"),
+        "records_lost": F.when(is_known, F.col("records_lost")).otherwise(F.lit(0)).cast("long"),
+        **{
+            name: F.when(is_known, F.col(name))
+            for name in ("lag", "lag_seconds", "seconds_to_loss", "seconds_to_catch_up")
+        },
+    }
+    columns = [column.name for column in PARTITION_STATUS.columns]
+    return judged.select(*[shown.get(name, F.col(name)).alias(name) for name in columns], "previous_status")
 
 
 def _cadence() -> Column:
@@ -46,7 +45,7 @@ def _telling_seconds(minimum: Column) -> Column:
     return F.greatest(minimum, unseen, rules.TELLING_CADENCES * _cadence())
 
 
-def _premises(e: DataFrame) -> DataFrame:
+def _premises() -> dict[str, Column]:
     has_left_topic = (
         F.coalesce(F.col("state") == str(GroupState.STABLE), F.lit(False))
         & F.col("group_is_assigned")
@@ -68,35 +67,26 @@ def _premises(e: DataFrame) -> DataFrame:
         .when(F.col("committed") > F.col("high_watermark"), F.lit(str(UnknownReason.OUT_OF_RANGE)))
     )
     unrest, samples = F.col("samples_of_unrest"), F.col("group_samples")
-    return (
-        e.withColumn("_has_left_topic", has_left_topic)
-        .withColumn("_blind", blind)
-        .withColumn("_is_blind", F.col("_blind").isNotNull())
-        .withColumn("_has_lag", F.coalesce(F.col("lag") > 0, F.lit(False)))
-        .withColumn("_age", F.coalesce(F.col("lag_seconds"), F.lit(0.0)))
-        .withColumn("_produced", F.coalesce(F.col("produce_rate_per_second"), F.lit(0.0)))
-        .withColumn("_consumed", F.coalesce(F.col("consume_rate_per_second"), F.lit(0.0)))
-        .withColumn(
-            "_band",
-            F.greatest(
-                rules.TREND_SHARE_OF_PRODUCE_RATE * F.col("_produced"), F.try_divide(F.lit(1.0), F.col("span_seconds"))
-            ),
-        )
-        .withColumn("_visible", F.col("_has_lag") & (F.col("_age") > F.col("interval_seconds")))
-        .withColumn(
-            "_measured",
-            F.col("lag_slope_per_second").isNotNull()
-            & (F.col("span_seconds") >= _telling_seconds(F.col("minimum_span_seconds"))),
-        )
-        .withColumn(
-            "_unrest",
-            F.col("rebalancing_now")
-            | ((unrest >= rules.REBALANCES_OF_UNREST) & (unrest >= rules.SHARE_OF_UNREST * samples)),
-        )
-    )
+    least_change = F.greatest(F.lit(1.0), rules.TREND_SHARE_OF_LAG * F.col("lag"))
+    one_percent = rules.TREND_SHARE_OF_PRODUCE_RATE * F.col("_produced")
+    return {
+        "_has_left_topic": has_left_topic,
+        "_blind": blind,
+        "_is_blind": F.col("_blind").isNotNull(),
+        "_has_lag": F.coalesce(F.col("lag") > 0, F.lit(False)),
+        "_age": F.coalesce(F.col("lag_seconds"), F.lit(0.0)),
+        "_produced": F.coalesce(F.col("produce_rate_per_second"), F.lit(0.0)),
+        "_consumed": F.coalesce(F.col("consume_rate_per_second"), F.lit(0.0)),
+        "_band": F.greatest(one_percent, F.try_divide(least_change, F.col("span_seconds"))),
+        "_visible": F.col("_has_lag") & (F.col("_age") > F.col("interval_seconds")),
+        "_measured": F.col("lag_slope_per_second").isNotNull()
+        & (F.col("span_seconds") >= _telling_seconds(F.col("minimum_span_seconds"))),
+        "_unrest": F.col("rebalancing_now")
+        | ((unrest >= rules.REBALANCES_OF_UNREST) & (unrest >= rules.SHARE_OF_UNREST * samples)),
+    }
 
 
-def _holds(e: DataFrame) -> DataFrame:
+def _holds() -> dict[str, Column]:
     has_lag, age, band = F.col("_has_lag"), F.col("_age"), F.col("_band")
 
     def stands_for(minimum_seconds: float) -> Column:
@@ -126,17 +116,17 @@ def _holds(e: DataFrame) -> DataFrame:
         & has_lag
         & (age > patience)
     )
-    return (
-        e.withColumn("_stopped", stopped)
-        .withColumn("_stalled", stalled)
-        .withColumn("_grows", F.coalesce(grows, F.lit(False)))
-        .withColumn("_shrinks", F.coalesce(shrinks, F.lit(False)))
-        .withColumn("_lagging", lagging)
-        .withColumn("_rewound", F.coalesce(F.col("committed") < F.col("rewound_from"), F.lit(False)))
-    )
+    return {
+        "_stopped": stopped,
+        "_stalled": stalled,
+        "_grows": F.coalesce(grows, F.lit(False)),
+        "_shrinks": F.coalesce(shrinks, F.lit(False)),
+        "_lagging": lagging,
+        "_rewound": F.coalesce(F.col("committed") < F.col("rewound_from"), F.lit(False)),
+    }
 
 
-def _numbers(e: DataFrame) -> DataFrame:
+def _numbers() -> dict[str, Column]:
     standing = F.col("_stopped") | F.col("_stalled")
     age, retention = F.col("_age"), F.col("retention_seconds")
     consumed = F.when(standing, F.lit(0.0)).otherwise(F.col("_consumed"))
@@ -155,13 +145,13 @@ def _numbers(e: DataFrame) -> DataFrame:
     lost_now = F.greatest(F.col("log_start") - F.col("committed"), F.lit(0))
     goes_on_losing = F.col("seconds_to_loss") <= rules.LOSING_WITHIN_SECONDS
     lost = F.when((lost_now == 0) & goes_on_losing, F.coalesce("lost_lately", F.lit(0))).otherwise(lost_now)
-    return (
-        e.withColumn("seconds_to_loss", F.least(by_deletion, F.col("seconds_to_expiry")))
-        .withColumn("_at_risk", F.coalesce(F.col("seconds_to_loss") <= F.col("risk_horizon_seconds"), F.lit(False)))
-        .withColumn("records_lost", lost)
-        .withColumn("_losing_data", F.coalesce(F.col("records_lost") > 0, F.lit(False)))
-        .withColumn("seconds_to_catch_up", F.when(F.col("_shrinks"), F.col("lag") / -F.col("lag_slope_per_second")))
-    )
+    return {
+        "seconds_to_loss": F.least(by_deletion, F.col("seconds_to_expiry")),
+        "_at_risk": F.coalesce(F.col("seconds_to_loss") <= F.col("risk_horizon_seconds"), F.lit(False)),
+        "records_lost": lost,
+        "_losing_data": F.coalesce(F.col("records_lost") > 0, F.lit(False)),
+        "seconds_to_catch_up": F.when(F.col("_shrinks"), F.col("lag") / -F.col("lag_slope_per_second")),
+    }
 
 
 #: Worst first, as :class:`Status` declares them.
@@ -177,7 +167,7 @@ _HELD = (
 )
 
 
-def _status_and_reason() -> tuple[Column, Column]:
+def _verdict() -> dict[str, Column]:
     unknown = F.lit(str(Status.UNKNOWN))
     status = F.when(F.col("_blind") == str(Status.GHOST), F.lit(str(Status.GHOST))).when(F.col("_is_blind"), unknown)
     is_bad = F.lit(False)
@@ -199,7 +189,7 @@ def _status_and_reason() -> tuple[Column, Column]:
         .when(F.col("_unrest"), F.lit(str(UnknownReason.REBALANCING)))
         .when(~F.col("_shrinks") & few, F.lit(str(UnknownReason.TOO_FEW_SAMPLES)))
     )
-    return status, reason
+    return {"reason": reason, "status": status, "reasons": _reasons()}
 
 
 def _reasons() -> Column:

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from lagwise.domain.history import CADENCES_PER_WINDOW, INTERVALS_PER_WINDOW, WINDOWS_SECONDS
 from lagwise.domain.trend import MINIMUM_SAMPLES, RANDOM_WALK, T_99, TELLING_SAMPLES
-from lagwise_spark.columns import GROUP_PARTITION, STATISTICS, TOPIC_PARTITION, seconds_between
+from lagwise_spark.columns import GROUP_PARTITION, STATISTICS, TOPIC_PARTITION, seconds_between, with_steps
 
 #: Slot i holds what belongs to window i but not to a shorter one; the last slot holds what is older than all.
 OLDER = len(WINDOWS_SECONDS)
@@ -52,10 +52,14 @@ def _slots(minutes: DataFrame, recreated: DataFrame, contexts: DataFrame) -> Dat
     aged = (
         minutes.join(F.broadcast(contexts.select("cluster", "as_of")), "cluster")
         .join(F.broadcast(recreated), list(TOPIC_PARTITION), "left")
-        .withColumn("age", seconds_between(F.col("minute"), F.col("as_of")))
+        .withColumns(
+            {
+                "age": seconds_between(F.col("minute"), F.col("as_of")),
+                "is_same_log": F.coalesce(F.col("minute") > F.col("recreated_minute"), F.lit(True)),
+            }
+        )
         .where(F.col("age") >= 0)
         .withColumn("slot", age_slot(F.col("age")))
-        .withColumn("is_same_log", F.coalesce(F.col("minute") > F.col("recreated_minute"), F.lit(True)))
     )
 
     def of_same_log(value: Column) -> Column:
@@ -150,35 +154,35 @@ def _trend(chosen: DataFrame) -> DataFrame:
     slope, margin = slope_and_margin("")
     longer_slope, longer_margin = slope_and_margin("longer_")
     measurable = F.col("trend_is_measurable")
-    return (
-        chosen.withColumn("lag_slope_per_second", F.when(measurable, slope))
-        .withColumn("margin", margin)
-        .withColumn("longer_slope", F.when(measurable, longer_slope))
-        .withColumn("longer_margin", longer_margin)
-        .withColumn("span_seconds", span)
-        .select(
-            *GROUP_PARTITION,
-            "moves",
-            "backlog_seconds",
-            "rewound_from",
-            "lost_lately",
-            "moved_at",
-            "drained_at",
-            "was_seen_moving",
-            "trend_is_measurable",
-            "window",
-            F.coalesce("samples", F.lit(0)).cast("int").alias("samples"),
-            "span_seconds",
-            F.when(F.col("span_seconds") > 0, F.greatest(consumed, F.lit(0.0)) / F.col("span_seconds")).alias(
-                "consume_rate_per_second"
-            ),
-            "lag_slope_per_second",
-            (F.col("lag_slope_per_second") - F.col("margin")).alias("lag_slope_low_per_second"),
-            (F.col("lag_slope_per_second") + F.col("margin")).alias("lag_slope_high_per_second"),
-            "longer_slope",
-            (F.col("longer_slope") - F.col("longer_margin")).alias("longer_low"),
-            (F.col("longer_slope") + F.col("longer_margin")).alias("longer_high"),
-        )
+    steps = {
+        "lag_slope_per_second": F.when(measurable, slope),
+        "margin": margin,
+        "longer_slope": F.when(measurable, longer_slope),
+        "longer_margin": longer_margin,
+        "span_seconds": span,
+    }
+    return with_steps(chosen, steps).select(
+        *GROUP_PARTITION,
+        "moves",
+        "backlog_seconds",
+        "rewound_from",
+        "lost_lately",
+        "moved_at",
+        "drained_at",
+        "was_seen_moving",
+        "trend_is_measurable",
+        "window",
+        F.coalesce("samples", F.lit(0)).cast("int").alias("samples"),
+        "span_seconds",
+        F.when(F.col("span_seconds") > 0, F.greatest(consumed, F.lit(0.0)) / F.col("span_seconds")).alias(
+            "consume_rate_per_second"
+        ),
+        "lag_slope_per_second",
+        (F.col("lag_slope_per_second") - F.col("margin")).alias("lag_slope_low_per_second"),
+        (F.col("lag_slope_per_second") + F.col("margin")).alias("lag_slope_high_per_second"),
+        "longer_slope",
+        (F.col("longer_slope") - F.col("longer_margin")).alias("longer_low"),
+        (F.col("longer_slope") + F.col("longer_margin")).alias("longer_high"),
     )
 
 

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lagwise.domain.history import WINDOWS_SECONDS
-from lagwise_spark.columns import TOPIC_PARTITION, seconds_between
+from lagwise_spark.columns import TOPIC_PARTITION, seconds_between, with_steps
 
 
 def topic_histories(watermark_minutes: DataFrame, contexts: DataFrame) -> DataFrame:
@@ -39,8 +39,7 @@ def topic_histories(watermark_minutes: DataFrame, contexts: DataFrame) -> DataFr
     since_reset = F.filter("history", lambda h: h["minute"] >= F.col("reset_minute"))
     rows = rows.withColumn("history", F.when(F.col("reset_minute").isNull(), F.col("history")).otherwise(since_reset))
     longest = len(WINDOWS_SECONDS) - 1
-    for index, window in enumerate(WINDOWS_SECONDS):
-        rows = rows.withColumn(f"_minutes_{index}", _within(window))
+    rows = with_steps(rows, {f"_minutes_{index}": _within(window) for index, window in enumerate(WINDOWS_SECONDS)})
     return rows.select(
         *TOPIC_PARTITION,
         "history",
@@ -71,21 +70,9 @@ def with_age(rows: DataFrame) -> DataFrame:
     position = F.col("position")
     looked_for = F.col("lag") > 0
     minutes_before = F.size(F.filter("history", lambda h: h["last_high_watermark"] <= position))
-    staged = (
-        rows.withColumn("_minutes_before", F.when(looked_for, minutes_before))
-        .withColumn("_before", F.get("history", F.col("_minutes_before") - 1))
-        .withColumn("_points", F.get("history", F.col("_minutes_before"))["points"])
-    )
     points_before = F.size(F.filter("_points", lambda p: p["high_watermark"] <= position))
-    staged = staged.withColumn("_points_before", F.when(F.col("_points").isNotNull(), points_before))
     a_point = F.get("_points", F.col("_points_before") - 1)
     b_point = F.get("_points", F.col("_points_before"))
-    staged = (
-        staged.withColumn("_a_at", F.coalesce(a_point["at"], F.col("_before")["last_at"]))
-        .withColumn("_a", F.coalesce(a_point["high_watermark"], F.col("_before")["last_high_watermark"]))
-        .withColumn("_b_at", b_point["at"])
-        .withColumn("_b", b_point["high_watermark"])
-    )
     between = seconds_between(F.col("_a_at"), F.col("_b_at"))
     share = (position - F.col("_a")) / (F.col("_b") - F.col("_a"))
     exact = seconds_between(F.col("_a_at"), F.col("as_of")) - share * between
@@ -96,11 +83,21 @@ def with_age(rows: DataFrame) -> DataFrame:
         .when(~looked_for | F.col("_b").isNull(), F.lit(0.0))
         .otherwise(F.greatest(F.lit(0.0), F.coalesce(exact, bound)))
     )
-    return (
-        staged.withColumn("lag_seconds", seconds)
-        .withColumn(
-            "lag_seconds_is_lower_bound",
-            F.coalesce(looked_for & F.col("_b").isNotNull() & F.col("_a").isNull(), F.lit(False)),
-        )
-        .drop("_minutes_before", "_before", "_points", "_points_before", "_a_at", "_a", "_b_at", "_b")
+    staged = with_steps(
+        rows,
+        {
+            "_minutes_before": F.when(looked_for, minutes_before),
+            "_before": F.get("history", F.col("_minutes_before") - 1),
+            "_points": F.get("history", F.col("_minutes_before"))["points"],
+            "_points_before": F.when(F.col("_points").isNotNull(), points_before),
+            "_a_at": F.coalesce(a_point["at"], F.col("_before")["last_at"]),
+            "_a": F.coalesce(a_point["high_watermark"], F.col("_before")["last_high_watermark"]),
+            "_b_at": b_point["at"],
+            "_b": b_point["high_watermark"],
+            "lag_seconds": seconds,
+            "lag_seconds_is_lower_bound": F.coalesce(
+                looked_for & F.col("_b").isNotNull() & F.col("_a").isNull(), F.lit(False)
+            ),
+        },
     )
+    return staged.drop("_minutes_before", "_before", "_points", "_points_before", "_a_at", "_a", "_b_at", "_b")
