@@ -23,9 +23,9 @@ test: ## Run the whole test suite
 	@$(PYTHON) -m pytest -m "not long" $(ARGS)
 
 .PHONY: test-fast
-test-fast: ## Run the tests that need neither JVM nor broker nor browser
+test-fast: ## Run the tests that need no JVM, broker, browser or process of their own
 	@scripts/setup.sh python
-	@$(PYTHON) -m pytest -m "not (spark or broker or browser or e2e or long)" $(ARGS)
+	@$(PYTHON) -m pytest -n auto -m "not (spark or broker or browser or e2e or process or long)" $(ARGS)
 
 .PHONY: test-long
 test-long: ## Run the heavy proofs that CI leaves out

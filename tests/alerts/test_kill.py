@@ -22,6 +22,8 @@ from lagwise.tables.store import Lake
 from tests.alerts.receiver import Answer, Got, Receiver
 from tests.alerts.support import LakeWriter, at, write_yaml
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parents[2]
 CHILD = Path(__file__).with_name("kill_child.py")
 

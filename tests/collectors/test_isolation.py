@@ -16,6 +16,8 @@ from lagwise_collectors.isolation import IsolatedSource, Stopped
 from lagwise_collectors.protocol import Snapshot
 from tests.collectors.kafka import eventually
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def nobody() -> Iterator[Cluster]:

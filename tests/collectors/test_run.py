@@ -23,6 +23,8 @@ from lagwise_collectors.run import PART, collect_forever, collect_once
 from lagwise_sandbox.broker import Broker
 from tests.collectors.kafka import Lab, eventually
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def nobody() -> Iterator[Cluster]:

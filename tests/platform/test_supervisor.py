@@ -14,6 +14,8 @@ import pytest
 from lagwise.errors import LagwiseError
 from lagwise.supervisor import BackOff, Part, PartStatus, State, Supervisor, locked
 
+pytestmark = pytest.mark.process
+
 _DEADLINE_SECONDS = 20.0
 
 
