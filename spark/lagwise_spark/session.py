@@ -40,6 +40,12 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # A round is some two hundred compiled queries, and the next round's are the same: with room for all of them, and
+    # names that do not depend on a query's place, they are compiled once and get ever faster.
+    "spark.sql.codegen.cache.maxEntries": "1000",
+    "spark.sql.codegen.useIdInClassName": "false",
+    # A list per topic-partition is gathered in memory; from 128 of them on Spark would sort instead.
+    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
     # The driver keeps what the UI would show; nobody looks.
     "spark.sql.ui.retainedExecutions": "1",
     "spark.ui.retainedJobs": "1",

@@ -13,7 +13,7 @@ from lagwise.tables.analysis import MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_spark.frames import contexts_frame, frame, materialised
+from lagwise_spark.frames import contexts_frame, materialised
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.progress import News, minute_of
 from lagwise_spark.transforms.buckets import commit_minutes, watermark_minutes, with_lag
@@ -83,11 +83,12 @@ def open_minutes(
     """Minutes from raw samples, from each cluster's first open minute to ``until`` (by default to the newest)."""
     reach = timedelta(seconds=max(gap_seconds(n.interval_seconds) for n in news))
     start = min(n.open_from for n in news) - reach
-    complete = F.broadcast(frame(session, read.finished_samples(lake, start)))
+    complete = read.finished_samples(lake, start, until)
     open_from = F.broadcast(contexts.select("cluster", "open_from"))
 
     def raw(table: Table) -> DataFrame:
-        return read.since(session, lake, table, start, until).join(complete, "sample_id", "semi")
+        rows = read.of_samples(session, lake, table, complete, start)
+        return rows if until is None else rows.where(F.col(str(table.clock)) < F.lit(until))
 
     def kept(rows: DataFrame) -> DataFrame:
         inside = rows.join(open_from, "cluster").where(F.col("minute") >= F.col("open_from")).drop("open_from")

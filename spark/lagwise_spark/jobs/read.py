@@ -18,21 +18,41 @@ from lagwise_spark.jobs.progress import News
 #: So far back, every minute of the watermarks' history is used; before that, every tenth.
 DENSE_HISTORY = timedelta(hours=6)
 
+#: Queries over a stretch of time that ends now are the same for so long.
+STEADY_FOR = timedelta(minutes=10)
+
 
 def since(session: SparkSession, lake: Lake, table: Table, start: datetime, end: datetime | None = None) -> DataFrame:
-    """Rows of a large table whose clock lies in [start, end), other days' files left unread."""
+    """Rows of a large table whose clock lies in [start, end), other days' and hours' files left unread.
+
+    Some rows a little older than ``start`` come too, for the caller to drop by a column: a time in a filter becomes a
+    constant of the compiled query, and one that changed with every round would have every round compile it anew.
+    """
     clock = F.col(str(table.clock))
+    steady = start - (start - datetime.min.replace(tzinfo=start.tzinfo)) % STEADY_FOR
     rows = session.read.format("delta").load(lake.location(table))
-    rows = rows.where((F.col("day") >= F.lit(start.date())) & (clock >= F.lit(start)))
+    rows = rows.where((F.col("day") >= F.lit(steady.date())) & (clock >= F.lit(steady)))
     if end is not None:
         rows = rows.where((F.col("day") <= F.lit(end.date())) & (clock < F.lit(end)))
     return rows.drop("day")
 
 
-def finished_samples(lake: Lake, start: datetime) -> pa.Table:
-    """Ids of the samples that were written completely, from ``start`` on: the rest of a torn write is not data."""
-    sql = "select distinct sample_id from samples where finished_at >= ?"
-    return lake.query(sql, [start], over=[SAMPLES], days=_days_from(start - timedelta(days=1)))
+def of_samples(session: SparkSession, lake: Lake, table: Table, ids: Sequence[str], start: datetime) -> DataFrame:
+    """Rows of a raw table that belong to the samples with these ids, taken at or after ``start``. The ids are named one
+    by one because the files' statistics then tell which few of them hold any."""
+    rows = session.read.format("delta").load(lake.location(table))
+    return rows.where((F.col("day") >= F.lit(start.date())) & F.col("sample_id").isin(list(ids))).drop("day")
+
+
+def finished_samples(lake: Lake, start: datetime, end: datetime | None = None) -> list[str]:
+    """Ids of the samples that were written completely and overlap [start, end): the rest of a torn write is not
+    data."""
+    sql = """
+        select distinct sample_id from samples where finished_at >= ? and started_at < coalesce(?::timestamptz, 'infinity')
+        order by sample_id
+    """
+    rows = lake.query(sql, [start, end], over=[SAMPLES], days=_days_from(start - timedelta(days=1)))
+    return [str(sample_id) for sample_id in rows["sample_id"].to_pylist()]
 
 
 def recent_groups(lake: Lake, news: Sequence[News], window_seconds: float) -> pa.Table:

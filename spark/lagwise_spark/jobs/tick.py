@@ -17,6 +17,7 @@ from lagwise.tables.analysis import MINUTES, PARTITION_STATUS, TICKS, WATERMARK_
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
+from lagwise_spark.columns import seconds_between
 from lagwise_spark.frames import contexts_frame, frame
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.minutes import OpenMinutes, catch_up, finish_minutes, open_minutes
@@ -94,17 +95,18 @@ def _inputs(
     minutes: OpenMinutes,
 ) -> Inputs:
     horizon = min(n.as_of for n in news) - timedelta(seconds=LOOKBACK_SECONDS)
+    latest_ids = [n.latest_id for n in news]
     # The rows of a sample are dated a little before `as_of`, which is when its last part was read.
     latest_from = min(n.as_of for n in news) - timedelta(minutes=10)
-    open_from = F.broadcast(contexts.select("cluster", "open_from"))
-    latest = F.broadcast(contexts.select("cluster", "sample_id"))
+    clock = F.broadcast(contexts.select("cluster", "open_from", "as_of"))
 
     def finished(table: Table) -> DataFrame:
-        rows = read.since(session, lake, table, horizon).join(open_from, "cluster")
-        return rows.where(F.col("minute") < F.col("open_from")).drop("open_from")
+        rows = read.since(session, lake, table, horizon).join(clock, "cluster")
+        is_recent = seconds_between(F.col("minute"), F.col("as_of")) <= LOOKBACK_SECONDS
+        return rows.where(is_recent & (F.col("minute") < F.col("open_from"))).drop("open_from", "as_of")
 
     def of_latest(table: Table) -> DataFrame:
-        return read.since(session, lake, table, latest_from).join(latest, ["cluster", "sample_id"], "semi")
+        return read.of_samples(session, lake, table, latest_ids, latest_from)
 
     watermark_minutes = finished(WATERMARK_MINUTES).unionByName(minutes.watermarks)
     older = read.older_history(session, lake, horizon, config.lake.retention.minutes_days)

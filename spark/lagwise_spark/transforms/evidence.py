@@ -55,15 +55,16 @@ def evidence(known: Known) -> DataFrame:
         F.col("since").alias("previous_since"),
     )
     present = known.commits.select(*GROUP_PARTITION, "committed", "owner", F.lit(True).alias("is_present"))
+    # The wide rows of the histories come last: what is joined after them would have to move them.
     rows = (
         present.join(known.pace, list(GROUP_PARTITION), "full")
+        .join(before, list(GROUP_PARTITION), "left")
         .join(F.broadcast(known.contexts.drop("sample_id", "gap_seconds", "open_from")), "cluster")
         .join(F.broadcast(known.group_facts), list(GROUP), "left")
+        .join(F.broadcast(limits), ["cluster", "topic"], "left")
+        .join(F.broadcast(_clients(known.members)), [*GROUP, "owner"], "left")
         .join(ends, list(TOPIC_PARTITION), "left")
         .join(known.histories, list(TOPIC_PARTITION), "left")
-        .join(F.broadcast(limits), ["cluster", "topic"], "left")
-        .join(before, list(GROUP_PARTITION), "left")
-        .join(F.broadcast(_clients(known.members)), [*GROUP, "owner"], "left")
     )
     rows = rows.withColumns(
         {
@@ -81,7 +82,7 @@ def evidence(known: Known) -> DataFrame:
     )
     rows = with_age(rows)
     produce_rate = F.get("produce_rates", F.least("window", F.size("produce_rates") - 1))
-    return with_steps(rows, {"produce_rate_per_second": produce_rate} | _derived()).drop("history", "produce_rates")
+    return with_steps(rows, {"produce_rate_per_second": produce_rate} | _derived()).drop("produce_rates")
 
 
 def _deletes() -> Column:

@@ -25,16 +25,6 @@ def age_slot(age_seconds: Column) -> Column:
     return slot
 
 
-def recreations(watermark_minutes: DataFrame) -> DataFrame:
-    """The few topic-partitions that were re-created, and the minute in which they last were: only what came after it
-    tells of the topic as it is."""
-    return (
-        watermark_minutes.where(F.col("recreated_at").isNotNull())
-        .groupBy(*TOPIC_PARTITION)
-        .agg(F.max("minute").alias("recreated_minute"))
-    )
-
-
 def window_index(needed_seconds: Column) -> Column:
     """Index of the shortest window that is at least this long; ``OLDER`` where none is."""
     window = F.lit(OLDER)
@@ -43,12 +33,14 @@ def window_index(needed_seconds: Column) -> Column:
     return window
 
 
-def pace(minutes: DataFrame, recreated: DataFrame, contexts: DataFrame) -> DataFrame:
-    """One row per group-partition: see the columns of the last select. ``recreated`` is :func:`recreations`."""
-    return _trend(_chosen(_windows(_slots(minutes, recreated, contexts)), contexts))
+def pace(minutes: DataFrame, resets: DataFrame, contexts: DataFrame) -> DataFrame:
+    """One row per group-partition: see the columns of the last select. ``resets`` is
+    :func:`lagwise_spark.transforms.time_lag.resets`: only what came after its topic's re-creation tells of a partition."""
+    return _trend(_chosen(_windows(_slots(minutes, resets, contexts)), contexts))
 
 
-def _slots(minutes: DataFrame, recreated: DataFrame, contexts: DataFrame) -> DataFrame:
+def _slots(minutes: DataFrame, resets: DataFrame, contexts: DataFrame) -> DataFrame:
+    recreated = resets.where(F.col("recreated_minute").isNotNull()).select(*TOPIC_PARTITION, "recreated_minute")
     aged = (
         minutes.join(F.broadcast(contexts.select("cluster", "as_of")), "cluster")
         .join(F.broadcast(recreated), list(TOPIC_PARTITION), "left")

@@ -8,8 +8,8 @@ from lagwise_spark.frames import materialised
 from lagwise_spark.transforms.evidence import Known, evidence
 from lagwise_spark.transforms.judge import judge
 from lagwise_spark.transforms.ownership import group_facts
-from lagwise_spark.transforms.pace import pace, recreations
-from lagwise_spark.transforms.time_lag import topic_histories
+from lagwise_spark.transforms.pace import pace
+from lagwise_spark.transforms.time_lag import resets, topic_histories
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,14 @@ class Statuses:
 def statuses(inputs: Inputs) -> Statuses:
     """The statuses of every group-partition, each as of its cluster's latest sample."""
     facts = materialised(group_facts(inputs.groups, inputs.members, inputs.events, inputs.contexts))
+    known_resets = materialised(resets(inputs.watermark_minutes))
     known = Known(
         contexts=inputs.contexts,
         commits=inputs.commits,
         watermarks=inputs.watermarks,
         members=inputs.members,
-        pace=pace(inputs.minutes, recreations(inputs.watermark_minutes), inputs.contexts),
-        histories=topic_histories(inputs.watermark_minutes, inputs.contexts),
+        pace=pace(inputs.minutes, known_resets, inputs.contexts),
+        histories=topic_histories(inputs.watermark_minutes, known_resets, inputs.contexts),
         group_facts=facts,
         topics=inputs.topics,
         previous=inputs.previous,

@@ -1,0 +1,190 @@
+"""The pages on statuses and traces use the words of the code: all of them, and no other."""
+
+import json
+import re
+import tomllib
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from lagwise import trace_csv
+from lagwise.domain import history, status
+from lagwise.domain.vocabulary import BURROW_WORDS, Status, UnknownReason
+from lagwise_spark.replay import NUMBERS, Shown
+
+ROOT = Path(__file__).resolve().parents[2]
+STATUSES = (ROOT / "docs" / "statuses.md").read_text(encoding="utf-8")
+TRACES = (ROOT / "docs" / "traces.md").read_text(encoding="utf-8")
+FOLDERS = sorted(path.parent for path in (ROOT / "tests" / "traces").glob("*/trace.toml"))
+
+#: The keys of a line of ``lagwise replay --json``, in order: others read them, so none may go or change its place.
+KEYS_OF_A_LINE = [
+    "trace",
+    "time_s",
+    "group",
+    "topic",
+    "partition",
+    "status",
+    "reason",
+    "reasons",
+    "lag",
+    "lag_seconds",
+    "lag_seconds_is_lower_bound",
+    "produce_rate_per_second",
+    "consume_rate_per_second",
+    "seconds_to_catch_up",
+    "seconds_to_loss",
+    "records_lost",
+]
+
+
+def table(page: str, first_heading: str) -> list[list[str]]:
+    """The rows of the table whose first column has this heading, without the bars."""
+    lines = page.splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith(f"| {first_heading} |"))
+    rows = []
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in line.strip("|").split("|")])
+    return rows
+
+
+def code(text: str) -> list[str]:
+    """What stands in code style, lists taken apart."""
+    return [word for span in re.findall(r"`([^`]+)`", text) for word in re.split(r",\s*", span)]
+
+
+class TestStatuses:
+    def test_every_status_is_explained_in_its_rank_and_no_other(self) -> None:
+        assert [row[0] for row in table(STATUSES, "status")] == [f"`{s}`" for s in Status]
+
+    def test_every_reason_is_explained_in_the_order_of_their_tests_and_no_other(self) -> None:
+        assert [row[0] for row in table(STATUSES, "reason")] == [f"`{r}`" for r in UnknownReason]
+
+    @pytest.mark.parametrize("row", [*table(STATUSES, "status"), *table(STATUSES, "reason")], ids=lambda row: row[0])
+    def test_each_says_when_it_holds(self, row: list[str]) -> None:
+        assert len(row[1]) > 10
+
+    @pytest.mark.parametrize("row", table(STATUSES, "status")[:-3], ids=lambda row: row[0])
+    def test_each_status_that_is_trouble_says_what_it_means_and_what_to_do(self, row: list[str]) -> None:
+        _, _, meaning, first_thing, _ = row
+        assert min(len(meaning), len(first_thing)) >= 4
+
+    @pytest.mark.parametrize("row", table(STATUSES, "status"), ids=lambda row: row[0])
+    def test_burrow_s_word_beside_it_is_that_of_the_code(self, row: list[str]) -> None:
+        assert row[-1] == BURROW_WORDS[Status(row[0].strip("`"))]
+
+    def test_words_in_code_style_exist(self) -> None:
+        """But for the columns, commands and files they stand beside."""
+        known = {*Status, *UnknownReason, "reasons", "lag_seconds", "auto.offset.reset", "lagwise size"}
+        assert {word for word in code(STATUSES) if "/" not in word} <= known
+
+    @pytest.mark.parametrize(
+        ("says", "seconds"),
+        [
+            ("within the horizon ({} h)", status.Policy().risk_horizon_seconds / 3600),
+            ("older than the group's objective ({} s)", status.Policy().lag_objective_seconds),
+            ("lies above {} % of the produce rate", 100 * status.TREND_SHARE_OF_PRODUCE_RATE),
+            ("for three of its own commit cadences (at least {} s)", status.STALLED_AFTER_SECONDS),
+            ("at least {} s with an owner", status.STALLED_AFTER_SECONDS),
+            ("and {} s without", status.STOPPED_AFTER_SECONDS),
+            ("({} s before two commits have been seen)", status.UNSEEN_AFTER_SECONDS),
+        ],
+    )
+    def test_its_numbers_are_those_of_the_rules(self, says: str, seconds: float) -> None:
+        assert says.format(f"{seconds:g}") in " ".join(STATUSES.split())
+
+    def test_its_numbers_in_words_are_those_of_the_rules(self) -> None:
+        """Where one of these changes, so must the page."""
+        text = " ".join(STATUSES.split())
+        assert "fewer than three samples" in text and status.MINIMUM_SAMPLES == 3
+        assert "three commit cadences" in text and status.TELLING_CADENCES == 3
+        assert "before two commits" in text and status.COMMITS_OF_RHYTHM == 2
+        assert "needs a minute of samples" in text and status.Policy().minimum_span_seconds == 60
+
+    def test_the_files_it_names_hold_what_it_says(self) -> None:
+        assert "The rules stand in `lagwise/domain/status.py`" in STATUSES
+        assert "windows they look at in `lagwise/domain/history.py`" in STATUSES
+        assert {Path(path) for path in code(STATUSES) if path.endswith(".py")} == {
+            Path(str(module.__file__)).relative_to(ROOT) for module in (status, history)
+        }
+
+
+class TestTraces:
+    def test_a_folder_it_names_exists(self) -> None:
+        named = set(re.findall(r"tests/traces/([a-z0-9-]+)(?![\w.])", TRACES))
+        assert named <= {folder.name for folder in FOLDERS}
+
+    @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.name))
+    def test_a_trace_is_called_like_its_folder_and_tells_its_story(self, folder: Path) -> None:
+        head = tomllib.loads((folder / "trace.toml").read_text(encoding="utf-8"))
+        assert head["name"] == folder.name
+        assert len(head["story"]) > 20
+
+    def test_no_two_traces_tell_the_same_story(self) -> None:
+        stories = sorted(trace_csv.read_head(folder)["story"] for folder in FOLDERS)
+        assert [one for one, other in pairwise(stories) if one == other] == []
+
+    @pytest.mark.parametrize(
+        ("file", "columns"),
+        [
+            ("watermarks.csv", trace_csv.WATERMARKS),
+            ("commits.csv", trace_csv.COMMITS),
+            ("groups.csv", trace_csv.GROUPS),
+            ("assignments.csv", trace_csv.ASSIGNMENTS),
+            ("topics.csv", trace_csv.TOPICS),
+            ("truth.csv", trace_csv.TRUTH),
+        ],
+    )
+    def test_the_columns_of_a_file_are_those_that_are_read(
+        self, file: str, columns: tuple[trace_csv.Column, ...]
+    ) -> None:
+        documented = {row[0].strip("`"): code(row[1]) for row in table(TRACES, "file")}
+        assert documented[file] == [column.name for column in columns]
+        for folder in FOLDERS:
+            if (folder / file).exists():
+                header = (folder / file).read_text(encoding="utf-8").partition("\n")[0].split(",")
+                assert header == documented[file], folder.name
+
+    def test_every_file_of_a_trace_is_described_and_no_other(self) -> None:
+        described = {row[0].strip("`") for row in table(TRACES, "file")}
+        assert described == {path.name for folder in FOLDERS for path in folder.iterdir()}
+
+    def test_a_trace_of_ours_has_no_key_in_its_head_that_is_not_described(self) -> None:
+        assert {key for folder in FOLDERS for key in trace_csv.read_head(folder)} <= set(self.keys_of_the_head())
+
+    def test_every_described_key_of_the_head_is_looked_at(self, tmp_path: Path) -> None:
+        """A key that nobody reads could hold anything: what it holds here is refused by its name."""
+        assert len(self.keys_of_the_head()) == 7
+        for key in self.keys_of_the_head():
+            head = {"sample_interval_s": "15", key: "-1"}
+            text = "".join(f"{name} = {value}\n" for name, value in head.items())
+            (tmp_path / "trace.toml").write_text(text, encoding="utf-8")
+            with pytest.raises(trace_csv.TraceError, match=f": {key} must be "):
+                trace_csv.read_head(tmp_path)
+
+    def keys_of_the_head(self) -> list[str]:
+        (row,) = (row for row in table(TRACES, "file") if row[0] == "`trace.toml`")
+        return code(row[1])
+
+
+class TestReplay:
+    SHOWN = Shown("t", 60.0, "g", "orders", 0, "ok", None, ("ok",), dict.fromkeys(NUMBERS, 0), "All is well.")
+
+    def test_a_line_has_the_keys_that_others_read_in_their_order(self) -> None:
+        assert list(json.loads(self.SHOWN.as_json())) == KEYS_OF_A_LINE
+
+    def test_the_page_names_them_in_their_order(self) -> None:
+        described = TRACES.partition("prints the keys `")[2].partition("`")[0]
+        assert re.split(r",\s+", described) == KEYS_OF_A_LINE
+
+    def test_what_is_not_known_is_null_and_what_is_hostile_stays_on_its_line(self) -> None:
+        hostile = 'a"\n\u2028b'
+        group = Shown(hostile, 0.0, hostile, None, None, "unknown", "expired", ("unknown",), dict.fromkeys(NUMBERS))
+        line = group.as_json()
+        assert "\n" not in line
+        read = json.loads(line)
+        assert (read["trace"], read["group"], read["reasons"]) == (hostile, hostile, ["unknown"])
+        assert all(read[key] is None for key in ("topic", "partition", *NUMBERS))

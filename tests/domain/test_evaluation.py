@@ -1,0 +1,200 @@
+"""What is read out of the rows at a moment. Each row says why its answer is right."""
+
+from typing import Any
+
+import pytest
+
+from lagwise.domain.evaluation import Evaluation, Moment, Pair, client_of, evaluate
+from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.traces import Row, moment, sample_id
+
+INTERVAL = 15.0
+ORDERS = Pair("billing", "orders", 0)
+
+
+class World:
+    """Rows of the raw tables, sample by sample. Every partition holds 1,000 records of which 900 are committed."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[Row]] = {
+            name: [] for name in ("watermarks", "commits", "groups", "members", "topics", "events")
+        }
+
+    def stamp(self, sample: int) -> Row:
+        return {"sample_id": sample_id(sample), "sampled_at": moment(INTERVAL * sample)}
+
+    def group(self, sample: int, name: str = "billing", **values: Any) -> None:
+        row = {"group": name, "state": "Stable", "type": "classic", "member_count": 1, "error": None}
+        self.rows["groups"].append(self.stamp(sample) | row | values)
+
+    def commit(
+        self, sample: int, pair: Pair = ORDERS, *, committed: int | None = 900, owner: str | None = "m-1"
+    ) -> None:
+        self.rows["commits"].append(self.stamp(sample) | pair._asdict() | {"committed": committed, "owner": owner})
+
+    def ends(self, sample: int, pair: Pair = ORDERS, high: int = 1000, topic_id: str | None = None) -> None:
+        row = {"topic": pair.topic, "partition": pair.partition, "topic_id": topic_id}
+        self.rows["watermarks"].append(
+            self.stamp(sample) | row | {"log_start": 0, "high_watermark": high, "last_stable": None}
+        )
+
+    def member(self, sample: int, **values: Any) -> None:
+        row = {"group": "billing", "member_id": "m-1", "client_id": "app", "host": "10.0.0.7", "assigned_partitions": 1}
+        assignment = [{"topic": "orders", "partitions": [0]}]
+        self.rows["members"].append(self.stamp(sample) | row | {"assignment": assignment} | values)
+
+    def topic(self, sample: int, **values: Any) -> None:
+        row = {"topic": "orders", "retention_ms": None, "retention_bytes": None, "cleanup_policy": None}
+        self.rows["topics"].append(self.stamp(sample) | row | values)
+
+    def sampled(self, sample: int) -> None:
+        """A sample of the one partition, owned and committed."""
+        self.group(sample)
+        self.member(sample)
+        self.commit(sample)
+        self.ends(sample)
+
+    def judged(self, sample: int) -> Evaluation:
+        return evaluate(self.rows, Moment(sample_id(sample), moment(INTERVAL * sample)))
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+class TestWhatIsShown:
+    def test_a_partition_that_was_owned_and_never_committed_is_forgotten_when_nobody_owns_it(
+        self, world: World
+    ) -> None:
+        world.group(0)
+        world.commit(0, committed=None)
+        world.ends(0)
+        world.group(1)
+        assert world.judged(0).partitions[ORDERS].verdict.reason is UnknownReason.NO_COMMIT
+        assert not world.judged(1).partitions
+
+    def test_a_partition_whose_commit_is_gone_is_still_shown(self, world: World) -> None:
+        world.sampled(0)
+        world.group(1)
+        world.ends(1)
+        assert world.judged(1).partitions[ORDERS].verdict.reason is UnknownReason.EXPIRED
+        assert world.judged(1).groups["billing"].reason is UnknownReason.EXPIRED
+
+    def test_a_group_that_is_gone_is_shown_as_long_as_its_commits_were_seen(self, world: World) -> None:
+        world.sampled(0)
+        world.ends(1)
+        assert world.judged(1).groups["billing"].reason is UnknownReason.EXPIRED
+
+    def test_a_group_that_committed_nothing_is_shown(self, world: World) -> None:
+        world.group(0, "viewer", member_count=0)
+        assert world.judged(0).groups["viewer"].reason is UnknownReason.NO_COMMIT
+
+    def test_without_rows_there_is_nothing(self) -> None:
+        assert evaluate({}, Moment(sample_id(0), moment(0.0))) == Evaluation({}, {})
+
+    def test_a_group_whose_offsets_cannot_be_read_is_unreadable_even_where_a_commit_is_known(
+        self, world: World
+    ) -> None:
+        world.sampled(0)
+        world.group(1, error="timed_out")
+        world.ends(1)
+        assert world.judged(1).partitions[ORDERS].verdict.reason is UnknownReason.UNREADABLE
+
+    def test_an_end_of_an_older_sample_does_not_stand_in_for_one_that_could_not_be_read(self, world: World) -> None:
+        world.sampled(0)
+        world.group(1)
+        world.commit(1)
+        assert world.judged(1).partitions[ORDERS].verdict.reason is UnknownReason.UNREADABLE
+
+
+def test_a_commit_on_a_re_created_topic_is_one_of_the_old_topic_until_it_moves(world: World) -> None:
+    reasons = []
+    for sample, committed in enumerate((900, 900, 900, 950, 950)):
+        world.group(sample)
+        world.commit(sample, committed=committed)
+        world.ends(sample, topic_id="new" if sample else "old")
+        reasons.append(world.judged(sample).partitions[ORDERS].verdict.reason)
+    assert [reason is UnknownReason.RECREATED for reason in reasons] == [False, True, True, False, False]
+
+
+# retention_ms, retention_bytes, cleanup_policy → seconds that records are kept, whether their size is limited
+RETENTIONS = (
+    (1, "ten minutes", 600_000, None, "delete", 600.0, False),
+    (2, "forever", -1, -1, "delete", None, False),
+    (3, "by size alone", -1, 1_000_000, "delete", None, True),
+    (4, "by both", 600_000, 1_000_000, "delete", 600.0, True),
+    (
+        5,
+        "compacted: records go when they are replaced, not when they are old",
+        600_000,
+        1_000_000,
+        "compact",
+        None,
+        False,
+    ),
+    (6, "compacted and deleted", 600_000, None, "compact,delete", 600.0, False),
+    (7, "nothing may be kept", 0, 0, "delete", 0.0, True),
+    (8, "the policy is not known: Kafka's default", 600_000, None, None, 600.0, False),
+)
+
+
+@pytest.mark.parametrize(
+    ("ms", "size", "policy", "seconds", "by_size"),
+    [r[2:] for r in RETENTIONS],
+    ids=[f"{r[0]} {r[1]}" for r in RETENTIONS],
+)
+def test_retention(
+    world: World, ms: int, size: int | None, policy: str | None, seconds: float | None, by_size: bool
+) -> None:
+    world.sampled(0)
+    world.topic(0, retention_ms=ms, retention_bytes=size, cleanup_policy=policy)
+    evidence = world.judged(0).partitions[ORDERS].evidence
+    assert (evidence.retention_seconds, evidence.retention_is_by_size) == (seconds, by_size)
+
+
+def test_a_topic_s_latest_settings_up_to_the_moment_count(world: World) -> None:
+    for sample in range(3):
+        world.sampled(sample)
+    for sample, ms in ((2, 3000), (0, 1000), (1, 2000)):
+        world.topic(sample, retention_ms=ms)
+    kept = [world.judged(sample).partitions[ORDERS].evidence.retention_seconds for sample in range(3)]
+    assert kept == [1.0, 2.0, 3.0]
+
+
+def test_a_topic_without_settings_is_kept_forever_for_all_we_know(world: World) -> None:
+    world.sampled(0)
+    evidence = world.judged(0).partitions[ORDERS].evidence
+    assert (evidence.retention_seconds, evidence.retention_is_by_size) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("client", "host", "named"),
+    [("app", "10.0.0.7", "client app on host 10.0.0.7"), ("app", None, "client app"), (None, "10.0.0.7", None)],
+    ids=["both", "a host that is not known", "a client that is not known is nobody"],
+)
+def test_an_owner_is_its_client_on_its_host(
+    world: World, client: str | None, host: str | None, named: str | None
+) -> None:
+    world.sampled(0)
+    world.rows["members"][0] |= {"client_id": client, "host": host}
+    assert client_of(world.rows["members"][0]) == named
+    assert world.judged(0).partitions[ORDERS].owner == named
+
+
+def test_the_partition_that_is_named_has_the_oldest_record_and_among_equals_the_lowest_number(world: World) -> None:
+    """Three partitions stand still: two from the beginning, the first by number since records came a minute later."""
+    for sample in range(20):
+        world.group(sample)
+        world.member(sample)
+        for number in (5, 3, 4):
+            pair = Pair("billing", "orders", number)
+            world.commit(sample, pair)
+            world.ends(sample, pair, high=900 if number == 3 and sample < 5 else 1000)
+    found = world.judged(19).groups["billing"]
+    assert (found.status, found.worst_topic, found.worst_partition) == (Status.STALLED, "orders", 4)
+    assert (found.lag_seconds, found.lag_seconds_is_lower_bound) == (285.0, True)
+    assert found.sentence == (
+        "All 3 partitions have committed nothing for 4 min 45 s while 300 records wait; their owner is client app on "
+        "host 10.0.0.7."
+    )

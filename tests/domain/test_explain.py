@@ -1,0 +1,246 @@
+"""The sentence about a group: every word has one, with its numbers. Each row says what it must make clear."""
+
+from typing import NamedTuple
+
+import pytest
+
+from lagwise.domain.explain import explain
+from lagwise.domain.groups import verdict_of
+from lagwise.domain.parts import PartitionsInStatus
+from lagwise.domain.vocabulary import Status, UnknownReason
+from tests.domain.spoken import WAITING, WELL, part
+
+LOSING_DATA, AT_RISK, STOPPED, STALLED, REWOUND, FALLING_BEHIND, LAGGING, CATCHING_UP, OK, GHOST, UNKNOWN = Status
+
+
+ONE = WAITING | {"lag": 1}
+
+
+class Row(NamedTuple):
+    number: int
+    why: str
+    parts: list[PartitionsInStatus]
+    sentence: str
+    members: int | None = 3
+    idle: int = 0
+
+
+ROWS = (
+    Row(
+        1,
+        "how many were lost, where, and what still waits",
+        [part(LOSING_DATA, 1, records_lost=12_000, **WAITING), WELL],
+        "12.0 k records were deleted before this group read them (orders-3); 41.2 k records wait, the oldest for "
+        "3 min 20 s.",
+    ),
+    Row(
+        2,
+        "one record is one record",
+        [part(LOSING_DATA, 1, records_lost=1, **ONE)],
+        "1 record was deleted before this group read it (orders-3); 1 record waits, the oldest for 3 min 20 s.",
+    ),
+    Row(
+        3,
+        "nothing is left to wait, and one more partition lost some",
+        [part(LOSING_DATA, 2, records_lost=700, lag=0, lag_seconds=0.0), WELL],
+        "700 records were deleted before this group read them (orders-3 and 1 more partition); nothing else waits.",
+    ),
+    Row(
+        4,
+        "the partition that is named lost the most",
+        [
+            part(LOSING_DATA, 2, records_lost=700, lag=0, lag_seconds=0.0),
+            part(LOSING_DATA, 1, records_lost=900, lag=0, lag_seconds=0.0, worst_topic="payments", worst_partition=0),
+        ],
+        "1,600 records were deleted before this group read them (payments-0 and 2 more partitions); nothing else "
+        "waits.",
+    ),
+    Row(
+        5,
+        "how soon, and that it is a forecast",
+        [part(AT_RISK, 4, seconds_to_loss=7500.0, **WAITING), WELL],
+        "4 of 13 partitions will lose unread records in 2 h 5 min at today's rates; 41.2 k records wait, the oldest "
+        "for 3 min 20 s.",
+    ),
+    Row(
+        6,
+        "at the edge already",
+        [part(AT_RISK, 1, seconds_to_loss=0.0, **WAITING)],
+        "The only partition will lose unread records at any moment at today's rates; 41.2 k records wait, the oldest "
+        "for 3 min 20 s.",
+    ),
+    Row(
+        7,
+        "nothing is unread, so it is the commits that are at risk",
+        [part(AT_RISK, 3, seconds_to_loss=3600.0, lag=0, lag_seconds=0.0)],
+        "The committed offsets of all 3 partitions expire in 1 h, because the group has no members.",
+        members=0,
+    ),
+    Row(
+        8,
+        "nobody is there",
+        [part(STOPPED, 3, **WAITING)],
+        "All 3 partitions have committed nothing for 2 min 30 s while 41.2 k records wait; the group has no members.",
+        members=0,
+    ),
+    Row(
+        9,
+        "somebody is there, but not for this partition",
+        [part(STOPPED, 1, **WAITING), WELL],
+        "1 of 10 partitions (orders-3) has committed nothing for 2 min 30 s while 41.2 k records wait; no member owns "
+        "it.",
+    ),
+    Row(
+        10,
+        "nor for these",
+        [part(STOPPED, 2, **WAITING), WELL],
+        "2 of 11 partitions have committed nothing for 2 min 30 s while 41.2 k records wait; no member owns them.",
+    ),
+    Row(
+        11,
+        "who does not get on",
+        [part(STALLED, 1, "client billing-2 on host 10.0.0.7", **ONE), WELL],
+        "1 of 10 partitions (orders-3) has committed nothing for 2 min 30 s while 1 record waits; its owner is client "
+        "billing-2 on host 10.0.0.7.",
+    ),
+    Row(
+        12,
+        "two of them",
+        [part(STALLED, 2, "client b", "client a", **WAITING)],
+        "All 2 partitions have committed nothing for 2 min 30 s while 41.2 k records wait; their owners are client a "
+        "and client b.",
+    ),
+    Row(
+        13,
+        "more than two are not named",
+        [part(STALLED, 3, "client c", "client b", "client a", **WAITING), WELL],
+        "3 of 12 partitions have committed nothing for 2 min 30 s while 41.2 k records wait; members own them.",
+    ),
+    Row(
+        14,
+        "an owner without a name",
+        [part(STALLED, 1, **WAITING)],
+        "The only partition has committed nothing for 2 min 30 s while 41.2 k records wait; a member owns it.",
+    ),
+    Row(
+        15,
+        "what is to be read (again)",
+        [part(REWOUND, 1, **WAITING), WELL],
+        "The committed offset of 1 of 10 partitions (orders-3) went back and is not yet past where it was; 41.2 k "
+        "records wait to be read, for the first time or again.",
+    ),
+    Row(
+        16,
+        "all three rates",
+        [
+            part(
+                FALLING_BEHIND,
+                3,
+                lag_slope_per_second=42.34,
+                produce_rate_per_second=1240.6,
+                consume_rate_per_second=1198.0,
+                **WAITING,
+            ),
+            WELL,
+        ],
+        "Lag on 3 of 12 partitions grows by 42.3 records/s (1,241 written, 1,198 read per second); 41.2 k records "
+        "wait, the oldest for 3 min 20 s.",
+    ),
+    Row(
+        17,
+        "a rate that is not known is a dash and not a zero",
+        [part(FALLING_BEHIND, 1, lag_slope_per_second=0.5, **WAITING)],
+        "Lag on the only partition grows by 0.50 records/s (— written, — read per second); 41.2 k records wait, the "
+        "oldest for 3 min 20 s.",
+    ),
+    Row(
+        18,
+        "an age that is at least so much",
+        [part(LAGGING, 2, lag_seconds_is_lower_bound=True, **WAITING), WELL],
+        "2 of 11 partitions stay behind: 41.2 k records wait, the oldest for ≥ 3 min 20 s, and that neither grows nor "
+        "shrinks.",
+    ),
+    Row(
+        19,
+        "when it will be over",
+        [
+            part(CATCHING_UP, 2, seconds_to_catch_up=95.0, **WAITING),
+            part(CATCHING_UP, 1, seconds_to_catch_up=9.0, lag=6),
+        ],
+        "Catching up on all 3 partitions: 41.2 k records wait, until about 1 min 35 s from now at today's rates.",
+    ),
+    Row(20, "all is well", [WELL], "Keeps pace on all 9 partitions."),
+    Row(
+        21,
+        "well, with one too many",
+        [WELL],
+        "Keeps pace on all 9 partitions; 1 of 10 members has nothing to do.",
+        10,
+        1,
+    ),
+    Row(
+        22,
+        "well, with many too many",
+        [WELL],
+        "Keeps pace on all 9 partitions; 3 of 12 members have nothing to do.",
+        12,
+        3,
+    ),
+    Row(23, "ghosts are not counted", [WELL, part(GHOST, 40, lag=7)], "Keeps pace on all 9 partitions."),
+    Row(
+        24,
+        "the first of the losses is what counts",
+        [part(AT_RISK, 1, seconds_to_loss=9000.0, **ONE), part(AT_RISK, 1, seconds_to_loss=95.0, **WAITING)],
+        "All 2 partitions will lose unread records in 1 min 35 s at today's rates; 41.2 k records wait, the oldest for "
+        "3 min 20 s.",
+    ),
+    Row(
+        25,
+        "nobody can tell when it will be over",
+        [part(CATCHING_UP, 1, **WAITING)],
+        "Catching up on the only partition: 41.2 k records wait.",
+    ),
+    Row(
+        26,
+        "of the unknown, those that are so for the reason that is given",
+        [part(UNKNOWN, 3, reason=UnknownReason.EXPIRED), part(UNKNOWN, 2, reason=UnknownReason.RECREATED), WELL],
+        "The committed offsets of 3 of 14 partitions are gone: they expired, or somebody deleted them.",
+    ),
+    Row(27, "nothing was ever committed", [], "Nothing was ever committed, so nobody can tell how far this group is."),
+)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.number:02d} {row.why}")
+def test_sentence(row: Row) -> None:
+    found = verdict_of(row.parts, members=row.members, idle_members=row.idle)
+    assert found.sentence == row.sentence
+
+
+#: What a sentence on partitions that are unknown must say.
+REASONS = {
+    UnknownReason.UNREADABLE: "could not be read",
+    UnknownReason.EXPIRED: "are gone",
+    UnknownReason.NO_COMMIT: "ever committed",
+    UnknownReason.RECREATED: "created again",
+    UnknownReason.OUT_OF_RANGE: "beyond the end",
+    UnknownReason.NOT_COMMITTING: "does not commit",
+    UnknownReason.REBALANCING: "keeps rebalancing",
+    UnknownReason.TOO_FEW_SAMPLES: "too few samples",
+}
+
+
+@pytest.mark.parametrize("reason", UnknownReason)
+def test_every_reason_has_a_sentence_that_says_which_partitions(reason: UnknownReason) -> None:
+    sentence = verdict_of([part(UNKNOWN, 2, reason=reason), WELL], members=3, idle_members=0).sentence
+    assert REASONS[reason] in sentence
+    assert "2 of 11 partitions" in sentence
+
+
+def test_every_status_and_reason_is_told_apart() -> None:
+    words = [(status, None) for status in Status if status not in (GHOST, UNKNOWN)]
+    sentences = [
+        explain(status, reason, [part(status, reason=reason, **WAITING), WELL], members=0, idle_members=0)
+        for status, reason in [*words, *((UNKNOWN, reason) for reason in UnknownReason)]
+    ]
+    assert len(set(sentences)) == len(words) + len(UnknownReason)
+    assert all(sentence for sentence in sentences)

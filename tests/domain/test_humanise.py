@@ -1,0 +1,129 @@
+"""Numbers as people read them, at the boundaries where the words change."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lagwise.domain.humanise import count, duration, loss_in, plural, rate, size
+
+reproducible = settings(derandomize=True, deadline=None, max_examples=300)
+
+# seconds → text
+DURATIONS = (
+    (1, "shorter than can be said is still not nothing", 0.0004, "< 1 ms"),
+    (2, "whole milliseconds below a tenth of a second", 0.0994, "99 ms"),
+    (3, "which rounds up to a tenth of a second", 0.0995, "0.1 s"),
+    (4, "tenths up to ten seconds", 9.94, "9.9 s"),
+    (5, "no tenths where there are none", 5.0, "5 s"),
+    (6, "rounds up to ten seconds", 9.95, "10 s"),
+    (7, "whole seconds up to a minute", 59.4, "59 s"),
+    (8, "never 60 s", 59.5, "1 min"),
+    (9, "seconds beside minutes", 61.0, "1 min 1 s"),
+    (10, "seconds beside many minutes", 3599.4, "59 min 59 s"),
+    (11, "never 60 min", 3599.5, "1 h"),
+    (12, "less than a minute beside hours is left out", 3659.0, "1 h"),
+    (13, "minutes beside hours", 3660.0, "1 h 1 min"),
+    (14, "the last minute of a day", 86_399.4, "23 h 59 min"),
+    (15, "never 24 h", 86_399.5, "1 d"),
+    (16, "hours beside days", 90_000.0, "1 d 1 h"),
+    (17, "days up to a year", 31_535_999.0, "364 d 23 h"),
+    (18, "from then on nobody counts", 31_536_001.0, "> 1 year"),
+)
+
+
+@pytest.mark.parametrize(("seconds", "text"), [r[2:] for r in DURATIONS], ids=[f"{r[0]:02d} {r[1]}" for r in DURATIONS])
+def test_duration(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+_SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+#: By the largest unit shown, what may be missing from what is shown.
+_PRECISION = {"ms": 0.0006, "s": 0.51, "min": 0.51, "h": 60.5, "d": 3600.5}
+
+
+@reproducible
+@given(st.floats(0.001, 3e7))
+def test_a_duration_says_what_it_is_to_its_second_unit(seconds: float) -> None:
+    words = duration(seconds).split()
+    said = sum(float(number) * _SECONDS[unit] for number, unit in zip(words[::2], words[1::2], strict=True))
+    assert abs(said - seconds) <= _PRECISION[words[1]]
+    assert len(words) <= 4
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(None, "—"), (-1.0, "now"), (0.0, "now"), (0.4, "0.4 s"), (7500.0, "2 h 5 min")],
+    ids=["never", "overdue", "at this moment", "soon", "later"],
+)
+def test_time_to_a_loss(seconds: float | None, text: str) -> None:
+    assert loss_in(seconds) == text
+
+
+# number → text
+COUNTS = (
+    (1, "exact up to four digits", 9_999, "9,999"),
+    (2, "three digits from five on", 10_000, "10.0 k"),
+    (3, "the last of two digits and one place", 99_949, "99.9 k"),
+    (4, "never 100.0 k", 99_950, "100 k"),
+    (5, "the last thousand", 999_499, "999 k"),
+    (6, "never 1000 k", 999_500, "1.00 M"),
+    (7, "never 10.00 M", 9_995_000, "10.0 M"),
+    (8, "never 1000 M", 999_500_000, "1.00 G"),
+    (9, "an offset of Kafka can be so large", 2**63 - 1, "9.22 E"),
+)
+
+
+@pytest.mark.parametrize(("number", "text"), [r[2:] for r in COUNTS], ids=[f"{r[0]} {r[1]}" for r in COUNTS])
+def test_count(number: int, text: str) -> None:
+    assert count(number) == text
+    assert count(-number) == f"-{text}"
+
+
+_FACTORS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+
+
+@reproducible
+@given(st.integers(0, 2**63 - 1) | st.integers(0, 10**7))
+def test_a_count_is_right_to_three_digits(number: int) -> None:
+    digits, _, suffix = count(number).partition(" ")
+    said = float(digits.replace(",", "")) * _FACTORS[suffix]
+    if number < 10_000:
+        assert said == number
+    else:
+        assert said == pytest.approx(number, rel=0.0051)
+        assert re.fullmatch(r"\d{3}|\d\d\.\d|\d\.\d\d", digits)
+
+
+# per second → text
+RATES = (
+    (1, "nothing at all", 0.0, "0"),
+    (2, "hardly anything is not nothing", 0.0099, "< 0.01"),
+    (3, "hardly anything less is not nothing either", -0.0099, "> −0.01"),
+    (4, "two places below ten", 0.01, "0.01"),
+    (5, "two places below ten, shrinking", -9.99, "-9.99"),
+    (6, "one place below a hundred", 10.0, "10.0"),
+    (7, "a count from there", 100.0, "100"),
+    (8, "a large count", 12_345.0, "12.3 k"),
+)
+
+
+@pytest.mark.parametrize(("per_second", "text"), [r[2:] for r in RATES], ids=[f"{r[0]} {r[1]}" for r in RATES])
+def test_rate(per_second: float, text: str) -> None:
+    assert rate(per_second) == text
+
+
+def test_bytes_have_decimal_prefixes() -> None:
+    assert [size(n) for n in (1000, 999_499, 999_500, 10**15)] == ["1.00 kB", "999 kB", "1.00 MB", "1.00 PB"]
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 groups"), (1, "1 group"), (2, "2 groups"), (12_345, "12,345 groups")]
+)
+def test_plural(number: int, text: str) -> None:
+    assert plural(number, "group") == text
+
+
+def test_an_irregular_plural() -> None:
+    assert (plural(1, "entry", "entries"), plural(2, "entry", "entries")) == ("1 entry", "2 entries")
