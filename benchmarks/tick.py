@@ -9,11 +9,13 @@ without minute buckets would have to do.
 import argparse
 import json
 import statistics
+import sys
 import tempfile
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import psutil
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -42,11 +44,13 @@ def slopes_from_raw(session: SparkSession, lake: Lake) -> float:
     return time.monotonic() - began
 
 
-def measure(shape: Shape, samples: int, rounds: int) -> dict[str, object]:
-    """Figures of the catch-up, the warm rounds and the baseline."""
+def measure(shape: Shape, samples: int, rounds: int, warm_up: int) -> dict[str, object]:
+    """Figures of the catch-up, of the rounds after the first ``warm_up`` ones, and of the baseline."""
     with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder:
         lake = make_lake(str(Path(folder) / "lake"))
-        start = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=INTERVAL_SECONDS * (samples + rounds))
+        start = datetime.now(UTC).replace(microsecond=0) - timedelta(
+            seconds=INTERVAL_SECONDS * (samples + warm_up + rounds)
+        )
         write_topics(lake, shape, start)
         write_samples(lake, shape, start, samples, INTERVAL_SECONDS)
         config = Config(data=folder)
@@ -55,19 +59,29 @@ def measure(shape: Shape, samples: int, rounds: int) -> dict[str, object]:
         session_seconds = time.monotonic() - began
         try:
             first = tick(session, lake, config)
-            warm = []
-            for i in range(rounds):
+            costs = []
+            for i in range(warm_up + rounds):
                 write_samples(lake, shape, start, 1, INTERVAL_SECONDS, first=samples + i)
                 cost = tick(session, lake, config)
                 assert cost is not None
-                warm.append(cost)
+                costs.append(cost)
+                progress = f"round {i + 1} of {warm_up + rounds}: {cost.wall_seconds:.1f} s"
+                print(progress, "(warming up)" if i < warm_up else "", file=sys.stderr)
+            warm = costs[warm_up:]
+            jvm_mebibytes = sum(p.memory_info().rss for p in psutil.Process().children()) / 2**20
             baseline = slopes_from_raw(session, lake)
         finally:
             session.stop()
         walls = [c.wall_seconds for c in warm]
         sizes = {
             table: sum(f.stat().st_size for f in (Path(folder) / "lake" / table).rglob("*.parquet"))
-            for table in ("raw/commits", "raw/watermarks", "analysis/minutes", "analysis/watermark_minutes")
+            for table in (
+                "raw/commits",
+                "raw/watermarks",
+                "analysis/minutes",
+                "analysis/watermark_minutes",
+                "analysis/five_minutes",
+            )
         }
     assert first is not None
     return {
@@ -77,9 +91,12 @@ def measure(shape: Shape, samples: int, rounds: int) -> dict[str, object]:
         "history_minutes": samples * INTERVAL_SECONDS / 60,
         "session_start_seconds": round(session_seconds, 1),
         "catch_up_seconds": first.wall_seconds,
+        "first_round_seconds": costs[0].wall_seconds,
+        "tick_seconds": [round(seconds, 1) for seconds in walls],
         "tick_seconds_median": round(statistics.median(walls), 1),
         "tick_seconds_max": round(max(walls), 1),
         "tick_cpu_seconds_median": round(statistics.median(c.cpu_seconds for c in warm), 1),
+        "jvm_mebibytes": round(jvm_mebibytes),
         "slopes_from_raw_seconds": round(baseline, 1),
         "ratio_to_slopes_from_raw": round(statistics.median(walls) / baseline, 2),
         "megabytes": {table: round(size / 1e6, 1) for table, size in sizes.items()},
@@ -89,11 +106,12 @@ def measure(shape: Shape, samples: int, rounds: int) -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--small", action="store_true", help="a smoke test: 250 group-partitions, 15 minutes")
-    parser.add_argument("--rounds", type=int, default=8, help="warm rounds to measure (default 8: two whole minutes)")
+    parser.add_argument("--rounds", type=int, default=20, help="warm rounds to measure (default 20: five minutes)")
+    parser.add_argument("--warm-up", type=int, default=10, help="rounds before these (default 10)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     shape = Shape(100, 2, 10) if options.small else Shape(10_000, 10, 200)
-    figures = measure(shape, 60 if options.small else 240, options.rounds)
+    figures = measure(shape, 60 if options.small else 240, options.rounds, options.warm_up)
     if options.json:
         print(json.dumps(figures))
         return

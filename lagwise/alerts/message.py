@@ -96,14 +96,19 @@ def _outlook(event: Event, numbers: Numbers) -> str | None:
     if event is not Event.RESOLVED and numbers.records_lost:
         parts.append(f"{numbers.records_lost:,} records were deleted before they were read.")
     if event is not Event.RESOLVED and numbers.seconds_to_loss is not None:
-        parts.append(
-            "Unread records are being deleted now."
-            if numbers.seconds_to_loss <= 0
-            else f"Unread records will be lost in about {duration_words(numbers.seconds_to_loss)}."
-        )
+        parts.append(_next_loss(numbers.seconds_to_loss, is_losing=bool(numbers.records_lost)))
     if numbers.seconds_to_catch_up is not None:
         parts.append(f"Caught up in about {duration_words(numbers.seconds_to_catch_up)}.")
     return " ".join(parts) or None
+
+
+def _next_loss(seconds: float, *, is_losing: bool) -> str:
+    # The sentence says which of the two it is.
+    if seconds > 0:
+        return f"Unread records will be deleted, or committed offsets expire, in about {duration_words(seconds)}."
+    if is_losing:
+        return "Unread records are being deleted now."
+    return "Unread records will be deleted, or committed offsets expire, at any moment."
 
 
 def _time(at: datetime | None) -> str | None:

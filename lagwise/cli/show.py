@@ -25,6 +25,7 @@ PARTITION_KEYS = (
     "consume_rate_per_second",
     "seconds_to_catch_up",
     "seconds_to_loss",
+    "loss_cause",
     "records_lost",
     "owner",
     "client_id",

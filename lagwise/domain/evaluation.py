@@ -28,7 +28,7 @@ from lagwise.domain.ownership import GroupFacts, Row, Rows, group_facts, seconds
 from lagwise.domain.parts import PartitionsInStatus, total
 from lagwise.domain.status import Evidence, Policy, Verdict, judge
 from lagwise.domain.time_lag import Age, Log, WatermarkPoint, age_of, log_of, rates_of
-from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 Clock = Callable[[datetime], float]
 
@@ -107,16 +107,17 @@ def evaluate(rows: Rows, moment: Moment) -> Evaluation:
     for group in sorted({*facts, *(pair.group for pair in partitions)}):
         fact = facts.get(group, GroupFacts())
         parts = parts_of({pair: judged for pair, judged in partitions.items() if pair.group == group})
-        groups[group] = verdict_of(parts, members=fact.members, idle_members=fact.idle_members)
+        groups[group] = verdict_of(parts, members=fact.members, idle_members=fact.idle_members, error=fact.error)
     return Evaluation(partitions, groups)
 
 
 def parts_of(partitions: Mapping[Pair, Judged]) -> list[PartitionsInStatus]:
-    """A group's partitions, summed up by status and reason."""
-    together: dict[tuple[Status, UnknownReason | None], list[tuple[Pair, Judged]]] = {}
+    """A group's partitions, summed up by status, reason and cause of the nearest loss."""
+    together: dict[tuple[Status, UnknownReason | None, LossCause | None], list[tuple[Pair, Judged]]] = {}
     for pair, judged in sorted(partitions.items()):
-        together.setdefault((judged.verdict.status, judged.verdict.reason), []).append((pair, judged))
-    return [_part(status, reason, those) for (status, reason), those in together.items()]
+        verdict = judged.verdict
+        together.setdefault((verdict.status, verdict.reason, verdict.loss_cause), []).append((pair, judged))
+    return [_part(*key, those) for key, those in together.items()]
 
 
 def shown_age(judged: Judged) -> tuple[float | None, bool]:
@@ -155,8 +156,11 @@ def _evidence(
     standstill = standstill_of(movement, lag, age.seconds if age is not None else None, now)
     rates = rates_of(log, now, pace.window_seconds)
     retention_seconds, retention_is_by_size = _retention(topic)
+    has_ends = log_start is not None and high_watermark is not None
     return Evidence(
-        readable=facts.error is None and (committed is None or (log_start is not None and high_watermark is not None)),
+        # That nothing is committed is believed only of a partition that could be read, or is not watched any more: the
+        # commits on a topic that the collector may not describe are hidden by Kafka as if there were none.
+        readable=facts.error is None and (has_ends or (committed is None and end is None)),
         committed=committed,
         ever_committed=movement.moved_at is not None,
         recreated=log.recreated_at is not None and committed_since < log.recreated_at,
@@ -225,7 +229,9 @@ def _observations(commits: Sequence[Row], watermarks: Sequence[Row], clock: Cloc
     return observations
 
 
-def _part(status: Status, reason: UnknownReason | None, those: Sequence[tuple[Pair, Judged]]) -> PartitionsInStatus:
+def _part(
+    status: Status, reason: UnknownReason | None, loss_cause: LossCause | None, those: Sequence[tuple[Pair, Judged]]
+) -> PartitionsInStatus:
     evidence = [j.evidence for _, j in those]
     verdicts = [j.verdict for _, j in those]
     ages = [shown_age(j) for _, j in those]
@@ -246,6 +252,7 @@ def _part(status: Status, reason: UnknownReason | None, those: Sequence[tuple[Pa
             (v.seconds_to_catch_up for v in verdicts if v.seconds_to_catch_up is not None), default=None
         ),
         seconds_to_loss=min((v.seconds_to_loss for v in verdicts if v.seconds_to_loss is not None), default=None),
+        loss_cause=loss_cause,
         records_lost=sum(v.records_lost for v in verdicts),
         worst_topic=worst.topic,
         worst_partition=worst.partition,

@@ -7,11 +7,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lagwise.domain.humanise import count, duration, plural, rate
-from lagwise.domain.parts import PartitionsInStatus, total
-from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.domain.parts import PartitionsInStatus, first_loss, total
+from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 #: More owners than this are not named.
 _MOST_OWNERS = 2
+
+_COORDINATOR_CHANGES = "its coordinator is changing; the next sample usually succeeds"
+#: Why a group could not be read and what to do, by the kind that collectors give the error. A kind that is not here is
+#: shown as it is.
+_GROUP_ERRORS = {
+    "group_not_authorized": "the collector's account may not see it; grant the account Describe on the group, or leave "
+    "the group out by groups.exclude",
+    "topic_not_authorized": "the collector's account may not see one of its topics; grant the account Describe on them",
+    "timeout": "its coordinator did not answer in time; if that lasts, see whether the brokers are well",
+    "unreachable": "its coordinator cannot be reached; see whether the brokers run",
+    "coordinator_moved": _COORDINATOR_CHANGES,
+    "coordinator_loading": _COORDINATOR_CHANGES,
+    "coordinator_not_available": _COORDINATOR_CHANGES,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +60,11 @@ class _Subject:
     @property
     def records(self) -> str:
         """``41.2 k records wait``."""
-        lag = total(p.lag for p in self.parts) or 0
-        return "1 record waits" if lag == 1 else f"{count(lag)} records wait"
+        return "1 record waits" if self.lag == 1 else f"{count(self.lag)} records wait"
+
+    @property
+    def lag(self) -> int:
+        return total(p.lag for p in self.parts) or 0
 
     @property
     def age(self) -> str:
@@ -58,7 +75,9 @@ class _Subject:
 
     @property
     def unmoved(self) -> str:
-        return duration(max((p.unmoved_seconds for p in self.parts if p.unmoved_seconds is not None), default=None))
+        """How long nothing was committed: of several partitions the longest time."""
+        longest = max((p.unmoved_seconds for p in self.parts if p.unmoved_seconds is not None), default=None)
+        return duration(longest) if self.number == 1 else f"up to {duration(longest)}"
 
     @property
     def owners(self) -> str:
@@ -79,8 +98,10 @@ def explain(
     *,
     members: int | None,
     idle_members: int,
+    error: str | None = None,
 ) -> str:
-    """The sentence about a group whose partitions are ``parts`` and whose status follows from them."""
+    """The sentence about a group whose partitions are ``parts`` and whose status follows from them, and from the
+    ``error`` (its kind) if there was one that kept the group from being read."""
     counted = [p for p in parts if p.status is not Status.GHOST]
     ours = [p for p in counted if p.status is status and p.reason is reason]
     who = _Subject(ours, sum(p.partitions for p in counted))
@@ -111,28 +132,40 @@ def explain(
         case Status.OK:
             return f"Keeps pace on {who.name}{_idle(idle_members, members or 0)}."
         case Status.GHOST | Status.UNKNOWN:
-            return _unknown(who, reason or UnknownReason.NO_COMMIT)
+            return _unknown(who, reason or UnknownReason.NO_COMMIT, error)
 
 
 def _standing(who: _Subject) -> str:
-    return f"{who.start} {who.verb('has', 'have')} committed nothing for {who.unmoved} while {who.records}"
+    # Two times, because they differ: after a quiet hour the offset has not moved for long, and the records are young.
+    waits = f"the oldest of {count(who.lag)} unread records" if who.lag != 1 else "the only unread record"
+    stands = f"{who.start} {who.verb('has', 'have')} committed nothing for {who.unmoved}"
+    return f"{stands}, and {waits} has waited {who.age}"
 
 
 def _losing_data(who: _Subject) -> str:
     lost = sum(p.records_lost for p in who.parts)
     others = who.number - 1
     where = _worst(who.parts) + (f" and {plural(others, 'more partition')}" if others else "")
-    rest = f"{who.records}, the oldest for {who.age}" if total(p.lag for p in who.parts) else "nothing else waits"
+    rest = f"{who.records}, the oldest for {who.age}" if who.lag else "nothing else waits"
     was = "record was" if lost == 1 else "records were"
     return f"{count(lost)} {was} deleted before this group read {'it' if lost == 1 else 'them'} ({where}); {rest}."
 
 
 def _at_risk(who: _Subject) -> str:
-    soonest = min((p.seconds_to_loss for p in who.parts if p.seconds_to_loss is not None), default=None)
-    when = f"in {duration(soonest)}" if soonest else "at any moment"
-    if not total(p.lag for p in who.parts):
-        return f"The committed offsets of {who.name} expire {when}, because the group has no members."
-    return f"{who.start} will lose unread records {when} at today's rates; {who.records}, the oldest for {who.age}."
+    """The nearest loss, and the partitions that it threatens; those that another kind of loss threatens are not named:
+    it is further off."""
+    nearest = first_loss(who.parts) or who.parts[0]
+    who = _Subject([p for p in who.parts if p.loss_cause is nearest.loss_cause], who.of)
+    when = f"in {duration(nearest.seconds_to_loss)}" if nearest.seconds_to_loss else "at any moment"
+    if nearest.loss_cause is not LossCause.EXPIRY:
+        return f"{who.start} will lose unread records {when} at today's rates; {who.records}, the oldest for {who.age}."
+    expire = f"The committed offsets of {who.name} expire {when}, because the group has no members"
+    if not who.lag:
+        return f"{expire}."
+    return (
+        f"{expire}; a consumer that starts after that begins where auto.offset.reset says, which may skip what is "
+        f"unread: {who.records}, the oldest for {who.age}."
+    )
 
 
 def _falling_behind(who: _Subject) -> str:
@@ -157,8 +190,11 @@ def _idle(idle_members: int, members: int) -> str:
     return f"; {idle_members} of {plural(members, 'member')} {'has' if idle_members == 1 else 'have'} nothing to do"
 
 
-def _unknown(who: _Subject, reason: UnknownReason) -> str:
+def _unknown(who: _Subject, reason: UnknownReason, error: str | None) -> str:
     match reason:
+        case UnknownReason.UNREADABLE if error is not None:
+            what = _GROUP_ERRORS.get(error, f"{error}; the collector's health page says more")
+            return f"The group could not be read: {what}."
         case UnknownReason.UNREADABLE:
             return f"{who.start} could not be read; the collector's health page says why."
         case UnknownReason.EXPIRED:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lagwise.domain.explain import explain
-from lagwise.domain.parts import PartitionsInStatus, total
-from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.domain.parts import PartitionsInStatus, first_loss, total
+from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +25,18 @@ class GroupVerdict:
     consume_rate_per_second: float | None
     seconds_to_catch_up: float | None
     seconds_to_loss: float | None
+    loss_cause: LossCause | None
     records_lost: int
     worst_topic: str | None
     worst_partition: int | None
 
 
-def status_of(parts: Iterable[PartitionsInStatus]) -> tuple[Status, UnknownReason | None]:
+def status_of(parts: Iterable[PartitionsInStatus], error: str | None = None) -> tuple[Status, UnknownReason | None]:
     """The worst status of the partitions, ghosts left out.
 
     Where that would be `ok` or `catching_up` while some partitions are unknown, the group is unknown, with the
     commonest reason: not knowing is never reported as well-being. A group without any partition has nothing
-    committed.
+    committed, as far as anybody can tell: with an ``error``, which kept it from being read, nobody can.
     """
     counted = [p for p in parts if p.status is not Status.GHOST]
     known = sorted((p.status for p in counted if p.status is not Status.UNKNOWN), key=lambda s: s.rank)
@@ -50,26 +51,29 @@ def status_of(parts: Iterable[PartitionsInStatus]) -> tuple[Status, UnknownReaso
                 votes[part.reason] = votes.get(part.reason, 0) + part.partitions
         reason = min(votes, key=lambda r: (-votes[r], order.index(r)), default=UnknownReason.UNREADABLE)
         return Status.UNKNOWN, reason
-    return Status.UNKNOWN, UnknownReason.NO_COMMIT
+    return Status.UNKNOWN, UnknownReason.NO_COMMIT if error is None else UnknownReason.UNREADABLE
 
 
-def verdict_of(parts: Sequence[PartitionsInStatus], *, members: int | None, idle_members: int) -> GroupVerdict:
-    """The group's verdict from its partitions by status."""
-    status, reason = status_of(parts)
+def verdict_of(
+    parts: Sequence[PartitionsInStatus], *, members: int | None, idle_members: int, error: str | None = None
+) -> GroupVerdict:
+    """The group's verdict from its partitions by status; ``error`` is the kind of what kept the group or its offsets
+    from being read."""
+    status, reason = status_of(parts, error)
     counted = [p for p in parts if p.status is not Status.GHOST]
     summed = [p for p in counted if p.status is not Status.UNKNOWN]
     oldest = max(summed, key=lambda p: (p.lag_seconds or 0.0, p.lag_seconds_is_lower_bound), default=None)
     worst = min((p for p in counted if (p.status, p.reason) == (status, reason)), key=_place, default=None)
     behind = [p for p in summed if p.lag]
     catch_up = [p.seconds_to_catch_up for p in behind if p.seconds_to_catch_up is not None]
-    losses = [p.seconds_to_loss for p in counted if p.seconds_to_loss is not None]
+    nearest = first_loss(counted)
     by_status: dict[Status, int] = {}
     for part in parts:
         by_status[part.status] = by_status.get(part.status, 0) + part.partitions
     return GroupVerdict(
         status=status,
         reason=reason,
-        sentence=explain(status, reason, parts, members=members, idle_members=idle_members),
+        sentence=explain(status, reason, parts, members=members, idle_members=idle_members, error=error),
         partitions=sum(p.partitions for p in counted),
         partitions_by_status=by_status,
         topics=tuple(sorted({t for p in counted for t in p.topics})),
@@ -79,7 +83,8 @@ def verdict_of(parts: Sequence[PartitionsInStatus], *, members: int | None, idle
         produce_rate_per_second=total(p.produce_rate_per_second for p in summed),
         consume_rate_per_second=total(p.consume_rate_per_second for p in summed),
         seconds_to_catch_up=max(catch_up) if catch_up and status is Status.CATCHING_UP else None,
-        seconds_to_loss=min(losses) if losses else None,
+        seconds_to_loss=nearest.seconds_to_loss if nearest else None,
+        loss_cause=nearest.loss_cause if nearest else None,
         records_lost=sum(p.records_lost for p in summed),
         worst_topic=worst.worst_topic if worst else None,
         worst_partition=worst.worst_partition if worst else None,

@@ -1,20 +1,25 @@
 """From the samples of one group-partition to the evidence its status is judged by.
 
 The plain-Python definition of what Spark computes from minute buckets; the contract test runs both on the same rows.
-Times are seconds since the start of some UTC minute (see :func:`clock_from`), buckets are UTC minutes. A topic that is
-re-created is another log under the same name: rates, trends and rewinds are told from the first whole minute after it,
-because the minute in which it happened holds samples of both.
+Times are seconds since the start of some five UTC minutes (see :func:`clock_from`). Samples are kept in buckets: UTC
+minutes, and five of them together once they are old, so that a long window is a merge of few. A topic that is
+re-created is another log under the same name: rates, trends and rewinds are told from the first whole bucket after it,
+because the one in which it happened holds samples of both.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 from lagwise.domain import lag as lags
 from lagwise.domain.trend import Statistics, Trend, samples_of, step_of, trend_of
 
-BUCKET_SECONDS = 60.0
+MINUTE_SECONDS = 60.0
+#: Minutes are merged into buckets of this length …
+COARSE_SECONDS = 300.0
+#: … once they are older than this, which is where only the longest window reaches.
+COARSE_AFTER_SECONDS = 900.0
 #: Windows on which a trend is judged, each confirmed by the next longer one (the longest by itself).
 WINDOWS_SECONDS = (300.0, 900.0, 3600.0)
 #: A window must hold this many commit cadences, or the sawtooth of a slow committer looks like a trend …
@@ -29,9 +34,10 @@ GAP_SECONDS = 120.0
 
 
 def clock_from(origin: datetime) -> Callable[[datetime], float]:
-    """Times as seconds since the start of the UTC minute of ``origin``: exact to the microsecond near it, which seconds
-    since the epoch are not."""
-    start = origin.astimezone(UTC).replace(second=0, microsecond=0)
+    """Times as seconds since the start of the five UTC minutes of ``origin``: exact to the microsecond near it, which
+    seconds since the epoch are not."""
+    minute = origin.astimezone(UTC).replace(second=0, microsecond=0)
+    start = minute - timedelta(minutes=minute.minute % (COARSE_SECONDS / 60))
     return lambda at: (at - start).total_seconds()
 
 
@@ -40,9 +46,16 @@ def gap_seconds(interval_seconds: float) -> float:
     return max(GAP_SECONDS, GAP_INTERVALS * interval_seconds)
 
 
-def bucket_of(at: float) -> float:
-    """Start of the minute a time falls into."""
-    return at - at % BUCKET_SECONDS
+def coarse_until(as_of: float) -> float:
+    """Before this time buckets are coarse: what lies in the last quarter of an hour never is, nor what shares five
+    minutes with it."""
+    edge = as_of - COARSE_AFTER_SECONDS
+    return edge - edge % COARSE_SECONDS
+
+
+def bucket_of(at: float, as_of: float) -> float:
+    """Start of the bucket that a time falls into as seen at ``as_of``: of its minute, or of its five minutes."""
+    return at - at % (COARSE_SECONDS if at < coarse_until(as_of) else MINUTE_SECONDS)
 
 
 def in_window(bucket: float, as_of: float, window_seconds: float) -> bool:
@@ -133,13 +146,13 @@ def movement_of(
     for a, b, is_step in known_steps(seen, gap):
         assert a.committed is not None
         assert b.committed is not None
-        counts = is_step and in_window(bucket_of(b.at), as_of, LOOKBACK_SECONDS)
+        counts = is_step and in_window(bucket_of(b.at, as_of), as_of, LOOKBACK_SECONDS)
         if b.committed != a.committed:
             moved_at = b.at
             moves += counts
         if counts and a.lag:
             backlog_seconds += b.at - a.at
-        if counts and b.committed < a.committed and _is_after(b.at, recreated_at):
+        if counts and b.committed < a.committed and _is_after(b.at, recreated_at, as_of):
             rewound_from = max(rewound_from or 0, a.committed)
     lately = [o for o in seen if _counts(o.at, as_of, WINDOWS_SECONDS[0], recreated_at)]
     lost_lately = max((lags.records_lost(o.committed or 0, o.log_start or 0) for o in lately), default=0)
@@ -204,12 +217,12 @@ def pace_of(
     return Pace(window, True, len(judged), span, trend_over(windows[0]), trend_over(windows[1]), rate)
 
 
-def _is_after(at: float, recreated_at: float | None) -> bool:
-    return recreated_at is None or bucket_of(at) > bucket_of(recreated_at)
+def _is_after(at: float, recreated_at: float | None, as_of: float) -> bool:
+    return recreated_at is None or bucket_of(at, as_of) > bucket_of(recreated_at, as_of)
 
 
 def _counts(at: float, as_of: float, window_seconds: float, recreated_at: float | None) -> bool:
-    return in_window(bucket_of(at), as_of, window_seconds) and _is_after(at, recreated_at)
+    return in_window(bucket_of(at, as_of), as_of, window_seconds) and _is_after(at, recreated_at, as_of)
 
 
 def _statistics(

@@ -1,15 +1,19 @@
-"""Numbers as people read them, in sentences, pages and the terminal. What is not known is a dash, never a zero."""
+"""Numbers as people read them, in sentences, pages and the terminal. What is not known (None, or not a number) is a
+dash, never a zero; what is infinite is ``∞``, a time ``forever``."""
 
+import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 DASH = "—"
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
+#: Numbers below this have no more than three digits before the point, rounded.
+_THREE_DIGITS = 999.5
 
 
 def duration(seconds: float | None, *, lower_bound: bool = False) -> str:
     """Seconds as the two largest units that matter: ``3 min 20 s``; ``≥`` marks a lower bound."""
-    if seconds is None:
+    if seconds is None or math.isnan(seconds):
         return DASH
     text = _duration(max(0.0, float(seconds)))
     return f"≥ {text}" if lower_bound else text
@@ -23,8 +27,11 @@ def loss_in(seconds: float | None) -> str:
 def _duration(seconds: float) -> str:
     if seconds == 0:
         return "0 s"
+    if seconds == math.inf:
+        return "forever"
     if seconds < 0.0995:
-        return f"{seconds * 1000:.0f} ms" if seconds >= 0.0005 else "< 1 ms"
+        milliseconds = round(seconds * 1000)
+        return f"{milliseconds} ms" if milliseconds else "< 1 ms"
     if seconds < 9.95:
         return f"{seconds:.1f} s".replace(".0 s", " s")
     whole = round(seconds)
@@ -34,7 +41,7 @@ def _duration(seconds: float) -> str:
         return _two(whole // _MINUTE, "min", whole % _MINUTE, "s")
     if whole < _DAY:
         return _two(whole // _HOUR, "h", whole % _HOUR // _MINUTE, "min")
-    if whole < _YEAR:
+    if whole <= _YEAR:
         return _two(whole // _DAY, "d", whole % _DAY // _HOUR, "h")
     return "> 1 year"
 
@@ -45,15 +52,16 @@ def _two(large: int, unit: str, small: int, smaller_unit: str) -> str:
 
 def count(number: float | None) -> str:
     """A count: exact up to 9,999, then three digits and a suffix (``41.2 k``, ``3.40 M``)."""
-    if number is None:
-        return DASH
-    if abs(number) < 10_000:
-        return f"{round(number):,}"
+    if number is None or not math.isfinite(number):
+        return _not_finite(number)
+    whole = round(number)
+    if abs(whole) < 10_000:
+        return f"{whole:,}"
     return _suffixed(number, 1000.0, ("k", "M", "G", "T", "P", "E"))
 
 
 def rate(per_second: float | None) -> str:
-    """A rate, whose unit stands in the heading."""
+    """A rate to three digits and no finer than a hundredth; its unit stands in the heading."""
     if per_second is None:
         return DASH
     size = abs(per_second)
@@ -61,18 +69,14 @@ def rate(per_second: float | None) -> str:
         return "0"
     if size < 0.01:
         return "< 0.01" if per_second > 0 else "> −0.01"
-    if size < 10:
-        return f"{per_second:.2f}"
-    if size < 100:
-        return f"{per_second:.1f}"
-    return count(per_second)
+    return _three_digits(per_second) if size < _THREE_DIGITS else count(per_second)
 
 
 def size(number_of_bytes: float | None) -> str:
     """Bytes with a decimal prefix (``1.64 MB``)."""
-    if number_of_bytes is None:
-        return DASH
-    if abs(number_of_bytes) < 1000:
+    if number_of_bytes is None or not math.isfinite(number_of_bytes):
+        return _not_finite(number_of_bytes)
+    if abs(number_of_bytes) < _THREE_DIGITS:
         return f"{number_of_bytes:.0f} B"
     return _suffixed(number_of_bytes, 1000.0, ("kB", "MB", "GB", "TB", "PB"))
 
@@ -81,11 +85,22 @@ def _suffixed(number: float, step: float, suffixes: Sequence[str]) -> str:
     value = float(number)
     for suffix in suffixes:
         value /= step
-        # 999.95 rounds up to the next suffix's 1.00
-        if abs(value) < 999.5 or suffix == suffixes[-1]:
-            digits = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
-            return f"{value:.{digits}f} {suffix}"
+        # 999.5 rounds up to the next suffix's 1.00
+        if abs(value) < _THREE_DIGITS or suffix == suffixes[-1]:
+            return f"{_three_digits(value)} {suffix}"
     raise AssertionError("the last suffix takes everything")
+
+
+def _three_digits(value: float) -> str:
+    """``1.23``, ``12.3``, ``123``: what rounds up to ten has the places of ten."""
+    places = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
+    return f"{value:.{places}f}"
+
+
+def _not_finite(number: float | None) -> str:
+    if number is None or math.isnan(number):
+        return DASH
+    return "∞" if number > 0 else "−∞"
 
 
 def clock(at: datetime | None, now: datetime) -> str:

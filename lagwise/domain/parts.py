@@ -4,14 +4,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 N = TypeVar("N", int, float)
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionsInStatus:
-    """Those partitions of a group that share a status (and, where unknown, its reason), summed up.
+    """Those partitions of a group that share a status (and, where unknown, its reason) and the way in which the
+    nearest loss would come, summed up.
 
     ``worst_*`` is the one with the oldest unread record, ``unmoved_seconds`` the longest time a committed offset has
     stayed where it is, ``owners`` the distinct "client on host" of their owners.
@@ -29,6 +30,7 @@ class PartitionsInStatus:
     lag_slope_per_second: float | None = None
     seconds_to_catch_up: float | None = None
     seconds_to_loss: float | None = None
+    loss_cause: LossCause | None = None
     records_lost: int = 0
     worst_topic: str | None = None
     worst_partition: int | None = None
@@ -40,3 +42,9 @@ def total(values: Iterable[N | None]) -> N | None:
     """The sum of what is known; None where nothing is."""
     known = [v for v in values if v is not None]
     return sum(known) if known else None
+
+
+def first_loss(parts: Iterable[PartitionsInStatus]) -> PartitionsInStatus | None:
+    """Those with the nearest loss, of two at the same moment the ones whose records are deleted; None is no loss."""
+    to_come = [(p.seconds_to_loss, p.loss_cause is LossCause.EXPIRY, p) for p in parts if p.seconds_to_loss is not None]
+    return min(to_come, key=lambda one: one[:2])[2] if to_come else None

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lagwise.domain import lag as lags
 from lagwise.domain.retention import seconds_to_deletion, seconds_to_truncation, soonest
 from lagwise.domain.trend import Trend
-from lagwise.domain.vocabulary import SIMPLE, GroupState, Status, UnknownReason
+from lagwise.domain.vocabulary import SIMPLE, GroupState, LossCause, Status, UnknownReason
 
 #: A trend smaller than this share of the produce rate is noise, whatever its confidence interval.
 TREND_SHARE_OF_PRODUCE_RATE = 0.01
@@ -102,7 +102,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The status of a group-partition, all that hold (worst first), and the numbers that come with them."""
+    """The status of a group-partition, all that hold (worst first), and the numbers that come with them.
+
+    ``loss_cause`` is how the loss of ``seconds_to_loss`` would come; None where none will.
+    """
 
     status: Status
     reason: UnknownReason | None = None
@@ -110,6 +113,7 @@ class Verdict:
     lag: int | None = None
     seconds_to_catch_up: float | None = None
     seconds_to_loss: float | None = None
+    loss_cause: LossCause | None = None
     records_lost: int = 0
 
 
@@ -190,10 +194,10 @@ def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
     return Direction(grows, shrinks)
 
 
-def _seconds_to_loss(e: Evidence, lag: int, direction: Direction, *, stands: bool) -> float | None:
-    """Time until unread records are deleted or the commits expire, whichever is sooner; None is never."""
+def _seconds_to_deletion(e: Evidence, lag: int, direction: Direction, *, stands: bool) -> float | None:
+    """Time until unread records are deleted; None is never."""
     if lag == 0 or e.committed is None or e.log_start is None:
-        return e.seconds_to_expiry
+        return None
     produced, consumed = e.produce_rate_per_second or 0.0, e.consume_rate_per_second or 0.0
     growth = 0.0
     if stands:
@@ -205,7 +209,14 @@ def _seconds_to_loss(e: Evidence, lag: int, direction: Direction, *, stands: boo
     if e.retention_is_by_size and (stands or direction.grows):
         margin = e.committed - e.log_start
         by_size = seconds_to_truncation(margin, e.log_start_rate_per_second or 0.0, consumed)
-    return soonest(by_time, by_size, e.seconds_to_expiry)
+    return soonest(by_time, by_size)
+
+
+def _loss_cause(seconds_to_loss: float | None, seconds_to_deletion: float | None) -> LossCause | None:
+    """How the nearest loss would come."""
+    if seconds_to_loss is None:
+        return None
+    return LossCause.DELETION if seconds_to_loss == seconds_to_deletion else LossCause.EXPIRY
 
 
 def judge(e: Evidence, policy: Policy) -> Verdict:
@@ -235,7 +246,8 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     patience = max(policy.lag_objective_seconds, CADENCES_OF_PATIENCE * (e.commit_cadence_seconds or 0.0))
     is_level = (measured or not e.trend_is_measurable) and not direction.grows and not direction.shrinks
 
-    seconds_to_loss = _seconds_to_loss(e, lag, direction, stands=stopped or stalled)
+    seconds_to_deletion = _seconds_to_deletion(e, lag, direction, stands=stopped or stalled)
+    seconds_to_loss = soonest(seconds_to_deletion, e.seconds_to_expiry)
     # A consumer that finds its records deleted goes on with the oldest there are, at whose edge it stays: between two
     # losses it is still losing.
     if lost == 0 and seconds_to_loss is not None and seconds_to_loss <= LOSING_WITHIN_SECONDS:
@@ -260,6 +272,7 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
             lag=lag,
             seconds_to_catch_up=lag / -e.trend.slope if direction.shrinks and e.trend is not None else None,
             seconds_to_loss=seconds_to_loss,
+            loss_cause=_loss_cause(seconds_to_loss, seconds_to_deletion),
             records_lost=lost,
         )
 

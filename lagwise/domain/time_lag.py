@@ -86,7 +86,7 @@ class LogRates:
 def rates_of(log: Log, as_of: float, window_seconds: float) -> LogRates:
     """Rates over the window that ends at ``as_of``, from the log's own samples: they are there whether or not the
     group's commits could be read."""
-    points = [p for p in log.points if in_window(bucket_of(p.at), as_of, window_seconds)]
+    points = [p for p in log.points if in_window(bucket_of(p.at, as_of), as_of, window_seconds)]
     span = points[-1].at - points[0].at if points else 0.0
     if span <= 0:
         return LogRates(None, None)

@@ -47,6 +47,17 @@ class UnknownReason(StrEnum):
     TOO_FEW_SAMPLES = "too_few_samples"
 
 
+class LossCause(StrEnum):
+    """How a loss would come. Of two that would come at the same moment the first one is told: records that are deleted
+    are gone for everybody."""
+
+    #: Retention deletes records that were not read.
+    DELETION = "deletion"
+    #: The broker forgets the committed offsets of a group without members: no record is deleted, but where the group
+    #: goes on is then up to ``auto.offset.reset``.
+    EXPIRY = "expiry"
+
+
 class GroupState(StrEnum):
     """States a group coordinator reports, as Kafka names them (classic and KIP-848 protocols together)."""
 

@@ -1,5 +1,7 @@
 """The analysis layer: what Spark made of the raw layer. Idempotent, and re-runnable from raw."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 
 from lagwise.tables.schema import TIMESTAMP, Column, Table
@@ -73,6 +75,24 @@ WATERMARK_MINUTES = Table(
     skipping=("minute",),
 )
 
+
+def _by_five(table: Table, name: str, rows: str) -> Table:
+    columns = tuple(
+        replace(c, meaning=c.meaning.replace("the minute", "the five minutes").replace("this minute", "them"))
+        for c in table.columns
+    )
+    return replace(table, name=name, rows=rows, columns=columns)
+
+
+FIVE_MINUTES = _by_five(
+    MINUTES, "five_minutes", "group-partition and five minutes: five of `minutes` merged, for what lies further back"
+)
+WATERMARK_FIVE_MINUTES = _by_five(
+    WATERMARK_MINUTES,
+    "watermark_five_minutes",
+    "topic-partition and five minutes: five of `watermark_minutes` merged, for what lies further back",
+)
+
 _AS_OF = Column("as_of", TIMESTAMP, "time of the cluster's latest sample: the moment the row speaks of", nullable=False)
 _STATUS = (
     Column("status", pa.string(), "status word", nullable=False),
@@ -105,6 +125,7 @@ PARTITION_STATUS = Table(
         Column(
             "seconds_to_loss", pa.float64(), "time until unread records are deleted or offsets expire; null is never"
         ),
+        Column("loss_cause", pa.string(), "how that loss would come: deletion (of records) or expiry (of offsets)"),
         Column("records_lost", pa.int64(), "records deleted before they were read; 0 is none", nullable=False),
         Column("committed_since", TIMESTAMP, "since when the committed offset has had its value, at the latest"),
         Column("commit_cadence_seconds", pa.float64(), "seconds between commits while there was something to commit"),
@@ -219,6 +240,8 @@ TICKS = Table(
 ANALYSIS_TABLES = (
     MINUTES,
     WATERMARK_MINUTES,
+    FIVE_MINUTES,
+    WATERMARK_FIVE_MINUTES,
     PARTITION_STATUS,
     GROUP_STATUS,
     GROUP_HISTORY,

@@ -13,7 +13,15 @@ from deltalake.exceptions import DeltaError
 from lagwise.config import Retention
 from lagwise.errors import LakeError
 from lagwise.tables import ALL_TABLES
-from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, MINUTES, PARTITION_STATUS, WATERMARK_MINUTES
+from lagwise.tables.analysis import (
+    FIVE_MINUTES,
+    GROUP_HISTORY,
+    GROUP_STATUS,
+    MINUTES,
+    PARTITION_STATUS,
+    WATERMARK_FIVE_MINUTES,
+    WATERMARK_MINUTES,
+)
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
@@ -24,7 +32,7 @@ COMPACT_FROM_FILES = 40
 KEEP_FILES_HOURS = 1
 
 _RAW = (WATERMARKS, COMMITS, GROUPS, MEMBERS)
-_MINUTES = (MINUTES, WATERMARK_MINUTES, GROUP_HISTORY)
+_MINUTES = (MINUTES, WATERMARK_MINUTES, FIVE_MINUTES, WATERMARK_FIVE_MINUTES, GROUP_HISTORY)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,9 @@ COMMITS = Table(
         Column("group", pa.string(), "consumer group", nullable=False),
         Column("topic", pa.string(), "topic", nullable=False),
         Column("partition", pa.int32(), "partition", nullable=False),
-        Column("committed", pa.int64(), "committed offset, the next to be read; null is never committed, or gone"),
+        Column(
+            "committed", pa.int64(), "committed offset, the next to be read; null is never committed, gone, or hidden"
+        ),
         Column("leader_epoch", pa.int32(), "leader epoch of the commit, where known"),
         Column("metadata", pa.string(), "free text the consumer committed with the offset"),
         Column("owner", pa.string(), "member id the partition is assigned to; null is nobody"),

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from lagwise.domain.history import COARSE_AFTER_SECONDS, COARSE_SECONDS
+
 #: What identifies a topic-partition and a group-partition.
 TOPIC_PARTITION = ("cluster", "topic", "partition")
 GROUP = ("cluster", "group")
@@ -35,9 +37,31 @@ def seconds_between(earlier: Column, later: Column) -> Column:
     return (F.unix_micros(later) - F.unix_micros(earlier)) / F.lit(1e6)
 
 
+def five_minutes_of(timestamp: Column) -> Column:
+    """Start of the five UTC minutes a timestamp falls into."""
+    micros = F.unix_micros(timestamp)
+    return F.timestamp_micros(micros - F.pmod(micros, F.lit(int(COARSE_SECONDS * 1e6))))
+
+
+def bucket_of(minute: Column, as_of: Column) -> Column:
+    """Start of the bucket that a minute belongs to as seen at ``as_of``: :func:`lagwise.domain.history.bucket_of`."""
+    edge = F.timestamp_micros(F.unix_micros(as_of) - int(COARSE_AFTER_SECONDS * 1e6))
+    return F.when(minute < five_minutes_of(edge), five_minutes_of(minute)).otherwise(minute)
+
+
 def minute_of(timestamp: Column) -> Column:
     """Start of the UTC minute a timestamp falls into."""
     return F.date_trunc("minute", timestamp)
+
+
+def shifted_statistics(by_seconds: Column) -> dict[str, Column]:
+    """The additive statistics as they are once every t has become t + ``by_seconds``."""
+    n, by = F.col("samples"), by_seconds
+    return {name: F.col(name) for name in STATISTICS} | {
+        "sum_t": F.col("sum_t") + n * by,
+        "sum_tt": F.col("sum_tt") + 2 * by * F.col("sum_t") + n * by * by,
+        "sum_t_lag": F.col("sum_t_lag") + by * F.col("sum_lag"),
+    }
 
 
 def with_steps(rows: DataFrame, steps: Mapping[str, Column]) -> DataFrame:

@@ -23,6 +23,8 @@ CONTEXT = pa.schema(
         pa.field("offsets_retention_seconds", pa.float64()),
         # The first minute that is made from raw samples; earlier ones are read from `minutes`.
         pa.field("open_from", TIMESTAMP),
+        # The first minute that is read from `minutes`; earlier ones are read from `five_minutes`.
+        pa.field("fine_from", TIMESTAMP),
     ]
 )
 

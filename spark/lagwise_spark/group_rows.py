@@ -5,7 +5,7 @@ from typing import Any
 
 from lagwise.domain.groups import GroupVerdict, verdict_of
 from lagwise.domain.parts import PartitionsInStatus
-from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 Row = Mapping[str, Any]
 
@@ -19,7 +19,12 @@ def group_verdicts(by_status: Iterable[Row], groups: Iterable[Row]) -> dict[tupl
     verdicts = {}
     for key, its_parts in parts.items():
         fact = facts.get(key, {})
-        verdict = verdict_of(its_parts, members=fact.get("members"), idle_members=fact.get("idle_members") or 0)
+        verdict = verdict_of(
+            its_parts,
+            members=fact.get("members"),
+            idle_members=fact.get("idle_members") or 0,
+            error=fact.get("group_error"),
+        )
         verdicts[key] = (fact, verdict)
     return verdicts
 
@@ -39,6 +44,7 @@ def _part(row: Row) -> PartitionsInStatus:
         lag_slope_per_second=row["lag_slope_per_second"],
         seconds_to_catch_up=row["seconds_to_catch_up"],
         seconds_to_loss=row["seconds_to_loss"],
+        loss_cause=LossCause(row["loss_cause"]) if row["loss_cause"] else None,
         records_lost=row["records_lost"] or 0,
         worst_topic=worst.get("topic"),
         worst_partition=worst.get("partition"),

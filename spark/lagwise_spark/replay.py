@@ -38,7 +38,7 @@ MOST_MINUTES = 1_000_000
 #: take 16 CPU seconds interpreted and 12 compiled).
 MINUTES_PER_PAIR = 2
 
-#: The last keys of a line of ``lagwise replay --json``, in order (DESIGN §8).
+#: The last keys of a line of ``lagwise replay --json``, in order (DESIGN §8): numbers, and what belongs to one.
 NUMBERS = (
     "lag",
     "lag_seconds",
@@ -48,6 +48,7 @@ NUMBERS = (
     "seconds_to_catch_up",
     "seconds_to_loss",
     "records_lost",
+    "loss_cause",
 )
 
 

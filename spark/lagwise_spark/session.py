@@ -19,7 +19,7 @@ DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
 
 #: The optimising compiler pays from some amount of work on; below it, it costs half of a round's CPU time for nothing.
 _QUICK_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss4m"
-_THOROUGH_JVM = "-XX:+UseParallelGC -Xss4m"
+_THOROUGH_JVM = "-XX:+UseParallelGC -Xss4m -XX:-DontCompileHugeMethods"
 
 #: Beside the jars: the names of those that a successful start used.
 _MARKER = "delta-4.4.0.jars"
@@ -46,6 +46,8 @@ _SETTINGS = {
     "spark.sql.codegen.useIdInClassName": "false",
     # A list per topic-partition is gathered in memory; from 128 of them on Spark would sort instead.
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
+    # Otherwise every call that makes a column asks the JVM ten more things, to name our line should a query fail.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     # The driver keeps what the UI would show; nobody looks.
     "spark.sql.ui.retainedExecutions": "1",
     "spark.ui.retainedJobs": "1",

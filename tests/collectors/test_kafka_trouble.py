@@ -23,7 +23,10 @@ from confluent_kafka.admin import (
 
 from lagwise.config import Cluster
 from lagwise.tables.raw import COMMITS, GROUPS, TOPICS, WATERMARKS
+from lagwise_collectors.differences import Known, differences
 from lagwise_collectors.isolation import IsolatedSource
+from lagwise_collectors.kafka import offsets
+from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.protocol import Snapshot
 from lagwise_collectors.run import check_access
 from lagwise_sandbox.broker import Broker
@@ -187,6 +190,52 @@ class TestPrivileges:
         assert (row["topic"], row["partitions"], row["retention_ms"]) == (mine, 3, None)
         assert snapshot.errors["config_topic_not_authorized"] == 1
         assert snapshot.header["offsets_retention_seconds"] is None
+
+    @pytest.mark.parametrize("big", [1000, 1], ids=["asked as a whole", "asked in slices"])
+    def test_commits_on_a_topic_that_may_not_be_described_any_more_are_hidden_and_not_gone(
+        self, lab: Lab, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, big: int
+    ) -> None:
+        """Kafka leaves them out as if they had never been, or gives each an error where they are asked for by name."""
+        monkeypatch.setattr(offsets, "BIG_GROUP", big)
+        mine, theirs, group = lab.topic("mine"), lab.topic("theirs"), lab.name("reader")
+        describe = AclOperation.DESCRIBE
+        _grant(lab, (ResourceType.GROUP, lab.prefix, describe))
+        for topic in (mine, theirs):
+            lab.commit(group, topic, {0: 3, 1: 4})
+            lab.commit(lab.name("other"), topic, {0: 5})
+            _grant(lab, (ResourceType.TOPIC, topic, describe))
+        source = KafkaSource(cluster)
+        before = eventually(lambda: (s := source.collect()) and len(rows(s, COMMITS)) == 6 and s)
+        forbidden = AclBindingFilter(
+            ResourceType.TOPIC,
+            theirs,
+            ResourcePatternType.PREFIXED,
+            "User:monitor",
+            None,
+            AclOperation.ANY,
+            AclPermissionType.ANY,
+        )
+        lab.admin.delete_acls([forbidden])[forbidden].result(20)
+
+        def hidden(snapshot: Snapshot) -> set[tuple[str, int]]:
+            return {(r["group"], r["partition"]) for r in rows(snapshot, COMMITS) if r["committed"] is None}
+
+        after = eventually(lambda: (s := source.collect()) and hidden(s) and s)
+        lab.delete_group(lab.name("other"))
+        for snapshot in (after, source.collect(), source.collect()):
+            known = {
+                (r["topic"], r["partition"]): r["committed"] for r in rows(snapshot, COMMITS) if r["group"] == group
+            }
+            assert known == {(mine, 0): 3, (mine, 1): 4, (theirs, 0): None, (theirs, 1): None}
+            ends = {r["partition"]: r["error"] for r in rows(snapshot, WATERMARKS) if r["topic"] == theirs}
+            assert {ends[0], ends[1]} == {"topic_not_authorized"}
+            assert snapshot.errors["topic_not_authorized"] >= 1
+        assert hidden(after) == {(group, 0), (group, 1), (lab.name("other"), 0)}
+        assert hidden(snapshot) == {(group, 0), (group, 1)}  # the other one is gone, and with it what it had
+        known_before = differences(Known(), before).known
+        assert differences(known_before, after).rows.num_rows == 0  # no event says that offsets are gone
+        _grant(lab, (ResourceType.TOPIC, theirs, describe))
+        eventually(lambda: (s := source.collect()) and not hidden(s) and len(rows(s, COMMITS)) == 4)
 
     def test_the_privileges_that_doctor_names_are_enough(self, lab: Lab, cluster: Cluster) -> None:
         topic, group = lab.topic(**{"retention.ms": "77000"}), lab.name("reader")

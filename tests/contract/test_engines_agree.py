@@ -7,13 +7,14 @@ authors did not think of. A failure names the trace (a random one by its seed: `
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.replay import shown_of
-from lagwise.traces import Trace
+from lagwise.traces import Trace, sample_id
 from tests.contract.histories import history
 from tests.contract.oracle import shown_by_oracle
 from tests.traces.replayed import replayed, traces
@@ -50,6 +51,29 @@ def test_on_random_histories(spark: "SparkSession") -> None:
     # Every word has been put to the test, not only the easy ones.
     words = [*Status, *(f"unknown:{reason}" for reason in UnknownReason if reason is not UnknownReason.NOT_COMMITTING)]
     assert {word: counts[word] for word in words if counts[word] < 3} == {}
+
+
+@pytest.mark.timeout(900)
+def test_on_groups_that_could_not_be_read(spark: "SparkSession") -> None:
+    """As the collector leaves them: with an error and without commits, some from the beginning, some from a time on."""
+    batch = [unreadable(history(seed), seed) for seed in range(20)]
+    said: Counter[str] = Counter()
+    for trace, shown in zip(batch, shown_of(spark, batch), strict=True):
+        assert list(differences(shown, shown_by_oracle(trace))) == []
+        said.update(one.sentence for one in shown if one.topic is None and one.sentence)
+    assert sum(n for sentence, n in said.items() if "Describe on the group" in sentence) >= 20
+
+
+def unreadable(trace: Trace, seed: int) -> Trace:
+    """The same history with a collector that from a sample on may not describe its groups."""
+    first = 0 if seed % 2 else len(trace.sample_times) // 2
+    since = sample_id(first)
+    rows = dict(trace.rows)
+    unknown = {"state": None, "member_count": None, "error": "group_not_authorized"}
+    rows["groups"] = [row | unknown if row["sample_id"] >= since else row for row in rows["groups"]]
+    for table in ("commits", "members"):
+        rows[table] = [row for row in rows[table] if row["sample_id"] < since]
+    return replace(trace, rows=rows)
 
 
 @pytest.mark.long

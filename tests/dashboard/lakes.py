@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from lagwise.domain.vocabulary import GroupState, Status
+from lagwise.domain.vocabulary import GroupState, Status, UnknownReason
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES, TICKS
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS
@@ -99,7 +99,7 @@ def _group_status(scene: Scene, s: Story) -> Row:
         "sentence": s.sentence,
         "state": s.state,
         "type": s.type,
-        "members": s.members,
+        "members": None if s.reason == UnknownReason.UNREADABLE else s.members,
         "idle_members": max(0, s.members - s.partitions),
         "topics": [s.topic],
         "partitions": s.partitions,

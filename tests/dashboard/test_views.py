@@ -17,7 +17,7 @@ from lagwise.tables.store import Lake
 from tests.dashboard import lakes
 from tests.dashboard.conftest import NOW, Open
 from tests.dashboard.lakes import Scene
-from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_GROUPS, QUIET_GROUPS
+from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_GROUPS, QUIET_GROUPS, Story
 
 VIEWS = ("overview", "group", "alerts", "capacity", "health")
 
@@ -239,6 +239,20 @@ def test_why_it_is_unknown(open_app: Open, busy: Path) -> None:
     assert "? unknown: no commit" in app.info[0].value
     assert list(_column(app.dataframe[0], "Status")[0]) == ["? unknown", "nothing has been committed yet"]
     assert "Lag=—" in _text(app)
+
+
+def test_of_a_group_that_could_not_be_read_nothing_is_said_that_nobody_knows(open_app: Open, tmp_path: Path) -> None:
+    sentence = "The group could not be read."
+    locked = Story(
+        "locked", Status.UNKNOWN, "none", sentence, partitions=0, members=0, state="", reason="unreadable", lag=None
+    )
+    lakes.write_to(tmp_path, Scene(NOW, stories=(locked,)))
+    app = open_app("group", cluster="prod", group="locked")
+    assert "The group could not be read" in app.info[0].value
+    text = _text(app)
+    assert "None is known: the group could not be read." in text
+    assert "None is known: the group could not be described." in text
+    assert "nobody reads" not in text
 
 
 def test_the_time_range_of_the_address(open_app: Open, busy: Path) -> None:

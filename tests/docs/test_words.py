@@ -10,7 +10,8 @@ import pytest
 
 from lagwise import trace_csv
 from lagwise.domain import history, status
-from lagwise.domain.vocabulary import BURROW_WORDS, Status, UnknownReason
+from lagwise.domain.vocabulary import BURROW_WORDS, SIMPLE, LossCause, Status, UnknownReason
+from lagwise.traces import read_trace
 from lagwise_spark.replay import NUMBERS, Shown
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,6 +37,7 @@ KEYS_OF_A_LINE = [
     "seconds_to_catch_up",
     "seconds_to_loss",
     "records_lost",
+    "loss_cause",
 ]
 
 
@@ -78,7 +80,8 @@ class TestStatuses:
 
     def test_words_in_code_style_exist(self) -> None:
         """But for the columns, commands and files they stand beside."""
-        known = {*Status, *UnknownReason, "reasons", "lag_seconds", "auto.offset.reset", "lagwise size"}
+        columns = {"reasons", "lag_seconds", "seconds_to_loss", "loss_cause"}
+        known = {*Status, *UnknownReason, *LossCause, SIMPLE, *columns, "auto.offset.reset", "lagwise size"}
         assert {word for word in code(STATUSES) if "/" not in word} <= known
 
     @pytest.mark.parametrize(
@@ -90,7 +93,8 @@ class TestStatuses:
             ("for three of its own commit cadences (at least {} s)", status.STALLED_AFTER_SECONDS),
             ("at least {} s with an owner", status.STALLED_AFTER_SECONDS),
             ("and {} s without", status.STOPPED_AFTER_SECONDS),
-            ("({} s before two commits have been seen)", status.UNSEEN_AFTER_SECONDS),
+            ("({} s before two commits have been seen", status.UNSEEN_AFTER_SECONDS),
+            ("{} s in a group that is none", status.UNSEEN_SIMPLE_AFTER_SECONDS),
         ],
     )
     def test_its_numbers_are_those_of_the_rules(self, says: str, seconds: float) -> None:
@@ -113,6 +117,16 @@ class TestStatuses:
 
 
 class TestTraces:
+    def test_every_folder_is_named_with_what_is_true_of_it_and_no_other(self) -> None:
+        rows = table(TRACES, "trace")
+        assert [name for name, _ in rows] == [f"`{folder.name}`" for folder in FOLDERS]
+        assert all(len(truth) > 20 for _, truth in rows)
+
+    def test_the_words_that_are_said_to_be_true_of_a_trace_stand_in_its_truth(self) -> None:
+        for folder, (_, truth) in zip(FOLDERS, table(TRACES, "trace"), strict=True):
+            words = {word for one in read_trace(folder).truth for allowed in one.allowed for word in allowed if word}
+            assert {word for span in code(truth) for word in span.split(":")} <= words, folder.name
+
     def test_a_folder_it_names_exists(self) -> None:
         named = set(re.findall(r"tests/traces/([a-z0-9-]+)(?![\w.])", TRACES))
         assert named <= {folder.name for folder in FOLDERS}

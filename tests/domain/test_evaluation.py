@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from lagwise.domain.evaluation import Evaluation, Moment, Pair, client_of, evaluate
-from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 from lagwise.traces import Row, moment, sample_id
 
 INTERVAL = 15.0
@@ -32,10 +32,11 @@ class World:
     ) -> None:
         self.rows["commits"].append(self.stamp(sample) | pair._asdict() | {"committed": committed, "owner": owner})
 
-    def ends(self, sample: int, pair: Pair = ORDERS, high: int = 1000, topic_id: str | None = None) -> None:
+    def ends(self, sample: int, pair: Pair = ORDERS, high: int | None = 1000, topic_id: str | None = None) -> None:
         row = {"topic": pair.topic, "partition": pair.partition, "topic_id": topic_id}
+        start = None if high is None else 0
         self.rows["watermarks"].append(
-            self.stamp(sample) | row | {"log_start": 0, "high_watermark": high, "last_stable": None}
+            self.stamp(sample) | row | {"log_start": start, "high_watermark": high, "last_stable": None}
         )
 
     def member(self, sample: int, **values: Any) -> None:
@@ -100,6 +101,25 @@ class TestWhatIsShown:
         world.group(1, error="timed_out")
         world.ends(1)
         assert world.judged(1).partitions[ORDERS].verdict.reason is UnknownReason.UNREADABLE
+
+    def test_a_group_that_could_never_be_read_is_unreadable_and_not_without_commits(self, world: World) -> None:
+        world.group(0, state=None, type=None, member_count=None, error="group_not_authorized")
+        found = world.judged(0).groups["billing"]
+        assert (found.status, found.reason) == (Status.UNKNOWN, UnknownReason.UNREADABLE)
+        assert "Describe on the group" in found.sentence
+
+    def test_a_commit_that_is_missing_is_not_gone_where_the_partition_cannot_be_read(self, world: World) -> None:
+        """Of a topic that may not be described the commits are hidden: they may still be there."""
+        world.sampled(0)
+        world.group(1)
+        world.ends(1, high=None)
+        assert world.judged(1).partitions[ORDERS].verdict.reason is UnknownReason.UNREADABLE
+
+    def test_nor_was_it_never_there(self, world: World) -> None:
+        world.group(0)
+        world.commit(0, committed=None)
+        world.ends(0, high=None)
+        assert world.judged(0).partitions[ORDERS].verdict.reason is UnknownReason.UNREADABLE
 
     def test_an_end_of_an_older_sample_does_not_stand_in_for_one_that_could_not_be_read(self, world: World) -> None:
         world.sampled(0)
@@ -195,6 +215,23 @@ def test_the_partition_that_is_named_has_the_oldest_record_and_among_equals_the_
     assert (found.status, found.worst_topic, found.worst_partition) == (Status.STALLED, "orders", 4)
     assert (found.lag_seconds, found.lag_seconds_is_lower_bound) == (285.0, True)
     assert found.sentence == (
-        "All 3 partitions have committed nothing for 4 min 45 s while 300 records wait; their owner is client app on "
-        "host 10.0.0.7."
+        "All 3 partitions have committed nothing for up to 4 min 45 s, and the oldest of 300 unread records has waited "
+        "≥ 4 min 45 s; their owner is client app on host 10.0.0.7."
+    )
+
+
+def test_that_committed_offsets_expire_is_not_a_loss_of_records(world: World) -> None:
+    """Records that are kept for ever wait for an empty group, whose commits are kept for an hour."""
+    for sample in range(20):
+        world.group(sample, state="Empty", member_count=0)
+        world.commit(sample, owner=None)
+        world.ends(sample)
+    world.topic(0, retention_ms=-1)
+    at = Moment(sample_id(19), moment(INTERVAL * 19), offsets_retention_seconds=3600.0)
+    found = evaluate(world.rows, at).groups["billing"]
+    assert (found.status, found.seconds_to_loss, found.loss_cause) == (Status.AT_RISK, 3315.0, LossCause.EXPIRY)
+    assert found.sentence == (
+        "The committed offsets of the only partition expire in 55 min 15 s, because the group has no members; a "
+        "consumer that starts after that begins where auto.offset.reset says, which may skip what is unread: 100 "
+        "records wait, the oldest for ≥ 4 min 45 s."
     )

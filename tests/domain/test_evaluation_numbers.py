@@ -7,7 +7,7 @@ from lagwise.domain.evaluation import Judged, shown_age
 from lagwise.domain.groups import GroupVerdict
 from lagwise.domain.parts import total
 from lagwise.domain.status import Verdict
-from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 from tests.domain.judged_histories import Case, cases
 
 
@@ -94,6 +94,18 @@ class TestPartitions:
             assert seconds is None or seconds >= 0.0, where
             is_near = seconds is not None and seconds <= horizon
             assert (Status.AT_RISK in judged.verdict.reasons) == is_near, where
+
+    def test_a_loss_to_come_has_a_cause_and_that_of_records_needs_records(self) -> None:
+        causes = set()
+        for where, _, judged in partitions():
+            verdict, evidence = judged.verdict, judged.evidence
+            causes.add(verdict.loss_cause)
+            assert (verdict.loss_cause is None) == (verdict.seconds_to_loss is None), where
+            if verdict.loss_cause is LossCause.DELETION:
+                assert verdict.lag, where
+            if verdict.loss_cause is LossCause.EXPIRY:
+                assert (verdict.seconds_to_loss, evidence.state) == (evidence.seconds_to_expiry, "Empty"), where
+        assert causes == {None, *LossCause}
 
     def test_a_standstill_is_no_longer_than_the_offset_has_stood_and_the_oldest_record_waited(self) -> None:
         for where, _, judged in partitions():

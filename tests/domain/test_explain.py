@@ -7,12 +7,13 @@ import pytest
 from lagwise.domain.explain import explain
 from lagwise.domain.groups import verdict_of
 from lagwise.domain.parts import PartitionsInStatus
-from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 from tests.domain.spoken import WAITING, WELL, part
 
 LOSING_DATA, AT_RISK, STOPPED, STALLED, REWOUND, FALLING_BEHIND, LAGGING, CATCHING_UP, OK, GHOST, UNKNOWN = Status
 
 
+DELETION, EXPIRY = LossCause
 ONE = WAITING | {"lag": 1}
 
 
@@ -23,6 +24,7 @@ class Row(NamedTuple):
     sentence: str
     members: int | None = 3
     idle: int = 0
+    error: str | None = None
 
 
 ROWS = (
@@ -72,7 +74,7 @@ ROWS = (
     Row(
         7,
         "nothing is unread, so it is the commits that are at risk",
-        [part(AT_RISK, 3, seconds_to_loss=3600.0, lag=0, lag_seconds=0.0)],
+        [part(AT_RISK, 3, seconds_to_loss=3600.0, loss_cause=EXPIRY, lag=0, lag_seconds=0.0)],
         "The committed offsets of all 3 partitions expire in 1 h, because the group has no members.",
         members=0,
     ),
@@ -80,47 +82,51 @@ ROWS = (
         8,
         "nobody is there",
         [part(STOPPED, 3, **WAITING)],
-        "All 3 partitions have committed nothing for 2 min 30 s while 41.2 k records wait; the group has no members.",
+        "All 3 partitions have committed nothing for up to 2 min 30 s, and the oldest of 41.2 k unread records has "
+        "waited 3 min 20 s; the group has no members.",
         members=0,
     ),
     Row(
         9,
         "somebody is there, but not for this partition",
         [part(STOPPED, 1, **WAITING), WELL],
-        "1 of 10 partitions (orders-3) has committed nothing for 2 min 30 s while 41.2 k records wait; no member owns "
-        "it.",
+        "1 of 10 partitions (orders-3) has committed nothing for 2 min 30 s, and the oldest of 41.2 k unread records "
+        "has waited 3 min 20 s; no member owns it.",
     ),
     Row(
         10,
         "nor for these",
         [part(STOPPED, 2, **WAITING), WELL],
-        "2 of 11 partitions have committed nothing for 2 min 30 s while 41.2 k records wait; no member owns them.",
+        "2 of 11 partitions have committed nothing for up to 2 min 30 s, and the oldest of 41.2 k unread records has "
+        "waited 3 min 20 s; no member owns them.",
     ),
     Row(
         11,
         "who does not get on",
         [part(STALLED, 1, "client billing-2 on host 10.0.0.7", **ONE), WELL],
-        "1 of 10 partitions (orders-3) has committed nothing for 2 min 30 s while 1 record waits; its owner is client "
-        "billing-2 on host 10.0.0.7.",
+        "1 of 10 partitions (orders-3) has committed nothing for 2 min 30 s, and the only unread record has waited "
+        "3 min 20 s; its owner is client billing-2 on host 10.0.0.7.",
     ),
     Row(
         12,
         "two of them",
         [part(STALLED, 2, "client b", "client a", **WAITING)],
-        "All 2 partitions have committed nothing for 2 min 30 s while 41.2 k records wait; their owners are client a "
-        "and client b.",
+        "All 2 partitions have committed nothing for up to 2 min 30 s, and the oldest of 41.2 k unread records has "
+        "waited 3 min 20 s; their owners are client a and client b.",
     ),
     Row(
         13,
         "more than two are not named",
         [part(STALLED, 3, "client c", "client b", "client a", **WAITING), WELL],
-        "3 of 12 partitions have committed nothing for 2 min 30 s while 41.2 k records wait; members own them.",
+        "3 of 12 partitions have committed nothing for up to 2 min 30 s, and the oldest of 41.2 k unread records has "
+        "waited 3 min 20 s; members own them.",
     ),
     Row(
         14,
         "an owner without a name",
         [part(STALLED, 1, **WAITING)],
-        "The only partition has committed nothing for 2 min 30 s while 41.2 k records wait; a member owns it.",
+        "The only partition has committed nothing for 2 min 30 s, and the oldest of 41.2 k unread records has waited "
+        "3 min 20 s; a member owns it.",
     ),
     Row(
         15,
@@ -207,12 +213,76 @@ ROWS = (
         "The committed offsets of 3 of 14 partitions are gone: they expired, or somebody deleted them.",
     ),
     Row(27, "nothing was ever committed", [], "Nothing was ever committed, so nobody can tell how far this group is."),
+    Row(
+        28,
+        "no record is deleted: the offsets expire, and what that means for the records that wait",
+        [part(AT_RISK, 1, seconds_to_loss=3315.0, loss_cause=EXPIRY, **WAITING)],
+        "The committed offsets of the only partition expire in 55 min 15 s, because the group has no members; a "
+        "consumer that starts after that begins where auto.offset.reset says, which may skip what is unread: 41.2 k "
+        "records wait, the oldest for 3 min 20 s.",
+        members=0,
+    ),
+    Row(
+        29,
+        "the nearest loss is of offsets, of two partitions; what will be deleted on another comes later",
+        [
+            part(AT_RISK, 1, seconds_to_loss=9000.0, loss_cause=DELETION, **WAITING),
+            part(AT_RISK, 2, seconds_to_loss=60.0, loss_cause=EXPIRY, lag=0, lag_seconds=0.0),
+        ],
+        "The committed offsets of 2 of 3 partitions expire in 1 min, because the group has no members.",
+        members=0,
+    ),
+    Row(
+        30,
+        "the nearest loss is of records, and of two at the same moment it is that",
+        [
+            part(AT_RISK, 2, seconds_to_loss=60.0, loss_cause=EXPIRY, lag=0, lag_seconds=0.0),
+            part(AT_RISK, 1, seconds_to_loss=60.0, loss_cause=DELETION, **WAITING),
+        ],
+        "1 of 3 partitions (orders-3) will lose unread records in 1 min at today's rates; 41.2 k records wait, the "
+        "oldest for 3 min 20 s.",
+        members=0,
+    ),
+    Row(
+        31,
+        "after a quiet hour one record comes in: what has lasted for an hour is not its waiting",
+        [part(STOPPED, 1, lag=1, lag_seconds=45.0, unmoved_seconds=3585.0)],
+        "The only partition has committed nothing for 59 min 45 s, and the only unread record has waited 45 s; the "
+        "group has no members.",
+        members=0,
+    ),
+    Row(
+        32,
+        "a group that may not be described, of which no partition is known: what is missing, by name",
+        [],
+        "The group could not be read: the collector's account may not see it; grant the account Describe on the "
+        "group, or leave the group out by groups.exclude.",
+        members=None,
+        error="group_not_authorized",
+    ),
+    Row(
+        33,
+        "a group that could be read before: the error is the group's, not that of its partitions",
+        [part(UNKNOWN, 3, reason=UnknownReason.UNREADABLE)],
+        "The group could not be read: its coordinator did not answer in time; if that lasts, see whether the brokers "
+        "are well.",
+        members=None,
+        error="timeout",
+    ),
+    Row(
+        34,
+        "an error without words of ours is named, and where there is more",
+        [],
+        "The group could not be read: group_max_size_reached; the collector's health page says more.",
+        members=None,
+        error="group_max_size_reached",
+    ),
 )
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.number:02d} {row.why}")
 def test_sentence(row: Row) -> None:
-    found = verdict_of(row.parts, members=row.members, idle_members=row.idle)
+    found = verdict_of(row.parts, members=row.members, idle_members=row.idle, error=row.error)
     assert found.sentence == row.sentence
 
 

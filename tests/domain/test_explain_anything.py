@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lagwise.domain.groups import verdict_of
 from lagwise.domain.parts import PartitionsInStatus
-from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 from tests.domain.spoken import WAITING, WELL, part
 
 reproducible = settings(derandomize=True, deadline=None, max_examples=300)
@@ -59,6 +59,7 @@ PARTS = st.lists(
         lag_slope_per_second=NUMBER,
         seconds_to_catch_up=NUMBER,
         seconds_to_loss=NUMBER,
+        loss_cause=st.none() | st.sampled_from(LossCause),
         records_lost=st.sampled_from([0, 1, 2, 5000]),
         worst_topic=st.just("orders"),
         worst_partition=st.integers(0, 40),
@@ -79,12 +80,12 @@ WRONG = re.compile(r"None|nan|inf\b|\bTrue\b|(?<![\d,.])1 (records|partitions|me
 
 
 @reproducible
-@given(PARTS, st.none() | st.integers(0, 4), st.integers(0, 2))
+@given(PARTS, st.none() | st.integers(0, 4), st.integers(0, 2), st.sampled_from([None, "timeout", "client_failed"]))
 def test_a_sentence_is_a_sentence_whatever_is_not_known(
-    parts: list[PartitionsInStatus], members: int | None, idle: int
+    parts: list[PartitionsInStatus], members: int | None, idle: int, error: str | None
 ) -> None:
     if idle > (members or 0):
         idle = 0
-    sentence = verdict_of(parts, members=members, idle_members=idle).sentence
+    sentence = verdict_of(parts, members=members, idle_members=idle, error=error).sentence
     assert re.fullmatch(r"[A-Z0-9].*[^.]\.", sentence)
     assert not WRONG.search(sentence), sentence

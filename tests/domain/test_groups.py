@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lagwise.domain.explain import explain
 from lagwise.domain.groups import GroupVerdict, status_of, verdict_of
 from lagwise.domain.parts import PartitionsInStatus, total
-from lagwise.domain.vocabulary import KNOWN_STATUSES, Status, UnknownReason
+from lagwise.domain.vocabulary import KNOWN_STATUSES, LossCause, Status, UnknownReason
 
 reproducible = settings(derandomize=True, deadline=None, max_examples=200)
 
@@ -68,6 +68,12 @@ def test_status(parts: Sequence[PartitionsInStatus], word: str) -> None:
     status, _, reason = word.partition(":")
     assert status_of(parts) == (Status(status), UnknownReason(reason) if reason else None)
     assert (judged(*parts).status, judged(*parts).reason) == status_of(parts)
+
+
+@pytest.mark.parametrize("parts", [[], [part("ghost", 50)], [part("unknown:unreadable", 3)]])
+def test_a_group_that_could_not_be_read_is_unreadable_and_not_without_commits(parts: list[PartitionsInStatus]) -> None:
+    found = verdict_of(parts, members=None, idle_members=0, error="group_not_authorized")
+    assert (found.status, found.reason) == (Status.UNKNOWN, UnknownReason.UNREADABLE)
 
 
 WORDS = st.sampled_from([*KNOWN_STATUSES, *(f"unknown:{reason}" for reason in UnknownReason)])
@@ -172,8 +178,17 @@ class TestNumbers:
         assert found.seconds_to_catch_up is None
 
     def test_the_first_loss_counts(self) -> None:
-        found = judged(part("at_risk", seconds_to_loss=7200.0), part("stalled", seconds_to_loss=90_000.0), part("ok"))
-        assert found.seconds_to_loss == 7200.0
+        later = part("stalled", seconds_to_loss=90_000.0, loss_cause=LossCause.DELETION)
+        found = judged(part("at_risk", seconds_to_loss=7200.0, loss_cause=LossCause.EXPIRY), later, part("ok"))
+        assert (found.seconds_to_loss, found.loss_cause) == (7200.0, LossCause.EXPIRY)
+
+    def test_of_two_losses_at_once_that_of_records_counts_in_any_order(self) -> None:
+        parts = [part("at_risk", seconds_to_loss=60.0, loss_cause=cause) for cause in LossCause]
+        for order in (parts, parts[::-1]):
+            assert judged(*order).loss_cause is LossCause.DELETION
+
+    def test_where_nothing_will_be_lost_there_is_no_cause(self) -> None:
+        assert (judged(part("ok")).seconds_to_loss, judged(part("ok")).loss_cause) == (None, None)
 
     def test_a_loss_of_old_commits_on_a_topic_that_was_left_is_none(self) -> None:
         assert judged(part("ok"), part("ghost", seconds_to_loss=5.0)).seconds_to_loss is None

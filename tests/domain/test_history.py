@@ -47,10 +47,12 @@ def test_lag_of_a_sample(
 
 
 class TestClock:
-    def test_it_starts_at_the_minute_so_that_minutes_are_its_buckets(self) -> None:
+    def test_it_starts_at_five_minutes_of_utc_so_that_these_are_its_buckets(self) -> None:
         clock = clock_from(datetime(2026, 11, 21, 12, 34, 56, 789, tzinfo=UTC))
-        assert clock(datetime(2026, 11, 21, 12, 34, tzinfo=UTC)) == 0.0
-        assert bucket_of(clock(datetime(2026, 11, 21, 12, 33, 59, 999_999, tzinfo=UTC))) == -60.0
+        assert clock(datetime(2026, 11, 21, 12, 30, tzinfo=UTC)) == 0.0
+        now = clock(datetime(2026, 11, 21, 12, 34, 56, 789, tzinfo=UTC))
+        assert bucket_of(clock(datetime(2026, 11, 21, 12, 29, 59, 999_999, tzinfo=UTC)), now) == -60.0
+        assert bucket_of(clock(datetime(2026, 11, 21, 12, 9, 59, 999_999, tzinfo=UTC)), now) == -1500.0
 
     def test_it_is_exact_to_the_microsecond(self) -> None:
         """Seconds since the epoch are not: at 1.8 billion their last digit is a quarter of a microsecond."""
@@ -62,7 +64,7 @@ class TestClock:
         """Liberia was 44 min 30 s behind until 1972: its minutes began elsewhere."""
         at = datetime(2026, 11, 21, 12, 34, 56, tzinfo=UTC)
         for zone in (timedelta(hours=5, minutes=30), -timedelta(minutes=44, seconds=30)):
-            assert clock_from(at.astimezone(timezone(zone)))(at) == 56.0
+            assert clock_from(at.astimezone(timezone(zone)))(at) == 296.0
 
 
 @pytest.mark.parametrize(
@@ -91,14 +93,30 @@ class TestWindow:
 
     @reproducible
     @given(st.floats(0.0, 59.999), st.floats(-5000.0, 0.0), st.sampled_from([300.0, 900.0, 3600.0]))
-    def test_all_that_is_younger_by_a_minute_counts_and_nothing_older(
+    def test_all_that_is_younger_by_a_bucket_counts_and_nothing_older(
         self, as_of: float, age: float, window: float
     ) -> None:
         at = as_of + age
-        if at > as_of - window + 60.0:
-            assert in_window(bucket_of(at), as_of, window)
+        if at > as_of - window + (300.0 if window > 900.0 else 60.0):
+            assert in_window(bucket_of(at, as_of), as_of, window)
         if at <= as_of - window:
-            assert not in_window(bucket_of(at), as_of, window)
+            assert not in_window(bucket_of(at, as_of), as_of, window)
+
+
+# now, time → start of its bucket
+BUCKETS = (
+    (1, "a minute, while it is young", 1800.0, 1799.0, 1740.0),
+    (2, "a minute, up to the last quarter of an hour", 1800.0, 900.0, 900.0),
+    (3, "five minutes, before that", 1800.0, 899.0, 600.0),
+    (4, "a minute, where five of them lie only partly before that", 1860.0, 910.0, 900.0),
+    (5, "its five minutes, as soon as these lie before it as a whole", 2100.0, 910.0, 900.0),
+    (6, "until then its minute", 2099.0, 1199.0, 1140.0),
+)
+
+
+@pytest.mark.parametrize(("now", "at", "start"), [r[2:] for r in BUCKETS], ids=[f"{r[0]} {r[1]}" for r in BUCKETS])
+def test_bucket(now: float, at: float, start: float) -> None:
+    assert bucket_of(at, now) == start
 
 
 class TestSteps:
@@ -183,10 +201,10 @@ MOVEMENTS: tuple[tuple[int, str, list[Observation], float, Movement], ...] = (
     ),
     (
         13,
-        "the minute that begins an hour ago is out, the one after it is in",
-        seen((15.0, 10, 99), (30.0, 20, 99), (60.0, 30, 99), (75.0, 40, 99)),
+        "the five minutes that begin an hour ago are out, those after them are in",
+        seen((270.0, 10, 99), (285.0, 20, 99), (300.0, 30, 99), (315.0, 40, 99)),
         LOOKBACK_SECONDS,
-        Movement(75.0, None, 2, 45.0, None),
+        Movement(315.0, None, 2, 30.0, None),
     ),
 )
 
@@ -219,6 +237,11 @@ class TestRecreation:
         old = seen((0.0, 90, 99), (15.0, 40, 99), topic="a")
         new = seen((75.0, 5, 9), (130.0, 6, 9), topic="b")
         assert movement_of([*old, *new], 130.0, GAP, recreated_at=75.0).rewound_from is None
+
+    def test_once_it_lies_far_back_it_counts_from_the_five_minutes_after_it(self) -> None:
+        new = seen((105.0, 5, 9), (120.0, 2, 9), topic="b")
+        assert movement_of([*self.OLD, *new], 1199.0, GAP, recreated_at=75.0).rewound_from == 5
+        assert movement_of([*self.OLD, *new], 1200.0, GAP, recreated_at=75.0).rewound_from is None
 
     def test_what_was_lost_of_the_old_topic_is_not_lost_lately(self) -> None:
         lost = seen((0.0, 10, 99), (75.0, 10, 99), log_start=50)

@@ -1,6 +1,8 @@
 """Numbers as people read them, at the boundaries where the words change."""
 
+import math
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -30,6 +32,11 @@ DURATIONS = (
     (16, "hours beside days", 90_000.0, "1 d 1 h"),
     (17, "days up to a year", 31_535_999.0, "364 d 23 h"),
     (18, "from then on nobody counts", 31_536_001.0, "> 1 year"),
+    (19, "a year is not more than a year", 31_536_000.0, "365 d"),
+    (20, "half a millisecond is not nothing", 0.0005, "< 1 ms"),
+    (21, "what rounds up to one", 0.00051, "1 ms"),
+    (22, "what never ends", float("inf"), "forever"),
+    (23, "what is no number is not known", float("nan"), "—"),
 )
 
 
@@ -72,13 +79,19 @@ COUNTS = (
     (7, "never 10.00 M", 9_995_000, "10.0 M"),
     (8, "never 1000 M", 999_500_000, "1.00 G"),
     (9, "an offset of Kafka can be so large", 2**63 - 1, "9.22 E"),
+    (10, "a fraction that rounds up to five digits", 9_999.6, "10.0 k"),
 )
 
 
 @pytest.mark.parametrize(("number", "text"), [r[2:] for r in COUNTS], ids=[f"{r[0]} {r[1]}" for r in COUNTS])
-def test_count(number: int, text: str) -> None:
+def test_count(number: float, text: str) -> None:
     assert count(number) == text
     assert count(-number) == f"-{text}"
+
+
+@pytest.mark.parametrize("say", [count, rate, size], ids=lambda say: str(say.__name__))
+def test_what_is_no_number_is_a_dash_and_what_has_no_end_is_infinite(say: Callable[[float], str]) -> None:
+    assert [say(number) for number in (math.nan, math.inf, -math.inf)] == ["—", "∞", "−∞"]
 
 
 _FACTORS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
@@ -106,6 +119,11 @@ RATES = (
     (6, "one place below a hundred", 10.0, "10.0"),
     (7, "a count from there", 100.0, "100"),
     (8, "a large count", 12_345.0, "12.3 k"),
+    (9, "never 10.00", 9.996, "10.0"),
+    (10, "the last with two places", 9.99, "9.99"),
+    (11, "never 100.0", 99.96, "100"),
+    (12, "the last with one place", 99.94, "99.9"),
+    (13, "a fraction that rounds up to four digits", 999.7, "1,000"),
 )
 
 
@@ -116,6 +134,12 @@ def test_rate(per_second: float, text: str) -> None:
 
 def test_bytes_have_decimal_prefixes() -> None:
     assert [size(n) for n in (1000, 999_499, 999_500, 10**15)] == ["1.00 kB", "999 kB", "1.00 MB", "1.00 PB"]
+    assert [size(n) for n in (999, 999.4, 999.7)] == ["999 B", "999 B", "1.00 kB"]
+
+
+def test_a_time_that_is_not_known_or_never_ends_has_no_bound() -> None:
+    assert duration(math.nan, lower_bound=True) == "—"
+    assert (loss_in(math.nan), loss_in(math.inf)) == ("—", "forever")
 
 
 @pytest.mark.parametrize(

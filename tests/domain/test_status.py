@@ -12,7 +12,7 @@ import pytest
 
 from lagwise.domain.status import Evidence, Policy, judge
 from lagwise.domain.trend import Trend
-from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 LOSING_DATA, AT_RISK, STOPPED, STALLED, REWOUND, FALLING_BEHIND, LAGGING, CATCHING_UP, OK, GHOST, UNKNOWN = Status
 
@@ -75,13 +75,15 @@ class Row(NamedTuple):
     lag: int | None = 0
     to_catch_up: float | None = None
     to_loss: float | None = None
+    cause: LossCause | None = None
     lost: int = 0
     policy: Policy = POLICY
 
 
 def row(number: int, name: str, why: str, evidence: Evidence, status: Status, *more: Status, **expected: Any) -> Row:
-    """``more`` are the further statuses that hold."""
-    return Row(number, name, why, evidence, status, (status, *more), **expected)
+    """``more`` are the further statuses that hold; a loss is one of records, unless ``expected`` says otherwise."""
+    cause = None if expected.get("to_loss") is None else LossCause.DELETION
+    return Row(number, name, why, evidence, status, (status, *more), **({"cause": cause} | expected))
 
 
 def unknown(number: int, name: str, why: str, evidence: Evidence, reason: UnknownReason, **expected: Any) -> Row:
@@ -824,6 +826,7 @@ ROWS = (
         ),
         AT_RISK,
         to_loss=3600.0,
+        cause=LossCause.EXPIRY,
     ),
     row(
         79,
@@ -834,6 +837,7 @@ ROWS = (
         STOPPED,
         lag=400,
         to_loss=7200.0,
+        cause=LossCause.EXPIRY,
     ),
     row(
         80,
@@ -842,6 +846,7 @@ ROWS = (
         replace(HEALTHY, state="Empty", owner=None, group_is_assigned=False, seconds_to_expiry=604_800.0),
         OK,
         to_loss=604_800.0,
+        cause=LossCause.EXPIRY,
     ),
     # --- unknown: the lag cannot be known ---
     unknown(
@@ -1083,6 +1088,26 @@ ROWS = (
         to_loss=480.0,
         policy=Policy(risk_horizon_seconds=120.0),
     ),
+    row(
+        111,
+        "commits expire as records are deleted",
+        "at the same moment: what is deleted is gone for everybody, so that is told",
+        replace(DEAD, retention_seconds=600.0, seconds_to_expiry=480.0),
+        AT_RISK,
+        STOPPED,
+        lag=400,
+        to_loss=480.0,
+    ),
+    row(
+        112,
+        "records are deleted before the commits expire",
+        "whichever comes first, the other way round",
+        replace(DEAD, retention_seconds=600.0, seconds_to_expiry=604_800.0),
+        AT_RISK,
+        STOPPED,
+        lag=400,
+        to_loss=480.0,
+    ),
 )
 
 
@@ -1093,6 +1118,7 @@ def test_verdict(row: Row) -> None:
     assert (verdict.lag, verdict.records_lost) == (row.lag, row.lost), row.why
     assert verdict.seconds_to_catch_up == pytest.approx(row.to_catch_up), row.why
     assert verdict.seconds_to_loss == pytest.approx(row.to_loss), row.why
+    assert verdict.loss_cause is row.cause, row.why
 
 
 def test_rows_are_numbered_and_each_says_why() -> None:

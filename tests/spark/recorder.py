@@ -34,6 +34,7 @@ class Recorder:
         commits: Mapping[Pair, tuple[int | None, str | None]],
         *,
         log_start: int = 0,
+        topic_ids: Mapping[str, str] | None = None,
         withheld: bool = False,
         torn: bool = False,
     ) -> None:
@@ -42,6 +43,7 @@ class Recorder:
         A ``withheld`` sample's last row is kept back, as a spooled one's; a ``torn`` one never gets its last row.
         """
         at = self.start + timedelta(seconds=self.elapsed)
+        ids = topic_ids or {}
         if self.count == 0:
             self._append(
                 TOPICS, at, [{"topic": t, "retention_ms": 604_800_000, "cleanup_policy": "delete"} for t in ends]
@@ -50,7 +52,14 @@ class Recorder:
             WATERMARKS,
             at,
             [
-                {"topic": t, "partition": p, "topic_id": t, "log_start": log_start, "high_watermark": end, "leader": 1}
+                {
+                    "topic": t,
+                    "partition": p,
+                    "topic_id": ids.get(t, t),
+                    "log_start": log_start,
+                    "high_watermark": end,
+                    "leader": 1,
+                }
                 for t, partitions in ends.items()
                 for p, end in partitions.items()
             ],

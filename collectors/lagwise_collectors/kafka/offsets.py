@@ -7,7 +7,7 @@ then, in turn, each of them is asked as a whole again, which finds what nobody c
 consumer outside the group protocol began to commit.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -42,6 +42,45 @@ class Commits:
     metadata: list[str | None] = field(default_factory=list)
     owner: list[str | None] = field(default_factory=list)
     read_at: datetime | None = None
+
+    def add_without_offset(self, those: Sequence[tuple[str, int, str | None]]) -> None:
+        """Append the columns of rows that have no offset, from topic, partition and owner."""
+        nothing = [None] * len(those)
+        self.topic += [topic for topic, _, _ in those]
+        self.partition += [partition for _, partition, _ in those]
+        self.owner += [owner for _, _, owner in those]
+        self.committed += nothing
+        self.leader_epoch += nothing
+        self.metadata += nothing
+
+    def keep_hidden(self, before: "Commits", topics: Collection[str], groups: Collection[str]) -> set[str]:
+        """Append what ``before`` has on these topics and this has not, without an offset; return the topics of that.
+
+        Kafka leaves topics that the account may not describe out of the answer about a whole group, as if nothing were
+        committed on them. Without these rows the commits would look as if they had expired; with them, and the error in
+        the topic's watermarks, they are what they are: not readable. Groups that are gone are left out.
+        """
+        if not topics:
+            return set()
+        present = set(self._pairs(topics))
+        hidden: dict[str, list[tuple[str, int, str | None]]] = {}
+        for group, topic, partition in before._pairs(topics):
+            if group in groups and (group, topic, partition) not in present:
+                hidden.setdefault(group, []).append((topic, partition, None))
+        for group, those in hidden.items():
+            self.add_without_offset(those)
+            self.group.append(group)
+            self.rows.append(len(those))
+        return {topic for those in hidden.values() for topic, _, _ in those}
+
+    def _pairs(self, topics: Collection[str]) -> Iterator[tuple[str, str, int]]:
+        """Group, topic and partition of the rows on these topics."""
+        start = 0
+        for group, rows in zip(self.group, self.rows, strict=True):
+            for row in range(start, start + rows):
+                if self.topic[row] in topics:
+                    yield group, self.topic[row], self.partition[row]
+            start += rows
 
 
 class CommitReader:
@@ -105,6 +144,8 @@ class CommitReader:
         self, group: Group, found: list[TopicPartition], commits: Commits, errors: ErrorTally, *, whole: bool
     ) -> None:
         """Append the group's rows: what is committed, and what is owned without a commit."""
+        # Only a partition that was asked for by name can have an error of its own, and it is always that its topic may
+        # not be described (the others would need requests that we do not make). `keep_hidden` gives it its row.
         for tp in found:
             if tp.error is not None:
                 kind = kind_of(tp.error)
@@ -122,13 +163,7 @@ class CommitReader:
         else:
             commits.owner += [None] * len(committed)
         missing = _owned_without_commit(owned, topics, partitions)
-        for topic, partition, member in missing:
-            commits.topic.append(topic)
-            commits.partition.append(partition)
-            commits.committed.append(None)
-            commits.leader_epoch.append(None)
-            commits.metadata.append(None)
-            commits.owner.append(member)
+        commits.add_without_offset(missing)
         commits.group.append(group.name)
         commits.rows.append(len(committed) + len(missing))
         self._remember(group.name, topics, partitions, missing, whole=whole)

@@ -33,6 +33,9 @@ log = logging.getLogger("lagwise.collectors.kafka")
 
 SYSTEM = "kafka"
 
+#: Errors of a topic that explain why nothing seems to be committed on it: it was deleted, or may not be described.
+_DELETED, _FORBIDDEN = "unknown_topic", "topic_not_authorized"
+
 
 class KafkaSource:
     """Samples one Kafka cluster.
@@ -86,7 +89,8 @@ class _Session:
         self.client = Client(cluster)
         self._cluster = cluster
         self._clock = clock
-        self._commits = CommitReader(self.client, clock)
+        self._reader = CommitReader(self.client, clock)
+        self._commits = Commits()
         self._configs = TopicConfigs(self.client, cluster.interval_seconds)
         self._selected: dict[str, bool] = {}
         self._groups: dict[str, str | None] = {}
@@ -103,9 +107,11 @@ class _Session:
         described_at = self._clock()
         # Nearly all topics are those of the last sample: the broker describes them while the commits come in.
         asked = ask_topics(self.client, self._topics)
-        commits = self._commits.read(groups, run.errors)
+        commits = self._reader.read(groups, run.errors)
         wanted = set(commits.topic) | topics_of(groups)
         topics = self._described(wanted, asked, run.errors)
+        forbidden = {name for name, topic in topics.items() if topic.error == _FORBIDDEN}
+        wanted |= commits.keep_hidden(self._commits, forbidden, {group.name for group in groups})
         lost = [name for name, topic in topics.items() if topic.error is not None]
         marks = read_watermarks(self.client, topics, self._partitions(lost, commits), run.errors, self._clock)
         run.keep_groups(groups, described_at)
@@ -114,7 +120,10 @@ class _Session:
         run.keep_topics(self._configs.rows(topics, self._clock(), run.errors), self._clock())
         run.offsets_retention_seconds = self._offsets_retention(topics)
         self._groups = {group.name: group.type for group in groups}
-        self._topics = {name: topic for name, topic in topics.items() if topic.error is None and name in wanted}
+        self._topics = {
+            name: topic for name, topic in topics.items() if name in wanted and topic.error in (None, _FORBIDDEN)
+        }
+        self._commits = commits
 
     def _selects(self, name: str) -> bool:
         selected = self._selected.get(name)
@@ -128,10 +137,13 @@ class _Session:
         return listing.types if listing.complete else {**self._groups, **listing.types}
 
     def _described(self, wanted: set[str], asked: Mapping[str, "Future[Any]"], errors: ErrorTally) -> dict[str, Topic]:
-        """The wanted topics; and of those wanted in the last sample only, the ones that were deleted since."""
+        """The wanted topics; and of those wanted in the last sample only, the ones that were deleted or forbidden
+        since."""
         new = ask_topics(self.client, wanted - set(asked))
         topics = described_topics(self.client, {**asked, **new}, errors)
-        return {name: topic for name, topic in topics.items() if name in wanted or topic.error == "unknown_topic"}
+        return {
+            name: topic for name, topic in topics.items() if name in wanted or topic.error in (_DELETED, _FORBIDDEN)
+        }
 
     def _partitions(self, names: Iterable[str], commits: Commits) -> dict[str, set[int]]:
         """The partitions of these topics that are committed, owned, or were there in the last sample."""

@@ -12,11 +12,13 @@ from lagwise_dashboard.queries.base import Row
 _MOST_RANGES = 12
 
 
-def show(rows: list[Row], lag: dict[str, int], now: datetime) -> None:
-    """Draw the members; ``lag`` is what each owes, by member id."""
+def show(rows: list[Row], lag: dict[str, int], now: datetime, *, known: bool) -> None:
+    """Draw the members, if it is ``known`` who they are; ``lag`` is what each owes, by member id."""
     st.subheader("Members", anchor=False)
     if not rows:
-        st.caption("The group has no members: nobody reads.")
+        st.caption(
+            "The group has no members: nobody reads." if known else "None is known: the group could not be described."
+        )
         return
     idle = sum(not r["assigned_partitions"] for r in rows)
     idle_note = (

@@ -13,14 +13,18 @@ from lagwise_dashboard.components import tables
 from lagwise_dashboard.queries.base import Row
 
 
-def show(rows: list[Row], now: datetime) -> None:
-    """Draw the partitions."""
+def show(rows: list[Row], now: datetime, *, readable: bool) -> None:
+    """Draw the partitions; of a group that is not ``readable`` there may be more than are known."""
     several_topics = len({r["topic"] for r in rows}) > 1
     topic = "" if several_topics or not rows else f" of **{literal.markdown(rows[0]['topic'])}**"
     total = rows[0]["of"] if rows else 0
     st.subheader("Partitions", anchor=False)
     if not rows:
-        st.caption("It has no partitions: nothing is committed and nothing is assigned.")
+        st.caption(
+            "It has no partitions: nothing is committed and nothing is assigned."
+            if readable
+            else "None is known: the group could not be read."
+        )
         return
     st.caption(f"{len(rows):,} of {humanise.plural(total, 'partition')}{topic}, the worst first.")
     st.dataframe(

@@ -9,14 +9,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lagwise.domain.history import gap_seconds
-from lagwise.tables.analysis import MINUTES, WATERMARK_MINUTES
+from lagwise.tables.analysis import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_spark.frames import contexts_frame, materialised
 from lagwise_spark.jobs import read, write
-from lagwise_spark.jobs.progress import News, minute_of
+from lagwise_spark.jobs.progress import News, five_minutes_of, minute_of
 from lagwise_spark.transforms.buckets import commit_minutes, watermark_minutes, with_lag
+from lagwise_spark.transforms.five_minutes import five_minutes, watermark_five_minutes
 
 _LOG = logging.getLogger("lagwise.spark")
 
@@ -48,7 +49,7 @@ def catch_up(session: SparkSession, lake: Lake, news: Sequence[News]) -> list[Ne
             end = n.open_from + stretch
             _LOG.info("%s: catching up, making the minutes from %s to %s", n.cluster, n.open_from, end)
             minutes = open_minutes(session, lake, [n], minimal_contexts(session, [n]), until=end, used_once=True)
-            finish_minutes(lake, [n], minutes, until=end)
+            finish_minutes(session, lake, [n], minutes, until=end)
             n = replace(n, open_from=end)
         left.append(n)
     return left
@@ -101,13 +102,14 @@ def open_minutes(
 
 
 def finish_minutes(
-    lake: Lake, news: Sequence[News], minutes: OpenMinutes, *, until: datetime | None = None
-) -> dict[str, int]:
-    """Write those minutes that no later sample will change: all before the latest sample's own.
+    session: SparkSession, lake: Lake, news: Sequence[News], minutes: OpenMinutes, *, until: datetime | None = None
+) -> int:
+    """Write those minutes that no later sample will change: all before the latest sample's own. Where that completes
+    five minutes, write these too.
 
-    Returns how many minutes were written, by table.
+    Returns how many minutes were written, over all clusters.
     """
-    written: dict[str, int] = {}
+    written = 0
     for n in news:
         end = until or minute_of(n.as_of)
         if end <= n.open_from:
@@ -115,5 +117,14 @@ def finish_minutes(
         for table, rows in ((MINUTES, minutes.pairs), (WATERMARK_MINUTES, minutes.watermarks)):
             finished = rows.where((F.col("cluster") == n.cluster) & (F.col("minute") < F.lit(end)))
             write.replace_between(finished, lake, table, n.cluster, n.open_from, end)
-            written[table.name] = written.get(table.name, 0) + int((end - n.open_from) / timedelta(minutes=1))
+        start, end_of_five = five_minutes_of(n.open_from), five_minutes_of(end)
+        if start < end_of_five:
+            for table, coarse, merged in (
+                (MINUTES, FIVE_MINUTES, five_minutes),
+                (WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES, watermark_five_minutes),
+            ):
+                rows = read.since(session, lake, table, start, end_of_five)
+                rows = rows.where((F.col("cluster") == n.cluster) & (F.col("minute") >= F.lit(start)))
+                write.replace_between(merged(rows), lake, coarse, n.cluster, start, end_of_five)
+        written += int((end - n.open_from) / timedelta(minutes=1))
     return written

@@ -39,6 +39,12 @@ def minute_of(at: datetime) -> datetime:
     return at.astimezone(UTC).replace(second=0, microsecond=0)
 
 
+def five_minutes_of(at: datetime) -> datetime:
+    """Start of the five UTC minutes."""
+    minute = minute_of(at)
+    return minute - timedelta(minutes=minute.minute % 5)
+
+
 def read_progress(lake: Lake) -> dict[str, Progress]:
     """Progress by cluster, from the newest finished tick; empty before the first."""
     newest = lake.query("select progress from ticks order by finished_at desc limit 1", over=[TICKS]).to_pylist()

@@ -19,7 +19,7 @@ from lagwise_spark.jobs.progress import News
 DENSE_HISTORY = timedelta(hours=6)
 
 #: Queries over a stretch of time that ends now are the same for so long.
-STEADY_FOR = timedelta(minutes=10)
+STEADY_FOR = timedelta(minutes=5)
 
 
 def since(session: SparkSession, lake: Lake, table: Table, start: datetime, end: datetime | None = None) -> DataFrame:
@@ -48,7 +48,8 @@ def finished_samples(lake: Lake, start: datetime, end: datetime | None = None) -
     """Ids of the samples that were written completely and overlap [start, end): the rest of a torn write is not
     data."""
     sql = """
-        select distinct sample_id from samples where finished_at >= ? and started_at < coalesce(?::timestamptz, 'infinity')
+        select distinct sample_id from samples
+        where finished_at >= ? and started_at < coalesce(?::timestamptz, 'infinity')
         order by sample_id
     """
     rows = lake.query(sql, [start, end], over=[SAMPLES], days=_days_from(start - timedelta(days=1)))

@@ -12,8 +12,21 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lagwise.config import Config
-from lagwise.domain.history import LOOKBACK_SECONDS, WINDOWS_SECONDS, gap_seconds
-from lagwise.tables.analysis import MINUTES, PARTITION_STATUS, TICKS, WATERMARK_MINUTES
+from lagwise.domain.history import (
+    COARSE_AFTER_SECONDS,
+    COARSE_SECONDS,
+    LOOKBACK_SECONDS,
+    WINDOWS_SECONDS,
+    gap_seconds,
+)
+from lagwise.tables.analysis import (
+    FIVE_MINUTES,
+    MINUTES,
+    PARTITION_STATUS,
+    TICKS,
+    WATERMARK_FIVE_MINUTES,
+    WATERMARK_MINUTES,
+)
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
@@ -21,7 +34,7 @@ from lagwise_spark.columns import seconds_between
 from lagwise_spark.frames import contexts_frame, frame
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.minutes import OpenMinutes, catch_up, finish_minutes, open_minutes
-from lagwise_spark.jobs.progress import News, minute_of, read_news, read_progress
+from lagwise_spark.jobs.progress import News, five_minutes_of, minute_of, read_news, read_progress
 from lagwise_spark.transforms.groups import partitions_by_status
 from lagwise_spark.transforms.pipeline import Inputs, statuses
 from lagwise_spark.tuning import tune
@@ -50,7 +63,7 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
     news = catch_up(session, lake, news)
     contexts = contexts_frame(session, [_context(n, config) for n in news])
     minutes = open_minutes(session, lake, news, contexts)
-    finished = finish_minutes(lake, news, minutes)
+    finished = finish_minutes(session, lake, news, minutes)
     result = statuses(_inputs(session, lake, config, news, contexts, minutes))
     changes = write.partition_changes(result.partitions, lake)
     write.replace(result.partitions, lake, PARTITION_STATUS)
@@ -64,7 +77,7 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
         group_partitions=sum(row["partitions"] for row in by_status),
         groups=len({(row["cluster"], row["group"]) for row in by_status}),
         status_changes=changes,
-        minutes_finished=finished.get(MINUTES.name, 0),
+        minutes_finished=finished,
     )
     lake.append(TICKS, _tick_row(started_at, cost, news))
     return cost
@@ -83,7 +96,14 @@ def _context(news: News, config: Config) -> dict[str, object]:
         "minimum_span_seconds": config.analysis.minimum_span_seconds,
         "offsets_retention_seconds": news.offsets_retention_seconds,
         "open_from": news.open_from,
+        "fine_from": _fine_from(news),
     }
+
+
+def _fine_from(news: News) -> datetime:
+    """Before this time history is read by five minutes: those that verdicts take as one, and that are finished."""
+    coarse_from = news.as_of - timedelta(seconds=COARSE_AFTER_SECONDS)
+    return five_minutes_of(min(coarse_from, news.open_from))
 
 
 def _inputs(
@@ -98,23 +118,28 @@ def _inputs(
     latest_ids = [n.latest_id for n in news]
     # The rows of a sample are dated a little before `as_of`, which is when its last part was read.
     latest_from = min(n.as_of for n in news) - timedelta(minutes=10)
-    clock = F.broadcast(contexts.select("cluster", "open_from", "as_of"))
+    fine_from = min(_fine_from(n) for n in news)
+    clock = F.broadcast(contexts.select("cluster", "open_from", "fine_from", "as_of"))
 
-    def finished(table: Table) -> DataFrame:
-        rows = read.since(session, lake, table, horizon).join(clock, "cluster")
-        is_recent = seconds_between(F.col("minute"), F.col("as_of")) <= LOOKBACK_SECONDS
-        return rows.where(is_recent & (F.col("minute") < F.col("open_from"))).drop("open_from", "as_of")
+    def finished(table: Table, by_five: Table) -> DataFrame:
+        fine = read.since(session, lake, table, fine_from).join(clock, "cluster")
+        fine = fine.where((F.col("minute") >= F.col("fine_from")) & (F.col("minute") < F.col("open_from")))
+        # One more than the look-back, because what is older is read from another table, by the minute.
+        coarse = read.since(session, lake, by_five, horizon - timedelta(minutes=5)).join(clock, "cluster")
+        is_recent = seconds_between(F.col("minute"), F.col("as_of")) <= LOOKBACK_SECONDS + COARSE_SECONDS
+        coarse = coarse.where(is_recent & (F.col("minute") < F.col("fine_from")))
+        return fine.unionByName(coarse).drop("open_from", "fine_from", "as_of")
 
     def of_latest(table: Table) -> DataFrame:
         return read.of_samples(session, lake, table, latest_ids, latest_from)
 
-    watermark_minutes = finished(WATERMARK_MINUTES).unionByName(minutes.watermarks)
+    watermark_minutes = finished(WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES).unionByName(minutes.watermarks)
     older = read.older_history(session, lake, horizon, config.lake.retention.minutes_days)
     if older is not None:
         watermark_minutes = watermark_minutes.unionByName(older)
     return Inputs(
         contexts=contexts,
-        minutes=finished(MINUTES).unionByName(minutes.pairs),
+        minutes=finished(MINUTES, FIVE_MINUTES).unionByName(minutes.pairs),
         watermark_minutes=watermark_minutes,
         commits=of_latest(COMMITS),
         watermarks=of_latest(WATERMARKS),

@@ -39,7 +39,9 @@ class Known:
 
 def evidence(known: Known) -> DataFrame:
     """One row per group-partition that is committed to, is owned, or was committed to within the history."""
-    ends = known.watermarks.select(*TOPIC_PARTITION, "log_start", "high_watermark", "last_stable", "leader")
+    ends = known.watermarks.select(
+        *TOPIC_PARTITION, "log_start", "high_watermark", "last_stable", "leader", F.lit(True).alias("has_row_of_ends")
+    )
     limits = known.topics.select(
         "cluster",
         "topic",
@@ -112,6 +114,8 @@ def _derived() -> dict[str, Column]:
     undrained = seconds_between(F.col("drained_at"), F.col("as_of"))
     standstill = F.least("unmoved_seconds", F.coalesce("lag_seconds", F.lit(0.0)), undrained)
     has_watermarks = F.col("high_watermark").isNotNull() & F.col("log_start").isNotNull()
+    # Where nothing is committed and nobody looked for the ends, there is nothing that could not be read.
+    nothing_to_read = F.col("committed").isNull() & F.col("has_row_of_ends").isNull()
     closed_backlog = F.greatest(F.lit(0.0), F.col("backlog_seconds") - F.col("standstill_seconds"))
     was_committed = (
         F.col("moved_at").isNotNull() | F.col("previous_committed").isNotNull() | (before == str(UnknownReason.EXPIRED))
@@ -119,7 +123,7 @@ def _derived() -> dict[str, Column]:
     return {
         "committed_since": moved_at,
         "unmoved_seconds": seconds_between(F.col("committed_since"), F.col("as_of")),
-        "readable": F.col("group_error").isNull() & (has_watermarks | F.col("committed").isNull()),
+        "readable": F.col("group_error").isNull() & (has_watermarks | nothing_to_read),
         "commits_seen": F.coalesce("moves", F.lit(0)),
         "standstill_seconds": F.when(has_lag, standstill).otherwise(0.0),
         "commit_cadence_seconds": F.when(F.col("commits_seen") > 0, closed_backlog / F.col("commits_seen")),

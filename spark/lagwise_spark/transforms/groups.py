@@ -1,4 +1,4 @@
-"""From partition statuses to what a group's verdict is made of: one row per group, status and reason."""
+"""From partition statuses to what a group's verdict is made of: a few rows per group."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -7,10 +7,10 @@ from lagwise_spark.columns import GROUP, seconds_between
 
 
 def partitions_by_status(partition_status: DataFrame) -> DataFrame:
-    """One row per group, status and reason, with the fields of
+    """One row per group, status, reason and cause of the nearest loss, with the fields of
     :class:`lagwise.domain.parts.PartitionsInStatus`."""
     age = F.coalesce("lag_seconds", F.lit(0.0))
-    return partition_status.groupBy(*GROUP, "status", "reason").agg(
+    return partition_status.groupBy(*GROUP, "status", "reason", "loss_cause").agg(
         F.count("*").cast("int").alias("partitions"),
         F.sum("lag").alias("lag"),
         F.max("lag_seconds").alias("lag_seconds"),

@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lagwise.domain import status as rules
-from lagwise.domain.vocabulary import SIMPLE, GroupState, Status, UnknownReason
+from lagwise.domain.vocabulary import SIMPLE, GroupState, LossCause, Status, UnknownReason
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise_spark.columns import with_steps
 
@@ -23,7 +23,7 @@ def judge(evidence: DataFrame) -> DataFrame:
         "records_lost": F.when(is_known, F.col("records_lost")).otherwise(F.lit(0)).cast("long"),
         **{
             name: F.when(is_known, F.col(name))
-            for name in ("lag", "lag_seconds", "seconds_to_loss", "seconds_to_catch_up")
+            for name in ("lag", "lag_seconds", "seconds_to_loss", "loss_cause", "seconds_to_catch_up")
         },
     }
     columns = [column.name for column in PARTITION_STATUS.columns]
@@ -141,12 +141,15 @@ def _numbers() -> dict[str, Column]:
     margin = F.greatest(F.col("committed") - F.col("log_start"), F.lit(0)).cast("double")
     losing_ground = standing | F.col("_grows")
     by_size = F.when(losing_ground & F.col("retention_is_by_size") & (closing > 0), margin / closing)
-    by_deletion = F.when(F.col("_has_lag"), F.least(by_time, by_size))
+    is_by_deletion = F.col("seconds_to_loss") == F.col("_seconds_to_deletion")
+    by_what = F.when(is_by_deletion, F.lit(str(LossCause.DELETION))).otherwise(F.lit(str(LossCause.EXPIRY)))
     lost_now = F.greatest(F.col("log_start") - F.col("committed"), F.lit(0))
     goes_on_losing = F.col("seconds_to_loss") <= rules.LOSING_WITHIN_SECONDS
     lost = F.when((lost_now == 0) & goes_on_losing, F.coalesce("lost_lately", F.lit(0))).otherwise(lost_now)
     return {
-        "seconds_to_loss": F.least(by_deletion, F.col("seconds_to_expiry")),
+        "_seconds_to_deletion": F.when(F.col("_has_lag"), F.least(by_time, by_size)),
+        "seconds_to_loss": F.least("_seconds_to_deletion", "seconds_to_expiry"),
+        "loss_cause": F.when(F.col("seconds_to_loss").isNotNull(), by_what),
         "_at_risk": F.coalesce(F.col("seconds_to_loss") <= F.col("risk_horizon_seconds"), F.lit(False)),
         "records_lost": lost,
         "_losing_data": F.coalesce(F.col("records_lost") > 0, F.lit(False)),

@@ -9,7 +9,15 @@ from pyspark.sql import functions as F
 
 from lagwise.domain.history import CADENCES_PER_WINDOW, INTERVALS_PER_WINDOW, WINDOWS_SECONDS
 from lagwise.domain.trend import MINIMUM_SAMPLES, RANDOM_WALK, T_99, TELLING_SAMPLES
-from lagwise_spark.columns import GROUP_PARTITION, STATISTICS, TOPIC_PARTITION, seconds_between, with_steps
+from lagwise_spark.columns import (
+    GROUP_PARTITION,
+    STATISTICS,
+    TOPIC_PARTITION,
+    bucket_of,
+    seconds_between,
+    shifted_statistics,
+    with_steps,
+)
 
 #: Slot i holds what belongs to window i but not to a shorter one; the last slot holds what is older than all.
 OLDER = len(WINDOWS_SECONDS)
@@ -34,8 +42,9 @@ def window_index(needed_seconds: Column) -> Column:
 
 
 def pace(minutes: DataFrame, resets: DataFrame, contexts: DataFrame) -> DataFrame:
-    """One row per group-partition: see the columns of the last select. ``resets`` is
-    :func:`lagwise_spark.transforms.time_lag.resets`: only what came after its topic's re-creation tells of a partition."""
+    """One row per group-partition: see the columns of the last select. ``minutes`` may be of five where they are that
+    old. ``resets`` is :func:`lagwise_spark.transforms.time_lag.resets`: only what came after its topic's re-creation
+    tells of a partition."""
     return _trend(_chosen(_windows(_slots(minutes, resets, contexts)), contexts))
 
 
@@ -47,23 +56,23 @@ def _slots(minutes: DataFrame, resets: DataFrame, contexts: DataFrame) -> DataFr
         .withColumns(
             {
                 "age": seconds_between(F.col("minute"), F.col("as_of")),
-                "is_same_log": F.coalesce(F.col("minute") > F.col("recreated_minute"), F.lit(True)),
+                "bucket": bucket_of(F.col("minute"), F.col("as_of")),
             }
         )
         .where(F.col("age") >= 0)
-        .withColumn("slot", age_slot(F.col("age")))
+        .withColumns(
+            {
+                "is_same_log": F.coalesce(F.col("bucket") > F.col("recreated_minute"), F.lit(True)),
+                "slot": age_slot(seconds_between(F.col("bucket"), F.col("as_of"))),
+            }
+        )
     )
 
     def of_same_log(value: Column) -> Column:
         return F.when(F.col("is_same_log"), value)
 
     # Times move to a common origin, `as_of`: t becomes t − age.
-    n, age = F.col("samples"), F.col("age")
-    shifted = {name: F.col(name) for name in STATISTICS} | {
-        "sum_t": F.col("sum_t") - n * age,
-        "sum_tt": F.col("sum_tt") - 2 * age * F.col("sum_t") + n * age * age,
-        "sum_t_lag": F.col("sum_t_lag") - age * F.col("sum_lag"),
-    }
+    shifted = shifted_statistics(-F.col("age"))
     return aged.groupBy(*GROUP_PARTITION, "slot").agg(
         *[F.sum(of_same_log(expression)).alias(name) for name, expression in shifted.items()],
         # Not a minimum of structs: Spark can only sort for that, and these are millions of rows.

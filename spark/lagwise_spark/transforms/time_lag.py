@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lagwise.domain.history import WINDOWS_SECONDS
-from lagwise_spark.columns import TOPIC_PARTITION, seconds_between, with_steps
+from lagwise_spark.columns import TOPIC_PARTITION, bucket_of, seconds_between, with_steps
 
 #: A log's history has less than 2 to this many samples: two weeks at one every ten seconds.
 LONGEST_HISTORY_BITS = 17
@@ -38,22 +38,25 @@ def topic_histories(watermark_minutes: DataFrame, known_resets: DataFrame, conte
         watermark_minutes.drop("recreated_at")
         .join(F.broadcast(contexts.select("cluster", "as_of")), "cluster")
         .join(F.broadcast(known_resets), list(TOPIC_PARTITION), "left")
-        .withColumn("age", seconds_between(F.col("minute"), F.col("as_of")))
-        .where((F.col("age") >= 0) & (F.col("reset_minute").isNull() | (F.col("minute") >= F.col("reset_minute"))))
+        .withColumn("age", seconds_between(bucket_of(F.col("minute"), F.col("as_of")), F.col("as_of")))
+        .where(
+            (F.col("minute") <= F.col("as_of"))
+            & (F.col("reset_minute").isNull() | (F.col("minute") >= F.col("reset_minute")))
+        )
     )
     ends = [end for window in range(len(WINDOWS_SECONDS)) for end in _ends("high_watermark", window)]
     longest = len(WINDOWS_SECONDS) - 1
     rows = of_this_log.groupBy(*TOPIC_PARTITION).agg(
-        F.sort_array(F.flatten(F.collect_list(F.col("points")["at"]))).alias("seen_at"),
-        F.sort_array(F.flatten(F.collect_list(F.col("points")["high_watermark"]))).alias("high_watermarks"),
+        # Gathered as they are stored; taken apart here, every number would become an object of its own.
+        F.flatten(F.collect_list("points")).alias("points"),
         F.max("recreated_at").alias("recreated_at"),
         *ends,
         *_ends("log_start", longest),
     )
     return rows.select(
         *TOPIC_PARTITION,
-        "seen_at",
-        "high_watermarks",
+        F.sort_array(F.col("points")["at"]).alias("seen_at"),
+        F.sort_array(F.col("points")["high_watermark"]).alias("high_watermarks"),
         "recreated_at",
         _rate("log_start", longest).alias("log_start_rate_per_second"),
         F.array(*[_rate("high_watermark", i) for i in range(len(WINDOWS_SECONDS))]).alias("produce_rates"),

@@ -1,0 +1,79 @@
+"""Minutes merged by five: rows of the same shape, a fifth as many, for the part of a window that lies far back."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from lagwise.tables.analysis import WATERMARK_FIVE_MINUTES
+from lagwise_spark.columns import (
+    GROUP_PARTITION,
+    STATISTICS,
+    TOPIC_PARTITION,
+    five_minutes_of,
+    seconds_between,
+    shifted_statistics,
+)
+
+
+def five_minutes(minutes: DataFrame) -> DataFrame:
+    """Rows of `five_minutes` from those of `minutes`."""
+    shifted = shifted_statistics(seconds_between(F.col("five_minutes"), F.col("minute")))
+    counts = ("samples", "steps")
+    sums = [F.sum(shifted[name]).cast("int" if name in counts else "double").alias(name) for name in STATISTICS]
+    rows = minutes.withColumn("five_minutes", five_minutes_of(F.col("minute")))
+    return _named(
+        rows.groupBy(*GROUP_PARTITION, "five_minutes").agg(
+            *sums,
+            F.min("first_at").alias("first_at"),
+            F.max("last_at").alias("last_at"),
+            F.min_by("first_committed", "first_at").alias("first_committed"),
+            F.max_by("last_committed", "last_at").alias("last_committed"),
+            F.max_by("last_lag", "last_at").alias("last_lag"),
+            F.max("max_lag").alias("max_lag"),
+            F.sum("moves").cast("int").alias("moves"),
+            F.max("last_moved_at").alias("last_moved_at"),
+            F.sum("backlog_seconds").alias("backlog_seconds"),
+            F.max("last_drained_at").alias("last_drained_at"),
+            F.max("rewound_from").alias("rewound_from"),
+            F.max("max_lost").alias("max_lost"),
+        )
+    )
+
+
+def watermark_five_minutes(minutes: DataFrame) -> DataFrame:
+    """Rows of `watermark_five_minutes` from those of `watermark_minutes`. As there, what came before the last reset is
+    another log, and left out."""
+    whole = [column.name for column in WATERMARK_FIVE_MINUTES.columns if column.name not in TOPIC_PARTITION]
+    rows = minutes.withColumn("five_minutes", five_minutes_of(F.col("minute")))
+    gathered = rows.groupBy(*TOPIC_PARTITION, "five_minutes").agg(
+        F.sort_array(F.collect_list(F.struct("minute", *[name for name in whole if name != "minute"]))).alias("all"),
+        F.max(F.when(F.col("reset_at").isNotNull(), F.col("minute"))).alias("reset_minute"),
+        F.max("reset_at").alias("reset_at"),
+        F.max("recreated_at").alias("recreated_at"),
+    )
+    since_reset = F.filter("all", lambda m: m["minute"] >= F.col("reset_minute"))
+    kept = gathered.withColumn(
+        "of_this_log", F.when(F.col("reset_minute").isNull(), F.col("all")).otherwise(since_reset)
+    )
+    first = F.get("of_this_log", F.lit(0))
+    last = F.get("of_this_log", F.size("of_this_log") - 1)
+    return _named(
+        kept.select(
+            *TOPIC_PARTITION,
+            "five_minutes",
+            last["topic_id"].alias("topic_id"),
+            *_ends(first, last, "log_start"),
+            *_ends(first, last, "high_watermark"),
+            *_ends(first, last, "at"),
+            "reset_at",
+            "recreated_at",
+            F.flatten(F.transform("of_this_log", lambda m: m["points"])).alias("points"),
+        )
+    )
+
+
+def _ends(first: Column, last: Column, name: str) -> list[Column]:
+    return [first[f"first_{name}"].alias(f"first_{name}"), last[f"last_{name}"].alias(f"last_{name}")]
+
+
+def _named(rows: DataFrame) -> DataFrame:
+    return rows.withColumnRenamed("five_minutes", "minute")

@@ -1,0 +1,123 @@
+"""Rounds over hours of history: the live tables, coarse ones included, hold what the definition reads from raw samples.
+
+The definition reads every sample from the beginning; the rounds read minutes, five minutes, the latest sample and the
+statuses of the round before. Replay and the contract test know only minutes.
+"""
+
+import math
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lagwise.config import Config
+from lagwise.domain.evaluation import Judged, Moment, Pair, evaluate, shown_age
+from lagwise.domain.status import Policy
+from lagwise.tables.analysis import FIVE_MINUTES, MINUTES, PARTITION_STATUS, WATERMARK_FIVE_MINUTES
+from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
+from lagwise.tables.store import Lake
+from tests.spark.recorder import Recorder
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+#: Across midnight UTC, and not at the start of five minutes.
+START = datetime(2026, 3, 1, 22, 53, tzinfo=UTC)
+SAMPLES = 180
+#: A sample of the thirty-first minute is delivered half an hour after it.
+LATE, DELIVERED = 62, 125
+
+
+class SlowRecorder(Recorder):
+    interval_seconds = 30.0
+
+
+def offsets(at: int) -> tuple[dict[str, dict[int, int]], dict[str, str], dict[Any, tuple[int | None, str | None]]]:
+    """Ends by topic and partition, topic ids, and commits with their owners, ``at`` seconds after the start."""
+    end = 10 * at
+    # Truncated after 25 minutes, re-created after 62: the latter lies within five minutes, as seen at the end.
+    cut = end if at < 1500 else 10 * (at - 1200)
+    new = end if at < 3720 else 10 * (at - 3700)
+    ends = {"plain": {0: end}, "truncated": {0: cut}, "recreated": {0: new}}
+    stopped_at, rewound_at = 1800, 2700
+    read_again = 12 * (at - rewound_at) if at >= rewound_at else end
+    commits: dict[Any, tuple[int | None, str | None]] = {
+        ("slow", "plain", 0): (8 * at, "m"),
+        ("sawtooth", "plain", 0): (10 * (at - at % 600), "m"),
+        ("rewound", "plain", 0): (min(end, read_again), "m"),
+        ("stopped", "plain", 0): (min(end, 10 * stopped_at), None),
+        ("behind", "plain", 0): (at // 10, "m"),
+        ("sporadic", "plain", 0): (end - 50 if at % 90 else None, "m"),
+        ("truncated", "truncated", 0): (max(0, cut - 700 - at // 3), "m"),
+        ("recreated", "recreated", 0): (max(0, new - 100 - (at % 3720) // 2), "m"),
+    }
+    return ends, {"recreated": "old" if at < 3720 else "new"}, commits
+
+
+@pytest.mark.timeout(600)
+def test_it_says_what_the_definition_says(spark: "SparkSession", lake: Lake) -> None:
+    from lagwise_spark.jobs.tick import tick
+
+    config = Config(data=str(Path(lake.uri).parent))
+    recorder = SlowRecorder(lake, START)
+    for i in range(SAMPLES):
+        ends, topic_ids, commits = offsets(recorder.elapsed)
+        recorder.sample(ends, commits, topic_ids=topic_ids, withheld=i == LATE)
+        if i == DELIVERED:
+            recorder.deliver_withheld()
+        if i in (70, 100, DELIVERED, SAMPLES - 2, SAMPLES - 1):
+            tick(spark, lake, config)
+
+    last = START + timedelta(seconds=recorder.elapsed - 30)
+    finished = int((last - START) / timedelta(minutes=1))
+    assert len({row["minute"] for row in lake.read(MINUTES).to_pylist()}) == finished
+    # From 22:50, because the first of them began before the first sample, to 00:15.
+    assert len({row["minute"] for row in lake.read(FIVE_MINUTES).to_pylist()}) == 18
+    ends_of_log = [r["points"] for r in lake.read(WATERMARK_FIVE_MINUTES).to_pylist() if r["topic"] == "plain"]
+    assert sum(map(len, ends_of_log)) == 2 * (7 + 80), "every sample from 22:53 to 00:20, the late one too"
+
+    raw = {table.name: lake.read(table).to_pylist() for table in (WATERMARKS, COMMITS, GROUPS, MEMBERS, TOPICS)}
+    moment = Moment(f"{SAMPLES - 1:08d}", last, Policy(30.0))
+    defined = {pair: expected(judged) for pair, judged in evaluate(raw, moment).partitions.items()}
+    rows = lake.read(PARTITION_STATUS).to_pylist()
+    shown = {Pair(r["group"], r["topic"], r["partition"]): {n: r[n] for n in defined_names(defined)} for r in rows}
+    assert shown.keys() == defined.keys()
+    for pair, numbers in defined.items():
+        wrong = {n: (shown[pair][n], value) for n, value in numbers.items() if not same(shown[pair][n], value)}
+        assert wrong == {}, pair
+    statuses = {pair.group: numbers["status"] for pair, numbers in defined.items()}
+    assert len(set(statuses.values())) >= 4, statuses
+
+
+def expected(judged: Judged) -> dict[str, Any]:
+    evidence, verdict = judged.evidence, judged.verdict
+    age, is_bound = shown_age(judged)
+    return {
+        "status": str(verdict.status),
+        "reason": str(verdict.reason) if verdict.reason else None,
+        "reasons": [str(s) for s in verdict.reasons],
+        "lag": verdict.lag,
+        "lag_seconds": age,
+        "lag_seconds_is_lower_bound": is_bound,
+        "samples": evidence.samples,
+        "commit_cadence_seconds": evidence.commit_cadence_seconds,
+        "lag_slope_per_second": evidence.trend.slope if evidence.trend else None,
+        "produce_rate_per_second": evidence.produce_rate_per_second,
+        "consume_rate_per_second": evidence.consume_rate_per_second,
+        "seconds_to_catch_up": verdict.seconds_to_catch_up,
+        "seconds_to_loss": verdict.seconds_to_loss,
+        "records_lost": verdict.records_lost,
+    }
+
+
+def defined_names(defined: dict[Pair, dict[str, Any]]) -> list[str]:
+    return list(next(iter(defined.values())))
+
+
+def same(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float | int):
+        return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-9)
+    return bool(one == other)
