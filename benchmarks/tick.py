@@ -76,13 +76,7 @@ def measure(shape: Shape, samples: int, rounds: int, warm_up: int) -> dict[str, 
         walls = [c.wall_seconds for c in warm]
         sizes = {
             table: sum(f.stat().st_size for f in (Path(folder) / "lake" / table).rglob("*.parquet"))
-            for table in (
-                "raw/commits",
-                "raw/watermarks",
-                "analysis/minutes",
-                "analysis/watermark_minutes",
-                "analysis/five_minutes",
-            )
+            for table in (COMMITS.path, WATERMARKS.path, MINUTES.path, WATERMARK_MINUTES.path, FIVE_MINUTES.path)
         }
     assert first is not None
     return {

@@ -18,6 +18,7 @@ from lagwise.errors import MissingRequirement
 DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
 
 #: The optimising compiler pays from some amount of work on; below it, it costs half of a round's CPU time for nothing.
+#: For large work methods of any length are compiled: Spark generates some longer than the JVM would by itself.
 _QUICK_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss4m"
 _THOROUGH_JVM = "-XX:+UseParallelGC -Xss4m -XX:-DontCompileHugeMethods"
 
