@@ -38,7 +38,7 @@ MOST_MINUTES = 1_000_000
 #: take 16 CPU seconds interpreted and 12 compiled).
 MINUTES_PER_PAIR = 2
 
-#: The last keys of a line of ``lagwise replay --json``, in order (DESIGN §8): numbers, and what belongs to one.
+#: The last keys of a line of ``lagwise replay --json``, in order (DESIGN §8).
 NUMBERS = (
     "lag",
     "lag_seconds",
@@ -48,7 +48,6 @@ NUMBERS = (
     "seconds_to_catch_up",
     "seconds_to_loss",
     "records_lost",
-    "loss_cause",
 )
 
 
@@ -74,6 +73,7 @@ class Shown:
     reasons: tuple[str, ...]
     numbers: Mapping[str, Any]
     sentence: str | None = None
+    loss_cause: str | None = None
 
     def as_json(self) -> str:
         """One line of ``lagwise replay --json``."""
@@ -162,6 +162,7 @@ def _replay(
                 row["reason"],
                 tuple(row["reasons"]),
                 {name: row[name] for name in NUMBERS},
+                loss_cause=row["loss_cause"],
             )
         )
     for (cluster, group), (_, verdict) in sorted(verdicts.items()):
@@ -181,6 +182,7 @@ def _replay(
                 tuple(str(s) for s in held) or (str(verdict.status),),
                 {name: getattr(verdict, name) for name in NUMBERS},
                 verdict.sentence,
+                str(verdict.loss_cause) if verdict.loss_cause else None,
             )
         )
     for _, its_evaluations in groupby(evaluations, key=lambda e: e.source):

@@ -52,6 +52,7 @@ def _partition(trace: Trace, time_s: float, pair: Pair, judged: Judged) -> Shown
         str(verdict.reason) if verdict.reason else None,
         tuple(str(s) for s in verdict.reasons),
         numbers,
+        loss_cause=str(verdict.loss_cause) if verdict.loss_cause else None,
     )
 
 
@@ -70,4 +71,5 @@ def _group(trace: Trace, time_s: float, group: str, verdict: GroupVerdict) -> Sh
         tuple(str(s) for s in held) or (str(verdict.status),),
         {name: getattr(verdict, name) for name in NUMBERS},
         verdict.sentence,
+        str(verdict.loss_cause) if verdict.loss_cause else None,
     )

@@ -101,7 +101,7 @@ def differences(shown: Sequence["Shown"], defined: Sequence["Shown"]) -> list[st
     found = [f"{defined[0].trace}: shown by one engine only: {key}" for key in ours.keys() ^ theirs.keys()]
     for key in ours.keys() & theirs.keys():
         one, other = ours[key], theirs[key]
-        for name in ("status", "reason", "reasons", "sentence"):
+        for name in ("status", "reason", "reasons", "sentence", "loss_cause"):
             if getattr(one, name) != getattr(other, name):
                 found.append(f"{one.trace} {key}: {name} {getattr(one, name)} is defined as {getattr(other, name)}")
         for name, value in other.numbers.items():

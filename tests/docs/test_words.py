@@ -37,7 +37,6 @@ KEYS_OF_A_LINE = [
     "seconds_to_catch_up",
     "seconds_to_loss",
     "records_lost",
-    "loss_cause",
 ]
 
 
