@@ -1,6 +1,7 @@
 """Small tables from the driver into Spark and back, with the types that the tables declare."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -56,6 +57,24 @@ def materialised(rows: DataFrame) -> DataFrame:
     """The same rows, computed now and held by the executors, with a plan that starts there.
 
     A round is many small queries over the same few results: planning each from the raw files again would cost more
-    than computing it. The rows are freed when nothing refers to them any more.
+    than computing it. The rows are held until :func:`freed_afterwards` frees them.
     """
     return rows.localCheckpoint(eager=True)
+
+
+@contextmanager
+def freed_afterwards(session: SparkSession) -> Iterator[None]:
+    """Free at the end what :func:`materialised` has come to hold meanwhile.
+
+    Left to itself, Spark frees it when the JVM's collector finds that nothing refers to it any more. By then the memory
+    is full of earlier rounds, and what is needed has been moved to disk.
+    """
+    context = session.sparkContext._jsc  # pyspark has no words for this, though Spark has
+    before = set(context.getPersistentRDDs())
+    try:
+        yield
+    finally:
+        for number, held in context.getPersistentRDDs().items():
+            # Those that are not checkpoints are Delta's own, worth keeping from round to round.
+            if number not in before and held.isCheckpointed():
+                held.unpersist(False)

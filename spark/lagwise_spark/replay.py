@@ -22,7 +22,7 @@ from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, TOPICS, WATERMA
 from lagwise.tables.schema import TIMESTAMP, Table
 from lagwise.traces import Trace, moment, sample_id
 from lagwise_spark.columns import minute_of, seconds_between
-from lagwise_spark.frames import contexts_frame, empty, frame, materialised
+from lagwise_spark.frames import contexts_frame, empty, frame, freed_afterwards, materialised
 from lagwise_spark.group_rows import group_verdicts
 from lagwise_spark.transforms import buckets
 from lagwise_spark.transforms.groups import partitions_by_status
@@ -143,10 +143,12 @@ def _replay(
         for source, recording in enumerate(recordings)
         for number, at in enumerate(recording.trace.evaluation_times)
     ]
-    result = statuses(_inputs(session, recordings, evaluations, minimum_span_seconds))
-    partitions = result.partitions.toArrow().to_pylist()
-    by_status = partitions_by_status(result.partitions).toArrow().to_pylist()
-    verdicts = group_verdicts(by_status, result.groups.toArrow().to_pylist())
+    with freed_afterwards(session):
+        result = statuses(_inputs(session, recordings, evaluations, minimum_span_seconds))
+        partitions = result.partitions.toArrow().to_pylist()
+        by_status = partitions_by_status(result.partitions).toArrow().to_pylist()
+        facts = result.groups.toArrow().to_pylist()
+    verdicts = group_verdicts(by_status, facts)
     shown: dict[str, list[Shown]] = {e.cluster: [] for e in evaluations}
     of_cluster = {e.cluster: e for e in evaluations}
     for row in sorted(partitions, key=lambda r: (r["group"], r["topic"], r["partition"])):

@@ -37,9 +37,10 @@ _SETTINGS = {
     # A Delta snapshot of ours has a few hundred files; its default of 50 tasks costs seconds per read.
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.databricks.delta.stalenessLimit": "0",
-    # Every task of a small job costs more than its work: no more partitions than cores, merged where smaller.
+    # Every task of a small job costs more than its work: no more partitions than cores. What is small and what is
+    # large is known beforehand, so planning again after every stage would tell nothing and take a second a round.
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
-    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # A round is some two hundred compiled queries, and the next round's are the same: with room for all of them, and
     # names that do not depend on a query's place, they are compiled once and get ever faster.

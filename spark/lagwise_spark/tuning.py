@@ -8,19 +8,17 @@ import os
 
 from pyspark.sql import SparkSession
 
-#: From this many group-partitions on, queries are compiled and re-planned while they run.
+#: From this many group-partitions on, queries are compiled to Java.
 LARGE_GROUP_PARTITIONS = 20_000
 
 _SMALL = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
 }
 _LARGE = {
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
-    "spark.sql.adaptive.enabled": "true",
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
 }
 

@@ -92,6 +92,19 @@ def test_a_round_done_again_changes_nothing(spark: "SparkSession", lake: Lake, c
     assert lake.read(STATUS_CHANGES).num_rows == changes
 
 
+def test_a_round_leaves_nothing_in_memory(spark: "SparkSession", lake: Lake, config: Config) -> None:
+    def held() -> set[int]:
+        every = spark.sparkContext._jsc.getPersistentRDDs()
+        return {number for number, rdd in every.items() if rdd.isCheckpointed()}
+
+    recorder = Recorder(lake, START)
+    before = held()
+    for _ in range(8):
+        recorder.sample({"orders": {0: recorder.elapsed}}, {("g", "orders", 0): (recorder.elapsed, "m")})
+    run(spark, lake, config)
+    assert held() <= before
+
+
 def test_rounds_in_steps_equal_one_round_at_the_end(
     spark: "SparkSession", lake: Lake, config: Config, tmp_path: Path
 ) -> None:

@@ -31,7 +31,7 @@ from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_spark.columns import seconds_between
-from lagwise_spark.frames import contexts_frame, frame
+from lagwise_spark.frames import contexts_frame, frame, freed_afterwards
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.minutes import OpenMinutes, catch_up, finish_minutes, open_minutes
 from lagwise_spark.jobs.progress import News, five_minutes_of, minute_of, read_news, read_progress
@@ -61,14 +61,15 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
         return None
     tune(session, sum(n.group_partitions for n in news), config.analysis.spark.conf)
     news = catch_up(session, lake, news)
-    contexts = contexts_frame(session, [_context(n, config) for n in news])
-    minutes = open_minutes(session, lake, news, contexts)
-    finished = finish_minutes(session, lake, news, minutes)
-    result = statuses(_inputs(session, lake, config, news, contexts, minutes))
-    changes = write.partition_changes(result.partitions, lake)
-    write.replace(result.partitions, lake, PARTITION_STATUS)
-    by_status = partitions_by_status(result.partitions).toArrow().to_pylist()
-    facts = result.groups.toArrow().to_pylist()
+    with freed_afterwards(session):
+        contexts = contexts_frame(session, [_context(n, config) for n in news])
+        minutes = open_minutes(session, lake, news, contexts)
+        finished = finish_minutes(session, lake, news, minutes)
+        result = statuses(_inputs(session, lake, config, news, contexts, minutes))
+        changes = write.partition_changes(result.partitions, lake)
+        write.replace(result.partitions, lake, PARTITION_STATUS)
+        by_status = partitions_by_status(result.partitions).toArrow().to_pylist()
+        facts = result.groups.toArrow().to_pylist()
     changes += write.groups(lake, by_status, facts, {n.cluster: n.as_of for n in news})
     cost = TickCost(
         wall_seconds=round(time.monotonic() - wall, 3),
