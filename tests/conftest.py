@@ -3,8 +3,14 @@
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from lagwise import secrets
+
+# What is made up is the same in every run: a failure can be had again, and the suite fails for the change and not by
+# luck. A machine under load is slow, which is nothing about the code.
+settings.register_profile("lagwise", derandomize=True, deadline=None, database=None)
+settings.load_profile("lagwise")
 
 pytest_plugins = ["tests.fixtures.broker", "tests.fixtures.browser", "tests.fixtures.lake", "tests.fixtures.spark"]
 

@@ -177,7 +177,7 @@ class TestNamesThatStrangersChose:
         assert json.loads(body)["group"] == name
         _schema().validate(json.loads(body))
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=40))
     def test_any_name_is_one_word_in_a_shell(self, name: str) -> None:
         assert _words_in_bash(shell_word(name)) == [name]

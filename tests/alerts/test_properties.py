@@ -95,7 +95,7 @@ def histories(rounds: list[Round]) -> list[tuple[float, Observation]]:
     return out
 
 
-many = settings(max_examples=300, deadline=None)
+many = settings(max_examples=300)
 
 
 @many
@@ -167,7 +167,7 @@ def test_deciding_again_on_the_same_changes_nothing(rounds: list[Round]) -> None
         assert not again.cancelled
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ROUNDS)
 def test_a_process_that_is_restarted_before_every_round_tells_the_same(tmp_path: Path, rounds: list[Round]) -> None:
     """Each round with a new engine on the same database, against one player that never forgets."""
@@ -207,7 +207,7 @@ def test_the_histories_are_rich_enough_to_prove_anything() -> None:
     """Guards the tests above: the made-up histories do contain firing, escalation, resolution and holds."""
     events: dict[str, int] = defaultdict(int)
 
-    @settings(max_examples=300, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=300)
     @given(ROUNDS)
     def play(rounds: list[Round]) -> None:
         player = Player(RULES)

@@ -264,7 +264,7 @@ workloads = st.builds(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(workloads)
 def test_the_command_asks_the_same(workload: Workload) -> None:
     words = shlex.split(capacity_command.command(workload))
@@ -277,7 +277,7 @@ def test_the_command_asks_the_same(workload: Workload) -> None:
         assert given_value["value"] == (pytest.approx(asked) if isinstance(asked, float) else asked), name
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(workloads)
 def test_the_chart_shows_the_curve_below_the_lines_and_marks_the_advice(workload: Workload) -> None:
     advice = advise(workload)

@@ -11,7 +11,7 @@ from lagwise.domain.parts import PartitionsInStatus
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 from tests.domain.spoken import WAITING, WELL, part
 
-reproducible = settings(derandomize=True, deadline=None, max_examples=300)
+reproducible = settings(max_examples=300)
 
 NAMES = (
     "<script>alert('x')</script>",

@@ -13,7 +13,7 @@ from lagwise.domain.groups import GroupVerdict, status_of, verdict_of
 from lagwise.domain.parts import PartitionsInStatus, total
 from lagwise.domain.vocabulary import KNOWN_STATUSES, LossCause, Status, UnknownReason
 
-reproducible = settings(derandomize=True, deadline=None, max_examples=200)
+reproducible = settings(max_examples=200)
 
 
 def part(word: str, partitions: int = 1, **numbers: Any) -> PartitionsInStatus:

@@ -22,7 +22,7 @@ from lagwise.domain.history import (
 )
 from tests.domain.observed import GAP, seen
 
-reproducible = settings(derandomize=True, deadline=None, max_examples=200)
+reproducible = settings(max_examples=200)
 
 # committed, log start, high watermark, last stable offset → lag
 LAGS = (

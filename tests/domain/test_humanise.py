@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lagwise.domain.humanise import count, duration, loss_in, plural, rate, size
 
-reproducible = settings(derandomize=True, deadline=None, max_examples=300)
+reproducible = settings(max_examples=300)
 
 # seconds → text
 DURATIONS = (

@@ -10,7 +10,7 @@ from lagwise.domain.history import Movement, Observation, Pace, movement_of, pac
 from lagwise.domain.trend import samples_of, step_of, trend_of
 from tests.domain.observed import GAP, INTERVAL, seen, steady
 
-reproducible = settings(derandomize=True, deadline=None, max_examples=200)
+reproducible = settings(max_examples=200)
 
 SHORT, MIDDLE, LONG = (300.0, 900.0), (900.0, 3600.0), (3600.0, 3600.0)
 

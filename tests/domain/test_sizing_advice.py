@@ -23,7 +23,7 @@ from lagwise.domain.sizing_search import (
 )
 from lagwise.domain.sizing_workload import Concurrency, Ordering, Workload
 
-reproducible = settings(derandomize=True, deadline=None, max_examples=150)
+reproducible = settings(max_examples=150)
 
 POOL = Concurrency.POOL
 #: 8 cores, 12 ms waiting, 3 ms computing: knee 40, 43 threads fill a node and do 2,555/s, one alone does 66.7/s.

@@ -19,7 +19,7 @@ from lagwise.domain.sizing import (
     threads_for_share,
 )
 
-reproducible = settings(derandomize=True, deadline=None, max_examples=200)
+reproducible = settings(max_examples=200)
 times = st.floats(1e-5, 1.0)
 
 

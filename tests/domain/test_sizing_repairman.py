@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lagwise.domain.repairman import node_throughput
 from lagwise.domain.sizing_ranges import OutOfRange
 
-reproducible = settings(derandomize=True, deadline=None, max_examples=200)
+reproducible = settings(max_examples=200)
 
 cores = st.one_of(st.integers(1, 64), st.floats(0.1, 64.0))
 times = st.floats(1e-6, 10.0)

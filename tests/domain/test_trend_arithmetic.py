@@ -20,7 +20,7 @@ from lagwise.domain.trend import (
 )
 from tests.domain.lags import INTERVAL, Samples, is_significant, line, over, statistics_of, trend
 
-reproducible = settings(derandomize=True, deadline=None, max_examples=150)
+reproducible = settings(max_examples=150)
 
 
 class TestLine:
