@@ -143,6 +143,7 @@ def doctor(*arguments: str, data: Path, **variables: str) -> subprocess.Complete
     )
 
 
+@pytest.mark.process
 def test_the_command_exits_1_only_on_failure(tmp_path: Path) -> None:
     good = doctor("--no-spark", data=tmp_path / "data")
     assert good.returncode == 0, good.stdout

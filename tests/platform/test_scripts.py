@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.process
 def test_a_skipped_test_fails_ci_and_an_expected_failure_does_not(tmp_path: Path) -> None:
     (tmp_path / "test_x.py").write_text(
         """
