@@ -32,6 +32,8 @@ _SETTINGS = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     # The lake is UTC; a session in another zone would shift days.
     "spark.sql.session.timeZone": "UTC",
+    # Spark's own default has no time zone, and other readers of the files would take the times for local ones.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # A Delta snapshot of ours has a few hundred files; its default of 50 tasks costs seconds per read.

@@ -75,6 +75,19 @@ def test_verdicts_follow_the_history(spark: "SparkSession", lake: Lake, config: 
     assert minutes == {START + timedelta(minutes=m) for m in range(19)}, "the minute of the last sample is still open"
 
 
+def test_readers_of_the_files_see_times_in_utc(spark: "SparkSession", lake: Lake, config: Config) -> None:
+    """The dashboard reads the files themselves; times without a zone among them break its arithmetic."""
+    recorder = Recorder(lake, START)
+    for _ in range(8):
+        recorder.sample({"orders": {0: recorder.elapsed}}, {("g", "orders", 0): (recorder.elapsed, "m")})
+    run(spark, lake, config)
+    for table in (PARTITION_STATUS, MINUTES, WATERMARK_MINUTES, GROUP_STATUS):
+        found = lake.query(f"select * from {table.name}", over=[table])
+        declared = {field.name: field.type for field in table.arrow if str(field.type).startswith("timestamp")}
+        assert {name: found.schema.field(name).type for name in declared} == declared, table.name
+        assert found.num_rows
+
+
 def test_a_round_done_again_changes_nothing(spark: "SparkSession", lake: Lake, config: Config) -> None:
     recorder = Recorder(lake, START)
     for _ in range(20):
