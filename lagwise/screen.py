@@ -12,7 +12,7 @@ from lagwise.answers import Freshness
 from lagwise.doctor import Diagnosis, Result
 from lagwise.domain.humanise import count, duration
 from lagwise.supervisor import PartStatus, State
-from lagwise.wording import exact, plain, status_text
+from lagwise.wording import exact, in_one_line, plain, status_text
 
 
 def console(file: IO[str] | None = None) -> Console:
@@ -34,7 +34,7 @@ def parts_table(statuses: Sequence[PartStatus]) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True, overflow="ellipsis")
+    table.add_column()
     for part in statuses:
         word = str(part.state) if part.retry_in_seconds is None else f"restarts in {part.retry_in_seconds:.0f} s"
         if part.restarts:
@@ -42,7 +42,9 @@ def parts_table(statuses: Sequence[PartStatus]) -> Table:
         style = "green" if part.state is State.RUNNING else "bold red"
         age = "" if part.beat_age_seconds is None else f" ({duration(part.beat_age_seconds)} ago)"
         table.add_row(
-            plain(part.name), Text(word, style=style), plain(part.line or "starting").append(age, style="dim")
+            plain(part.name),
+            Text(word, style=style),
+            in_one_line(plain(part.line or "starting").append(age, style="dim")),
         )
     return table
 
@@ -50,7 +52,11 @@ def parts_table(statuses: Sequence[PartStatus]) -> Table:
 def freshness_lines(fresh: Freshness) -> list[Text]:
     """How old everything is: one line, and one for each cluster with trouble, loudly where it is too old."""
     if not any(cluster.sampled_at for cluster in fresh.clusters):
-        return [Text("No data yet: no collector has written a sample to this lake.", style="bold yellow")]
+        said = (
+            "No data yet: no collector has written a sample to this lake. `lagwise up` or `lagwise collect` fill it; "
+            "--data names another one."
+        )
+        return [Text(said, style="bold yellow")]
     if fresh.as_of is None:
         return [Text("Sampled, but not analyzed yet.", style="bold yellow")]
     several = len(fresh.clusters) > 1

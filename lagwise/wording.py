@@ -26,6 +26,13 @@ def plain(value: object) -> Text:
     return Text(DASH if value is None else clean(str(value)))
 
 
+def in_one_line(text: Text) -> Text:
+    """The text for a table's widest column: cut where the terminal ends, so that no other column has to give way. The
+    column itself must be free to wrap, or all columns of the table shrink alike."""
+    text.no_wrap, text.overflow = True, "ellipsis"
+    return text
+
+
 def status_text(status: str, reason: str | None = None) -> Text:
     """A status word in its colour, with the reason of an unknown one."""
     word = f"{status}: {reason}" if reason else status

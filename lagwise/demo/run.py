@@ -81,6 +81,7 @@ def _play(options: Options, signals: Signals, stage: Stage, folder: Path, receiv
         with running_product(config, dashboard=options.dashboard) as supervisor:
             if options.dashboard:
                 stage.say(f"dashboard: {dashboard_address(config.dashboard.host, config.dashboard.port)}")
+            stage.say(f"ask it from another terminal: lagwise status --data {config.data}")
             show = _Show(options, signals, stage, config, supervisor, receiver, broker, workload)
             with stage.live():
                 show.run()

@@ -16,7 +16,7 @@ from lagwise.demo.receiver import Received
 from lagwise.demo.watch import Watch, Watched
 from lagwise.domain.humanise import count, duration
 from lagwise.supervisor import PartStatus
-from lagwise.wording import plain, status_text
+from lagwise.wording import in_one_line, plain, status_text
 
 #: Without a terminal, a step that takes long says so this often.
 _PLAIN_SECONDS = 3.0
@@ -145,15 +145,16 @@ def _groups(watch: Watch) -> Table:
         table.add_column(name, no_wrap=True)
     table.add_column("lag", justify="right", no_wrap=True)
     table.add_column("oldest", justify="right", no_wrap=True)
-    table.add_column("why", overflow="ellipsis", no_wrap=True, ratio=1)
+    table.add_column("why")
     for group in watch.groups:
         row = group.row
         mark = Text("✓", style="green") if group.agrees else Text("…", style="dim")
         cells: list[RenderableType] = [mark, plain(group.scenario.group), Text(expected(group), style="dim")]
         if row is None:
-            cells += [Text("—", style="dim"), "", "", plain(group.scenario.story)]
+            cells += [Text("—", style="dim"), "", "", in_one_line(plain(group.scenario.story))]
         else:
             oldest = duration(row["lag_seconds"], lower_bound=bool(row["lag_seconds_is_lower_bound"]))
-            cells += [status_text(row["status"], row["reason"]), count(row["lag"]), oldest, plain(row["sentence"])]
+            why = in_one_line(plain(row["sentence"]))
+            cells += [status_text(row["status"], row["reason"]), count(row["lag"]), oldest, why]
         table.add_row(*cells)
     return table

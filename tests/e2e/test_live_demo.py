@@ -102,7 +102,7 @@ def test_the_demo_from_start_to_end(demo: Demo, browser: Browser) -> None:
     expect(page.get_by_role("heading", name="Members")).to_be_visible(timeout=READY_MS)
     expect(page.get_by_text("Something went wrong")).to_have_count(0)
     assert visit.overflow() == 0
-    for name, heading in (("alerts", "Alerts"), ("capacity", "Capacity"), ("health", "Collector health")):
+    for name, heading in (("alerts", "Alerts"), ("capacity", "Capacity"), ("health", "Is Lagwise itself well?")):
         page = visit.open(f"/{name}")
         expect(page.get_by_role("heading", name=heading).first).to_be_visible(timeout=READY_MS)
         expect(page.get_by_text("Something went wrong")).to_have_count(0)

@@ -15,13 +15,14 @@ from typing import Any
 
 import httpx
 import pytest
+from rich.console import Console
 
 from lagwise import screen
 from lagwise.demo.folder import demo_folder
 from lagwise.demo.memory import Memory
 from lagwise.demo.receiver import Received, Receiver
 from lagwise.demo.report import Outcome, document
-from lagwise.demo.stage import Stage
+from lagwise.demo.stage import Stage, _groups
 from lagwise.demo.watch import Watch
 from lagwise.errors import LagwiseError
 from lagwise.supervisor import PartStatus, State, locked
@@ -290,3 +291,16 @@ time.sleep(30)
     )
     assert ran.stdout.splitlines() == ["came before", "came during"]
     assert ran.returncode == -number
+
+
+def test_a_long_sentence_costs_no_other_column_its_width() -> None:
+    """The live table is read on the terminal that is there, at 3 a.m. on a narrow one."""
+    watch = Watch([BILLING, ARCHIVER])
+    for watched in watch.groups:
+        watched.row = group(watched.scenario.group, "falling_behind") | {"sentence": "records wait, and " * 20}
+    out = io.StringIO()
+    Console(file=out, width=100).print(_groups(watch))
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 3, "one line each, under the heading"
+    assert all("falling_behind" in line and line.rstrip().endswith("…") for line in lines[1:])
+    assert ["billing" in lines[1], "archiver" in lines[2], "oldest" in lines[0]] == [True, True, True]

@@ -36,6 +36,7 @@ _RANGES = {
     "7 d": timedelta(days=7),
 }
 _DEFAULT_RANGE = "1 h"
+_SHORTEST_AXIS = timedelta(minutes=5)
 #: Charts move on in steps, so that browsers that look at the same moment share one answer.
 _STEP_SECONDS = 5
 _MOST_CHOICES = 1000
@@ -159,12 +160,14 @@ def _charts(row: Row, marks: list[Mark], since: datetime, until: datetime, span:
     if history.num_rows == 0:
         st.info(f"There is no history of this group in the last {span}.", icon=":material/timeline:")
         return
+    # Of a group that is new the axis begins with its history: minutes at the end of an empty hour cannot be read.
+    begins = max(since, min(*history["at"].to_pylist(), until - _SHORTEST_AXIS))
     configured = next((c for c in settings.config().clusters if c.name == cluster), None)
     marks = sorted(marks, key=lambda m: m.at, reverse=True)
     made = group_charts.chart(
         history,
-        marks,
-        since,
+        [mark for mark in marks if mark.at >= begins],
+        begins,
         until,
         objective_seconds=configured.lag_objective_seconds if configured else None,
         zoom=f"{cluster}/{group}/{span}",
