@@ -70,7 +70,7 @@ class Stage:
     ) -> None:
         """The present state of everything."""
         if self._live is not None:
-            shown: list[RenderableType] = [_groups(watch), Text(""), screen.parts_table(parts)]
+            shown: list[RenderableType] = [groups_table(watch), Text(""), screen.parts_table(parts)]
             shown += [Text(""), *(alert_line(alert) for alert in alerts[-_ALERTS_SHOWN:])] if alerts else []
             right = sum(group.agrees for group in watch.groups)
             shown += [
@@ -139,7 +139,8 @@ def alert_line(alert: Received) -> Text:
     return line.append_text(plain(body.get("summary"))).append("" if alert.signed else " (signature is wrong)")
 
 
-def _groups(watch: Watch) -> Table:
+def groups_table(watch: Watch) -> Table:
+    """The demo's groups, one line each: what is expected, what is shown, and why."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("", "group", "expected", "shown"):
         table.add_column(name, no_wrap=True)

@@ -22,7 +22,7 @@ from lagwise.demo.folder import demo_folder
 from lagwise.demo.memory import Memory
 from lagwise.demo.receiver import Received, Receiver
 from lagwise.demo.report import Outcome, document
-from lagwise.demo.stage import Stage, _groups
+from lagwise.demo.stage import Stage, groups_table
 from lagwise.demo.watch import Watch
 from lagwise.errors import LagwiseError
 from lagwise.supervisor import PartStatus, State, locked
@@ -299,7 +299,7 @@ def test_a_long_sentence_costs_no_other_column_its_width() -> None:
     for watched in watch.groups:
         watched.row = group(watched.scenario.group, "falling_behind") | {"sentence": "records wait, and " * 20}
     out = io.StringIO()
-    Console(file=out, width=100).print(_groups(watch))
+    Console(file=out, width=100).print(groups_table(watch))
     lines = out.getvalue().splitlines()
     assert len(lines) == 3, "one line each, under the heading"
     assert all("falling_behind" in line and line.rstrip().endswith("…") for line in lines[1:])

@@ -163,10 +163,10 @@ def _charts(row: Row, marks: list[Mark], since: datetime, until: datetime, span:
     # Of a group that is new the axis begins with its history: minutes at the end of an empty hour cannot be read.
     begins = max(since, min(*history["at"].to_pylist(), until - _SHORTEST_AXIS))
     configured = next((c for c in settings.config().clusters if c.name == cluster), None)
-    marks = sorted(marks, key=lambda m: m.at, reverse=True)
+    marks = sorted((mark for mark in marks if mark.at >= begins), key=lambda m: m.at, reverse=True)
     made = group_charts.chart(
         history,
-        [mark for mark in marks if mark.at >= begins],
+        marks,
         begins,
         until,
         objective_seconds=configured.lag_objective_seconds if configured else None,
