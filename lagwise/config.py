@@ -13,12 +13,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from lagwise.config_errors import describe
 from lagwise.config_source import ENVIRONMENT_PREFIX as ENVIRONMENT_PREFIX
 from lagwise.config_source import read_tree
+from lagwise.config_values import HttpAddress, Memory, Name, Seconds
 from lagwise.errors import ConfigError
 from lagwise.secrets import SECRET_KEYS, is_reference, is_secret_key, resolve
-
-Seconds = Annotated[float, Field(gt=0)]
 
 
 class _Settings(BaseModel):
@@ -53,7 +53,7 @@ class GroupSelection(_Settings):
 class Cluster(_Settings):
     """One cluster to watch."""
 
-    name: Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._-]+$")] = "kafka"
+    name: Name = "kafka"
     """How the cluster is called in tables, pages and alerts."""
     bootstrap: Annotated[str, Field(min_length=1)]
     """Bootstrap servers, `host:port[,host:port…]`."""
@@ -84,7 +84,7 @@ class Spark(_Settings):
 
     master: str = "local[*]"
     """Any Spark master: `local[*]`, `spark://host:7077`, `yarn`, `k8s://…`."""
-    driver_memory: Annotated[str, Field(pattern=r"^\d+[mg]$")] = "1g"
+    driver_memory: Memory = "1g"
     """Heap of the driver, which in local mode is all of Spark."""
     ivy_dir: Path | None = None
     """Where Spark keeps the Delta jars it resolves; null is a folder of Lagwise's own in the user's cache."""
@@ -144,11 +144,11 @@ class Lake(_Settings):
 class Webhook(_Settings):
     """A receiver of alerts: JSON by POST, signed."""
 
-    name: Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._-]+$")]
+    name: Name
     """How the channel is called in rules and pages."""
     type: Literal["webhook"] = "webhook"
     """The kind of channel."""
-    url: Annotated[str, Field(pattern=r"^https?://|^\$\{(env|file):")]
+    url: HttpAddress
     """Where alerts are posted; may be a reference, for addresses that carry a token."""
     secret: str | None = None
     """Key of the HMAC-SHA256 signature, as a reference `${env:NAME}` or `${file:/path}`; null sends unsigned."""
@@ -256,43 +256,18 @@ def load_config(path: Path | None = None, *, environment: Mapping[str, str] | No
     source = path or (Path(env["LAGWISE_CONFIG"]) if env.get("LAGWISE_CONFIG") else None)
     if source is None and Path("lagwise.yaml").exists():
         source = Path("lagwise.yaml")
-    return validated(read_tree(source, env), where=str(source) if source else "the environment")
+    where = str(source) if source else "the environment"
+    return validated(read_tree(source, env), where=where, environment=env)
 
 
-def validated(tree: Mapping[str, Any], *, where: str) -> Config:
-    """The settings of a tree. Raises ConfigError, which names ``where`` the tree is from and all that is wrong."""
+def validated(tree: Mapping[str, Any], *, where: str, environment: Mapping[str, str] | None = None) -> Config:
+    """The settings of a tree. Raises ConfigError, which names ``where`` the tree is from and all that is wrong.
+
+    Keys that came from a variable of ``environment`` are named by that, too.
+    """
     try:
         return Config.model_validate(tree)
     except ValidationError as error:
-        problems = describe(error)
+        problems = describe(error, Config, environment)
     # Raised out here, because pydantic's error as a context would keep every module it passed through from being freed.
     raise ConfigError(f"the settings in {where} cannot be used:\n{problems}")
-
-
-def describe(error: ValidationError, root: type[BaseModel] | None = None) -> str:
-    """One line per problem: the key's path, what is wrong, and what is allowed.
-
-    ``root`` is the model that was validated: the settings, unless another file (the alert rules) is being read.
-    """
-    lines = []
-    for problem in error.errors(include_url=False):
-        path = ".".join(str(step) for step in problem["loc"]) or "settings"
-        if problem["type"] == "extra_forbidden":
-            allowed = ", ".join(sorted(_keys_at(problem["loc"][:-1], root or Config)))
-            lines.append(f"  {path}: there is no such setting; known here: {allowed}")
-        else:
-            message = problem["msg"].removeprefix("Value error, ")
-            lines.append(f"  {path}: {message[0].lower() + message[1:]}")
-    return "\n".join(lines)
-
-
-def _keys_at(location: tuple[int | str, ...], root: type[BaseModel]) -> list[str]:
-    """The keys, as they are written in the file, of the model that stands at a location of the tree."""
-    model = root
-    for step in location:
-        if isinstance(step, int):
-            continue
-        annotation = next(f for n, f in model.model_fields.items() if step in (n, f.alias)).annotation
-        candidates = [annotation, *getattr(annotation, "__args__", ())]
-        model = next(c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel))
-    return [field.alias or name for name, field in model.model_fields.items()]

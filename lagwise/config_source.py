@@ -1,6 +1,6 @@
 """Where settings come from: a YAML file, and over it the environment. A tree comes out; the models judge it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,11 @@ def _overlay_environment(tree: dict[str, Any], env: Mapping[str, str]) -> None:
         if "librdkafka" in steps[:-1]:  # its keys are written with dots, which a shell cannot put into a name
             steps[-1] = steps[-1].replace("_", ".")
         _put(tree, steps, _from_environment(env[name]), name)
+
+
+def variable_of(steps: Sequence[int | str]) -> str:
+    """The environment variable that sets the key at a path of the tree."""
+    return ENVIRONMENT_PREFIX + "__".join(str(step).replace(".", "_").upper() for step in steps)
 
 
 def setting_variables(env: Mapping[str, str]) -> list[str]:

@@ -1,5 +1,8 @@
 """Logging for every part: one line per record on stderr, in UTC, harmless to a terminal, without secrets.
 
+Trouble that was foreseen is one line. What nobody foresaw (a record with an exception) is followed by its stack trace,
+because a log is where whoever mends it looks.
+
 Names of topics, groups and clients are written by strangers. A newline in one would forge a log line, a terminal
 escape could rewrite what is on the screen: both are shown as escapes (``\\n``, ``\\x1b``) instead.
 """
@@ -12,7 +15,8 @@ from datetime import UTC, datetime
 
 from lagwise.secrets import redact
 
-#: Set (to anything but 0) by ``lagwise --debug``: debug messages and stack traces. Not a setting: it changes no result.
+#: Set (to anything but 0) by ``lagwise --debug``: debug messages, and a command that fails shows its stack trace.
+#: Not a setting: it changes no result.
 DEBUG_VARIABLE = "LAGWISE_DEBUG"
 
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -45,21 +49,19 @@ def debugging() -> bool:
 class OneLine(logging.Formatter):
     """``2026-11-21T03:14:15.926Z collector WARNING lagwise.kafka: message``, whatever the message holds."""
 
-    def __init__(self, part: str, *, stack_traces: bool = False) -> None:
+    def __init__(self, part: str) -> None:
         super().__init__()
         self._part = part
-        self._stack_traces = stack_traces
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as one line; with ``stack_traces`` an exception's trace follows on lines of its own."""
+        """The record as one line; an exception's trace follows on lines of its own, each indented."""
         at = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
         line = f"{at} {self._part} {record.levelname} {record.name}: {clean(_message(record))}"
         if record.exc_info and record.exc_info[1] is not None:
             error = record.exc_info[1]
             line += f" [{type(error).__name__}: {clean(str(error))}]"
-            if self._stack_traces:
-                trace = self.formatException(record.exc_info)
-                line += "".join(f"\n    {clean(row)}" for row in trace.splitlines())
+            trace = self.formatException(record.exc_info)
+            line += "".join(f"\n    {clean(row)}" for row in trace.splitlines())
         return line
 
 
@@ -75,7 +77,7 @@ def configure(part: str) -> None:
     """
     debug = debugging()
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(OneLine(part, stack_traces=debug))
+    handler.setFormatter(OneLine(part))
     root = logging.getLogger()
     for old in list(root.handlers):
         root.removeHandler(old)

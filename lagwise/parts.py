@@ -124,5 +124,7 @@ def product_parts(config: Config, settings: Path, *, dashboard: bool = True) -> 
     if dashboard:
         from lagwise_dashboard import launch
 
-        parts.append(Part(DASHBOARD, tuple(launch.command(config)), env | launch.environment(config)))
+        # Streamlit's own lines in its log are about single pages, and would stand here until the next one.
+        address = f"serves {dashboard_address(config.dashboard.host, config.dashboard.port)}"
+        parts.append(Part(DASHBOARD, tuple(launch.command(config)), env | launch.environment(config), address))
     return parts

@@ -28,11 +28,15 @@ from lagwise.part_log import PartLog
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is run: a name (of its heartbeat and its log), an argument list, and its whole environment."""
+    """What is run: a name (of its heartbeat and its log), an argument list, and its whole environment.
+
+    ``line`` is what it says of itself as long as it runs without a heartbeat; "" is the last line of its log.
+    """
 
     name: str
     command: Sequence[str]
     environment: Mapping[str, str]
+    line: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +192,7 @@ class Supervisor:
         running = child.process is not None
         if not running or (beat is not None and child.process is not None and beat.pid != child.process.pid):
             beat = None
-        line = beat.line if beat else child.epitaph if not running else child.log.last_line()
+        line = child.epitaph if not running else beat.line if beat else child.part.line or child.log.last_line()
         retry_in = None if child.retry_at is None else max(0.0, child.retry_at - self.clock())
         return PartStatus(
             name=child.part.name,

@@ -42,7 +42,8 @@ Secrets are not written into the file but named there: `${{env:NAME}}` is the en
 `${{file:/path}}` the content of a file. They are read at the last moment and blotted out of everything that is shown.
 Variables called `LAGWISE_SECRET_…` are never settings, so they can hold them.
 
-Three variables are no settings: `LAGWISE_CONFIG` (above), `LAGWISE_DEBUG=1` (more logs, stack traces) and
+Four variables are no settings: `LAGWISE_CONFIG` (above), `LAGWISE_DEBUG=1` (more logs, and stack traces on the
+terminal), `LAGWISE_CACHE` (the folder for what is fetched once: Kafka for the demo, Delta for Spark) and
 `LAGWISE_SECRET_…`.
 
 `lagwise config` shows the settings in effect; `lagwise config --check` says whether they can be used.
@@ -139,7 +140,7 @@ def _allowed(schema: dict[str, Any], root: dict[str, Any]) -> str:
     if kind == "string":
         if schema.get("format") == "path":
             return "path"
-        return f"text matching `{schema['pattern']}`" if "pattern" in schema else "text"
+        return str(schema.get("allowed", "text"))
     if kind in ("number", "integer"):
         return ("whole number" if kind == "integer" else "number") + _bounds(schema)
     return {"boolean": "true or false", "null": "null"}[str(kind)]

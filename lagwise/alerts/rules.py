@@ -16,7 +16,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from lagwise.alerts.durations import parse_duration
 from lagwise.alerts.model import Kind, Severity
-from lagwise.config import GroupSelection, describe
+from lagwise.config import GroupSelection
+from lagwise.config_errors import describe
+from lagwise.config_values import Name
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.errors import ConfigError
 
@@ -53,7 +55,7 @@ class When(_Strict):
 class Rule(_Strict):
     """One thing that is worth telling."""
 
-    name: Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._-]+$")]
+    name: Name
     """How the rule is called in alerts and pages."""
     when: When
     """What it looks for."""

@@ -69,7 +69,8 @@ def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
             except Exception as error:  # whatever a round dies of, the next one may succeed
                 failures += 1
                 reason = _reason(error)
-                _LOG.error("the round failed (%s in a row): %s", failures, reason, exc_info=_trace_of(error))
+                trace = _trace_of(error) if failures == 1 else None
+                _LOG.error("the round failed (%s in a row): %s", failures, reason, exc_info=trace)
                 beat(state, ANALYSIS, f"the last round failed: {reason}")
             if time.monotonic() - maintained_at >= config.lake.maintenance_interval_seconds and not stop.is_set():
                 maintained_at = time.monotonic()

@@ -81,7 +81,7 @@ BAD = [
         "rules.0",
         "only_if_seen_active",
     ),
-    ("rules: [{name: 'a b', when: {statuses: [ok]}, severity: page}]", "rules.0.name", "pattern"),
+    ("rules: [{name: 'a b', when: {statuses: [ok]}, severity: page}]", "rules.0.name", "letters, digits, dots"),
     (
         "rules: [{name: a, when: {statuses: [ok]}, severity: info}, {name: a, when: {statuses: [ok]}, severity: info}]",
         "rules",

@@ -115,15 +115,33 @@ def test_a_key_without_a_value_in_the_file_can_be_filled_from_the_environment(tm
         ("dta: x", "dta: there is no such setting; known here: alerts, analysis, clusters, dashboard, data"),
         ("analysis: {intervall: 3}", "analysis.intervall: there is no such setting; known here: interval_seconds"),
         ("clusters: [{bootstrap: 'h:1', grups: {}}]", "clusters.0.grups: there is no such setting; known here: boot"),
-        ("clusters: [{name: a}]", "clusters.0.bootstrap: field required"),
-        ("clusters: [{bootstrap: 'h:1', name: 'a b'}]", "clusters.0.name: string should match pattern"),
-        ("clusters: [{bootstrap: 'h:1', interval_seconds: 0}]", "interval_seconds: input should be greater than or"),
+        ("clusters: [{name: a}]", "clusters.0.bootstrap: is required"),
+        (
+            "clusters: [{bootstrap: 'h:1', name: 'a b'}]",
+            "clusters.0.name: must be 1 to 100 letters, digits, dots",
+        ),
+        (
+            "clusters: [{bootstrap: 'h:1', interval_seconds: 0}]",
+            "must be greater than or equal to 1, not 0",
+        ),
         ("clusters: [{bootstrap: 'h:1', groups: {include: ['(']}}]", "groups.include: '(' is not a regular expression"),
         ("clusters: [{bootstrap: 'h:1'}, {bootstrap: 'h:2'}]", "clusters: the name 'kafka' is given twice"),
-        ("dashboard: {port: 70000}", "dashboard.port: input should be less than or equal to 65535"),
-        ("alerts: {channels: [{name: a, url: 'ftp://x'}]}", "alerts.channels.0.url: string should match pattern"),
-        ("alerts: {channels: [{name: a, type: mail, url: 'http://x'}]}", "type: input should be 'webhook'"),
-        ("analysis: {spark: {driver_memory: lots}}", "analysis.spark.driver_memory: string should match pattern"),
+        ("dashboard: {port: 70000}", "dashboard.port: must be less than or equal to 65535, not 70000"),
+        (
+            "alerts: {channels: [{name: a, url: 'ftp://x'}]}",
+            "alerts.channels.0.url: must be an address http://… or https://…",
+        ),
+        ("alerts: {channels: [{name: a, type: mail, url: 'http://x'}]}", "type: must be 'webhook', not 'mail'"),
+        (
+            "analysis: {spark: {driver_memory: lots}}",
+            "driver_memory: must be a whole number and its unit, as in 512m or 1g, not 'lots'",
+        ),
+        ("dashboard: {port: x}", "dashboard.port: must be a whole number, not 'x'"),
+        ("lake: {retention: {raw_days: 1.5}}", "lake.retention.raw_days: must be a whole number, not 1.5"),
+        ("analysis: {interval_seconds: soon}", "analysis.interval_seconds: must be a number, not 'soon'"),
+        ("dashboard: {host: 5}", "dashboard.host: must be a text, not 5"),
+        ("clusters: {name: a}", "clusters: must be a list"),
+        ("dashboard: here", "dashboard: must have keys and values, not 'here'"),
         ("- a list", "must hold keys and values at its top level, not a list"),
         ("{1: x}", "keys should be strings"),
     ],
@@ -154,6 +172,23 @@ def test_a_secret_in_the_file_is_refused_without_repeating_it(tmp_path: Path, te
     assert "hunter2" not in message
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "alerts: {channels: [{name: a, url: 'hunter2'}]}",
+        "alerts: {channels: [{name: a, url: 'http://x', secret: 1234567}]}",
+        "lake: {storage_options: {account_key: 1234567}}",
+        "database: 1234567",
+        "clusters: [{bootstrap: 'h:1', librdkafka: hunter2}]",
+    ],
+)
+def test_a_refused_value_that_may_be_a_secret_is_not_repeated(tmp_path: Path, text: str) -> None:
+    message = refused(tmp_path, text)
+    assert "must " in message
+    assert "hunter2" not in message
+    assert "1234567" not in message
+
+
 def test_broken_yaml_is_placed_without_quoting_the_line(tmp_path: Path) -> None:
     message = refused(tmp_path, "data: x\nclusters: [{sasl.password: hunter2, : }\n")
     assert "is not YAML: line 2, column 37: " in message
@@ -178,9 +213,11 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("LAGWISE_DTAA", "dtaa: there is no such setting"),
+        ("LAGWISE_DTAA", "dtaa (LAGWISE_DTAA): there is no such setting"),
+        ("LAGWISE_ANALYSIS__SPARK__DRIVER_MEMORY", "driver_memory (LAGWISE_ANALYSIS__SPARK__DRIVER_MEMORY): must be a"),
+        ("LAGWISE_DASHBOARD", "dashboard (LAGWISE_DASHBOARD): must have keys and values"),
         ("LAGWISE_CLUSTERS__5__BOOTSTRAP", "'5' is not a position of a list that has 0 entries"),
-        ("LAGWISE_CLUSTERS__X__BOOTSTRAP", "clusters: input should be a valid tuple"),
+        ("LAGWISE_CLUSTERS__X__BOOTSTRAP", "clusters (LAGWISE_CLUSTERS__X__BOOTSTRAP): must be a list"),
         ("LAGWISE_DATA__X", "LAGWISE_DATA__X goes below a setting that has no keys of its own"),
     ],
 )

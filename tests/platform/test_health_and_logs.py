@@ -124,17 +124,15 @@ def fail_and_log(message: str) -> None:
         logging.getLogger("lagwise.x").exception("failed")
 
 
-def test_an_exception_is_one_line_unless_debugging(logged: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exception_is_one_line_and_its_trace_below_it(logged: Callable[[], str]) -> None:
     logs.configure("collector")
-    fail_and_log("a\nb")
-    text = logged()
-    assert text.endswith("collector ERROR lagwise.x: failed [ValueError: a\\nb]\n")
-    assert text.count("\n") == 1
-
-    monkeypatch.setenv(logs.DEBUG_VARIABLE, "1")
-    logs.configure("collector")
-    fail_and_log("again")
-    assert "Traceback (most recent call last)" in logged()
+    fail_and_log("a\nb\x1b[2J")
+    first, *trace = logged().splitlines()
+    assert first.endswith("collector ERROR lagwise.x: failed [ValueError: a\\nb\\x1b[2J]")
+    assert trace[0] == "    Traceback (most recent call last):"
+    assert any("in fail_and_log" in row for row in trace)
+    assert all(row.startswith("    ") for row in trace), "nothing in it passes for a record"
+    assert "\x1b" not in "".join(trace)
 
 
 def test_a_log_call_with_wrong_arguments_still_logs(logged: Callable[[], str]) -> None:

@@ -112,4 +112,5 @@ def test_the_parts_are_four_and_need_no_shell(tmp_path: Path) -> None:
     assert [part.name for part in parts] == ["collector", "analysis", "alerts", "dashboard"]
     assert all(part.command[0] == sys.executable for part in parts)
     assert all(part.environment["LAGWISE_CONFIG"] == str(tmp_path / "effective.yaml") for part in parts)
+    assert [part.line for part in parts] == ["", "", "", "serves http://127.0.0.1:8501"]
     assert len(product_parts(config(data=str(tmp_path)), tmp_path / "effective.yaml", dashboard=False)) == 3

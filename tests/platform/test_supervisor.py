@@ -76,6 +76,16 @@ time.sleep(60)
         assert str(status) == "collector: running: read 3 groups"
 
 
+def test_a_part_without_heartbeats_is_shown_by_its_own_line_until_it_ends(tmp_path: Path) -> None:
+    script = "print('one page failed', flush=True); import time; time.sleep(60)"
+    part = Part("dashboard", (sys.executable, "-c", script), dict(os.environ), "serves http://here")
+    with Supervisor([part], tmp_path) as supervisor:
+        until(lambda: "one page failed" in (tmp_path / "logs" / "dashboard.log").read_text(), "its log")
+        assert only(supervisor).line == "serves http://here"
+        os.kill(supervisor.pids()["dashboard"], signal.SIGKILL)
+        assert wait_for_state(supervisor, State.WAITING).line == "ended by SIGKILL: one page failed"
+
+
 def test_a_beat_of_an_earlier_run_is_not_this_run_s(tmp_path: Path) -> None:
     from lagwise import health
 

@@ -1,0 +1,39 @@
+"""Kinds of values that settings have, each with what is allowed in words."""
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Annotates a text that a regular expression matches as a whole; ``allowed`` completes "must be …".
+
+    The words also stand in the JSON schema, as ``allowed``, for the page that describes the settings.
+    """
+
+    pattern: str
+    allowed: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._checked, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {**handler(core), "allowed": self.allowed}
+
+    def _checked(self, value: str) -> str:
+        if re.fullmatch(self.pattern, value) is None:
+            # The words are handed over as a context: pydantic takes braces in a message for places to fill in.
+            raise PydanticCustomError("not_allowed", "must be {allowed}", {"allowed": self.allowed})
+        return value
+
+
+Seconds = Annotated[float, Field(gt=0)]
+Name = Annotated[str, Matching(r"[A-Za-z0-9._-]{1,100}", "1 to 100 letters, digits, dots, hyphens or underscores")]
+Memory = Annotated[str, Matching(r"\d+[mg]", "a whole number and its unit, as in 512m or 1g")]
+HttpAddress = Annotated[
+    str, Matching(r"https?://.+|\$\{(env|file):[^}]+\}", "an address http://… or https://…, or a reference ${env:NAME}")
+]
