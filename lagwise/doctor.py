@@ -1,7 +1,9 @@
 """Checks of the machine and of everything the settings name. Each says what it found and, if need be, what to do."""
 
+import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -136,42 +138,57 @@ def _lake(config: Config) -> Iterator[Diagnosis]:
 
     lake = Lake(config.lake_uri, config.lake.resolved_storage_options())
     probe = Table("doctor", "raw", "check of the doctor", (Column("pid", pa.int64(), "process that checked"),))
-    lake.create(probe)
-    lake.append(probe, pa.table({"pid": [os.getpid()]}))
-    if os.getpid() not in lake.read(probe)["pid"].to_pylist():
-        yield Diagnosis("lake", Result.FAILED, f"what was written to {clean(lake.uri)} could not be read back")
-        return
-    if lake.is_local:
-        import shutil
-
-        shutil.rmtree(lake.location(probe))
+    with _as_found(Path(lake.location(probe))) if lake.is_local else contextlib.nullcontext():
+        lake.create(probe)
+        lake.append(probe, pa.table({"pid": [os.getpid()]}))
+        if os.getpid() not in lake.read(probe)["pid"].to_pylist():
+            yield Diagnosis("lake", Result.FAILED, f"what was written to {clean(lake.uri)} could not be read back")
+            return
     there = [table.name for table in ALL_TABLES if lake.open(table) is not None]  # raises on a damaged or foreign one
     yield Diagnosis("lake", Result.OK, f"{clean(lake.uri)} can be written and read; {len(there)} tables, all readable")
 
 
+@contextlib.contextmanager
+def _as_found(folder: Path) -> Iterator[None]:
+    """Remove what was made inside: the folder itself, and those above it that were not there and are empty."""
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    try:
+        yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        for place in made[1:]:
+            with contextlib.suppress(OSError):  # not empty: somebody else has begun to use it
+                place.rmdir()
+
+
 def _database(config: Config) -> Iterator[Diagnosis]:
-    from lagwise.alerts.database import lock, open_engine, prepare, transaction
+    from lagwise.alerts.database import lock, open_engine, prepare, sqlite_file, transaction
     from lagwise.errors import DatabaseError
 
     engine = open_engine(config.database_url)
+    file = sqlite_file(engine)
+    probe = None if file is None or file.exists() else file.parent / ".lagwise-doctor" / file.name
+    tried = engine if probe is None else open_engine(f"sqlite:///{probe}")
     try:
-        prepare(engine)
-        with transaction(engine) as connection:
-            lock(connection)
+        with contextlib.nullcontext() if probe is None else _as_found(probe.parent):
+            prepare(tried)
+            with transaction(tried) as connection:
+                lock(connection)
+            tried.dispose()
     except DatabaseError as error:
         yield Diagnosis(
             "database", Result.FAILED, clean(str(error)), "check `database` in the settings, and its rights"
         )
         return
     finally:
-        engine.dispose()
+        tried.dispose()
     shown = engine.url.render_as_string(hide_password=True)
-    yield Diagnosis("database", Result.OK, clean(f"{shown} can be written"))
+    yield Diagnosis("database", Result.OK, clean(f"{shown} can be {'written' if probe is None else 'made'}"))
 
 
 def _alerts(config: Config) -> Iterator[Diagnosis]:
     from lagwise.alerts.rules import load_rules
-    from lagwise.config_check import resolve_everything
+    from lagwise.config.references import resolve_everything
 
     resolve_everything(config)
     channels = config.alerts.channels

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from lagwise.config import Config, validated
-from lagwise.config_source import setting_variables
+from lagwise.config.source import setting_variables
 from lagwise.errors import ConfigError, LagwiseError
 from lagwise.health import ALERTS as ALERTS
 from lagwise.health import ANALYSIS as ANALYSIS
@@ -21,6 +21,8 @@ from lagwise.health import DASHBOARD as DASHBOARD
 from lagwise.logs import clean
 from lagwise.supervisor import Part, Supervisor
 
+#: The file in the state folder that holds the settings of the parts as they run, or ran last.
+EFFECTIVE_SETTINGS = "effective.yaml"
 #: Command of each part of ours, by the part's name. -P: whatever lies in the working directory is not imported.
 _COMMANDS = {COLLECTOR: "collect", ANALYSIS: "analyze", ALERTS: "alert"}
 
@@ -81,7 +83,7 @@ def write_settings(config: Config) -> Path:
     Readable by this user only, because addresses may carry tokens. Raises LagwiseError where it cannot be written.
     """
     state = config.state
-    target = state / "effective.yaml"
+    target = state / EFFECTIVE_SETTINGS
     config = anchored(config)
     text = "# Written by lagwise for its parts; a change here is overwritten at the next start.\n"
     text += yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)

@@ -17,8 +17,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from lagwise.alerts.durations import parse_duration
 from lagwise.alerts.model import Kind, Severity
 from lagwise.config import GroupSelection
-from lagwise.config_errors import describe
-from lagwise.config_values import Name
+from lagwise.config.errors import describe
+from lagwise.config.values import Name
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.errors import ConfigError
 

@@ -17,6 +17,7 @@ def doctor(context: click.Context, bootstrap: str | None, data: str | None, spar
     """Check Java, Spark, brokers and privileges, lake, database, disk and memory.
 
     Says for each whether it is ok, and if not, what to do. Exits 1 if anything failed; a warning is not a failure.
+    With --data and without a settings file, the settings are those that Lagwise last ran with on that data.
 
     \b
       lagwise doctor --bootstrap broker:9092
@@ -25,19 +26,25 @@ def doctor(context: click.Context, bootstrap: str | None, data: str | None, spar
     from dataclasses import asdict
 
     from lagwise import logs
-    from lagwise.doctor import Result, diagnoses
+    from lagwise.doctor import Diagnosis, Result, diagnoses
 
     logs.configure("doctor")
     settings: Settings = context.obj
-    config = settings.load(bootstrap=bootstrap, data=data)
+    last_run = None if bootstrap else settings.load_last_run(data)
+    config = last_run[0] if last_run else settings.load(bootstrap=bootstrap, data=data)
     found = []
+    if last_run:
+        said = f"those that Lagwise last ran with on this data ({last_run[1]})"
+        found.append(Diagnosis("settings", Result.OK, logs.clean(said)))
     if as_json:
-        found = list(diagnoses(config, start_spark=spark))
+        found += diagnoses(config, start_spark=spark)
         print_json({"ok": all(d.result is not Result.FAILED for d in found), "checks": [asdict(d) for d in found]})
     else:
         from lagwise import screen
 
         console = screen.console()
+        for diagnosis in found:
+            console.print(screen.diagnosis_line(diagnosis))
         with console.status("checking …") as progress:
             for diagnosis in diagnoses(config, start_spark=spark, progress=lambda what: progress.update(f"{what} …")):
                 found.append(diagnosis)
@@ -62,7 +69,7 @@ def config_command(settings: Settings, check: bool, as_json: bool) -> None:
 
     config = settings.load()
     if check:
-        from lagwise.config_check import resolve_everything
+        from lagwise.config.references import resolve_everything
 
         names = resolve_everything(config)
         click.echo(f"the settings can be used: {len(config.clusters)} clusters, {names} references to secrets resolved")

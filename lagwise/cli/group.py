@@ -44,6 +44,21 @@ class Settings:
 
         return overridden(load_config(self.config_file), bootstrap=bootstrap, data=data)
 
+    def load_last_run(self, data: str | None) -> "tuple[Config, Path] | None":
+        """The settings that the product last ran with on a data folder, and their file.
+
+        None where there are none, and where a settings file is named or found: that one is what is meant then.
+        """
+        import os
+
+        from lagwise.config import load_config, settings_file
+        from lagwise.parts import EFFECTIVE_SETTINGS
+
+        if data is None or settings_file(self.config_file, os.environ) is not None:
+            return None
+        file = Path(data) / EFFECTIVE_SETTINGS
+        return (load_config(file), file) if file.is_file() else None
+
 
 class LagwiseGroup(click.Group):
     """A group that lists its commands in the order given and ends on an error with one line, not a stack trace."""

@@ -1,6 +1,5 @@
 """The demonstration from its first step to its last line."""
 
-import os
 import secrets
 import threading
 import time
@@ -30,7 +29,8 @@ if TYPE_CHECKING:
     from lagwise_sandbox.workloads import DemoWorkload
 
 CLUSTER = "shop"
-_SECRET = "LAGWISE_SECRET_DEMO"  # noqa: S105 (the name of a variable)
+#: Where the key of the webhook's signatures lies: in a file, so that `lagwise doctor` of another terminal finds it.
+_KEY_FILE = "webhook.key"
 _LOOK_SECONDS = 0.25
 _READ_SECONDS = 1.0
 _MEMORY_SECONDS = 5.0
@@ -56,8 +56,10 @@ def run_demo(options: Options, signals: Signals) -> int:
     stage = Stage(as_json=options.as_json)
     began = time.monotonic()
     try:
-        secret = os.environ[_SECRET] = secrets.token_hex(16)
+        secret = secrets.token_hex(16)
         with demo_folder(options.data, stage.say) as folder, Receiver(secret) as receiver:
+            (folder.path / _KEY_FILE).touch(mode=0o600)
+            (folder.path / _KEY_FILE).write_text(secret, encoding="ascii")
             outcome = _play(options, signals, stage, folder.path, receiver)
             folder.keep = folder.keep or not (outcome.watch.all_agree or options.for_seconds is None)
     except Interrupted:
@@ -128,7 +130,7 @@ def _settings(options: Options, bootstrap: str, folder: Path, webhook: str) -> C
                 },
                 "alerts": {
                     "interval_seconds": 2,
-                    "channels": [{"name": "demo", "url": webhook, "secret": f"${{env:{_SECRET}}}"}],
+                    "channels": [{"name": "demo", "url": webhook, "secret": f"${{file:{folder / _KEY_FILE}}}"}],
                 },
                 "dashboard": {"port": options.port, "refresh_seconds": 5},
             }

@@ -20,7 +20,6 @@ SIDE_ROOMS = ("lagwise.alerts", "lagwise_collectors", "lagwise_spark", "lagwise_
 #: Small helpers that every room but the domain may use.
 SHARED = (
     "lagwise.config",
-    "lagwise.config_source",
     "lagwise.errors",
     "lagwise.health",
     "lagwise.leash",

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from lagwise.errors import LakeError
@@ -200,13 +201,28 @@ def test_a_gap_in_the_history_is_a_gap_in_the_line(tmp_path: Path) -> None:
     assert len(bands) == 2, "the status is not claimed for a time nobody looked at"
 
 
-def test_marks_are_text_and_not_markup() -> None:
+def no_history() -> pa.Table:
     history = lakes._arrow(GROUP_HISTORY, []).select(["as_of", "lag_seconds", "lag_seconds_is_lower_bound", "lag"])
     history = history.rename_columns(["at", *history.column_names[1:]])
     for name in ("produce_rate_per_second", "consume_rate_per_second", "status"):
         history = history.append_column(name, [[]])
+    return history
+
+
+def test_marks_are_text_and_not_markup() -> None:
     mark = Mark(NOW - INTERVAL, "left: <img src=x onerror=alert(1)>")
-    made = group_charts.chart(history, [mark] * 60, NOW - HOUR, NOW, objective_seconds=None, zoom="z")
-    marks = [t for t in made.data if t.mode == "markers"]
-    assert len(marks) == group_charts.MOST_MARKS
-    assert "<img" not in marks[0].hovertemplate
+    made = group_charts.chart(no_history(), [mark] * 300, NOW - HOUR, NOW, objective_seconds=None, zoom="z")
+    (marks,) = [t for t in made.data if t.mode == "markers"]
+    assert len(marks.x) == len(marks.customdata) == group_charts.MOST_MARKS
+    assert not any("<img" in text for text in marks.customdata)
+
+
+@pytest.mark.parametrize(("events", "changes", "lines"), [(11, 1, 12), (12, 1, 1), (100, 3, 3), (0, 20, 12)])
+def test_where_much_happened_only_the_weighty_is_drawn_as_a_line(events: int, changes: int, lines: int) -> None:
+    marks = [Mark(NOW - i * INTERVAL, "rebalance") for i in range(events)]
+    marks += [Mark(NOW - i * INTERVAL, "stopped", dash="solid", minor=False) for i in range(changes)]
+    marks.sort(key=lambda mark: mark.at, reverse=True)
+    made = group_charts.chart(no_history(), marks, NOW - HOUR, NOW, objective_seconds=None, zoom="z")
+    assert len(made.layout.shapes) == 2 * lines, "across both charts"
+    (drawn,) = [t for t in made.data if t.mode == "markers"]
+    assert len(drawn.x) == len(marks), "every one can be pointed at"

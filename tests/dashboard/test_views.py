@@ -218,7 +218,7 @@ def test_the_charts_show_lag_rates_status_and_marks(open_app: Open, busy: Path) 
     names = [t.get("name") for t in figure["data"]]
     assert {"age", "written", "read"} <= set(names)
     assert figure["layout"]["uirevision"] == "prod/orders-fulfilment/1 h"
-    marks = [t["hovertemplate"] for t in figure["data"] if t.get("mode") == "markers"]
+    (marks,) = [t["customdata"] for t in figure["data"] if t.get("mode") == "markers"]
     assert any("Status: ok → ↗ falling behind" in m for m in marks)
     assert any("Rebalance" in m for m in marks)
     assert all(len(t.get("x", [])) <= 500 for t in figure["data"])
@@ -292,7 +292,7 @@ def test_alerts_deliveries_and_history(open_app: Open, busy: Path) -> None:
     assert "1 message could not be delivered" in app.error[0].value
     opened, ended, sent = app.dataframe
     assert _column(opened, "About")[-1] == "orders-fulfilment (prod)"
-    assert _column(opened, "Told")[-1] == "not yet (pending)"
+    assert _column(opened, "First told")[-1] == "not yet (pending)"
     assert _column(ended, "About") == ["billing-export (prod)"]
     assert _column(ended, "Lasted") == ["26 min 30 s"]
     assert sorted(set(_column(sent, "State"))) == ["… queued", "✓ delivered", "✕ given up"]

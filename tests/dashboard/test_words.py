@@ -145,8 +145,10 @@ def test_the_commands_name_the_cluster_and_its_sign_in() -> None:
     )
     assert first[-1].text.endswith("--group 'my group' --topic orders --reset-offsets --to-latest --dry-run")
     assert "--execute" not in " ".join(c.text for c in first)
+    assert first[2].text == "lagwise lag --data ./lagwise-data --cluster prod 'my group'"
     second = commands.for_group(config, "plain", "-x", None)
     assert second[0].text == "kafka-consumer-groups --bootstrap-server b:9092 --describe --group=-x"
+    assert second[2].text == "lagwise lag --data ./lagwise-data --cluster plain -- -x"
     assert commands.for_group(config, "gone", "g", None)[0].text.startswith(
         "kafka-consumer-groups --bootstrap-server HOST:PORT "
     )

@@ -12,6 +12,7 @@ import pytest
 
 from lagwise.config import Config
 from lagwise.doctor import Diagnosis, Result, diagnoses
+from lagwise.parts import write_settings
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.store import Lake
 
@@ -42,9 +43,14 @@ def test_a_good_machine_without_a_cluster(tmp_path: Path) -> None:
     assert all(d.advice for d in everything if d.result is not Result.OK)
 
 
-def test_nothing_of_the_checks_is_left_in_the_lake(tmp_path: Path) -> None:
+def test_the_checks_leave_everything_as_they_found_it(tmp_path: Path) -> None:
     list(diagnoses(config(tmp_path), start_spark=False))
-    assert not list((tmp_path / "data" / "lake").rglob("*.parquet"))
+    assert list(tmp_path.iterdir()) == []
+
+    kept = tmp_path / "data" / "lake" / "kept"
+    kept.mkdir(parents=True)
+    list(diagnoses(config(tmp_path), start_spark=False))
+    assert [path for path in tmp_path.rglob("*") if path.name not in ("data", "lake")] == [kept]
 
 
 def test_without_java_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,6 +160,26 @@ def test_the_command_exits_1_only_on_failure(tmp_path: Path) -> None:
     document = json.loads(bad.stdout)
     assert document["ok"] is False
     assert "failed" in {check["result"] for check in document["checks"]}
+
+
+@pytest.mark.process
+def test_the_settings_of_the_last_run_on_the_data_are_checked(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    channel = {"name": "ops", "url": "http://127.0.0.1:9/", "secret": "${file:key}"}
+    write_settings(Config.model_validate({"data": str(data), "alerts": {"channels": [channel]}}))
+
+    def checks(**variables: str) -> dict[str, dict[str, str]]:
+        ran = doctor("--no-spark", "--json", data=data, **variables)
+        return {check["check"]: check for check in json.loads(ran.stdout)["checks"]}
+
+    last_run = checks()
+    assert str(data / "effective.yaml") in last_run["settings"]["found"]
+    assert "${file:key}" in last_run["alerts"]["found"]
+    (tmp_path / "named.yaml").write_text("{}")
+    named = checks(LAGWISE_CONFIG=str(tmp_path / "named.yaml"))
+    assert "settings" not in named
+    assert "no receiver" in named["alerts"]["found"]
 
 
 @pytest.mark.spark

@@ -33,10 +33,10 @@ def show_open(rows: list[AlertRow], now: datetime) -> AlertRow | None:
                 "Severity": [[_severity(r)] for r in rows],
                 "Status": [tables.badges([r.status]) for r in rows],
                 "About": [about(r) for r in rows],
-                "For": [humanise.since(r.since, now) for r in rows],
-                "Told": [_told(r, now) for r in rows],
-                "Why": [literal.shown(r.sentence) for r in rows],
+                "Status for": [humanise.since(r.since, now) for r in rows],
+                "First told": [_told(r, now) for r in rows],
                 "Rule": [literal.shown(r.rule) for r in rows],
+                "Why": [literal.shown(r.sentence) for r in rows],
             }
         ),
         key="alerts_open",
@@ -50,11 +50,12 @@ def show_open(rows: list[AlertRow], now: datetime) -> AlertRow | None:
         column_config={
             "Severity": _severity_column(),
             "Status": tables.status_column(),
-            "For": tables.right_column(help="How long the trouble has lasted."),
-            "Told": st.column_config.TextColumn(
-                help="When somebody was told; a pending alert has not lasted long enough for that yet."
+            "Status for": tables.right_column(help="How long this status has lasted; a milder one may have led to it."),
+            "First told": st.column_config.TextColumn(
+                help="When somebody was told first, and again when it became worse; a pending alert has not lasted "
+                "long enough for that yet."
             ),
-            "Why": st.column_config.TextColumn(width=440),
+            "Why": st.column_config.TextColumn(width="large"),
         },
     )
     cells = event.selection.cells
@@ -85,7 +86,7 @@ def show_history(rows: list[AlertRow], now: datetime) -> None:
             "Severity": _severity_column(),
             "Status": tables.status_column(),
             "Lasted": tables.right_column(),
-            "Why it fired": st.column_config.TextColumn(width=380),
+            "Why it fired": st.column_config.TextColumn(width="large"),
         },
     )
 
@@ -116,7 +117,7 @@ def show_deliveries(rows: list[DeliveryRow], subjects: dict[str, str], now: date
         column_config={
             "Last error": st.column_config.TextColumn(width=230),
             "Key": st.column_config.TextColumn(
-                width=110, help="Sent with every attempt, so that a receiver can drop duplicates."
+                width="medium", help="Sent with every attempt, so that a receiver can drop duplicates."
             ),
         },
     )

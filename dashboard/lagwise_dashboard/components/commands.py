@@ -23,7 +23,10 @@ def for_group(config: Config, cluster: str, group: str, topic: str | None) -> li
     found = [
         Command("Offsets and lag of every partition, from the brokers", f"{start} --describe {named}"),
         Command("Members and what each of them owns", f"{start} --describe --members --verbose {named}"),
-        Command("The same verdict in the terminal", f"lagwise lag {_argument(group)}"),
+        Command(
+            "The same verdict in the terminal",
+            f"lagwise lag {_option('--data', config.data)} {_option('--cluster', cluster)} {_argument(group)}",
+        ),
     ]
     if topic is not None:
         found.append(

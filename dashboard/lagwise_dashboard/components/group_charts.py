@@ -15,18 +15,24 @@ from lagwise_dashboard import literal, plot_theme, words
 #: A gap of more than this many times the usual distance between points is drawn as a gap.
 _GAP = 3.0
 _HEIGHT = 470
-#: More marks than this are a smear: the latest are drawn, and the caption says so.
-MOST_MARKS = 40
+#: More lines than this across the charts are a smear: of the others only the triangles are drawn …
+MOST_LINES = 12
+#: … and of more than these not even those; the caption says so.
+MOST_MARKS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something that happened, as a thin line across the charts; ``text`` may hold outside names."""
+    """Something that happened: a triangle on the time axis, and where there are few a thin line across the charts.
+
+    ``text`` may hold outside names. A ``minor`` one gives way first where there are many.
+    """
 
     at: datetime
     text: str
     dash: str = "dot"
     colour: str = plot_theme.MARK
+    minor: bool = True
 
 
 def chart(
@@ -38,7 +44,10 @@ def chart(
     objective_seconds: float | None,
     zoom: str,
 ) -> go.Figure:
-    """The charts over a span. ``objective_seconds`` draws the age from which a steady lag is called ``lagging``."""
+    """The charts over a span. ``objective_seconds`` draws the age from which a steady lag is called ``lagging``.
+
+    ``marks`` come latest first.
+    """
     made = plot_theme.stack(
         3,
         heights=(0.06, 0.47, 0.47),
@@ -56,8 +65,7 @@ def chart(
             annotation={"text": f"objective {humanise.duration(objective_seconds)}", "font": {"size": 11}},
             annotation_position="top left",
         )  # fmt: skip
-    for mark in list(marks)[:MOST_MARKS]:
-        _mark(made, mark)
+    _marks(made, marks[:MOST_MARKS])
     made.update_xaxes(range=[since, until])
     made.update_yaxes(ticksuffix=f" {unit}", row=2, col=1)
     made.update_yaxes(ticksuffix=" /s", row=3, col=1)
@@ -146,17 +154,21 @@ def _with_gaps(history: pa.Table) -> dict[str, list[Any]]:
     return columns
 
 
-def _mark(made: go.Figure, mark: Mark) -> None:
-    line = {"color": mark.colour, "width": 1, "dash": mark.dash}
-    for row in (2, 3):
-        made.add_vline(x=mark.at, row=row, col=1, line=line)
-    made.add_trace(
-        go.Scatter(
-            x=[mark.at], y=[0], mode="markers", marker={"symbol": "triangle-up", "size": 9, "color": mark.colour},
-            hovertemplate=f"{literal.plotly(mark.text, longest=120)}<extra></extra>", showlegend=False,
-        ),
-        row=3, col=1,
-    )  # fmt: skip
+def _marks(made: go.Figure, marks: Sequence[Mark]) -> None:
+    with_lines = marks if len(marks) <= MOST_LINES else [mark for mark in marks if not mark.minor][:MOST_LINES]
+    for mark in with_lines:
+        for row in (2, 3):
+            made.add_vline(x=mark.at, row=row, col=1, line={"color": mark.colour, "width": 1, "dash": mark.dash})
+    if marks:
+        made.add_trace(
+            go.Scatter(
+                x=[mark.at for mark in marks], y=[0] * len(marks), mode="markers",
+                marker={"symbol": "triangle-up", "size": 9, "color": [mark.colour for mark in marks]},
+                customdata=[literal.plotly(mark.text, longest=120) for mark in marks],
+                hovertemplate="%{customdata}<extra></extra>", showlegend=False,
+            ),
+            row=3, col=1,
+        )  # fmt: skip
 
 
 def _unit(largest_seconds: float) -> tuple[float, str]:

@@ -73,11 +73,12 @@ def show(rows: list[Row], now: datetime, *, key: str, with_cluster: bool, on_sel
                 width=90,
                 y_min=0,
                 color="gray",
-                help="Age of the oldest unread record over the last hour of data, each group on its own scale.",
+                help="Age of the oldest unread record over the last hour of data (or since the first, where "
+                "that is less than an hour ago), each group on its own scale.",
             ),
             "Lag": tables.right_column(width=60, help="Unread records; unknown partitions and ghosts left out."),
-            "In/s": tables.right_column(width=54, help="Records written per second."),
-            "Out/s": tables.right_column(width=54, help="Records committed per second."),
+            "In/s": tables.right_column(width=54, help=tables.WRITTEN_HELP),
+            "Out/s": tables.right_column(width=54, help=tables.READ_HELP),
             "Caught up in": tables.right_column(
                 width=86, help="Time until the lag is gone at today's rates; never, where it does not shrink."
             ),

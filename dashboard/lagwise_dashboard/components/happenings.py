@@ -29,13 +29,14 @@ _REBALANCE = "rebalance"
 def marks(changes: list[Row], events: list[Row]) -> list[Mark]:
     """Changes of status and events as marks."""
     return [
-        Mark(r["at"], f"{_status_change(r)}", dash="solid", colour=words.look(r["after"]).colour) for r in changes
+        Mark(r["at"], _status_change(r), dash="solid", colour=words.look(r["after"]).colour, minor=False)
+        for r in changes
     ] + [Mark(r["at"], f"{kind(r)}: {details(r)}" if details(r) else kind(r)) for r in events]
 
 
 def alert_mark(at: datetime, text: str) -> Mark:
     """An alert as a mark."""
-    return Mark(at, text, dash="dash", colour=plot_theme.SERIES[4])
+    return Mark(at, text, dash="dash", colour=plot_theme.SERIES[4], minor=False)
 
 
 def show_changes(rows: list[Row], now: datetime, span: str) -> None:

@@ -8,6 +8,11 @@ import streamlit as st
 
 from lagwise_dashboard import words
 
+WRITTEN_HELP = "Records written per second, the mean of the last 5 minutes (longer for groups that commit rarely)."
+READ_HELP = (
+    "Records committed per second, the mean of the last 5 minutes (longer for groups that commit rarely): a group that "
+    "has just stopped still shows a part of what it read before."
+)
 #: Shown where nothing is known.
 PLACEHOLDER = "—"
 ROW_HEIGHT = 30

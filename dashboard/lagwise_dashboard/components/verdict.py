@@ -7,7 +7,7 @@ import streamlit as st
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import Status
 from lagwise_dashboard import literal, words
-from lagwise_dashboard.components import group_table
+from lagwise_dashboard.components import group_table, tables
 from lagwise_dashboard.queries.base import Row
 
 _BAD = frozenset({Status.LOSING_DATA, Status.AT_RISK, Status.STOPPED, Status.STALLED})
@@ -47,8 +47,8 @@ def _metrics(row: Row) -> list[tuple[str, str, str | None]]:
             "history kept.",
         ),
         ("Lag", humanise.count(row["lag"]), "Unread records; unknown partitions and ghosts left out."),
-        ("Written /s", humanise.rate(row["produce_rate_per_second"]), "Records written per second."),
-        ("Read /s", humanise.rate(row["consume_rate_per_second"]), "Records committed per second."),
+        ("Written /s", humanise.rate(row["produce_rate_per_second"]), tables.WRITTEN_HELP),
+        ("Read /s", humanise.rate(row["consume_rate_per_second"]), tables.READ_HELP),
         ("Caught up in", group_table.catch_up(row), "At today's rates; never, where the lag does not shrink."),
     ]
     if row["seconds_to_loss"] is not None:

@@ -13,6 +13,8 @@ MOST_GROUPS = 200
 #: A sparkline's span and its points: one a bucket of two minutes.
 TREND_SPAN = timedelta(hours=1)
 TREND_POINTS = 30
+#: Fewer are drawn as a block, which tells nothing.
+FEWEST_TREND_POINTS = 4
 
 #: What may be sorted by, and the SQL of it. Ties are broken by the default order, so that a page does not flicker.
 ORDERS: dict[str, str] = {
@@ -105,9 +107,8 @@ def groups(lake: Lake, filters: Filters, *, quiet: bool | None, limit: int = MOS
     """The groups that match, in the order asked for, each with its ``trend``.
 
     ``quiet`` leaves in only the quiet ones, only the others, or (None) both. ``trend`` is the age of the oldest unread
-    record over the hour up to the newest analysis, one point per two minutes; stretches in which it was
-    unknown are left
-    out, and a group that was never known has none.
+    record over the hour up to the newest analysis, or since the first one of that hour, in up to 30 points; stretches
+    in which it was unknown are left out, and a group that was hardly ever known has none.
     """
     newest = _newest(lake)
     if newest is None:
@@ -121,7 +122,7 @@ def groups(lake: Lake, filters: Filters, *, quiet: bool | None, limit: int = MOS
         "quiet": quiet,
         "limit": limit,
         "since": since,
-        "width": TREND_SPAN.total_seconds() / TREND_POINTS,
+        "points": TREND_POINTS,
     }
     order = ", ".join(filter(None, (ORDERS.get(filters.order), _WORST_FIRST)))
     return rows(
@@ -134,13 +135,17 @@ def groups(lake: Lake, filters: Filters, *, quiet: bool | None, limit: int = MOS
                 and (len($statuses) = 0 or list_contains($statuses, status))
                 and ($quiet is null or {_QUIET} = $quiet)
             order by {order} limit $limit
+        ), span as (
+            select greatest(1, epoch(max(as_of)) - epoch(min(as_of))) / $points as width
+            from group_history where as_of > $since
         ), buckets as (
-            select cluster, "group", floor(epoch(as_of) / $width) as bucket, max(lag_seconds) as lag_seconds
-            from group_history semi join page using (cluster, "group")
+            select cluster, "group", floor(epoch(as_of) / span.width) as bucket, max(lag_seconds) as lag_seconds
+            from group_history semi join page using (cluster, "group") cross join span
             where as_of > $since and lag_seconds is not null
             group by all
         ), trends as (
-            select cluster, "group", list(lag_seconds order by bucket) as trend from buckets group by all
+            select cluster, "group", list(lag_seconds order by bucket) as trend
+            from buckets group by all having count(*) >= {FEWEST_TREND_POINTS}
         )
         select page.*, trend from page left join trends using (cluster, "group") order by {order}
         """,  # noqa: S608 (our own constants)

@@ -180,9 +180,9 @@ def _charts(row: Row, marks: list[Mark], since: datetime, until: datetime, span:
     )
     hidden = len(marks) - group_charts.MOST_MARKS
     st.caption(
-        "Times are UTC. Solid marks are changes of status, dotted ones rebalances and other events; point "
-        "at a triangle to "
-        "read it. Drag to zoom, double-click to go back."
+        "Times are UTC. Triangles are things that happened: point at one to read it. Solid lines are changes of "
+        "status, dashed ones alerts, dotted ones rebalances and other events, which have none where there are many. "
+        "Drag to zoom, double-click to go back."
         + (
             f" The {humanise.plural(hidden, 'older mark')} of this span are listed below, not drawn."
             if hidden > 0

@@ -179,6 +179,7 @@ def _lake() -> None:
         column_config={
             "Size": tables.right_column(),
             "Rows": st.column_config.NumberColumn(format="localized"),
+            "One row per": st.column_config.TextColumn(width="medium"),
         },
     )
 

@@ -5,19 +5,13 @@ environment variables (``LAGWISE_`` plus the key's path joined by two underscore
 example ``LAGWISE_CLUSTERS__0__BOOTSTRAP``) and the error messages are derived from them.
 """
 
-import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from lagwise.config_errors import describe
-from lagwise.config_source import ENVIRONMENT_PREFIX as ENVIRONMENT_PREFIX
-from lagwise.config_source import read_tree
-from lagwise.config_values import HttpAddress, Memory, Name, Seconds
-from lagwise.errors import ConfigError
+from lagwise.config.values import HttpAddress, Memory, Name, Seconds
 from lagwise.secrets import SECRET_KEYS, is_reference, is_secret_key, resolve
 
 
@@ -244,30 +238,3 @@ reference `${env:NAME}` or `${file:/path}`."""
     def database_url(self) -> str:
         """SQLAlchemy URL of the operational database; a reference is not resolved here."""
         return self.database or f"sqlite:///{self.state / 'lagwise.db'}"
-
-
-def load_config(path: Path | None = None, *, environment: Mapping[str, str] | None = None) -> Config:
-    """Read the settings from a YAML file, then from the environment, which wins.
-
-    ``path`` defaults to ``LAGWISE_CONFIG``, then to ``lagwise.yaml`` in the working directory if there is one.
-    Raises :class:`~lagwise.errors.ConfigError`, whose message names every offending key and what it may be.
-    """
-    env = os.environ if environment is None else environment
-    source = path or (Path(env["LAGWISE_CONFIG"]) if env.get("LAGWISE_CONFIG") else None)
-    if source is None and Path("lagwise.yaml").exists():
-        source = Path("lagwise.yaml")
-    where = str(source) if source else "the environment"
-    return validated(read_tree(source, env), where=where, environment=env)
-
-
-def validated(tree: Mapping[str, Any], *, where: str, environment: Mapping[str, str] | None = None) -> Config:
-    """The settings of a tree. Raises ConfigError, which names ``where`` the tree is from and all that is wrong.
-
-    Keys that came from a variable of ``environment`` are named by that, too.
-    """
-    try:
-        return Config.model_validate(tree)
-    except ValidationError as error:
-        problems = describe(error, Config, environment)
-    # Raised out here, because pydantic's error as a context would keep every module it passed through from being freed.
-    raise ConfigError(f"the settings in {where} cannot be used:\n{problems}")

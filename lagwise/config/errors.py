@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from lagwise.config_source import variable_of
+from lagwise.config.source import variable_of
 from lagwise.logs import clean
 from lagwise.secrets import is_secret_key
 

@@ -1,0 +1,31 @@
+"""The settings: what there is (``model``), where it comes from (``source``), and what is said of what cannot be."""
+
+from lagwise.config.load import load_config, settings_file, validated
+from lagwise.config.model import (
+    Alerts,
+    Analysis,
+    Cluster,
+    Config,
+    Dashboard,
+    GroupSelection,
+    Lake,
+    Retention,
+    Spark,
+    Webhook,
+)
+
+__all__ = [
+    "Alerts",
+    "Analysis",
+    "Cluster",
+    "Config",
+    "Dashboard",
+    "GroupSelection",
+    "Lake",
+    "Retention",
+    "Spark",
+    "Webhook",
+    "load_config",
+    "settings_file",
+    "validated",
+]

@@ -1,0 +1,46 @@
+"""Reading the settings: a YAML file, the environment over it, and a clear refusal of what cannot be."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from lagwise.config.errors import describe
+from lagwise.config.model import Config
+from lagwise.config.source import read_tree
+from lagwise.errors import ConfigError
+
+
+def load_config(path: Path | None = None, *, environment: Mapping[str, str] | None = None) -> Config:
+    """Read the settings from a YAML file (:func:`settings_file`), then from the environment, which wins.
+
+    Raises :class:`~lagwise.errors.ConfigError`, whose message names every offending key and what it may be.
+    """
+    env = os.environ if environment is None else environment
+    source = settings_file(path, env)
+    where = str(source) if source else "the environment"
+    return validated(read_tree(source, env), where=where, environment=env)
+
+
+def settings_file(path: Path | None, environment: Mapping[str, str]) -> Path | None:
+    """The file that is read: ``path``, else ``LAGWISE_CONFIG``, else ``lagwise.yaml`` in the working directory."""
+    if path is not None:
+        return path
+    if environment.get("LAGWISE_CONFIG"):
+        return Path(environment["LAGWISE_CONFIG"])
+    return Path("lagwise.yaml") if Path("lagwise.yaml").exists() else None
+
+
+def validated(tree: Mapping[str, Any], *, where: str, environment: Mapping[str, str] | None = None) -> Config:
+    """The settings of a tree. Raises ConfigError, which names ``where`` the tree is from and all that is wrong.
+
+    Keys that came from a variable of ``environment`` are named by that, too.
+    """
+    try:
+        return Config.model_validate(tree)
+    except ValidationError as error:
+        problems = describe(error, Config, environment)
+    # Raised out here, because pydantic's error as a context would keep every module it passed through from being freed.
+    raise ConfigError(f"the settings in {where} cannot be used:\n{problems}")
