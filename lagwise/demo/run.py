@@ -124,7 +124,7 @@ def _settings(options: Options, bootstrap: str, folder: Path, webhook: str) -> C
                 "data": str(folder),
                 "clusters": [{"name": CLUSTER, "bootstrap": bootstrap, "interval_seconds": 3}],
                 "analysis": {
-                    "interval_seconds": 5,
+                    "interval_seconds": 10,
                     "minimum_span_seconds": 30,
                     "spark": options.spark.model_dump(exclude_unset=True),
                 },

@@ -7,6 +7,7 @@ from typing import Any
 from confluent_kafka.admin import ResourceType
 
 from lagwise.config import Cluster
+from lagwise.domain.humanise import plural
 from lagwise.errors import ConfigError
 from lagwise_collectors.kafka.client import Client
 from lagwise_collectors.kafka.errors import WHOLE_CLUSTER_ADVICE, KafkaTrouble
@@ -42,7 +43,7 @@ def check_access(cluster: Cluster) -> list[Check]:
         kind = error.kind if isinstance(error, KafkaTrouble) else "setting_refused"
         return [Check("connect", False, str(error), None, _ADVICE.get(kind, "see the broker's log"))]
     steps = _Steps(client, cluster)
-    return [Check("connect", True, f"{node_count} brokers at {cluster.bootstrap}"), *steps.run(first_broker)]
+    return [Check("connect", True, f"{plural(node_count, 'broker')} at {cluster.bootstrap}"), *steps.run(first_broker)]
 
 
 @dataclass
@@ -112,26 +113,27 @@ class _Steps:
         self._types: Mapping[str, str | None] = listing.types
         if not seen:
             return "no group is visible: there is none, or the account may not see any"
-        return f"{seen} groups are visible, {len(listing.types)} of them are watched"
+        return f"{plural(seen, 'group')} visible, {len(listing.types)} of them watched"
 
     def _describe_groups(self, errors: ErrorTally) -> str:
         self.groups = describe_groups(self.client, getattr(self, "_types", {}), errors)
         members = sum(len(group.members) for group in self.groups)
-        return f"{sum(g.error is None for g in self.groups)} groups with {members} members"
+        return f"{plural(sum(g.error is None for g in self.groups), 'group')} with {plural(members, 'member')}"
 
     def _commits(self, errors: ErrorTally) -> str:
         commits = CommitReader(self.client).read(self.groups, errors)
         names = set(commits.topic) | topics_of(self.groups)
         self.topics = {name: Topic(name) for name in names}
-        return f"{len(commits.committed) - commits.committed.count(None)} committed offsets on {len(names)} topics"
+        known = len(commits.committed) - commits.committed.count(None)
+        return f"{plural(known, 'committed offset')} on {plural(len(names), 'topic')}"
 
     def _describe_topics(self, errors: ErrorTally) -> str:
         self.topics = described_topics(self.client, ask_topics(self.client, self.topics), errors)
-        return f"{sum(t.error is None for t in self.topics.values())} topics"
+        return plural(sum(t.error is None for t in self.topics.values()), "topic")
 
     def _watermarks(self, errors: ErrorTally) -> str:
         marks = read_watermarks(self.client, self.topics, {}, errors)
-        return f"{marks.error.count(None)} partitions"
+        return plural(marks.error.count(None), "partition")
 
     def _topic_settings(self) -> str:
         names = [name for name, topic in self.topics.items() if topic.error is None]
@@ -139,7 +141,7 @@ class _Steps:
         for name, answer in answers.items():
             if isinstance(answer, KafkaTrouble):
                 raise KafkaTrouble(answer.kind, f"topic {name}: {answer}")
-        return f"settings of {len(answers)} topics"
+        return f"settings of {plural(len(answers), 'topic')}"
 
     def _broker_settings(self, broker: int) -> str:
         answer = read_offsets_retention(self.client, broker)

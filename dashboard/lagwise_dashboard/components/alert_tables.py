@@ -35,8 +35,8 @@ def show_open(rows: list[AlertRow], now: datetime) -> AlertRow | None:
                 "About": [about(r) for r in rows],
                 "Status for": [humanise.since(r.since, now) for r in rows],
                 "First told": [_told(r, now) for r in rows],
-                "Rule": [literal.shown(r.rule) for r in rows],
                 "Why": [literal.shown(r.sentence) for r in rows],
+                "Rule": [literal.shown(r.rule) for r in rows],
             }
         ),
         key="alerts_open",
@@ -55,7 +55,7 @@ def show_open(rows: list[AlertRow], now: datetime) -> AlertRow | None:
                 help="When somebody was told first, and again when it became worse; a pending alert has not lasted "
                 "long enough for that yet."
             ),
-            "Why": st.column_config.TextColumn(width="large"),
+            "Why": st.column_config.TextColumn(width=545),
         },
     )
     cells = event.selection.cells

@@ -62,7 +62,7 @@ def show(rows: list[Row], now: datetime, *, key: str, with_cluster: bool, on_sel
         alt="Consumer groups, the worst first; select a cell to open its group",
         column_config={
             "Status": tables.status_column(width=128),
-            "Group": st.column_config.TextColumn(width=165),
+            "Group": st.column_config.TextColumn(width=150),
             "Oldest unread": tables.right_column(
                 width=96,
                 help="Age of the oldest record the group has not read. ≥ marks a lower bound: it is older than "
@@ -86,7 +86,7 @@ def show(rows: list[Row], now: datetime, *, key: str, with_cluster: bool, on_sel
                 width=117, help="By status, then by age of its oldest unread record."
             ),
             "Members": st.column_config.TextColumn(
-                width=114, help="Members, idle ones among them, and the group's state."
+                width=129, help="Members, idle ones among them, and the group's state."
             ),
             "Since": tables.right_column(width=86, help="How long the status has been shown."),
             "Cluster": st.column_config.TextColumn(width=66),

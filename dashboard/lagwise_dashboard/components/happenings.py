@@ -50,12 +50,12 @@ def show_changes(rows: list[Row], now: datetime, span: str) -> None:
         tables.table(
             {
                 "At": [humanise.clock(r["at"], now) for r in rows],
-                "Was": [tables.badges([r["before"]]) if r["before"] else [] for r in rows],
-                "Became": [_became(r) for r in rows],
                 "For": [
                     humanise.duration(round(((end or now) - r["at"]).total_seconds())) + ("" if end else " so far")
                     for r, end in zip(rows, ends, strict=False)
                 ],
+                "Was": [tables.badges([r["before"]]) if r["before"] else [] for r in rows],
+                "Became": [_became(r) for r in rows],
             }
         ),
         key="group_changes",

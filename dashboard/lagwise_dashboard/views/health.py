@@ -177,6 +177,7 @@ def _lake() -> None:
         placeholder="not made yet",
         alt="Tables of the lake with their sizes",
         column_config={
+            "Table": st.column_config.TextColumn(width=205),
             "Size": tables.right_column(),
             "Rows": st.column_config.NumberColumn(format="localized"),
             "One row per": st.column_config.TextColumn(width="medium"),
