@@ -123,8 +123,8 @@ def report(trace: Trace, shown: Sequence[Shown], score: Score) -> Iterator[str]:
         if miss.truth.partition is not None:
             where += f" {clean(str(miss.truth.topic))}-{miss.truth.partition}"
         yield (
-            f"  missed {where} from {_clock(miss.from_s)} to {_clock(miss.to_s)}: "
-            f"expected {miss.truth.words}, shown {miss.shown}"
+            f"  missed {where} from {_clock(miss.from_s)} to {_clock(miss.to_s)}: expected {miss.truth.words}, shown "
+            f"{miss.shown}"
         )
 
 

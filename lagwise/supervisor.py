@@ -220,8 +220,8 @@ def locked(state: Path) -> Iterator[None]:
             file.seek(0)
             holder = clean(file.read(20).strip()) or "unknown"
             raise LagwiseError(
-                f"Lagwise is already running on {clean(str(state))} (process {holder}): "
-                "stop that one first, or give this one another folder with --data"
+                f"Lagwise is already running on {clean(str(state))} (process {holder}): stop that one first, or give "
+                "this one another folder with --data"
             ) from None
         file.truncate(0)
         file.write(str(os.getpid()))

@@ -164,8 +164,8 @@ def open_engine(url: str) -> Engine:
         engine = create_engine(parsed, connect_args={"timeout": BUSY_SECONDS})
     except (ArgumentError, NoSuchModuleError, ImportError) as error:
         raise ConfigError(
-            f"database: {clean(str(error).splitlines()[0])}; "
-            "give a SQLAlchemy URL such as postgresql+psycopg://user@host/name, and install its driver"
+            f"database: {clean(str(error).splitlines()[0])}; give a SQLAlchemy URL such as "
+            "postgresql+psycopg://user@host/name, and install its driver"
         ) from None
     event.listen(engine, "connect", _set_up_sqlite)
     event.listen(engine, "begin", _begin_sqlite)

@@ -67,8 +67,8 @@ def _claim(path: Path) -> None:
         left = [p for p in path.iterdir() if p.name != _LOCK and not p.name.startswith(_EARLIER)]
         if left and not (path / _MARKER).exists():
             raise LagwiseError(
-                f"{clean(str(path))} holds {clean(left[0].name)!r}, which is not the demo's: "
-                "give --data an empty or a new folder"
+                f"{clean(str(path))} holds {clean(left[0].name)!r}, which is not the demo's: give --data an empty or a "
+                "new folder"
             )
         if left:
             number = 1 + max(

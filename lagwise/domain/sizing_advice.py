@@ -178,8 +178,8 @@ def _figures(w: Workload, triple: Triple | None) -> list[Figure]:
             "threads that fill a node",
             threads_that_fill_a_node(w),
             "threads",
-            f"the fewest with which a node does {say_share(w.share_of_ceiling)} of its ceiling C / T2, "
-            f"at most {w.max_threads_per_node:,} (M/M/c//N)",
+            f"the fewest with which a node does {say_share(w.share_of_ceiling)} of its ceiling C / T2, at most "
+            f"{w.max_threads_per_node:,} (M/M/c//N)",
         ),
         Figure(
             "thread_rate_per_second",
@@ -207,8 +207,8 @@ def _figures(w: Workload, triple: Triple | None) -> list[Figure]:
             "demand while catching up",
             w.demand_rate_per_second,
             per_second,
-            f"peak · (1 + restart / catch-up){' + lag / catch-up' if w.lag else ''} = "
-            f"{peak} · (1 + {say_duration(w.restart_seconds)} / {catch_up}){backlog}",
+            f"peak · (1 + restart / catch-up){' + lag / catch-up' if w.lag else ''} = {peak} · (1 + "
+            f"{say_duration(w.restart_seconds)} / {catch_up}){backlog}",
         ),
         Figure(
             "required_rate_per_second",

@@ -70,8 +70,8 @@ def _candidates(workload: Workload) -> Iterator[tuple[ChangeKind, str, Workload]
     elif workload.order is Ordering.PARTITION and workload.ordering is not Ordering.PARTITION:
         pool = replace(workload, concurrency=Concurrency.POOL, ordering=Ordering.NONE)
         sentence = (
-            "If the order within a partition does not matter (or only that of a key), "
-            "let one consumer a node hand its messages to a pool of threads"
+            "If the order within a partition does not matter (or only that of a key), let one consumer a node hand its "
+            "messages to a pool of threads"
         )
         yield ChangeKind.POOL, sentence, pool
     if more is not None and more.partitions > _CHEAP_PARTITION_GROWTH * workload.partitions:

@@ -138,8 +138,8 @@ def explain_concurrency(workload: Workload) -> str:
         return "All messages are handled one after the other, by one thread."
     if workload.concurrency is Concurrency.CONSUMER_PER_THREAD:
         return (
-            "Each thread is a consumer of its own: a thread without a partition has nothing to do, "
-            "and a partition's order is kept."
+            "Each thread is a consumer of its own: a thread without a partition has nothing to do, and a partition's "
+            "order is kept."
         )
     if workload.order is Ordering.PARTITION:
         return "One consumer a node hands its messages to a pool of threads that keeps each partition's order."

@@ -78,8 +78,8 @@ def _resolved(
                 jars = _complete(folder) or _fetch(cache, artifact, progress or _silent, expected, transitive)
         except OSError as error:
             raise MissingRequirement(
-                f"Kafka's jars cannot be kept in {cache}: {error.strerror or error}; "
-                "free the space or set XDG_CACHE_HOME to a folder that can be written"
+                f"Kafka's jars cannot be kept in {cache}: {error.strerror or error}; free the space or set "
+                "XDG_CACHE_HOME to a folder that can be written"
             ) from error
     return [jar for jar in jars if not jar.stem.endswith(("-sources", "-javadoc"))]
 

@@ -117,6 +117,6 @@ def _line(cost: TickCost | None) -> str:
         return "nothing has been collected yet"
     changes = f", {plural(cost.status_changes, 'change')}" if cost.status_changes else ""
     return (
-        f"{plural(cost.groups, 'group')}, {plural(cost.group_partitions, 'partition')} judged "
-        f"in {cost.wall_seconds:.1f} s{changes}"
+        f"{plural(cost.groups, 'group')}, {plural(cost.group_partitions, 'partition')} judged in "
+        f"{cost.wall_seconds:.1f} s{changes}"
     )

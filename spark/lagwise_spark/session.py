@@ -110,8 +110,8 @@ def start_session(
     except Exception as error:  # py4j and pyspark raise many kinds; each means the same to the user
         reason = str(error).strip().splitlines()[0][:200]
         raise MissingRequirement(
-            f"Spark did not start ({reason}). Its own output is in {log_file}; "
-            f"if it speaks of dependencies, delete {ivy} and try again while online."
+            f"Spark did not start ({reason}). Its own output is in {log_file}; if it speaks of dependencies, delete "
+            f"{ivy} and try again while online."
         ) from error
     session.sparkContext.setLogLevel("ERROR")
     # pyspark logs a failed query's whole plan as JSON on standard error; whoever catches the error says it in a line.

@@ -7,9 +7,8 @@ from lagwise_dashboard.queries.base import Row
 
 #: By the kind the collectors give an error. A kind that is not here explains itself by its example.
 _ERRORS = {
-    "timeout": "No broker answered in time. Check that the brokers are up and reachable; raise "
-    "`timeout_seconds` if they are "
-    "merely slow.",
+    "timeout": "No broker answered in time. Check that the brokers are up and reachable; raise `timeout_seconds` if "
+    "they are merely slow.",
     "unreachable": "Nothing answers there. Check the bootstrap address and port, and whether the brokers run.",
     "host_not_found": "The host name cannot be resolved. Check the bootstrap address and the DNS.",
     "tls_failed": "The TLS handshake failed. Check `security.protocol` and the `ssl.*` settings.",
@@ -43,16 +42,14 @@ def troubles(fresh: Freshness, runs: list[Row], errors: list[Row], tick: Row | N
         name = literal.markdown(source.name)
         if source.at is None:
             found.append(
-                f"**{name} has never been collected.** See that the collector runs (`lagwise collect` runs "
-                f"it alone and "
-                "prints what it meets), and that it may reach the cluster: `lagwise doctor` checks both."
+                f"**{name} has never been collected.** See that the collector runs (`lagwise collect` runs it alone "
+                "and prints what it meets), and that it may reach the cluster: `lagwise doctor` checks both."
             )
         elif source.stale:
             found.append(
                 f"**{name} has not been collected for {humanise.duration(round(source.age_seconds or 0))}**, though it "
-                f"should be every {humanise.duration(source.interval_seconds)}. Either the collector does "
-                f"not run, or it "
-                "cannot write: look at its log, at free space on the disk of the lake, and at `lagwise doctor`."
+                f"should be every {humanise.duration(source.interval_seconds)}. Either the collector does not run, or "
+                "it cannot write: look at its log, at free space on the disk of the lake, and at `lagwise doctor`."
             )
     analysis = fresh.analysis
     if analysis.stale and not fresh.nothing_collected:
@@ -70,11 +67,9 @@ def troubles(fresh: Freshness, runs: list[Row], errors: list[Row], tick: Row | N
     for run in runs:
         if run["median_seconds"] > run["interval_seconds"]:
             found.append(
-                f"**A sample of {literal.markdown(run['cluster'])} takes "
-                f"{humanise.duration(run['median_seconds'])}**, longer "
-                f"than its interval of {humanise.duration(run['interval_seconds'])}. Raise "
-                f"`interval_seconds`, or leave "
-                "groups out."
+                f"**A sample of {literal.markdown(run['cluster'])} takes {humanise.duration(run['median_seconds'])}**, "
+                f"longer than its interval of {humanise.duration(run['interval_seconds'])}. Raise `interval_seconds`, "
+                "or leave groups out."
             )
     if errors:
         total = sum(e["count"] for e in errors)

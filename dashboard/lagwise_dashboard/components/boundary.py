@@ -16,17 +16,14 @@ log = logging.getLogger("lagwise.dashboard")
 _WHAT_TO_DO: tuple[tuple[type[LagwiseError], str], ...] = (
     (
         LakeError,
-        "Look whether the storage of the lake is reachable and the dashboard may read it. If a file was "
-        "damaged, delete "
-        "the folder of that table: tables below `analysis/` are made again by the next round of the "
-        "analysis, those below "
-        "`raw/` fill up again from now on. `lagwise doctor` checks the lake.",
+        "Look whether the storage of the lake is reachable and the dashboard may read it. If a file was damaged, "
+        "delete the folder of that table: tables below `analysis/` are made again by the next round of the analysis, "
+        "those below `raw/` fill up again from now on. `lagwise doctor` checks the lake.",
     ),
     (
         DatabaseError,
-        "Alerts and their deliveries cannot be shown; verdicts are not affected. Look whether the database "
-        "of the setting "
-        "`database` is there and the dashboard may read it. `lagwise doctor` checks it.",
+        "Alerts and their deliveries cannot be shown; verdicts are not affected. Look whether the database of the "
+        "setting `database` is there and the dashboard may read it. `lagwise doctor` checks it.",
     ),
     (ConfigError, "Correct the settings and start the dashboard again. `lagwise doctor` checks them."),
 )
@@ -45,8 +42,8 @@ def boundary() -> Iterator[None]:
         reference = token_hex(3)
         log.exception("a page failed (reference %s)", reference)
         st.error(
-            "Something went wrong in the dashboard itself. The rest of Lagwise is not affected: collection, "
-            "analysis and "
-            f"alerts run on. The dashboard's log has the details under the reference `{reference}`; please report it.",
+            "Something went wrong in the dashboard itself. The rest of Lagwise is not affected: collection, analysis "
+            f"and alerts run on. The dashboard's log has the details under the reference `{reference}`; please report "
+            "it.",
             icon=":material/error:",
         )

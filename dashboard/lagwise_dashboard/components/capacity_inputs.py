@@ -39,8 +39,8 @@ _NUMBERS = {
         12.0,
         0.0,
         8.64e7,
-        "Time per message spent waiting for something outside: I/O, a database, a lock. "
-        "Waiting for a core is not part of it.",
+        "Time per message spent waiting for something outside: I/O, a database, a lock. Waiting for a core is not part "
+        "of it.",
         scale=1e-3,
         step=1.0,
     ),

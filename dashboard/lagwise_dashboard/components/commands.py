@@ -31,9 +31,8 @@ def for_group(config: Config, cluster: str, group: str, topic: str | None) -> li
     if topic is not None:
         found.append(
             Command(
-                "What skipping to the newest records would do. A dry run: it changes nothing; with "
-                "--execute instead it "
-                "would skip every unread record, and the group must have no members",
+                "What skipping to the newest records would do. A dry run: it changes nothing; with --execute instead "
+                "it would skip every unread record, and the group must have no members",
                 f"{start} {named} {_option('--topic', topic)} --reset-offsets --to-latest --dry-run",
             )
         )

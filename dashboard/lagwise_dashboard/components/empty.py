@@ -30,10 +30,9 @@ def nothing_judged(fresh: Freshness) -> None:
     """There are samples, but the analysis has not finished a round over them."""
     collected = max((s.at for s in fresh.collections if s.at), default=None)
     st.info(
-        f"**Collected, not judged yet.** The newest sample is {humanise.since(collected, fresh.now)} old; "
-        f"the analysis has "
-        "not written a verdict. After a start it takes half a minute. If this stays, look whether the analysis runs: "
-        "`lagwise analyze`, or its log if `lagwise up` started it.",
+        f"**Collected, not judged yet.** The newest sample is {humanise.since(collected, fresh.now)} old; the analysis "
+        "has not written a verdict. After a start it takes half a minute. If this stays, look whether the analysis "
+        "runs: `lagwise analyze`, or its log if `lagwise up` started it.",
         icon=":material/hourglass_top:",
     )
 
@@ -41,9 +40,8 @@ def nothing_judged(fresh: Freshness) -> None:
 def no_groups() -> None:
     """The clusters were collected and hold no group that is watched."""
     st.info(
-        "**No consumer groups.** The watched clusters have none, or the patterns under `clusters.groups` in "
-        "the settings "
-        "leave all of them out.",
+        "**No consumer groups.** The watched clusters have none, or the patterns under `clusters.groups` in the "
+        "settings leave all of them out.",
         icon=":material/group_off:",
     )
 

@@ -65,9 +65,8 @@ def show(rows: list[Row], now: datetime, *, key: str, with_cluster: bool, on_sel
             "Group": st.column_config.TextColumn(width=150),
             "Oldest unread": tables.right_column(
                 width=96,
-                help="Age of the oldest record the group has not read. ≥ marks a lower bound: it is older than "
-                "the history "
-                "that was kept.",
+                help="Age of the oldest record the group has not read. ≥ marks a lower bound: it is older than the "
+                "history that was kept.",
             ),
             "Last hour": st.column_config.AreaChartColumn(
                 width=90,

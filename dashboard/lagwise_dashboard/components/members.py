@@ -22,9 +22,8 @@ def show(rows: list[Row], lag: dict[str, int], now: datetime, *, known: bool) ->
         return
     idle = sum(not r["assigned_partitions"] for r in rows)
     idle_note = (
-        f" {humanise.plural(idle, 'member')} {'owns' if idle == 1 else 'own'} nothing: a partition has one "
-        f"reader, so more "
-        "members than partitions cannot help."
+        f" {humanise.plural(idle, 'member')} {'owns' if idle == 1 else 'own'} nothing: a partition has one reader, so "
+        "more members than partitions cannot help."
         if idle
         else ""
     )

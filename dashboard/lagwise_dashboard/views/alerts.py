@@ -35,9 +35,9 @@ def _counts() -> None:
         st.metric("Given up", f"{counts.dead:,}", border=True, help="Never delivered: every attempt failed.")
     if counts.dead:
         st.error(
-            f"**{humanise.plural(counts.dead, 'message')} could not be delivered** and will not be tried "
-            f"again. The last "
-            "error of each is below; correct the channel's address or secret in the settings under `alerts.channels`.",
+            f"**{humanise.plural(counts.dead, 'message')} could not be delivered** and will not be tried again. The "
+            "last error of each is below; correct the channel's address or secret in the settings under "
+            "`alerts.channels`.",
             icon=":material/unsubscribe:",
         )
     if not settings.config().alerts.channels:
@@ -65,9 +65,8 @@ def _nothing_fires(now: datetime) -> None:
     beat = heartbeats.read(settings.config().state).get(heartbeats.ALERTS)
     if beat is None:
         st.info(
-            "**Nothing fires.** No alert process has left a heartbeat on this machine: if none runs "
-            "elsewhere, start one "
-            "with `lagwise alert` (`lagwise up` does).",
+            "**Nothing fires.** No alert process has left a heartbeat on this machine: if none runs elsewhere, start "
+            "one with `lagwise alert` (`lagwise up` does).",
             icon=":material/notifications_off:",
         )
     else:

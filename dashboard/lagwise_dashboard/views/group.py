@@ -69,9 +69,8 @@ def _only_one(group: str) -> Row | None:
 def _unknown() -> None:
     where = f" in the cluster **{literal.markdown(_cluster)}**" if _cluster else ""
     st.warning(
-        f"**There is no group “{literal.markdown(_group)}”{where}.** It may have been deleted, it may be "
-        f"left out by the "
-        "settings, or the address has a typo.",
+        f"**There is no group “{literal.markdown(_group)}”{where}.** It may have been deleted, it may be left out by "
+        "the settings, or the address has a typo.",
         icon=":material/search_off:",
     )
     _choose("These groups are known:")

@@ -32,9 +32,8 @@ def replace_between(rows: DataFrame, lake: Lake, table: Table, cluster: str, sta
     names = [column.name for column in table.columns]
     quoted = cluster.replace("\\", "\\\\").replace("'", "\\'")
     predicate = (
-        f"day >= DATE '{_utc(start):%Y-%m-%d}' AND day <= DATE '{_utc(end):%Y-%m-%d}' AND cluster = '{quoted}' "
-        f"AND minute >= TIMESTAMP '{_utc(start):%Y-%m-%d %H:%M:%S}' "
-        f"AND minute < TIMESTAMP '{_utc(end):%Y-%m-%d %H:%M:%S}'"
+        f"day >= DATE '{_utc(start):%Y-%m-%d}' AND day <= DATE '{_utc(end):%Y-%m-%d}' AND cluster = '{quoted}' AND "
+        f"minute >= TIMESTAMP '{_utc(start):%Y-%m-%d %H:%M:%S}' AND minute < TIMESTAMP '{_utc(end):%Y-%m-%d %H:%M:%S}'"
     )
     (
         rows.withColumn("day", day)
