@@ -13,6 +13,7 @@ from lagwise.alerts.durations import duration_words
 from lagwise.alerts.model import FRESH, STALE, Event, Kind, Notification, Numbers
 from lagwise.alerts.remedies import dashboard_link, first_command
 from lagwise.config import Config
+from lagwise.domain.vocabulary import LossCause
 
 SCHEMA = "lagwise.alert.v1"
 
@@ -96,19 +97,19 @@ def _outlook(event: Event, numbers: Numbers) -> str | None:
     if event is not Event.RESOLVED and numbers.records_lost:
         parts.append(f"{numbers.records_lost:,} records were deleted before they were read.")
     if event is not Event.RESOLVED and numbers.seconds_to_loss is not None:
-        parts.append(_next_loss(numbers.seconds_to_loss, is_losing=bool(numbers.records_lost)))
+        parts.append(_next_loss(numbers.seconds_to_loss, numbers.loss_cause, is_losing=bool(numbers.records_lost)))
     if numbers.seconds_to_catch_up is not None:
         parts.append(f"Caught up in about {duration_words(numbers.seconds_to_catch_up)}.")
     return " ".join(parts) or None
 
 
-def _next_loss(seconds: float, *, is_losing: bool) -> str:
-    # The sentence says which of the two it is.
-    if seconds > 0:
-        return f"Unread records will be deleted, or committed offsets expire, in about {duration_words(seconds)}."
-    if is_losing:
+def _next_loss(seconds: float, cause: str | None, *, is_losing: bool) -> str:
+    when = f"in about {duration_words(seconds)}" if seconds > 0 else "at any moment"
+    if cause == LossCause.EXPIRY:
+        return f"The committed offsets will expire {when}."
+    if seconds <= 0 and is_losing:
         return "Unread records are being deleted now."
-    return "Unread records will be deleted, or committed offsets expire, at any moment."
+    return f"Unread records will be deleted {when}."
 
 
 def _time(at: datetime | None) -> str | None:

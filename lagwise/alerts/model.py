@@ -95,6 +95,7 @@ class Numbers:
     consume_rate_per_second: float | None = None
     seconds_to_catch_up: float | None = None
     seconds_to_loss: float | None = None
+    loss_cause: str | None = None
     records_lost: int | None = None
     members: int | None = None
     worst_topic: str | None = None

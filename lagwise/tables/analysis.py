@@ -167,6 +167,7 @@ GROUP_STATUS = Table(
         *_GROUP_NUMBERS,
         Column("seconds_to_catch_up", pa.float64(), "longest of its partitions'; null if any has none"),
         Column("seconds_to_loss", pa.float64(), "shortest of its partitions'; null is never"),
+        Column("loss_cause", pa.string(), "how that loss would come: deletion (of records) or expiry (of offsets)"),
         Column("records_lost", pa.int64(), "sum over its partitions", nullable=False),
         Column("worst_topic", pa.string(), "topic of its worst partition"),
         Column("worst_partition", pa.int32(), "its worst partition: by status, then by age of the oldest unread"),

@@ -65,6 +65,7 @@ class TestGroups:
             "lag_seconds_is_lower_bound": True,
             "records_lost": 3,
             "seconds_to_loss": 0.0,
+            "loss_cause": "deletion",
             "members": 2,
             "worst_topic": "t",
             "worst_partition": 4,

@@ -39,6 +39,7 @@ MEASURED = Numbers(
     produce_rate_per_second=25.0,
     consume_rate_per_second=0.0,
     seconds_to_loss=4800.0,
+    loss_cause="deletion",
     records_lost=0,
     members=0,
     worst_topic="purchases",
@@ -94,6 +95,28 @@ def test_golden_file(name: str) -> None:
         file.write_text(made, encoding="utf-8")
         pytest.fail(f"{file} was not there and has been written: look at it, then run again")
     assert made == file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "cause", "lost", "outlook"),
+    [
+        (4800.0, "deletion", 0, "Unread records will be deleted in about 1 h 20 min."),
+        (4800.0, "expiry", 0, "The committed offsets will expire in about 1 h 20 min."),
+        (0.0, "deletion", 0, "Unread records will be deleted at any moment."),
+        (0.0, "expiry", 0, "The committed offsets will expire at any moment."),
+        (0.0, "deletion", 3, "3 records were deleted before they were read. Unread records are being deleted now."),
+        (0.0, "expiry", 3, "3 records were deleted before they were read. The committed offsets will expire at any mo"),
+        (None, None, 0, None),
+    ],
+)
+def test_the_outlook_names_what_will_be_lost(
+    seconds: float | None, cause: str | None, lost: int, outlook: str | None
+) -> None:
+    numbers = Numbers(seconds_to_loss=seconds, loss_cause=cause, records_lost=lost)
+    player = Player(book())
+    player.see(20, observation(group_condition(15, "stopped", numbers=numbers)))
+    said = document(player.told[0], CONFIG)["outlook"]
+    assert said is None if outlook is None else said.startswith(outlook)
 
 
 def test_no_golden_file_is_left_over() -> None:

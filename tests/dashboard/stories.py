@@ -45,6 +45,7 @@ class Story:
     also: tuple[Status, ...] = ()
     seconds_to_catch_up: float | None = None
     seconds_to_loss: float | None = None
+    loss_cause: str = "deletion"
     records_lost: int = 0
     worst_partition: int = 0
     #: How many of its partitions share the status; the others are ok.
@@ -187,6 +188,8 @@ GROUPS_OF_THE_DEMO: tuple[Story, ...] = (
         lag_seconds=852.0,
         rate=12.0,
         since_seconds=852,
+        seconds_to_loss=600_000.0,
+        loss_cause="expiry",
         rebalances_seconds_ago=(870.0,),
     ),
     Story(

@@ -201,6 +201,7 @@ def test_the_group_page_says_what_is_wrong_and_what_to_do(open_app: Open, busy: 
     assert "Oldest unread=≥ 1 h 30 min" in text
     assert "Lost=18\\.2 k" in text
     assert "Loss in=now" in text
+    assert "Commits expire in=6 d 22 h" in _text(open_app("group", cluster="prod", group="invoice-mailer"))
     assert "An alert has been firing for 40 min 30 s" in app.get("page_link")[1].label
     partitions = app.dataframe[0]
     assert _column(partitions, "Partition")[0] == 3

@@ -109,6 +109,7 @@ def expected(judged: Judged) -> dict[str, Any]:
         "consume_rate_per_second": evidence.consume_rate_per_second,
         "seconds_to_catch_up": verdict.seconds_to_catch_up,
         "seconds_to_loss": verdict.seconds_to_loss,
+        "loss_cause": verdict.loss_cause,
         "records_lost": verdict.records_lost,
     }
 

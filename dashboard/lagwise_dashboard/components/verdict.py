@@ -5,7 +5,7 @@ from datetime import datetime
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise.domain.vocabulary import Status
+from lagwise.domain.vocabulary import LossCause, Status
 from lagwise_dashboard import literal, words
 from lagwise_dashboard.components import group_table, tables
 from lagwise_dashboard.queries.base import Row
@@ -52,13 +52,12 @@ def _metrics(row: Row) -> list[tuple[str, str, str | None]]:
         ("Caught up in", group_table.catch_up(row), "At today's rates; never, where the lag does not shrink."),
     ]
     if row["seconds_to_loss"] is not None:
-        found.append(
-            (
-                "Loss in",
-                humanise.loss_in(row["seconds_to_loss"]),
-                "Time until unread records are deleted by retention, or the committed offsets expire.",
-            )
+        label, explained = (
+            ("Commits expire in", "Time until the broker forgets the committed offsets of this group without members.")
+            if row["loss_cause"] == LossCause.EXPIRY
+            else ("Loss in", "Time until unread records are deleted by retention.")
         )
+        found.append((label, humanise.loss_in(row["seconds_to_loss"]), explained))
     if row["records_lost"]:
         found.append(("Lost", humanise.count(row["records_lost"]), "Records deleted before they were read."))
     idle = f" ({row['idle_members']} idle)" if row["idle_members"] else ""

@@ -125,6 +125,7 @@ def _group_row(
         "consume_rate_per_second": verdict.consume_rate_per_second,
         "seconds_to_catch_up": verdict.seconds_to_catch_up,
         "seconds_to_loss": verdict.seconds_to_loss,
+        "loss_cause": str(verdict.loss_cause) if verdict.loss_cause else None,
         "records_lost": verdict.records_lost,
         "worst_topic": verdict.worst_topic,
         "worst_partition": verdict.worst_partition,
