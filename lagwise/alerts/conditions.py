@@ -45,7 +45,7 @@ _NUMBERS = (
 )
 
 _GROUPS_SQL = f"""
-select cluster, "group", as_of, status, reason, since, sentence, {", ".join(_NUMBERS)}
+select cluster, "group", as_of, status, reason, since, sentence, commits_seen, {", ".join(_NUMBERS)}
 from group_status
 """  # noqa: S608 (column names of our own)
 
@@ -161,7 +161,7 @@ def _utc_or_none(value: Any) -> datetime | None:
 
 
 def _group_row(row: tuple[Any, ...]) -> GroupRow:
-    cluster, group, as_of, status, reason, since, sentence, *numbers = row
+    cluster, group, as_of, status, reason, since, sentence, commits_seen, *numbers = row
     known = [None if isinstance(n, float) and not math.isfinite(n) else n for n in numbers]
     return GroupRow(
         cluster=cluster,
@@ -172,6 +172,7 @@ def _group_row(row: tuple[Any, ...]) -> GroupRow:
         reason=_REASONS.get(reason),
         since=_utc(since),
         sentence=sentence,
+        commits_seen=commits_seen or 0,
         numbers=Numbers(*known),
     )
 

@@ -34,6 +34,7 @@ class GroupRow:
     reason: UnknownReason | None
     since: datetime
     sentence: str
+    commits_seen: int
     numbers: Numbers
 
     @property
@@ -47,11 +48,7 @@ class GroupRow:
 
         ``lagging`` and ``falling_behind`` are not: an abandoned group on a busy topic shows them, too.
         """
-        return (
-            self.status in SIGNS_OF_LIFE
-            or bool(self.numbers.members)
-            or (self.numbers.consume_rate_per_second or 0.0) > 0
-        )
+        return self.status in SIGNS_OF_LIFE or bool(self.numbers.members) or self.commits_seen > 0
 
 
 #: Statuses that only a group which works, or worked while it was watched, can have.

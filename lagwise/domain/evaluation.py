@@ -246,7 +246,8 @@ def _part(
         lag_seconds_is_lower_bound=max((age or 0.0, bound) for age, bound in ages)[1],
         unmoved_seconds=max(e.unmoved_seconds for e in evidence),
         produce_rate_per_second=total(e.produce_rate_per_second for e in evidence),
-        consume_rate_per_second=total(e.consume_rate_per_second for e in evidence),
+        consume_rate_per_second=total(v.consume_rate_per_second for v in verdicts),
+        commits_seen=sum(e.commits_seen for e in evidence),
         lag_slope_per_second=total(e.trend.slope for e in evidence if e.trend is not None),
         seconds_to_catch_up=max(
             (v.seconds_to_catch_up for v in verdicts if v.seconds_to_catch_up is not None), default=None

@@ -23,6 +23,7 @@ class GroupVerdict:
     lag_seconds_is_lower_bound: bool
     produce_rate_per_second: float | None
     consume_rate_per_second: float | None
+    commits_seen: int
     seconds_to_catch_up: float | None
     seconds_to_loss: float | None
     loss_cause: LossCause | None
@@ -82,6 +83,7 @@ def verdict_of(
         lag_seconds_is_lower_bound=bool(oldest and oldest.lag_seconds_is_lower_bound),
         produce_rate_per_second=total(p.produce_rate_per_second for p in summed),
         consume_rate_per_second=total(p.consume_rate_per_second for p in summed),
+        commits_seen=sum(p.commits_seen for p in counted),
         seconds_to_catch_up=max(catch_up) if catch_up and status is Status.CATCHING_UP else None,
         seconds_to_loss=nearest.seconds_to_loss if nearest else None,
         loss_cause=nearest.loss_cause if nearest else None,

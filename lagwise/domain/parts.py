@@ -15,7 +15,8 @@ class PartitionsInStatus:
     nearest loss would come, summed up.
 
     ``worst_*`` is the one with the oldest unread record, ``unmoved_seconds`` the longest time a committed offset has
-    stayed where it is, ``owners`` the distinct "client on host" of their owners.
+    stayed where it is, ``commits_seen`` how often committed offsets were seen to move within the longest window,
+    ``owners`` the distinct "client on host" of their owners.
     """
 
     status: Status
@@ -27,6 +28,7 @@ class PartitionsInStatus:
     unmoved_seconds: float | None = None
     produce_rate_per_second: float | None = None
     consume_rate_per_second: float | None = None
+    commits_seen: int = 0
     lag_slope_per_second: float | None = None
     seconds_to_catch_up: float | None = None
     seconds_to_loss: float | None = None

@@ -104,6 +104,7 @@ class Evidence:
 class Verdict:
     """The status of a group-partition, all that hold (worst first), and the numbers that come with them.
 
+    ``consume_rate_per_second`` is that of the evidence, a mean over its window, but 0 where nobody reads any more.
     ``loss_cause`` is how the loss of ``seconds_to_loss`` would come; None where none will.
     """
 
@@ -111,6 +112,7 @@ class Verdict:
     reason: UnknownReason | None = None
     reasons: tuple[Status, ...] = ()
     lag: int | None = None
+    consume_rate_per_second: float | None = None
     seconds_to_catch_up: float | None = None
     seconds_to_loss: float | None = None
     loss_cause: LossCause | None = None
@@ -222,10 +224,10 @@ def _loss_cause(seconds_to_loss: float | None, seconds_to_deletion: float | None
 def judge(e: Evidence, policy: Policy) -> Verdict:
     """The verdict on one group-partition."""
     if is_ghost(e):
-        return Verdict(Status.GHOST, reasons=(Status.GHOST,))
+        return Verdict(Status.GHOST, reasons=(Status.GHOST,), consume_rate_per_second=e.consume_rate_per_second)
     blind = blind_reason(e)
     if blind is not None or e.committed is None or e.high_watermark is None or e.log_start is None:
-        return Verdict(Status.UNKNOWN, blind, (Status.UNKNOWN,))
+        return Verdict(Status.UNKNOWN, blind, (Status.UNKNOWN,), consume_rate_per_second=e.consume_rate_per_second)
 
     end = lags.readable_end(e.committed, e.high_watermark, e.last_stable)
     lag = lags.lag(e.committed, e.log_start, end)
@@ -270,6 +272,8 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
             reason,
             reasons if status in reasons else (*reasons, status),
             lag=lag,
+            # The window, which suits a rhythm of commits that has ended, still holds the last of them.
+            consume_rate_per_second=0.0 if stopped or stalled else e.consume_rate_per_second,
             seconds_to_catch_up=lag / -e.trend.slope if direction.shrinks and e.trend is not None else None,
             seconds_to_loss=seconds_to_loss,
             loss_cause=_loss_cause(seconds_to_loss, seconds_to_deletion),

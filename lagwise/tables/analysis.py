@@ -117,7 +117,10 @@ PARTITION_STATUS = Table(
         Column("lag_seconds", pa.float64(), "age of the oldest unread record; 0 when nothing is unread"),
         Column("lag_seconds_is_lower_bound", pa.bool_(), "the age reaches beyond the watermark history"),
         Column("produce_rate_per_second", pa.float64(), "records written per second, trend window"),
-        Column("consume_rate_per_second", pa.float64(), "records committed per second, trend window"),
+        Column(
+            "consume_rate_per_second", pa.float64(), "records committed per second, trend window; 0 where nobody reads"
+        ),
+        Column("commits_seen", pa.int32(), "how often the committed offset was seen to move within an hour"),
         Column("lag_slope_per_second", pa.float64(), "growth of the lag, records per second"),
         Column("lag_slope_low_per_second", pa.float64(), "lower end of its confidence interval"),
         Column("lag_slope_high_per_second", pa.float64(), "upper end of its confidence interval"),
@@ -165,6 +168,7 @@ GROUP_STATUS = Table(
         Column("partitions", pa.int32(), "partitions, ghosts left out", nullable=False),
         Column("partitions_by_status", STATUS_COUNTS, "how many partitions are in which status", nullable=False),
         *_GROUP_NUMBERS,
+        Column("commits_seen", pa.int32(), "how often its committed offsets were seen to move within an hour"),
         Column("seconds_to_catch_up", pa.float64(), "longest of its partitions'; null if any has none"),
         Column("seconds_to_loss", pa.float64(), "shortest of its partitions'; null is never"),
         Column("loss_cause", pa.string(), "how that loss would come: deletion (of records) or expiry (of offsets)"),

@@ -41,6 +41,7 @@ def _part(row: Row) -> PartitionsInStatus:
         unmoved_seconds=row["unmoved_seconds"],
         produce_rate_per_second=row["produce_rate_per_second"],
         consume_rate_per_second=row["consume_rate_per_second"],
+        commits_seen=row["commits_seen"],
         lag_slope_per_second=row["lag_slope_per_second"],
         seconds_to_catch_up=row["seconds_to_catch_up"],
         seconds_to_loss=row["seconds_to_loss"],

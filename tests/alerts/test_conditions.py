@@ -106,11 +106,11 @@ class TestSignsOfLife:
         ("why", "row", "active"),
         [
             ("no members, nothing committed, and lag", {"status": "stopped"}, False),
-            ("an abandoned group on a busy topic", {"status": "falling_behind", "consume_rate_per_second": 0.0}, False),
+            ("an abandoned group on a busy topic", {"status": "falling_behind", "commits_seen": 0}, False),
             ("deleted unread long ago", {"status": "losing_data"}, False),
             ("not yet judged", {"status": "unknown", "reason": "too_few_samples"}, False),
             ("members", {"status": "losing_data", "members": 1}, True),
-            ("commits from outside the group protocol", {"status": "at_risk", "consume_rate_per_second": 0.5}, True),
+            ("commits from outside the group protocol", {"status": "at_risk", "commits_seen": 1}, True),
             ("nothing left unread", {"status": "ok"}, True),
             ("it catches up", {"status": "catching_up"}, True),
             ("somebody holds the partition", {"status": "stalled"}, True),

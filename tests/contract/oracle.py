@@ -39,7 +39,7 @@ def _partition(trace: Trace, time_s: float, pair: Pair, judged: Judged) -> Shown
         "lag_seconds": lag_seconds,
         "lag_seconds_is_lower_bound": is_bound,
         "produce_rate_per_second": evidence.produce_rate_per_second,
-        "consume_rate_per_second": evidence.consume_rate_per_second,
+        "consume_rate_per_second": verdict.consume_rate_per_second,
         "seconds_to_catch_up": verdict.seconds_to_catch_up,
         "seconds_to_loss": verdict.seconds_to_loss,
         "records_lost": verdict.records_lost,

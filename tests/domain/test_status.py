@@ -1137,3 +1137,23 @@ def test_reasons_are_ordered_and_begin_with_the_status() -> None:
     for row in ROWS:
         assert list(row.reasons) == sorted(row.reasons, key=lambda s: s.rank)
         assert row.status is UNKNOWN or row.reasons[0] is row.status
+
+
+@pytest.mark.parametrize(
+    ("evidence", "status", "rate_per_second"),
+    [
+        (BEHIND, Status.OK, 4.0),
+        (replace(STANDING, standstill_seconds=50.0), Status.OK, 4.0),
+        (STANDING, Status.STALLED, 0.0),
+        (DEAD, Status.STOPPED, 0.0),
+        (replace(DEAD, retention_seconds=150.0), Status.AT_RISK, 0.0),
+        (replace(LEFT, unmoved_seconds=10.0), Status.OK, 4.0),
+        (LEFT, Status.GHOST, 4.0),
+        (replace(DEAD, readable=False), Status.UNKNOWN, 4.0),
+    ],
+)
+def test_where_nobody_reads_the_rate_is_zero_whatever_the_window_still_holds(
+    evidence: Evidence, status: Status, rate_per_second: float
+) -> None:
+    verdict = judge(replace(evidence, consume_rate_per_second=4.0), POLICY)
+    assert (verdict.status, verdict.consume_rate_per_second) == (status, rate_per_second)

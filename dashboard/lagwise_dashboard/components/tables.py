@@ -10,8 +10,8 @@ from lagwise_dashboard import words
 
 WRITTEN_HELP = "Records written per second, the mean of the last 5 minutes (longer for groups that commit rarely)."
 READ_HELP = (
-    "Records committed per second, the mean of the last 5 minutes (longer for groups that commit rarely): a group that "
-    "has just stopped still shows a part of what it read before."
+    "Records committed per second, the mean of the last 5 minutes (longer for groups that commit rarely); 0 for "
+    "partitions that are stopped or stalled."
 )
 #: Shown where nothing is known.
 PLACEHOLDER = "—"

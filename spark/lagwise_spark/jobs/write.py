@@ -123,6 +123,7 @@ def _group_row(
         "lag_seconds_is_lower_bound": verdict.lag_seconds_is_lower_bound,
         "produce_rate_per_second": verdict.produce_rate_per_second,
         "consume_rate_per_second": verdict.consume_rate_per_second,
+        "commits_seen": verdict.commits_seen,
         "seconds_to_catch_up": verdict.seconds_to_catch_up,
         "seconds_to_loss": verdict.seconds_to_loss,
         "loss_cause": str(verdict.loss_cause) if verdict.loss_cause else None,

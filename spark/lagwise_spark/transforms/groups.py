@@ -20,6 +20,7 @@ def partitions_by_status(partition_status: DataFrame) -> DataFrame:
         F.max(seconds_between(F.col("committed_since"), F.col("as_of"))).alias("unmoved_seconds"),
         F.sum("produce_rate_per_second").alias("produce_rate_per_second"),
         F.sum("consume_rate_per_second").alias("consume_rate_per_second"),
+        F.sum("commits_seen").cast("int").alias("commits_seen"),
         F.sum("lag_slope_per_second").alias("lag_slope_per_second"),
         F.max("seconds_to_catch_up").alias("seconds_to_catch_up"),
         F.min("seconds_to_loss").alias("seconds_to_loss"),

@@ -16,10 +16,12 @@ def judge(evidence: DataFrame) -> DataFrame:
     """Rows of `partition_status` from evidence, and ``previous_status`` beside them (null where there was none)."""
     judged = with_steps(evidence, _premises() | _holds() | _numbers() | _verdict())
     is_known = ~F.col("_is_blind")
+    nobody_reads = is_known & (F.col("_stopped") | F.col("_stalled"))
     unsettled = F.col("previous_status").isNull() | (F.col("previous_status") != F.col("status"))
     shown = {
         "since": F.when(unsettled, F.col("as_of")).otherwise(F.col("previous_since")),
         "lag_seconds_is_lower_bound": is_known & F.col("lag_seconds_is_lower_bound"),
+        "consume_rate_per_second": F.when(nobody_reads, F.lit(0.0)).otherwise(F.col("consume_rate_per_second")),
         "records_lost": F.when(is_known, F.col("records_lost")).otherwise(F.lit(0)).cast("long"),
         **{
             name: F.when(is_known, F.col(name))
