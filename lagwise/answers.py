@@ -1,18 +1,16 @@
 """What the terminal asks the lake: groups worst first, one group's partitions, and how fresh all of it is."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-
-import duckdb
-import pyarrow as pa
 
 from lagwise.config import Config
 from lagwise.domain.vocabulary import STATUSES_WORST_FIRST, Status
 from lagwise.errors import LagwiseError
 from lagwise.logs import clean
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES, TICKS
-from lagwise.tables.raw import SAMPLES
+from lagwise.tables.raw import READ_SOMETHING, SAMPLES
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 
@@ -21,12 +19,20 @@ _STALE_INTERVALS = 3
 #: … but a round may take this long without anything being wrong.
 _SLACK_SECONDS = 20.0
 
+_JUDGED = "select cluster, max(as_of) as as_of from group_status group by cluster"
+_SAMPLED = f"""
+    select cluster, max(finished_at) filter ({READ_SOMETHING}) as read_at,
+        arg_max(interval_seconds, finished_at) as interval_seconds, arg_max(errors, finished_at) as errors
+    from samples group by cluster
+"""  # noqa: S608 (a condition of our own)
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterFreshness:
     """How old the answers about one cluster are. A time is None, and its age too, where nothing has happened yet.
 
-    ``as_of``: the newest sample that was judged. ``sampled_at``: the newest sample. ``errors``: its errors by kind.
+    ``as_of``: the newest sample that was judged. ``sampled_at``: the newest sample that read anything. ``errors``: by
+    kind, those of the newest attempt.
     """
 
     cluster: str
@@ -58,32 +64,25 @@ def freshness(lake: Lake, config: Config, now: datetime) -> Freshness:
 
     Speaks of the clusters in the settings and of those that have been judged.
     """
-    with duckdb.connect() as connection:
-        lake.scan(connection, GROUP_STATUS)
-        judged = dict(connection.execute("select cluster, max(as_of) from group_status group by cluster").fetchall())
-        lake.scan(connection, SAMPLES)
-        newest = connection.execute(
-            "select cluster, max(finished_at), arg_max(interval_seconds, finished_at), arg_max(errors, finished_at) "
-            "from samples group by cluster"
-        ).fetchall()
-        lake.scan(connection, TICKS)
-        [(analyzed_at,)] = connection.execute("select max(finished_at) from ticks").fetchall()
-    samples = {row[0]: row[1:] for row in newest}
+    judged = {r["cluster"]: r["as_of"] for r in _rows(lake, GROUP_STATUS, _JUDGED)}
+    samples = {r["cluster"]: r for r in _rows(lake, SAMPLES, _SAMPLED)}
+    [analyzed] = _rows(lake, TICKS, "select max(finished_at) as at from ticks")
+    analyzed_at = analyzed["at"]
     intervals = {cluster.name: cluster.interval_seconds for cluster in config.clusters}
     clusters = []
     for name in sorted({*judged, *(intervals or samples)}):
-        sampled_at, interval, errors = samples.get(name, (None, intervals.get(name, 15.0), None))
+        sample = samples.get(name, {"read_at": None, "interval_seconds": intervals.get(name, 15.0), "errors": None})
         age = _age(judged.get(name), now)
-        allowed = _STALE_INTERVALS * (interval + config.analysis.interval_seconds) + _SLACK_SECONDS
+        allowed = _STALE_INTERVALS * (sample["interval_seconds"] + config.analysis.interval_seconds) + _SLACK_SECONDS
         clusters.append(
             ClusterFreshness(
                 cluster=name,
                 as_of=judged.get(name),
                 age_seconds=age,
                 stale=age is None or age > allowed,
-                sampled_at=sampled_at,
-                sample_age_seconds=_age(sampled_at, now),
-                errors={error["kind"]: error["count"] for error in errors or ()},
+                sampled_at=sample["read_at"],
+                sample_age_seconds=_age(sample["read_at"], now),
+                errors={error["kind"]: error["count"] for error in sample["errors"] or ()},
             )
         )
     as_of = min((c.as_of for c in clusters if c.as_of is not None), default=None)
@@ -108,6 +107,8 @@ def groups(lake: Lake) -> list[dict[str, Any]]:
 def group(lake: Lake, name: str, cluster: str | None) -> dict[str, Any]:
     """The row of one group. Raises LagwiseError where it is not known, or known in several clusters."""
     found = [r for r in groups(lake) if r["group"] == name and cluster in (None, r["cluster"])]
+    if not found and lake.open(GROUP_STATUS) is None:
+        raise LagwiseError(f"there is nothing to answer from in {clean(lake.uri)}: no analysis has written to it")
     if not found:
         where = f" in cluster {clean(cluster)}" if cluster else ""
         raise LagwiseError(f"the analysis knows no group {clean(name)!r}{where}; `lagwise status` lists those it knows")
@@ -125,14 +126,11 @@ def partitions(lake: Lake, name: str, cluster: str) -> list[dict[str, Any]]:
 
 def status_changes(lake: Lake) -> list[dict[str, Any]]:
     """Changes of whole groups, oldest first."""
-    return _rows(lake, STATUS_CHANGES, 'from status_changes where topic is null order by "at"', [])
+    return _rows(lake, STATUS_CHANGES, 'from status_changes where topic is null order by "at"')
 
 
-def _rows(lake: Lake, table: Table, question: str, values: list[object]) -> list[dict[str, Any]]:
-    with duckdb.connect() as connection:
-        lake.scan(connection, table)
-        found: pa.Table = connection.sql(question, params=values).to_arrow_table()
-    rows: list[dict[str, Any]] = found.to_pylist()
+def _rows(lake: Lake, table: Table, question: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = lake.query(question, values, over=[table]).to_pylist()
     return rows
 
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 import psutil
 
 from lagwise.config import Config
-from lagwise.errors import LagwiseError
+from lagwise.domain.humanise import plural
+from lagwise.errors import LagwiseError, LakeError
 from lagwise.leash import leashed
 from lagwise.logs import clean
 from lagwise.parts import child_environment
@@ -144,8 +145,19 @@ def _lake(config: Config) -> Iterator[Diagnosis]:
         if os.getpid() not in lake.read(probe)["pid"].to_pylist():
             yield Diagnosis("lake", Result.FAILED, f"what was written to {clean(lake.uri)} could not be read back")
             return
-    there = [table.name for table in ALL_TABLES if lake.open(table) is not None]  # raises on a damaged or foreign one
-    yield Diagnosis("lake", Result.OK, f"{clean(lake.uri)} can be written and read; {len(there)} tables, all readable")
+    there = [table for table in ALL_TABLES if lake.open(table) is not None]  # raises on a damaged or foreign one
+    damaged = False
+    for table in there:
+        try:
+            lake.query(f'select count(*) from "{table.name}"', over=[table])  # noqa: S608 (own names); opens every file
+        except LakeError as error:
+            damaged = True
+            again = "is made again by the next round" if table.layer == "analysis" else "fills up again from now on"
+            advice = f"delete the folder {clean(lake.location(table))}: the table {again}"
+            yield Diagnosis("lake", Result.FAILED, clean(str(error)), advice)
+    if not damaged:
+        found = f"{clean(lake.uri)} can be written and read; {plural(len(there), 'table')}, every file opens"
+        yield Diagnosis("lake", Result.OK, found)
 
 
 @contextlib.contextmanager

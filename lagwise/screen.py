@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lagwise.answers import Freshness
+from lagwise.answers import ClusterFreshness, Freshness
 from lagwise.doctor import Diagnosis, Result
 from lagwise.domain.humanise import count, duration
 from lagwise.supervisor import PartStatus, State
@@ -51,6 +51,9 @@ def parts_table(statuses: Sequence[PartStatus]) -> Table:
 
 def freshness_lines(fresh: Freshness) -> list[Text]:
     """How old everything is: one line, and one for each cluster with trouble, loudly where it is too old."""
+    unreadable = [cluster for cluster in fresh.clusters if cluster.sampled_at is None and cluster.errors]
+    if unreadable and not any(cluster.sampled_at for cluster in fresh.clusters):
+        return [_unreadable(cluster) for cluster in unreadable]
     if not any(cluster.sampled_at for cluster in fresh.clusters):
         said = (
             "No data yet: no collector has written a sample to this lake. `lagwise up` or `lagwise collect` fill it; "
@@ -75,6 +78,11 @@ def freshness_lines(fresh: Freshness) -> list[Text]:
             line = Text("Errors in the last sample", style="yellow").append_text(name)
             lines.append(line.append(": ").append_text(plain(kinds)))
     return lines
+
+
+def _unreadable(cluster: ClusterFreshness) -> Text:
+    line = Text("The cluster ", style="bold red").append_text(plain(cluster.cluster)).append(" cannot be read: ")
+    return line.append_text(plain(", ".join(sorted(cluster.errors)))).append("; `lagwise doctor` says what to do.")
 
 
 def _ago(seconds: float | None) -> str:

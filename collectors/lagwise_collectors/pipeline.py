@@ -114,7 +114,7 @@ def pipeline_of(name: str, source: Source, config: Config, lake: Lake) -> Pipeli
 def line_of(cost: RunCost) -> str:
     """A round in words, for the heartbeat."""
     if cost.errors and not cost.groups:
-        line = f"{cost.cluster}: cannot be read ({', '.join(cost.errors)})"
+        line = f"{cost.cluster}: cannot be read ({', '.join(cost.errors)}); its log and `lagwise doctor` say more"
     else:
         line = f"{cost.cluster}: {cost.groups} groups, {cost.partitions} partitions in {cost.wall_seconds:.2f} s, "
         line += f"{sum(cost.errors.values())} errors ({', '.join(cost.errors)})" if cost.errors else "no errors"

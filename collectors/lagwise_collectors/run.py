@@ -11,7 +11,8 @@ from lagwise import health
 from lagwise.config import Cluster, Config
 from lagwise.tables.store import Lake
 from lagwise_collectors.isolation import IsolatedSource, Stopped
-from lagwise_collectors.pipeline import Pipeline, RunCost, line_of, pipeline_of
+from lagwise_collectors.pipeline import Pipeline, RunCost, pipeline_of
+from lagwise_collectors.pipeline import line_of as line_of
 from lagwise_collectors.protocol import Check
 from lagwise_collectors.schedule import FixedRate, rest_after_failures
 

@@ -19,7 +19,7 @@ from lagwise.errors import LakeError
 from lagwise.logs import clean
 from lagwise.tables import Table
 from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES, TICKS
-from lagwise.tables.raw import SAMPLES
+from lagwise.tables.raw import READ_SOMETHING, SAMPLES
 from lagwise.tables.store import Lake
 
 log = logging.getLogger("lagwise.alerts")
@@ -49,14 +49,14 @@ select cluster, "group", as_of, status, reason, since, sentence, commits_seen, {
 from group_status
 """  # noqa: S608 (column names of our own)
 
-_COLLECTIONS_SQL = """
+_COLLECTIONS_SQL = f"""
 with progress as (
     select p.cluster as cluster, max(p.read_until) as read_until
     from (select unnest(progress) as p from ticks)
     group by 1
 ),
 runs as (
-    select s.*, r.read_until, s.groups + s.group_partitions + s.partitions > 0 or len(s.errors) = 0 as useful
+    select s.*, r.read_until, {READ_SOMETHING} as useful
     from samples s left join progress r using (cluster)
 )
 select
@@ -68,7 +68,7 @@ select
     min(written_at) filter (where read_until is null or written_at > read_until) as unread_since
 from runs
 group by cluster
-"""
+"""  # noqa: S608 (a condition of our own)
 
 _ACTIVE_SQL = """
 select distinct cluster, "group"

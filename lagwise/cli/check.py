@@ -4,11 +4,11 @@ from typing import Any
 
 import click
 
-from lagwise.cli.group import Settings, data_option, json_option, print_json
+from lagwise.cli.group import Settings, bootstrap_option, data_option, json_option, print_json
 
 
 @click.command(short_help="Check everything, and say what to do about it.")
-@click.option("--bootstrap", metavar="HOST:PORT", help="The cluster to check. Default: `clusters` in the settings.")
+@bootstrap_option
 @data_option
 @click.option("--spark/--no-spark", default=True, help="Whether to start Spark, which takes 10 to 40 s. Default: yes.")
 @json_option("the checks")

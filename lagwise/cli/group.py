@@ -123,6 +123,13 @@ def data_option(command: _Command) -> _Command:
     )(command)
 
 
+def bootstrap_option(command: _Command) -> _Command:
+    """The option ``--bootstrap``, which wins over the settings."""
+    return click.option("--bootstrap", metavar="HOST:PORT", help="The cluster. Default: `clusters` in the settings.")(
+        command
+    )
+
+
 def print_json(document: object) -> None:
     """Print one JSON document on one line: times as ISO 8601 in UTC with a Z, no NaN, and nothing a terminal obeys."""
     click.echo(json.dumps(document, default=_plain, allow_nan=False))  # ASCII: control characters come out escaped

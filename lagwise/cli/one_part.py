@@ -2,11 +2,18 @@
 
 import os
 from dataclasses import asdict
-from typing import Any
 
 import click
 
-from lagwise.cli.group import Settings, json_option, print_json, require_package, stop_on_signals
+from lagwise.cli.group import (
+    Settings,
+    bootstrap_option,
+    data_option,
+    json_option,
+    print_json,
+    require_package,
+    stop_on_signals,
+)
 from lagwise.errors import ConfigError
 from lagwise.logs import clean
 
@@ -19,16 +26,18 @@ def _only_once(as_json: bool, once: bool) -> None:
 
 
 @click.command(short_help="Run the collector alone.")
+@bootstrap_option
+@data_option
 @_ONCE
 @json_option("what the round cost")
 @click.pass_obj
-def collect(settings: Settings, once: bool, as_json: bool) -> None:
+def collect(settings: Settings, bootstrap: str | None, data: str | None, once: bool, as_json: bool) -> None:
     """Read the watched clusters and append what was seen to the lake.
 
     Runs until SIGINT or SIGTERM; both are safe at any moment. Needs the extra `kafka`.
 
     \b
-      lagwise collect
+      lagwise collect --bootstrap broker:9092 --data /var/lib/lagwise
       lagwise collect --once --json     # {"runs": [{"cluster": …, "wall_seconds": …, "errors": …}]}
     """
     _only_once(as_json, once)
@@ -36,30 +45,31 @@ def collect(settings: Settings, once: bool, as_json: bool) -> None:
     from lagwise.health import COLLECTOR
 
     logs.configure(COLLECTOR)
-    config = settings.load()
+    config = settings.load(bootstrap=bootstrap, data=data)
     if not config.clusters:
-        raise ConfigError("there is no cluster to read: name one under `clusters` in the settings")
+        raise ConfigError("there is no cluster to read: add --bootstrap HOST:PORT, or `clusters` in the settings")
     require_package("confluent_kafka")
     from lagwise_collectors import run
 
     if not once:
         run.collect_forever(config, stop_on_signals(), config.state)
         return
-    costs: list[dict[str, Any]] = [asdict(cost) for cost in run.collect_once(config)]
+    costs = run.collect_once(config)
     if as_json:
-        print_json({"runs": costs})
+        print_json({"runs": [asdict(cost) for cost in costs]})
     else:
         for cost in costs:
-            click.echo(_line(cost))
-    if any(cost["errors"] and not cost["groups"] for cost in costs):
+            click.echo(clean(run.line_of(cost)))
+    if any(cost.errors and not cost.groups for cost in costs):
         raise click.exceptions.Exit(1)
 
 
 @click.command(short_help="Run the analysis (Spark) alone.")
+@data_option
 @_ONCE
 @json_option("what the round cost")
 @click.pass_obj
-def analyze(settings: Settings, once: bool, as_json: bool) -> None:
+def analyze(settings: Settings, data: str | None, once: bool, as_json: bool) -> None:
     """Judge the history in the lake: rates, trends, status of every group. Runs Spark.
 
     Runs until SIGINT or SIGTERM; a round that is cut short is done again by the next. Needs the extra `spark` and Java.
@@ -73,23 +83,24 @@ def analyze(settings: Settings, once: bool, as_json: bool) -> None:
     from lagwise.health import ANALYSIS
 
     logs.configure(ANALYSIS)
-    config = settings.load()
+    config = settings.load(data=data)
     from lagwise_spark import run
 
     if not once:
         run.analyze_forever(config, stop_on_signals(), config.state)
         return
-    cost = asdict(run.analyze_once(config))
+    cost = run.analyze_once(config)
     if as_json:
-        print_json(cost)
+        print_json(asdict(cost))
     else:
-        click.echo(_line(cost))
+        click.echo(clean(run.line_of(cost)))
 
 
 @click.command(short_help="Run the alerts alone.")
+@data_option
 @_ONCE
 @click.pass_obj
-def alert(settings: Settings, once: bool) -> None:
+def alert(settings: Settings, data: str | None, once: bool) -> None:
     """Decide which alerts fire or resolve, and deliver them.
 
     Runs until SIGINT or SIGTERM. What was decided is kept before it is sent: nothing is lost by a kill.
@@ -98,7 +109,7 @@ def alert(settings: Settings, once: bool) -> None:
     from lagwise.health import ALERTS
 
     logs.configure(ALERTS)
-    config = settings.load()
+    config = settings.load(data=data)
     from lagwise.alerts import run
 
     if once:
@@ -108,28 +119,22 @@ def alert(settings: Settings, once: bool) -> None:
 
 
 @click.command(short_help="Run the dashboard alone.")
+@data_option
 @click.pass_obj
-def dashboard(settings: Settings) -> None:
+def dashboard(settings: Settings, data: str | None) -> None:
     """Serve the dashboard. Needs the extra `dashboard`.
 
     It has no sign-in: it listens on the loopback address unless `dashboard.host` says otherwise.
     """
+    from lagwise.config.source import variable_of
     from lagwise.parts import dashboard_address, with_dashboard_port
 
-    config = with_dashboard_port(settings.load())
+    config = with_dashboard_port(settings.load(data=data))
     require_package("streamlit")
     from lagwise_dashboard import launch
 
     click.echo(f"dashboard: {dashboard_address(config.dashboard.host, config.dashboard.port)}", err=True)
     command = launch.command(config)
+    named = {} if data is None else {variable_of(["data"]): config.data}
     # Streamlit takes this process's place, so that signals reach it and nobody else.
-    os.execve(command[0], command, os.environ | launch.environment(config))  # noqa: S606 (an argument list, no shell)
-
-
-def _line(cost: dict[str, Any]) -> str:
-    """Figures as one line of text: ``cluster shop, wall_seconds 0.41, …``."""
-    shown = (
-        f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v if v not in ((), [], {}) else 'none'}"
-        for k, v in cost.items()
-    )
-    return clean(", ".join(shown))
+    os.execve(command[0], command, os.environ | launch.environment(config) | named)  # noqa: S606 (an argument list, no shell)

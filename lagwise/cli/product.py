@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
-from lagwise.cli.group import Settings, data_option, json_option, require_package, stop_on_signals
+from lagwise.cli.group import Settings, bootstrap_option, data_option, json_option, require_package, stop_on_signals
 
 
 @click.command(short_help="Run the whole product against your cluster.")
-@click.option("--bootstrap", metavar="HOST:PORT", help="The cluster to watch. Default: `clusters` in the settings.")
+@bootstrap_option
 @data_option
 @click.pass_obj
 def up(settings: Settings, bootstrap: str | None, data: str | None) -> None:
@@ -64,7 +64,7 @@ def demo(
     product on top; then shows what each group is expected to be and what Lagwise says. The first run fetches Kafka's
     and Delta's jars. Needs Java 17 or newer.
 
-    Exits 0 if at the end every group is shown as expected, else 1.
+    With --for it exits 0 if at its end every group is shown as expected, else 1; without, Ctrl-C ends it with 0.
 
     \b
       lagwise demo

@@ -15,7 +15,7 @@ from lagwise import screen
 from lagwise.demo.receiver import Received
 from lagwise.demo.watch import Watch, Watched
 from lagwise.domain.humanise import count, duration
-from lagwise.supervisor import PartStatus
+from lagwise.supervisor import PartStatus, State
 from lagwise.wording import in_one_line, plain, status_text
 
 #: Without a terminal, a step that takes long says so this often.
@@ -30,6 +30,7 @@ class Stage:
         self.console = screen.console(sys.stderr if as_json else sys.stdout)
         self._live: Live | None = None
         self._told: dict[str, tuple[str, str | None]] = {}
+        self._parts: dict[str, tuple[State, int]] = {}
         self._alerts_told = 0
 
     def say(self, line: str) -> None:
@@ -78,12 +79,21 @@ class Stage:
             ]
             self._live.update(Group(*shown))
             return
+        for part in parts:
+            self._tell_part(part, elapsed)
         for group in watch.groups:
             if group.row is not None:
                 self._tell_change(group, elapsed)
         for alert in alerts[self._alerts_told :]:
             self.console.print(alert_line(alert))
         self._alerts_told = len(alerts)
+
+    def _tell_part(self, part: PartStatus, elapsed: float) -> None:
+        """A part that is not running, or was started again: the others are as they were."""
+        before = self._parts.get(part.name, (State.RUNNING, 0))
+        self._parts[part.name] = now = (part.state, part.restarts)
+        if now != before:
+            self.console.print(Text(f"{elapsed:6.0f} s  ").append_text(plain(str(part))))
 
     def _tell_change(self, group: Watched, elapsed: float) -> None:
         assert group.row is not None

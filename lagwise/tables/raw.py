@@ -179,3 +179,7 @@ TOPICS = Table(
 )
 
 RAW_TABLES = (SAMPLES, WATERMARKS, COMMITS, GROUPS, MEMBERS, EVENTS, TOPICS)
+
+#: DuckDB's condition on rows of `samples`: the run read something, or there was nothing to read. One that met only
+#: errors is no sign that its cluster is being watched.
+READ_SOMETHING = "groups + group_partitions + partitions > 0 or len(errors) = 0"

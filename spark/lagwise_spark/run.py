@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -65,7 +66,7 @@ def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
             try:
                 cost = tick(session, lake, config)
                 failures = 0
-                beat(state, ANALYSIS, _line(cost))
+                beat(state, ANALYSIS, line_of(cost))
             except Exception as error:  # whatever a round dies of, the next one may succeed
                 failures += 1
                 reason = _reason(error)
@@ -102,8 +103,12 @@ def _maintain(lake: Lake, config: Config) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """The first line of an error, shortened."""
-    lines = str(error).strip().splitlines()
+    """The first line of an error, shortened; of one that came from the JVM, that of its innermost cause."""
+    cause: Any = getattr(error, "java_exception", None)
+    while cause is not None and cause.getCause() is not None:
+        cause = cause.getCause()
+    said = str(error) if cause is None else str(cause.toString())
+    lines = said.strip().splitlines()
     return lines[0][:300] if lines else type(error).__name__
 
 
@@ -112,7 +117,8 @@ def _trace_of(error: Exception) -> BaseException | None:
     return None if isinstance(error, LagwiseError) else error
 
 
-def _line(cost: TickCost | None) -> str:
+def line_of(cost: TickCost | None) -> str:
+    """A round in words, for the heartbeat and the terminal."""
     if cost is None:
         return "nothing has been collected yet"
     changes = f", {plural(cost.status_changes, 'change')}" if cost.status_changes else ""

@@ -70,7 +70,7 @@ def test_the_overview_lists_who_is_in_trouble_worst_first(open_app: Open, busy: 
     assert _column(table, "Worst partition")[0] == "payments.settled-3"
     assert _column(table, "Lag")[0] == "412 k"
     assert _column(table, "Members")[2] == "0 · Empty"
-    assert "11 of 11 groups." in _text(app)
+    assert "11 groups." in _text(app)
     assert "7 quiet groups: 1 unknown without members, 5 ok, 1 ghost" in [e.label for e in app.expander]
 
 
@@ -181,6 +181,39 @@ def test_nothing_collected_yet(open_app: Open, tmp_path: Path) -> None:
     assert "**Nothing has been collected yet.**" in text
     assert "lagwise up --bootstrap kafka-1.prod:9092" in text
     assert "Stale" not in text
+
+
+_REFUSED = [{"kind": "unreachable", "count": 1, "example": "kafka-1.prod:9092: connection refused"}]
+
+
+def _in_vain(row: dict[str, Any]) -> dict[str, Any]:
+    """The row of a run that could not read anything."""
+    return row | {"errors": _REFUSED, "groups": 0, "group_partitions": 0, "partitions": 0}
+
+
+@pytest.mark.parametrize("view", ["overview", "group", "health"])
+def test_a_cluster_that_was_never_read_is_named_with_the_reason(open_app: Open, young: Lake, view: str) -> None:
+    rows = lakes._samples(Scene(NOW, stories=QUIET_GROUPS))
+    lakes.append(young, SAMPLES, [_in_vain(row) for row in rows])
+    app = open_app(view)
+    text = _text(app)
+    assert "**The cluster prod cannot be read**: unreachable" in app.error[0].value
+    assert "connection refused" in app.error[0].value
+    assert "Nothing answers there. Check the bootstrap address and port" in text
+    assert "not judged yet" not in text
+    assert "The analysis has" not in text
+
+
+def test_a_cluster_that_cannot_be_read_any_more_is_stale_whatever_its_collector_does(
+    open_app: Open, young: Lake
+) -> None:
+    rows = list(lakes._samples(Scene(NOW, stories=QUIET_GROUPS)))
+    lakes.append(young, SAMPLES, [rows[0], *(_in_vain(row) for row in rows[1:])])
+    text = _text(open_app("health"))
+    assert "✕ collected" in text
+    assert "The cluster **prod** has not been collected for" in text
+    assert "unreachable" in text
+    assert "**prod cannot be read**: unreachable" in text
 
 
 def test_collected_but_not_judged_yet(open_app: Open, young: Lake) -> None:
@@ -440,7 +473,7 @@ def test_more_groups_than_a_page_holds_are_counted(open_app: Open, tmp_path: Pat
     lake = lakes.write_to(tmp_path, Scene(NOW, stories=many, hours=0.02))
     app = open_app()
     assert len(app.dataframe[0].value) == 200
-    assert "200 of 230 groups. Narrow the search to see the rest." in _text(app)
+    assert "The first 200 of 230 groups; narrow the search to see the rest." in _text(app)
     assert lake.read(GROUP_HISTORY).num_rows > 0
 
 

@@ -65,6 +65,7 @@ def sampled(
     cluster: str = "shop",
     errors: dict[str, int] | None = None,
     interval_seconds: float = 10,
+    groups: int = 1,
 ) -> None:
     found = [{"kind": kind, "count": count, "example": ""} for kind, count in (errors or {}).items()]
     append(
@@ -76,6 +77,7 @@ def sampled(
             started_at=at,
             finished_at=at + timedelta(seconds=1),
             interval_seconds=interval_seconds,
+            groups=groups,
             errors=found,
         ),
     )

@@ -110,6 +110,16 @@ def test_freshness(lake: Lake) -> None:
     assert shop.errors == {"timeout": 2, "no_leader": 1}  # of the newest sample, not of all
 
 
+def test_an_attempt_that_read_nothing_is_no_sample(lake: Lake) -> None:
+    sampled(lake, AT, errors={"unreachable": 1}, groups=0)
+    (shop,) = answers.freshness(lake, CONFIG, AT).clusters
+    assert (shop.sampled_at, shop.stale, shop.errors) == (None, True, {"unreachable": 1})
+    sampled(lake, AT - timedelta(seconds=60))
+    (shop,) = answers.freshness(lake, CONFIG, AT).clusters
+    assert shop.sampled_at == AT - timedelta(seconds=59)
+    assert shop.errors == {"unreachable": 1}
+
+
 def test_a_cluster_whose_collector_died_is_not_hidden_by_the_others(lake: Lake) -> None:
     append(lake, GROUP_STATUS, group("a", "ok"), group("a", "ok", cluster="dead", as_of=AT - timedelta(hours=1)))
     sampled(lake, AT)

@@ -194,6 +194,30 @@ def test_a_damaged_lake_is_one_line(lake: Lake, data: str) -> None:
     assert shown.stderr.count("\n") == 1
 
 
+def test_a_damaged_file_is_one_line_and_names_the_table(lake: Lake, data: str) -> None:
+    for file in Path(lake.location(GROUP_STATUS)).rglob("*.parquet"):
+        file.write_bytes(b"junk")
+    for command in (("status",), ("lag", "billing")):
+        shown = lagwise(*command, "--data", data)
+        assert shown.exit_code == 1
+        assert shown.stderr.startswith("lagwise: cannot read ")
+        assert "group_status" in shown.stderr
+        assert shown.stderr.count("\n") == 1
+
+
+def test_a_cluster_that_was_never_read_is_named_with_the_reason(data: str, tmp_path: Path) -> None:
+    sampled(Lake(str(tmp_path / "other" / "lake")), datetime.now(UTC), errors={"unreachable": 1}, groups=0)
+    shown = lagwise("status", "--data", str(tmp_path / "other"))
+    assert shown.stdout.startswith("The cluster shop cannot be read: unreachable; `lagwise doctor` says what to do.")
+    assert "not analyzed" not in shown.stdout
+
+
+def test_where_there_is_no_lake_the_answer_says_so(tmp_path: Path) -> None:
+    shown = lagwise("lag", "billing", "--data", str(tmp_path / "nowhere"))
+    assert (shown.exit_code, shown.stderr.count("\n")) == (1, 1)
+    assert "there is nothing to answer from in" in shown.stderr
+
+
 def test_the_unexpected_is_one_line_too_unless_debugging(monkeypatch: pytest.MonkeyPatch) -> None:
     def explode(*_: object) -> None:
         raise ZeroDivisionError("a\nb")

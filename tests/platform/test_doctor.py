@@ -5,18 +5,21 @@ import os
 import socket
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from lagwise.config import Config
 from lagwise.doctor import Diagnosis, Result, diagnoses
 from lagwise.parts import write_settings
-from lagwise.tables.analysis import GROUP_STATUS
+from lagwise.tables.analysis import GROUP_STATUS, TICKS
 from lagwise.tables.store import Lake
 
 pytestmark = pytest.mark.timeout(120)
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def config(tmp_path: Path, **settings: Any) -> Config:
@@ -78,6 +81,20 @@ def test_a_damaged_table_is_found(tmp_path: Path) -> None:
     diagnosis = found(settings, "lake")
     assert diagnosis.result is Result.FAILED
     assert "group_status" in diagnosis.found
+
+
+def test_a_damaged_file_is_found_and_its_folder_named(tmp_path: Path) -> None:
+    settings = config(tmp_path)
+    lake = Lake(settings.lake_uri)
+    rows = {"started_at": NOON, "finished_at": NOON, "wall_seconds": 1.0, "samples": 1, "group_partitions": 1}
+    lake.create(TICKS)
+    lake.append(TICKS, pa.Table.from_pylist([rows | {"progress": []}], TICKS.arrow.remove(len(TICKS.arrow) - 1)))
+    for file in Path(lake.location(TICKS)).rglob("*.parquet"):
+        file.write_bytes(b"junk")
+    diagnosis = found(settings, "lake")
+    assert diagnosis.result is Result.FAILED
+    assert "ticks" in diagnosis.found
+    assert diagnosis.advice == (f"delete the folder {lake.location(TICKS)}: the table is made again by the next round")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from lagwise.domain import humanise
 from lagwise_dashboard import literal
-from lagwise_dashboard.components.freshness import Freshness
+from lagwise_dashboard.components.freshness import Freshness, why
 from lagwise_dashboard.queries.base import Row
 
 #: By the kind the collectors give an error. A kind that is not here explains itself by its example.
@@ -35,12 +35,17 @@ def for_error(kind: str) -> str:
     return _ERRORS.get(kind, "")
 
 
-def troubles(fresh: Freshness, runs: list[Row], errors: list[Row], tick: Row | None) -> list[str]:
+def troubles(fresh: Freshness, runs: list[Row], errors: list[Row], tick_seconds: float | None) -> list[str]:
     """Everything that is off now, the gravest first, each with what to do. Markdown."""
     found: list[str] = []
     for source in fresh.collections:
         name = literal.markdown(source.name)
-        if source.at is None:
+        if source.trouble is not None and source.stale:
+            found.append(
+                f"**{name} cannot be read**{why(source)}. {for_error(source.trouble[0])} What is shown of it is as "
+                "old as its last good sample."
+            )
+        elif source.at is None:
             found.append(
                 f"**{name} has never been collected.** See that the collector runs (`lagwise collect` runs it alone "
                 "and prints what it meets), and that it may reach the cluster: `lagwise doctor` checks both."
@@ -59,9 +64,9 @@ def troubles(fresh: Freshness, runs: list[Row], errors: list[Row], tick: Row | N
             f"{humanise.duration(analysis.interval_seconds)}: every verdict is as old as that. See that it runs "
             "(`lagwise analyze`), and look at its log; after a start, Spark takes up to half a minute."
         )
-    elif tick is not None and tick["wall_seconds"] > analysis.interval_seconds:
+    elif tick_seconds is not None and tick_seconds > analysis.interval_seconds:
         found.append(
-            f"**A round of the analysis takes {humanise.duration(tick['wall_seconds'])}**, longer than its interval of "
+            f"**A round of the analysis takes {humanise.duration(tick_seconds)}**, longer than its interval of "
             f"{humanise.duration(analysis.interval_seconds)}. Give it more cores, or raise `analysis.interval_seconds`."
         )
     for run in runs:

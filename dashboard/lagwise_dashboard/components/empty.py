@@ -5,13 +5,24 @@ from collections.abc import Callable
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise_dashboard import settings
+from lagwise_dashboard import literal, settings
+from lagwise_dashboard.components import advice, freshness
 from lagwise_dashboard.components.freshness import Freshness
 
 
-def nothing_collected() -> None:
-    """No sample of any cluster is in the lake."""
+def nothing_collected(fresh: Freshness) -> None:
+    """No sample of any cluster is in the lake, or none that could read anything."""
     config = settings.config()
+    unreadable = [source for source in fresh.collections if source.trouble is not None]
+    for source in unreadable:
+        st.error(
+            f"**The cluster {literal.markdown(source.name)} cannot be read**{freshness.why(source)}. "
+            f"{advice.for_error(source.trouble[0] if source.trouble else '')}",
+            icon=":material/link_off:",
+        )
+    if unreadable:
+        st.caption("The collector keeps trying. `lagwise doctor` checks the access to the cluster step by step.")
+        return
     st.info(
         "**Nothing has been collected yet.** Start the collector against your cluster, or look at the demo; the first "
         "verdicts appear here about a minute later, by themselves.",

@@ -1,5 +1,6 @@
 """How old the data is, on every page, for collection and analysis separately: old data never passes for the present."""
 
+import math
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,13 +20,17 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One thing that must be fresh: a cluster's collection, or the analysis. ``at`` None: never happened."""
+    """One thing that must be fresh: a cluster's collection, or the analysis. ``at`` None: never happened.
+
+    ``trouble`` is why the newest attempt read nothing: the kind of its first error, and what was said.
+    """
 
     name: str
     at: datetime | None
     interval_seconds: float
     round_seconds: float
     now: datetime
+    trouble: tuple[str, str] | None = None
 
     @property
     def age_seconds(self) -> float | None:
@@ -72,10 +77,11 @@ def judge(newest: health.Newest, config: Config, now: datetime) -> Freshness:
     collections = tuple(
         Source(
             name,
-            sampled[name]["finished_at"] if name in sampled else None,
+            sampled[name]["read_at"] if name in sampled else None,
             sampled[name]["interval_seconds"] if name in sampled else intervals[name],
             sampled[name]["wall_seconds"] if name in sampled else 0.0,
             now,
+            _trouble(sampled[name]) if name in sampled else None,
         )
         for name in names
     )
@@ -90,10 +96,21 @@ def judge(newest: health.Newest, config: Config, now: datetime) -> Freshness:
     return Freshness(collections, analysis, newest.as_of, now)
 
 
+def _age_or_never(source: Source) -> float:
+    return math.inf if source.age_seconds is None else source.age_seconds
+
+
+def _trouble(sample: Row) -> tuple[str, str] | None:
+    if sample["finished_at"] == sample["read_at"] or not sample["errors"]:
+        return None
+    first = sample["errors"][0]
+    return first["kind"], first["example"] or ""
+
+
 def strip(freshness: Freshness) -> None:
     """One line: data as of when, and the ages; a warning below it where something is stale."""
     now = freshness.now
-    oldest = max(freshness.collections, key=lambda s: s.age_seconds or 0.0, default=None)
+    oldest = max(freshness.collections, key=_age_or_never, default=None)
     parts = [f"**Data as of {humanise.clock(freshness.as_of, now)}**"]
     if oldest is not None:
         which = f" ({literal.markdown(oldest.name)})" if len(freshness.collections) > 1 else ""
@@ -115,13 +132,22 @@ def _complaints(fresh: Freshness) -> str:
     """What is stale, in sentences. Clusters beyond the first few are counted."""
     clusters = [s for s in fresh.collections if s.stale]
     said = [
-        f"The cluster **{literal.markdown(s.name)}** has {_not_for(s, 'been collected')}." for s in clusters[:_NAMED]
+        f"The cluster **{literal.markdown(s.name)}** has {_not_for(s, 'been collected')}{why(s)}."
+        for s in clusters[:_NAMED]
     ]
     if len(clusters) > _NAMED:
         said.append(f"So have {humanise.plural(len(clusters) - _NAMED, 'other cluster')}.")
     if fresh.analysis.stale:
         said.append(f"The analysis has {_not_for(fresh.analysis, 'finished a round')}.")
     return " ".join(said)
+
+
+def why(source: Source) -> str:
+    """Why nothing could be read, to go on a sentence with; empty where that is not known."""
+    if source.trouble is None:
+        return ""
+    kind, example = source.trouble
+    return f": {literal.markdown(kind)}" + (f" ({literal.markdown(example)})" if example else "")
 
 
 def _not_for(source: Source, done: str) -> str:

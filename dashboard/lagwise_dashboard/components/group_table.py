@@ -42,6 +42,7 @@ def frame(rows: list[Row], now: datetime, *, with_cluster: bool) -> pa.Table:
         "Worst partition": [worst_partition(r) for r in rows],
         "Members": [members(r) for r in rows],
         "Since": [humanise.since(r["since"], now) for r in rows],
+        "Why": [literal.shown(r["sentence"]) for r in rows],
     }
     if with_cluster:
         columns["Cluster"] = [literal.shown(r["cluster"]) for r in rows]
@@ -88,6 +89,7 @@ def show(rows: list[Row], now: datetime, *, key: str, with_cluster: bool, on_sel
                 width=129, help="Members, idle ones among them, and the group's state."
             ),
             "Since": tables.right_column(width=86, help="How long the status has been shown."),
+            "Why": st.column_config.TextColumn(width=620, help="The verdict in one sentence."),
             "Cluster": st.column_config.TextColumn(width=66),
         },
     )  # fmt: skip

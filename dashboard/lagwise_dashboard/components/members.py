@@ -12,8 +12,11 @@ from lagwise_dashboard.queries.base import Row
 _MOST_RANGES = 12
 
 
-def show(rows: list[Row], lag: dict[str, int], now: datetime, *, known: bool) -> None:
-    """Draw the members, if it is ``known`` who they are; ``lag`` is what each owes, by member id."""
+def show(rows: list[Row], lag: dict[str, int], now: datetime, *, known: bool, rebalancing: bool) -> None:
+    """Draw the members, if it is ``known`` who they are; ``lag`` is what each owes, by member id.
+
+    While the group is ``rebalancing``, owning nothing means nothing.
+    """
     st.subheader("Members", anchor=False)
     if not rows:
         st.caption(
@@ -21,12 +24,11 @@ def show(rows: list[Row], lag: dict[str, int], now: datetime, *, known: bool) ->
         )
         return
     idle = sum(not r["assigned_partitions"] for r in rows)
-    idle_note = (
-        f" {humanise.plural(idle, 'member')} {'owns' if idle == 1 else 'own'} nothing: a partition has one reader, so "
-        "more members than partitions cannot help."
-        if idle
-        else ""
-    )
+    idle_note = f" {humanise.plural(idle, 'member')} {'owns' if idle == 1 else 'own'} nothing" if idle else ""
+    if idle and rebalancing:
+        idle_note += ": the group is rebalancing, and partitions are still being given out."
+    elif idle:
+        idle_note += ": a partition has one reader, so more members than partitions cannot help."
     st.caption(
         f"{len(rows):,} of {humanise.plural(rows[0]['of'], 'member')}, as of "
         f"{humanise.clock(rows[0]['sampled_at'], now)}." + idle_note

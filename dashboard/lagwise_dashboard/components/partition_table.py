@@ -1,7 +1,6 @@
 """The partitions of a group, worst first: how bad, why, and whose."""
 
 from collections import defaultdict
-from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +12,7 @@ from lagwise_dashboard.components import tables
 from lagwise_dashboard.queries.base import Row
 
 
-def show(rows: list[Row], now: datetime, *, readable: bool) -> None:
+def show(rows: list[Row], *, readable: bool) -> None:
     """Draw the partitions; of a group that is not ``readable`` there may be more than are known."""
     several_topics = len({r["topic"] for r in rows}) > 1
     topic = "" if several_topics or not rows else f" of **{literal.markdown(rows[0]['topic'])}**"
@@ -28,7 +27,7 @@ def show(rows: list[Row], now: datetime, *, readable: bool) -> None:
         return
     st.caption(f"{len(rows):,} of {humanise.plural(total, 'partition')}{topic}, the worst first.")
     st.dataframe(
-        frame(rows, now, with_topic=several_topics),
+        frame(rows, with_topic=several_topics),
         key="group_partitions",
         hide_index=True,
         height=tables.height(min(len(rows), 12)),
@@ -37,12 +36,12 @@ def show(rows: list[Row], now: datetime, *, readable: bool) -> None:
         alt="Partitions of the group, the worst first",
         column_config={
             "Status": tables.status_column("What holds", width=_width(rows)),
-            "Partition": st.column_config.NumberColumn(format="plain"),
+            "Partition": st.column_config.NumberColumn(format="%d"),
             "Oldest unread": tables.right_column(),
             "Lag": st.column_config.NumberColumn(format="localized", help="Unread records that still exist."),
             "In/s": tables.right_column(help=tables.WRITTEN_HELP),
             "Out/s": tables.right_column(help=tables.READ_HELP),
-            "Committed": st.column_config.NumberColumn(format="plain", help="Committed offset."),
+            "Committed": tables.right_column(help="Committed offset."),
             "Unmoved for": tables.right_column(help="How long the committed offset has had its value."),
             "Log": st.column_config.TextColumn(help="Log start and high watermark."),
             "Lost": st.column_config.NumberColumn(format="localized", help="Records deleted before they were read."),
@@ -51,7 +50,7 @@ def show(rows: list[Row], now: datetime, *, readable: bool) -> None:
     )
 
 
-def frame(rows: list[Row], now: datetime, *, with_topic: bool) -> pa.Table:
+def frame(rows: list[Row], *, with_topic: bool) -> pa.Table:
     """The rows as they are shown; columns that are empty throughout are left out."""
     columns: dict[str, list[Any]] = {
         "Status": [_what_holds(r) for r in rows],
@@ -64,8 +63,8 @@ def frame(rows: list[Row], now: datetime, *, with_topic: bool) -> pa.Table:
         "In/s": [humanise.rate(r["produce_rate_per_second"]) for r in rows],
         "Out/s": [humanise.rate(r["consume_rate_per_second"]) for r in rows],
         "Owner": [_owner(r) for r in rows],
-        "Committed": [r["committed"] for r in rows],
-        "Unmoved for": [humanise.since(r["committed_since"], now) for r in rows],
+        "Committed": [_offset(r["committed"]) for r in rows],
+        "Unmoved for": [_unmoved(r) for r in rows],
         "Log": [_log(r) for r in rows],
         "Loss in": [humanise.loss_in(r["seconds_to_loss"]) for r in rows],
         "Lost": [r["records_lost"] for r in rows],
@@ -98,6 +97,17 @@ def _what_holds(row: Row) -> list[str]:
     held = tables.badges([row["status"], *(r for r in row["reasons"] if r != row["status"])])
     reason = words.reason_in_words(row["reason"])
     return [*held, reason] if reason else held
+
+
+def _unmoved(row: Row) -> str | None:
+    """As of the sample, like every number beside it: since then the group has had no chance to show a commit."""
+    if row["committed"] is None or row["committed_since"] is None:
+        return None
+    return humanise.since(row["committed_since"], row["as_of"])
+
+
+def _offset(offset: int | None) -> str | None:
+    return None if offset is None else str(offset)
 
 
 def _owner(row: Row) -> str | None:

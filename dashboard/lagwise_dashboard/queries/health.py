@@ -10,22 +10,32 @@ from deltalake.exceptions import DeltaError
 from lagwise.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_STATUS, TICKS
-from lagwise.tables.raw import SAMPLES
+from lagwise.tables.raw import READ_SOMETHING, SAMPLES
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, bucket_seconds, days, reads, rows, run
 
 #: Within this time the newest sample and tick are looked for first; only where there is none, in the whole table.
 _RECENT = timedelta(days=1)
+_ROUNDS = 20
+_LATELY = """
+    select median(wall_seconds) as wall_seconds
+    from (select wall_seconds from ticks order by finished_at desc limit $rounds)
+"""
 MOST_CLUSTERS = 1000
 MOST_ERRORS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """The newest sample of each cluster, and the newest finished tick (None: the analysis never finished one)."""
+    """The newest sample of each cluster, and the newest finished tick (None: the analysis never finished one).
+
+    ``read_at`` of a sample is the end of the newest one of its cluster that read anything (null: none ever did).
+    ``tick_seconds`` is the median duration of the last rounds.
+    """
 
     samples: tuple[Row, ...]
     tick: Row | None
+    tick_seconds: float | None
     as_of: datetime | None
 
 
@@ -33,16 +43,23 @@ class Newest:
 def newest(lake: Lake, now_day: datetime) -> Newest:
     """What is newest in the lake. ``now_day`` is the present moment cut to the day, UTC."""
     recent = days(now_day - _RECENT, now_day + _RECENT)
-    samples = """
-        select arg_max(samples, finished_at) as newest from samples group by cluster order by cluster limit $limit
-    """
+    samples = f"""
+        select arg_max(samples, finished_at) as newest, max(finished_at) filter ({READ_SOMETHING}) as read_at
+        from samples group by cluster order by cluster limit $limit
+    """  # noqa: S608 (a condition of our own)
     ticks = "select * from ticks order by finished_at desc limit 1"
-    found = [r["newest"] for r in rows(lake, {SAMPLES: recent}, samples, {"limit": MOST_CLUSTERS})]
-    if not found:
-        found = [r["newest"] for r in rows(lake, {SAMPLES: None}, samples, {"limit": MOST_CLUSTERS})]
+    found = rows(lake, {SAMPLES: recent}, samples, {"limit": MOST_CLUSTERS})
+    if not any(r["read_at"] for r in found):
+        found = rows(lake, {SAMPLES: None}, samples, {"limit": MOST_CLUSTERS})
     tick = rows(lake, {TICKS: recent}, ticks) or rows(lake, {TICKS: None}, ticks)
+    lately = rows(lake, {TICKS: recent}, _LATELY, {"rounds": _ROUNDS})
     judged = rows(lake, {GROUP_STATUS: None}, "select max(as_of) as as_of from group_status")
-    return Newest(tuple(found), tick[0] if tick else None, judged[0]["as_of"])
+    return Newest(
+        tuple({**r["newest"], "read_at": r["read_at"]} for r in found),
+        tick[0] if tick else None,
+        lately[0]["wall_seconds"],
+        judged[0]["as_of"],
+    )
 
 
 @reads(SAMPLES)

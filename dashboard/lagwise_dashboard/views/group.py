@@ -7,7 +7,7 @@ import streamlit as st
 from lagwise.alerts.model import Phase
 from lagwise.alerts.queries import AlertRow
 from lagwise.domain import humanise
-from lagwise.domain.vocabulary import UnknownReason
+from lagwise.domain.vocabulary import REBALANCING_STATES, UnknownReason
 from lagwise_dashboard import alert_reader, literal, plot_theme, settings, words
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.components import (
@@ -47,7 +47,7 @@ def body() -> None:
     fresh = freshness.read(now)
     freshness.strip(fresh)
     if fresh.nothing_collected:
-        empty.nothing_collected()
+        empty.nothing_collected(fresh)
     elif fresh.as_of is None:
         empty.nothing_judged(fresh)
     elif not _group:
@@ -104,9 +104,16 @@ def _show(row: Row, now: datetime) -> None:
     marks = [*happenings.marks(changes, events), *_alert_marks(alerts, since)]
     _charts(row, marks, since, until, span)
     partitions = ask(queries.partitions, cluster, group)
-    partition_table.show(partitions, now, readable=row["reason"] != UnknownReason.UNREADABLE)
+    partition_table.show(partitions, readable=row["reason"] != UnknownReason.UNREADABLE)
     found = ask(queries.members, cluster, group, row["as_of"])
-    members.show(found, partition_table.lag_by_owner(partitions), now, known=row["members"] is not None)
+    rebalancing = row["state"] in REBALANCING_STATES or row["reason"] == UnknownReason.REBALANCING
+    members.show(
+        found,
+        partition_table.lag_by_owner(partitions),
+        now,
+        known=row["members"] is not None,
+        rebalancing=rebalancing,
+    )
     left, right = st.columns(2)
     with left:
         happenings.show_changes(changes, now, span)

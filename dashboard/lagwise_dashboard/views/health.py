@@ -25,7 +25,7 @@ def body() -> None:
     fresh = freshness.read(now)
     freshness.strip(fresh)
     if fresh.nothing_collected:
-        empty.nothing_collected()
+        empty.nothing_collected(fresh)
         _parts(now)
         return
     until = datetime.fromtimestamp(-(-now.timestamp() // _STEP_SECONDS) * _STEP_SECONDS, now.tzinfo)
@@ -33,7 +33,7 @@ def body() -> None:
     newest = ask(queries.newest, now.replace(hour=0, minute=0, second=0, microsecond=0))
     runs = ask(queries.runs, since, until)
     errors = ask(queries.errors, since, until)
-    _verdict(advice.troubles(fresh, runs, errors, newest.tick))
+    _verdict(advice.troubles(fresh, runs, errors, newest.tick_seconds))
     _clusters(fresh, newest.samples, runs, now)
     _errors(errors, now)
     left, right = st.columns(2)

@@ -34,7 +34,7 @@ def body() -> None:
     fresh = freshness.read(now)
     freshness.strip(fresh)
     if fresh.nothing_collected:
-        empty.nothing_collected()
+        empty.nothing_collected(fresh)
         return
     if fresh.as_of is None:
         empty.nothing_judged(fresh)
@@ -124,8 +124,12 @@ def _lists(filters: Filters, counts: Counts, now: datetime, *, with_cluster: boo
         sum(counts.by_status.get(s, 0) for s in filters.statuses) if filters.statuses else counts.total - counts.quiet
     )
     if rows:
-        more = "" if len(rows) == matching else " Narrow the search to see the rest."
-        st.caption(f"{len(rows):,} of {humanise.plural(matching, 'group')}.{more} Click a row to open the group.")
+        shown = humanise.plural(len(rows), "group")
+        if len(rows) < matching:
+            shown = (
+                f"The first {len(rows):,} of {humanise.plural(matching, 'group')}; narrow the search to see the rest"
+            )
+        st.caption(f"{shown}. Click a row to open the group.")
         _table(rows, now, _TABLE, with_cluster=with_cluster)
     elif filters.are_set and (filters.statuses or counts.total == 0):
         empty.no_match(_clear)
