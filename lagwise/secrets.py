@@ -21,7 +21,7 @@ SECRET_KEYS = frozenset(
 )
 
 _REFERENCE = re.compile(r"^\$\{(env|file):([^}]+)\}$")
-_LOOKS_SECRET = re.compile(r"(password|secret|token|credential|passphrase|[._-]key$|key\.pem)", re.IGNORECASE)
+_LOOKS_SECRET = re.compile(r"(pas+w|secret|token|credential|passphrase|[._-]key$|key\.pem)", re.IGNORECASE)
 _URL_PASSWORD = re.compile(r"(?<=://)([^/@\s:]*):([^/\s]+)@")
 #: ``password=…`` in a query string or a list of properties, unless a reference follows.
 _ASSIGNED = re.compile(r"(?i)((?:password|passwd|passphrase|secret|token|signature|sig)=)(?!\$\{)[^\s&;,\"']+")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lagwise import health
 from lagwise.config import Cluster, Config
+from lagwise.errors import ConfigError
 from lagwise.tables.store import Lake
 from lagwise_collectors.isolation import IsolatedSource, Stopped
 from lagwise_collectors.pipeline import Pipeline, RunCost, pipeline_of
@@ -42,6 +43,17 @@ def collect_once(config: Config) -> list[RunCost]:
 
     _in_threads([partial(sample, cluster) for cluster in config.clusters])
     return [costs[cluster.name] for cluster in config.clusters if cluster.name in costs]
+
+
+def check_settings(cluster: Cluster) -> None:
+    """Have the cluster's client made, without reaching for the cluster. Raises ConfigError where it is refused."""
+    from lagwise_collectors.kafka.client import Client
+    from lagwise_collectors.kafka.errors import KafkaTrouble
+
+    try:
+        Client(cluster.model_copy(update={"bootstrap": "127.0.0.1:9"}))
+    except KafkaTrouble as trouble:
+        raise ConfigError(f"the librdkafka settings of the cluster {cluster.name} cannot be used: {trouble}") from None
 
 
 def collect_forever(config: Config, stop: threading.Event, state: Path) -> None:

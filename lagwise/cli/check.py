@@ -1,10 +1,13 @@
 """Is everything in order: the machine, the cluster, the settings."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lagwise.cli.group import Settings, bootstrap_option, data_option, json_option, print_json
+from lagwise.cli.group import Settings, bootstrap_option, data_option, json_option, print_json, require_package
+
+if TYPE_CHECKING:
+    from lagwise.config import Config
 
 
 @click.command(short_help="Check everything, and say what to do about it.")
@@ -52,12 +55,36 @@ def doctor(context: click.Context, bootstrap: str | None, data: str | None, spar
     context.exit(1 if any(d.result is Result.FAILED for d in found) else 0)
 
 
+def _try_out(config: "Config") -> int:
+    """Everything about settings that can be tried without a network: references, rules, database, librdkafka's own.
+
+    Returns how many references were resolved. Raises LagwiseError.
+    """
+    from lagwise.alerts.database import open_engine
+    from lagwise.alerts.rules import load_rules
+    from lagwise.config.references import resolve_everything
+
+    resolved = resolve_everything(config)
+    load_rules(config.alerts.rules_file, [channel.name for channel in config.alerts.channels])
+    open_engine(config.database_url).dispose()
+    if config.clusters:
+        require_package("confluent_kafka")
+        from lagwise_collectors.run import check_settings
+
+        for cluster in config.clusters:
+            check_settings(cluster)
+    return resolved
+
+
 @click.command("config", short_help="Show the settings in effect, secrets blotted out.")
-@click.option("--check", is_flag=True, help="Only say whether the settings can be used, secrets included.")
+@click.option("--check", is_flag=True, help="Only say whether the settings can be used.")
 @json_option("the settings")
 @click.pass_obj
 def config_command(settings: Settings, check: bool, as_json: bool) -> None:
     """Show the settings in effect: file and environment together, secrets blotted out.
+
+    With --check nothing is shown: references, alert rules, the database's address and librdkafka's settings are tried,
+    without connecting to anything.
 
     Every key is described in docs/reference/configuration.md.
 
@@ -69,10 +96,13 @@ def config_command(settings: Settings, check: bool, as_json: bool) -> None:
 
     config = settings.load()
     if check:
-        from lagwise.config.references import resolve_everything
+        from lagwise.domain.humanise import plural
 
-        names = resolve_everything(config)
-        click.echo(f"the settings can be used: {len(config.clusters)} clusters, {names} references to secrets resolved")
+        names = _try_out(config)
+        click.echo(
+            f"the settings can be used: {plural(len(config.clusters), 'cluster')}, "
+            f"{plural(names, 'reference')} to secrets resolved"
+        )
         return
     shown: dict[str, Any] = redacted_settings(config.model_dump(mode="json"))
     if as_json:

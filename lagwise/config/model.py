@@ -7,7 +7,7 @@ example ``LAGWISE_CLUSTERS__0__BOOTSTRAP``) and the error messages are derived f
 
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -63,14 +63,15 @@ references: `${env:NAME}` or `${file:/path}`."""
     lag_objective_seconds: Seconds = 300.0
     """Age of the oldest unread record from which a group that neither grows nor shrinks is `lagging`."""
 
-    @model_validator(mode="after")
-    def _secrets_are_references(self) -> "Cluster":
-        for key, value in self.librdkafka.items():
+    @field_validator("librdkafka")
+    @classmethod
+    def _secrets_are_references(cls, settings: dict[str, str | int | float | bool]) -> dict[str, Any]:
+        for key, value in settings.items():
             if key in SECRET_KEYS and not is_reference(str(value)):
                 raise ValueError(
-                    f"librdkafka.{key} is a secret: write ${{env:NAME}} or ${{file:/path}} here, not the secret itself"
+                    f"{key} is a secret: write ${{env:NAME}} or ${{file:/path}} here, not the secret itself"
                 )
-        return self
+        return settings
 
 
 class Spark(_Settings):

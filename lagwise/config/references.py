@@ -1,4 +1,4 @@
-"""Whether the settings hold beyond their form: every reference leads somewhere."""
+"""Whether the references of the settings lead somewhere."""
 
 from typing import Any
 

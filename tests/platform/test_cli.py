@@ -315,6 +315,31 @@ def test_config_check_resolves_references_and_names_all_that_fail(monkeypatch: p
     assert [line.partition(":")[0].strip() for line in lines[1:]] == ["database", "alerts.channels.0.secret"]
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("LAGWISE_ALERTS__RULES_FILE", "/nowhere.yaml", "/nowhere.yaml"),
+        ("LAGWISE_DATABASE", "foo", "database"),
+        ("LAGWISE_CLUSTERS", "[{bootstrap: 'h:1', librdkafka: {securty.protocol: SSL}}]", "securty.protocol"),
+        ("LAGWISE_CLUSTERS", "[{bootstrap: 'h:1', librdkafka: {security.protocol: SASLSSL}}]", "security.protocol"),
+    ],
+)
+def test_config_check_tries_what_needs_no_network(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, says: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    shown = lagwise("config", "--check")
+    assert (shown.exit_code, shown.stderr.count("\n")) == (1, 1)
+    assert says in shown.stderr
+
+
+def test_a_misspelt_password_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAGWISE_CLUSTERS", "[{bootstrap: 'h:1', librdkafka: {sasl.pasword: hunter2}}]")
+    for command in (("config",), ("config", "--json"), ("config", "--check")):
+        shown = lagwise(*command)
+        assert "hunter2" not in shown.stdout + shown.stderr
+
+
 def test_up_without_a_cluster_says_what_to_do() -> None:
     shown = lagwise("up")
     assert shown.exit_code == 1

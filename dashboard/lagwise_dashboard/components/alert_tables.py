@@ -16,6 +16,8 @@ _SEVERITIES: dict[Severity, tuple[str, str]] = {
     Severity.WARN: ("▲ warn", "#B45309"),
     Severity.INFO: ("● info", "#2563EB"),
 }
+#: Room for two lines: the sentence is what a paged person has come for.
+_SENTENCE_HEIGHT = 66
 _DELIVERY_STATES = {"queued": "… queued", "delivered": "✓ delivered", "dead": "✕ given up"}
 _RESOLUTIONS = {
     "recovered": "recovered",
@@ -41,8 +43,8 @@ def show_open(rows: list[AlertRow], now: datetime) -> AlertRow | None:
         ),
         key="alerts_open",
         hide_index=True,
-        height=tables.height(min(len(rows), 15)),
-        row_height=tables.ROW_HEIGHT,
+        height=tables.height(min(len(rows), 10), row_height=_SENTENCE_HEIGHT),
+        row_height=_SENTENCE_HEIGHT,
         placeholder=tables.PLACEHOLDER,
         on_select="rerun",
         selection_mode="single-cell",

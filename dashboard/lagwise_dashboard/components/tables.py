@@ -44,9 +44,9 @@ def badges(statuses: Iterable[str | None]) -> list[str]:
     return [words.look(status).label for status in statuses]
 
 
-def height(rows: int) -> int:
+def height(rows: int, row_height: int = ROW_HEIGHT) -> int:
     """Pixels for a table of so many rows, up to a page of them; beyond that it scrolls."""
-    return HEADER_HEIGHT + ROW_HEIGHT * min(max(rows, 1), MOST_ROWS_SEEN) + 3
+    return HEADER_HEIGHT + row_height * min(max(rows, 1), MOST_ROWS_SEEN) + 3
 
 
 def table(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
