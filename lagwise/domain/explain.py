@@ -71,7 +71,7 @@ class _Subject:
         """How old the oldest unread record is."""
         known = [(p.lag_seconds, p.lag_seconds_is_lower_bound) for p in self.parts if p.lag_seconds is not None]
         seconds, is_bound = max(known, default=(None, False))
-        return duration(seconds, lower_bound=is_bound)
+        return "an unknown time" if is_bound and not seconds else duration(seconds, lower_bound=is_bound)
 
     @property
     def unmoved(self) -> str:

@@ -12,8 +12,11 @@ _THREE_DIGITS = 999.5
 
 
 def duration(seconds: float | None, *, lower_bound: bool = False) -> str:
-    """Seconds as the two largest units that matter: ``3 min 20 s``; ``≥`` marks a lower bound."""
-    if seconds is None or math.isnan(seconds):
+    """Seconds as the two largest units that matter: ``3 min 20 s``; ``≥`` marks a lower bound.
+
+    A lower bound of nothing says nothing, and is shown as that.
+    """
+    if seconds is None or math.isnan(seconds) or (lower_bound and seconds <= 0):
         return DASH
     text = _duration(max(0.0, float(seconds)))
     return f"≥ {text}" if lower_bound else text

@@ -217,6 +217,13 @@ def test_marks_are_text_and_not_markup() -> None:
     assert not any("<img" in text for text in marks.customdata)
 
 
+def test_where_nothing_is_known_that_is_said() -> None:
+    made = group_charts.chart(no_history(), [], NOW - HOUR, NOW, objective_seconds=None, zoom="z")
+    said = [a for a in made.layout.annotations if a.text == "not known"]
+    assert [a.yref for a in said] == ["y2 domain", "y3 domain"]
+    assert made.layout.yaxis2.showticklabels is False
+
+
 @pytest.mark.parametrize(("events", "changes", "lines"), [(11, 1, 12), (12, 1, 1), (100, 3, 3), (0, 20, 12)])
 def test_where_much_happened_only_the_weighty_is_drawn_as_a_line(events: int, changes: int, lines: int) -> None:
     marks = [Mark(NOW - i * INTERVAL, "rebalance") for i in range(events)]

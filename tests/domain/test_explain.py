@@ -314,3 +314,9 @@ def test_every_status_and_reason_is_told_apart() -> None:
     ]
     assert len(set(sentences)) == len(words) + len(UnknownReason)
     assert all(sentence for sentence in sentences)
+
+
+def test_an_age_that_is_only_known_not_to_be_negative_is_not_known() -> None:
+    first_seen = part(LOSING_DATA, 1, lag=3903, lag_seconds=0.0, lag_seconds_is_lower_bound=True, records_lost=5)
+    said = explain(LOSING_DATA, None, [first_seen], members=1, idle_members=0)
+    assert said.endswith("3,903 records wait, the oldest for an unknown time.")

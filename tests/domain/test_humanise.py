@@ -139,6 +139,7 @@ def test_bytes_have_decimal_prefixes() -> None:
 
 def test_a_time_that_is_not_known_or_never_ends_has_no_bound() -> None:
     assert duration(math.nan, lower_bound=True) == "—"
+    assert (duration(0.0, lower_bound=True), duration(0.0)) == ("—", "0 s")
     assert (loss_in(math.nan), loss_in(math.inf)) == ("—", "forever")
 
 

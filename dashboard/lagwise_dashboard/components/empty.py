@@ -6,7 +6,7 @@ import streamlit as st
 
 from lagwise.domain import humanise
 from lagwise_dashboard import literal, settings
-from lagwise_dashboard.components import advice, freshness
+from lagwise_dashboard.components import advice, commands, freshness
 from lagwise_dashboard.components.freshness import Freshness
 
 
@@ -42,10 +42,11 @@ def nothing_judged(fresh: Freshness) -> None:
     collected = max((s.at for s in fresh.collections if s.at), default=None)
     st.info(
         f"**Collected, not judged yet.** The newest sample is {humanise.since(collected, fresh.now)} old; the analysis "
-        "has not written a verdict. After a start it takes half a minute. If this stays, look whether the analysis "
-        "runs: `lagwise analyze`, or its log if `lagwise up` started it.",
+        "has not written a verdict. After a start it takes half a minute. If this stays, look at the log of the "
+        f"analysis ({literal.markdown(str(settings.config().state / 'logs'))}), or run it alone to see what it says:",
         icon=":material/hourglass_top:",
     )
+    st.code(f"lagwise analyze --once --data {commands.quote(settings.config().data)}", language="bash")
 
 
 def no_groups() -> None:

@@ -65,6 +65,9 @@ def chart(
             annotation={"text": f"objective {humanise.duration(objective_seconds)}", "font": {"size": 11}},
             annotation_position="top left",
         )  # fmt: skip
+    for row, columns in ((2, ("lag_seconds",)), (3, ("produce_rate_per_second", "consume_rate_per_second"))):
+        if all(value is None for column in columns for value in points[column]):
+            _not_known(made, row)
     _marks(made, marks[:MOST_MARKS])
     made.update_xaxes(range=[since, until])
     made.update_yaxes(ticksuffix=f" {unit}", row=2, col=1)
@@ -152,6 +155,15 @@ def _with_gaps(history: pa.Table) -> dict[str, list[Any]]:
         for name, values in columns.items():
             values.append(row[name])
     return columns
+
+
+def _not_known(made: go.Figure, row: int) -> None:
+    """Nothing to draw: that is said, and no axis made up for it."""
+    made.add_annotation(
+        text="not known", x=0.5, y=0.5, xref="x domain", yref="y domain", showarrow=False, row=row, col=1,
+        font={"size": 12, "color": plot_theme.MARK},
+    )  # fmt: skip
+    made.update_yaxes(showticklabels=False, showgrid=False, row=row, col=1)
 
 
 def _marks(made: go.Figure, marks: Sequence[Mark]) -> None:
