@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -241,6 +242,22 @@ def test_without_a_terminal_changes_are_told_once_and_harmlessly(monkeypatch: py
     assert len(lines) == 4
     assert "(signature is wrong)" in shown.getvalue()
     assert "\x1b" not in shown.getvalue()
+
+
+def test_without_a_terminal_a_part_is_told_of_when_it_ends_and_when_it_is_back() -> None:
+    stage = Stage(as_json=False)
+    shown = io.StringIO()
+    stage.console = screen.console(shown)
+    watch = Watch([BILLING])
+    running = PartStatus("analysis", State.RUNNING, 7, 0, "starting Spark", None, None)
+    waiting = PartStatus("analysis", State.WAITING, None, 0, "ended by SIGKILL", None, 1.0)
+    again = replace(running, restarts=1)
+    for at, part in enumerate([running, running, waiting, waiting, again, again]):
+        stage.show(watch, at, [part], [], "")
+    assert shown.getvalue().splitlines() == [
+        "     2 s  analysis: waiting to restart in 1 s: ended by SIGKILL",
+        "     4 s  analysis: running, restarted 1×: starting Spark",
+    ]
 
 
 def test_in_a_terminal_the_table_has_every_group_and_obeys_nobody() -> None:
