@@ -108,7 +108,7 @@ def group(lake: Lake, name: str, cluster: str | None) -> dict[str, Any]:
     """The row of one group. Raises LagwiseError where it is not known, or known in several clusters."""
     found = [r for r in groups(lake) if r["group"] == name and cluster in (None, r["cluster"])]
     if not found and lake.open(GROUP_STATUS) is None:
-        raise LagwiseError(f"there is nothing to answer from in {clean(lake.uri)}: no analysis has written to it")
+        raise LagwiseError(f"there is nothing to answer from in {clean(lake.uri)}: no analysis has written to it yet")
     if not found:
         where = f" in cluster {clean(cluster)}" if cluster else ""
         raise LagwiseError(f"the analysis knows no group {clean(name)!r}{where}; `lagwise status` lists those it knows")

@@ -83,7 +83,8 @@ class Up:
 
     def ask(self, *arguments: str) -> Any:
         ran = subprocess.run(self.command(*arguments), capture_output=True, text=True, env=_env(), check=False)
-        assert ran.returncode == 0 or "knows no group" in ran.stderr, ran.stderr
+        not_yet = ("knows no group", "no analysis has written to it yet")
+        assert ran.returncode == 0 or any(words in ran.stderr for words in not_yet), ran.stderr
         return json.loads(ran.stdout) if ran.returncode == 0 else None
 
     def said(self) -> str:
