@@ -112,7 +112,7 @@ def pipeline_of(name: str, source: Source, config: Config, lake: Lake) -> Pipeli
 
 
 def line_of(cost: RunCost) -> str:
-    """A round in words, for the heartbeat."""
+    """A round in words, for the heartbeat and the terminal."""
     if cost.errors and not cost.groups:
         line = f"{cost.cluster}: cannot be read ({', '.join(cost.errors)}); its log and `lagwise doctor` say more"
     else:

@@ -367,8 +367,8 @@ def test_document_is_plain_and_complete() -> None:
     assert document["feasible"] is False
     assert document["triple"] is None
     assert document["figures"]["knee_threads_per_node"]["value"] is None  # type: ignore[index]  # infinite
-    assert document["inputs"]["t1_seconds"] == {"value": 0.012, "source": "typed in"}  # type: ignore[index]
-    assert set(document["inputs"]) == set(asdict(USUAL))  # type: ignore[call-overload]
+    assert document["inputs"]["t1_seconds"] == {"value": 0.012, "source": "typed in"}  # type: ignore[index]  # a tree
+    assert set(document["inputs"]) == set(asdict(USUAL))  # type: ignore[call-overload]  # a tree
 
 
 @pytest.mark.parametrize(

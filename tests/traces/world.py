@@ -126,7 +126,7 @@ class World:
             [float(records)] * partitions,
             [0] * partitions,
             f"{name}-1",
-            **options,  # type: ignore[arg-type]
+            **options,  # type: ignore[arg-type]  # of mixed types, checked by the class
         )
         made.watermarks = [[] for _ in range(partitions)]
         self.topics[name] = made
@@ -141,7 +141,7 @@ class World:
         **options: object,
     ) -> Group:
         """A group whose members own and read these partitions, all caught up at the start."""
-        made = Group(name, **options)  # type: ignore[arg-type]
+        made = Group(name, **options)  # type: ignore[arg-type]  # of mixed types, checked by the class
         self.groups[name] = made
         if owned is not None:
             made.members = {member: list(pairs) for member, pairs in owned.items()}

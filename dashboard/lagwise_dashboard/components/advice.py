@@ -42,8 +42,8 @@ def troubles(fresh: Freshness, runs: list[Row], errors: list[Row], tick_seconds:
         name = literal.markdown(source.name)
         if source.trouble is not None and source.stale:
             found.append(
-                f"**{name} cannot be read**{why(source)}. {for_error(source.trouble[0])} What is shown of it is as "
-                "old as its last good sample."
+                f"**{name} cannot be read**{why(source)}. {for_error(source.trouble[0])}"
+                + (" What is shown of it is as old as its last good sample." if source.at else "")
             )
         elif source.at is None:
             found.append(

@@ -16,6 +16,7 @@ from lagwise_dashboard.queries.base import Row, bucket_seconds, days, reads, row
 
 #: Within this time the newest sample and tick are looked for first; only where there is none, in the whole table.
 _RECENT = timedelta(days=1)
+#: So many rounds tell how long one takes: a single slow one is no trouble.
 _ROUNDS = 20
 _LATELY = """
     select median(wall_seconds) as wall_seconds

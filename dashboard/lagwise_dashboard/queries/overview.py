@@ -10,7 +10,7 @@ from lagwise_dashboard.words import DISPLAY_ORDER
 
 #: Rows a page shows at most; the rest is counted.
 MOST_GROUPS = 200
-#: A sparkline's span and its points: one a bucket of two minutes.
+#: A sparkline's longest span, and how many points it has at most.
 TREND_SPAN = timedelta(hours=1)
 TREND_POINTS = 30
 #: Fewer are drawn as a block, which tells nothing.
@@ -97,7 +97,7 @@ def names(lake: Lake, text: str, limit: int) -> list[Row]:
         lake,
         {GROUP_STATUS: None},
         f"""select cluster, "group", status from group_status
-            where contains(lower("group"), lower($text)) order by {_WORST_FIRST} limit $limit""",  # noqa: S608
+            where contains(lower("group"), lower($text)) order by {_WORST_FIRST} limit $limit""",  # noqa: S608 (our own constants)
         {"text": text, "limit": limit, "ranks": [str(s) for s in DISPLAY_ORDER]},
     )
 
