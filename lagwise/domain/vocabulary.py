@@ -103,6 +103,40 @@ class EventKind(StrEnum):
     CONFIG_CHANGED = "config_changed"
 
 
+class RebalanceCause(StrEnum):
+    """Why a group was rebalanced, as `raw/events` says it. Of several that hold, the first one declared is told."""
+
+    #: A member's client left because its handler took longer than ``max.poll.interval.ms``.
+    POLL_INTERVAL_EXCEEDED = "poll_interval_exceeded"
+    #: A member sent no heartbeat for ``session.timeout.ms`` and was taken for dead.
+    MEMBER_FAILED = "member_failed"
+    #: A member left by itself, as at a shutdown.
+    MEMBER_LEFT = "member_left"
+    #: A member is gone, and what is known does not tell whether it left or failed.
+    MEMBER_GONE = "member_gone"
+    GROUP_APPEARED = "group_appeared"
+    MEMBER_JOINED = "member_joined"
+    #: A member subscribes to other topics than before.
+    SUBSCRIPTION_CHANGED = "subscription_changed"
+    #: A topic that is read has more partitions than before.
+    PARTITIONS_ADDED = "partitions_added"
+    #: A static member came back under its ``group.instance.id`` and kept what it owned.
+    STATIC_MEMBER_RETURNED = "static_member_returned"
+    #: The same members with the same subscriptions joined anew (the leader does so when its metadata changed).
+    REJOINED = "rejoined"
+    #: A rebalance that had not ended when it was seen.
+    UNFINISHED = "unfinished"
+
+
+class EventSource(StrEnum):
+    """Where an event was seen."""
+
+    #: Two samples differ; what came and went between them was not seen.
+    SAMPLES = "samples"
+    #: A record of ``__consumer_offsets``: exact.
+    OFFSETS_TOPIC = "offsets_topic"
+
+
 #: Burrow's words, for those who come from there (status codes NOTFOUND 0 … REWIND 6).
 BURROW_WORDS: dict[Status, str] = {
     Status.LOSING_DATA: "ERR",

@@ -233,7 +233,7 @@ class TestGroups:
         [event] = events(sample(0, groups={"old": "Empty"}), sample(1, groups={"old": "Empty", **STABLE}, members=ONE))
         assert (event["kind"], event["cause"], event["joined"]) == (
             EventKind.REBALANCE,
-            "the group appeared",
+            "group_appeared",
             ["a (10.0.0.1)"],
         )
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from lagwise.domain.vocabulary import EventKind
+from lagwise.domain.vocabulary import EventKind, EventSource
 from lagwise.tables.raw import EVENTS
 from lagwise_collectors.protocol import rows_of
 
@@ -28,6 +28,7 @@ class Event:
     cause: str | None = None
     joined: Sequence[str] | None = None
     left: Sequence[str] | None = None
+    members: int | None = None
     partitions_moved: int | None = None
     duration_seconds: float | None = None
 
@@ -40,11 +41,12 @@ def as_rows(events: Iterable[Event], cluster: str) -> pa.Table:
     columns = {
         "at": [e.at for e in events],
         "kind": [e.kind.value for e in events],
+        "source": [EventSource.SAMPLES.value] * len(events),
         "joined": [_bounded(e.joined) for e in events],
         "left": [_bounded(e.left) for e in events],
         **{
             name: [getattr(e, name) for e in events]
-            for name in ("group", "topic", "partition", "before", "after", "cause", "partitions_moved")
+            for name in ("group", "topic", "partition", "before", "after", "cause", "members", "partitions_moved")
         },
         "duration_seconds": [e.duration_seconds for e in events],
     }

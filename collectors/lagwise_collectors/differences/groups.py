@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from lagwise.domain.vocabulary import REBALANCING_STATES, EventKind, GroupState
+from lagwise.domain.vocabulary import REBALANCING_STATES, EventKind, GroupState, RebalanceCause
 from lagwise_collectors.differences.events import Event
 
 _NO_STATE = frozenset({None, GroupState.UNKNOWN.value})
@@ -62,7 +62,9 @@ def group_events(
             views[name] = GroupView(state, now, now, at if state in _UNSETTLED else None)
             if now.labels:
                 joined = sorted(now.labels.values())
-                events.append(Event(EventKind.REBALANCE, at, name, cause="the group appeared", joined=joined, left=[]))
+                events.append(
+                    Event(EventKind.REBALANCE, at, name, cause=RebalanceCause.GROUP_APPEARED, joined=joined, left=[])
+                )
             continue
         views[name], happened = _compare(name, before, state, now, at)
         events += happened
@@ -88,7 +90,7 @@ def _compare(name: str, before: GroupView, state: str, now: Membership, at: date
                     EventKind.REBALANCE,
                     at,
                     name,
-                    cause="still rebalancing",
+                    cause=RebalanceCause.UNFINISHED,
                     joined=joined,
                     left=left,
                     duration_seconds=seconds,
@@ -103,13 +105,22 @@ def _compare(name: str, before: GroupView, state: str, now: Membership, at: date
                 EventKind.REBALANCE,
                 at,
                 name,
+                cause=_cause(joined, left),
                 joined=joined,
                 left=left,
+                members=len(now.labels),
                 partitions_moved=_moved(before.settled.owners, now.owners),
                 duration_seconds=None if since is None else (at - since).total_seconds(),
             )
         )
     return GroupView(state, now, now), events
+
+
+def _cause(joined: list[str], left: list[str]) -> RebalanceCause | None:
+    """What two samples tell of the cause: who came and who went, not why."""
+    if left:
+        return RebalanceCause.MEMBER_GONE
+    return RebalanceCause.MEMBER_JOINED if joined else None
 
 
 def _moved(before: Mapping[tuple[str, int], str], now: Mapping[tuple[str, int], str]) -> int:

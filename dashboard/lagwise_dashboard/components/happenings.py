@@ -114,7 +114,7 @@ def details(row: Row) -> str:
             f"{literal.shown(row['before']) or humanise.DASH} → {literal.shown(row['after']) or humanise.DASH}"
         )
     if row["cause"]:
-        parts.append(literal.shown(row["cause"]))
+        parts.append(literal.shown(row["cause"]).replace("_", " "))
     for verb, who in (("joined", row["joined"]), ("left", row["left"])):
         if who:
             parts.append(f"{verb}: {', '.join(literal.shown(w) for w in who[:5])}{' …' if len(who) > 5 else ''}")
