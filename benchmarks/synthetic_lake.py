@@ -1,6 +1,7 @@
 """A lake as a collector would have left it: many groups, an hour of samples, every kind of trouble among them."""
 
 from datetime import datetime, timedelta
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +10,13 @@ from lagwise.tables import ALL_TABLES
 from lagwise.tables.raw import ASSIGNMENT, COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
+
+
+class Sink(Protocol):
+    """Where samples go: a lake, as a collector writes it, or :class:`benchmarks.bulk.Bulk` for a long history."""
+
+    def append(self, table: Table, rows: pa.Table) -> None:
+        """Append the rows to the table."""
 
 
 class Shape:
@@ -38,7 +46,7 @@ class Shape:
         return self.wide + self.narrow
 
 
-def write_samples(lake: Lake, shape: Shape, start: datetime, samples: int, interval: float, first: int = 0) -> datetime:
+def write_samples(lake: Sink, shape: Shape, start: datetime, samples: int, interval: float, first: int = 0) -> datetime:
     """Append samples ``first`` to ``first + samples`` and return the time of the last.
 
     A tenth of the pairs falls behind, a tenth has stood still from the start, the rest keeps pace with some noise.
@@ -102,7 +110,7 @@ def write_samples(lake: Lake, shape: Shape, start: datetime, samples: int, inter
     return at
 
 
-def write_topics(lake: Lake, shape: Shape, at: datetime) -> None:
+def write_topics(lake: Sink, shape: Shape, at: datetime) -> None:
     """Append the topics' configuration, a week of retention each."""
     names = pa.array([f"topic-{t}" for t in range(shape.topics)])
     _append(lake, TOPICS, at, 0, {
@@ -124,7 +132,7 @@ def _named(index: np.ndarray, names: pa.Array) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(index.astype(np.int32)), names).cast(pa.string())
 
 
-def _append(lake: Lake, table: Table, at: datetime, sample: int, columns: dict[str, pa.Array]) -> None:
+def _append(lake: Sink, table: Table, at: datetime, sample: int, columns: dict[str, pa.Array]) -> None:
     rows = len(next(iter(columns.values())))
     schema = pa.schema([f for f in table.arrow if f.name != "day"])
     constants = {

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,9 @@ DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
 #: itself.
 _QUICK_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=160m -Xss4m"
 _THOROUGH_JVM = "-XX:+UseParallelGC -Xss4m -XX:-DontCompileHugeMethods"
+
+#: A master on this machine only, whose executors need not be able to reach the driver from elsewhere.
+_LOOPBACK = re.compile(r"spark://(127\.[0-9.]+|localhost):")
 
 #: Beside the jars: the names of those that a successful start used.
 _MARKER = "delta-4.4.0.jars"
@@ -88,6 +92,8 @@ def start_session(
     conf = dict(_SETTINGS) if thorough else _SETTINGS | _QUICK_SETTINGS
     conf["spark.driver.memory"] = settings.driver_memory
     conf["spark.driver.extraJavaOptions"] = _THOROUGH_JVM if thorough else _QUICK_JVM
+    # On a cluster it is they who run the compiled queries.
+    conf["spark.executor.extraJavaOptions"] = conf["spark.driver.extraJavaOptions"]
     conf["spark.jars.ivy"] = str(ivy)
     jars = _resolved_jars(ivy)
     if jars:
@@ -96,7 +102,7 @@ def start_session(
     else:
         _LOG.info("resolving Delta's jars into %s (first time only, about 90 MB, half a minute)", ivy)
         conf["spark.jars.packages"] = DELTA_PACKAGE
-    if settings.master.startswith("local"):
+    if settings.master.startswith("local") or _LOOPBACK.match(settings.master):
         conf["spark.driver.host"] = conf["spark.driver.bindAddress"] = "127.0.0.1"
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # Workers must be the interpreter that runs us, or they lack our packages.
