@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from lagwise.domain import lag as lags
+from lagwise.domain.causes import Place
 from lagwise.domain.groups import GroupVerdict, verdict_of
 from lagwise.domain.history import (
     WINDOWS_SECONDS,
@@ -106,8 +107,14 @@ def evaluate(rows: Rows, moment: Moment) -> Evaluation:
     groups = {}
     for group in sorted({*facts, *(pair.group for pair in partitions)}):
         fact = facts.get(group, GroupFacts())
-        parts = parts_of({pair: judged for pair, judged in partitions.items() if pair.group == group})
-        groups[group] = verdict_of(parts, members=fact.members, idle_members=fact.idle_members, error=fact.error)
+        its = {pair: judged for pair, judged in partitions.items() if pair.group == group}
+        groups[group] = verdict_of(
+            parts_of(its),
+            members=fact.members,
+            idle_members=fact.idle_members,
+            error=fact.error,
+            places=_places(its, ends),
+        )
     return Evaluation(partitions, groups)
 
 
@@ -118,6 +125,14 @@ def parts_of(partitions: Mapping[Pair, Judged]) -> list[PartitionsInStatus]:
         verdict = judged.verdict
         together.setdefault((verdict.status, verdict.reason, verdict.loss_cause), []).append((pair, judged))
     return [_part(*key, those) for key, those in together.items()]
+
+
+def _places(partitions: Mapping[Pair, Judged], ends: Mapping[tuple[str, int], Row]) -> list[Place]:
+    """Each partition with its owner and its leader."""
+    return [
+        Place(judged.verdict.status, judged.owner, ends.get((pair.topic, pair.partition), {}).get("leader"), 1)
+        for pair, judged in partitions.items()
+    ]
 
 
 def shown_age(judged: Judged) -> tuple[float | None, bool]:

@@ -175,6 +175,8 @@ GROUP_STATUS = Table(
         Column("records_lost", pa.int64(), "sum over its partitions", nullable=False),
         Column("worst_topic", pa.string(), "topic of its worst partition"),
         Column("worst_partition", pa.int32(), "its worst partition: by status, then by age of the oldest unread"),
+        Column("cause", pa.string(), "where its trouble sits: partition, member, broker or group; null is no trouble"),
+        Column("cause_name", pa.string(), "that member (client and host) or broker (node id); null for the others"),
     ),
 )
 

@@ -25,7 +25,7 @@ from lagwise_spark.columns import minute_of, seconds_between
 from lagwise_spark.frames import contexts_frame, empty, frame, freed_afterwards, materialised
 from lagwise_spark.group_rows import group_verdicts
 from lagwise_spark.transforms import buckets
-from lagwise_spark.transforms.groups import partitions_by_status
+from lagwise_spark.transforms.groups import partitions_by_status, places
 from lagwise_spark.transforms.pipeline import Inputs, statuses
 from lagwise_spark.tuning import tune
 
@@ -147,8 +147,9 @@ def _replay(
         result = statuses(_inputs(session, recordings, evaluations, minimum_span_seconds))
         partitions = result.partitions.toArrow().to_pylist()
         by_status = partitions_by_status(result.partitions).toArrow().to_pylist()
+        where = places(result.partitions).toArrow().to_pylist()
         facts = result.groups.toArrow().to_pylist()
-    verdicts = group_verdicts(by_status, facts)
+    verdicts = group_verdicts(by_status, facts, where)
     shown: dict[str, list[Shown]] = {e.cluster: [] for e in evaluations}
     of_cluster = {e.cluster: e for e in evaluations}
     for row in sorted(partitions, key=lambda r: (r["group"], r["topic"], r["partition"])):

@@ -67,11 +67,13 @@ def partition_changes(judged: DataFrame, lake: Lake) -> int:
     return int(rows.num_rows)
 
 
-def groups(lake: Lake, by_status: Sequence[Row], facts: Sequence[Row], as_of: Mapping[str, datetime]) -> int:
+def groups(
+    lake: Lake, by_status: Sequence[Row], facts: Sequence[Row], places: Sequence[Row], as_of: Mapping[str, datetime]
+) -> int:
     """Write the groups' present state, its history and its changes; the number of changes is returned."""
     before = {(row["cluster"], row["group"]): row for row in lake.read(GROUP_STATUS).to_pylist()}
     rows, changes = [], []
-    for (cluster, group), (fact, verdict) in group_verdicts(by_status, facts).items():
+    for (cluster, group), (fact, verdict) in group_verdicts(by_status, facts, places).items():
         previous = before.get((cluster, group))
         unchanged = previous is not None and previous["status"] == str(verdict.status)
         now = as_of[cluster]
@@ -130,6 +132,8 @@ def _group_row(
         "records_lost": verdict.records_lost,
         "worst_topic": verdict.worst_topic,
         "worst_partition": verdict.worst_partition,
+        "cause": str(verdict.cause.scope) if verdict.cause else None,
+        "cause_name": verdict.cause.name if verdict.cause else None,
     }
 
 
