@@ -39,6 +39,7 @@ from lagwise_spark.frames import contexts_frame, frame, freed_afterwards
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.minutes import OpenMinutes, catch_up, finish_minutes, open_minutes
 from lagwise_spark.jobs.progress import News, five_minutes_of, minute_of, read_news, read_progress
+from lagwise_spark.jobs.rebalances import sum_up
 from lagwise_spark.transforms.groups import partitions_by_status, places
 from lagwise_spark.transforms.pipeline import Inputs, statuses
 from lagwise_spark.tuning import tune
@@ -82,6 +83,7 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
         # The two right after one another: who reads in between sees a group that is a round behind its partitions.
         write.replace(result.partitions, lake, PARTITION_STATUS)
         changes += write.groups(lake, by_status, facts, where, {n.cluster: n.as_of for n in news})
+    sum_up(lake, news)
     judged = sum(row["partitions"] for row in by_status)
     groups = len({(row["cluster"], row["group"]) for row in by_status} | {(f["cluster"], f["group"]) for f in facts})
     cost = TickCost(
