@@ -9,6 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from lagwise.answers import ClusterFreshness, Freshness
+from lagwise.commands import first_command
+from lagwise.config import Cluster
 from lagwise.doctor import Diagnosis, Result
 from lagwise.domain.humanise import count, duration
 from lagwise.supervisor import PartStatus, State
@@ -27,6 +29,20 @@ def verdict_line(row: dict[str, Any]) -> Text:
     """A group, its status, and the sentence that says why."""
     line = plain(row["group"]).append(" is ").append_text(status_text(row["status"], row["reason"]))
     return line.append(" — ").append_text(plain(row["sentence"]))
+
+
+def first_step(row: dict[str, Any], clusters: Sequence[Cluster]) -> Text:
+    """The command to begin with."""
+    command = first_command(
+        row["cluster"],
+        row["group"],
+        clusters,
+        status=row["status"],
+        reason=row["reason"],
+        loss_cause=row["loss_cause"],
+        topic=row["worst_topic"],
+    )
+    return Text("To begin with: ", style="dim").append_text(plain(command))
 
 
 def parts_table(statuses: Sequence[PartStatus]) -> Table:

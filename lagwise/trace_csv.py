@@ -76,6 +76,7 @@ COMMITS = (
     Column("topic", _name),
     Column("partition", _count),
     Column("committed", _count_or_null),
+    Column("next_record", _count_or_null, needed=False),
 )
 GROUPS = (
     Column("time_s", _time),

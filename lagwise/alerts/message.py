@@ -52,7 +52,7 @@ def document(notification: Notification, config: Config) -> dict[str, Any]:
         "decided_at": _time(notification.decided_at),
         **numbers,
         "worst_partition": (None if worst_topic is None else {"topic": worst_topic, "partition": worst_partition}),
-        "first_command": first_command(subject, config.clusters),
+        "first_command": first_command(notification, config.clusters),
         "dashboard_url": dashboard_link(subject, config.alerts.dashboard_url),
         "fingerprint": alert.fingerprint,
         "incident_id": alert.incident_id,

@@ -60,6 +60,10 @@ references: `${env:NAME}` or `${file:/path}`."""
     """How often the cluster is sampled."""
     timeout_seconds: Annotated[float, Field(ge=1, le=300)] = 10.0
     """How long one request to the cluster may take."""
+    look_past_markers: bool = True
+    """Whether the next record is fetched where a group stands still just before the end, to tell unread records from \
+commit markers of transactions and gaps of compaction, which take offsets too. Needs Read on those topics; without it \
+they count as lag."""
     lag_objective_seconds: Seconds = 300.0
     """Age of the oldest unread record from which a group that neither grows nor shrinks is `lagging`."""
 

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from lagwise.domain import lag as lags
+from lagwise.domain.causes import Place
 from lagwise.domain.groups import GroupVerdict, verdict_of
 from lagwise.domain.history import (
     WINDOWS_SECONDS,
@@ -106,8 +107,14 @@ def evaluate(rows: Rows, moment: Moment) -> Evaluation:
     groups = {}
     for group in sorted({*facts, *(pair.group for pair in partitions)}):
         fact = facts.get(group, GroupFacts())
-        parts = parts_of({pair: judged for pair, judged in partitions.items() if pair.group == group})
-        groups[group] = verdict_of(parts, members=fact.members, idle_members=fact.idle_members, error=fact.error)
+        its = {pair: judged for pair, judged in partitions.items() if pair.group == group}
+        groups[group] = verdict_of(
+            parts_of(its),
+            members=fact.members,
+            idle_members=fact.idle_members,
+            error=fact.error,
+            places=_places(its, ends),
+        )
     return Evaluation(partitions, groups)
 
 
@@ -118,6 +125,14 @@ def parts_of(partitions: Mapping[Pair, Judged]) -> list[PartitionsInStatus]:
         verdict = judged.verdict
         together.setdefault((verdict.status, verdict.reason, verdict.loss_cause), []).append((pair, judged))
     return [_part(*key, those) for key, those in together.items()]
+
+
+def _places(partitions: Mapping[Pair, Judged], ends: Mapping[tuple[str, int], Row]) -> list[Place]:
+    """Each partition with its owner and its leader."""
+    return [
+        Place(judged.verdict.status, judged.owner, ends.get((pair.topic, pair.partition), {}).get("leader"), 1)
+        for pair, judged in partitions.items()
+    ]
 
 
 def shown_age(judged: Judged) -> tuple[float | None, bool]:
@@ -144,7 +159,8 @@ def _evidence(
     log_start, high_watermark, last_stable = (
         end.get(name) if end is not None else None for name in ("log_start", "high_watermark", "last_stable")
     )
-    lag = Observation(now, committed, log_start, high_watermark, last_stable).lag
+    next_record = commit.get("next_record") if commit is not None else None
+    lag = Observation(now, committed, log_start, high_watermark, last_stable, next_record=next_record).lag
     movement = movement_of(observations, now, gap, recreated_at=log.recreated_at)
     committed_since = movement.moved_at if movement.moved_at is not None else now
     pace = pace_of(observations, now, movement, interval_seconds=interval, gap=gap, recreated_at=log.recreated_at)
@@ -152,7 +168,7 @@ def _evidence(
     if lag == 0:
         age = Age(0.0, False)
     elif lag and committed is not None and log_start is not None:
-        age = age_of(lags.position(committed, log_start), log, now)
+        age = age_of(lags.position(lags.reads_from(committed, next_record), log_start), log, now)
     standstill = standstill_of(movement, lag, age.seconds if age is not None else None, now)
     rates = rates_of(log, now, pace.window_seconds)
     retention_seconds, retention_is_by_size = _retention(topic)
@@ -162,6 +178,7 @@ def _evidence(
         # commits on a topic that the collector may not describe are hidden by Kafka as if there were none.
         readable=facts.error is None and (has_ends or (committed is None and end is None)),
         committed=committed,
+        next_record=next_record,
         ever_committed=movement.moved_at is not None,
         recreated=log.recreated_at is not None and committed_since < log.recreated_at,
         log_start=log_start,
@@ -224,8 +241,16 @@ def _observations(commits: Sequence[Row], watermarks: Sequence[Row], clock: Cloc
     observations: dict[Pair, list[Observation]] = {}
     for row in sorted(commits, key=_time):
         end = ends.get((row["sample_id"], row["topic"], row["partition"]), {})
-        marks = (end.get(name) for name in ("log_start", "high_watermark", "last_stable", "topic_id"))
-        observations.setdefault(_pair(row), []).append(Observation(clock(row["sampled_at"]), row["committed"], *marks))
+        observation = Observation(
+            clock(row["sampled_at"]),
+            row["committed"],
+            end.get("log_start"),
+            end.get("high_watermark"),
+            end.get("last_stable"),
+            end.get("topic_id"),
+            row.get("next_record"),
+        )
+        observations.setdefault(_pair(row), []).append(observation)
     return observations
 
 

@@ -6,6 +6,7 @@ Names in it (topics, clients, hosts) are as the cluster reports them; whoever sh
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lagwise.domain.causes import Cause, Scope
 from lagwise.domain.humanise import count, duration, plural, rate
 from lagwise.domain.parts import PartitionsInStatus, first_loss, total
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
@@ -99,33 +100,35 @@ def explain(
     members: int | None,
     idle_members: int,
     error: str | None = None,
+    cause: Cause | None = None,
 ) -> str:
     """The sentence about a group whose partitions are ``parts`` and whose status follows from them, and from the
-    ``error`` (its kind) if there was one that kept the group from being read."""
+    ``error`` (its kind) if there was one that kept the group from being read. ``cause`` is what the partitions of this
+    status have in common, where that is known."""
     counted = [p for p in parts if p.status is not Status.GHOST]
     ours = [p for p in counted if p.status is status and p.reason is reason]
     who = _Subject(ours, sum(p.partitions for p in counted))
     match status:
         case Status.LOSING_DATA:
-            return _losing_data(who)
+            return f"{_losing_data(who)}{_common(who, cause)}."
         case Status.AT_RISK:
             return _at_risk(who)
         case Status.STOPPED:
-            cause = f"no member owns {who.verb('it', 'them')}" if members else "the group has no members"
-            return f"{_standing(who)}; {cause}."
+            why = f"no member owns {who.verb('it', 'them')}" if members else "the group has no members"
+            return f"{_standing(who)}; {why}."
         case Status.STALLED:
-            return f"{_standing(who)}; {who.owners}."
+            return f"{_standing(who)}; {who.owners}{_beside(who, cause)}."
         case Status.REWOUND:
             return (
                 f"The committed offset of {who.name} went back and is not yet past where it was; "
                 f"{who.records} to be read, for the first time or again."
             )
         case Status.FALLING_BEHIND:
-            return _falling_behind(who)
+            return f"{_falling_behind(who)}{_common(who, cause)}."
         case Status.LAGGING:
             return (
                 f"{who.start} {who.verb('stays', 'stay')} behind: {who.records}, the oldest for {who.age}, "
-                "and that neither grows nor shrinks."
+                f"and that neither grows nor shrinks{_common(who, cause)}."
             )
         case Status.CATCHING_UP:
             return _catching_up(who)
@@ -133,6 +136,30 @@ def explain(
             return f"Keeps pace on {who.name}{_idle(idle_members, members or 0)}."
         case Status.GHOST | Status.UNKNOWN:
             return _unknown(who, reason or UnknownReason.NO_COMMIT, error)
+
+
+def _beside(who: _Subject, cause: Cause | None) -> str:
+    """How the owner of what stands still does otherwise: one bad record is another matter than a member that hangs."""
+    if cause is None:
+        return ""
+    match cause.scope:
+        case Scope.MEMBER:
+            return ", which gets on with nothing else" if who.number == 1 else ", which gets on with none of its own"
+        case Scope.BROKER:
+            return f"; broker {cause.name} leads them all, and none of the others"
+    if not cause.well:
+        return ""
+    others = "the other one" if cause.well == 1 else f"the {cause.well} others"
+    return f", which gets on with {others} it owns" if who.number == 1 else f", which gets on with {others}"
+
+
+def _common(who: _Subject, cause: Cause | None) -> str:
+    """What the partitions have in common and the others have not."""
+    if cause is None or cause.name is None:
+        return ""
+    if cause.scope is Scope.MEMBER:
+        return f"; {cause.name} reads {who.verb('it', 'them')} and nothing else"
+    return f"; broker {cause.name} leads them all, and none of the others"
 
 
 def _standing(who: _Subject) -> str:
@@ -148,7 +175,7 @@ def _losing_data(who: _Subject) -> str:
     where = _worst(who.parts) + (f" and {plural(others, 'more partition')}" if others else "")
     rest = f"{who.records}, the oldest for {who.age}" if who.lag else "nothing else waits"
     was = "record was" if lost == 1 else "records were"
-    return f"{count(lost)} {was} deleted before this group read {'it' if lost == 1 else 'them'} ({where}); {rest}."
+    return f"{count(lost)} {was} deleted before this group read {'it' if lost == 1 else 'them'} ({where}); {rest}"
 
 
 def _at_risk(who: _Subject) -> str:
@@ -174,7 +201,7 @@ def _falling_behind(who: _Subject) -> str:
     growth = total(p.lag_slope_per_second for p in who.parts)
     return (
         f"Lag on {who.name} grows by {rate(growth)} records/s ({rate(produced)} written, {rate(consumed)} read per "
-        f"second); {who.records}, the oldest for {who.age}."
+        f"second); {who.records}, the oldest for {who.age}"
     )
 
 

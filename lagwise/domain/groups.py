@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from lagwise.domain.causes import Cause, Place, cause_of
 from lagwise.domain.explain import explain
 from lagwise.domain.parts import PartitionsInStatus, first_loss, total
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
@@ -30,6 +31,7 @@ class GroupVerdict:
     records_lost: int
     worst_topic: str | None
     worst_partition: int | None
+    cause: Cause | None = None
 
 
 def status_of(parts: Iterable[PartitionsInStatus], error: str | None = None) -> tuple[Status, UnknownReason | None]:
@@ -56,11 +58,17 @@ def status_of(parts: Iterable[PartitionsInStatus], error: str | None = None) -> 
 
 
 def verdict_of(
-    parts: Sequence[PartitionsInStatus], *, members: int | None, idle_members: int, error: str | None = None
+    parts: Sequence[PartitionsInStatus],
+    *,
+    members: int | None,
+    idle_members: int,
+    error: str | None = None,
+    places: Iterable[Place] = (),
 ) -> GroupVerdict:
     """The group's verdict from its partitions by status; ``error`` is the kind of what kept the group or its offsets
-    from being read."""
+    from being read, ``places`` say whose the partitions are and where they lie."""
     status, reason = status_of(parts, error)
+    cause = cause_of(status, places)
     counted = [p for p in parts if p.status is not Status.GHOST]
     summed = [p for p in counted if p.status is not Status.UNKNOWN]
     oldest = max(summed, key=lambda p: (p.lag_seconds or 0.0, p.lag_seconds_is_lower_bound), default=None)
@@ -74,7 +82,7 @@ def verdict_of(
     return GroupVerdict(
         status=status,
         reason=reason,
-        sentence=explain(status, reason, parts, members=members, idle_members=idle_members, error=error),
+        sentence=explain(status, reason, parts, members=members, idle_members=idle_members, error=error, cause=cause),
         partitions=sum(p.partitions for p in counted),
         partitions_by_status=by_status,
         topics=tuple(sorted({t for p in counted for t in p.topics})),
@@ -90,6 +98,7 @@ def verdict_of(
         records_lost=sum(p.records_lost for p in summed),
         worst_topic=worst.worst_topic if worst else None,
         worst_partition=worst.worst_partition if worst else None,
+        cause=cause,
     )
 
 

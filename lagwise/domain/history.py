@@ -65,7 +65,8 @@ def in_window(bucket: float, as_of: float, window_seconds: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One sample of a group-partition: the committed offset, and the watermarks read right after it."""
+    """One sample of a group-partition: the committed offset, and the watermarks read right after it. ``next_record``
+    is the offset of the next record there is, where that was looked up."""
 
     at: float
     committed: int | None
@@ -73,6 +74,13 @@ class Observation:
     high_watermark: int | None
     last_stable: int | None = None
     topic_id: str | None = None
+    next_record: int | None = None
+
+    @property
+    def reads_from(self) -> int:
+        """The offset of the next record, as far as it was looked up. The offset must be committed."""
+        assert self.committed is not None
+        return lags.reads_from(self.committed, self.next_record)
 
     @property
     def lag(self) -> int | None:
@@ -82,7 +90,7 @@ class Observation:
         if self.committed > self.high_watermark:
             return None
         end = lags.readable_end(self.committed, self.high_watermark, self.last_stable)
-        return lags.lag(self.committed, self.log_start, end)
+        return lags.lag(self.reads_from, self.log_start, end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +163,7 @@ def movement_of(
         if counts and b.committed < a.committed and _is_after(b.at, recreated_at, as_of):
             rewound_from = max(rewound_from or 0, a.committed)
     lately = [o for o in seen if _counts(o.at, as_of, WINDOWS_SECONDS[0], recreated_at)]
-    lost_lately = max((lags.records_lost(o.committed or 0, o.log_start or 0) for o in lately), default=0)
+    lost_lately = max((lags.records_lost(o.reads_from, o.log_start or 0) for o in lately), default=0)
     return Movement(moved_at, drained_at, moves, backlog_seconds, rewound_from, lost_lately)
 
 

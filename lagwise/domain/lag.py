@@ -14,16 +14,25 @@ def readable_end(committed: int, high_watermark: int, last_stable: int | None) -
     return high_watermark
 
 
-def position(committed: int, log_start: int) -> int:
+def reads_from(committed: int, next_record: int | None) -> int:
+    """The offset of the next record for a group that committed this offset, where it was looked up.
+
+    Not every offset is a record. Each transaction ends in a marker that takes an offset and is delivered to nobody,
+    and compaction leaves gaps: a group that has read everything can stay behind the end by those for ever.
+    """
+    return committed if next_record is None else max(committed, next_record)
+
+
+def position(reads_from: int, log_start: int) -> int:
     """The offset of the oldest unread record that still exists: what was deleted cannot be read any more."""
-    return max(committed, log_start)
+    return max(reads_from, log_start)
 
 
-def lag(committed: int, log_start: int, end: int) -> int:
+def lag(reads_from: int, log_start: int, end: int) -> int:
     """Unread records that still exist. Never negative: a commit beyond the end is `out_of_range`, not negative lag."""
-    return max(0, end - position(committed, log_start))
+    return max(0, end - position(reads_from, log_start))
 
 
-def records_lost(committed: int, log_start: int) -> int:
+def records_lost(reads_from: int, log_start: int) -> int:
     """Records that were deleted before the group read them."""
-    return max(0, log_start - committed)
+    return max(0, log_start - reads_from)

@@ -57,7 +57,8 @@ class Policy:
 class Evidence:
     """What is known of one group-partition at one moment. Times in seconds, None where not known.
 
-    ``samples`` and ``span_seconds`` speak of the window the trend is judged on, ``trend`` of the lag over it,
+    ``next_record`` is the offset of the next record that there is, where that was looked up. ``samples`` and
+    ``span_seconds`` speak of the window the trend is judged on, ``trend`` of the lag over it,
     ``longer`` of the lag over the next longer window. ``commits_seen`` is how often the committed offset was seen to
     move, ``unmoved_seconds`` for how long it has stayed where it is, ``standstill_seconds`` for how long while there
     was something to read. ``lost_lately`` is the most records that were deleted unread at any sample of the shortest
@@ -66,6 +67,7 @@ class Evidence:
 
     readable: bool = True
     committed: int | None = None
+    next_record: int | None = None
     ever_committed: bool = False
     recreated: bool = False
     log_start: int | None = None
@@ -209,7 +211,7 @@ def _seconds_to_deletion(e: Evidence, lag: int, direction: Direction, *, stands:
     by_time = seconds_to_deletion(e.lag_seconds or 0.0, e.retention_seconds, growth)
     by_size = None
     if e.retention_is_by_size and (stands or direction.grows):
-        margin = e.committed - e.log_start
+        margin = lags.reads_from(e.committed, e.next_record) - e.log_start
         by_size = seconds_to_truncation(margin, e.log_start_rate_per_second or 0.0, consumed)
     return soonest(by_time, by_size)
 
@@ -230,8 +232,9 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
         return Verdict(Status.UNKNOWN, blind, (Status.UNKNOWN,), consume_rate_per_second=e.consume_rate_per_second)
 
     end = lags.readable_end(e.committed, e.high_watermark, e.last_stable)
-    lag = lags.lag(e.committed, e.log_start, end)
-    lost = lags.records_lost(e.committed, e.log_start)
+    reads_from = lags.reads_from(e.committed, e.next_record)
+    lag = lags.lag(reads_from, e.log_start, end)
+    lost = lags.records_lost(reads_from, e.log_start)
     age = e.lag_seconds or 0.0
 
     def stands_for(minimum_seconds: float) -> bool:

@@ -175,6 +175,8 @@ GROUP_STATUS = Table(
         Column("records_lost", pa.int64(), "sum over its partitions", nullable=False),
         Column("worst_topic", pa.string(), "topic of its worst partition"),
         Column("worst_partition", pa.int32(), "its worst partition: by status, then by age of the oldest unread"),
+        Column("cause", pa.string(), "where its trouble sits: partition, member, broker or group; null is no trouble"),
+        Column("cause_name", pa.string(), "that member (client and host) or broker (node id); null for the others"),
     ),
 )
 
@@ -209,6 +211,38 @@ STATUS_CHANGES = Table(
     ),
     clock="at",
     skipping=("at",),
+)
+
+REBALANCE_STATS = Table(
+    "rebalance_stats",
+    "analysis",
+    "group and hour in which it was rebalanced",
+    (
+        Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
+        Column("group", pa.string(), "consumer group", nullable=False),
+        Column("hour", TIMESTAMP, "start of the UTC hour", nullable=False),
+        Column("rebalances", pa.int32(), "rebalances", nullable=False),
+        Column("exact", pa.bool_(), "all were read from the offsets topic; from samples some may be missed", False),
+        Column("downtime_seconds", pa.float64(), "sum of their durations, as far as known; null is none known"),
+        Column("partitions_moved", pa.int32(), "sum of the partitions that changed hands, as far as known"),
+        Column("joined", pa.int32(), "members that joined", nullable=False),
+        Column("left", pa.int32(), "members that went", nullable=False),
+        Column("churning", pa.list_(pa.string()), "client ids (host) that went twice or more, the worst first", False),
+        Column("is_storm", pa.bool_(), "many within a quarter of an hour, by the same clients", nullable=False),
+        Column("cause", pa.string(), "likeliest cause in a word", nullable=False),
+        Column("sentence", pa.string(), "the cause in a sentence, with its evidence", nullable=False),
+        Column("remedy", pa.string(), "what would help, as far as the evidence supports it; null is nothing to do"),
+        Column(
+            "reread_records_at_most",
+            pa.int64(),
+            "records that had been read and not committed at those moments, so that they were read again: an upper "
+            "bound from what was unread; null is not known",
+        ),
+        Column("last_at", TIMESTAMP, "time of the last of them", nullable=False),
+        Column("events", pa.int32(), "events that the row was made of", nullable=False),
+    ),
+    clock="hour",
+    skipping=("hour",),
 )
 
 PROGRESS = pa.list_(
@@ -251,5 +285,6 @@ ANALYSIS_TABLES = (
     GROUP_STATUS,
     GROUP_HISTORY,
     STATUS_CHANGES,
+    REBALANCE_STATS,
     TICKS,
 )

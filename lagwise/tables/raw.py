@@ -82,6 +82,12 @@ COMMITS = Table(
         Column(
             "committed", pa.int64(), "committed offset, the next to be read; null is never committed, gone, or hidden"
         ),
+        Column(
+            "next_record",
+            pa.int64(),
+            "offset of the next record there is at or after the committed one, where that was looked up: commit "
+            "markers of transactions and gaps of compaction take offsets, and are no records",
+        ),
         Column("leader_epoch", pa.int32(), "leader epoch of the commit, where known"),
         Column("metadata", pa.string(), "free text the consumer committed with the offset"),
         Column("owner", pa.string(), "member id the partition is assigned to; null is nobody"),

@@ -143,14 +143,23 @@ class Lake:
         return name
 
     def query(
-        self, sql: str, values: Sequence[object] = (), *, over: Sequence[Table], days: tuple[str, str] | None = None
+        self,
+        sql: str,
+        values: Sequence[object] = (),
+        *,
+        over: Sequence[Table],
+        days: tuple[str, str] | None = None,
+        given: Mapping[str, pa.Table] | None = None,
     ) -> pa.Table:
-        """What a DuckDB query over the named tables (each a view of its own name) returns, times in UTC."""
+        """What a DuckDB query over the named tables (each a view of its own name) returns, times in UTC. ``given`` are
+        further tables by name."""
         with duckdb.connect() as connection:
             connection.execute("set timezone = 'UTC'")
             try:
                 for table in over:
                     self.scan(connection, table, days=days)
+                for name, rows in (given or {}).items():
+                    connection.register(name, rows)
                 return connection.sql(sql, params=list(values)).to_arrow_table()
             except (duckdb.IOException, duckdb.InvalidInputException) as error:
                 names = ", ".join(self.location(table) for table in over)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from lagwise.domain.causes import Place
 from lagwise.domain.groups import GroupVerdict, verdict_of
 from lagwise.domain.parts import PartitionsInStatus
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
@@ -10,8 +11,14 @@ from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 Row = Mapping[str, Any]
 
 
-def group_verdicts(by_status: Iterable[Row], groups: Iterable[Row]) -> dict[tuple[str, str], tuple[Row, GroupVerdict]]:
+def group_verdicts(
+    by_status: Iterable[Row], groups: Iterable[Row], places: Iterable[Row]
+) -> dict[tuple[str, str], tuple[Row, GroupVerdict]]:
     """Per (cluster, group): its row of facts (empty for a group that is gone) and its verdict."""
+    where: dict[tuple[str, str], list[Place]] = {}
+    for row in places:
+        place = Place(Status(row["status"]), row["owner"], row["leader"], row["partitions"])
+        where.setdefault((row["cluster"], row["group"]), []).append(place)
     facts = {(row["cluster"], row["group"]): row for row in groups}
     parts: dict[tuple[str, str], list[PartitionsInStatus]] = {key: [] for key in facts}
     for row in by_status:
@@ -24,6 +31,7 @@ def group_verdicts(by_status: Iterable[Row], groups: Iterable[Row]) -> dict[tupl
             members=fact.get("members"),
             idle_members=fact.get("idle_members") or 0,
             error=fact.get("group_error"),
+            places=where.get(key, ()),
         )
         verdicts[key] = (fact, verdict)
     return verdicts

@@ -25,7 +25,7 @@ from lagwise_spark.columns import minute_of, seconds_between
 from lagwise_spark.frames import contexts_frame, empty, frame, freed_afterwards, materialised
 from lagwise_spark.group_rows import group_verdicts
 from lagwise_spark.transforms import buckets
-from lagwise_spark.transforms.groups import partitions_by_status
+from lagwise_spark.transforms.groups import partitions_by_status, places
 from lagwise_spark.transforms.pipeline import Inputs, statuses
 from lagwise_spark.tuning import tune
 
@@ -147,8 +147,9 @@ def _replay(
         result = statuses(_inputs(session, recordings, evaluations, minimum_span_seconds))
         partitions = result.partitions.toArrow().to_pylist()
         by_status = partitions_by_status(result.partitions).toArrow().to_pylist()
+        where = places(result.partitions).toArrow().to_pylist()
         facts = result.groups.toArrow().to_pylist()
-    verdicts = group_verdicts(by_status, facts)
+    verdicts = group_verdicts(by_status, facts, where)
     shown: dict[str, list[Shown]] = {e.cluster: [] for e in evaluations}
     of_cluster = {e.cluster: e for e in evaluations}
     for row in sorted(partitions, key=lambda r: (r["group"], r["topic"], r["partition"])):
@@ -231,7 +232,7 @@ def _inputs(
 
     def seen(rows: DataFrame, when: Column) -> DataFrame:
         """Each row once for every evaluation that sees it, as a row of that evaluation's cluster."""
-        joined = rows.withColumnRenamed("cluster", "source").join(moments, "source").where(when)
+        joined = rows.withColumnRenamed("cluster", "recording").join(moments, "recording").where(when)
         return joined.select(F.col("evaluation").alias("cluster"), *[c for c in rows.columns if c != "cluster"])
 
     def minutes(samples: DataFrame, made_by: Any) -> DataFrame:
@@ -270,7 +271,7 @@ def _firsts(evaluations: Sequence[_Evaluation]) -> list[_Evaluation]:
 def _moments(session: SparkSession, evaluations: Sequence[_Evaluation]) -> DataFrame:
     schema = pa.schema(
         [
-            pa.field("source", pa.string()),
+            pa.field("recording", pa.string()),
             pa.field("evaluation", pa.string()),
             pa.field("seen_sample_id", pa.string()),
             pa.field("seen_as_of", TIMESTAMP),
@@ -278,7 +279,7 @@ def _moments(session: SparkSession, evaluations: Sequence[_Evaluation]) -> DataF
     )
     rows = [
         {
-            "source": e.source,
+            "recording": e.source,
             "evaluation": e.cluster,
             "seen_sample_id": sample_id(e.index),
             "seen_as_of": moment(e.trace.sample_times[e.index]),

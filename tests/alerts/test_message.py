@@ -14,7 +14,8 @@ from jsonschema import Draft202012Validator
 
 from lagwise.alerts.message import document, render
 from lagwise.alerts.model import Kind, Notification, Numbers, Subject
-from lagwise.alerts.remedies import dashboard_link, first_command, shell_word
+from lagwise.alerts.remedies import dashboard_link
+from lagwise.commands import first_command, shell_word
 from lagwise.config import Config
 from tests.alerts.support import Player, at, book, freshness, group_condition, observation
 
@@ -168,17 +169,17 @@ class TestNamesThatStrangersChose:
 
     @pytest.mark.parametrize("name", HOSTILE)
     def test_the_command_has_the_name_as_one_word(self, name: str) -> None:
-        command = first_command(Subject(Kind.GROUP, "kafka", name), CONFIG.clusters)
+        command = first_command("kafka", name, CONFIG.clusters)
         assert command.isprintable()
         tool, rest = command.split(" ", 1)
         assert tool == "kafka-consumer-groups"
         assert _words_in_bash(rest) == [
             "--bootstrap-server",
             "broker-1:9092,broker-2:9092",
-            "--describe",
-            f"--group={name}",
             "--command-config",
             "client.properties",
+            "--describe",
+            f"--group={name}",
         ]
 
     @pytest.mark.parametrize("name", HOSTILE)
@@ -216,15 +217,42 @@ def _words_in_bash(text: str) -> list[str]:
 
 
 def test_a_cluster_that_is_not_configured_leaves_a_blank_to_fill() -> None:
-    command = first_command(Subject(Kind.GROUP, "gone", "orders"), CONFIG.clusters)
+    command = first_command("gone", "orders", CONFIG.clusters)
     assert command == "kafka-consumer-groups --bootstrap-server HOST:PORT --describe --group=orders"
 
 
 def test_a_plain_cluster_needs_no_client_properties() -> None:
     clusters = Config.model_validate({"clusters": [{"bootstrap": "localhost:9092"}]}).clusters
-    assert first_command(Subject(Kind.GROUP, "kafka", "orders"), clusters) == (
+    assert first_command("kafka", "orders", clusters) == (
         "kafka-consumer-groups --bootstrap-server localhost:9092 --describe --group=orders"
     )
+
+
+@pytest.mark.parametrize(
+    ("known", "command"),
+    [
+        ({"status": "stalled"}, "kafka-consumer-groups … --describe --members --verbose --group=orders"),
+        ({"status": "stopped"}, "kafka-consumer-groups … --describe --members --verbose --group=orders"),
+        (
+            {"status": "unknown", "reason": "rebalancing"},
+            "kafka-consumer-groups … --describe --members --verbose --group=orders",
+        ),
+        ({"status": "unknown", "reason": "unreadable"}, "lagwise doctor"),
+        ({"status": "falling_behind"}, "kafka-consumer-groups … --describe --group=orders"),
+        (
+            {"status": "at_risk", "loss_cause": "deletion", "topic": "-t"},
+            "kafka-configs … --describe --all --entity-type topics --entity-name=-t",
+        ),
+        (
+            {"status": "at_risk", "loss_cause": "expiry", "topic": "t"},
+            "kafka-consumer-groups … --describe --group=orders",
+        ),
+    ],
+)
+def test_the_first_command_suits_the_status(known: dict[str, str], command: str) -> None:
+    clusters = Config.model_validate({"clusters": [{"bootstrap": "localhost:9092"}]}).clusters
+    found = first_command("kafka", "orders", clusters, **known)
+    assert found == command.replace("…", "--bootstrap-server localhost:9092")
 
 
 def test_the_same_notification_is_the_same_bytes() -> None:

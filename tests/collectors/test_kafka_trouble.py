@@ -27,7 +27,7 @@ from lagwise_collectors.differences import Known, differences
 from lagwise_collectors.isolation import IsolatedSource
 from lagwise_collectors.kafka import offsets
 from lagwise_collectors.kafka.source import KafkaSource
-from lagwise_collectors.protocol import Snapshot
+from lagwise_collectors.protocol import Check, Snapshot
 from lagwise_collectors.run import check_access
 from lagwise_sandbox.broker import Broker
 from tests.collectors.kafka import Lab, eventually, rows
@@ -170,6 +170,36 @@ class TestPrivileges:
         assert snapshot.errors["group_not_authorized"] == 1
         [failed] = [check for check in check_access(cluster) if not check.ok and check.required]
         assert (failed.name, failed.privilege) == ("describe groups", "Describe on Group")
+
+    def test_where_records_may_not_be_read_nothing_is_looked_up_and_it_is_said_once(
+        self, lab: Lab, cluster: Cluster, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        topic = lab.topic(partitions=1)
+        lab.produce(topic, {0: 5})
+        lab.commit(lab.name("reader"), topic, {0: 4})
+        _grant(lab, (ResourceType.GROUP, lab.prefix, AclOperation.DESCRIBE))
+        _grant(lab, (ResourceType.TOPIC, lab.prefix, AclOperation.DESCRIBE))
+
+        def looked_up(source: KafkaSource) -> list[int | None]:
+            return [row["next_record"] for row in rows(source.collect(), COMMITS)]
+
+        def check() -> Check:
+            return next(check for check in check_access(cluster) if check.name == "next records")
+
+        with caplog.at_level(logging.INFO):
+            source = KafkaSource(cluster)
+            eventually(lambda: looked_up(source))
+            assert [looked_up(source) for _ in range(4)] == [[None]] * 4
+        assert [r.getMessage() for r in caplog.records if "may not read" in r.getMessage()] == [
+            f"lab: the account may not read {topic}, so commit markers of transactions on it count as lag; granting it "
+            "Read, or setting look_past_markers to false, ends this"
+        ]
+        assert (check().ok, check().required, check().privilege) == (False, False, "Read on Topic")
+        _grant(lab, (ResourceType.TOPIC, lab.prefix, AclOperation.READ))
+        assert eventually(lambda: check().ok)
+        source.close()
+        eventually(lambda: looked_up(source) == [4])
+        source.close()
 
     def test_a_topic_that_may_not_be_described_costs_only_itself(self, lab: Lab, cluster: Cluster) -> None:
         mine, theirs, group = lab.topic("mine"), lab.topic("theirs"), lab.name("reader")

@@ -214,9 +214,17 @@ def _sample_group(
                     "topic": log.topic,
                     "partition": log.partition,
                     "committed": reader.committed,
+                    "next_record": _next_record(reader.committed),
                     "owner": owners.get((log.topic, log.partition)),
                 }
             )
+
+
+def _next_record(committed: int | None) -> int | None:
+    """Looked up of every tenth offset: a little further on, or behind what is committed now."""
+    if committed is None or committed % 10:
+        return None
+    return max(0, committed + committed // 10 % 40 - 5)
 
 
 def _read(chance: _Chance, reader: _Reader, seconds: float) -> None:

@@ -242,7 +242,7 @@ def test_the_group_page_says_what_is_wrong_and_what_to_do(open_app: Open, busy: 
     assert _column(partitions, "Owner")[0] == "payments.settled-worker-0 · 10.20.112.11"
     members = app.dataframe[1]
     assert _column(members, "Partitions")[0] == "payments.settled 0, 3, 6, 9"
-    assert "--command-config client.properties --describe --group payments-settlement" in text
+    assert "--command-config client.properties --describe --members --verbose --group=payments-settlement" in text
     assert "--reset-offsets --to-latest --dry-run" in text
 
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from lagwise.commands import shell_word
 from lagwise.config import Cluster, Config
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import Status, UnknownReason
@@ -124,11 +125,11 @@ def test_what_cannot_be_seen_is_shown() -> None:
 @pytest.mark.parametrize("name", [*HOSTILE_NAMES, "-rf", "plain", "it's", "a\\b'c\n", "$(reboot)"])
 def test_a_pasted_command_gives_the_name_to_the_program_and_nothing_else(name: str) -> None:
     found = subprocess.run(
-        ["bash", "-c", f"set -- {commands.quote(name)}; printf %s \"$1\""], capture_output=True, check=True, timeout=10,
+        ["bash", "-c", f"set -- {shell_word(name)}; printf %s \"$1\""], capture_output=True, check=True, timeout=10,
         env={"LC_ALL": "C.UTF-8"},
     )  # fmt: skip
     assert found.stdout.decode() == name
-    assert literal.shown(commands.quote(name)) == commands.quote(name), "no invisible character is pasted"
+    assert literal.shown(shell_word(name)) == shell_word(name), "no invisible character is pasted"
 
 
 def test_the_commands_name_the_cluster_and_its_sign_in() -> None:
@@ -138,20 +139,42 @@ def test_the_commands_name_the_cluster_and_its_sign_in() -> None:
             Cluster(name="plain", bootstrap="b:9092"),
         )
     )
-    first = commands.for_group(config, "prod", "my group", "orders")
+    first = commands.for_group(config, _row("prod", "my group", topic="orders"))
     assert first[0].text == (
         "kafka-consumer-groups --bootstrap-server a:9093 --command-config client.properties --describe "
-        "--group 'my group'"
+        "--group='my group'"
     )
-    assert first[-1].text.endswith("--group 'my group' --topic orders --reset-offsets --to-latest --dry-run")
+    assert first[-1].text.endswith("--group='my group' --topic=orders --reset-offsets --to-latest --dry-run")
     assert "--execute" not in " ".join(c.text for c in first)
-    assert first[2].text == "lagwise lag --data ./lagwise-data --cluster prod 'my group'"
-    second = commands.for_group(config, "plain", "-x", None)
+    assert first[2].text == "lagwise lag --data=./lagwise-data --cluster=prod 'my group'"
+    second = commands.for_group(config, _row("plain", "-x"))
     assert second[0].text == "kafka-consumer-groups --bootstrap-server b:9092 --describe --group=-x"
-    assert second[2].text == "lagwise lag --data ./lagwise-data --cluster plain -- -x"
-    assert commands.for_group(config, "gone", "g", None)[0].text.startswith(
+    assert second[2].text == "lagwise lag --data=./lagwise-data --cluster=plain -- -x"
+    assert commands.for_group(config, _row("gone", "g"))[0].text.startswith(
         "kafka-consumer-groups --bootstrap-server HOST:PORT "
     )
+
+
+def test_the_command_to_begin_with_comes_first_and_none_comes_twice() -> None:
+    stalled = commands.for_group(Config(), _row("kafka", "g", status="stalled"))
+    assert stalled[0].purpose == "Members and what each of them owns"
+    threatened = commands.for_group(Config(), _row("kafka", "g", status="at_risk", cause="deletion", topic="t"))
+    assert threatened[0].text.startswith("kafka-configs ")
+    for found in (stalled, threatened):
+        assert len({c.text for c in found}) == len(found)
+
+
+def _row(
+    cluster: str, group: str, *, topic: str | None = None, status: str = "ok", cause: str | None = None
+) -> dict[str, object]:
+    return {
+        "cluster": cluster,
+        "group": group,
+        "worst_topic": topic,
+        "status": status,
+        "reason": None,
+        "loss_cause": cause,
+    }
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,7 @@ _OTHER = {
     "clusters[].name": "other",
     "clusters[].bootstrap": "h:2",
     "clusters[].librdkafka": "{client.id: me}",
+    "clusters[].look_past_markers": "false",
     "alerts.channels[].name": "other",
     "alerts.channels[].type": "webhook",
     "alerts.channels[].url": "https://other",

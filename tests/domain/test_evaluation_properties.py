@@ -73,7 +73,7 @@ def test_whole_buckets_earlier_or_later_everything_is_the_same(by: timedelta) ->
 @pytest.mark.parametrize("by", [1, 5_000_000_000])
 def test_a_constant_on_all_offsets_changes_no_verdict(by: int) -> None:
     """Offsets are places and not amounts: of a topic that was trimmed a billion times the verdict is the same."""
-    offsets = ("committed", "log_start", "high_watermark", "last_stable")
+    offsets = ("committed", "next_record", "log_start", "high_watermark", "last_stable")
 
     def raised(_: str, row: Row) -> Row:
         return {**row, **{name: row[name] + by for name in offsets if row.get(name) is not None}}

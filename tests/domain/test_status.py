@@ -1108,6 +1108,36 @@ ROWS = (
         lag=400,
         to_loss=480.0,
     ),
+    row(
+        113,
+        "behind by a commit marker",
+        "the last offset is the marker that ended a transaction: nothing is unread, however long that stands "
+        "(KEDA#5675, librdkafka#2539, klag-exporter#104)",
+        replace(STANDING, high_watermark=1001, next_record=1001, lag_seconds=0.0, standstill_seconds=0.0),
+        OK,
+    ),
+    row(
+        114,
+        "behind by a record and its marker",
+        "the next record was looked up, and is there: two offsets are left, one of them is unread work",
+        replace(STANDING, high_watermark=1002, next_record=1000),
+        STALLED,
+        lag=2,
+    ),
+    row(
+        115,
+        "the marker was deleted",
+        "retention took the marker of the last transaction: no record was lost",
+        replace(HEALTHY, log_start=1001, high_watermark=1001, next_record=1001),
+        OK,
+    ),
+    row(
+        116,
+        "a look that is older than the commit",
+        "what comes after an offset says nothing of later ones",
+        replace(HEALTHY, committed=1000, next_record=900),
+        OK,
+    ),
 )
 
 

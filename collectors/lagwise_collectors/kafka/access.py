@@ -12,6 +12,7 @@ from lagwise.errors import ConfigError
 from lagwise_collectors.kafka.client import Client
 from lagwise_collectors.kafka.errors import WHOLE_CLUSTER_ADVICE, KafkaTrouble
 from lagwise_collectors.kafka.groups import Group, describe_groups, list_groups, topics_of
+from lagwise_collectors.kafka.next_records import Place, try_one
 from lagwise_collectors.kafka.offsets import CommitReader
 from lagwise_collectors.kafka.topics import (
     Topic,
@@ -52,6 +53,8 @@ class _Steps:
     cluster: Cluster
     groups: list[Group] = field(default_factory=list)
     topics: dict[str, Topic] = field(default_factory=dict)
+    #: Where there is a record to be read.
+    place: Place | None = None
 
     def run(self, broker: int) -> list[Check]:
         return [
@@ -74,6 +77,21 @@ class _Steps:
                 "grant the account DescribeConfigs on the cluster: without it the expiry of committed offsets is not "
                 "foreseen",
             ),
+            *self._records(),
+        ]
+
+    def _records(self) -> list[Check]:
+        if not self.cluster.look_past_markers or self.place is None:
+            return []
+        place = self.place
+        return [
+            self._optional(
+                "next records",
+                "Read on Topic",
+                lambda: try_one(self.cluster, place),
+                "grant the account Read on the topics: without it the commit markers of transactions count as lag (or "
+                "set look_past_markers to false)",
+            )
         ]
 
     def _try(self, name: str, privilege: str, step: Callable[[ErrorTally], str]) -> Check:
@@ -133,6 +151,16 @@ class _Steps:
 
     def _watermarks(self, errors: ErrorTally) -> str:
         marks = read_watermarks(self.client, self.topics, {}, errors)
+        self.place = next(
+            (
+                Place(topic, partition, high - 1)
+                for topic, partition, start, high in zip(
+                    marks.topic, marks.partition, marks.log_start, marks.high_watermark, strict=True
+                )
+                if start is not None and high is not None and high > start
+            ),
+            None,
+        )
         return plural(marks.error.count(None), "partition")
 
     def _topic_settings(self) -> str:

@@ -38,6 +38,8 @@ class Commits:
     topic: list[str] = field(default_factory=list)
     partition: list[int] = field(default_factory=list)
     committed: list[int | None] = field(default_factory=list)
+    #: Filled last, when the ends are known; shorter than the others until then.
+    next_record: list[int | None] = field(default_factory=list)
     leader_epoch: list[int | None] = field(default_factory=list)
     metadata: list[str | None] = field(default_factory=list)
     owner: list[str | None] = field(default_factory=list)

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from lagwise.commands import shell_word
 from lagwise.domain import humanise
 from lagwise_dashboard import literal, settings
-from lagwise_dashboard.components import advice, commands, freshness
+from lagwise_dashboard.components import advice, freshness
 from lagwise_dashboard.components.freshness import Freshness
 
 
@@ -46,7 +47,7 @@ def nothing_judged(fresh: Freshness) -> None:
         f"analysis ({literal.markdown(str(settings.config().state / 'logs'))}), or run it alone to see what it says:",
         icon=":material/hourglass_top:",
     )
-    st.code(f"lagwise analyze --once --data {commands.quote(settings.config().data)}", language="bash")
+    st.code(f"lagwise analyze --once --data {shell_word(settings.config().data)}", language="bash")
 
 
 def no_groups() -> None:

@@ -72,7 +72,8 @@ def latest_members(lake: Lake, news: Sequence[News]) -> pa.Table:
 
 def kept_events(lake: Lake) -> pa.Table:
     """The events that verdicts go by, as far back as they are kept: rebalances and changes of state."""
-    sql = "select * from events where kind in ('rebalance', 'state_changed')"
+    # Distinct: a collector that was killed between writing and noting it down tells the same events again.
+    sql = "select distinct * from events where kind in ('rebalance', 'state_changed')"
     return _typed(EVENTS, lake.query(sql, over=[EVENTS]))
 
 

@@ -2,9 +2,10 @@
 simply done again by the next one."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import psutil
 import pyarrow as pa
@@ -12,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lagwise.config import Config
+from lagwise.domain.causes import TROUBLE
 from lagwise.domain.history import (
     COARSE_AFTER_SECONDS,
     COARSE_SECONDS,
@@ -32,12 +34,13 @@ from lagwise.tables.analysis import (
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_spark.columns import seconds_between
+from lagwise_spark.columns import GROUP, seconds_between
 from lagwise_spark.frames import contexts_frame, frame, freed_afterwards
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.minutes import OpenMinutes, catch_up, finish_minutes, open_minutes
 from lagwise_spark.jobs.progress import News, five_minutes_of, minute_of, read_news, read_progress
-from lagwise_spark.transforms.groups import partitions_by_status
+from lagwise_spark.jobs.rebalances import sum_up
+from lagwise_spark.transforms.groups import partitions_by_status, places
 from lagwise_spark.transforms.pipeline import Inputs, statuses
 from lagwise_spark.tuning import tune
 
@@ -75,10 +78,12 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
         result = statuses(_inputs(session, lake, config, news, contexts, minutes))
         by_status = partitions_by_status(result.partitions).toArrow().to_pylist()
         facts = result.groups.toArrow().to_pylist()
+        where = _places_of_trouble(session, result.partitions, by_status)
         changes = write.partition_changes(result.partitions, lake)
         # The two right after one another: who reads in between sees a group that is a round behind its partitions.
         write.replace(result.partitions, lake, PARTITION_STATUS)
-        changes += write.groups(lake, by_status, facts, {n.cluster: n.as_of for n in news})
+        changes += write.groups(lake, by_status, facts, where, {n.cluster: n.as_of for n in news})
+    sum_up(lake, news)
     judged = sum(row["partitions"] for row in by_status)
     groups = len({(row["cluster"], row["group"]) for row in by_status} | {(f["cluster"], f["group"]) for f in facts})
     cost = TickCost(
@@ -161,6 +166,22 @@ def _inputs(
         topics=frame(session, read.newest_topics(lake)),
         previous=session.read.format("delta").load(lake.location(PARTITION_STATUS)),
     )
+
+
+def _places_of_trouble(
+    session: SparkSession, partitions: DataFrame, by_status: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Whose the partitions are and where they lie, of the groups that are in trouble."""
+    troubled = {(row["cluster"], row["group"]) for row in by_status if row["status"] in TROUBLE}
+    if not troubled:
+        return []
+    names = pa.Table.from_pylist(
+        [{"cluster": cluster, "group": group} for cluster, group in sorted(troubled)],
+        schema=pa.schema([pa.field("cluster", pa.string()), pa.field("group", pa.string())]),
+    )
+    theirs = partitions.join(F.broadcast(frame(session, names)), list(GROUP), "semi")
+    rows: list[dict[str, Any]] = places(theirs).toArrow().to_pylist()
+    return rows
 
 
 def _tick_row(started_at: datetime, cost: TickCost, news: Sequence[News]) -> pa.Table:

@@ -1,10 +1,11 @@
 """What a tick writes: big tables by Spark, a few rows per group by the driver. Each write is one commit."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import write_deltalake
 from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame
@@ -13,7 +14,7 @@ from pyspark.sql import functions as F
 from lagwise.domain.groups import GroupVerdict
 from lagwise.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
-from lagwise.tables.schema import Table
+from lagwise.tables.schema import DAY, Table
 from lagwise.tables.store import Lake
 from lagwise_spark.group_rows import group_verdicts
 
@@ -67,11 +68,13 @@ def partition_changes(judged: DataFrame, lake: Lake) -> int:
     return int(rows.num_rows)
 
 
-def groups(lake: Lake, by_status: Sequence[Row], facts: Sequence[Row], as_of: Mapping[str, datetime]) -> int:
+def groups(
+    lake: Lake, by_status: Sequence[Row], facts: Sequence[Row], places: Sequence[Row], as_of: Mapping[str, datetime]
+) -> int:
     """Write the groups' present state, its history and its changes; the number of changes is returned."""
     before = {(row["cluster"], row["group"]): row for row in lake.read(GROUP_STATUS).to_pylist()}
     rows, changes = [], []
-    for (cluster, group), (fact, verdict) in group_verdicts(by_status, facts).items():
+    for (cluster, group), (fact, verdict) in group_verdicts(by_status, facts, places).items():
         previous = before.get((cluster, group))
         unchanged = previous is not None and previous["status"] == str(verdict.status)
         now = as_of[cluster]
@@ -90,9 +93,9 @@ def groups(lake: Lake, by_status: Sequence[Row], facts: Sequence[Row], as_of: Ma
                     "reason": str(verdict.reason) if verdict.reason else None,
                 }
             )
-    lake.append(STATUS_CHANGES, _table(STATUS_CHANGES, changes))
-    lake.append(GROUP_HISTORY, _table(GROUP_HISTORY, rows))
-    _replace_small(lake, GROUP_STATUS, _table(GROUP_STATUS, rows))
+    lake.append(STATUS_CHANGES, table_of(STATUS_CHANGES, changes))
+    lake.append(GROUP_HISTORY, table_of(GROUP_HISTORY, rows))
+    _replace_small(lake, GROUP_STATUS, table_of(GROUP_STATUS, rows))
     return len(changes)
 
 
@@ -130,18 +133,32 @@ def _group_row(
         "records_lost": verdict.records_lost,
         "worst_topic": verdict.worst_topic,
         "worst_partition": verdict.worst_partition,
+        "cause": str(verdict.cause.scope) if verdict.cause else None,
+        "cause_name": verdict.cause.name if verdict.cause else None,
     }
 
 
-def _table(table: Table, rows: Sequence[Row]) -> pa.Table:
+def table_of(table: Table, rows: Sequence[Row]) -> pa.Table:
+    """Rows as the table declares them, without its ``day``; what a row does not have is null."""
     schema = pa.schema([f for f in table.arrow if f.name != "day"])
     return pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema=schema)
 
 
-def _replace_small(lake: Lake, table: Table, rows: pa.Table) -> None:
+def replace_days_since(lake: Lake, table: Table, rows: pa.Table, first: date) -> None:
+    """Replace what a small table holds from the first day on."""
+    days = pc.cast(rows[str(table.clock)], DAY)
+    rows = rows.append_column(pa.field("day", DAY, nullable=False), days).select(table.arrow.names)
+    _replace_small(lake, table, rows, f"day >= DATE '{first.isoformat()}'")
+
+
+def _replace_small(lake: Lake, table: Table, rows: pa.Table, predicate: str | None = None) -> None:
     try:
         write_deltalake(
-            lake.location(table), rows.cast(table.arrow), mode="overwrite", storage_options=lake.storage_options or None
+            lake.location(table),
+            rows.cast(table.arrow),
+            mode="overwrite",
+            predicate=predicate,
+            storage_options=lake.storage_options or None,
         )
     except (DeltaError, OSError) as error:
         raise LakeError(f"cannot write to the table {lake.location(table)}: {error}") from error

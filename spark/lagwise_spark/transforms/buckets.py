@@ -23,12 +23,18 @@ def with_lag(commits: DataFrame, watermarks: DataFrame) -> DataFrame:
 
 
 def lag_expression() -> Column:
-    """Unread records that still exist, from the columns committed, log_start, high_watermark and last_stable."""
+    """Unread records that still exist, from the columns committed, next_record, log_start, high_watermark and
+    last_stable."""
     committed, last_stable, high = F.col("committed"), F.col("last_stable"), F.col("high_watermark")
     end = F.when(last_stable.isNotNull() & (committed <= last_stable), F.least(last_stable, high)).otherwise(high)
-    position = F.greatest(committed, F.col("log_start"))
+    position = F.greatest(reads_from(), F.col("log_start"))
     known = committed.isNotNull() & F.col("log_start").isNotNull() & high.isNotNull() & (committed <= high)
     return F.when(known, F.greatest(end - position, F.lit(0)))
+
+
+def reads_from() -> Column:
+    """The offset of the next record, as far as it was looked up, from the columns committed and next_record."""
+    return F.greatest("committed", "next_record")
 
 
 def commit_minutes(samples_with_lag: DataFrame, contexts: DataFrame) -> DataFrame:
@@ -47,7 +53,15 @@ def commit_steps(samples_with_lag: DataFrame, contexts: DataFrame) -> DataFrame:
     known = (
         samples_with_lag.where(F.col("lag").isNotNull())
         .join(F.broadcast(contexts.select("cluster", "gap_seconds")), "cluster")
-        .select(*GROUP_PARTITION, "sampled_at", "committed", "log_start", "lag", "topic_number", "gap_seconds")
+        .select(
+            *GROUP_PARTITION,
+            "sampled_at",
+            "committed",
+            (F.col("log_start") - reads_from()).alias("lost"),
+            "lag",
+            "topic_number",
+            "gap_seconds",
+        )
         .withColumns(
             {
                 "previous_at": F.lag("sampled_at").over(order),
@@ -76,7 +90,7 @@ def minutes_of_steps(steps: DataFrame) -> DataFrame:
     dlag = F.when(is_step, (F.col("lag") - F.col("previous_lag")).cast("double"))
     moved = F.col("committed") != F.col("previous_committed")
     went_back = is_step & (F.col("committed") < F.col("previous_committed"))
-    lost = F.col("log_start") - F.col("committed")
+    lost = F.col("lost")
     return steps.groupBy(*GROUP_PARTITION, "minute").agg(
         F.count("*").cast("int").alias("samples"),
         F.min("sampled_at").alias("first_at"),

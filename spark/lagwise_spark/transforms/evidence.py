@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from lagwise.domain.history import INTERVALS_PER_WINDOW
 from lagwise.domain.vocabulary import SIMPLE, GroupState, UnknownReason
 from lagwise_spark.columns import GROUP, GROUP_PARTITION, TOPIC_PARTITION, seconds_between, with_steps
-from lagwise_spark.transforms.buckets import lag_expression
+from lagwise_spark.transforms.buckets import lag_expression, reads_from
 from lagwise_spark.transforms.pace import window_index
 from lagwise_spark.transforms.time_lag import with_age
 
@@ -56,7 +56,9 @@ def evidence(known: Known) -> DataFrame:
         F.col("reason").alias("previous_reason"),
         F.col("since").alias("previous_since"),
     )
-    present = known.commits.select(*GROUP_PARTITION, "committed", "owner", F.lit(True).alias("is_present"))
+    present = known.commits.select(
+        *GROUP_PARTITION, "committed", "next_record", "owner", F.lit(True).alias("is_present")
+    )
     # The wide rows of the histories come last: what is joined after them would have to move them.
     rows = (
         present.join(known.pace, list(GROUP_PARTITION), "full")
@@ -71,7 +73,7 @@ def evidence(known: Known) -> DataFrame:
     rows = rows.withColumns(
         {
             "lag": lag_expression(),
-            "position": F.greatest("committed", "log_start"),
+            "position": F.greatest(reads_from(), "log_start"),
             "window": F.coalesce("window", window_index(INTERVALS_PER_WINDOW * F.col("interval_seconds"))),
             # What a group-partition without a history, or a group that is gone, has none of.
             "samples": F.coalesce("samples", F.lit(0)),

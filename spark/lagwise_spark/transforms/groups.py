@@ -32,6 +32,13 @@ def partitions_by_status(partition_status: DataFrame) -> DataFrame:
     )
 
 
+def places(partition_status: DataFrame) -> DataFrame:
+    """One row per group, status, owner and leader, with the fields of :class:`lagwise.domain.causes.Place`."""
+    return partition_status.groupBy(*GROUP, "status", _named().alias("owner"), "leader").agg(
+        F.count("*").cast("int").alias("partitions")
+    )
+
+
 def _named() -> Column:
     """The owner in the words of :func:`lagwise.domain.evaluation.client_of`."""
     return F.concat(F.lit("client "), "client_id", F.coalesce(F.concat(F.lit(" on host "), "host"), F.lit("")))

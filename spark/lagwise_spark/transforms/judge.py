@@ -10,6 +10,7 @@ from lagwise.domain import status as rules
 from lagwise.domain.vocabulary import SIMPLE, GroupState, LossCause, Status, UnknownReason
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise_spark.columns import with_steps
+from lagwise_spark.transforms.buckets import reads_from
 
 
 def judge(evidence: DataFrame) -> DataFrame:
@@ -140,12 +141,12 @@ def _numbers() -> dict[str, Column]:
     )
     by_time = F.when(age >= retention, F.lit(0.0)).when(growth > 0, (retention - age) / growth)
     closing = F.coalesce(F.col("log_start_rate_per_second"), F.lit(0.0)) - consumed
-    margin = F.greatest(F.col("committed") - F.col("log_start"), F.lit(0)).cast("double")
+    margin = F.greatest(reads_from() - F.col("log_start"), F.lit(0)).cast("double")
     losing_ground = standing | F.col("_grows")
     by_size = F.when(losing_ground & F.col("retention_is_by_size") & (closing > 0), margin / closing)
     is_by_deletion = F.col("seconds_to_loss") == F.col("_seconds_to_deletion")
     by_what = F.when(is_by_deletion, F.lit(str(LossCause.DELETION))).otherwise(F.lit(str(LossCause.EXPIRY)))
-    lost_now = F.greatest(F.col("log_start") - F.col("committed"), F.lit(0))
+    lost_now = F.greatest(F.col("log_start") - reads_from(), F.lit(0))
     goes_on_losing = F.col("seconds_to_loss") <= rules.LOSING_WITHIN_SECONDS
     lost = F.when((lost_now == 0) & goes_on_losing, F.coalesce("lost_lately", F.lit(0))).otherwise(lost_now)
     return {

@@ -1,0 +1,71 @@
+"""Commands to copy: Kafka's own tools and Lagwise's, quoted for bash and zsh. None of them changes anything.
+
+Names in them are strangers' input: what a terminal would obey is spelled out as an escape.
+"""
+
+import shlex
+from collections.abc import Sequence
+
+from lagwise.config import Cluster
+from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
+from lagwise.logs import escape
+
+#: Statuses whose first question is who the members are and what they own.
+_ASK_FOR_MEMBERS = frozenset({Status.STOPPED, Status.STALLED})
+
+
+def shell_word(text: str) -> str:
+    """Text as one word for bash or zsh."""
+    if escape(text) == text:
+        return shlex.quote(text)
+    return "$'" + "".join(_ansi_c(character) for character in text) + "'"
+
+
+def option(name: str, value: str) -> str:
+    """``--name=value``: with an equals sign, so that a value that begins with a dash is not an option itself."""
+    return f"{name}={shell_word(value)}"
+
+
+def kafka_tool(tool: str, cluster: str | None, clusters: Sequence[Cluster]) -> str:
+    """The beginning of a command of Kafka's: the tool and how it reaches the cluster of that name."""
+    known = next((c for c in clusters if c.name == cluster), None)
+    words = [tool, "--bootstrap-server", shell_word(known.bootstrap) if known else "HOST:PORT"]
+    protocol = str(known.librdkafka.get("security.protocol", "plaintext")) if known else "plaintext"
+    if protocol.lower() != "plaintext":
+        words += ["--command-config", "client.properties"]
+    return " ".join(words)
+
+
+def first_command(
+    cluster: str | None,
+    group: str,
+    clusters: Sequence[Cluster],
+    *,
+    status: str | None = None,
+    reason: str | None = None,
+    loss_cause: str | None = None,
+    topic: str | None = None,
+) -> str:
+    """What to run first about a group of this status: the command that shows most of what is behind it."""
+    if reason == UnknownReason.UNREADABLE:
+        return "lagwise doctor"
+    groups = kafka_tool("kafka-consumer-groups", cluster, clusters)
+    named = option("--group", group)
+    if status in _ASK_FOR_MEMBERS or reason == UnknownReason.REBALANCING:
+        return f"{groups} --describe --members --verbose {named}"
+    if status == Status.AT_RISK and loss_cause == LossCause.DELETION and topic is not None:
+        configs = kafka_tool("kafka-configs", cluster, clusters)
+        return f"{configs} --describe --all --entity-type topics {option('--entity-name', topic)}"
+    return f"{groups} --describe {named}"
+
+
+def _ansi_c(character: str) -> str:
+    """One character inside ``$'…'`` (bash: ANSI-C quoting)."""
+    if character in "'\\":
+        return f"\\{character}"
+    if escape(character) == character:
+        return character
+    code = ord(character)
+    if code > 0xFFFF:
+        return f"\\U{code:08x}"
+    return f"\\u{code:04x}" if code > 0x7F else f"\\{code:03o}"

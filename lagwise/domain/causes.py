@@ -1,0 +1,86 @@
+"""Where the trouble of a group sits: in one partition, with one member, behind one broker, or in the group as a whole.
+
+Ten stalled partitions are one problem where one member owns them. What is told here is what the trouble has in common,
+as far as it sets the partitions in trouble apart from those that are well.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lagwise.domain.vocabulary import Status
+
+#: Statuses that somebody has to do something about.
+TROUBLE = frozenset(
+    {
+        Status.LOSING_DATA,
+        Status.AT_RISK,
+        Status.STOPPED,
+        Status.STALLED,
+        Status.REWOUND,
+        Status.FALLING_BEHIND,
+        Status.LAGGING,
+    }
+)
+
+
+class Scope(StrEnum):
+    """What the partitions in trouble have in common."""
+
+    PARTITION = "partition"
+    MEMBER = "member"
+    BROKER = "broker"
+    GROUP = "group"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How many partitions of a group have a status, by their owner ("client … on host …"; None is nobody) and the node
+    id of their leader (None is not known)."""
+
+    status: Status
+    owner: str | None
+    leader: int | None
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What the partitions in trouble have in common.
+
+    ``name`` is the member's ("client … on host …") or the broker's node id, None for a group or a partition.
+    ``well`` is how many partitions the same member owns beside those in trouble.
+    """
+
+    scope: Scope
+    name: str | None = None
+    well: int = 0
+
+
+def cause_of(status: Status, places: Iterable[Place]) -> Cause | None:
+    """What the partitions of this status have in common; None where the status is no trouble, or nothing is known.
+
+    The member comes before the broker: where one member's partitions are just those of one broker, the member is what
+    can be looked at, and restarted, first.
+    """
+    counted = [p for p in places if p.status is not Status.GHOST]
+    ours = [p for p in counted if p.status is status]
+    rest = [p for p in counted if p.status is not status]
+    number = sum(p.partitions for p in ours)
+    if status not in TROUBLE or not number:
+        return None
+    owners = {p.owner for p in ours}
+    leaders = {p.leader for p in ours}
+    well = 0
+    if len(owners) == 1 and None not in owners:
+        (owner,) = owners
+        well = sum(p.partitions for p in rest if p.owner == owner)
+        if not well and any(p.owner not in (owner, None) for p in rest):
+            return Cause(Scope.MEMBER, owner)
+    if number == 1:
+        return Cause(Scope.PARTITION, well=well)
+    if len(leaders) == 1 and None not in leaders and None not in owners:
+        (leader,) = leaders
+        if rest and all(p.leader is not None and p.leader != leader for p in rest):
+            return Cause(Scope.BROKER, str(leader))
+    return Cause(Scope.GROUP, well=well)

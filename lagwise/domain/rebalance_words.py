@@ -1,0 +1,182 @@
+"""The likely cause of a group's rebalances in words, the evidence for it, and the remedy that this evidence supports.
+
+What the remedies rest on: a static member (``group.instance.id``, KIP-345) that is back within its session timeout is
+not rebalanced at all; cooperative-sticky (KIP-429) takes only those partitions from their owners that change hands;
+the consumer protocol of KIP-848 lets the others read on meanwhile. ``heartbeat.interval.ms`` should be a third of
+``session.timeout.ms`` at most, as Kafka's documentation of it says.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lagwise.domain.humanise import duration, plural
+from lagwise.domain.vocabulary import RebalanceCause
+
+if TYPE_CHECKING:
+    from lagwise.domain.rebalances import Rebalance
+
+#: Assignors that take every partition from everybody at every rebalance (the eager protocol).
+EAGER_ASSIGNORS = frozenset({"range", "roundrobin", "sticky"})
+#: A session timeout of less than this is shorter than some garbage collections.
+SHORT_SESSION_SECONDS = 30.0
+_MOST_NAMES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """How a group is set up: ``classic`` or ``consumer`` (KIP-848), its assignor, and whether members are static."""
+
+    type: str | None = None
+    assignor: str | None = None
+    has_static_members: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """``cause`` in a word, ``sentence`` with the evidence, ``remedy`` (None where nothing needs to be done)."""
+
+    cause: str
+    sentence: str
+    remedy: str | None = None
+
+
+def explain_rebalances(
+    rebalances: Sequence["Rebalance"], setup: Setup, *, churning: Sequence[str], is_storm: bool
+) -> Finding:
+    """The likeliest cause, what it is concluded from, and what would help; the rebalances in order of time."""
+    causes = Counter(r.cause for r in rebalances if r.cause is not None)
+    for cause, explained in (
+        (RebalanceCause.POLL_INTERVAL_EXCEEDED, _slow_processing),
+        (RebalanceCause.MEMBER_FAILED, _failures),
+    ):
+        if causes[cause]:
+            return explained([r for r in rebalances if r.cause is cause])
+    came = Counter(_client(name) for r in rebalances for name in r.joined)
+    went = Counter(_client(name) for r in rebalances for name in r.left)
+    if churning:
+        return _churn(rebalances, churning, setup, is_storm=is_storm)
+    if went and came == went:
+        return _deployment(rebalances, went, setup)
+    if came.total() != went.total():
+        return _scaling(rebalances, came.total() - went.total(), setup)
+    if came:
+        return Finding("replacement", f"{plural(came.total(), 'member')} came for as many that went.")
+    for cause, sentence in (
+        (RebalanceCause.PARTITIONS_ADDED, "A topic that is read got more partitions."),
+        (RebalanceCause.SUBSCRIPTION_CHANGED, "Members subscribed to other topics than before."),
+        (RebalanceCause.STATIC_MEMBER_RETURNED, "Static members came back and kept what they owned."),
+    ):
+        if causes[cause]:
+            return Finding(str(cause), sentence)
+    return _rejoins(rebalances, is_storm=is_storm)
+
+
+def _slow_processing(those: Sequence["Rebalance"]) -> Finding:
+    silence = max((r.silent_seconds for r in those if r.silent_seconds is not None), default=None)
+    limit = max((r.poll_interval_seconds for r in those if r.poll_interval_seconds is not None), default=None)
+    evidence = f"{_times(len(those))} a member was thrown out for not polling"
+    if silence is not None:
+        evidence += f", after it had committed nothing for {duration(silence)}"
+    if limit is not None:
+        evidence += f"; its max.poll.interval.ms is {duration(limit)}"
+    return Finding(
+        "slow_processing",
+        f"Processing what one poll returned took longer than max.poll.interval.ms: {evidence}{_who(those)}.",
+        "Return fewer records per poll (max.poll.records), or allow more time (max.poll.interval.ms); then find what "
+        "takes so long.",
+    )
+
+
+def _failures(those: Sequence["Rebalance"]) -> Finding:
+    silence = max((r.silent_seconds for r in those if r.silent_seconds is not None), default=None)
+    timeout = max((r.session_timeout_seconds for r in those if r.session_timeout_seconds is not None), default=None)
+    evidence = f"{_times(len(those))} a member sent no heartbeat for its session.timeout.ms"
+    if timeout is not None:
+        evidence += f" of {duration(timeout)}"
+    if silence is not None:
+        evidence += f"; it had committed nothing for {duration(silence)}"
+    remedy = "Look on those hosts for crashes, kills for want of memory, and long garbage collections."
+    if timeout is not None and timeout < SHORT_SESSION_SECONDS:
+        remedy += f" A session.timeout.ms of {duration(timeout)} is short: 45 s is Kafka's default."
+    if timeout is not None:
+        remedy += f" heartbeat.interval.ms should be {duration(timeout / 3)} at most, a third of it."
+    return Finding("failing_members", f"Members crashed or stood still: {evidence}{_who(those)}.", remedy)
+
+
+def _churn(rebalances: Sequence["Rebalance"], churning: Sequence[str], setup: Setup, *, is_storm: bool) -> Finding:
+    departures = Counter(name for r in rebalances for name in r.left)
+    names = ", ".join(f"{name} {_times(departures[name])}" for name in churning[:_MOST_NAMES])
+    more = f" and {len(churning) - _MOST_NAMES} more" if len(churning) > _MOST_NAMES else ""
+    leave_by_themselves = all(r.cause is RebalanceCause.MEMBER_LEFT for r in rebalances if r.left)
+    how = "leave by themselves and come back" if leave_by_themselves else "come and go"
+    remedy = (
+        "Find what restarts them (an autoscaler, a failing health check, an orchestrator that moves them)."
+        if leave_by_themselves
+        else "Look into the logs of those clients for what ends them."
+    )
+    return Finding(
+        "storm" if is_storm else "churn",
+        f"The same clients {how}: {names}{more}.",
+        f"{remedy}{_milder(setup)}",
+    )
+
+
+def _deployment(rebalances: Sequence["Rebalance"], went: Counter[str], setup: Setup) -> Finding:
+    took = rebalances[-1].at - rebalances[0].at
+    span = f" within {duration(took.total_seconds())}" if took else ""
+    return Finding(
+        "deployment",
+        f"{plural(went.total(), 'member')} went and came back once{' each' if went.total() > 1 else ''}{span}, as in "
+        "a rolling deployment.",
+        _milder(setup).strip() or None,
+    )
+
+
+def _scaling(rebalances: Sequence["Rebalance"], difference: int, setup: Setup) -> Finding:
+    after = next((r.members for r in reversed(rebalances) if r.members is not None), None)
+    to = f" to {after}" if after is not None else ""
+    what = "more" if difference > 0 else "fewer"
+    return Finding(
+        "scaling",
+        f"The group was scaled{to}: {plural(abs(difference), 'member')} {what} than before.",
+        _milder(setup).strip() or None if len(rebalances) > 1 else None,
+    )
+
+
+def _rejoins(rebalances: Sequence["Rebalance"], *, is_storm: bool) -> Finding:
+    sentence = f"The same members joined anew{'' if len(rebalances) == 1 else f' {_times(len(rebalances))}'}"
+    if all(r.cause is RebalanceCause.REJOINED for r in rebalances):
+        return Finding("storm" if is_storm else "rejoins", f"{sentence}: the leader asked for it, or a client did.")
+    return Finding("storm" if is_storm else "unknown", "Partitions changed hands, and nothing seen tells why.")
+
+
+def _milder(setup: Setup) -> str:
+    """What makes a restart cost less, of what the group does not do yet."""
+    advice = []
+    if not setup.has_static_members:
+        advice.append("with static membership (group.instance.id) a member that is soon back is not rebalanced at all")
+    if setup.type == "classic" and setup.assignor in EAGER_ASSIGNORS:
+        advice.append(
+            f"cooperative-sticky instead of {setup.assignor}, or the consumer protocol of KIP-848, lets the others "
+            "read on meanwhile"
+        )
+    return f" What makes it cheaper: {'; '.join(advice)}." if advice else ""
+
+
+def _client(label: str) -> str:
+    """The client id of "client (host)": what comes back after a restart, often on another host."""
+    return label.rsplit(" (", 1)[0]
+
+
+def _who(those: Sequence["Rebalance"]) -> str:
+    names = Counter(name for r in those for name in (r.failed or r.left))
+    if not names:
+        return ""
+    shown = ", ".join(name for name, _ in sorted(names.items(), key=lambda n: (-n[1], n[0]))[:_MOST_NAMES])
+    return f" ({shown}{f' and {len(names) - _MOST_NAMES} more' if len(names) > _MOST_NAMES else ''})"
+
+
+def _times(number: int) -> str:
+    return {1: "once", 2: "twice"}.get(number, f"{number} times")

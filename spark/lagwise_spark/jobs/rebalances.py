@@ -1,0 +1,176 @@
+"""`rebalance_stats` from the newest events: few rows, so the driver does it.
+
+An hour of a group is summed up again as long as new rebalances are told of it, and then never again.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from lagwise.domain.rebalance_words import Setup
+from lagwise.domain.rebalances import Rebalance, RebalanceStats, stats_of
+from lagwise.domain.vocabulary import EventSource, RebalanceCause
+from lagwise.tables.analysis import MINUTES, REBALANCE_STATS
+from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS
+from lagwise.tables.store import Lake
+from lagwise_spark.jobs import write
+from lagwise_spark.jobs.progress import News
+
+Row = Mapping[str, Any]
+Key = tuple[str, str, datetime]
+
+#: Events that come so late (an outage of the lake, the offsets topic read after a restart), or on the same day, are
+#: still summed up.
+_LOOK_BACK = timedelta(hours=2)
+#: Exposure is looked up for so many rebalances a round; a cluster in uproar must not hold up the verdicts.
+_MOST_EXPOSURES = 200
+
+
+def sum_up(lake: Lake, news: Sequence[News]) -> int:
+    """Write the rows of hours in which something was told since they were last summed up; how many these are."""
+    start = _hour(min(n.as_of for n in news) - _LOOK_BACK).replace(hour=0)
+    days = (start.date().isoformat(), "9999-12-31")
+    told: dict[Key, list[Row]] = {}
+    for event in _events(lake, start, days):
+        told.setdefault((event["cluster"], event["group"], _hour(event["at"])), []).append(event)
+    known = lake.query("select * exclude day from rebalance_stats", over=[REBALANCE_STATS], days=days)
+    before = {(r["cluster"], r["group"], _hour(r["hour"])): r for r in known.to_pylist()}
+    fresh = {key: events for key, events in told.items() if key not in before or before[key]["events"] != len(events)}
+    if not fresh:
+        return 0
+    setups = _setups(lake, news)
+    exposures = _exposures(lake, [event for events in fresh.values() for event in events])
+    made = {
+        key: _row(key, stats_of(map(_rebalance, events), setups.get(key[:2], Setup())), events, exposures)
+        for key, events in fresh.items()
+    }
+    rows = list((before | made).values())
+    write.replace_days_since(lake, REBALANCE_STATS, write.table_of(REBALANCE_STATS, rows), start.date())
+    return len(made)
+
+
+def _events(lake: Lake, start: datetime, days: tuple[str, str]) -> list[Row]:
+    # Distinct: a collector that was killed between writing and noting it down tells the same events again.
+    sql = """
+        select distinct on (cluster, "group", "at", generation, cause) * from events
+        where kind = 'rebalance' and "at" >= ? and "group" is not null order by cluster, "group", "at"
+    """
+    rows: list[Row] = lake.query(sql, [start], over=[EVENTS], days=days).to_pylist()
+    return rows
+
+
+def _hour(at: datetime) -> datetime:
+    return at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+
+
+def _rebalance(event: Row) -> Rebalance:
+    names = [f.name for f in fields(Rebalance) if f.name not in ("cause", "exact", "joined", "left", "failed")]
+    return Rebalance(
+        cause=RebalanceCause(event["cause"]) if event["cause"] in set(RebalanceCause) else None,
+        exact=event["source"] == EventSource.OFFSETS_TOPIC,
+        joined=tuple(event["joined"] or ()),
+        left=tuple(event["left"] or ()),
+        failed=tuple(event["failed"] or ()),
+        **{name: event[name] for name in names},
+    )
+
+
+def _setups(lake: Lake, news: Sequence[News]) -> dict[tuple[str, str], Setup]:
+    """How each group of the latest samples is set up."""
+    ids = [n.latest_id for n in news]
+    start = min(n.as_of for n in news) - timedelta(minutes=10)
+    rows = lake.query(
+        """select g.cluster, g."group", any_value(g.type) as type, any_value(g.assignor) as assignor,
+                  coalesce(bool_or(m.static_instance_id is not null), false) as has_static_members
+           from groups g left join members m using (sample_id, cluster, "group")
+           where g.sample_id in (select unnest(?::varchar[])) group by all""",
+        [ids],
+        over=[GROUPS, MEMBERS],
+        days=(start.date().isoformat(), "9999-12-31"),
+    ).to_pylist()
+    return {(r["cluster"], r["group"]): Setup(r["type"], r["assignor"], r["has_static_members"]) for r in rows}
+
+
+def _exposures(lake: Lake, events: Sequence[Row]) -> dict[tuple[str, str, datetime], int]:
+    """Per rebalance how many records can at most have been read and not committed.
+
+    Of each partition that changed hands (of every one where it is not told which), what was unread around that time:
+    what is read but not committed is part of it. Where the time since the last commit is known, no more than the group
+    ever committed of the partition in such a time within the hour before.
+    """
+    told = sorted(events, key=lambda e: e["at"], reverse=True)[:_MOST_EXPOSURES]
+    if not told:
+        return {}
+    asked = pa.table(
+        {
+            "cluster": [e["cluster"] for e in told],
+            "group": [e["group"] for e in told],
+            "at": [e["at"] for e in told],
+            "topics": [_pairs(e) for e in told],
+            "uncommitted_seconds": pa.array([e["uncommitted_seconds"] for e in told], pa.float64()),
+        }
+    )
+    first = min(e["at"] for e in told) - timedelta(hours=1)
+    rows = lake.query(
+        """
+        with per_partition as (
+            select a.cluster, a."group", a."at", a.uncommitted_seconds,
+                   max(m.max_lag) filter (m.minute >= a."at" - interval 2 minutes) as unread,
+                   max((m.last_committed - m.first_committed) / greatest(1, epoch(m.last_at - m.first_at)))
+                       as peak_per_second
+            from asked a join minutes m on m.cluster = a.cluster and m."group" = a."group"
+             and m.minute <= a."at" and m.minute >= a."at" - interval 1 hour
+             and (a.topics is null or list_contains(a.topics, m.topic || '-' || m.partition))
+            where m.minute >= ?
+            group by a.cluster, a."group", a."at", a.uncommitted_seconds, m.topic, m.partition
+        )
+        select cluster, "group", "at",
+               sum(case when uncommitted_seconds is null or peak_per_second is null then unread
+                        else least(unread, ceil(peak_per_second * uncommitted_seconds)) end)::bigint as records
+        from per_partition group by all
+        """,
+        [first],
+        over=[MINUTES],
+        days=(first.date().isoformat(), "9999-12-31"),
+        given={"asked": asked},
+    ).to_pylist()
+    return {(r["cluster"], r["group"], r["at"]): r["records"] for r in rows if r["records"] is not None}
+
+
+def _pairs(event: Row) -> list[str] | None:
+    if event["moved"] is None:
+        return None
+    return [f"{entry['topic']}-{partition}" for entry in event["moved"] for partition in entry["partitions"]]
+
+
+def _row(
+    key: Key, stats: RebalanceStats, events: Sequence[Row], exposures: Mapping[tuple[str, str, datetime], int]
+) -> dict[str, Any]:
+    cluster, group, hour = key
+    return {
+        "cluster": cluster,
+        "group": group,
+        "hour": hour,
+        "rebalances": stats.rebalances,
+        "exact": stats.exact,
+        "downtime_seconds": stats.downtime_seconds,
+        "partitions_moved": stats.partitions_moved,
+        "joined": stats.joined,
+        "left": stats.left,
+        "churning": list(stats.churning),
+        "is_storm": stats.is_storm,
+        "cause": stats.finding.cause,
+        "sentence": stats.finding.sentence,
+        "remedy": stats.finding.remedy,
+        "reread_records_at_most": _sum(exposures.get((cluster, group, e["at"])) for e in events),
+        "last_at": stats.last_at,
+        "events": len(events),
+    }
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

@@ -1,0 +1,233 @@
+"""What rebalances amount to, and why they happen: each row is an hour of a group's life and what must be said of it."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+import pytest
+
+from lagwise.domain.rebalance_words import Setup
+from lagwise.domain.rebalances import Rebalance, stats_of
+from lagwise.domain.vocabulary import RebalanceCause
+
+START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
+A, B, C = "billing-1 (10.0.0.1)", "billing-2 (10.0.0.2)", "billing-3 (10.0.0.3)"
+RANGE = Setup("classic", "range")
+MILD = Setup("classic", "cooperative-sticky", has_static_members=True)
+
+
+def at(minute: float, cause: RebalanceCause | None = None, **facts: Any) -> Rebalance:
+    return Rebalance(START + timedelta(minutes=minute), cause, **facts)
+
+
+def restart(minute: float, who: str, back: str | None = None) -> list[Rebalance]:
+    """Goes, and is back half a minute later, perhaps on another host."""
+    return [
+        at(minute, RebalanceCause.MEMBER_LEFT, left=(who,)),
+        at(minute + 0.5, RebalanceCause.MEMBER_JOINED, joined=(back or who,)),
+    ]
+
+
+class Row(NamedTuple):
+    why: str
+    rebalances: list[Rebalance]
+    cause: str
+    sentence: str
+    remedy: str | None
+    setup: Setup = MILD
+    storm: bool = False
+    churning: tuple[str, ...] = ()
+
+
+ROWS = (
+    Row(
+        "a handler that takes too long, with the numbers that show it",
+        [
+            at(
+                1,
+                RebalanceCause.POLL_INTERVAL_EXCEEDED,
+                left=(A,),
+                failed=(A,),
+                silent_seconds=320.0,
+                poll_interval_seconds=300.0,
+            ),
+            at(2, RebalanceCause.MEMBER_JOINED, joined=(A,)),
+        ],
+        "slow_processing",
+        "Processing what one poll returned took longer than max.poll.interval.ms: once a member was thrown out for not "
+        "polling, after it had committed nothing for 5 min 20 s; its max.poll.interval.ms is 5 min (billing-1 "
+        "(10.0.0.1)).",
+        "Return fewer records per poll (max.poll.records), or allow more time (max.poll.interval.ms); then find what "
+        "takes so long.",
+    ),
+    Row(
+        "a crash; the session timeout is short, and the heartbeat follows from it",
+        [
+            at(
+                1,
+                RebalanceCause.MEMBER_FAILED,
+                left=(A,),
+                failed=(A,),
+                silent_seconds=11.0,
+                session_timeout_seconds=9.0,
+            )
+        ],
+        "failing_members",
+        "Members crashed or stood still: once a member sent no heartbeat for its session.timeout.ms of 9 s; it had "
+        "committed nothing for 11 s (billing-1 (10.0.0.1)).",
+        "Look on those hosts for crashes, kills for want of memory, and long garbage collections. A session.timeout.ms "
+        "of 9 s is short: 45 s is Kafka's default. heartbeat.interval.ms should be 3 s at most, a third of it.",
+    ),
+    Row(
+        "one slow handler among crashes: the cause that can be mended in the code comes first",
+        [
+            at(1, RebalanceCause.MEMBER_FAILED, left=(A,)),
+            at(2, RebalanceCause.POLL_INTERVAL_EXCEEDED, left=(B,), failed=(B,)),
+        ],
+        "slow_processing",
+        "Processing what one poll returned took longer than max.poll.interval.ms: once a member was thrown out for not "
+        "polling (billing-2 (10.0.0.2)).",
+        "Return fewer records per poll (max.poll.records), or allow more time (max.poll.interval.ms); then find what "
+        "takes so long.",
+    ),
+    Row(
+        "everybody goes and comes once: a deployment, however many rebalances it makes",
+        [*restart(1, A), *restart(3, B), *restart(5, C, "billing-3 (10.0.9.9)")],
+        "deployment",
+        "3 members went and came back once each within 4 min 30 s, as in a rolling deployment.",
+        "What makes it cheaper: with static membership (group.instance.id) a member that is soon back is not "
+        "rebalanced at all; cooperative-sticky instead of range, or the consumer protocol of KIP-848, lets the others "
+        "read on meanwhile.",
+        RANGE,
+    ),
+    Row(
+        "the same, where all that helps is there already",
+        [*restart(1, A), *restart(3, B)],
+        "deployment",
+        "2 members went and came back once each within 2 min 30 s, as in a rolling deployment.",
+        None,
+    ),
+    Row(
+        "the same client goes twice: no deployment does that",
+        [*restart(1, A), *restart(20, A)],
+        "churn",
+        "The same clients leave by themselves and come back: billing-1 (10.0.0.1) twice.",
+        "Find what restarts them (an autoscaler, a failing health check, an orchestrator that moves them).",
+        churning=(A,),
+    ),
+    Row(
+        "again and again within a quarter of an hour: a storm; from samples nobody knows how they end",
+        [
+            *(at(m, RebalanceCause.MEMBER_GONE, left=(A,)) for m in (1, 4, 7)),
+            *(at(m, RebalanceCause.MEMBER_JOINED, joined=(A,)) for m in (2, 5, 8)),
+            at(9, RebalanceCause.MEMBER_GONE, left=(B,)),
+        ],
+        "storm",
+        "The same clients come and go: billing-1 (10.0.0.1) 3 times.",
+        "Look into the logs of those clients for what ends them.",
+        storm=True,
+        churning=(A,),
+    ),
+    Row(
+        "five in an hour, far apart, are no storm",
+        [*restart(1, A), *restart(30, A), at(59, RebalanceCause.MEMBER_JOINED, joined=(B,))],
+        "churn",
+        "The same clients leave by themselves and come back: billing-1 (10.0.0.1) twice.",
+        "Find what restarts them (an autoscaler, a failing health check, an orchestrator that moves them).",
+        churning=(A,),
+    ),
+    Row(
+        "scaled up in one go: nothing to do",
+        [at(1, RebalanceCause.MEMBER_JOINED, joined=(B, C), members=3)],
+        "scaling",
+        "The group was scaled to 3: 2 members more than before.",
+        None,
+        RANGE,
+    ),
+    Row(
+        "scaled down",
+        [at(1, RebalanceCause.MEMBER_LEFT, left=(C,), members=2)],
+        "scaling",
+        "The group was scaled to 2: 1 member fewer than before.",
+        None,
+        RANGE,
+    ),
+    Row(
+        "other clients take the places of those that went",
+        [at(1, RebalanceCause.MEMBER_LEFT, left=(A,)), at(2, RebalanceCause.MEMBER_JOINED, joined=("new (10.0.0.9)",))],
+        "replacement",
+        "1 member came for as many that went.",
+        None,
+    ),
+    Row(
+        "a topic got partitions",
+        [at(1, RebalanceCause.PARTITIONS_ADDED)],
+        "partitions_added",
+        "A topic that is read got more partitions.",
+        None,
+    ),
+    Row(
+        "another subscription",
+        [at(1, RebalanceCause.SUBSCRIPTION_CHANGED)],
+        "subscription_changed",
+        "Members subscribed to other topics than before.",
+        None,
+    ),
+    Row(
+        "the leader joins anew, now and then",
+        [at(1, RebalanceCause.REJOINED), at(30, RebalanceCause.REJOINED)],
+        "rejoins",
+        "The same members joined anew twice: the leader asked for it, or a client did.",
+        None,
+    ),
+    Row(
+        "… or without end",
+        [at(m, RebalanceCause.REJOINED) for m in range(1, 8)],
+        "storm",
+        "The same members joined anew 7 times: the leader asked for it, or a client did.",
+        None,
+        storm=True,
+    ),
+    Row(
+        "two samples differ in who owns what, and that is all",
+        [at(1)],
+        "unknown",
+        "Partitions changed hands, and nothing seen tells why.",
+        None,
+    ),
+)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.why)
+def test_why_a_group_rebalances(row: Row) -> None:
+    stats = stats_of(row.rebalances, row.setup)
+    assert (stats.finding.cause, stats.finding.sentence, stats.finding.remedy) == (row.cause, row.sentence, row.remedy)
+    assert (stats.is_storm, stats.churning) == (row.storm, row.churning)
+    assert stats_of(row.rebalances[::-1], row.setup) == stats, "the order of the rows says nothing"
+
+
+class TestNumbers:
+    def test_they_are_summed_and_what_is_not_known_is_no_zero(self) -> None:
+        stats = stats_of(
+            [
+                at(1, exact=True, duration_seconds=2.0, partitions_moved=3, joined=(A, B), left=(C,)),
+                at(2, exact=True, duration_seconds=None, partitions_moved=1, left=(B,)),
+            ],
+            RANGE,
+        )
+        assert (stats.rebalances, stats.downtime_seconds, stats.partitions_moved) == (2, 2.0, 4)
+        assert (stats.joined, stats.left, stats.exact) == (2, 2, True)
+        assert stats.last_at == START + timedelta(minutes=2)
+        nothing = stats_of([at(1)], RANGE)
+        assert (nothing.downtime_seconds, nothing.partitions_moved, nothing.exact) == (None, None, False)
+
+    def test_one_that_has_not_ended_counts_until_it_is_told_again(self) -> None:
+        unfinished = at(1, RebalanceCause.UNFINISHED, duration_seconds=30.0, left=(A,))
+        still = at(2, RebalanceCause.UNFINISHED, duration_seconds=90.0, left=(B,))
+        assert (stats_of([unfinished, still], RANGE).rebalances) == 1
+        assert (stats_of([unfinished, still], RANGE).downtime_seconds) == 90.0
+        ended = stats_of([unfinished, still, at(3, duration_seconds=100.0)], RANGE)
+        assert (ended.rebalances, ended.downtime_seconds, ended.left) == (1, 100.0, 2)
+
+    def test_of_no_rebalance_there_is_nothing_to_say(self) -> None:
+        with pytest.raises(ValueError, match="no rebalance"):
+            stats_of([], RANGE)

@@ -1,0 +1,177 @@
+"""Hours of rebalances from the events of the lake: the driver's part of a round, which needs no JVM."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from lagwise.tables.analysis import MINUTES, REBALANCE_STATS
+from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS
+from lagwise.tables.schema import Table
+from lagwise.tables.store import Lake
+from lagwise_spark.jobs import write
+from lagwise_spark.jobs.progress import News
+from lagwise_spark.jobs.rebalances import sum_up
+
+START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
+A, B = "billing-1 (10.0.0.1)", "billing-2 (10.0.0.2)"
+
+
+def at(minutes: float) -> datetime:
+    return START + timedelta(minutes=minutes)
+
+
+def news(minutes: float) -> list[News]:
+    return [
+        News(
+            cluster="shop",
+            latest_id="s1",
+            as_of=at(minutes),
+            interval_seconds=15.0,
+            group_partitions=4,
+            offsets_retention_seconds=None,
+            new_samples=1,
+            read_until=at(minutes),
+            open_from=at(minutes),
+        )
+    ]
+
+
+def append(lake: Lake, table: Table, *rows: dict[str, Any]) -> None:
+    lake.append(table, write.table_of(table, rows))
+
+
+def rebalance(minutes: float, group: str = "billing", **facts: Any) -> dict[str, Any]:
+    return {
+        "cluster": "shop",
+        "at": at(minutes),
+        "kind": "rebalance",
+        "group": group,
+        "source": "offsets_topic",
+        **facts,
+    }
+
+
+def left(minutes: float, who: str, **facts: Any) -> dict[str, Any]:
+    return rebalance(minutes, cause="member_left", left=[who], **facts)
+
+
+def stats(lake: Lake) -> list[dict[str, Any]]:
+    rows = lake.read(REBALANCE_STATS).to_pylist()
+    return sorted(rows, key=lambda row: (row["hour"], row["group"]))
+
+
+def version(lake: Lake) -> int:
+    delta = lake.open(REBALANCE_STATS)
+    assert delta is not None
+    return int(delta.version())
+
+
+def test_each_hour_of_each_group_is_one_row(lake: Lake) -> None:
+    append(
+        lake,
+        EVENTS,
+        left(1, A, duration_seconds=2.5, partitions_moved=3),
+        left(59, B, duration_seconds=1.5, partitions_moved=1),
+        left(61, A),
+        rebalance(61, "other", cause="member_joined", joined=[A], members=1, source="samples"),
+        {**rebalance(2), "kind": "commit_rewound"},
+    )
+    assert sum_up(lake, news(62)) == 3
+    first, second, other = stats(lake)
+    assert (first["group"], first["hour"], first["rebalances"], first["last_at"]) == ("billing", at(0), 2, at(59))
+    assert (first["downtime_seconds"], first["partitions_moved"], first["left"], first["exact"]) == (4.0, 4, 2, True)
+    assert (second["group"], second["hour"], second["rebalances"]) == ("billing", at(60), 1)
+    assert (other["group"], other["exact"], other["cause"], other["downtime_seconds"]) == (
+        "other",
+        False,
+        "scaling",
+        None,
+    )
+
+
+def test_done_again_nothing_is_written_and_what_is_told_later_is_added(lake: Lake) -> None:
+    append(lake, EVENTS, left(1, A))
+    assert sum_up(lake, news(5)) == 1
+    before = version(lake)
+    assert sum_up(lake, news(6)) == 0
+    assert version(lake) == before
+    # Late, and before the other: it was read from the offsets topic after a restart.
+    append(lake, EVENTS, left(0.5, A))
+    assert sum_up(lake, news(62)) == 1
+    [row] = stats(lake)
+    assert (row["rebalances"], row["churning"], row["cause"]) == (2, [A], "churn")
+
+
+def test_hours_that_are_over_stay_as_they_were(lake: Lake) -> None:
+    append(lake, EVENTS, left(1, A))
+    sum_up(lake, news(5))
+    append(lake, EVENTS, left(301, B))
+    assert sum_up(lake, news(302)) == 1
+    assert [row["hour"] for row in stats(lake)] == [at(0), at(300)]
+
+
+def test_what_a_killed_collector_told_twice_counts_once(lake: Lake) -> None:
+    append(lake, EVENTS, left(1, A, generation=7))
+    append(lake, EVENTS, left(1, A, generation=7))
+    sum_up(lake, news(5))
+    assert stats(lake)[0]["rebalances"] == 1
+
+
+def test_the_remedy_suits_the_group(lake: Lake) -> None:
+    sample = {"sample_id": "s1", "cluster": "shop", "sampled_at": at(5), "group": "billing"}
+    append(lake, GROUPS, {**sample, "type": "classic", "assignor": "range"})
+    member = {**sample, "member_id": "m", "assignment": [], "assigned_partitions": 0}
+    append(lake, MEMBERS, {**member, "static_instance_id": "one"})
+    joined = {"joined": [A], "cause": "member_joined"}
+    append(lake, EVENTS, left(1, A), rebalance(2, **joined))
+    sum_up(lake, news(5))
+    assert stats(lake)[0]["remedy"] == (
+        "What makes it cheaper: cooperative-sticky instead of range, or the consumer protocol of KIP-848, lets the "
+        "others read on meanwhile."
+    )
+
+
+class TestExposure:
+    """Read but not committed is part of what is unread, and no more than can be read in that time."""
+
+    @staticmethod
+    def minutes(lake: Lake, lag: int, committed_per_minute: int) -> None:
+        rows = []
+        for partition in (0, 1):
+            for minute in range(10):
+                begin = 1_000 + minute * committed_per_minute
+                rows.append(
+                    {
+                        "cluster": "shop",
+                        "group": "billing",
+                        "topic": "orders",
+                        "partition": partition,
+                        "minute": at(minute),
+                        "samples": 4,
+                        "first_at": at(minute),
+                        "last_at": at(minute) + timedelta(seconds=50),
+                        "first_committed": begin,
+                        "last_committed": begin + committed_per_minute,
+                        "max_lag": lag,
+                        "steps": 3,
+                        "moves": 3,
+                    }
+                )
+        append(lake, MINUTES, *rows)
+
+    @pytest.mark.parametrize(
+        ("why", "event", "records"),
+        [
+            ("all that was unread, where nothing more is known", {}, 1_000),
+            ("of the partitions that moved", {"moved": [{"topic": "orders", "partitions": [1]}]}, 500),
+            ("as much as can be read in 5 s at 2 a second", {"uncommitted_seconds": 5.0}, 20),
+            ("never more than was unread", {"uncommitted_seconds": 100_000.0}, 1_000),
+            ("of a partition nothing is known of", {"moved": [{"topic": "orders", "partitions": [7]}]}, None),
+        ],
+    )
+    def test_it_is_bounded(self, lake: Lake, why: str, event: dict[str, Any], records: int | None) -> None:
+        self.minutes(lake, lag=500, committed_per_minute=100)
+        append(lake, EVENTS, left(9.5, A, **event))
+        sum_up(lake, news(11))
+        assert stats(lake)[0]["reread_records_at_most"] == records, why
