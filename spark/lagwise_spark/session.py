@@ -53,6 +53,12 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Rows that lie together by topic-partition also lie together by sample and topic-partition: no need to move them.
+    "spark.sql.requireAllClusterKeysForCoPartition": "false",
+    # Files that are named one by one are looked at by the driver: a job for that would take longer.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
+    # A task keeps a file open for every day it writes, instead of sorting its rows by day.
+    "spark.sql.maxConcurrentOutputFileWriters": "8",
     # A round is some two hundred compiled queries, and the next round's are the same: with room for all of them, and
     # names that do not depend on a query's place, they are compiled once and get ever faster.
     "spark.sql.codegen.cache.maxEntries": "1000",

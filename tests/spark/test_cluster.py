@@ -5,14 +5,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lagwise.tables import ALL_TABLES
-from lagwise.tables.analysis import ANALYSIS_TABLES, FIVE_MINUTES, PARTITION_STATUS, STATUS_CHANGES, TICKS
+from lagwise.tables.analysis import ANALYSIS_TABLES, TICKS
 from lagwise.tables.store import Lake
 from tests.spark.recorder import Recorder
 from tests.spark.standalone import WORKERS, executors_of, standalone_cluster
