@@ -46,9 +46,7 @@ class Bulk:
         }
         self._tables[table.name] = table
         self._actions[table.name].append(
-            AddAction(
-                path, file.stat().st_size, {"day": day}, int(time.time() * 1000), True, json.dumps(statistics)
-            )
+            AddAction(path, file.stat().st_size, {"day": day}, int(time.time() * 1000), True, json.dumps(statistics))
         )
 
     def commit(self) -> None:
