@@ -115,10 +115,10 @@ def test_catching_up_again_replaces(spark: "SparkSession", lake: Lake, tmp_path:
     """What was cut short, and what a late sample reopens, is written over and not twice."""
     at_once = Lake(str(tmp_path / "other" / "lake"))
     at_once.create(*ALL_TABLES)
-    record(SlowRecorder(at_once, START), to_sample=50)
+    record(SlowRecorder(at_once, START), to_sample=30)
     run(spark, at_once)
     late = SlowRecorder(lake, START)
-    record(late, to_sample=50, withheld=9)
+    record(late, to_sample=30, withheld=9)
     run(spark, lake)
     ticks = lake.open(TICKS)
     assert ticks is not None

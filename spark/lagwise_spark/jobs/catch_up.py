@@ -13,6 +13,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -21,7 +23,7 @@ from lagwise.tables.analysis import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTE
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_spark.frames import contexts_frame
+from lagwise_spark.frames import contexts_frame, frame
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.minutes import merge_by_five, within
 from lagwise_spark.jobs.progress import News, minute_of
@@ -30,8 +32,18 @@ from lagwise_spark.tuning import tune_for_catching_up
 
 _LOG = logging.getLogger("lagwise.spark")
 
-#: What brings the rows together that belong together.
-_TOGETHER = ("topic", "partition")
+#: What minutes are made of.
+_OF_COMMITS = ("sample_id", "sampled_at", "group", "topic", "partition", "committed", "next_record")
+_OF_WATERMARKS = (
+    "sample_id",
+    "sampled_at",
+    "topic",
+    "partition",
+    "topic_id",
+    "log_start",
+    "high_watermark",
+    "last_stable",
+)
 
 #: What is open is made in one round together with its verdicts up to so many rows of `minutes`, …
 ROWS_PER_ROUND = 50_000
@@ -120,13 +132,10 @@ def _finish(session: SparkSession, lake: Lake, n: News, until: datetime, lanes: 
     ids = read.finished_samples(lake, before, until)
     contexts = contexts_frame(session, [{"cluster": n.cluster, "gap_seconds": gap}])
 
-    def raw(table: Table, *columns: str) -> DataFrame:
+    def raw(table: Table) -> DataFrame:
         # A sample's watermarks are read after its commits, and may lie in the next stretch.
         rows = read.stretch(session, lake, table, before - read.LONGEST_SAMPLE, until + read.LONGEST_SAMPLE, ids=ids)
-        of_cluster = rows.where(F.col("cluster") == n.cluster)
-        # The cluster is the same in all of them, and need not be moved.
-        moved = of_cluster.select("topic", "partition", "sample_id", "sampled_at", *columns).repartition(*_TOGETHER)
-        return moved.withColumn("cluster", F.lit(n.cluster))
+        return rows.where(F.col("cluster") == n.cluster)
 
     def write_inside(rows: DataFrame, table: Table) -> None:
         write.replace_between(within(session, rows, n.cluster, start, until), lake, table, n.cluster, start, until)
@@ -135,11 +144,15 @@ def _finish(session: SparkSession, lake: Lake, n: News, until: datetime, lanes: 
         finished.result()
         merge_by_five(session, lake, n.cluster, start, until, table, coarse)
 
-    commits = raw(COMMITS, "group", "committed", "next_record")
-    watermarks = raw(WATERMARKS, "topic_id", "log_start", "high_watermark", "last_stable")
-    with_ends = with_lag(commits, watermarks.hint("shuffle_hash"))
-    of_pairs = lanes.pairs.submit(write_inside, commit_minutes(with_ends, contexts), MINUTES)
-    of_ends = lanes.watermarks.submit(write_inside, watermark_minutes(watermarks), WATERMARK_MINUTES)
+    read_names = read.names_in_commits(lake, before - read.LONGEST_SAMPLE, until + read.LONGEST_SAMPLE)
+    names = _Names(session, read_names, ids)
+    with_ends = with_lag(
+        _together(names.numbered(raw(COMMITS).select(*_OF_COMMITS)), n.cluster),
+        _together(names.numbered(raw(WATERMARKS).select(*_OF_WATERMARKS)), n.cluster).hint("shuffle_hash"),
+    )
+    of_pairs = lanes.pairs.submit(write_inside, names.named(commit_minutes(with_ends, contexts)), MINUTES)
+    ends = _together(raw(WATERMARKS).select(*_OF_WATERMARKS), n.cluster)
+    of_ends = lanes.watermarks.submit(write_inside, watermark_minutes(ends), WATERMARK_MINUTES)
     lanes.wait()
     of_pairs.result()
     lanes.unfinished.extend(
@@ -148,3 +161,42 @@ def _finish(session: SparkSession, lake: Lake, n: News, until: datetime, lanes: 
             lanes.by_five.submit(write_by_five, of_pairs, MINUTES, FIVE_MINUTES),
         )
     )
+
+
+def _together(rows: DataFrame, cluster: str) -> DataFrame:
+    """Rows of a topic-partition in one task. The cluster is the same in all of them, and need not be moved."""
+    return rows.repartition("topic", "partition").withColumn("cluster", F.lit(cluster))
+
+
+class _Names:
+    """Numbers in the place of names while rows are moved, sorted and compared: they are shorter, and compared at once.
+
+    A group is numbered anew for each of its topics, so that one look-up tells both.
+    """
+
+    def __init__(self, session: SparkSession, groups_and_topics: pa.Table, sample_ids: Sequence[str]) -> None:
+        topics = groups_and_topics["topic"].unique()
+        of_topic = pc.index_in(groups_and_topics["topic"], topics)
+        of_group = pa.array(range(groups_and_topics.num_rows), pa.int32())
+        pairs = groups_and_topics.append_column("group_number", of_group).append_column("topic_number", of_topic)
+        self._pairs = F.broadcast(frame(session, pairs))
+        self._topics = F.broadcast(_numbers(session, "topic", topics))
+        self._samples = F.broadcast(_numbers(session, "sample_id", pa.array(sample_ids, pa.string())))
+
+    def numbered(self, rows: DataFrame) -> DataFrame:
+        """Numbers instead of names in the columns sample_id, group (where there is one) and topic."""
+        of_pairs = "group" in rows.columns
+        names = ["group", "topic"] if of_pairs else ["topic"]
+        joined = rows.join(self._pairs if of_pairs else self._topics, names).join(self._samples, "sample_id")
+        numbers = {name: F.col(f"{name}_number") for name in [*names, "sample_id"]}
+        return joined.select(*[numbers.get(name, F.col(name)).alias(name) for name in rows.columns])
+
+    def named(self, rows: DataFrame) -> DataFrame:
+        """The names again, in the columns group and topic."""
+        numbered = rows.withColumnRenamed("group", "group_number").drop("topic")
+        return numbered.join(self._pairs.drop("topic_number"), "group_number").drop("group_number")
+
+
+def _numbers(session: SparkSession, name: str, values: pa.Array) -> DataFrame:
+    numbers = pa.array(range(len(values)), pa.int32())
+    return frame(session, pa.table({name: values, f"{name}_number": numbers}))

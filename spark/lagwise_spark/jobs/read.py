@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from lagwise.domain.history import LOOKBACK_SECONDS
 from lagwise.tables.analysis import PARTITION_STATUS, WATERMARK_FIVE_MINUTES
-from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS
+from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_spark.frames import empty, frame, struct_type
@@ -61,6 +61,12 @@ def stretch(
     schema = pa.schema([f for f in table.arrow if f.name != "day"])
     rows = session.read.schema(struct_type(schema)).parquet(*files)
     return rows if ids is None else rows.where(F.col("sample_id").isin(list(ids)))
+
+
+def names_in_commits(lake: Lake, start: datetime, end: datetime) -> pa.Table:
+    """Every group and topic that a row of the files has which hold any commits of [start, end), as pairs in order."""
+    sql = 'select distinct "group", topic from commits order by all'
+    return lake.query(sql, over=[COMMITS], since=start, until=end)
 
 
 def finished_samples(lake: Lake, start: datetime, end: datetime | None = None) -> list[str]:
