@@ -92,6 +92,8 @@ def lag(settings: Settings, group: str, cluster: str | None, data: str | None, a
     console = screen.console()
     console.print(*screen.freshness_lines(fresh), sep="\n")
     console.print(screen.verdict_line(row))
+    for finding in row["findings"]:
+        console.print(screen.finding_line(finding))
     if row["status"] not in ("ok", "catching_up", "ghost"):
         console.print(screen.first_step(row, config.clusters))
     console.print(screen.partition_table(rows))

@@ -150,6 +150,10 @@ _GROUP_NUMBERS = (
     Column("consume_rate_per_second", pa.float64(), "records it committed per second"),
 )
 
+FINDINGS = pa.list_(
+    pa.struct([pa.field("kind", pa.string()), pa.field("sentence", pa.string()), pa.field("remedy", pa.string())])
+)
+
 GROUP_STATUS = Table(
     "group_status",
     "analysis",
@@ -176,6 +180,12 @@ GROUP_STATUS = Table(
         Column("worst_topic", pa.string(), "topic of its worst partition"),
         Column("worst_partition", pa.int32(), "its worst partition: by status, then by age of the oldest unread"),
         Column("cause", pa.string(), "where its trouble sits: partition, member, broker or group; null is no trouble"),
+        Column(
+            "findings",
+            FINDINGS,
+            "what else is worth knowing, the most urgent first: dead_letters, unread_retries, retries, rebalances, …",
+            nullable=False,
+        ),
         Column("cause_name", pa.string(), "that member (client and host) or broker (node id); null for the others"),
     ),
 )

@@ -181,6 +181,8 @@ TOPICS = Table(
         Column("sampled_at", TIMESTAMP, "when the topic was described", nullable=False),
         Column("topic", pa.string(), "topic", nullable=False),
         Column("topic_id", pa.string(), "the topic's unique id"),
+        Column("role", pa.string(), "retry or dead_letter, by its name; null is an ordinary topic"),
+        Column("main_topic", pa.string(), "the topic whose retry or dead-letter topic it is"),
         Column("partitions", pa.int32(), "number of partitions"),
         Column("replication_factor", pa.int32(), "replicas of a partition"),
         Column("retention_ms", pa.int64(), "retention.ms; -1 is forever"),

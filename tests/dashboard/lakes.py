@@ -113,6 +113,7 @@ def _group_status(scene: Scene, s: Story) -> Row:
         "records_lost": s.records_lost,
         "worst_topic": s.topic if s.partitions else None,
         "worst_partition": s.worst_partition if s.partitions else None,
+        "findings": [{"kind": kind, "sentence": text, "remedy": remedy} for kind, text, remedy in s.findings],
     }
 
 

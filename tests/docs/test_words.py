@@ -80,7 +80,16 @@ class TestStatuses:
 
     def test_words_in_code_style_exist(self) -> None:
         """But for the columns, commands and files they stand beside."""
-        columns = {"reasons", "lag_seconds", "seconds_to_loss", "loss_cause", "cause", "look_past_markers"}
+        columns = {
+            "reasons",
+            "lag_seconds",
+            "seconds_to_loss",
+            "loss_cause",
+            "cause",
+            "look_past_markers",
+            "findings",
+            "side_topics",
+        }
         columns |= {"produce_rate_per_second", "consume_rate_per_second"}
         known = {*Status, *UnknownReason, *LossCause, *Scope, SIMPLE, *columns, "auto.offset.reset", "lagwise size"}
         assert {word for word in code(STATUSES) if "/" not in word} <= known

@@ -28,7 +28,18 @@ def show(row: Row, now: datetime) -> None:
         st.success(text)
     else:
         st.info(text)
+    _findings(row)
     _numbers(row)
+
+
+def _findings(row: Row) -> None:
+    """What else is worth knowing, as a list."""
+    lines = [
+        f"- {literal.markdown(f['sentence'])}" + (f" *{literal.markdown(f['remedy'])}*" if f["remedy"] else "")
+        for f in row["findings"]
+    ]
+    if lines:
+        st.markdown("\n".join(lines))
 
 
 def _numbers(row: Row) -> None:

@@ -11,12 +11,12 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from lagwise.domain.findings import Finding
 from lagwise.domain.groups import GroupVerdict
 from lagwise.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.schema import DAY, Table
 from lagwise.tables.store import Lake
-from lagwise_spark.group_rows import group_verdicts
 
 Row = Mapping[str, Any]
 
@@ -69,17 +69,21 @@ def partition_changes(judged: DataFrame, lake: Lake) -> int:
 
 
 def groups(
-    lake: Lake, by_status: Sequence[Row], facts: Sequence[Row], places: Sequence[Row], as_of: Mapping[str, datetime]
+    lake: Lake,
+    verdicts: Mapping[tuple[str, str], tuple[Row, GroupVerdict]],
+    findings: Mapping[tuple[str, str], Sequence[Finding]],
+    as_of: Mapping[str, datetime],
 ) -> int:
     """Write the groups' present state, its history and its changes; the number of changes is returned."""
     before = {(row["cluster"], row["group"]): row for row in lake.read(GROUP_STATUS).to_pylist()}
     rows, changes = [], []
-    for (cluster, group), (fact, verdict) in group_verdicts(by_status, facts, places).items():
+    for (cluster, group), (fact, verdict) in verdicts.items():
         previous = before.get((cluster, group))
         unchanged = previous is not None and previous["status"] == str(verdict.status)
         now = as_of[cluster]
         since = previous["since"] if previous is not None and unchanged else now
-        rows.append(_group_row(cluster, group, now, since, fact, verdict))
+        row = _group_row(cluster, group, now, since, fact, verdict)
+        rows.append(row | {"findings": [_finding_row(f) for f in findings.get((cluster, group), ())]})
         if not unchanged:
             changes.append(
                 {
@@ -97,6 +101,10 @@ def groups(
     lake.append(GROUP_HISTORY, table_of(GROUP_HISTORY, rows))
     _replace_small(lake, GROUP_STATUS, table_of(GROUP_STATUS, rows))
     return len(changes)
+
+
+def _finding_row(finding: Finding) -> dict[str, Any]:
+    return {"kind": str(finding.kind), "sentence": finding.sentence, "remedy": finding.remedy}
 
 
 def _group_row(
