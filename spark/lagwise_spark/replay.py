@@ -232,7 +232,7 @@ def _inputs(
 
     def seen(rows: DataFrame, when: Column) -> DataFrame:
         """Each row once for every evaluation that sees it, as a row of that evaluation's cluster."""
-        joined = rows.withColumnRenamed("cluster", "source").join(moments, "source").where(when)
+        joined = rows.withColumnRenamed("cluster", "recording").join(moments, "recording").where(when)
         return joined.select(F.col("evaluation").alias("cluster"), *[c for c in rows.columns if c != "cluster"])
 
     def minutes(samples: DataFrame, made_by: Any) -> DataFrame:
@@ -271,7 +271,7 @@ def _firsts(evaluations: Sequence[_Evaluation]) -> list[_Evaluation]:
 def _moments(session: SparkSession, evaluations: Sequence[_Evaluation]) -> DataFrame:
     schema = pa.schema(
         [
-            pa.field("source", pa.string()),
+            pa.field("recording", pa.string()),
             pa.field("evaluation", pa.string()),
             pa.field("seen_sample_id", pa.string()),
             pa.field("seen_as_of", TIMESTAMP),
@@ -279,7 +279,7 @@ def _moments(session: SparkSession, evaluations: Sequence[_Evaluation]) -> DataF
     )
     rows = [
         {
-            "source": e.source,
+            "recording": e.source,
             "evaluation": e.cluster,
             "seen_sample_id": sample_id(e.index),
             "seen_as_of": moment(e.trace.sample_times[e.index]),
