@@ -169,7 +169,13 @@ def _evidence(
         age = Age(0.0, False)
     elif lag and committed is not None and log_start is not None:
         age = age_of(lags.position(lags.reads_from(committed, next_record), log_start), log, now)
-    standstill = standstill_of(movement, lag, age.seconds if age is not None else None, now)
+    standstill = standstill_of(
+        movement,
+        lag,
+        age.seconds if age is not None else None,
+        now,
+        age_is_lower_bound=age is not None and age.is_lower_bound,
+    )
     rates = rates_of(log, now, pace.window_seconds)
     retention_seconds, retention_is_by_size = _retention(topic)
     has_ends = log_start is not None and high_watermark is not None

@@ -30,6 +30,8 @@ UNSEEN_AFTER_SECONDS = 90.0
 UNSEEN_SIMPLE_AFTER_SECONDS = 600.0
 #: A rhythm is known once this many commits have been seen: the time before the first is cut off at its start.
 COMMITS_OF_RHYTHM = 2
+#: Where records come more rarely than samples it takes more: each waits for a part of the rhythm, by chance a short one.
+COMMITS_OF_RHYTHM_IF_RARE = 10
 #: A topic that the group committed to within this time is not a ghost, whatever the assignment says.
 GHOST_AFTER_SECONDS = 60.0
 #: Records may wait for the group's objective, and for this many of its commit cadences.
@@ -128,11 +130,15 @@ class Direction(NamedTuple):
     shrinks: bool
 
 
-def telling_seconds(e: Evidence, minimum_seconds: float) -> float:
+def telling_seconds(e: Evidence, policy: Policy, minimum_seconds: float) -> float:
     """How long something must last to mean something, given the partition's rhythm: less is one commit's sawtooth."""
-    if e.commits_seen < COMMITS_OF_RHYTHM:
-        unseen = UNSEEN_SIMPLE_AFTER_SECONDS if e.type == SIMPLE else UNSEEN_AFTER_SECONDS
-        minimum_seconds = max(minimum_seconds, unseen)
+    # Of a group without members nobody waits for a commit.
+    is_rare = (e.produce_rate_per_second or 0.0) * policy.interval_seconds < 1
+    is_guess = is_rare and (e.owner is not None or e.type == SIMPLE)
+    if e.type == SIMPLE and e.commits_seen < COMMITS_OF_RHYTHM:
+        minimum_seconds = max(minimum_seconds, UNSEEN_SIMPLE_AFTER_SECONDS)
+    elif e.commits_seen < (COMMITS_OF_RHYTHM_IF_RARE if is_guess else COMMITS_OF_RHYTHM):
+        minimum_seconds = max(minimum_seconds, UNSEEN_AFTER_SECONDS)
     return max(minimum_seconds, TELLING_CADENCES * (e.commit_cadence_seconds or 0.0))
 
 
@@ -170,13 +176,13 @@ def blind_reason(e: Evidence) -> UnknownReason | None:
 
 def is_measured(e: Evidence, policy: Policy) -> bool:
     """Whether there is a trend to go by."""
-    return e.trend is not None and e.span_seconds >= telling_seconds(e, policy.minimum_span_seconds)
+    return e.trend is not None and e.span_seconds >= telling_seconds(e, policy, policy.minimum_span_seconds)
 
 
 def is_visible(e: Evidence, policy: Policy) -> bool:
-    """Whether the lag is larger than what sampling makes of no lag at all: a record younger than a sampling interval
-    may have been read since."""
-    return (e.lag_seconds or 0.0) > policy.interval_seconds
+    """Whether the lag is larger than what sampling and committing make of no lag at all: a record that was read at
+    once is committed up to a cadence later, and how old it is is known to within a sampling interval."""
+    return (e.lag_seconds or 0.0) > policy.interval_seconds + (e.commit_cadence_seconds or 0.0)
 
 
 def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
@@ -238,7 +244,7 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     age = e.lag_seconds or 0.0
 
     def stands_for(minimum_seconds: float) -> bool:
-        return lag > 0 and e.standstill_seconds >= telling_seconds(e, minimum_seconds)
+        return lag > 0 and e.standstill_seconds >= telling_seconds(e, policy, minimum_seconds)
 
     # While ownership is being settled, or the topic may merely have been left, having no owner means nothing.
     is_unowned = e.owner is None and e.state is not None and e.state != GroupState.UNKNOWN

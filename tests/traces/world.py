@@ -33,6 +33,7 @@ class Topic:
     segment_s: float = 60.0
     retention_ms: int = -1
     retention_bytes: int | None = None
+    cleanup_policy: str = "delete"
     stable: list[int] | None = None
     open_transaction: bool = False
     readable: bool = True
@@ -90,12 +91,20 @@ class World:
         lag_objective_s: float | None = None,
         risk_horizon_s: float | None = None,
         only_changes: bool = False,
+        evaluate_every_s: float | None = None,
+        step_s: int = 1,
+        clock: Rate = lambda now: now,
     ) -> None:
         self.name = name
         self.story = " ".join(story.split())
         self.seconds = round(minutes * 60)
         self.interval_s = interval_s
+        #: Seconds from one look at the world to the next; rates and speeds stay those of a second.
+        self.step_s = step_s
+        #: The time that the collector's clock shows; what is written down, truths included, is of this clock.
+        self.clock = clock
         self.head = {
+            "evaluate_every_s": evaluate_every_s if evaluate_every_s is not None else interval_s,
             "offsets_retention_s": offsets_retention_s,
             "lag_objective_s": lag_objective_s,
             "risk_horizon_s": risk_horizon_s,
@@ -174,7 +183,7 @@ class World:
 
     def run(self) -> None:
         plans = sorted(self._plans, key=lambda plan: plan[0])
-        for second in range(self.seconds + 1):
+        for second in range(0, self.seconds + 1, self.step_s):
             while plans and plans[0][0] <= second:
                 plans.pop(0)[1]()
             for what in self._every:
@@ -191,8 +200,8 @@ class World:
 
     def _write(self, topic: Topic, second: float) -> None:
         for partition in range(len(topic.high)):
-            # Batches come unevenly: each second brings between nothing and twice the rate.
-            topic.high[partition] += topic.rate(second) * 2 * self.random.random()
+            # Batches come unevenly: each step brings between nothing and twice the rate.
+            topic.high[partition] += topic.rate(second) * self.step_s * 2 * self.random.random()
             topic.watermarks[partition].append((second, topic.end(partition)))
             if second % topic.segment_s == 0:
                 self._delete(topic, partition, second)
@@ -214,7 +223,7 @@ class World:
             if not topic.exists or not topic.readable:
                 continue
             end = topic.readable_end(pair[1])
-            speed = group.speed[pair](second)
+            speed = group.speed[pair](second) * self.step_s
             if speed > 0:
                 # What was deleted is skipped, as `auto.offset.reset=earliest` does.
                 start = max(group.position[pair], topic.start[pair[1]])
@@ -223,13 +232,14 @@ class World:
                 group.committed[pair] = math.floor(group.position[pair])
 
     def _sample_groups(self, second: float) -> None:
+        at = _plain(self.clock(second))
         for group in self.groups.values():
             for (topic, partition), committed in sorted(group.committed.items()):
                 self._rows["commits.csv"].append(
-                    (second, group.name, topic, partition, "" if committed is None else committed)
+                    (at, group.name, topic, partition, "" if committed is None else committed)
                 )
             assigned = [
-                (second, group.name, member, member.rsplit("-", 1)[0], group.hosts.get(member, "10.0.0.1"), *pair)
+                (at, group.name, member, member.rsplit("-", 1)[0], group.hosts.get(member, "10.0.0.1"), *pair)
                 for member, owned in sorted(group.members.items())
                 for pair in (owned or [("", "")])
             ]
@@ -237,10 +247,11 @@ class World:
             if self.only_changes and self._written.get(group.name) == now:
                 continue
             self._written[group.name] = now
-            self._rows["groups.csv"].append((second, group.name, group.state, group.type))
+            self._rows["groups.csv"].append((at, group.name, group.state, group.type))
             self._rows["assignments.csv"] += assigned
 
     def _sample_topics(self, second: float) -> None:
+        at = _plain(self.clock(second))
         for topic in self.topics.values():
             if not topic.exists:
                 continue
@@ -249,21 +260,20 @@ class World:
                 if topic.readable:
                     stable = "" if topic.stable is None else topic.stable[partition]
                     ends = (topic.start[partition], topic.end(partition), stable)
-                self._rows["watermarks.csv"].append((second, topic.name, partition, *ends, topic.id or ""))
+                self._rows["watermarks.csv"].append((at, topic.name, partition, *ends, topic.id or ""))
 
     def write(self, root: Path) -> Path:
         """Write the trace's folder below ``root``."""
         folder = root / self.name
         folder.mkdir(parents=True, exist_ok=True)
         for name, rows in self._rows.items():
-            _write_csv(folder / name, COLUMNS[name], rows)
+            write_csv(folder / name, COLUMNS[name], rows)
         topics = [
-            (t.name, t.retention_ms, "" if t.retention_bytes is None else t.retention_bytes, "delete")
+            (t.name, t.retention_ms, "" if t.retention_bytes is None else t.retention_bytes, t.cleanup_policy)
             for t in self.topics.values()
         ]
-        _write_csv(folder / "topics.csv", COLUMNS["topics.csv"], topics)
+        write_csv(folder / "topics.csv", COLUMNS["topics.csv"], topics)
         head = [f'name = "{self.name}"', f'story = "{self.story}"', f"sample_interval_s = {_plain(self.interval_s)}"]
-        head.append(f"evaluate_every_s = {_plain(self.interval_s)}")
         head += [f"{key} = {_plain(value)}" for key, value in self.head.items() if value is not None]
         (folder / "trace.toml").write_text("\n".join(head) + "\n", encoding="utf-8")
         return folder
@@ -280,10 +290,10 @@ COLUMNS = {
 
 
 def _plain(value: float) -> str:
-    return f"{value:g}"
+    return f"{value:.10g}"
 
 
-def _write_csv(path: Path, columns: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> None:
+def write_csv(path: Path, columns: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

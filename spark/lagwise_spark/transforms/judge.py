@@ -38,12 +38,15 @@ def _cadence() -> Column:
 
 
 def _telling_seconds(minimum: Column) -> Column:
-    rhythm_is_known = F.col("commits_seen") >= rules.COMMITS_OF_RHYTHM
+    commits = F.col("commits_seen")
     is_simple = F.coalesce(F.col("type") == SIMPLE, F.lit(False))
+    is_rare = F.col("_produced") * F.col("interval_seconds") < 1
+    is_guess = is_rare & (F.col("owner").isNotNull() | is_simple)
+    of_rhythm = F.when(is_guess, rules.COMMITS_OF_RHYTHM_IF_RARE).otherwise(rules.COMMITS_OF_RHYTHM)
     unseen = (
-        F.when(rhythm_is_known, F.lit(0.0))
-        .when(is_simple, F.lit(rules.UNSEEN_SIMPLE_AFTER_SECONDS))
-        .otherwise(F.lit(rules.UNSEEN_AFTER_SECONDS))
+        F.when(is_simple & (commits < rules.COMMITS_OF_RHYTHM), F.lit(rules.UNSEEN_SIMPLE_AFTER_SECONDS))
+        .when(commits < of_rhythm, F.lit(rules.UNSEEN_AFTER_SECONDS))
+        .otherwise(0.0)
     )
     return F.greatest(minimum, unseen, rules.TELLING_CADENCES * _cadence())
 
@@ -81,7 +84,7 @@ def _premises() -> dict[str, Column]:
         "_produced": F.coalesce(F.col("produce_rate_per_second"), F.lit(0.0)),
         "_consumed": F.coalesce(F.col("consume_rate_per_second"), F.lit(0.0)),
         "_band": F.greatest(one_percent, F.try_divide(least_change, F.col("span_seconds"))),
-        "_visible": F.col("_has_lag") & (F.col("_age") > F.col("interval_seconds")),
+        "_visible": F.col("_has_lag") & (F.col("_age") > F.col("interval_seconds") + _cadence()),
         "_measured": F.col("lag_slope_per_second").isNotNull()
         & (F.col("span_seconds") >= _telling_seconds(F.col("minimum_span_seconds"))),
         "_unrest": F.col("rebalancing_now")
