@@ -1,8 +1,8 @@
 """The orders of Java's collections, where Kafka's assignors let them decide.
 
 The sticky assignors walk over ``HashMap`` and ``HashSet``. Their order is no accident of a run: it follows from
-``String.hashCode`` and from the size of the table (``java.util.HashMap``: a power of two, at least 16, doubled as soon as
-it is more than three quarters full; within a bucket the order is that of insertion), so it can be computed.
+``String.hashCode`` and from the size of the table (``java.util.HashMap``: a power of two, at least 16, doubled when it
+is more than three quarters full; within a bucket the order is that of insertion), so it can be computed.
 """
 
 from collections import Counter
