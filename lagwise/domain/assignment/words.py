@@ -8,9 +8,9 @@ from lagwise.domain.humanise import plural
 
 #: An assignment is worth changing if the busiest member would be less busy by this factor, …
 WORTH_CHANGING = 1.2
-#: … and skew that no assignment removes is worth a word from this factor over the mean on.
+#: … and skew that no assignment removes is worth a word from this factor over an even share on.
 WORTH_A_WORD = 1.5
-#: Of assignors that give as much, the one that moves least is named, and of those the one that disturbs least.
+#: Of assignors that give as much, the one that moves least is named; of those the group's own, then this order.
 _PREFERRED = ("cooperative-sticky", "sticky", "roundrobin", "range")
 
 
@@ -28,15 +28,17 @@ def findings(view: AssignmentView, labels: Mapping[str, str]) -> tuple[str, ...]
 
 def _traffic(view: AssignmentView, labels: Mapping[str, str]) -> str | None:
     now = view.now
-    if now.busiest is None or now.busiest_share is None or now.skew_by_rate is None or view.bound_share is None:
+    if now.busiest is None or now.busiest_share is None or view.bound_share is None:
         return None
-    if now.members < 2 or now.skew_by_rate < WORTH_CHANGING:
+    # Members that no partition is left for make nobody else's share too large.
+    skew = now.busiest_share * min(now.members, view.partitions or 1)
+    if skew < WORTH_CHANGING:
         return None
     carries = f"{labels[now.busiest]} carries {_share(now.busiest_share)} of the traffic"
     least = f"no assignment can bring that below {_share(view.bound_share)}{_because(view)}"
     attainable = view.attainable_share
     if now.busiest_share < WORTH_CHANGING * (attainable or view.bound_share):
-        if now.skew_by_rate < WORTH_A_WORD or view.bound_cause is BoundCause.EVEN_SHARE:
+        if skew < WORTH_A_WORD or view.bound_cause is BoundCause.EVEN_SHARE:
             return None
         more = ", and neither can more members" if view.bound_cause is BoundCause.HOTTEST_PARTITION else ""
         return f"{carries}; {least}{more}."
@@ -55,7 +57,7 @@ def _traffic(view: AssignmentView, labels: Mapping[str, str]) -> str | None:
 
 def _best(view: AssignmentView) -> Alternative | None:
     """The assignor that is worth changing to for the sake of the busiest member."""
-    best = min(view.alternatives, key=lambda a: (_busiest_share(a), *_trouble(a)), default=None)
+    best = min(view.alternatives, key=lambda a: (_busiest_share(a), *_trouble(a, view)), default=None)
     worth_it = best is not None and (view.now.busiest_share or 0.0) >= WORTH_CHANGING * _busiest_share(best)
     return best if worth_it else None
 
@@ -65,8 +67,9 @@ def _busiest_share(alternative: Alternative) -> float:
     return 1.0 if share is None else share
 
 
-def _trouble(alternative: Alternative) -> tuple[int, int]:
-    return alternative.partitions_moved, _PREFERRED.index(alternative.assignor)
+def _trouble(alternative: Alternative, view: AssignmentView) -> tuple[int, bool, int]:
+    other = alternative.assignor != view.assignor
+    return alternative.partitions_moved, other, _PREFERRED.index(alternative.assignor)
 
 
 def _would(alternative: Alternative, view: AssignmentView) -> str:
@@ -82,7 +85,8 @@ def _because(view: AssignmentView) -> str:
             topic, number = view.hottest
             return f", because partition {topic}-{number} alone is {_share(view.hottest_share)}"
         case BoundCause.TOGETHER:
-            return f", because {plural(view.partitions or 0, 'partition')} on {view.now.members} members cannot be even"
+            partitions = plural(view.partitions or 0, "partition")
+            return f", because {partitions} of such rates cannot be split evenly over {view.now.members:,} members"
     return ", an even share"
 
 
@@ -105,7 +109,7 @@ def _idle(view: AssignmentView) -> str | None:
     if not better:
         return f"{some}, although the group's topics have {there_are}."
     rest = "none" if fewest == 0 else f"{fewest:,}"
-    best = min(better, key=_trouble)
+    best = min(better, key=lambda a: (_busiest_share(a), *_trouble(a, view)))
     return f"{some}, although the group's topics have {there_are}; {_would(best, view)} leave {rest} idle."
 
 
@@ -114,7 +118,7 @@ def _counted(view: AssignmentView) -> str | None:
     now = view.now
     if not view.alternatives or not view.partitions or (now.skew_by_count or 0.0) < WORTH_A_WORD:
         return None
-    best = min(view.alternatives, key=lambda a: (a.figures.most_partitions, *_trouble(a)))
+    best = min(view.alternatives, key=lambda a: (a.figures.most_partitions, *_trouble(a, view)))
     most = best.figures.most_partitions
     if now.most_partitions < max(most + 2, WORTH_CHANGING * most):
         return None
