@@ -82,7 +82,7 @@ def made_up_group(chance: random.Random) -> Group:
     names = ("orders", "t", "payments.v2", "ü-€", "𝒳", "\uffee")
     topics = [f"{chance.choice(names)}{number}" for number in range(chance.randint(1, 5))]
     counts = {topic: chance.choice((0, 1, 2, 3, 3, 6, 7, 12, 20)) for topic in topics if chance.random() < 0.95}
-    equal = chance.random() < 0.6
+    equal = chance.random() < 0.4
     ids = _member_ids(chance, chance.choice((1, 2, 3, 4, 5, 8, 13, 30)))
     statics = chance.choice((0.0, 0.0, 0.5, 1.0))
     members = []

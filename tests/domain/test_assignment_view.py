@@ -85,6 +85,13 @@ SAID: list[tuple[str, list[dict[str, Any]], dict[str, int | None], dict[Partitio
         ],
     ),
     (
+        "one more than it would have, rates unknown",
+        [member("a", "p-0 p-1 p-2"), member("b", "p-3")],
+        {"p": 4},
+        {},
+        [],
+    ),
+    (
         "the hottest partition is the limit",
         [member("a", "orders-0 orders-3"), member("b", "orders-1"), member("c", "orders-2")],
         {"orders": 4},
@@ -216,6 +223,11 @@ def test_a_partition_that_is_owned_exists() -> None:
     found = row([member("a", "orders-2"), member("b", "orders-0 orders-1")], {}, {"orders": 2})
     assert (found["partitions"], found["partitions_without_owner"]) == (3, 0)
     assert len(found["alternatives"]) == 4
+
+
+def test_what_nobody_reads_makes_no_assignment_better() -> None:
+    found = row([member("a", "t-0"), member("b", "t-1")], rates_of(t=(10, 10, 10)), {"t": 3})
+    assert (found["busiest_share"], found["attainable_share"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
 
 
 def test_members_are_told_apart() -> None:

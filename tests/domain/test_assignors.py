@@ -146,6 +146,11 @@ class TestNotTold:
             assert assignor([], {"t": 3}).assignment == {}
 
 
+def test_what_only_goes_away_does_not_move() -> None:
+    members = group({"x": "tu", "y": "tu"}, {"x": "t0 t1 u0", "y": ""})
+    assert moved(members, {"x": frozenset({("t", 0)}), "y": frozenset({("t", 1)})}) == 1
+
+
 names = st.text("abxyz-019", min_size=1, max_size=6)
 
 

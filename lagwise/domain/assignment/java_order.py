@@ -7,6 +7,7 @@ is more than three quarters full; within a bucket the order is that of insertion
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 from lagwise.domain.assignment.model import NotDeterminedError, Partition
@@ -19,6 +20,7 @@ _SMALLEST_TABLE = 16
 _LONGEST_BUCKET = 8
 
 
+@lru_cache(maxsize=1 << 16)
 def string_key(text: str) -> bytes:
     """Sorts as ``String.compareTo`` does: by UTF-16 code unit, not by code point."""
     return text.encode("utf-16-be", "surrogatepass")

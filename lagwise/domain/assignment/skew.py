@@ -1,5 +1,6 @@
 """How even an assignment is, by partitions and by traffic."""
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -51,8 +52,9 @@ def figures(assignment: Assignment, rates: Mapping[Partition, float] | None) -> 
     )
     if rates is None or not counts:
         return bare
-    loads = {member: sum(rates[p] for p in sorted(mine, key=partition_key)) for member, mine in assignment.items()}
-    carried, total = sum(loads.values()), sum(rates.values())
+    # fsum: the same whatever the order of a set.
+    loads = {member: math.fsum(rates[p] for p in mine) for member, mine in assignment.items()}
+    carried, total = math.fsum(loads.values()), math.fsum(rates.values())
     if carried <= 0:
         return bare
     busiest = min(loads, key=lambda member: (-loads[member], string_key(member)))

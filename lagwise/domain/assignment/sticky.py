@@ -86,23 +86,19 @@ def _equally(claims: Claims, partition_counts: Mapping[str, int]) -> tuple[Assig
     """All subscribe to the same: each member gets the low quota of partitions, and as many as needed one more."""
     everything = sorted(all_partitions(partition_counts), key=partition_key)
     low, members_with_more = divmod(len(everything), max(len(claims.owned), 1))
-    high = low + (members_with_more > 0)
     kept: dict[str, list[Partition]] = {}
     given_up: dict[Partition, str] = {}
     below: list[str] = []
     at_low: list[str] = []
-    with_more = 0
     for member, claimed in claims.owned.items():
         mine = sorted(claimed - claims.contested, key=lambda p: (p[1], string_key(p[0])))
         quota = low
         if len(mine) < low:
             below.append(member)
-        elif len(mine) >= high and with_more < members_with_more:
-            quota = high
-            with_more += 1
-            if with_more == members_with_more:
-                at_low.clear()
-        elif with_more < members_with_more:
+        elif len(mine) > low and members_with_more:
+            quota = low + 1
+            members_with_more -= 1
+        else:
             at_low.append(member)
         kept[member] = mine[:quota]
         given_up.update(dict.fromkeys(mine[quota:], member))

@@ -120,7 +120,7 @@ def _counted(view: AssignmentView) -> str | None:
         return None
     best = min(view.alternatives, key=lambda a: (a.figures.most_partitions, *_trouble(a, view)))
     most = best.figures.most_partitions
-    if now.most_partitions < max(most + 2, WORTH_CHANGING * most):
+    if now.most_partitions < most + 2:
         return None
     return (
         f"One member owns {now.most_partitions:,} of {plural(view.partitions, 'partition')}; "
