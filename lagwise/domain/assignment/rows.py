@@ -67,13 +67,13 @@ def member_labels(rows: Sequence[Row]) -> dict[str, str]:
     names = {row["member_id"]: _plain(row.get("static_instance_id") or row.get("client_id") or "?") for row in rows}
     with_host = {row["member_id"]: f"{names[row['member_id']]} ({_plain(row.get('host') or '?')})" for row in rows}
     with_id = {member: f"{label[:-1]}, …{_plain(member)[-6:]})" for member, label in with_host.items()}
+    alike, alike_with_host = Counter(names.values()), Counter(with_host.values())
     labels = {}
     for member, name in names.items():
-        if Counter(names.values())[name] == 1:
+        if alike[name] == 1:
             labels[member] = name
         else:
-            unique = Counter(with_host.values())[with_host[member]] == 1
-            labels[member] = with_host[member] if unique else with_id[member]
+            labels[member] = with_host[member] if alike_with_host[with_host[member]] == 1 else with_id[member]
     return labels
 
 
