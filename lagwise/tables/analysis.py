@@ -255,6 +255,51 @@ REBALANCE_STATS = Table(
     skipping=("hour",),
 )
 
+ALTERNATIVES = pa.list_(
+    pa.struct(
+        [
+            pa.field("assignor", pa.string()),
+            pa.field("busiest_share", pa.float64()),
+            pa.field("skew_by_count", pa.float64()),
+            pa.field("skew_by_rate", pa.float64()),
+            pa.field("idle_members", pa.int32()),
+            pa.field("partitions_moved", pa.int32()),
+            pa.field("rebalances", pa.int32()),
+        ]
+    )
+)
+
+ASSIGNMENTS = Table(
+    "assignments",
+    "analysis",
+    "group whose assignment is settled, now",
+    (
+        Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
+        Column("group", pa.string(), "consumer group", nullable=False),
+        _AS_OF,
+        Column("assignor", pa.string(), "partition assignor it runs"),
+        Column("members", pa.int32(), "members", nullable=False),
+        Column("idle_members", pa.int32(), "members that own no partition", nullable=False),
+        Column("partitions", pa.int32(), "partitions of the topics it owns partitions of"),
+        Column("partitions_without_owner", pa.int32(), "those of them that no member owns"),
+        Column("skew_by_count", pa.float64(), "most partitions of a member over the mean of all members; 1 is even"),
+        Column("skew_by_rate", pa.float64(), "produce rate of the busiest member over the mean; null is unknown"),
+        Column(
+            "busiest_member", pa.string(), "the member with most traffic: instance id, client id or client id (host)"
+        ),
+        Column("busiest_share", pa.float64(), "its share of the produce rate of all these partitions, 0 to 1"),
+        Column("hottest_topic", pa.string(), "topic of the partition with most traffic"),
+        Column("hottest_partition", pa.int32(), "that partition"),
+        Column("hottest_share", pa.float64(), "its share of the traffic, 0 to 1"),
+        Column("bound_share", pa.float64(), "no assignment to these members brings the busiest share below this"),
+        Column("bound_cause", pa.string(), "why: hottest_partition, even_share or together (several on one member)"),
+        Column("attainable_share", pa.float64(), "the busiest share of the best assignment that was found"),
+        Column("useful_members", pa.int32(), "more members than these would not lower the busiest share"),
+        Column("alternatives", ALTERNATIVES, "what each of Kafka's assignors would give these members", nullable=False),
+        Column("sentences", pa.list_(pa.string()), "what is worth saying, worst first; empty if all is well", False),
+    ),
+)
+
 PROGRESS = pa.list_(
     pa.struct(
         [
@@ -296,5 +341,6 @@ ANALYSIS_TABLES = (
     GROUP_HISTORY,
     STATUS_CHANGES,
     REBALANCE_STATS,
+    ASSIGNMENTS,
     TICKS,
 )
