@@ -6,7 +6,7 @@ from typing import Any
 
 from lagwise.domain.findings import GROWTH_SECONDS, Finding, FindingKind, SideTopic, in_order, side_topic_findings
 from lagwise.domain.vocabulary import TopicRole
-from lagwise.tables.analysis import PARTITION_STATUS, REBALANCE_STATS, WATERMARK_MINUTES
+from lagwise.tables.analysis import ASSIGNMENTS, PARTITION_STATUS, REBALANCE_STATS, WATERMARK_MINUTES
 from lagwise.tables.raw import TOPICS, WATERMARKS
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.progress import News
@@ -20,7 +20,7 @@ _TROUBLE = ("slow_processing", "failing_members", "storm", "churn")
 def findings_of(lake: Lake, news: Sequence[News]) -> dict[Group, list[Finding]]:
     """Findings by cluster and group, the most urgent first."""
     found: dict[Group, list[Finding]] = {}
-    for some in (_of_side_topics(lake, news), _of_rebalances(lake, news)):
+    for some in (_of_side_topics(lake, news), _of_rebalances(lake, news), _of_assignments(lake)):
         for group, findings in some.items():
             found.setdefault(group, []).extend(findings)
     return {group: in_order(findings) for group, findings in found.items()}
@@ -36,6 +36,16 @@ def _of_rebalances(lake: Lake, news: Sequence[News]) -> dict[Group, list[Finding
         days=(start.date().isoformat(), "9999-12-31"),
     ).to_pylist()
     return {(r["cluster"], r["group"]): [Finding(FindingKind.REBALANCES, r["sentence"], r["remedy"])] for r in rows}
+
+
+def _of_assignments(lake: Lake) -> dict[Group, list[Finding]]:
+    rows = lake.query(
+        'select cluster, "group", sentences from assignments where len(sentences) > 0', over=[ASSIGNMENTS]
+    ).to_pylist()
+    return {
+        (row["cluster"], row["group"]): [Finding(FindingKind.ASSIGNMENT, text) for text in row["sentences"]]
+        for row in rows
+    }
 
 
 def _of_side_topics(lake: Lake, news: Sequence[News]) -> dict[Group, list[Finding]]:

@@ -38,6 +38,7 @@ from lagwise_spark.columns import GROUP, seconds_between
 from lagwise_spark.frames import contexts_frame, frame, freed_afterwards
 from lagwise_spark.group_rows import group_verdicts
 from lagwise_spark.jobs import read, write
+from lagwise_spark.jobs.assignments import assign
 from lagwise_spark.jobs.findings import findings_of
 from lagwise_spark.jobs.minutes import OpenMinutes, catch_up, finish_minutes, open_minutes
 from lagwise_spark.jobs.progress import News, five_minutes_of, minute_of, read_news, read_progress
@@ -83,6 +84,7 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
         where = _places_of_trouble(session, result.partitions, by_status)
         verdicts = group_verdicts(by_status, facts, where)
         sum_up(lake, news)
+        assign(lake, news)
         findings = findings_of(lake, news)
         changes = write.partition_changes(result.partitions, lake)
         # The two right after one another: who reads in between sees a group that is a round behind its partitions.

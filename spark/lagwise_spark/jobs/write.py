@@ -99,7 +99,7 @@ def groups(
             )
     lake.append(STATUS_CHANGES, table_of(STATUS_CHANGES, changes))
     lake.append(GROUP_HISTORY, table_of(GROUP_HISTORY, rows))
-    _replace_small(lake, GROUP_STATUS, table_of(GROUP_STATUS, rows))
+    replace_small(lake, GROUP_STATUS, table_of(GROUP_STATUS, rows))
     return len(changes)
 
 
@@ -156,10 +156,11 @@ def replace_days_since(lake: Lake, table: Table, rows: pa.Table, first: date) ->
     """Replace what a small table holds from the first day on."""
     days = pc.cast(rows[str(table.clock)], DAY)
     rows = rows.append_column(pa.field("day", DAY, nullable=False), days).select(table.arrow.names)
-    _replace_small(lake, table, rows, f"day >= DATE '{first.isoformat()}'")
+    replace_small(lake, table, rows, f"day >= DATE '{first.isoformat()}'")
 
 
-def _replace_small(lake: Lake, table: Table, rows: pa.Table, predicate: str | None = None) -> None:
+def replace_small(lake: Lake, table: Table, rows: pa.Table, predicate: str | None = None) -> None:
+    """Replace all of a small table, or what a condition on its days holds for. Raises LakeError."""
     try:
         write_deltalake(
             lake.location(table),
