@@ -26,7 +26,7 @@ from lagwise.domain.history import (
     standstill_of,
 )
 from lagwise.domain.ownership import GroupFacts, Row, Rows, group_facts, seconds_to_expiry
-from lagwise.domain.parts import PartitionsInStatus, total
+from lagwise.domain.parts import PartitionsInStatus, soonest_breach, total
 from lagwise.domain.status import Evidence, Policy, Verdict, judge
 from lagwise.domain.time_lag import Age, Log, WatermarkPoint, age_of, log_of, rates_of
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
@@ -283,6 +283,7 @@ def _part(
         seconds_to_catch_up=max(
             (v.seconds_to_catch_up for v in verdicts if v.seconds_to_catch_up is not None), default=None
         ),
+        to_breach=soonest_breach(v.to_breach for v in verdicts),
         seconds_to_loss=min((v.seconds_to_loss for v in verdicts if v.seconds_to_loss is not None), default=None),
         loss_cause=loss_cause,
         records_lost=sum(v.records_lost for v in verdicts),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lagwise.domain import lag as lags
+from lagwise.domain.forecast import Forecast, breach, catch_up
 from lagwise.domain.retention import seconds_to_deletion, seconds_to_truncation, soonest
 from lagwise.domain.trend import Trend
 from lagwise.domain.vocabulary import SIMPLE, GroupState, LossCause, Status, UnknownReason
@@ -109,7 +110,8 @@ class Verdict:
     """The status of a group-partition, all that hold (worst first), and the numbers that come with them.
 
     ``consume_rate_per_second`` is that of the evidence, a mean over its window, but 0 where nobody reads any more.
-    ``loss_cause`` is how the loss of ``seconds_to_loss`` would come; None where none will.
+    ``to_catch_up`` is when the lag is gone, ``to_breach`` when the oldest unread record is older than the group's
+    objective, at today's rates; None where neither is to be expected. ``loss_cause`` is how the loss of ``seconds_to_loss`` would come; None where none will.
     """
 
     status: Status
@@ -117,10 +119,16 @@ class Verdict:
     reasons: tuple[Status, ...] = ()
     lag: int | None = None
     consume_rate_per_second: float | None = None
-    seconds_to_catch_up: float | None = None
+    to_catch_up: Forecast | None = None
+    to_breach: Forecast | None = None
     seconds_to_loss: float | None = None
     loss_cause: LossCause | None = None
     records_lost: int = 0
+
+    @property
+    def seconds_to_catch_up(self) -> float | None:
+        """Time until the lag is gone; only while catching up."""
+        return self.to_catch_up.seconds if self.to_catch_up is not None else None
 
 
 class Direction(NamedTuple):
@@ -204,6 +212,18 @@ def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
     return Direction(grows, shrinks)
 
 
+def _breach(e: Evidence, policy: Policy, direction: Direction, *, stands: bool) -> Forecast | None:
+    """When the oldest unread record is older than the objective; None where that is so, or not to be expected."""
+    left = policy.lag_objective_seconds - (e.lag_seconds or 0.0)
+    if left <= 0:
+        return None
+    if stands:
+        return Forecast(left, left, left)  # what nobody reads gets older by a second each second
+    if not direction.grows or e.trend is None:
+        return None
+    return breach(left, e.trend, e.produce_rate_per_second or 0.0)
+
+
 def _seconds_to_deletion(e: Evidence, lag: int, direction: Direction, *, stands: bool) -> float | None:
     """Time until unread records are deleted; None is never."""
     if lag == 0 or e.committed is None or e.log_start is None:
@@ -283,7 +303,8 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
             lag=lag,
             # The window, which suits a rhythm of commits that has ended, still holds the last of them.
             consume_rate_per_second=0.0 if stopped or stalled else e.consume_rate_per_second,
-            seconds_to_catch_up=lag / -e.trend.slope if direction.shrinks and e.trend is not None else None,
+            to_catch_up=catch_up(lag, e.trend) if direction.shrinks and e.trend is not None else None,
+            to_breach=_breach(e, policy, direction, stands=stopped or stalled),
             seconds_to_loss=seconds_to_loss,
             loss_cause=_loss_cause(seconds_to_loss, seconds_to_deletion),
             records_lost=lost,

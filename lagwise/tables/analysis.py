@@ -100,6 +100,17 @@ _STATUS = (
     Column("since", TIMESTAMP, "since when the status has been shown", nullable=False),
 )
 
+_BREACH = (
+    Column(
+        "seconds_to_breach",
+        pa.float64(),
+        "time until the oldest unread record is older than the group's objective, at today's rates; null where it is, "
+        "or where that is not to be expected",
+    ),
+    Column("seconds_to_breach_low", pa.float64(), "lower end of its confidence interval"),
+    Column("seconds_to_breach_high", pa.float64(), "upper end of its confidence interval; null is never"),
+)
+
 PARTITION_STATUS = Table(
     "partition_status",
     "analysis",
@@ -125,6 +136,9 @@ PARTITION_STATUS = Table(
         Column("lag_slope_low_per_second", pa.float64(), "lower end of its confidence interval"),
         Column("lag_slope_high_per_second", pa.float64(), "upper end of its confidence interval"),
         Column("seconds_to_catch_up", pa.float64(), "time until the lag is gone; only while catching up"),
+        Column("seconds_to_catch_up_low", pa.float64(), "lower end of its confidence interval"),
+        Column("seconds_to_catch_up_high", pa.float64(), "upper end of its confidence interval; null is never"),
+        *_BREACH,
         Column(
             "seconds_to_loss", pa.float64(), "time until unread records are deleted or offsets expire; null is never"
         ),
@@ -174,6 +188,7 @@ GROUP_STATUS = Table(
         *_GROUP_NUMBERS,
         Column("commits_seen", pa.int32(), "how often its committed offsets were seen to move within an hour"),
         Column("seconds_to_catch_up", pa.float64(), "longest of its partitions'; null if any has none"),
+        *_BREACH,
         Column("seconds_to_loss", pa.float64(), "shortest of its partitions'; null is never"),
         Column("loss_cause", pa.string(), "how that loss would come: deletion (of records) or expiry (of offsets)"),
         Column("records_lost", pa.int64(), "sum over its partitions", nullable=False),

@@ -12,6 +12,9 @@ from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise_spark.columns import with_steps
 from lagwise_spark.transforms.buckets import reads_from
 
+#: When the lag is gone or the objective is missed, with the ends of the confidence interval.
+FORECASTS = tuple(f"seconds_to_{what}{end}" for what in ("catch_up", "breach") for end in ("", "_low", "_high"))
+
 
 def judge(evidence: DataFrame) -> DataFrame:
     """Rows of `partition_status` from evidence, and ``previous_status`` beside them (null where there was none)."""
@@ -26,7 +29,7 @@ def judge(evidence: DataFrame) -> DataFrame:
         "records_lost": F.when(is_known, F.col("records_lost")).otherwise(F.lit(0)).cast("long"),
         **{
             name: F.when(is_known, F.col(name))
-            for name in ("lag", "lag_seconds", "seconds_to_loss", "loss_cause", "seconds_to_catch_up")
+            for name in ("lag", "lag_seconds", "seconds_to_loss", "loss_cause", *FORECASTS)
         },
     }
     columns = [column.name for column in PARTITION_STATUS.columns]
@@ -159,7 +162,28 @@ def _numbers() -> dict[str, Column]:
         "_at_risk": F.coalesce(F.col("seconds_to_loss") <= F.col("risk_horizon_seconds"), F.lit(False)),
         "records_lost": lost,
         "_losing_data": F.coalesce(F.col("records_lost") > 0, F.lit(False)),
-        "seconds_to_catch_up": F.when(F.col("_shrinks"), F.col("lag") / -F.col("lag_slope_per_second")),
+        **_forecasts(standing),
+    }
+
+
+def _forecasts(standing: Column) -> dict[str, Column]:
+    """The formulas of :mod:`lagwise.domain.forecast`."""
+    slope, low, high = (F.col(f"lag_slope_{name}per_second") for name in ("", "low_", "high_"))
+    shrinks = F.col("_shrinks") & (slope < 0)
+    left = F.col("lag_objective_seconds") - F.col("_age")
+    grows = F.col("_grows") & (F.col("_produced") > 0) & (slope > 0)
+
+    def breach(of: Column) -> Column:
+        older_per_second = F.least(F.lit(1.0), of / F.col("_produced"))
+        return F.when(left > 0, F.when(standing, left).when(grows & (of > 0), left / older_per_second))
+
+    return {
+        "seconds_to_catch_up": F.when(shrinks, F.col("lag") / -slope),
+        "seconds_to_catch_up_low": F.when(shrinks, F.col("lag") / -low),
+        "seconds_to_catch_up_high": F.when(shrinks & (high < 0), F.col("lag") / -high),
+        "seconds_to_breach": breach(slope),
+        "seconds_to_breach_low": breach(high),
+        "seconds_to_breach_high": breach(low),
     }
 
 
