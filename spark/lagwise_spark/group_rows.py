@@ -39,8 +39,11 @@ def group_verdicts(
     return verdicts
 
 
-def _forecast(row: Row | None) -> Forecast | None:
-    return None if row is None else Forecast(row["seconds"], row["low"], row["high"] if row["high"] < inf else None)
+def _breach(row: Row) -> Forecast | None:
+    if row["breach_seconds"] is None:
+        return None
+    high = row["breach_high"]
+    return Forecast(row["breach_seconds"], row["breach_low"], high if high < inf else None)
 
 
 def _part(row: Row) -> PartitionsInStatus:
@@ -58,7 +61,7 @@ def _part(row: Row) -> PartitionsInStatus:
         commits_seen=row["commits_seen"],
         lag_slope_per_second=row["lag_slope_per_second"],
         seconds_to_catch_up=row["seconds_to_catch_up"],
-        to_breach=_forecast(row["to_breach"]),
+        to_breach=_breach(row),
         seconds_to_loss=row["seconds_to_loss"],
         loss_cause=LossCause(row["loss_cause"]) if row["loss_cause"] else None,
         records_lost=row["records_lost"] or 0,

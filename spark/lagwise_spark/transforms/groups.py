@@ -23,7 +23,7 @@ def partitions_by_status(partition_status: DataFrame) -> DataFrame:
         F.sum("commits_seen").cast("int").alias("commits_seen"),
         F.sum("lag_slope_per_second").alias("lag_slope_per_second"),
         F.max("seconds_to_catch_up").alias("seconds_to_catch_up"),
-        F.min(_breach()).alias("to_breach"),
+        *[F.min(_breach())[end].alias(f"breach_{end}") for end in ("seconds", "low", "high")],
         F.min("seconds_to_loss").alias("seconds_to_loss"),
         F.sum("records_lost").alias("records_lost"),
         # Among equals the lowest partition, then the last topic by name: any choice will do that is always the same.
