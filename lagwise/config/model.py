@@ -60,6 +60,9 @@ references: `${env:NAME}` or `${file:/path}`."""
     """How often the cluster is sampled."""
     timeout_seconds: Annotated[float, Field(ge=1, le=300)] = 10.0
     """How long one request to the cluster may take."""
+    offsets_topic: bool = False
+    """Whether the topic `__consumer_offsets` is followed too: exact rebalances with causes, rewinds, commit times. \
+Needs Read on that topic."""
     lag_objective_seconds: Seconds = 300.0
     """Age of the oldest unread record from which a group that neither grows nor shrinks is `lagging`."""
 

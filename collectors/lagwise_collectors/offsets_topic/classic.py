@@ -5,13 +5,12 @@ When it began is not written. ``duration_seconds`` is therefore null; how long t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lagwise.domain.vocabulary import RebalanceCause
 from lagwise_collectors.offsets_topic.happenings import Rebalance
 from lagwise_collectors.offsets_topic.membership import (
-    Change,
     CommitsOn,
     Member,
     Members,
@@ -61,15 +60,18 @@ def rebalance(group: str, before: ClassicView | None, now: ClassicView, commits:
     if not old and not now.members:
         return None
     grown = before is not None and bool(old) and _grown(before, now)
-    change = change_of(old, now.members, since_ms=since_ms, at_ms=now.at_ms, commits=commits, grown=grown)
+    # The coordinator waits for nobody when the last member is gone.
+    change = change_of(
+        old, now.members, since_ms=since_ms, at_ms=now.at_ms, commits=commits, exact=not now.members, grown=grown
+    )
     if before is not None and before.generation == now.generation:
         if change.cause is None and old == now.members:
             return None  # written again, as after a change of the coordinator's format
     elif change.cause is RebalanceCause.GROUP_APPEARED and before is not None and before.generation > 0:
         # It had members before, though not just now: a new group's first record is generation 0, without members.
-        change = _with(change, RebalanceCause.MEMBER_JOINED)
+        change = replace(change, cause=RebalanceCause.MEMBER_JOINED)
     elif change.cause is None:
-        change = _with(change, RebalanceCause.REJOINED)
+        change = replace(change, cause=RebalanceCause.REJOINED)
     return Rebalance(
         group,
         now.at_ms,
@@ -85,10 +87,6 @@ def _grown(before: ClassicView, now: ClassicView) -> bool:
     """A topic that was subscribed to before is wider now."""
     wanted = {topic for member in before.members.values() for topic in member.topics}
     return any(width > before.widths.get(topic, 0) for topic, width in now.widths.items() if topic in wanted)
-
-
-def _with(change: Change, cause: RebalanceCause) -> Change:
-    return Change(cause, change.joined, change.left, change.failed, change.silent_ms, change.session_ms, change.poll_ms)
 
 
 def as_json(view: ClassicView) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class ConsumerGroup:
             return None
         overtaken = self._tell(group, at_ms, commits) if self.opened_ms is not None else None
         self.change = change_of(
-            self.told, self._present(), since_ms=self.agreed_ms, at_ms=at_ms, commits=commits, grown=False
+            self.told, self._present(), since_ms=self.agreed_ms, at_ms=at_ms, commits=commits, exact=True
         )
         if self.told_epoch is not None and self.change.cause is RebalanceCause.GROUP_APPEARED:
             self.change = replace(self.change, cause=RebalanceCause.MEMBER_JOINED)

@@ -85,15 +85,20 @@ def label_of(client_id: str, host: str) -> str:
     return f"{client_id} ({host.removeprefix('/')})"
 
 
-def change_of(before: Members, now: Members, *, since_ms: int, at_ms: int, commits: CommitsOn, grown: bool) -> Change:
+def change_of(
+    before: Members, now: Members, *, since_ms: int, at_ms: int, commits: CommitsOn, exact: bool, grown: bool = False
+) -> Change:
     """Compare the membership that was agreed on at ``since_ms`` with the one of ``at_ms``.
 
-    ``grown``: a topic that is read has more partitions than before.
+    ``exact``: ``at_ms`` is when it changed, and not when the rebalance was over. ``grown``: a topic that is read has
+    more partitions than before.
     """
     joined = tuple(sorted(member.label for key, member in now.items() if key not in before))
     gone = sorted((member for key, member in before.items() if key not in now), key=lambda member: member.label)
-    lasted_ms = _lasted(before, now, at_ms, commits)
-    departures = [departure(m, since_ms=since_ms, at_ms=at_ms, lasted_ms=lasted_ms, commits=commits) for m in gone]
+    lasted_ms = 0 if exact or not gone else _lasted(before, now, at_ms, commits)
+    departures = [
+        departure(m, since_ms=since_ms, at_ms=at_ms, lasted_ms=lasted_ms, commits=commits, exact=exact) for m in gone
+    ]
     causes = {d.cause for d in departures}
     if joined:
         causes.add(RebalanceCause.MEMBER_JOINED if before else RebalanceCause.GROUP_APPEARED)
@@ -115,38 +120,38 @@ def change_of(before: Members, now: Members, *, since_ms: int, at_ms: int, commi
     )
 
 
-def departure(member: Member, *, since_ms: int, at_ms: int, lasted_ms: int, commits: CommitsOn) -> Departure:
+def departure(
+    member: Member, *, since_ms: int, at_ms: int, lasted_ms: int, commits: CommitsOn, exact: bool
+) -> Departure:
     """Why a member is gone, as far as its commits tell.
 
     A commit, like having taken part in the last rebalance (``since_ms``), proves that a member was alive. One that
     proved it less than a session timeout ago cannot have timed out: it left. One that failed was silent for as long as
     its timeout, and for little more than that, because the coordinator acts when the timeout is over. A silence that
-    fits neither, or fits both timeouts, or comes from one who hardly ever commits, tells nothing: the member is gone.
+    fits neither, or fits both timeouts, or is not unusual for this member, tells nothing: it is gone.
 
-    ``at_ms`` is when the rebalance was over, which can be later than the departure by as long as it lasted;
-    ``lasted_ms`` is what is known of that at least.
+    Unless ``exact``, ``at_ms`` is when the rebalance was over, which is later than the departure by as long as it
+    lasted: until the others have sent a heartbeat, and by what else is known of it (``lasted_ms``, a lower bound).
     """
     seen = [found for pair in member.owned if (found := commits(pair)) is not None]
     last_ms = max((found.at_ms for found in seen), default=None)
-    alive_ms = max(since_ms, last_ms or 0)
-    silent = max(0, at_ms - alive_ms)
+    silent = max(0, at_ms - max(since_ms, last_ms or 0))
     silent_ms = None if last_ms is None else silent
-    if member.session_ms is not None and silent < member.session_ms:
+    session, poll = member.session_ms, member.poll_ms
+    if session is not None and silent < session:
         return Departure(RebalanceCause.MEMBER_LEFT, silent_ms)
     pause = min((found.pause_ms for found in seen if found.pause_ms), default=None)
     if pause is None:
         return Departure(RebalanceCause.MEMBER_GONE, silent_ms)
-    late = _USUAL_PAUSES * pause + lasted_ms + _TIMERS_MS
-    if member.session_ms is not None:
-        late += member.session_ms // _HEARTBEATS_PER_SESSION
+    usual = _USUAL_PAUSES * pause + _TIMERS_MS
+    later = lasted_ms if exact or session is None else lasted_ms + session // _HEARTBEATS_PER_SESSION
     fits = []
-    session, poll = member.session_ms, member.poll_ms
-    if session is not None and pause < session / 2 and silent - lasted_ms >= session and silent <= session + late:
-        fits.append(RebalanceCause.MEMBER_FAILED)
-    # A client may commit what it was given up to one commit interval after the poll that its interval counts from.
-    early = _USUAL_PAUSES * pause + _TIMERS_MS
-    if poll is not None and pause < poll / 4 and poll - early <= silent - lasted_ms and silent <= poll + late:
-        fits.append(RebalanceCause.POLL_INTERVAL_EXCEEDED)
+    if silent > usual + later:
+        if session is not None and session <= silent - lasted_ms and silent <= session + usual + later:
+            fits.append(RebalanceCause.MEMBER_FAILED)
+        # A client may commit what it was given for a while after the poll that its poll interval counts from.
+        if poll is not None and poll - usual <= silent - lasted_ms and silent <= poll + usual + later:
+            fits.append(RebalanceCause.POLL_INTERVAL_EXCEEDED)
     return Departure(fits[0] if len(fits) == 1 else RebalanceCause.MEMBER_GONE, silent_ms)
 
 

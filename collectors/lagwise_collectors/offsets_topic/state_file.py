@@ -18,7 +18,8 @@ import pyarrow as pa
 from lagwise.errors import LagwiseError
 from lagwise_collectors.offsets_topic.classic import as_json, of_json
 from lagwise_collectors.offsets_topic.consumer import ConsumerGroup
-from lagwise_collectors.offsets_topic.ledger import Group, Ledger
+from lagwise_collectors.offsets_topic.groups import Group
+from lagwise_collectors.offsets_topic.ledger import Ledger
 from lagwise_collectors.offsets_topic.pairs import Pair
 from lagwise_collectors.offsets_topic.primitives import GarbageError
 from lagwise_collectors.offsets_topic.records import CommitKey, key_of
@@ -41,13 +42,13 @@ def dumped(ledger: Ledger, identity: Identity) -> bytes:
             "classic": None if group.classic is None else as_json(group.classic),
             "consumer": None if group.consumer is None else group.consumer.as_json(),
         }
-        for name, group in ledger.groups.items()
+        for name, group in ledger.groups.by_name.items()
         if group.classic is not None or group.consumer is not None
     }
     head = {
         "identity": identity,
         "positions": {str(partition): offset for partition, offset in ledger.positions.items()},
-        "topics": ledger.topics,
+        "topics": ledger.groups.topics,
         "groups": groups,
     }
     pairs = ledger.pairs.values()
@@ -107,9 +108,9 @@ def restore(path: Path, ledger: Ledger, identity: Identity) -> bool:
 
 def _fill(ledger: Ledger, head: Mapping[str, Any], pairs: pa.Table) -> None:
     ledger.positions.update({int(partition): offset for partition, offset in head["positions"].items()})
-    ledger.topics.update(head["topics"])
+    ledger.groups.topics.update(head["topics"])
     for name, group in head["groups"].items():
-        ledger.groups[name] = Group(
+        ledger.groups.by_name[name] = Group(
             None if group["classic"] is None else of_json(group["classic"]),
             None if group["consumer"] is None else ConsumerGroup.of_json(group["consumer"]),
         )
