@@ -45,9 +45,10 @@ class ConsumerGroup:
     told_epoch: int | None = None
     agreed_ms: int = 0
     widths: dict[str, int] = field(default_factory=dict)
-    #: The rebalance under way: since when, and what was the change.
+    #: The rebalance under way: since when, what was the change, and between whom it divides the partitions.
     opened_ms: int | None = None
     change: Change | None = None
+    sharers: Members = field(default_factory=dict)
     #: The session timeout that the broker gives members: no record has it.
     session_ms: int | None = None
 
@@ -73,8 +74,9 @@ class ConsumerGroup:
         if epoch == self.epoch:
             return None
         overtaken = self._tell(group, at_ms, commits) if self.opened_ms is not None else None
+        self.sharers = self._present()
         self.change = change_of(
-            self.told, self._present(), since_ms=self.agreed_ms, at_ms=at_ms, commits=commits, exact=True
+            self.told, self.sharers, since_ms=self.agreed_ms, at_ms=at_ms, commits=commits, exact=True
         )
         if self.told_epoch is not None and self.change.cause is RebalanceCause.GROUP_APPEARED:
             self.change = replace(self.change, cause=RebalanceCause.MEMBER_JOINED)
@@ -95,6 +97,8 @@ class ConsumerGroup:
         assert self.change is not None
         assert self.opened_ms is not None
         now = self._present()
+        if not over:  # who came or changed since is the next rebalance's
+            now = {key: replace(m, owned=now[key].owned) if key in now else m for key, m in self.sharers.items()}
         widths = widths_of(self.targets.values())
         change = self.change
         if change.cause is None and any(widths[topic] > self.widths.get(topic, 0) for topic in widths) and self.told:
@@ -110,14 +114,14 @@ class ConsumerGroup:
             at_ms - self.opened_ms if over else None,
         )
         self.told, self.told_epoch, self.agreed_ms, self.widths = now, self.epoch, self.opened_ms, widths
-        self.opened_ms = self.change = None
+        self.opened_ms, self.change, self.sharers = None, None, {}
         return told
 
     def settle(self, at_ms: int) -> None:
         """Take what is known now as told: the end of a silent beginning. The newest epoch is of ``at_ms``."""
         self.told, self.told_epoch, self.agreed_ms = self._present(), self.epoch, at_ms
         self.widths = widths_of(self.targets.values())
-        self.opened_ms = self.change = None
+        self.opened_ms, self.change, self.sharers = None, None, {}
 
     def _present(self) -> Members:
         found = {}
@@ -147,6 +151,7 @@ class ConsumerGroup:
             "widths": self.widths,
             "opened_ms": self.opened_ms,
             "change": None if self.change is None else asdict(self.change),
+            "sharers": members_as_json(self.sharers),
             "session_ms": self.session_ms,
         }
 
@@ -168,6 +173,7 @@ class ConsumerGroup:
                 },
                 "told": members_of_json(data["told"]),
                 "change": None if change is None else _change(change),
+                "sharers": members_of_json(data["sharers"]),
             }
         )
 

@@ -157,8 +157,9 @@ def departure(
 
 def moves_of(before: Members, now: Members, *, at_ms: int, commits: CommitsOn) -> Moves:
     """Which partitions have another owner now."""
-    owners_before = {pair: key for key, member in before.items() for pair in member.owned}
-    owners_now = {pair: key for key, member in now.items() for pair in member.owned}
+    # Sorted: should two ever claim the same partition, a restart must not change whose it is.
+    owners_before = {pair: key for key in sorted(before) for pair in before[key].owned}
+    owners_now = {pair: key for key in sorted(now) for pair in now[key].owned}
     moved = [p for p in owners_before.keys() | owners_now.keys() if owners_before.get(p) != owners_now.get(p)]
     seen = [found.at_ms for pair in moved if (found := commits(pair)) is not None]
     return Moves(

@@ -61,7 +61,7 @@ def dumped(ledger: Ledger, identity: Identity) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, _PAIRS, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
         stream.write_table(pa.table(columns, schema=_PAIRS))
-    text = json.dumps(head).encode()
+    text = json.dumps(head, sort_keys=True).encode()
     body: bytes = len(text).to_bytes(8, "big") + text + sink.getvalue().to_pybytes()
     return b"%s %08x\n" % (_FORMAT, zlib.crc32(body)) + body
 
