@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lagwise.domain.vocabulary import EventKind
-from lagwise.tables.raw import COMMITS, EVENTS, GROUPS
+from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, WATERMARKS
 from lagwise_collectors.differences import MOST_EVENTS, Known
 from lagwise_collectors.differences.events import Event
 from lagwise_collectors.offsets_topic.cadence import CADENCE, Cadence
@@ -23,8 +23,8 @@ _NOT_TOLD_OF = frozenset({"share", "streams"})
 class Tail(Protocol):
     """Where exact events come from."""
 
-    def take(self) -> tuple[Snapshot | None, Standing, ErrorTally]:
-        """What happened since the last time, how the tail stands, what went wrong."""
+    def take(self, topics: Mapping[str, str]) -> tuple[Snapshot | None, Standing, ErrorTally]:
+        """What happened since the last time, how the tail stands, what went wrong; ``topics`` are names by id."""
         ...
 
     def keep(self) -> None:
@@ -52,6 +52,7 @@ class ExactEvents:
         self._tail = tail
         self._cadence = Cadence()
         self._taken: Snapshot | None = None
+        self._named: Mapping[str, str] = {}
         self._standing = Standing()
         self._other_types: dict[str, bool] = {}
         self._last_at: datetime | None = None
@@ -62,7 +63,10 @@ class ExactEvents:
 
     def take(self, snapshot: Snapshot, *, compared: bool) -> None:
         """Ask the tail, after the sample. ``compared``: the sample can be read, and there was one before it."""
-        self._taken, self._standing, self.errors = self._tail.take()
+        names = _names(snapshot)
+        new = {topic_id: name for topic_id, name in names.items() if topic_id not in self._named}
+        self._taken, self._standing, self.errors = self._tail.take(new)
+        self._named = names if self._taken is not None else {}
         self.cpu_seconds = 0.0 if self._taken is None else self._taken.header["cpu_seconds"]
         groups = snapshot.rows(GROUPS).select(["group", "type"]).to_pylist()
         if groups:
@@ -121,6 +125,16 @@ class ExactEvents:
             inside = pc.and_(pc.greater(events["at"], since), pc.less_equal(events["at"], until))
             wanted = pc.and_(wanted, pc.invert(inside))
         return events.filter(wanted)
+
+
+def _names(snapshot: Snapshot) -> dict[str, str]:
+    """The sample's topics by id."""
+    marks = snapshot.rows(WATERMARKS)
+    if marks.num_rows == 0:
+        return {}
+    plain = pa.table({name: pc.cast(marks[name], pa.string()) for name in ("topic_id", "topic")})
+    rows = plain.group_by(["topic_id", "topic"]).aggregate([]).to_pylist()
+    return {row["topic_id"]: row["topic"] for row in rows if row["topic_id"] is not None}
 
 
 def _plain(events: pa.Table) -> pa.Table:

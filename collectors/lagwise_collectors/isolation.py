@@ -2,7 +2,7 @@
 sample at most."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -92,11 +92,14 @@ class IsolatedTail(ReaderProcess):
     def __init__(self, cluster: Cluster, state: Path) -> None:
         super().__init__(Order("offsets_topic", cluster, str(state)).as_json(), _TAIL_SECONDS)
 
-    def take(self) -> tuple[Snapshot | None, Standing, ErrorTally]:
-        """What happened since the last time, how the tail stands, and what went wrong. Raises Stopped."""
+    def take(self, topics: Mapping[str, str]) -> tuple[Snapshot | None, Standing, ErrorTally]:
+        """What happened since the last time, how the tail stands, and what went wrong. Raises Stopped.
+
+        ``topics`` are names by id, as far as they are new.
+        """
         errors = ErrorTally()
         try:
-            answer, body = self._ask("take")
+            answer, body = self._ask("take", topics=dict(topics))
             snapshot = wire.read(wire.buffer(body))
         except (ReaderLost, wire.BrokenSnapshot) as lost:
             self.close()

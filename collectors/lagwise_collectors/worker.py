@@ -37,14 +37,15 @@ def main() -> int:
     requests = sys.stdin.buffer
     source: Any = reader_of(Order.of_json(json.loads(requests.readline())))
     gc.freeze()
-    for request in requests:
+    for line in requests:
+        request = json.loads(line)
         body = b""
         answer: dict[str, Any] = {}
-        match json.loads(request)["do"]:
+        match request["do"]:
             case "collect":
                 body = _bytes(source.collect())
             case "take":
-                snapshot, answer["standing"] = source.take()
+                snapshot, answer["standing"] = source.take(request["topics"])
                 body = _bytes(snapshot)
             case "keep":
                 source.keep()

@@ -191,7 +191,8 @@ def widths_of(members: Iterable[Sequence[tuple[str, int]]]) -> dict[str, int]:
     widths: dict[str, int] = {}
     for owned in members:
         for topic, partition in owned:
-            widths[topic] = max(widths.get(topic, 0), partition + 1)
+            if partition >= widths.get(topic, 0):
+                widths[topic] = partition + 1
     return widths
 
 

@@ -84,6 +84,14 @@ class Bytes:
     def compact_array(self, item: Callable[[], _Item]) -> list[_Item]:
         return self._items(self.unsigned_varint() - 1, item)
 
+    def int32s(self) -> tuple[int, ...]:
+        """An array of int32."""
+        return self._int32s(self.int32())
+
+    def compact_int32s(self) -> tuple[int, ...]:
+        """A compact array of int32."""
+        return self._int32s(self.unsigned_varint() - 1)
+
     def tags(self) -> dict[int, bytes]:
         """Tagged fields by tag (KIP-482)."""
         return {self.unsigned_varint(): self.take(self.unsigned_varint()) for _ in range(self.unsigned_varint())}
@@ -97,6 +105,11 @@ class Bytes:
             return self.take(size).decode()
         except UnicodeDecodeError as error:
             raise GarbageError("text that is not UTF-8") from error
+
+    def _int32s(self, count: int) -> tuple[int, ...]:
+        if count < 0:
+            raise GarbageError(f"an array of {count}")
+        return struct.unpack(f">{count}i", self.take(4 * count))
 
     def _items(self, count: int, item: Callable[[], _Item]) -> list[_Item]:
         # Every item takes a byte at least: a count beyond that is garbage, and must not take memory.

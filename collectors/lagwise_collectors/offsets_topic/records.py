@@ -9,6 +9,7 @@ same commit, 2 is a classic group, 3 to 8 and 16 are a KIP-848 group; share grou
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 
 from lagwise_collectors.offsets_topic.primitives import Bytes, GarbageError
 
@@ -37,6 +38,9 @@ class Type(IntEnum):
 #: Known, and of no use here: share groups, regular expressions of KIP-848 subscriptions, streams groups.
 LEFT_OUT = frozenset(range(10, 24))
 
+#: From one generation to the next most members want and have the same.
+_REMEMBERED = 16_384
+
 _WITH_MEMBER = (Type.MEMBER, Type.TARGET_MEMBER, Type.CURRENT)
 _TYPES = frozenset(Type)
 
@@ -63,7 +67,7 @@ class GroupKey:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A committed offset and when, in ms of the epoch. ``topic_id`` is None before Kafka 4.2, and where unknown."""
+    """A committed offset and when, in ms of the epoch. ``topic_id`` is None where the broker does not write it."""
 
     offset: int
     at_ms: int
@@ -213,6 +217,7 @@ def classic_group_of(value: bytes) -> ClassicGroup:
     return ClassicGroup(protocol_type, generation, tuple(members))
 
 
+@lru_cache(_REMEMBERED)
 def _subscribed(subscription: bytes) -> tuple[str, ...]:
     """Topics of a ConsumerProtocolSubscription; later versions only add fields behind them."""
     if not subscription:
@@ -222,13 +227,14 @@ def _subscribed(subscription: bytes) -> tuple[str, ...]:
     return tuple(sorted(data.array(data.string)))
 
 
+@lru_cache(_REMEMBERED)
 def _owned(assignment: bytes) -> Owned:
     """Partitions of a ConsumerProtocolAssignment."""
     if not assignment:  # a member that took no part in the last assignment
         return ()
     data = Bytes(assignment)
     data.int16()
-    return _flat(data.array(lambda: (data.string(), data.array(data.int32))))
+    return _flat(data.array(lambda: (data.string(), data.int32s())))
 
 
 def epoch_of(value: bytes) -> int:
@@ -298,13 +304,13 @@ def _version_0(value: bytes) -> Bytes:
 
 
 def _by_id(data: Bytes) -> Owned:
-    def topic() -> tuple[str, list[int]]:
-        found = data.uuid(), data.compact_array(data.int32)
+    def topic() -> tuple[str, tuple[int, ...]]:
+        found = data.uuid(), data.compact_int32s()
         data.tags()
         return found
 
     return _flat(data.compact_array(topic))
 
 
-def _flat(topics: list[tuple[str, list[int]]]) -> Owned:
+def _flat(topics: list[tuple[str, tuple[int, ...]]]) -> Owned:
     return tuple(sorted((topic, partition) for topic, partitions in topics for partition in partitions))

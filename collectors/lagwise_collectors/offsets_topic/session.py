@@ -1,8 +1,6 @@
 """One connection to ``__consumer_offsets``, from its start to its first trouble.
 
-Read-only: partitions are assigned by ourselves, nothing is committed, no group comes into being. Isolation is
-``read_committed``: the commits of a transaction count when it is committed, and not at all when it is aborted; while
-one is open, what was written behind it waits.
+Partitions are assigned by ourselves: no group comes into being, and nothing is committed.
 """
 
 import logging
@@ -15,11 +13,12 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartiti
 from confluent_kafka.admin import ResourceType
 
 from lagwise.config import Cluster
-from lagwise_collectors.kafka.client import Client, LibrarySayings, librdkafka_settings
+from lagwise_collectors.kafka.client import Client, LibrarySayings
 from lagwise_collectors.kafka.errors import KafkaTrouble, kind_of
 from lagwise_collectors.kafka.topics import Topic, ask_topics, described_topics, read_configs
 from lagwise_collectors.kafka.watermarks import read_watermarks
 from lagwise_collectors.offsets_topic import state_file
+from lagwise_collectors.offsets_topic.consuming import settings_of
 from lagwise_collectors.offsets_topic.ledger import Ledger
 from lagwise_collectors.offsets_topic.records import OFFSETS_TOPIC
 from lagwise_collectors.protocol import ErrorTally
@@ -28,9 +27,6 @@ log = logging.getLogger("lagwise.collectors.offsets_topic")
 
 _BATCH = 5_000
 _POLL_SECONDS = 0.1
-_FETCH_BYTES = 8 * 1024**2
-#: Records that may wait in librdkafka, in KiB: what is read faster than it is understood.
-_QUEUE_KIB = 32 * 1024
 #: How long a partition may be behind before it is called so: transactions take a while, and so do batches.
 _PATIENCE_SECONDS = 30.0
 
@@ -178,24 +174,7 @@ class Session:
         ledger.groups.session_ms = None if session_ms is None else int(session_ms)
 
     def _assigned(self, ends: dict[int, int]) -> Consumer:
-        settings, _ = librdkafka_settings(self._cluster)
-        consumer = Consumer(
-            {
-                **settings,
-                # A group.id must be there, and is never used: nothing is subscribed to or committed.
-                "group.id": "lagwise-reader",
-                "enable.auto.commit": False,
-                "enable.auto.offset.store": False,
-                "auto.offset.reset": "error",
-                "isolation.level": "read_committed",
-                "enable.partition.eof": True,
-                "check.crcs": False,
-                "max.partition.fetch.bytes": _FETCH_BYTES,
-                "queued.max.messages.kbytes": _QUEUE_KIB,
-                "error_cb": self._on_error,
-            },
-            logger=self._said.logger,
-        )
+        consumer = Consumer({**settings_of(self._cluster), "error_cb": self._on_error}, logger=self._said.logger)
         positions = self.known.ledger.positions
         consumer.assign([TopicPartition(OFFSETS_TOPIC, p, positions.get(p, OFFSET_BEGINNING)) for p in sorted(ends)])
         return consumer

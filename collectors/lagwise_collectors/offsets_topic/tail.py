@@ -6,7 +6,7 @@ Lives in a reader process of its own, like the samples' source (see :mod:`lagwis
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -60,8 +60,11 @@ class OffsetsTail:
         self._thread = threading.Thread(target=self._run, name="offsets-topic", daemon=True)
         self._thread.start()
 
-    def take(self) -> tuple[Snapshot, dict[str, Any]]:
-        """What happened since the last time (events, commits, errors), and the :class:`Standing` as a dictionary."""
+    def take(self, topics: Mapping[str, str]) -> tuple[Snapshot, dict[str, Any]]:
+        """What happened since the last time (events, commits, errors), and the :class:`Standing` as a dictionary.
+
+        ``topics`` are names by id, for groups whose partitions go by that.
+        """
         started_at = datetime.now(UTC)
         with self._lock:
             session, known, trouble = self._session, self._known, self._trouble
@@ -70,6 +73,7 @@ class OffsetsTail:
                 if trouble is not None:
                     errors.note(trouble.kind, str(trouble))
                 return self._snapshot(started_at, {}, errors), asdict(Standing())
+            known.ledger.groups.topics.update(topics)
             taken = known.ledger.take()
             left = session.left()
             live = left == 0 and not known.ledger.priming
