@@ -53,6 +53,7 @@ class OffsetsTail:
         self._known: Knowledge | None = None
         self._session: Session | None = None
         self._trouble: KafkaTrouble | None = None
+        self._topics: dict[str, str] = {}
         self._candidate: bytes | None = None
         self._kept_at = time.monotonic()
         self._whole = True
@@ -66,6 +67,7 @@ class OffsetsTail:
         ``topics`` are names by id, for groups whose partitions go by that.
         """
         started_at = datetime.now(UTC)
+        self._topics.update(topics)
         with self._lock:
             session, known, trouble = self._session, self._known, self._trouble
             if session is None or known is None:
@@ -73,7 +75,7 @@ class OffsetsTail:
                 if trouble is not None:
                     errors.note(trouble.kind, str(trouble))
                 return self._snapshot(started_at, {}, errors), asdict(Standing())
-            known.ledger.groups.topics.update(topics)
+            known.ledger.groups.topics.update(self._topics)
             taken = known.ledger.take()
             left = session.left()
             live = left == 0 and not known.ledger.priming
