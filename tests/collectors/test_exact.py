@@ -97,6 +97,20 @@ def test_what_happened_while_the_collector_was_off_is_told_by_the_tail() -> None
     ]
 
 
+def test_samples_that_could_not_be_read_told_nothing_that_the_tail_would_repeat() -> None:
+    down = ErrorTally()
+    down.note("unreachable", "nothing answers")
+    late = [exact_rebalance(START + INTERVAL / 2)]
+    tail = Script((BEHIND, []), (BEHIND, []), (LIVE, late))
+    rounds = told(
+        tail,
+        sample(0, errors=down),
+        sample(1, groups=STABLE, members=ONE),
+        sample(2, groups=STABLE, members=ONE),
+    )
+    assert rounds == [[], [], [EXACTLY]]
+
+
 def test_share_groups_are_told_by_samples_because_their_records_are_not_read() -> None:
     def of(number: int, members: Any) -> Snapshot:
         made = sample(number, groups=STABLE, members=members)
@@ -163,6 +177,12 @@ class TestCadence:
         changed = self.pair(1, 1)
         changed.at_ms += 10_000
         assert self.filled(cadence, rows, [changed]) == [(self.at(0), 0), (self.at(1) + 10, 1), (None, None)]
+
+    def test_a_new_reader_tells_all_there_is_and_the_rest_is_forgotten(self) -> None:
+        cadence = Cadence()
+        rows = sample(0, commits={("g", "t", 0): 5, ("g", "t", 1): 5}).rows(COMMITS)
+        self.filled(cadence, rows, [self.pair(0, 0), self.pair(1, 0)], whole=True)
+        assert self.filled(cadence, rows, [self.pair(0, 2)], whole=True) == [(self.at(0), 2), (None, None)]
 
     def test_the_first_time_after_a_start_nothing_was_counted(self) -> None:
         rows = sample(0, commits={("g", "t", 0): 5}).rows(COMMITS)

@@ -21,6 +21,14 @@ def two() -> Topic:
     return topic
 
 
+def quick() -> Topic:
+    """The same with a commit every second."""
+    topic = Topic()
+    topic.classic("g", 1, a=Classic(T[:2]), b=Classic(T[2:4])).committing("g", 60, *T[:4], every=1)
+    topic.events()
+    return topic
+
+
 def sole(topic: Topic) -> Event:
     [event] = topic.events()
     return event
@@ -104,6 +112,37 @@ CAUSES: list[tuple[str, Callable[[], Topic], RebalanceCause, list[str]]] = [
     (
         "the member that stays joined late: its commits stood still too, so the silence may be the rebalance's",
         lambda: two().after(48).classic("g", 2, a=Classic(T[:4])),
+        RebalanceCause.MEMBER_GONE,
+        [],
+    ),
+    (
+        "silent for 50 s when it was over, but for 10 s of that the other stood still too: it may have left",
+        lambda: quick().committing("g", 38, *T[:2], every=1).after(12).classic("g", 2, a=Classic(T[:4])),
+        RebalanceCause.MEMBER_GONE,
+        [],
+    ),
+    (
+        "the other has had nothing to read for an hour, so its silence says nothing",
+        lambda: quick().committing("g", 3600, *T[2:4], every=1).after(46).classic("g", 2, a=Classic(T[:4])),
+        RebalanceCause.MEMBER_FAILED,
+        ["b (10.0.0.1)"],
+    ),
+    (
+        "the others learn of it at their next heartbeat, up to a third of a session timeout later",
+        lambda: quick().committing("g", 58, *T[:2], every=1).classic("g", 2, a=Classic(T[:4])),
+        RebalanceCause.MEMBER_FAILED,
+        ["b (10.0.0.1)"],
+    ),
+    (
+        "… but where there are no others, nobody is waited for, and 58 s are too many",
+        lambda: (
+            quick()
+            .after(1)
+            .classic("g", 2, b=Classic(T[:4]))
+            .committing("g", 9, *T[:4], every=1)
+            .after(58)
+            .classic("g", 3)
+        ),
         RebalanceCause.MEMBER_GONE,
         [],
     ),
@@ -356,6 +395,9 @@ class TestCommits:
         assert (event.kind, event.topic, event.partition) == (EventKind.COMMIT_REWOUND, "t", 0)
         assert (event.before, event.after, event.at.timestamp() * 1000) == ("9", "4", START_MS + 5000)
 
+    def test_a_commit_of_the_same_offset_is_none(self) -> None:
+        assert Topic().commit("g", 9, T[0]).after(5).commit("g", 9, T[0]).events() == []
+
     def test_two_commits_back_and_forth_between_two_samples_are_seen(self) -> None:
         topic = Topic().commit("g", 9, T[0]).after(1).commit("g", 4, T[0]).after(1).commit("g", 12, T[0])
         assert [e.kind for e in topic.events()] == [EventKind.COMMIT_REWOUND]
@@ -424,8 +466,8 @@ class TestSilence:
         topic.member("h", "a").epoch("h", 2).target("h", 2, a=I[:2]).has("h", "a", 2, I[:2])
         topic.classic("old", 3).no_classic("old").commit("gone", 1, T[0]).commit("gone", None, T[0])
         topic.ledger.primed(0)
-        assert topic.take().committed == []
-        assert topic.events() == []
+        taken = topic.take()
+        assert (taken.events, taken.committed) == ([], [])
         # … but is known from then on.
         topic.after(60).classic("g", 5, a=Classic(T[:2]), b=Classic(T[2:4])).commit("g", 1, T[0])
         topic.member("h", "b").epoch("h", 3).target("h", 3, a=I[:1], b=I[1:2])
