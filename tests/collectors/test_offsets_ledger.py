@@ -276,7 +276,7 @@ class TestNewProtocol:
         topic = Topic()
         topic.commit("g", 1, *T[:4])  # … which tells the name
         topic.ledger.groups.topics[TOPIC_ID] = "t"
-        topic.ledger.groups.session_ms = 45_000
+        topic.ledger.groups.session_ms, topic.ledger.groups.heartbeat_ms = 45_000, 5_000
         topic.member("g", "a").epoch("g", 2).target("g", 2, a=I[:4]).has("g", "a", 2, I[:4])
         return topic
 
@@ -315,6 +315,17 @@ class TestNewProtocol:
             2.0,
         )
 
+    def test_one_that_is_overtaken_proves_nobody_alive(self) -> None:
+        """It died at 11.5 s; the epochs of 60 s and 62 s never reached it, so they are no sign of life."""
+        topic = self.joined().has("g", "b", 3, I[2:4])
+        topic.events()
+        topic.after(48.5).member("g", "c").epoch("g", 4).target("g", 4, a=I[:1], b=I[2:4], c=I[1:2])
+        topic.after(2).without("g", "a").epoch("g", 5).target("g", 5, b=I[:2], c=I[2:4])
+        topic.has("g", "b", 5, I[:2]).has("g", "c", 5, I[2:4])
+        overtaken, over = topic.events()
+        assert (overtaken.generation, overtaken.duration_seconds) == (4, None)
+        assert (over.left, over.cause) == (("a (10.0.0.1)",), RebalanceCause.MEMBER_GONE)
+
     def settled(self) -> Topic:
         topic = self.joined().has("g", "b", 3, I[2:4]).committing("g", 60, *T[:4])
         topic.events()
@@ -324,7 +335,9 @@ class TestNewProtocol:
         ("silent", "cause"),
         [
             (3, RebalanceCause.MEMBER_LEFT),
-            (44, RebalanceCause.MEMBER_LEFT),
+            (39, RebalanceCause.MEMBER_LEFT),
+            # Its last heartbeat may be five seconds older than its last commit, which is none in this protocol.
+            (41, RebalanceCause.MEMBER_FAILED),
             (46, RebalanceCause.MEMBER_FAILED),
             (100, RebalanceCause.MEMBER_GONE),
             (298, RebalanceCause.POLL_INTERVAL_EXCEEDED),

@@ -33,7 +33,8 @@ _NEW = -1
 class ConsumerGroup:
     """A KIP-848 group. Feed it records in their order; :meth:`take` tells what is over.
 
-    ``told`` is the membership and ownership as of the last rebalance that was told, ``agreed_ms`` its time.
+    ``told`` is the membership and ownership as of the last rebalance that was told, ``agreed_ms`` the time since which
+    every member of the last one that ended has shown that it is alive.
     """
 
     epoch: int = _NEW
@@ -49,8 +50,9 @@ class ConsumerGroup:
     opened_ms: int | None = None
     change: Change | None = None
     sharers: Members = field(default_factory=dict)
-    #: The session timeout that the broker gives members: no record has it.
+    #: The session timeout and heartbeat interval that the broker gives members: no record has them.
     session_ms: int | None = None
+    heartbeat_ms: int = 0
 
     def put_member(self, group: str, member_id: str, member: GroupMember, at_ms: int) -> Rebalance | None:
         """A member's metadata. A static member that comes back does so under a new id, and without a new epoch."""
@@ -76,7 +78,13 @@ class ConsumerGroup:
         overtaken = self._tell(group, at_ms, commits) if self.opened_ms is not None else None
         self.sharers = self._present()
         self.change = change_of(
-            self.told, self.sharers, since_ms=self.agreed_ms, at_ms=at_ms, commits=commits, exact=True
+            self.told,
+            self.sharers,
+            since_ms=self.agreed_ms,
+            at_ms=at_ms,
+            commits=commits,
+            exact=True,
+            early_ms=self.heartbeat_ms,
         )
         if self.told_epoch is not None and self.change.cause is RebalanceCause.GROUP_APPEARED:
             self.change = replace(self.change, cause=RebalanceCause.MEMBER_JOINED)
@@ -113,7 +121,9 @@ class ConsumerGroup:
             moves_of(self.told, now, at_ms=at_ms, commits=commits),
             at_ms - self.opened_ms if over else None,
         )
-        self.told, self.told_epoch, self.agreed_ms, self.widths = now, self.epoch, self.opened_ms, widths
+        self.told, self.told_epoch, self.widths = now, self.epoch, widths
+        if over:  # only then has every member shown that it is alive
+            self.agreed_ms = self.opened_ms
         self.opened_ms, self.change, self.sharers = None, None, {}
         return told
 
@@ -153,6 +163,7 @@ class ConsumerGroup:
             "change": None if self.change is None else asdict(self.change),
             "sharers": members_as_json(self.sharers),
             "session_ms": self.session_ms,
+            "heartbeat_ms": self.heartbeat_ms,
         }
 
     @classmethod

@@ -54,14 +54,15 @@ class Ended:
 class Groups:
     """The groups by ``by_name``, and topic names by id (``topics``), as far as records told them.
 
-    ``ended`` are groups whose tombstone was read, until somebody takes them. ``session_ms`` is the broker's session
-    timeout for KIP-848 groups, where known.
+    ``ended`` are groups whose tombstone was read, until somebody takes them. ``session_ms`` and ``heartbeat_ms``
+    are the broker's session timeout and heartbeat interval for KIP-848 groups, where known.
     """
 
     def __init__(self) -> None:
         self.by_name: dict[str, Group] = {}
         self.topics: dict[str, str] = {}
         self.session_ms: int | None = None
+        self.heartbeat_ms = 0
         self.ended: dict[str, list[Ended]] = {}
         #: Groups of which KIP-848 records were read in silence: the partition, and when their newest epoch began.
         self._silent: dict[str, tuple[int, int]] = {}
@@ -137,7 +138,7 @@ class Groups:
                 consumer.told, consumer.told_epoch = _renamed(was.members, ids), was.generation
                 consumer.agreed_ms = was.at_ms
             group.classic = None
-        consumer.session_ms = self.session_ms
+        consumer.session_ms, consumer.heartbeat_ms = self.session_ms, self.heartbeat_ms
 
         def commits(pair: tuple[str, int]) -> Pair | None:
             return group.pairs.get((self.topics.get(pair[0], pair[0]), pair[1]))

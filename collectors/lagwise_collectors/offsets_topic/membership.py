@@ -86,18 +86,29 @@ def label_of(client_id: str, host: str) -> str:
 
 
 def change_of(
-    before: Members, now: Members, *, since_ms: int, at_ms: int, commits: CommitsOn, exact: bool, grown: bool = False
+    before: Members,
+    now: Members,
+    *,
+    since_ms: int,
+    at_ms: int,
+    commits: CommitsOn,
+    exact: bool,
+    early_ms: int = 0,
+    grown: bool = False,
 ) -> Change:
     """Compare the membership that was agreed on at ``since_ms`` with the one of ``at_ms``.
 
-    ``exact``: ``at_ms`` is when it changed, and not when the rebalance was over. ``grown``: a topic that is read has
+    ``exact`` and ``early_ms`` as for :func:`departure`. ``grown``: a topic that is read has
     more partitions than before.
     """
     joined = tuple(sorted(member.label for key, member in now.items() if key not in before))
     gone = sorted((member for key, member in before.items() if key not in now), key=lambda member: member.label)
     lasted_ms = 0 if exact or not gone else _lasted(before, now, at_ms, commits)
     departures = [
-        departure(m, since_ms=since_ms, at_ms=at_ms, lasted_ms=lasted_ms, commits=commits, exact=exact) for m in gone
+        departure(
+            m, since_ms=since_ms, at_ms=at_ms, lasted_ms=lasted_ms, commits=commits, exact=exact, early_ms=early_ms
+        )
+        for m in gone
     ]
     causes = {d.cause for d in departures}
     if joined:
@@ -121,7 +132,14 @@ def change_of(
 
 
 def departure(
-    member: Member, *, since_ms: int, at_ms: int, lasted_ms: int, commits: CommitsOn, exact: bool
+    member: Member,
+    *,
+    since_ms: int,
+    at_ms: int,
+    lasted_ms: int,
+    commits: CommitsOn,
+    exact: bool,
+    early_ms: int,
 ) -> Departure:
     """Why a member is gone, as far as its commits tell.
 
@@ -132,13 +150,15 @@ def departure(
 
     Unless ``exact``, ``at_ms`` is when the rebalance was over, which is later than the departure by as long as it
     lasted: until the others have sent a heartbeat, and by what else is known of it (``lasted_ms``, a lower bound).
+    A session may end up to ``early_ms`` sooner after a commit than its timeout says: by as long as the last heartbeat
+    can be older than the commit, where a commit is none (KIP-848; in the classic protocol it is one).
     """
     seen = [found for pair in member.owned if (found := commits(pair)) is not None]
     last_ms = max((found.at_ms for found in seen), default=None)
     silent = max(0, at_ms - max(since_ms, last_ms or 0))
     silent_ms = None if last_ms is None else silent
     session, poll = member.session_ms, member.poll_ms
-    if session is not None and silent < session:
+    if session is not None and silent < session - early_ms:
         return Departure(RebalanceCause.MEMBER_LEFT, silent_ms)
     pause = min((found.pause_ms for found in seen if found.pause_ms), default=None)
     if pause is None:
@@ -147,7 +167,7 @@ def departure(
     later = lasted_ms if exact or session is None else lasted_ms + session // _HEARTBEATS_PER_SESSION
     fits = []
     if silent > usual + later:
-        if session is not None and session <= silent - lasted_ms and silent <= session + usual + later:
+        if session is not None and session - early_ms <= silent - lasted_ms and silent <= session + usual + later:
             fits.append(RebalanceCause.MEMBER_FAILED)
         # A client may commit what it was given for a while after the poll that its poll interval counts from.
         if poll is not None and poll - usual <= silent - lasted_ms and silent <= poll + usual + later:

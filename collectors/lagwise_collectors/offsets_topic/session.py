@@ -172,6 +172,7 @@ class Session:
         minutes, session_ms = answer.get("offsets.retention.minutes"), answer.get("group.consumer.session.timeout.ms")
         ledger.retention_ms = None if minutes is None else int(minutes) * 60_000
         ledger.groups.session_ms = None if session_ms is None else int(session_ms)
+        ledger.groups.heartbeat_ms = int(answer.get("group.consumer.heartbeat.interval.ms") or 0)
 
     def _assigned(self, ends: dict[int, int]) -> Consumer:
         consumer = Consumer({**settings_of(self._cluster), "error_cb": self._on_error}, logger=self._said.logger)
