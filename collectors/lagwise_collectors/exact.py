@@ -54,7 +54,7 @@ class ExactEvents:
         self._taken: Snapshot | None = None
         self._named: Mapping[str, str] = {}
         self._standing = Standing()
-        self._other_types: dict[str, bool] = {}
+        self._others: frozenset[str] = frozenset()
         self._last_at: datetime | None = None
         #: The time of which the differences told: (from, to].
         self._told: tuple[datetime, datetime] | None = None
@@ -68,31 +68,33 @@ class ExactEvents:
         self._taken, self._standing, self.errors = self._tail.take(new)
         self._named = names if self._taken is not None else {}
         self.cpu_seconds = 0.0 if self._taken is None else self._taken.header["cpu_seconds"]
-        groups = snapshot.rows(GROUPS).select(["group", "type"]).to_pylist()
-        if groups:
-            self._other_types = {row["group"]: True for row in groups if row["type"] in _NOT_TOLD_OF} | {
-                name: True for name in self._other_types if name not in {row["group"] for row in groups}
-            }
+        types = {row["group"]: row["type"] for row in snapshot.rows(GROUPS).select(["group", "type"]).to_pylist()}
+        others = {name for name, kind in types.items() if kind in _NOT_TOLD_OF}
+        self._others = frozenset(others | (self._others - types.keys()))  # one that is gone was what it was
         at = snapshot.header["finished_at"]
-        if not self._standing.live and compared and self._last_at is not None:
+        if not self._tells and compared and self._last_at is not None:
             self._told = (self._told[0] if self._told else self._last_at, at)
         self._last_at = at
 
     def told_elsewhere(self, event: Event) -> bool:
         """Whether the tail tells this difference of two samples."""
-        return self._standing.live and event.kind in _TOLD and event.group not in self._other_types
+        return self._tells and event.kind in _TOLD and event.group not in self._others
+
+    @property
+    def _tells(self) -> bool:
+        """Whether the tail tells of the whole time since the sample before."""
+        return self._standing.live and not self._standing.fresh
 
     def complete(self, snapshot: Snapshot, known: Known) -> Snapshot:
         """The snapshot with the tail's events and commit times. ``known`` is what the samples have shown so far."""
         if self._taken is None:
             return snapshot
         committed = self._taken.tables[CADENCE] if self._standing.live else None
-        commits = snapshot.rows(COMMITS)
+        commits = self._cadence.fill(snapshot.rows(COMMITS), committed, whole=self._standing.whole)
         if commits.num_rows:
-            filled = self._cadence.fill(commits, committed, whole=self._standing.whole)
-            snapshot = snapshot.with_rows(COMMITS, filled)
+            snapshot = snapshot.with_rows(COMMITS, commits)
         events = self._not_told(self._taken.rows(EVENTS), known)
-        if self._standing.live:
+        if self._tells:
             self._told = None
         if events.num_rows == 0:
             return snapshot

@@ -84,11 +84,13 @@ class Source(Protocol):
 class Standing:
     """How a source of exact events stands. ``live``: it has seen everything up to now, and tells what happens.
 
-    ``whole``: the commits that come along are those of all pairs, and not only of those committed on since the last
-    time. ``left`` is how many records there are left to read, where it is behind.
+    ``fresh``: it is so for the first time, and took in silence what happened until a moment ago. ``whole``: the commits
+    that come along are those of all pairs, and not only of those committed on since the last time. ``left`` is how many
+    records there are left to read, where it is behind.
     """
 
     live: bool = False
+    fresh: bool = False
     whole: bool = False
     left: int = 0
 

@@ -111,6 +111,18 @@ def test_samples_that_could_not_be_read_told_nothing_that_the_tail_would_repeat(
     assert rounds == [[], [], [EXACTLY]]
 
 
+def test_one_that_is_live_for_the_first_time_was_silent_until_just_now() -> None:
+    both = [exact_rebalance(START + INTERVAL - timedelta(seconds=1)), exact_rebalance(START + 1.1 * INTERVAL)]
+    tail = Script((BEHIND, []), (Standing(live=True, fresh=True), both[:1]), (LIVE, both[1:]))
+    rounds = told(
+        tail,
+        sample(0, groups=STABLE, members=ONE),
+        sample(1, groups=STABLE, members=TWO),
+        sample(2, groups=STABLE, members=TWO),
+    )
+    assert rounds == [[], [BY_SAMPLES], [EXACTLY]]
+
+
 def test_share_groups_are_told_by_samples_because_their_records_are_not_read() -> None:
     def of(number: int, members: Any) -> Snapshot:
         made = sample(number, groups=STABLE, members=members)
@@ -187,6 +199,12 @@ class TestCadence:
     def test_the_first_time_after_a_start_nothing_was_counted(self) -> None:
         rows = sample(0, commits={("g", "t", 0): 5}).rows(COMMITS)
         assert self.filled(Cadence(), rows, [self.pair(0, 0)], whole=True, counted=False) == [(self.at(0), None)]
+
+    def test_all_there_is_may_come_with_a_sample_that_could_not_be_read(self) -> None:
+        cadence = Cadence()
+        assert self.filled(cadence, sample(0).rows(COMMITS), [self.pair(0, 2)], whole=True) == []
+        rows = sample(1, commits={("g", "t", 0): 5}).rows(COMMITS)
+        assert self.filled(cadence, rows, []) == [(self.at(0), 0)]
 
     def test_a_tail_that_is_off_or_behind_knows_nothing(self) -> None:
         rows = sample(0, commits={("g", "t", 0): 5}).rows(COMMITS)

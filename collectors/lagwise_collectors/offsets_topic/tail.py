@@ -79,7 +79,7 @@ class OffsetsTail:
             taken = known.ledger.take()
             left = session.left()
             live = left == 0 and not known.ledger.priming
-            whole = live and self._whole
+            whole, fresh = live and self._whole, live and not known.counting
             pairs: Sequence[Any] = list(known.ledger.pairs.values()) if whole else taken.committed
             cadence = cadence_of(pairs, counted=known.counting)
             for pair in taken.committed:
@@ -95,7 +95,7 @@ class OffsetsTail:
         if dropped:
             taken.errors.note("events_dropped", "too many things happened at once to tell each", dropped)
         tables = {EVENTS.name: as_rows(events, self._cluster.name), CADENCE: cadence}
-        return self._snapshot(started_at, tables, taken.errors), asdict(Standing(live, whole, left))
+        return self._snapshot(started_at, tables, taken.errors), asdict(Standing(live, fresh, whole, left))
 
     def keep(self) -> None:
         """What was taken last is in safe hands: the next start goes on behind it."""
