@@ -88,6 +88,9 @@ references: `${env:NAME}` or `${file:/path}`."""
     """Whether the next record is fetched where a group stands still just before the end, to tell unread records from \
 commit markers of transactions and gaps of compaction, which take offsets too. Needs Read on those topics; without it \
 they count as lag."""
+    offsets_topic: bool = False
+    """Whether the topic `__consumer_offsets` is followed too: exact rebalances with causes, rewinds, commit times. \
+Needs Read on that topic."""
     lag_objective_seconds: Seconds = 300.0
     """Age of the oldest unread record from which a group that neither grows nor shrinks is `lagging`."""
 

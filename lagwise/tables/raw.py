@@ -91,6 +91,8 @@ COMMITS = Table(
         Column("leader_epoch", pa.int32(), "leader epoch of the commit, where known"),
         Column("metadata", pa.string(), "free text the consumer committed with the offset"),
         Column("owner", pa.string(), "member id the partition is assigned to; null is nobody"),
+        Column("committed_at", TIMESTAMP, "time of the newest commit, where `__consumer_offsets` is read"),
+        Column("commits_since", pa.int32(), "commits since the sample before, where `__consumer_offsets` is read"),
     ),
     clock="sampled_at",
     skipping=("sampled_at",),
@@ -160,7 +162,11 @@ EVENTS = Table(
         Column("members", pa.int32(), "members after the rebalance"),
         Column("partitions_moved", pa.int32(), "partitions whose owner changed"),
         Column("moved", ASSIGNMENT, "partitions that were taken from their owner, where known"),
-        Column("duration_seconds", pa.float64(), "how long it took, where known"),
+        Column(
+            "duration_seconds",
+            pa.float64(),
+            "how long it took, where known (of classic groups only by samples)",
+        ),
         Column(
             "silent_seconds", pa.float64(), "for how long the members that are gone had committed nothing: the longest"
         ),

@@ -102,6 +102,7 @@ _OTHER = {
     "analysis.spark.conf": "{spark.a: b}",
     "lake.storage_options": "{aws_region: here}",
     "dashboard.host": "0.0.0.0",
+    "clusters[].offsets_topic": "true",
     "clusters[].groups.include": "['a']",
     "clusters[].groups.exclude": "['a']",
 }

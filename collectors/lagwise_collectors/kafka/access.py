@@ -22,6 +22,8 @@ from lagwise_collectors.kafka.topics import (
     read_offsets_retention,
 )
 from lagwise_collectors.kafka.watermarks import read_watermarks
+from lagwise_collectors.offsets_topic.consuming import try_reading
+from lagwise_collectors.offsets_topic.records import OFFSETS_TOPIC
 from lagwise_collectors.protocol import Check, ErrorTally
 
 _ADVICE = {
@@ -57,7 +59,7 @@ class _Steps:
     place: Place | None = None
 
     def run(self, broker: int) -> list[Check]:
-        return [
+        checks = [
             self._try("list groups", "Describe on Cluster, or Describe on each Group", self._list),
             self._try("describe groups", _DESCRIBE_GROUPS, self._describe_groups),
             self._try("committed offsets", f"{_DESCRIBE_GROUPS}, {_DESCRIBE_TOPICS}", self._commits),
@@ -93,6 +95,17 @@ class _Steps:
                 "set look_past_markers to false)",
             )
         ]
+        if self.cluster.offsets_topic:
+            checks.append(
+                self._optional(
+                    OFFSETS_TOPIC,
+                    f"Read on Topic {OFFSETS_TOPIC}",
+                    lambda: try_reading(self.client, self.cluster),
+                    f"grant the account Read on the topic {OFFSETS_TOPIC}, or set offsets_topic to false: without it "
+                    "rebalances are seen by the differences of samples, without their causes",
+                )
+            )
+        return checks
 
     def _try(self, name: str, privilege: str, step: Callable[[ErrorTally], str]) -> Check:
         errors = ErrorTally()
