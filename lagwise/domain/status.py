@@ -31,7 +31,7 @@ UNSEEN_AFTER_SECONDS = 90.0
 UNSEEN_SIMPLE_AFTER_SECONDS = 600.0
 #: A rhythm is known once this many commits have been seen: the time before the first is cut off at its start.
 COMMITS_OF_RHYTHM = 2
-#: Where records come more rarely than samples it takes more: each waits for a part of the rhythm, by chance a short one.
+#: Where records come more rarely than samples it takes more: each waits for a part of it, by chance a short one.
 COMMITS_OF_RHYTHM_IF_RARE = 10
 #: A topic that the group committed to within this time is not a ghost, whatever the assignment says.
 GHOST_AFTER_SECONDS = 60.0
