@@ -51,13 +51,13 @@ def with_table(page: str, made: str) -> str:
 # --- the picture ---
 
 _LEFT, _TOP, _CELL, _ROW, _GAP = 208, 74, 126, 23, 3
-#: A share of time from which on a cell has this class, and the next darker one below it.
+#: A share of time from which on a cell has this class, and the next stronger one below it.
 _CLASSES = ((1.0, "full"), (0.97, "s1"), (0.9, "s2"), (0.75, "s3"), (0.6, "s4"), (0.0, "s5"))
 _STYLE = """
   text { font: 13px -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; fill: #24292f; }
   .head { font-weight: 600; } .small { font-size: 12px; fill: #57606a; }
   .value { text-anchor: middle; font-size: 12px; }
-  .full { fill: #e6eef6; } .s1 { fill: #fde3c8; } .s2 { fill: #fbc793; } .s3 { fill: #f29a4a; } .s4 { fill: #d9691e; }
+  .full { fill: #e6eef6; } .s1 { fill: #fde3c8; } .s2 { fill: #fbc793; } .s3 { fill: #f29a4a; } .s4 { fill: #c95a12; }
   .s5 { fill: #a8400b; } .on-dark { fill: #ffffff; } .on-full { fill: #57606a; }
   @media (prefers-color-scheme: dark) {
     text { fill: #e6edf3; } .small { fill: #9198a1; }
@@ -68,7 +68,7 @@ _STYLE = """
 
 
 def picture(names: Sequence[str], scores: Mapping[str, Sequence[Score]]) -> str:
-    """An SVG for light and dark pages: a row per trace, a column per rule, the darker the longer it was wrong."""
+    """An SVG for light and dark pages: a row per trace, a column per rule; colour for wrong time."""
     rules = list(scores)
     width, height = _LEFT + len(rules) * (_CELL + _GAP) + 8, _TOP + len(names) * (_ROW + _GAP) + 34
     svg = [
@@ -88,7 +88,7 @@ def picture(names: Sequence[str], scores: Mapping[str, Sequence[Score]]) -> str:
         for column, rule in enumerate(rules):
             svg += _cell(_LEFT + column * (_CELL + _GAP), y, scores[rule][row].right)
     below = _TOP + len(names) * (_ROW + _GAP) + 20
-    svg.append(f'<text class="small" x="4" y="{below}">The darker the cell, the longer the rule was wrong.</text>')
+    svg.append(f'<text class="small" x="4" y="{below}">The stronger the colour, the longer the rule was wrong.</text>')
     return "\n".join([*svg, "</svg>"]) + "\n"
 
 
