@@ -1,6 +1,6 @@
 """All measurements, one after the other: ``make bench`` (``ARGS=--small`` for a smoke test).
 
-    python -m benchmarks [sample tick offsets demo] [--small]
+    python -m benchmarks [sample tick offsets verdicts demo] [--small]
 
 Figures are of this machine, now; ratios against a baseline of the same run are what can be compared.
 """
@@ -13,6 +13,10 @@ PARTS = {
     "sample": ("benchmarks.sample_kafka", "one sample of a large cluster, read from a real broker and written"),
     "tick": ("benchmarks.tick", "one round of the analysis over that much and an hour of history"),
     "offsets": ("benchmarks.offsets_topic", "following __consumer_offsets: records a second of CPU"),
+    "verdicts": (
+        "benchmarks.verdicts",
+        "whose verdicts are right, on histories of known truth; writes docs/verdicts.md",
+    ),
     "demo": ("benchmarks.demo", "from the kill of a consumer to the page and the webhook; memory of the product"),
 }
 

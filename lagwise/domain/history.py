@@ -237,8 +237,10 @@ def pace_of(
 def _went_back(a: Observation, b: Observation) -> bool:
     """Whether the group went back: with a log that did so itself it had to, and between two series of samples that lie
     upon each other, because the collector's clock was put back, everything does."""
-    assert a.committed is not None and b.committed is not None
-    assert a.high_watermark is not None and b.high_watermark is not None
+    assert a.committed is not None
+    assert b.committed is not None
+    assert a.high_watermark is not None
+    assert b.high_watermark is not None
     return b.committed < a.committed and b.high_watermark >= a.high_watermark
 
 

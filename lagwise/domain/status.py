@@ -31,11 +31,14 @@ UNSEEN_AFTER_SECONDS = 90.0
 UNSEEN_SIMPLE_AFTER_SECONDS = 600.0
 #: A rhythm is known once this many commits have been seen: the time before the first is cut off at its start.
 COMMITS_OF_RHYTHM = 2
-#: Where records come more rarely than samples it takes more: each waits for a part of the rhythm, by chance a short one.
+#: Where records come more rarely than samples it takes more: each waits for a part of it, by chance a short one …
 COMMITS_OF_RHYTHM_IF_RARE = 10
+#: … and for half of it on the average.
+CADENCE_IF_RARE = 2.0
 #: A topic that the group committed to within this time is not a ghost, whatever the assignment says.
 GHOST_AFTER_SECONDS = 60.0
-#: Records may wait for the group's objective, and for this many of its commit cadences.
+#: Records may wait for the group's objective, and for this many of its commit cadences: until then they are not late,
+#: and lag that is no older is no trend.
 CADENCES_OF_PATIENCE = 2.0
 #: A partition that lost records goes on losing while the next loss is nearer than this (the shortest trend window).
 LOSING_WITHIN_SECONDS = 300.0
@@ -138,16 +141,27 @@ class Direction(NamedTuple):
     shrinks: bool
 
 
-def telling_seconds(e: Evidence, policy: Policy, minimum_seconds: float) -> float:
+def telling_seconds(e: Evidence, minimum_seconds: float) -> float:
     """How long something must last to mean something, given the partition's rhythm: less is one commit's sawtooth."""
-    # Of a group without members nobody waits for a commit.
-    is_rare = (e.produce_rate_per_second or 0.0) * policy.interval_seconds < 1
-    is_guess = is_rare and (e.owner is not None or e.type == SIMPLE)
-    if e.type == SIMPLE and e.commits_seen < COMMITS_OF_RHYTHM:
-        minimum_seconds = max(minimum_seconds, UNSEEN_SIMPLE_AFTER_SECONDS)
-    elif e.commits_seen < (COMMITS_OF_RHYTHM_IF_RARE if is_guess else COMMITS_OF_RHYTHM):
-        minimum_seconds = max(minimum_seconds, UNSEEN_AFTER_SECONDS)
+    if e.commits_seen < COMMITS_OF_RHYTHM:
+        unseen = UNSEEN_SIMPLE_AFTER_SECONDS if e.type == SIMPLE else UNSEEN_AFTER_SECONDS
+        minimum_seconds = max(minimum_seconds, unseen)
     return max(minimum_seconds, TELLING_CADENCES * (e.commit_cadence_seconds or 0.0))
+
+
+def telling_standstill_seconds(e: Evidence, policy: Policy, minimum_seconds: float) -> float:
+    """How long the offset must stand still to mean something, with records unread.
+
+    Where records are rare, the rhythm is told from how long each waited, and the next may wait for longer: unless there
+    is nobody who could still commit.
+    """
+    seconds = telling_seconds(e, minimum_seconds)
+    is_rare = (e.produce_rate_per_second or 0.0) * policy.interval_seconds < 1
+    if not is_rare or (e.owner is None and e.type != SIMPLE):
+        return seconds
+    if e.commits_seen < COMMITS_OF_RHYTHM_IF_RARE:
+        seconds = max(seconds, UNSEEN_AFTER_SECONDS)
+    return max(seconds, CADENCE_IF_RARE * TELLING_CADENCES * (e.commit_cadence_seconds or 0.0))
 
 
 def keeps_rebalancing(e: Evidence) -> bool:
@@ -184,13 +198,15 @@ def blind_reason(e: Evidence) -> UnknownReason | None:
 
 def is_measured(e: Evidence, policy: Policy) -> bool:
     """Whether there is a trend to go by."""
-    return e.trend is not None and e.span_seconds >= telling_seconds(e, policy, policy.minimum_span_seconds)
+    return e.trend is not None and e.span_seconds >= telling_seconds(e, policy.minimum_span_seconds)
 
 
 def is_visible(e: Evidence, policy: Policy) -> bool:
     """Whether the lag is larger than what sampling and committing make of no lag at all: a record that was read at
-    once is committed up to a cadence later, and how old it is is known to within a sampling interval."""
-    return (e.lag_seconds or 0.0) > policy.interval_seconds + (e.commit_cadence_seconds or 0.0)
+    once is committed a cadence later, or two where a commit is late, and its age is known to within an interval. (Of
+    one that was there before anyone looked it is not.)"""
+    cadence = 0.0 if e.lag_seconds_is_lower_bound else e.commit_cadence_seconds or 0.0
+    return (e.lag_seconds or 0.0) > policy.interval_seconds + CADENCES_OF_PATIENCE * cadence
 
 
 def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
@@ -264,7 +280,7 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     age = e.lag_seconds or 0.0
 
     def stands_for(minimum_seconds: float) -> bool:
-        return lag > 0 and e.standstill_seconds >= telling_seconds(e, policy, minimum_seconds)
+        return lag > 0 and e.standstill_seconds >= telling_standstill_seconds(e, policy, minimum_seconds)
 
     # While ownership is being settled, or the topic may merely have been left, having no owner means nothing.
     is_unowned = e.owner is None and e.state is not None and e.state != GroupState.UNKNOWN

@@ -116,7 +116,8 @@ class TestStatuses:
         assert "fewer than three samples" in text and status.MINIMUM_SAMPLES == 3
         assert "three commit cadences" in text and status.TELLING_CADENCES == 3
         assert "before two commits" in text and status.COMMITS_OF_RHYTHM == 2
-        assert "or ten where records come more rarely" in text and status.COMMITS_OF_RHYTHM_IF_RARE == 10
+        assert "it is six cadences" in text and status.TELLING_CADENCES * status.CADENCE_IF_RARE == 6
+        assert "before ten commits" in text and status.COMMITS_OF_RHYTHM_IF_RARE == 10
         assert "needs a minute of samples" in text and status.Policy().minimum_span_seconds == 60
 
     def test_the_files_it_names_hold_what_it_says(self) -> None:

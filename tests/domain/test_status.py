@@ -48,8 +48,8 @@ HEALTHY = Evidence(
     group_is_assigned=True,
     group_samples=20,
 )
-#: The same with a backlog of 400 records, the oldest 40 s old.
-BEHIND = replace(HEALTHY, high_watermark=1400, lag_seconds=40.0)
+#: The same with a backlog of 400 records, the oldest 40 s old, and a commit every 10 s.
+BEHIND = replace(HEALTHY, high_watermark=1400, lag_seconds=40.0, commit_cadence_seconds=10.0)
 #: A backlog that nobody reads: nothing was committed for two minutes.
 STANDING = replace(
     BEHIND, unmoved_seconds=120.0, standstill_seconds=120.0, lag_seconds=120.0, consume_rate_per_second=0.0
@@ -952,7 +952,7 @@ ROWS = (
             BEHIND,
             commit_cadence_seconds=60.0,
             span_seconds=179.0,
-            lag_seconds=80.0,
+            lag_seconds=140.0,
             samples=12,
             trend=UP,
             longer=UP,
@@ -1120,9 +1120,9 @@ ROWS = (
     row(
         113,
         "between two checkpoints",
-        "commits come every 60 s: a record read at once is uncommitted for as long, and samples tell its age to within "
-        "15 s. What grew meanwhile is the sawtooth, however it looks in the windows",
-        replace(BEHIND, commit_cadence_seconds=60.0, lag_seconds=75.0, trend=UP, longer=UP),
+        "commits come every 60 s: a record read at once is uncommitted for as long, or twice that if one is late, and "
+        "samples tell its age to within 15 s. What grew meanwhile is the sawtooth, however it looks in the windows",
+        replace(BEHIND, commit_cadence_seconds=60.0, lag_seconds=135.0, trend=UP, longer=UP),
         OK,
         lag=400,
     ),
@@ -1130,7 +1130,7 @@ ROWS = (
         114,
         "longer than between two checkpoints",
         "the oldest record waits for longer than one that is read at once can",
-        replace(BEHIND, commit_cadence_seconds=60.0, lag_seconds=75.1, trend=UP, longer=UP),
+        replace(BEHIND, commit_cadence_seconds=60.0, lag_seconds=135.1, trend=UP, longer=UP),
         FALLING_BEHIND,
         lag=400,
     ),
@@ -1154,14 +1154,14 @@ ROWS = (
     row(
         116,
         "a rare record waits for longer",
-        "one that commits every minute would have by now",
+        "commits that take 20 s do not take 90",
         replace(
             HEALTHY,
             high_watermark=1001,
             lag_seconds=90.0,
             standstill_seconds=90.0,
             commits_seen=7,
-            commit_cadence_seconds=20.0,
+            commit_cadence_seconds=10.0,
             produce_rate_per_second=0.003,
         ),
         STALLED,
@@ -1170,12 +1170,12 @@ ROWS = (
     row(
         117,
         "a rare record, a rhythm known from ten commits",
-        "ten of them waited for 20 s on the average: 75 s are more than three times as much",
+        "ten of them waited for 20 s on the average, which is half of what commits take: three times those 40 s",
         replace(
             HEALTHY,
             high_watermark=1001,
-            lag_seconds=75.0,
-            standstill_seconds=75.0,
+            lag_seconds=120.0,
+            standstill_seconds=120.0,
             commits_seen=10,
             commit_cadence_seconds=20.0,
             produce_rate_per_second=0.003,
@@ -1235,6 +1235,37 @@ ROWS = (
         "what comes after an offset says nothing of later ones",
         replace(HEALTHY, committed=1000, next_record=900),
         OK,
+    ),
+    row(
+        124,
+        "a rare record, still within a rhythm known from many",
+        "22 of them waited for 20 s on the average, so commits may well take a minute",
+        replace(
+            HEALTHY,
+            high_watermark=1001,
+            lag_seconds=75.0,
+            standstill_seconds=75.0,
+            commits_seen=22,
+            commit_cadence_seconds=20.0,
+            produce_rate_per_second=0.006,
+        ),
+        OK,
+        lag=1,
+    ),
+    unknown(
+        125,
+        "younger than two commits, as far as is known",
+        "it was there when the first look was taken: how old it is nobody knows, so no rhythm explains it",
+        replace(
+            BEHIND,
+            commit_cadence_seconds=60.0,
+            lag_seconds=45.0,
+            lag_seconds_is_lower_bound=True,
+            trend=UP,
+            longer=FLAT,
+        ),
+        UnknownReason.TOO_FEW_SAMPLES,
+        lag=400,
     ),
 )
 

@@ -682,10 +682,10 @@ def foreign_commit() -> World:
 def compaction() -> World:
     w = World(
         "compaction",
-        """A topic that is only compacted: of its first 200,000 offsets nearly all are gone, and its readers pass the holes
-        in leaps. A cache reads it from the beginning: its lag counts offsets, most of which hold no record any more, and
-        shrinks unevenly. Another one is at the end. A third is switched off at minute 15: its lag counts, but though a
-        retention of ten minutes is configured, nothing will be deleted and nothing is at risk.""",
+        """A topic that is only compacted: of its first 200,000 offsets nearly all are gone, and its readers pass the
+        holes in leaps. A cache reads it from the beginning: its lag counts offsets, most of which hold no record any
+        more, and shrinks unevenly. Another one is at the end. A third is switched off at minute 15: its lag counts,
+        but though a retention of ten minutes is configured, nothing will be deleted and nothing is at risk.""",
         minutes=40,
     )
     w.topic("prices", rate=20, records=200_000, retention_ms=600_000, cleanup_policy="compact")
@@ -719,10 +719,10 @@ def weekly_batch() -> World:
     first, second = 6 * hour, 6 * hour + week
     w = World(
         "weekly-batch",
-        """A report is made every Sunday at two in the morning: an export writes 1.2 million records within five minutes,
-        the scheduler starts the job while it still does, and the job reads for an hour and a half. In between the group
-        has no members for a week and nothing to read. It was agreed that the report may take six hours, and offsets are
-        kept for a fortnight: nothing is ever wrong. Sampled every ten minutes.""",
+        """A report is made every Sunday at two in the morning: an export writes 1.2 million records within five
+        minutes, the scheduler starts the job while it still does, and the job reads for an hour and a half. In between
+        the group has no members for a week and nothing to read. It was agreed that the report may take six hours, and
+        offsets are kept for a fortnight: nothing is ever wrong. Sampled every ten minutes.""",
         minutes=7 * 24 * 60 + 12 * 60,
         interval_s=600,
         evaluate_every_s=1800,
@@ -763,10 +763,10 @@ def weekly_batch() -> World:
 def skip_to_end() -> World:
     w = World(
         "skip-to-end",
-        """A consumer of live scores is too slow from minute 5 on. At minute 20 somebody has it skip to the end: what is
-        old is worth nothing here, and reading it again was never wanted. From then on it is fast enough. A second group
-        was found hanging; its offsets are set to the end while it is off, and it is started again. Nothing is lost,
-        stopped or rewound: offsets that leap forward are the end of the trouble.""",
+        """A consumer of live scores is too slow from minute 5 on. At minute 20 somebody has it skip to the end: what
+        is old is worth nothing here, and reading it again was never wanted. From then on it is fast enough. A second
+        group was found hanging; its offsets are set to the end while it is off, and it is started again. Nothing is
+        lost, stopped or rewound: offsets that leap forward are the end of the trouble.""",
         minutes=40,
     )
     w.topic("scores", partitions=2, rate=40)
@@ -807,10 +807,10 @@ def skip_to_end() -> World:
 def leader_change() -> World:
     w = World(
         "leader-change",
-        """A broker goes down. For 40 s nobody can write to or read from the topic it led, and the collector, which waits
-        for it, misses three samples; in the next one the new leader does not know yet how far the log reaches. Who kept
-        pace before does so after, who fell behind still does, and who had stopped is still gone: a gap is neither a stop
-        nor a recovery.""",
+        """A broker goes down. For 40 s nobody can write to or read from the topic it led, and the collector, which
+        waits for it, misses three samples; in the next one the new leader does not know yet how far the log reaches.
+        Who kept pace before does so after, who fell behind still does, and who had stopped is still gone: a gap is
+        neither a stop nor a recovery.""",
         minutes=40,
     )
     w.silent = [(1200, 1260)]

@@ -4,11 +4,12 @@ It is too large to be kept (2.5 million rows), so it is made where it is needed,
 ``random.Random.random``, whose sequence every Python version keeps. ``python -m tests.traces.noise FOLDER`` writes it
 down as a trace like the others (``--groups``, ``--hours`` and ``--first`` for a part of it).
 
-Nobody is in trouble because every group can read six times what is written on the average and nothing lasts: the
-rate of a topic follows the day and strays by up to two thirds from minute to minute, records come by chance, and now
-and then there is a burst of up to a minute, a hiccup of up to half a minute in which nothing is read, a rebalance, a
-deployment that restarts the group within half a minute, and a sample that the collector missed. Group n's habits (how much is
-written, how often it commits, whether it is an engine outside the group protocol) are drawn from its own seed too.
+Nobody is in trouble because every group can read six times what is written on the average and nothing lasts: the rate
+of a topic follows the day and strays by up to two thirds from minute to minute, records come by chance, and now and
+then there is a burst of up to a minute, a hiccup of up to half a minute in which nothing is read, a rebalance, a
+deployment that restarts the group within half a minute, and a sample that the collector missed. Group n's habits (how
+much is written, how often it commits, whether it is an engine outside the group protocol) are drawn from its own seed
+too.
 """
 
 import argparse
@@ -27,8 +28,8 @@ from tests.traces.world import COLUMNS, write_csv
 
 NAME = "healthy-noise"
 STORY = (
-    "A day of healthy, noisy traffic: bursts, hiccups, rebalances, deployments, slow committers, nearly idle topics and "
-    "missed samples, and every group reads what is written well within its objective."
+    "A day of healthy, noisy traffic: bursts, hiccups, rebalances, deployments, slow committers, nearly idle topics "
+    "and missed samples, and every group reads what is written well within its objective."
 )
 GROUPS = 100
 HOURS = 24.0

@@ -74,8 +74,8 @@ class Trouble(NamedTuple):
     status: str
 
 
-#: Every group of the traces that stops or hangs. Where a loss is near, that is shown and the word is one of the reasons;
-#: the collector of one trace comes back only at 1,500 s.
+#: Every group of the traces that stops or hangs. Where a loss is near, that is shown and the word is one of the
+#: reasons; the collector of one trace comes back only at 1,500 s.
 TROUBLES = (
     Trouble("clock-jump", "mailer", 601, "stopped"),
     Trouble("collector-gap", "mailer", 1500, "stopped"),

@@ -59,7 +59,7 @@ class _Steps:
     place: Place | None = None
 
     def run(self, broker: int) -> list[Check]:
-        checks = [
+        return [
             self._try("list groups", "Describe on Cluster, or Describe on each Group", self._list),
             self._try("describe groups", _DESCRIBE_GROUPS, self._describe_groups),
             self._try("committed offsets", f"{_DESCRIBE_GROUPS}, {_DESCRIBE_TOPICS}", self._commits),
@@ -80,6 +80,7 @@ class _Steps:
                 "foreseen",
             ),
             *self._records(),
+            *self._exact_events(),
         ]
 
     def _records(self) -> list[Check]:
@@ -95,17 +96,19 @@ class _Steps:
                 "set look_past_markers to false)",
             )
         ]
-        if self.cluster.offsets_topic:
-            checks.append(
-                self._optional(
-                    OFFSETS_TOPIC,
-                    f"Read on Topic {OFFSETS_TOPIC}",
-                    lambda: try_reading(self.client, self.cluster),
-                    f"grant the account Read on the topic {OFFSETS_TOPIC}, or set offsets_topic to false: without it "
-                    "rebalances are seen by the differences of samples, without their causes",
-                )
+
+    def _exact_events(self) -> list[Check]:
+        if not self.cluster.offsets_topic:
+            return []
+        return [
+            self._optional(
+                OFFSETS_TOPIC,
+                f"Read on Topic {OFFSETS_TOPIC}",
+                lambda: try_reading(self.client, self.cluster),
+                f"grant the account Read on the topic {OFFSETS_TOPIC}, or set offsets_topic to false: without it "
+                "rebalances are seen by the differences of samples, without their causes",
             )
-        return checks
+        ]
 
     def _try(self, name: str, privilege: str, step: Callable[[ErrorTally], str]) -> Check:
         errors = ErrorTally()

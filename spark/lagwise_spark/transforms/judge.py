@@ -41,17 +41,26 @@ def _cadence() -> Column:
 
 
 def _telling_seconds(minimum: Column) -> Column:
-    commits = F.col("commits_seen")
-    is_simple = F.coalesce(F.col("type") == SIMPLE, F.lit(False))
-    is_rare = F.col("_produced") * F.col("interval_seconds") < 1
-    is_guess = is_rare & (F.col("owner").isNotNull() | is_simple)
-    of_rhythm = F.when(is_guess, rules.COMMITS_OF_RHYTHM_IF_RARE).otherwise(rules.COMMITS_OF_RHYTHM)
+    rhythm_is_known = F.col("commits_seen") >= rules.COMMITS_OF_RHYTHM
     unseen = (
-        F.when(is_simple & (commits < rules.COMMITS_OF_RHYTHM), F.lit(rules.UNSEEN_SIMPLE_AFTER_SECONDS))
-        .when(commits < of_rhythm, F.lit(rules.UNSEEN_AFTER_SECONDS))
-        .otherwise(0.0)
+        F.when(rhythm_is_known, F.lit(0.0))
+        .when(_is_simple(), F.lit(rules.UNSEEN_SIMPLE_AFTER_SECONDS))
+        .otherwise(F.lit(rules.UNSEEN_AFTER_SECONDS))
     )
     return F.greatest(minimum, unseen, rules.TELLING_CADENCES * _cadence())
+
+
+def _telling_standstill_seconds(minimum: Column) -> Column:
+    is_rare = F.col("_produced") * F.col("interval_seconds") < 1
+    may_be_committed = F.col("owner").isNotNull() | _is_simple()
+    rhythm_is_sure = F.col("commits_seen") >= rules.COMMITS_OF_RHYTHM_IF_RARE
+    unsure = F.when(rhythm_is_sure, F.lit(0.0)).otherwise(F.lit(rules.UNSEEN_AFTER_SECONDS))
+    if_rare = F.greatest(unsure, rules.CADENCE_IF_RARE * rules.TELLING_CADENCES * _cadence())
+    return F.greatest(_telling_seconds(minimum), F.when(is_rare & may_be_committed, if_rare))
+
+
+def _is_simple() -> Column:
+    return F.coalesce(F.col("type") == SIMPLE, F.lit(False))
 
 
 def _premises() -> dict[str, Column]:
@@ -78,6 +87,7 @@ def _premises() -> dict[str, Column]:
     unrest, samples = F.col("samples_of_unrest"), F.col("group_samples")
     least_change = F.greatest(F.lit(1.0), rules.TREND_SHARE_OF_LAG * F.col("lag"))
     one_percent = rules.TREND_SHARE_OF_PRODUCE_RATE * F.col("_produced")
+    late = F.when(F.col("lag_seconds_is_lower_bound"), 0.0).otherwise(rules.CADENCES_OF_PATIENCE * _cadence())
     return {
         "_has_left_topic": has_left_topic,
         "_blind": blind,
@@ -87,7 +97,7 @@ def _premises() -> dict[str, Column]:
         "_produced": F.coalesce(F.col("produce_rate_per_second"), F.lit(0.0)),
         "_consumed": F.coalesce(F.col("consume_rate_per_second"), F.lit(0.0)),
         "_band": F.greatest(one_percent, F.try_divide(least_change, F.col("span_seconds"))),
-        "_visible": F.col("_has_lag") & (F.col("_age") > F.col("interval_seconds") + _cadence()),
+        "_visible": F.col("_has_lag") & (F.col("_age") > F.col("interval_seconds") + late),
         "_measured": F.col("lag_slope_per_second").isNotNull()
         & (F.col("span_seconds") >= _telling_seconds(F.col("minimum_span_seconds"))),
         "_unrest": F.col("rebalancing_now")
@@ -99,7 +109,7 @@ def _holds() -> dict[str, Column]:
     has_lag, age, band = F.col("_has_lag"), F.col("_age"), F.col("_band")
 
     def stands_for(minimum_seconds: float) -> Column:
-        return F.col("standstill_seconds") >= _telling_seconds(F.lit(minimum_seconds))
+        return F.col("standstill_seconds") >= _telling_standstill_seconds(F.lit(minimum_seconds))
 
     having_no_owner_is_telling = (
         F.col("state").isNotNull()
