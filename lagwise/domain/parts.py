@@ -17,8 +17,9 @@ class PartitionsInStatus:
     nearest loss would come, summed up.
 
     ``worst_*`` is the one with the oldest unread record, ``unmoved_seconds`` the longest time a committed offset has
-    stayed where it is, ``to_breach`` when the first of them is expected to breach the objective, ``commits_seen`` how often committed offsets were seen to move within the longest window,
-    ``owners`` the distinct "client on host" of their owners.
+    stayed where it is, ``to_breach`` when the first of them is expected to breach the objective, ``commits_seen`` how
+    often committed offsets were seen to move within the longest window, ``owners`` the distinct "client on host" of
+    their owners.
     """
 
     status: Status

@@ -114,7 +114,8 @@ class Verdict:
 
     ``consume_rate_per_second`` is that of the evidence, a mean over its window, but 0 where nobody reads any more.
     ``to_catch_up`` is when the lag is gone, ``to_breach`` when the oldest unread record is older than the group's
-    objective, at today's rates; None where neither is to be expected. ``loss_cause`` is how the loss of ``seconds_to_loss`` would come; None where none will.
+    objective, at today's rates; None where neither is to be expected. ``loss_cause`` is how the loss of
+    ``seconds_to_loss`` would come; None where none will.
     """
 
     status: Status

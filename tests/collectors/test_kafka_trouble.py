@@ -168,8 +168,8 @@ class TestPrivileges:
         topic = lab.topic(partitions=1)
         lab.produce(topic, {0: 5})
         lab.commit(lab.name("reader"), topic, {0: 4})
-        _grant(lab, (ResourceType.GROUP, lab.prefix, AclOperation.DESCRIBE))
-        _grant(lab, (ResourceType.TOPIC, lab.prefix, AclOperation.DESCRIBE))
+        grant(lab, (ResourceType.GROUP, lab.prefix, AclOperation.DESCRIBE))
+        grant(lab, (ResourceType.TOPIC, lab.prefix, AclOperation.DESCRIBE))
 
         def looked_up(source: KafkaSource) -> list[int | None]:
             return [row["next_record"] for row in rows(source.collect(), COMMITS)]
@@ -186,7 +186,7 @@ class TestPrivileges:
             "Read, or setting look_past_markers to false, ends this"
         ]
         assert (check().ok, check().required, check().privilege) == (False, False, "Read on Topic")
-        _grant(lab, (ResourceType.TOPIC, lab.prefix, AclOperation.READ))
+        grant(lab, (ResourceType.TOPIC, lab.prefix, AclOperation.READ))
         assert eventually(lambda: check().ok)
         source.close()
         eventually(lambda: looked_up(source) == [4])
