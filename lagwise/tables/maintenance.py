@@ -14,7 +14,6 @@ from lagwise.config import Retention
 from lagwise.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import (
-    ASSIGNMENTS,
     FIVE_MINUTES,
     GROUP_HISTORY,
     GROUP_STATUS,
@@ -23,6 +22,7 @@ from lagwise.tables.analysis import (
     WATERMARK_FIVE_MINUTES,
     WATERMARK_MINUTES,
 )
+from lagwise.tables.membership import ASSIGNMENTS
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake

@@ -12,7 +12,7 @@ from lagwise.domain.assignment.model import Member, Partition
 from lagwise.domain.assignment.rows import assignment_rows, member_labels
 from lagwise.domain.assignment.view import AssignmentView, assignment_view
 from lagwise.domain.assignment.words import findings
-from lagwise.tables.analysis import ASSIGNMENTS
+from lagwise.tables.membership import ASSIGNMENTS
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

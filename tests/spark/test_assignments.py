@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from lagwise.tables.analysis import ASSIGNMENTS, PARTITION_STATUS
+from lagwise.tables.analysis import PARTITION_STATUS
+from lagwise.tables.membership import ASSIGNMENTS
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, TOPICS
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs import assignments

@@ -4,14 +4,8 @@ from datetime import datetime, timedelta
 
 import pyarrow as pa
 
-from lagwise.tables.analysis import (
-    ASSIGNMENTS,
-    GROUP_HISTORY,
-    GROUP_STATUS,
-    PARTITION_STATUS,
-    REBALANCE_STATS,
-    STATUS_CHANGES,
-)
+from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
+from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, bucket_seconds, days, reads, rows, run

@@ -6,7 +6,8 @@ from typing import Any
 
 from lagwise.domain.findings import GROWTH_SECONDS, Finding, FindingKind, SideTopic, in_order, side_topic_findings
 from lagwise.domain.vocabulary import TopicRole
-from lagwise.tables.analysis import ASSIGNMENTS, PARTITION_STATUS, REBALANCE_STATS, WATERMARK_MINUTES
+from lagwise.tables.analysis import PARTITION_STATUS, WATERMARK_MINUTES
+from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.raw import TOPICS, WATERMARKS
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.progress import News
