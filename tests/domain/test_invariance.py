@@ -31,7 +31,7 @@ from tests.domain.judged_histories import Row, Rows, cases, changed
 from tests.domain.test_status import ROWS
 from tests.traces.judged import judged
 
-OFFSETS = ("committed", "log_start", "high_watermark", "last_stable")
+OFFSETS = ("committed", "next_record", "log_start", "high_watermark", "last_stable")
 
 
 class TestHistories:
@@ -144,7 +144,7 @@ TIMES = {
     "seconds_to_expiry",
 }
 RATES = {"produce_rate_per_second", "consume_rate_per_second", "log_start_rate_per_second"}
-COUNTS = {"committed", "log_start", "high_watermark", "last_stable", "rewound_from", "lost_lately"}
+COUNTS = {"committed", "next_record", "log_start", "high_watermark", "last_stable", "rewound_from", "lost_lately"}
 
 
 def _words(verdict: Any) -> tuple[Any, ...]:

@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lagwise import trace_csv
 from lagwise.domain.vocabulary import Status
-from lagwise.trace_csv import LINE
+from lagwise.trace_csv import LINE, Row
 from lagwise.trace_rows import Samples, raw_rows, sample_times
 from lagwise.traces import Trace, Truth
 from tests.traces.world import COLUMNS, write_csv
@@ -36,6 +37,16 @@ HOURS = 24.0
 INTERVAL_S = 15.0
 STEP_S = 5.0
 DAY_S = 86_400.0
+#: What is read from each file.
+PARSED = {
+    "watermarks.csv": trace_csv.WATERMARKS,
+    "commits.csv": trace_csv.COMMITS,
+    "groups.csv": trace_csv.GROUPS,
+    "assignments.csv": trace_csv.ASSIGNMENTS,
+    "topics.csv": trace_csv.TOPICS,
+    "truth.csv": trace_csv.TRUTH,
+}
+
 Files = dict[str, list[tuple[Any, ...]]]
 
 #: From here on every group has committed often enough to be judged: four times, the slowest every three minutes.
@@ -185,7 +196,7 @@ def files_of(numbers: Iterable[int], hours: float) -> Files:
 def trace_of(numbers: Iterable[int], hours: float) -> Trace:
     """The trace of these groups, as if it had been written and read."""
     files = {
-        name: [{LINE: line} | dict(zip(COLUMNS[name], row, strict=True)) for line, row in enumerate(rows, 2)]
+        name: [_parsed(name, line, row) for line, row in enumerate(rows, 2)]
         for name, rows in files_of(numbers, hours).items()
     }
     times = sample_times((row["time_s"] for row in files["commits.csv"]), INTERVAL_S)
@@ -202,6 +213,12 @@ def trace_of(numbers: Iterable[int], hours: float) -> Trace:
         rows=raw_rows(Path(NAME), Samples(times, INTERVAL_S), files),
         truth=tuple(Truth(row["group"], None, None, row["from_s"], row["to_s"], allowed) for row in files["truth.csv"]),
     )
+
+
+def _parsed(name: str, line: int, row: tuple[Any, ...]) -> Row:
+    """A row of a file as it would be read: null in the columns that the file lacks."""
+    absent: Row = {column.name: None for column in PARSED[name]}
+    return absent | {LINE: line} | dict(zip(COLUMNS[name], row, strict=True))
 
 
 def main() -> None:
