@@ -217,7 +217,7 @@ def read(bootstrap: str, count: int) -> dict[str, Any]:
             while seen == 0:
                 time.sleep(1)
                 snapshot, _, errors = tail.take({})
-                assert not errors, errors.counts
+                assert set(errors.counts) <= {"events_dropped"}, errors.counts  # more at once than is told
                 assert snapshot is not None
                 tail.keep()
                 seen = snapshot.tables[CADENCE].column("group").to_pylist().count(_MARK)

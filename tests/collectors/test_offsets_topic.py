@@ -132,6 +132,8 @@ def seen(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     with contextlib.ExitStack() as stay, pumping(lab, topic, second, growing):
         for group, settings in {"leaves": QUICK, "fails": QUICK, "stuck": QUICK, "new": NEW}.items():
             stay.enter_context(lab.consumer(lab.name(group), topic, **settings, **{"client.id": "stays"}))
+        for group in ("leaves", "fails", "stuck", "new"):
+            wait_for_members(lab, group, 1)
         stay.enter_context(lab.consumer(lab.name("grows"), growing, **QUICK, **{"client.id": "stays"}))
         wanderer = Consumer({**lab.settings, "group.id": lab.name("wants"), **QUICK, "client.id": "wanderer"})
         wanderer.subscribe([topic])

@@ -19,6 +19,10 @@ _FETCH_BYTES = 8 * 1024**2
 _QUEUE_KIB = 32 * 1024
 
 
+#: The library looks for the coordinator of the group that is never used. That it may not is nothing to us.
+IGNORED = (KafkaError.GROUP_AUTHORIZATION_FAILED,)
+
+
 def settings_of(cluster: Cluster) -> dict[str, Any]:
     """librdkafka settings of the consumer. Raises ConfigError if a reference points at nothing."""
     settings, _ = librdkafka_settings(cluster)
@@ -45,9 +49,9 @@ def try_reading(client: Client, cluster: Cluster) -> str:
         deadline = time.monotonic() + client.timeout_seconds
         while time.monotonic() < deadline:
             message = consumer.poll(0.2)
-            if message is None:
+            error = None if message is None else message.error()
+            if message is None or (error is not None and error.code() in IGNORED):
                 continue
-            error = message.error()
             if error is None or error.code() == KafkaError._PARTITION_EOF:
                 return "can be read"
             raise KafkaTrouble(kind_of(error), client.clean(error.str()))

@@ -18,7 +18,7 @@ from lagwise_collectors.kafka.errors import KafkaTrouble, kind_of
 from lagwise_collectors.kafka.topics import Topic, ask_topics, described_topics, read_configs
 from lagwise_collectors.kafka.watermarks import read_watermarks
 from lagwise_collectors.offsets_topic import state_file
-from lagwise_collectors.offsets_topic.consuming import settings_of
+from lagwise_collectors.offsets_topic.consuming import IGNORED, settings_of
 from lagwise_collectors.offsets_topic.ledger import Ledger
 from lagwise_collectors.offsets_topic.records import OFFSETS_TOPIC
 from lagwise_collectors.protocol import ErrorTally
@@ -111,7 +111,7 @@ class Session:
         ledger.feed(good)
         for message in batch if len(good) < len(batch) else ():
             error = message.error()
-            if error is None:
+            if error is None or error.code() in IGNORED:
                 continue
             if error.code() == KafkaError._PARTITION_EOF:
                 self._at_end[message.partition()] = message.offset()
