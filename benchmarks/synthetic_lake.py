@@ -1,6 +1,7 @@
 """A lake as a collector would have left it: many groups, an hour of samples, every kind of trouble among them."""
 
 from datetime import datetime, timedelta
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +10,13 @@ from lagwise.tables import ALL_TABLES
 from lagwise.tables.raw import ASSIGNMENT, COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
+
+
+class Sink(Protocol):
+    """Where samples go: a lake, as a collector writes it, or :class:`benchmarks.bulk.Bulk` for a long history."""
+
+    def append(self, table: Table, rows: pa.Table) -> None:
+        """Append the rows to the table."""
 
 
 class Shape:
@@ -38,43 +46,56 @@ class Shape:
         return self.wide + self.narrow
 
 
-def write_samples(lake: Lake, shape: Shape, start: datetime, samples: int, interval: float, first: int = 0) -> datetime:
-    """Append samples ``first`` to ``first + samples`` and return the time of the last.
+class Offsets:
+    """What the offsets of a cluster are at each sample.
 
     A tenth of the pairs falls behind, a tenth has stood still from the start, the rest keeps pace with some noise.
     """
-    random = np.random.default_rng(7)
-    rate = random.integers(1, 200, shape.partitions)
-    offset = random.integers(0, 1_000_000, shape.partitions)
-    kind = random.random(shape.pairs)
-    topics = pa.array([f"topic-{t}" for t in range(shape.topics)])
-    groups = pa.array([f"group-{g:04d}" for g in range(shape.groups)])
+
+    def __init__(self, shape: Shape, interval: float) -> None:
+        random = np.random.default_rng(7)
+        self._rows, self._interval = shape.row_index, interval
+        self._rate = random.integers(1, 200, shape.partitions)
+        self._offset = random.integers(0, 1_000_000, shape.partitions)
+        self._kind = random.random(shape.pairs)
+
+    def ends(self, sample: int) -> np.ndarray:
+        """High watermarks, one per partition."""
+        return self._offset + (self._rate * (sample * self._interval)).astype(np.int64)
+
+    def committed(self, sample: int) -> np.ndarray:
+        """Committed offsets, one per pair."""
+        first, rows = self._offset[self._rows], self._rows
+        noise = np.random.default_rng(sample).integers(0, 50, len(rows))
+        committed = np.maximum(first, self.ends(sample)[rows] - noise)
+        slow = first + (self._rate[rows] * (sample * self._interval) * 0.8).astype(np.int64)
+        committed = np.where(self._kind < 0.1, slow, committed)
+        return np.where((self._kind >= 0.1) & (self._kind < 0.2), first, committed)
+
+
+def write_samples(lake: Sink, shape: Shape, start: datetime, samples: int, interval: float, first: int = 0) -> datetime:
+    """Append samples ``first`` to ``first + samples`` and return the time of the last."""
+    offsets = Offsets(shape, interval)
+    topics, groups = topic_names(shape), group_names(shape)
     at = start
     for sample in range(first, first + samples):
-        elapsed = sample * interval
-        at = start + timedelta(seconds=elapsed)
-        high = offset + (rate * elapsed).astype(np.int64)
-        noise = np.random.default_rng(sample).integers(0, 50, shape.pairs)
-        seen = high[shape.row_index]
-        committed = np.maximum(offset[shape.row_index], seen - noise)
-        slow = offset[shape.row_index] + (rate[shape.row_index] * elapsed * 0.8).astype(np.int64)
-        committed = np.where(kind < 0.1, slow, committed)
-        committed = np.where((kind >= 0.1) & (kind < 0.2), offset[shape.row_index], committed)
+        at = start + timedelta(seconds=sample * interval)
+        high, committed = offsets.ends(sample), offsets.committed(sample)
         _append(lake, WATERMARKS, at, sample, {
-            "topic": _named(shape.topic_index, topics),
+            "topic": named(shape.topic_index, topics),
             "partition": pa.array(shape.partition_index),
-            "topic_id": _named(shape.topic_index, topics),
+            "topic_id": named(shape.topic_index, topics),
             "log_start": pa.array(np.zeros(shape.partitions, dtype=np.int64)),
             "high_watermark": pa.array(high),
             "last_stable": pa.array(high),
             "leader": pa.array(np.ones(shape.partitions, dtype=np.int32)),
         })  # fmt: skip
         _append(lake, COMMITS, at, sample, {
-            "group": _named(shape.group_index, groups),
-            "topic": _named(shape.topic_index[shape.row_index], topics),
+            "group": named(shape.group_index, groups),
+            "topic": named(shape.topic_index[shape.row_index], topics),
             "partition": pa.array(shape.partition_index[shape.row_index]),
             "committed": pa.array(committed),
-            "owner": _named(shape.group_index, groups),
+            "owner": named(shape.group_index, groups),
         })  # fmt: skip
         _append(lake, GROUPS, at, sample, {
             "group": groups,
@@ -102,9 +123,19 @@ def write_samples(lake: Lake, shape: Shape, start: datetime, samples: int, inter
     return at
 
 
-def write_topics(lake: Lake, shape: Shape, at: datetime) -> None:
+def topic_names(shape: Shape) -> pa.Array:
+    """The topics' names by their number."""
+    return pa.array([f"topic-{t}" for t in range(shape.topics)])
+
+
+def group_names(shape: Shape) -> pa.Array:
+    """The groups' names by their number."""
+    return pa.array([f"group-{g:04d}" for g in range(shape.groups)])
+
+
+def write_topics(lake: Sink, shape: Shape, at: datetime) -> None:
     """Append the topics' configuration, a week of retention each."""
-    names = pa.array([f"topic-{t}" for t in range(shape.topics)])
+    names = topic_names(shape)
     _append(lake, TOPICS, at, 0, {
         "topic": names,
         "retention_ms": pa.array([604_800_000] * shape.topics),
@@ -120,11 +151,12 @@ def make_lake(uri: str) -> Lake:
     return lake
 
 
-def _named(index: np.ndarray, names: pa.Array) -> pa.Array:
+def named(index: np.ndarray, names: pa.Array) -> pa.Array:
+    """Names by their numbers."""
     return pa.DictionaryArray.from_arrays(pa.array(index.astype(np.int32)), names).cast(pa.string())
 
 
-def _append(lake: Lake, table: Table, at: datetime, sample: int, columns: dict[str, pa.Array]) -> None:
+def _append(lake: Sink, table: Table, at: datetime, sample: int, columns: dict[str, pa.Array]) -> None:
     rows = len(next(iter(columns.values())))
     schema = pa.schema([f for f in table.arrow if f.name != "day"])
     constants = {

@@ -6,7 +6,9 @@ able to trust what it sees: see :mod:`lagwise.tables.guard` and ``docs/adr/0002-
 
 import threading
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -27,6 +29,10 @@ TABLE_PROPERTIES = {
     "delta.logRetentionDuration": "interval 1 days",
     "delta.deletedFileRetentionDuration": "interval 1 hours",
 }
+
+
+#: Statistics of times may be cut to the millisecond.
+_ROUNDED = timedelta(milliseconds=1)
 
 
 class Lake:
@@ -117,20 +123,49 @@ class Lake:
         delta = self.open(table)
         return None if delta is None else delta.transaction_version(writer)
 
-    def files(self, table: Table, *, days: tuple[str, str] | None = None) -> list[str]:
-        """Data files of the newest version, for DuckDB; ``days`` (first, last; ISO dates) leaves out other days."""
+    def files(
+        self,
+        table: Table,
+        *,
+        days: tuple[str, str] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> list[str]:
+        """Data files of the newest version, for other readers. ``days`` (first, last; ISO dates) leaves out other days'
+        files, ``since`` and ``until`` those without a row whose clock lies between the two, as far as their statistics
+        tell."""
         delta = self.open(table)
         if delta is None:
             return []
-        filters = [("day", ">=", days[0]), ("day", "<=", days[1])] if days and table.partitioned else None
-        return list(delta.file_uris(file_pruning_predicate=filters))
+        filters: list[tuple[str, str, Any]] = []
+        if table.partitioned:
+            filters += [("day", ">=", days[0]), ("day", "<=", days[1])] if days else []
+            if since is not None:
+                since = since.astimezone(UTC)
+                filters += [("day", ">=", since.date().isoformat()), (str(table.clock), ">=", since - _ROUNDED)]
+            if until is not None:
+                until = until.astimezone(UTC)
+                filters += [("day", "<=", until.date().isoformat()), (str(table.clock), "<", until)]
+        return list(delta.file_uris(file_pruning_predicate=filters or None))
 
-    def scan(self, connection: duckdb.DuckDBPyConnection, table: Table, *, days: tuple[str, str] | None = None) -> str:
+    def newest_day(self, table: Table) -> str | None:
+        """The last day (ISO date) of a partitioned table that has rows; None if none has."""
+        delta = self.open(table)
+        return max((p["day"] for p in delta.partitions()), default=None) if delta is not None else None
+
+    def scan(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        table: Table,
+        *,
+        days: tuple[str, str] | None = None,
+        since: datetime | None = None,
+    ) -> str:
         """Make the table a DuckDB view of its own name on this connection, and return that name.
 
         The view sees one snapshot: call again to see newer data. A table that does not exist yet is an empty view.
         """
-        files = self.files(table, days=days)
+        files = self.files(table, days=days, since=since)
         name = f'"{table.name}"'
         if files:
             connection.read_parquet(files, hive_partitioning=table.partitioned, union_by_name=False).create_view(
@@ -149,15 +184,16 @@ class Lake:
         *,
         over: Sequence[Table],
         days: tuple[str, str] | None = None,
+        since: datetime | None = None,
         given: Mapping[str, pa.Table] | None = None,
     ) -> pa.Table:
-        """What a DuckDB query over the named tables (each a view of its own name) returns, times in UTC. ``given`` are
-        further tables by name."""
+        """What a DuckDB query over the named tables (each a view of its own name) returns, times in UTC. ``days`` and
+        ``since`` leave out files as in :meth:`files`; ``given`` are further tables by name."""
         with duckdb.connect() as connection:
             connection.execute("set timezone = 'UTC'")
             try:
                 for table in over:
-                    self.scan(connection, table, days=days)
+                    self.scan(connection, table, days=days, since=since)
                 for name, rows in (given or {}).items():
                     connection.register(name, rows)
                 return connection.sql(sql, params=list(values)).to_arrow_table()

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,9 @@ DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
 #: itself.
 _QUICK_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=160m -Xss4m"
 _THOROUGH_JVM = "-XX:+UseParallelGC -Xss4m -XX:-DontCompileHugeMethods"
+
+#: A master on this machine only, whose executors need not be able to reach the driver from elsewhere.
+_LOOPBACK = re.compile(r"spark://(127\.[0-9.]+|localhost):")
 
 #: Beside the jars: the names of those that a successful start used.
 _MARKER = "delta-4.4.0.jars"
@@ -49,6 +53,12 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Rows that lie together by topic-partition also lie together by sample and topic-partition: no need to move them.
+    "spark.sql.requireAllClusterKeysForCoPartition": "false",
+    # Files that are named one by one are looked at by the driver: a job for that would take longer.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
+    # A task keeps a file open for every day it writes, instead of sorting its rows by day.
+    "spark.sql.maxConcurrentOutputFileWriters": "8",
     # A round is some two hundred compiled queries, and the next round's are the same: with room for all of them, and
     # names that do not depend on a query's place, they are compiled once and get ever faster.
     "spark.sql.codegen.cache.maxEntries": "1000",
@@ -88,6 +98,8 @@ def start_session(
     conf = dict(_SETTINGS) if thorough else _SETTINGS | _QUICK_SETTINGS
     conf["spark.driver.memory"] = settings.driver_memory
     conf["spark.driver.extraJavaOptions"] = _THOROUGH_JVM if thorough else _QUICK_JVM
+    # On a cluster it is they who run the compiled queries.
+    conf["spark.executor.extraJavaOptions"] = conf["spark.driver.extraJavaOptions"]
     conf["spark.jars.ivy"] = str(ivy)
     jars = _resolved_jars(ivy)
     if jars:
@@ -96,7 +108,7 @@ def start_session(
     else:
         _LOG.info("resolving Delta's jars into %s (first time only, about 90 MB, half a minute)", ivy)
         conf["spark.jars.packages"] = DELTA_PACKAGE
-    if settings.master.startswith("local"):
+    if settings.master.startswith("local") or _LOOPBACK.match(settings.master):
         conf["spark.driver.host"] = conf["spark.driver.bindAddress"] = "127.0.0.1"
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # Workers must be the interpreter that runs us, or they lack our packages.

@@ -4,12 +4,16 @@ Compiling a query to Java costs about the same for ten rows as for ten million. 
 saves by far (19 against 10 CPU seconds a round at 250 group-partitions), above it it is what makes a round fast.
 """
 
-import os
+import math
 
 from pyspark.sql import SparkSession
 
 #: From this many group-partitions on, queries are compiled to Java.
 LARGE_GROUP_PARTITIONS = 20_000
+
+#: How many samples one task compares and sums up when catching up: what its sort needs then fits into the memory that
+#: the default heap leaves to each of its tasks.
+SAMPLES_PER_TASK = 300_000
 
 _SMALL = {
     "spark.sql.codegen.wholeStage": "false",
@@ -19,13 +23,29 @@ _SMALL = {
 _LARGE = {
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
-    "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
 }
+
+
+def tune_for_catching_up(session: SparkSession, samples: int, explicit: dict[str, str]) -> None:
+    """Set the session up for making minutes from about this many sampled offsets."""
+    if samples < SAMPLES_PER_TASK:
+        _set(session, _SMALL, explicit)
+        return
+    tasks = max(session.sparkContext.defaultParallelism, math.ceil(samples / SAMPLES_PER_TASK))
+    _set(session, _LARGE | {"spark.sql.shuffle.partitions": str(tasks)}, explicit)
 
 
 def tune(session: SparkSession, group_partitions: int, explicit: dict[str, str]) -> None:
     """Set the session up for this many group-partitions, leaving alone what the settings name explicitly."""
-    wanted = _LARGE if group_partitions >= LARGE_GROUP_PARTITIONS else _SMALL
+    if group_partitions < LARGE_GROUP_PARTITIONS:
+        _set(session, _SMALL, explicit)
+        return
+    # As many tasks as there are cores, be they of this machine or of a cluster.
+    tasks = session.sparkContext.defaultParallelism
+    _set(session, _LARGE | {"spark.sql.shuffle.partitions": str(tasks)}, explicit)
+
+
+def _set(session: SparkSession, wanted: dict[str, str], explicit: dict[str, str]) -> None:
     for key, value in wanted.items():
         if key not in explicit:
             session.conf.set(key, value)

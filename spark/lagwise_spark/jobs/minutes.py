@@ -1,32 +1,25 @@
 """Making minutes from raw samples: the open ones at every round, the finished ones once and for all."""
 
-import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lagwise.domain.history import gap_seconds
 from lagwise.tables.analysis import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
-from lagwise.tables.schema import Table
+from lagwise.tables.schema import TIMESTAMP, Table
 from lagwise.tables.store import Lake
-from lagwise_spark.frames import contexts_frame, materialised
+from lagwise_spark.frames import frame, materialised
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.progress import News, five_minutes_of, minute_of
 from lagwise_spark.transforms.buckets import commit_minutes, watermark_minutes, with_lag
 from lagwise_spark.transforms.five_minutes import five_minutes, watermark_five_minutes
 
-_LOG = logging.getLogger("lagwise.spark")
-
-#: Minutes are made in stretches of at most so many rows, so that catching up after an outage needs no more memory than
-#: keeping up …
-ROWS_PER_STRETCH = 600_000
-#: … and of so many minutes at most and at least.
-LONGEST_STRETCH_MINUTES = 60
-SHORTEST_STRETCH_MINUTES = 5
+_BOUNDS = pa.schema([("cluster", pa.string()), ("from", TIMESTAMP), ("until", TIMESTAMP)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,63 +30,19 @@ class OpenMinutes:
     watermarks: DataFrame
 
 
-def catch_up(session: SparkSession, lake: Lake, news: Sequence[News]) -> list[News]:
-    """Finish whole stretches where more than one is open (first start, outage, late delivery).
-
-    Returns the news with what is left open.
-    """
-    left = []
-    for n in news:
-        stretch = stretch_of(n.group_partitions)
-        while n.as_of - n.open_from > stretch:
-            end = n.open_from + stretch
-            _LOG.info("%s: catching up, making the minutes from %s to %s", n.cluster, n.open_from, end)
-            minutes = open_minutes(session, lake, [n], minimal_contexts(session, [n]), until=end, used_once=True)
-            finish_minutes(session, lake, [n], minutes, until=end)
-            n = replace(n, open_from=end)
-        left.append(n)
-    return left
-
-
-def stretch_of(group_partitions: int) -> timedelta:
-    """How much history is made into minutes at a time."""
-    minutes = ROWS_PER_STRETCH // max(1, group_partitions)
-    return timedelta(minutes=min(LONGEST_STRETCH_MINUTES, max(SHORTEST_STRETCH_MINUTES, minutes)))
-
-
-def minimal_contexts(session: SparkSession, news: Sequence[News]) -> DataFrame:
-    """Contexts with just what making minutes needs."""
-    return contexts_frame(
-        session,
-        [
-            {"cluster": n.cluster, "gap_seconds": gap_seconds(n.interval_seconds), "open_from": n.open_from}
-            for n in news
-        ],
-    )
-
-
-def open_minutes(
-    session: SparkSession,
-    lake: Lake,
-    news: Sequence[News],
-    contexts: DataFrame,
-    *,
-    until: datetime | None = None,
-    used_once: bool = False,
-) -> OpenMinutes:
-    """Minutes from raw samples, from each cluster's first open minute to ``until`` (by default to the newest)."""
+def open_minutes(session: SparkSession, lake: Lake, news: Sequence[News], contexts: DataFrame) -> OpenMinutes:
+    """Minutes from raw samples, from each cluster's first open minute to its newest."""
     reach = timedelta(seconds=max(gap_seconds(n.interval_seconds) for n in news))
     start = min(n.open_from for n in news) - reach
-    complete = read.finished_samples(lake, start, until)
+    complete = read.finished_samples(lake, start)
     open_from = F.broadcast(contexts.select("cluster", "open_from"))
 
     def raw(table: Table) -> DataFrame:
-        rows = read.of_samples(session, lake, table, complete, start)
-        return rows if until is None else rows.where(F.col(str(table.clock)) < F.lit(until))
+        return read.of_samples(session, lake, table, complete, start - read.LONGEST_SAMPLE)
 
     def kept(rows: DataFrame) -> DataFrame:
         inside = rows.join(open_from, "cluster").where(F.col("minute") >= F.col("open_from")).drop("open_from")
-        return inside if used_once else materialised(inside)
+        return materialised(inside)
 
     watermarks = raw(WATERMARKS)
     return OpenMinutes(
@@ -101,9 +50,7 @@ def open_minutes(
     )
 
 
-def finish_minutes(
-    session: SparkSession, lake: Lake, news: Sequence[News], minutes: OpenMinutes, *, until: datetime | None = None
-) -> int:
+def finish_minutes(session: SparkSession, lake: Lake, news: Sequence[News], minutes: OpenMinutes) -> int:
     """Write those minutes that no later sample will change: all before the latest sample's own. Where that completes
     five minutes, write these too.
 
@@ -111,20 +58,34 @@ def finish_minutes(
     """
     written = 0
     for n in news:
-        end = until or minute_of(n.as_of)
+        end = minute_of(n.as_of)
         if end <= n.open_from:
             continue
         for table, rows in ((MINUTES, minutes.pairs), (WATERMARK_MINUTES, minutes.watermarks)):
             finished = rows.where((F.col("cluster") == n.cluster) & (F.col("minute") < F.lit(end)))
             write.replace_between(finished, lake, table, n.cluster, n.open_from, end)
-        start, end_of_five = five_minutes_of(n.open_from), five_minutes_of(end)
-        if start < end_of_five:
-            for table, coarse, merged in (
-                (MINUTES, FIVE_MINUTES, five_minutes),
-                (WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES, watermark_five_minutes),
-            ):
-                rows = read.since(session, lake, table, start, end_of_five)
-                rows = rows.where((F.col("cluster") == n.cluster) & (F.col("minute") >= F.lit(start)))
-                write.replace_between(merged(rows), lake, coarse, n.cluster, start, end_of_five)
+        for table, coarse in ((MINUTES, FIVE_MINUTES), (WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES)):
+            merge_by_five(session, lake, n.cluster, n.open_from, end, table, coarse)
         written += int((end - n.open_from) / timedelta(minutes=1))
     return written
+
+
+def merge_by_five(
+    session: SparkSession, lake: Lake, cluster: str, start: datetime, end: datetime, table: Table, coarse: Table
+) -> None:
+    """Write the rows of ``coarse`` that the minutes of a cluster from ``start`` to ``end`` complete, from what
+    ``table`` holds."""
+    start, end = five_minutes_of(start), five_minutes_of(end)
+    if start >= end:
+        return
+    rows = within(session, read.stretch(session, lake, table, start, end), cluster, start, end)
+    merged = five_minutes if table is MINUTES else watermark_five_minutes
+    write.replace_between(merged(rows), lake, coarse, cluster, start, end)
+
+
+def within(session: SparkSession, rows: DataFrame, cluster: str, start: datetime, end: datetime) -> DataFrame:
+    """Those of a cluster's rows whose minute lies in [start, end). The times come as columns: as constants they would
+    have the query compiled anew for every stretch of time."""
+    bounds = frame(session, pa.Table.from_pylist([{"cluster": cluster, "from": start, "until": end}], schema=_BOUNDS))
+    is_inside = (F.col("minute") >= F.col("from")) & (F.col("minute") < F.col("until"))
+    return rows.join(F.broadcast(bounds), "cluster").where(is_inside).drop("from", "until")

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from lagwise.tables.analysis import TICKS
 from lagwise.tables.raw import SAMPLES
+from lagwise.tables.schema import TIMESTAMP
 from lagwise.tables.store import Lake
 
 
@@ -47,7 +48,11 @@ def five_minutes_of(at: datetime) -> datetime:
 
 def read_progress(lake: Lake) -> dict[str, Progress]:
     """Progress by cluster, from the newest finished tick; empty before the first."""
-    newest = lake.query("select progress from ticks order by finished_at desc limit 1", over=[TICKS]).to_pylist()
+    day = lake.newest_day(TICKS)
+    if day is None:
+        return {}
+    sql = "select progress from ticks order by finished_at desc limit 1"
+    newest = lake.query(sql, over=[TICKS], days=(day, day)).to_pylist()
     if not newest:
         return {}
     return {p["cluster"]: Progress(p["read_until"], p["finished_until"]) for p in newest[0]["progress"]}
@@ -60,19 +65,27 @@ def read_news(lake: Lake, progress: dict[str, Progress]) -> list[News]:
     made again from its own minute on.
     """
     oldest = min((p.read_until for p in progress.values()), default=None)
-    days = None
-    if oldest is not None:
-        # Spooled samples lie on the day they were taken, which retention bounds.
-        days = ((oldest - timedelta(days=2)).date().isoformat(), "9999-12-31")
+    known = pa.table(
+        {
+            "cluster": pa.array(list(progress), pa.string()),
+            "read_until": pa.array([p.read_until for p in progress.values()], TIMESTAMP),
+        }
+    )
     rows = lake.query(
         """
         select cluster, sample_id, greatest(commits_read_at, watermarks_read_at) as as_of, commits_read_at,
                written_at, interval_seconds, group_partitions, offsets_retention_seconds
-        from samples where commits_read_at is not null and watermarks_read_at is not null
+        from samples left join known using (cluster)
+        where commits_read_at is not null and watermarks_read_at is not null
+        qualify read_until is null or written_at > read_until
+             or row_number() over (partition by cluster order by as_of desc) = 1
+             or row_number() over (partition by cluster order by written_at desc) = 1
         order by cluster, as_of
         """,
         over=[SAMPLES],
-        days=days,
+        # Spooled samples lie on the day they were taken, which retention bounds.
+        since=None if oldest is None else oldest - timedelta(days=2),
+        given={"known": known},
     )
     return [
         _news_of(str(cluster), rows.filter(pc.equal(rows["cluster"], cluster)), progress.get(str(cluster)))

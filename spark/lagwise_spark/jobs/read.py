@@ -4,19 +4,23 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lagwise.domain.history import LOOKBACK_SECONDS
-from lagwise.tables.analysis import PARTITION_STATUS, WATERMARK_MINUTES
+from lagwise.tables.analysis import PARTITION_STATUS, WATERMARK_FIVE_MINUTES
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_spark.frames import frame
+from lagwise_spark.frames import empty, frame, struct_type
 from lagwise_spark.jobs.progress import News
 
-#: So far back, every minute of the watermarks' history is used; before that, every tenth.
+#: So far back, every sample of the watermarks is used; before that, one in five minutes.
 DENSE_HISTORY = timedelta(hours=6)
+
+#: A sample's parts are read one after the other; no part is dated this long before its end.
+LONGEST_SAMPLE = timedelta(minutes=10)
 
 #: Queries over a stretch of time that ends now are the same for so long.
 STEADY_FOR = timedelta(minutes=5)
@@ -29,7 +33,7 @@ def since(session: SparkSession, lake: Lake, table: Table, start: datetime, end:
     constant of the compiled query, and one that changed with every round would have every round compile it anew.
     """
     clock = F.col(str(table.clock))
-    steady = start - (start - datetime.min.replace(tzinfo=start.tzinfo)) % STEADY_FOR
+    steady = _steady(start)
     rows = session.read.format("delta").load(lake.location(table))
     rows = rows.where((F.col("day") >= F.lit(steady.date())) & (clock >= F.lit(steady)))
     if end is not None:
@@ -40,8 +44,23 @@ def since(session: SparkSession, lake: Lake, table: Table, start: datetime, end:
 def of_samples(session: SparkSession, lake: Lake, table: Table, ids: Sequence[str], start: datetime) -> DataFrame:
     """Rows of a raw table that belong to the samples with these ids, taken at or after ``start``. The ids are named one
     by one because the files' statistics then tell which few of them hold any."""
-    rows = session.read.format("delta").load(lake.location(table))
-    return rows.where((F.col("day") >= F.lit(start.date())) & F.col("sample_id").isin(list(ids))).drop("day")
+    return since(session, lake, table, start).where(F.col("sample_id").isin(list(ids)))
+
+
+def stretch(
+    session: SparkSession, lake: Lake, table: Table, start: datetime, end: datetime, *, ids: Sequence[str] | None = None
+) -> DataFrame:
+    """Rows from the files that hold any of [start, end), of all samples or of those with these ids.
+
+    Others come too, for the caller to drop by columns. The plan holds no time, so that the next stretch's is the same
+    and runs the same compiled code. That is why the files are looked up here and read as such.
+    """
+    files = lake.files(table, since=start, until=end)
+    if not files:
+        return empty(session, table).drop("day")
+    schema = pa.schema([f for f in table.arrow if f.name != "day"])
+    rows = session.read.schema(struct_type(schema)).parquet(*files)
+    return rows if ids is None else rows.where(F.col("sample_id").isin(list(ids)))
 
 
 def finished_samples(lake: Lake, start: datetime, end: datetime | None = None) -> list[str]:
@@ -52,7 +71,8 @@ def finished_samples(lake: Lake, start: datetime, end: datetime | None = None) -
         where finished_at >= ? and started_at < coalesce(?::timestamptz, 'infinity')
         order by sample_id
     """
-    rows = lake.query(sql, [start, end], over=[SAMPLES], days=_days_from(start - timedelta(days=1)))
+    # Rows of `samples` are dated by when the run began.
+    rows = lake.query(sql, [start, end], over=[SAMPLES], since=start - timedelta(hours=1))
     return [str(sample_id) for sample_id in rows["sample_id"].to_pylist()]
 
 
@@ -60,21 +80,42 @@ def recent_groups(lake: Lake, news: Sequence[News], window_seconds: float) -> pa
     """Rows of `groups` over the window that ends with each cluster's latest sample."""
     start = min(n.as_of for n in news) - timedelta(seconds=window_seconds)
     sql = "select * from groups where sampled_at >= ?"
-    return _typed(GROUPS, lake.query(sql, [start], over=[GROUPS], days=_days_from(start)))
+    return _typed(GROUPS, lake.query(sql, [start], over=[GROUPS], since=start))
 
 
 def latest_members(lake: Lake, news: Sequence[News]) -> pa.Table:
     """Rows of `members` of each cluster's latest sample."""
-    start = min(n.as_of for n in news) - timedelta(minutes=10)
+    start = min(n.as_of for n in news) - LONGEST_SAMPLE
     sql = "select * from members where sample_id in (select unnest(?::varchar[]))"
-    return _typed(MEMBERS, lake.query(sql, [[n.latest_id for n in news]], over=[MEMBERS], days=_days_from(start)))
+    return _typed(MEMBERS, lake.query(sql, [[n.latest_id for n in news]], over=[MEMBERS], since=start))
 
 
-def kept_events(lake: Lake) -> pa.Table:
-    """The events that verdicts go by, as far back as they are kept: rebalances and changes of state."""
+def telling_events(lake: Lake, news: Sequence[News], window_seconds: float) -> pa.Table:
+    """The events that verdicts go by: each group's last change of state, however long ago, and the rebalances of the
+    window that ends with its cluster's latest sample. Columns that nobody looks at are null."""
+    clock = pa.table({"cluster": [n.cluster for n in news], "as_of": [n.as_of for n in news]})
     # Distinct: a collector that was killed between writing and noting it down tells the same events again.
-    sql = "select distinct * from events where kind in ('rebalance', 'state_changed')"
-    return _typed(EVENTS, lake.query(sql, over=[EVENTS]))
+    rebalances = lake.query(
+        """
+        select distinct events.* from events join clock using (cluster)
+        where kind = 'rebalance' and "at" <= as_of and "at" >= as_of - to_seconds(?)
+        """,
+        [window_seconds],
+        over=[EVENTS],
+        since=min(n.as_of for n in news) - timedelta(seconds=window_seconds),
+        given={"clock": clock},
+    )
+    changes = lake.query(
+        """
+        select cluster, "group", 'state_changed' as kind, max("at") as "at", arg_max("after", "at") as "after"
+        from events join clock using (cluster)
+        where kind = 'state_changed' and "at" <= as_of and "group" is not null
+        group by cluster, "group"
+        """,
+        over=[EVENTS],
+        given={"clock": clock},
+    )
+    return pa.concat_tables([_typed(EVENTS, rebalances), _typed(EVENTS, changes)])
 
 
 def newest_topics(lake: Lake) -> pa.Table:
@@ -84,34 +125,47 @@ def newest_topics(lake: Lake) -> pa.Table:
 
 
 def far_behind(lake: Lake, seconds: float) -> pa.Table:
-    """Topic-partitions on which some group's oldest unread record was older than this at the last round."""
+    """Topic-partitions on which some group's oldest unread record was older than this at the last round, and when the
+    oldest of them was written (``written_at``, null where that is before all history)."""
     sql = """
-        select distinct cluster, topic, partition from partition_status
+        select cluster, topic, partition,
+               case when not bool_or(lag_seconds_is_lower_bound) then min(as_of - to_seconds(lag_seconds)) end
+                   as written_at
+        from partition_status
         where lag_seconds >= ? or lag_seconds_is_lower_bound
+        group by all
     """
     return lake.query(sql, [seconds], over=[PARTITION_STATUS])
 
 
 def older_history(session: SparkSession, lake: Lake, end: datetime, days: int) -> DataFrame | None:
-    """Rows of `watermark_minutes` before ``end``, for those topic-partitions whose readers are that far behind.
+    """Watermark history before ``end``, for those topic-partitions whose readers are that far behind.
 
-    None where there are none, which is the usual case. Beyond some hours every tenth minute is enough.
+    None where there are none, which is the usual case. Beyond some hours one point in five minutes is enough, and
+    nothing is read from before the oldest record that somebody still has to read.
     """
     wanted = far_behind(lake, LOOKBACK_SECONDS - 600)
     if wanted.num_rows == 0:
         return None
-    rows = since(session, lake, WATERMARK_MINUTES, end - timedelta(days=days), end)
-    recent = F.col("minute") >= F.lit(end - DENSE_HISTORY)
-    return rows.where(recent | (F.minute("minute") % 10 == 0)).join(
-        F.broadcast(frame(session, wanted)), ["cluster", "topic", "partition"], "semi"
+    start = end - timedelta(days=days)
+    if wanted["written_at"].null_count == 0:
+        start = max(start, pc.min(wanted["written_at"]).as_py() - timedelta(minutes=10))
+    rows = since(session, lake, WATERMARK_FIVE_MINUTES, start, _steady(end) + STEADY_FOR).join(
+        F.broadcast(frame(session, wanted.drop_columns("written_at"))), ["cluster", "topic", "partition"], "semi"
     )
+    first = F.array(F.struct(F.col("first_at").alias("at"), F.col("first_high_watermark").alias("high_watermark")))
+    is_dense = F.col("minute") >= F.lit(_steady(end - DENSE_HISTORY))
+    return rows.where(is_dense).unionByName(rows.where(~is_dense).withColumn("points", first))
 
 
-def _days_from(start: datetime) -> tuple[str, str]:
-    return start.date().isoformat(), "9999-12-31"
+def _steady(at: datetime) -> datetime:
+    return at - (at - datetime.min.replace(tzinfo=at.tzinfo)) % STEADY_FOR
 
 
 def _typed(table: Table, rows: pa.Table) -> pa.Table:
-    """Rows as the table declares them, without the partition column."""
+    """Rows as the table declares them, without the partition column; columns that are missing are null."""
     schema = pa.schema([f for f in table.arrow if f.name != "day"])
+    for field in schema:
+        if field.name not in rows.column_names:
+            rows = rows.append_column(field.name, pa.nulls(rows.num_rows, field.type))
     return rows.select(schema.names).cast(schema)

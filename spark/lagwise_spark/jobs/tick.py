@@ -39,8 +39,9 @@ from lagwise_spark.frames import contexts_frame, frame, freed_afterwards
 from lagwise_spark.group_rows import group_verdicts
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.assignments import assign
+from lagwise_spark.jobs.catch_up import catch_up
 from lagwise_spark.jobs.findings import findings_of
-from lagwise_spark.jobs.minutes import OpenMinutes, catch_up, finish_minutes, open_minutes
+from lagwise_spark.jobs.minutes import OpenMinutes, finish_minutes, open_minutes
 from lagwise_spark.jobs.progress import News, five_minutes_of, minute_of, read_news, read_progress
 from lagwise_spark.jobs.rebalances import sum_up
 from lagwise_spark.transforms.groups import partitions_by_status, places
@@ -72,8 +73,10 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
     news = read_news(lake, read_progress(lake))
     if not news:
         return None
+    open_before = [n.open_from for n in news]
+    news = catch_up(session, lake, news, config.analysis.spark.conf)
+    caught_up = sum((n.open_from - before) // timedelta(minutes=1) for n, before in zip(news, open_before, strict=True))
     tune(session, sum(n.group_partitions for n in news), config.analysis.spark.conf)
-    news = catch_up(session, lake, news)
     with freed_afterwards(session):
         contexts = contexts_frame(session, [_context(n, config) for n in news])
         minutes = open_minutes(session, lake, news, contexts)
@@ -99,7 +102,7 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
         group_partitions=judged,
         groups=groups,
         status_changes=changes,
-        minutes_finished=finished,
+        minutes_finished=caught_up + finished,
         rows={PARTITION_STATUS.name: judged, GROUP_STATUS.name: groups, STATUS_CHANGES.name: changes},
     )
     lake.append(TICKS, _tick_row(started_at, cost, news))
@@ -140,7 +143,7 @@ def _inputs(
     horizon = min(n.as_of for n in news) - timedelta(seconds=LOOKBACK_SECONDS)
     latest_ids = [n.latest_id for n in news]
     # The rows of a sample are dated a little before `as_of`, which is when its last part was read.
-    latest_from = min(n.as_of for n in news) - timedelta(minutes=10)
+    latest_from = min(n.as_of for n in news) - read.LONGEST_SAMPLE
     fine_from = min(_fine_from(n) for n in news)
     clock = F.broadcast(contexts.select("cluster", "open_from", "fine_from", "as_of"))
 
@@ -168,7 +171,7 @@ def _inputs(
         watermarks=of_latest(WATERMARKS),
         groups=frame(session, read.recent_groups(lake, news, WINDOWS_SECONDS[0])),
         members=frame(session, read.latest_members(lake, news)),
-        events=frame(session, read.kept_events(lake)),
+        events=frame(session, read.telling_events(lake, news, WINDOWS_SECONDS[0])),
         topics=frame(session, read.newest_topics(lake)),
         previous=session.read.format("delta").load(lake.location(PARTITION_STATUS)),
     )

@@ -29,21 +29,20 @@ def replace(rows: DataFrame, lake: Lake, table: Table) -> None:
 
 def replace_between(rows: DataFrame, lake: Lake, table: Table, cluster: str, start: datetime, end: datetime) -> None:
     """Replace one cluster's minutes in [start, end); doing it again changes nothing."""
-    day = F.to_date("minute")
     names = [column.name for column in table.columns]
-    quoted = cluster.replace("\\", "\\\\").replace("'", "\\'")
-    predicate = (
-        f"day >= DATE '{_utc(start):%Y-%m-%d}' AND day <= DATE '{_utc(end):%Y-%m-%d}' AND cluster = '{quoted}' AND "
-        f"minute >= TIMESTAMP '{_utc(start):%Y-%m-%d %H:%M:%S}' AND minute < TIMESTAMP '{_utc(end):%Y-%m-%d %H:%M:%S}'"
-    )
-    (
-        rows.withColumn("day", day)
-        .select(*names, "day")
-        .write.format("delta")
-        .mode("overwrite")
-        .option("replaceWhere", predicate)
-        .save(lake.location(table))
-    )
+    writer = rows.withColumn("day", F.to_date("minute")).select(*names, "day").write.format("delta")
+    if lake.files(table, since=start, until=end):
+        quoted = cluster.replace("\\", "\\\\").replace("'", "\\'")
+        predicate = (
+            f"day >= DATE '{_utc(start):%Y-%m-%d}' AND day <= DATE '{_utc(end):%Y-%m-%d}' AND cluster = '{quoted}' AND "
+            f"minute >= TIMESTAMP '{_utc(start):%Y-%m-%d %H:%M:%S}' AND "
+            f"minute < TIMESTAMP '{_utc(end):%Y-%m-%d %H:%M:%S}'"
+        )
+        writer = writer.mode("overwrite").option("replaceWhere", predicate)
+    else:
+        # Nothing to replace, as is usual: an append need not look for it, nor check each row against the predicate.
+        writer = writer.mode("append")
+    writer.save(lake.location(table))
 
 
 def _utc(at: datetime) -> datetime:

@@ -1,0 +1,142 @@
+"""Making the minutes of a longer stretch of time: the first start, an outage of the analysis, a late delivery.
+
+The same minutes as a round makes, but planned for throughput. Raw samples are moved once, by topic-partition, which
+serves the join of commits with watermarks and everything after it; nothing of a stretch's time is a constant of a
+query, so that every stretch runs the compiled code of the first; and the tables are written side by side, so that the
+cores have work while one of the writes is being planned or committed.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lagwise.domain.history import gap_seconds
+from lagwise.tables.analysis import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
+from lagwise.tables.raw import COMMITS, WATERMARKS
+from lagwise.tables.schema import Table
+from lagwise.tables.store import Lake
+from lagwise_spark.columns import TOPIC_PARTITION
+from lagwise_spark.frames import contexts_frame
+from lagwise_spark.jobs import read, write
+from lagwise_spark.jobs.minutes import merge_by_five, within
+from lagwise_spark.jobs.progress import News, minute_of
+from lagwise_spark.transforms.buckets import commit_minutes, watermark_minutes, with_lag
+from lagwise_spark.tuning import tune_for_catching_up
+
+_LOG = logging.getLogger("lagwise.spark")
+
+#: What is open is made in one round together with its verdicts up to so many rows of `minutes`, …
+ROWS_PER_ROUND = 50_000
+#: … or so many minutes; beyond both, it is caught up on first, in stretches of at most so many rows, …
+MINUTES_PER_ROUND = 5
+ROWS_PER_STRETCH = 1_200_000
+#: … and of so many minutes at most and at least.
+LONGEST_STRETCH_MINUTES = 240
+SHORTEST_STRETCH_MINUTES = 5
+
+
+def catch_up(session: SparkSession, lake: Lake, news: Sequence[News], explicit: dict[str, str]) -> list[News]:
+    """Finish what is open where it is more than a round should make. Returns the news with what is left open.
+
+    ``explicit`` are the settings that tuning leaves alone.
+    """
+    left = []
+    for n in news:
+        end = minute_of(n.as_of)
+        if is_a_round(n):
+            left.append(n)
+            continue
+        with _lanes() as lanes:
+            for start, until in stretches(n.open_from, end, n.group_partitions):
+                _LOG.info("%s: catching up, making the minutes from %s to %s", n.cluster, start, until)
+                tune_for_catching_up(session, _samples_in(n, start, until), explicit)
+                _finish(session, lake, replace(n, open_from=start), until, lanes)
+        left.append(replace(n, open_from=end))
+    return left
+
+
+def is_a_round(n: News) -> bool:
+    """Whether what is open is no more than a round makes together with its verdicts."""
+    minutes = (n.as_of - n.open_from) / timedelta(minutes=1)
+    return minutes <= MINUTES_PER_ROUND or minutes * n.group_partitions <= ROWS_PER_ROUND
+
+
+def stretches(start: datetime, end: datetime, group_partitions: int) -> Iterator[tuple[datetime, datetime]]:
+    """The time from ``start`` to ``end`` in parts of bounded size."""
+    minutes = ROWS_PER_STRETCH // max(1, group_partitions)
+    length = timedelta(minutes=min(LONGEST_STRETCH_MINUTES, max(SHORTEST_STRETCH_MINUTES, minutes)))
+    while start < end:
+        until = min(end, start + length)
+        yield start, until
+        start = until
+
+
+def _samples_in(n: News, start: datetime, until: datetime) -> int:
+    """About how many committed offsets were sampled meanwhile."""
+    return round((until - start).total_seconds() / n.interval_seconds * n.group_partitions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lanes:
+    """A thread for each table that is written: two writes of one table would be in each other's way."""
+
+    pairs: ThreadPoolExecutor
+    watermarks: ThreadPoolExecutor
+    by_five: ThreadPoolExecutor
+    #: What the stretch before is still busy with.
+    unfinished: list[Future[None]]
+
+    def wait(self) -> None:
+        """Until all of that is done. Raises what any of it died of."""
+        while self.unfinished:
+            self.unfinished.pop(0).result()
+
+
+@contextmanager
+def _lanes() -> Iterator[_Lanes]:
+    with ExitStack() as ends:
+        pairs, watermarks, by_five = (
+            ends.enter_context(ThreadPoolExecutor(1, name)) for name in ("minutes", "watermarks", "by-five")
+        )
+        lanes = _Lanes(pairs, watermarks, by_five, [])
+        yield lanes
+        lanes.wait()
+
+
+def _finish(session: SparkSession, lake: Lake, n: News, until: datetime, lanes: _Lanes) -> None:
+    """Write one stretch; what is left to do of it when this returns is in ``lanes.unfinished``."""
+    start, gap = n.open_from, gap_seconds(n.interval_seconds)
+    before = start - timedelta(seconds=gap)
+    ids = read.finished_samples(lake, before, until)
+    contexts = contexts_frame(session, [{"cluster": n.cluster, "gap_seconds": gap}])
+
+    def raw(table: Table) -> DataFrame:
+        rows = read.stretch(session, lake, table, before - read.LONGEST_SAMPLE, until + read.LONGEST_SAMPLE, ids=ids)
+        return rows.where(F.col("cluster") == n.cluster).repartition(*TOPIC_PARTITION)
+
+    def write_inside(rows: DataFrame, table: Table) -> None:
+        write.replace_between(within(session, rows, n.cluster, start, until), lake, table, n.cluster, start, until)
+
+    def write_by_five(finished: Future[None], table: Table, coarse: Table) -> None:
+        finished.result()
+        merge_by_five(session, lake, n.cluster, start, until, table, coarse)
+
+    watermarks = raw(WATERMARKS)
+    of_pairs = lanes.pairs.submit(
+        write_inside, commit_minutes(with_lag(raw(COMMITS), watermarks.hint("shuffle_hash")), contexts), MINUTES
+    )
+    of_ends = lanes.watermarks.submit(write_inside, watermark_minutes(watermarks), WATERMARK_MINUTES)
+    lanes.wait()
+    of_pairs.result()
+    lanes.unfinished.extend(
+        (
+            lanes.by_five.submit(write_by_five, of_ends, WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES),
+            lanes.by_five.submit(write_by_five, of_pairs, MINUTES, FIVE_MINUTES),
+        )
+    )

@@ -1,0 +1,139 @@
+"""Catching up writes the minutes that rounds would have written, however it is cut into stretches, and as often."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lagwise.config import Config
+from lagwise.tables import ALL_TABLES
+from lagwise.tables.analysis import FIVE_MINUTES, MINUTES, TICKS, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
+from lagwise.tables.store import Lake
+from tests.spark.recorder import Recorder
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Across midnight UTC, not at the start of five minutes, and not on whole seconds.
+START = datetime(2026, 3, 1, 23, 36, 7, 271_828, tzinfo=UTC)
+SAMPLES = 90
+HISTORY = (MINUTES, FIVE_MINUTES, WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES)
+
+
+class SlowRecorder(Recorder):
+    interval_seconds = 30.0
+
+
+def record(recorder: Recorder, *, from_sample: int = 0, to_sample: int = SAMPLES, withheld: int | None = None) -> None:
+    """Keeping pace, standing still, going back, not always known, and a topic that is re-created after 20 minutes. The
+    samples of three minutes are missing, one is torn."""
+    for i in range(from_sample, to_sample):
+        at = recorder.elapsed
+        if 50 <= i < 56:
+            recorder.count += 1
+            continue
+        new = at if at < 1200 else at - 1100
+        ends = {"orders": {p: (10 + p) * at for p in range(3)}, "again": {0: 5 * new}}
+        commits: dict[Any, tuple[int | None, str | None]] = {
+            ("steady", "orders", p): (max(0, (10 + p) * at - at % 70), "m") for p in range(3)
+        }
+        commits |= {
+            ("stuck", "orders", 0): (min(10 * at, 4000), "n"),
+            ("back", "orders", 1): (11 * at if at < 900 else 6 * at, "o"),
+            ("sometimes", "orders", 2): (None if i % 4 == 0 else 12 * at, None),
+            ("again", "again", 0): (4 * new, "p"),
+        }
+        ids = {"again": "first" if at < 1200 else "second"}
+        recorder.sample(ends, commits, topic_ids=ids, torn=i == 31, withheld=i == withheld)
+
+
+def contents(lake: Lake) -> dict[str, list[str]]:
+    return {table.name: sorted(map(str, lake.read(table).to_pylist())) for table in HISTORY}
+
+
+def stretch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything but the open minute is caught up on, seven minutes at a time."""
+    from lagwise_spark.jobs import catch_up
+
+    monkeypatch.setattr(catch_up, "ROWS_PER_ROUND", 0)
+    monkeypatch.setattr(catch_up, "MINUTES_PER_ROUND", 1)
+    monkeypatch.setattr(catch_up, "LONGEST_STRETCH_MINUTES", 7)
+
+
+@pytest.fixture
+def stretched(monkeypatch: pytest.MonkeyPatch) -> None:
+    stretch(monkeypatch)
+
+
+def run(spark: "SparkSession", lake: Lake) -> Any:
+    from lagwise_spark.jobs.tick import tick
+
+    return tick(spark, lake, Config(data=str(Path(lake.uri).parent)))
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+def test_stretches_equal_rounds(
+    spark: "SparkSession", lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_rounds = Lake(str(tmp_path / "rounds" / "lake"))
+    in_rounds.create(*ALL_TABLES)
+    recorder = SlowRecorder(in_rounds, START)
+    for until in (23, 47, 70, SAMPLES):
+        record(recorder, from_sample=recorder.count, to_sample=until)
+        run(spark, in_rounds)
+    record(SlowRecorder(lake, START))
+    with monkeypatch.context() as patched:
+        stretch(patched)
+        cost = run(spark, lake)
+    assert cost.minutes_finished == 44
+    assert contents(lake) == contents(in_rounds)
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+@pytest.mark.usefixtures("stretched")
+def test_catching_up_again_replaces(spark: "SparkSession", lake: Lake, tmp_path: Path) -> None:
+    """What was cut short, and what a late sample reopens, is written over and not twice."""
+    at_once = Lake(str(tmp_path / "other" / "lake"))
+    at_once.create(*ALL_TABLES)
+    record(SlowRecorder(at_once, START), to_sample=50)
+    run(spark, at_once)
+    late = SlowRecorder(lake, START)
+    record(late, to_sample=50, withheld=9)
+    run(spark, lake)
+    ticks = lake.open(TICKS)
+    assert ticks is not None
+    ticks.delete()
+    assert contents(lake) != contents(at_once)
+    late.deliver_withheld()
+    run(spark, lake)
+    assert contents(lake) == contents(at_once)
+
+
+def test_a_little_is_left_to_the_round() -> None:
+    from lagwise_spark.jobs.catch_up import is_a_round
+    from lagwise_spark.jobs.progress import News
+
+    def news(minutes: float, group_partitions: int) -> News:
+        as_of = START + timedelta(minutes=minutes)
+        return News("c", "id", as_of, 15.0, group_partitions, None, 1, as_of, START)
+
+    assert is_a_round(news(5, 1_000_000)), "a round of a large cluster"
+    assert is_a_round(news(60, 250)), "an hour of a small one"
+    assert not is_a_round(news(60, 10_000))
+    assert not is_a_round(news(24 * 60, 250))
+
+
+def test_stretches_cover_the_time_without_a_gap() -> None:
+    from lagwise_spark.jobs.catch_up import stretches
+
+    end = START + timedelta(hours=24, minutes=7)
+    for group_partitions, longest in ((1, 240), (10_000, 120), (101_000, 11), (5_000_000, 5)):
+        found = list(stretches(START, end, group_partitions))
+        assert found[0][0] == START
+        assert found[-1][1] == end
+        assert all(one[1] == other[0] for one, other in pairwise(found))
+        assert max(until - start for start, until in found) == timedelta(minutes=longest)

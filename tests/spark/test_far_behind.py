@@ -1,0 +1,76 @@
+"""Readers that are days behind: how old their oldest unread record is, from history that lies hours and days back."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from lagwise.config import Config
+from lagwise.tables.analysis import PARTITION_STATUS, WATERMARK_FIVE_MINUTES
+from lagwise.tables.store import Lake
+from tests.spark.recorder import Recorder
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+START = datetime(2026, 3, 5, 12, 0, tzinfo=UTC)
+HISTORY = timedelta(hours=30)
+RATE = 10
+
+
+def offset_at(at: datetime) -> int:
+    return int((at - (START - 2 * HISTORY)).total_seconds()) * RATE
+
+
+def write_history(lake: Lake) -> None:
+    """Thirty hours of one partition that is written to at a steady rate, sampled every fifteen seconds."""
+    schema = pa.schema([f for f in WATERMARK_FIVE_MINUTES.arrow if f.name != "day"])
+    rows = []
+    at = START - HISTORY
+    while at < START:
+        times = [at + timedelta(seconds=15 * i) for i in range(20)]
+        row: dict[str, Any] = {
+            "cluster": "test",
+            "topic": "orders",
+            "partition": 0,
+            "minute": at,
+            "topic_id": "orders",
+            "first_log_start": 0,
+            "last_log_start": 0,
+            "first_high_watermark": offset_at(times[0]),
+            "last_high_watermark": offset_at(times[-1]),
+            "first_at": times[0],
+            "last_at": times[-1],
+            "points": [{"at": t, "high_watermark": offset_at(t)} for t in times],
+        }
+        rows.append({name: row.get(name) for name in schema.names})
+        at += timedelta(minutes=5)
+    lake.append(WATERMARK_FIVE_MINUTES, pa.Table.from_pylist(rows, schema=schema))
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["each by itself", "with one beyond all history"])
+def test_the_age_is_known_as_far_back_as_the_history(spark: "SparkSession", lake: Lake, together: bool) -> None:
+    from lagwise_spark.jobs.tick import tick
+
+    write_history(lake)
+    behind = {"hours": timedelta(hours=3, minutes=1), "a day": timedelta(hours=26, minutes=2)}
+    commits = {(group, "orders", 0): (offset_at(START - by), "m") for group, by in behind.items()}
+    if together:
+        commits["forever", "orders", 0] = (0, "m")
+    recorder = Recorder(lake, START)
+    for _ in range(2):
+        # The first round learns that they are far behind, the second one looks how far.
+        recorder.sample({"orders": {0: offset_at(START + timedelta(seconds=recorder.elapsed))}}, commits)
+        tick(spark, lake, Config(data=str(Path(lake.uri).parent)))
+    rows = {row["group"]: row for row in lake.read(PARTITION_STATUS).to_pylist()}
+    for group, by in behind.items():
+        # At a steady rate interpolation is exact, be it between samples or between points five minutes apart.
+        assert rows[group]["lag_seconds"] == pytest.approx(by.total_seconds() + 15, abs=0.2), group
+        assert not rows[group]["lag_seconds_is_lower_bound"], group
+    if together:
+        assert rows["forever"]["lag_seconds_is_lower_bound"]
+        assert rows["forever"]["lag_seconds"] == pytest.approx(HISTORY.total_seconds() + 15)
