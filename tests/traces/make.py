@@ -12,6 +12,7 @@ the story alone, by these rules and never from what Lagwise says:
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tests.traces.world import Group, Rate, World
@@ -242,6 +243,51 @@ def open_transaction() -> World:
     # For a moment there is a backlog, five minutes old, which is what `lagging` says; it is gone with the next commit.
     w.truth("ok|lagging|catching_up", 903, 903 + GRACE, "bookkeeper")
     w.truth("ok", 903 + GRACE, w.seconds, "bookkeeper")
+    return w
+
+
+@story
+def commit_markers() -> World:
+    w = World(
+        "commit-markers",
+        """Every four minutes a transaction writes some records, and a marker that takes an offset and is delivered to
+        nobody. Both readers commit the offset after the last record, one short of the end, for ever. The collector
+        looks the next record up where they stand still, and finds none: they are ok. At minute 34 one of them hangs
+        before five records of a transaction that the other one reads: it is stalled.""",
+        minutes=50,
+        looks_up=True,
+    )
+    topic = w.topic("transfers", rate=0, stable=[0])
+    booker = w.group("booker", {"booker-1": pairs("transfers", 1)}, commits=False)
+    auditor = w.group("auditor", {"auditor-1": pairs("transfers", 1)}, commits=False)
+    pair = ("transfers", 0)
+    booker.committed[pair] = auditor.committed[pair] = 0
+
+    def transaction() -> None:
+        topic.high[0] += 6
+
+    def read(group: Group) -> None:
+        group.committed[pair] = topic.end(0) - 1
+        group.next_record.pop(pair, None)
+
+    def look_up() -> None:
+        for group in (booker, auditor):
+            committed = group.committed[pair]
+            assert committed is not None
+            group.next_record[pair] = topic.end(0) if committed == topic.end(0) - 1 else committed + 1
+
+    hangs = 2_040
+    for begins in range(120, w.seconds, 240):
+        w.at(begins, transaction)
+        for group in (booker, auditor) if begins < hangs else (booker,):
+            w.at(begins + 4, partial(read, group))
+        w.at(begins + 35, look_up)
+    w.run()
+    w.truth("ok", GRACE, w.seconds, "booker")
+    w.truth("ok", GRACE, hangs, "auditor")
+    # It commits once in four minutes, and each of the few commits waited for a sample or two: its rhythm is a guess.
+    w.truth("ok|stalled", hangs, hangs + TREND + GRACE, "auditor")
+    w.truth("stalled", hangs + TREND + GRACE, w.seconds, "auditor")
     return w
 
 

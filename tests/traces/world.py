@@ -61,6 +61,8 @@ class Group:
     state: str = "Empty"
     members: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     committed: dict[tuple[str, int], int | None] = field(default_factory=dict)
+    #: The offset of the next record, where a collector has looked it up.
+    next_record: dict[tuple[str, int], int] = field(default_factory=dict)
     position: dict[tuple[str, int], float] = field(default_factory=dict)
     speed: dict[tuple[str, int], Rate] = field(default_factory=dict)
     commit_every_s: float = 5.0
@@ -91,6 +93,7 @@ class World:
         lag_objective_s: float | None = None,
         risk_horizon_s: float | None = None,
         only_changes: bool = False,
+        looks_up: bool = False,
         evaluate_every_s: float | None = None,
         step_s: int = 1,
         clock: Rate = lambda now: now,
@@ -109,6 +112,8 @@ class World:
             "lag_objective_s": lag_objective_s,
             "risk_horizon_s": risk_horizon_s,
         }
+        #: The collector looks up the next record where a group stands still before the end.
+        self.looks_up = looks_up
         #: Groups and assignments are written when they change, and not at every sample.
         self.only_changes = only_changes
         self.random = random.Random(name)
@@ -235,9 +240,9 @@ class World:
         at = _plain(self.clock(second))
         for group in self.groups.values():
             for (topic, partition), committed in sorted(group.committed.items()):
-                self._rows["commits.csv"].append(
-                    (at, group.name, topic, partition, "" if committed is None else committed)
-                )
+                row = (at, group.name, topic, partition, "" if committed is None else committed)
+                looked_up = (group.next_record.get((topic, partition), ""),) if self.looks_up else ()
+                self._rows["commits.csv"].append(row + looked_up)
             assigned = [
                 (at, group.name, member, member.rsplit("-", 1)[0], group.hosts.get(member, "10.0.0.1"), *pair)
                 for member, owned in sorted(group.members.items())
@@ -267,7 +272,8 @@ class World:
         folder = root / self.name
         folder.mkdir(parents=True, exist_ok=True)
         for name, rows in self._rows.items():
-            write_csv(folder / name, COLUMNS[name], rows)
+            looked_up = ("next_record",) if self.looks_up and name == "commits.csv" else ()
+            write_csv(folder / name, COLUMNS[name] + looked_up, rows)
         topics = [
             (t.name, t.retention_ms, "" if t.retention_bytes is None else t.retention_bytes, t.cleanup_policy)
             for t in self.topics.values()
