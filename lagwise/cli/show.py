@@ -24,6 +24,7 @@ PARTITION_KEYS = (
     "produce_rate_per_second",
     "consume_rate_per_second",
     "seconds_to_catch_up",
+    "seconds_to_breach",
     "seconds_to_loss",
     "loss_cause",
     "records_lost",

@@ -48,6 +48,15 @@ def _numbers(row: Row) -> None:
             st.metric(label, literal.markdown(value), help=explained, border=True)
 
 
+def _breach_help(row: Row) -> str:
+    low, high = row["seconds_to_breach_low"], row["seconds_to_breach_high"]
+    to = "at the earliest" if high is None else f"to {humanise.duration(high)}"
+    return (
+        "When the oldest unread record of some partition is older than the group's objective, at today's rates: "
+        f"{humanise.duration(low)} {to}, with 99 % confidence."
+    )
+
+
 def _metrics(row: Row) -> list[tuple[str, str, str | None]]:
     """Label, value and explanation; those that do not concern this group are left out."""
     found: list[tuple[str, str, str | None]] = [
@@ -62,6 +71,8 @@ def _metrics(row: Row) -> list[tuple[str, str, str | None]]:
         ("Read /s", humanise.rate(row["consume_rate_per_second"]), tables.READ_HELP),
         ("Caught up in", group_table.catch_up(row), "At today's rates; never, where the lag does not shrink."),
     ]
+    if row["seconds_to_breach"] is not None:
+        found.append(("Objective missed in", humanise.duration(row["seconds_to_breach"]), _breach_help(row)))
     if row["seconds_to_loss"] is not None:
         label, explained = (
             ("Commits expire in", "Time until the broker forgets the committed offsets of this group without members.")
