@@ -79,6 +79,7 @@ class Trouble(NamedTuple):
 TROUBLES = (
     Trouble("clock-jump", "mailer", 601, "stopped"),
     Trouble("collector-gap", "mailer", 1500, "stopped"),
+    Trouble("commit-markers", "auditor", 2043, "stalled"),
     Trouble("compaction", "price-audit", 901, "stopped"),
     Trouble("ghost-topic", "old-report", 600, "stopped"),
     Trouble("leader-change", "mailer", 601, "stopped"),
