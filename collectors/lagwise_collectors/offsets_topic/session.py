@@ -27,6 +27,7 @@ log = logging.getLogger("lagwise.collectors.offsets_topic")
 
 _BATCH = 5_000
 _POLL_SECONDS = 0.1
+_LOOK_SECONDS = 1.0
 #: How long a partition may be behind before it is called so: transactions take a while, and so do batches.
 _PATIENCE_SECONDS = 30.0
 
@@ -67,6 +68,8 @@ class Session:
         self._goals = {partition: (end, time.monotonic()) for partition, end in ends.items()}
         self._reached: set[int] = set()
         self._at_end: dict[int, int] = {}
+        self._newest: dict[int, int] = {}
+        self._looked_at = 0.0
         self._down = False
         self._said = LibrarySayings(self._client.clean)
         self._consumer = self._assigned(ends)
@@ -78,6 +81,8 @@ class Session:
             if batch:
                 with lock:
                     self._feed(batch)
+            if time.monotonic() - self._looked_at >= _LOOK_SECONDS:
+                self._look()
             if self._down:
                 raise KafkaTrouble("unreachable", "no broker can be reached")
             for facility, (count, last) in self._said.take().items():
@@ -93,10 +98,7 @@ class Session:
             read = max(self.known.ledger.positions.get(partition, 0), self._at_end.get(partition, 0))
             if read >= goal:
                 self._reached.add(partition)
-                _, end = self._consumer.get_watermark_offsets(
-                    TopicPartition(OFFSETS_TOPIC, partition), cached=True
-                ) or (0, 0)
-                self._goals[partition] = (max(goal, end), now)
+                self._goals[partition] = (max(goal, self._newest.get(partition, 0)), now)
             elif partition not in self._reached or now - since > _PATIENCE_SECONDS:
                 left += goal - read
         return left
@@ -123,6 +125,18 @@ class Session:
             read = max(ledger.positions.get(partition, 0), self._at_end.get(partition, 0))
             if read >= self._goals[partition][0]:
                 ledger.primed(partition)
+
+    def _look(self) -> None:
+        """Note the newest high watermarks that fetching has shown.
+
+        Not to be asked from another thread: while one is in consume(), it waits there for a lock of the library's with
+        Python's own lock in its hand, and the other for that. Seen with confluent-kafka 2.16.1.
+        """
+        self._looked_at = time.monotonic()
+        for partition in self._goals:
+            marks = self._consumer.get_watermark_offsets(TopicPartition(OFFSETS_TOPIC, partition), cached=True)
+            if marks is not None:
+                self._newest[partition] = marks[1]
 
     def _described(self) -> Topic:
         errors = ErrorTally()
