@@ -32,11 +32,20 @@ def cells_of(name: str, figures: Figures) -> list[str]:
     ]
 
 
-def table(figures: Mapping[str, Figures], noisy: Mapping[str, int]) -> str:
-    """The table, rules in the order in which they are given."""
+def table(figures: Mapping[str, Figures], noisy: Mapping[str, str]) -> str:
+    """The table, rules in the order in which they are given; ``noisy`` are the cells of the last column."""
     lines = ["| " + " | ".join(HEADINGS) + " |", "|---|" + "---:|" * (len(HEADINGS) - 1)]
-    lines += ["| " + " | ".join([*cells_of(name, its), f"{noisy[name]:,}"]) + " |" for name, its in figures.items()]
+    lines += ["| " + " | ".join([*cells_of(name, its), noisy[name]]) + " |" for name, its in figures.items()]
     return "\n".join(lines)
+
+
+def rows_of(page: str) -> dict[str, list[str]]:
+    """The cells of the page's table, by rule. Raises ValueError where the page has none."""
+    lines = page.partition(BEGIN)[2].partition(END)[0].strip().splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    if not cells or tuple(cells[0]) != HEADINGS:
+        raise ValueError("the page's table has other headings: write it anew, the day of noise included")
+    return {row[0].strip("*"): row for row in cells[2:]}
 
 
 def with_table(page: str, made: str) -> str:

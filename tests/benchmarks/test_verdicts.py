@@ -242,6 +242,13 @@ class TestScore:
         assert figures.false_alarms_per_hour == 1.5
 
 
+def test_a_table_can_be_read_again() -> None:
+    figures = figures_of([Score(0.5, 1.0, (15.0,), 2, 1, 4.0)])
+    made = page.table({LAGWISE: figures, "Burrow": figures}, {LAGWISE: "0", "Burrow": "5,234"})
+    read = page.rows_of(page.with_table(f"{page.BEGIN}{page.END}", made))
+    assert read == {name: [*page.cells_of(name, figures), last] for name, last in ((LAGWISE, "0"), ("Burrow", "5,234"))}
+
+
 @cache
 def traces() -> tuple[Trace, ...]:
     return tuple(public_traces())
@@ -249,10 +256,7 @@ def traces() -> tuple[Trace, ...]:
 
 def shown_rows() -> dict[str, list[str]]:
     """The rows of the page's table, without the day of noise, which takes minutes."""
-    lines = PAGE.read_text(encoding="utf-8").partition(page.BEGIN)[2].partition(page.END)[0].strip().splitlines()
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    assert tuple(cells[0]) == page.HEADINGS
-    return {row[0].strip("*"): row[:-1] for row in cells[2:]}
+    return {name: row[:-1] for name, row in page.rows_of(PAGE.read_text(encoding="utf-8")).items()}
 
 
 def test_the_page_shows_what_the_other_rules_make_of_the_traces() -> None:
@@ -290,3 +294,5 @@ def test_the_page_is_written_between_its_lines_and_nowhere_else() -> None:
     assert page.with_table(text, "new") == f"before\n{page.BEGIN}\n\nnew\n\n{page.END}\nafter\n"
     with pytest.raises(ValueError, match="lacks"):
         page.with_table("a page without a place", "new")
+    with pytest.raises(ValueError, match="headings"):
+        page.rows_of("a page without a table")

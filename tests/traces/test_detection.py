@@ -1,4 +1,5 @@
-"""How soon a dead consumer is `stopped` and a hanging one `stalled`: within 90 s, sampled every 15 s.
+"""How soon a dead consumer is `stopped` and a hanging one `stalled`: within 90 s, sampled every 15 s, where there is
+something to read at every sample.
 
 On worlds of one group, wherever the moment falls between two samples and two commits, by the definition; and on every
 trace in which it happens, by Spark.
@@ -91,6 +92,11 @@ TROUBLES = (
 )
 
 
+#: Where records come more rarely than samples, a standstill takes longer to mean something: its rhythm is told from how
+#: long a few of them happened to wait. Its truth says how long.
+RARE = {("commit-markers", "auditor")}
+
+
 @pytest.mark.spark
 @pytest.mark.timeout(900)
 def test_in_every_trace_in_which_it_happens(spark: "SparkSession") -> None:
@@ -115,4 +121,5 @@ def test_no_trace_in_which_it_happens_is_forgotten() -> None:
         for truth in read_trace(path.parent).truth
         if {str(status) for status, _ in truth.allowed} <= {"stopped", "stalled"}
     }
-    assert said <= {(trouble.trace, trouble.group) for trouble in TROUBLES}
+    assert said <= {(trouble.trace, trouble.group) for trouble in TROUBLES} | RARE
+    assert said >= RARE
