@@ -15,11 +15,11 @@ from lagwise.health import ANALYSIS, beat
 from lagwise.secrets import resolve
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.maintenance import maintain
-from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
+from lagwise_spark.jobs.progress import read_news, read_progress
 from lagwise_spark.jobs.tick import TickCost, tick
 from lagwise_spark.session import start_session
-from lagwise_spark.tuning import LARGE_GROUP_PARTITIONS
+from lagwise_spark.tuning import LARGE_BACKLOG, LARGE_GROUP_PARTITIONS
 
 _LOG = logging.getLogger("lagwise.spark")
 
@@ -83,13 +83,13 @@ def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
 
 
 def _session(config: Config, lake: Lake) -> SparkSession:
-    newest = lake.query(
-        "select max_by(group_partitions, started_at) as n from samples group by cluster", over=[SAMPLES]
-    )
+    news = read_news(lake, read_progress(lake))
+    pairs = sum(n.group_partitions for n in news)
+    waiting = sum(n.group_partitions * n.new_samples for n in news)
     return start_session(
         config.analysis.spark,
         log_file=config.state / "logs" / "spark.log",
-        thorough=sum(newest["n"].to_pylist()) >= LARGE_GROUP_PARTITIONS,
+        thorough=pairs >= LARGE_GROUP_PARTITIONS or waiting >= LARGE_BACKLOG,
     )
 
 

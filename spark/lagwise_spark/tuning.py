@@ -11,6 +11,9 @@ from pyspark.sql import SparkSession
 #: From this many group-partitions on, queries are compiled to Java.
 LARGE_GROUP_PARTITIONS = 20_000
 
+#: From this many sampled offsets to catch up on, the JVM is started for large work, too.
+LARGE_BACKLOG = 2_000_000
+
 #: How many samples one task compares and sums up when catching up: what its sort needs then fits into the memory that
 #: the default heap leaves to each of its tasks.
 SAMPLES_PER_TASK = 300_000

@@ -21,7 +21,6 @@ from lagwise.tables.analysis import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTE
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_spark.columns import TOPIC_PARTITION
 from lagwise_spark.frames import contexts_frame
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.minutes import merge_by_five, within
@@ -30,6 +29,9 @@ from lagwise_spark.transforms.buckets import commit_minutes, watermark_minutes, 
 from lagwise_spark.tuning import tune_for_catching_up
 
 _LOG = logging.getLogger("lagwise.spark")
+
+#: What brings the rows together that belong together.
+_TOGETHER = ("topic", "partition")
 
 #: What is open is made in one round together with its verdicts up to so many rows of `minutes`, …
 ROWS_PER_ROUND = 50_000
@@ -52,10 +54,12 @@ def catch_up(session: SparkSession, lake: Lake, news: Sequence[News], explicit: 
         if is_a_round(n):
             left.append(n)
             continue
+        parts = list(stretches(n.open_from, end, n.group_partitions))
+        # Once for all of them: the lanes read the settings too, whenever they come to it.
+        tune_for_catching_up(session, _samples_in(n, *parts[0]), explicit)
         with _lanes() as lanes:
-            for start, until in stretches(n.open_from, end, n.group_partitions):
+            for start, until in parts:
                 _LOG.info("%s: catching up, making the minutes from %s to %s", n.cluster, start, until)
-                tune_for_catching_up(session, _samples_in(n, start, until), explicit)
                 _finish(session, lake, replace(n, open_from=start), until, lanes)
         left.append(replace(n, open_from=end))
     return left
@@ -116,9 +120,13 @@ def _finish(session: SparkSession, lake: Lake, n: News, until: datetime, lanes: 
     ids = read.finished_samples(lake, before, until)
     contexts = contexts_frame(session, [{"cluster": n.cluster, "gap_seconds": gap}])
 
-    def raw(table: Table) -> DataFrame:
+    def raw(table: Table, *columns: str) -> DataFrame:
+        # A sample's watermarks are read after its commits, and may lie in the next stretch.
         rows = read.stretch(session, lake, table, before - read.LONGEST_SAMPLE, until + read.LONGEST_SAMPLE, ids=ids)
-        return rows.where(F.col("cluster") == n.cluster).repartition(*TOPIC_PARTITION)
+        of_cluster = rows.where(F.col("cluster") == n.cluster)
+        # The cluster is the same in all of them, and need not be moved.
+        moved = of_cluster.select("topic", "partition", "sample_id", "sampled_at", *columns).repartition(*_TOGETHER)
+        return moved.withColumn("cluster", F.lit(n.cluster))
 
     def write_inside(rows: DataFrame, table: Table) -> None:
         write.replace_between(within(session, rows, n.cluster, start, until), lake, table, n.cluster, start, until)
@@ -127,10 +135,10 @@ def _finish(session: SparkSession, lake: Lake, n: News, until: datetime, lanes: 
         finished.result()
         merge_by_five(session, lake, n.cluster, start, until, table, coarse)
 
-    watermarks = raw(WATERMARKS)
-    of_pairs = lanes.pairs.submit(
-        write_inside, commit_minutes(with_lag(raw(COMMITS), watermarks.hint("shuffle_hash")), contexts), MINUTES
-    )
+    commits = raw(COMMITS, "group", "committed", "next_record")
+    watermarks = raw(WATERMARKS, "topic_id", "log_start", "high_watermark", "last_stable")
+    with_ends = with_lag(commits, watermarks.hint("shuffle_hash"))
+    of_pairs = lanes.pairs.submit(write_inside, commit_minutes(with_ends, contexts), MINUTES)
     of_ends = lanes.watermarks.submit(write_inside, watermark_minutes(watermarks), WATERMARK_MINUTES)
     lanes.wait()
     of_pairs.result()
