@@ -15,6 +15,11 @@ REBALANCE_STATS = Table(
         Column("rebalances", pa.int32(), "rebalances", nullable=False),
         Column("exact", pa.bool_(), "all were read from the offsets topic; from samples some may be missed", False),
         Column("downtime_seconds", pa.float64(), "sum of their durations, as far as known; null is none known"),
+        Column(
+            "downtime_seconds_at_most",
+            pa.float64(),
+            "the same, with the time since the last commit on what changed hands where a duration is not known",
+        ),
         Column("partitions_moved", pa.int32(), "sum of the partitions that changed hands, as far as known"),
         Column("joined", pa.int32(), "members that joined", nullable=False),
         Column("left", pa.int32(), "members that went", nullable=False),

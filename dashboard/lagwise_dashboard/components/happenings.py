@@ -115,7 +115,7 @@ def show_rebalances(rows: list[Row], now: datetime) -> None:
             {
                 "Hour from": [humanise.clock(r["hour"], now) for r in rows],
                 "Rebalances": [f"{r['rebalances']:,}{' (storm)' if r['is_storm'] else ''}" for r in rows],
-                "Without reading": [_lasted(r["downtime_seconds"]) for r in rows],
+                "Without reading": [_lasted(r["downtime_seconds"], r["downtime_seconds_at_most"]) for r in rows],
                 "Moved": [r["partitions_moved"] for r in rows],
                 "Read again": [_at_most(r["reread_records_at_most"]) for r in rows],
                 "Why": [literal.shown(r["sentence"]) for r in rows],
@@ -130,7 +130,9 @@ def show_rebalances(rows: list[Row], now: datetime) -> None:
         alt="Rebalances of the group by hour, with their likely cause",
         column_config={
             "Rebalances": tables.right_column(),
-            "Without reading": tables.right_column(help="Sum of what is known of their durations."),
+            "Without reading": tables.right_column(
+                help="Sum of their durations; ≤ where only an upper bound is known."
+            ),
             "Moved": st.column_config.NumberColumn(help="Partitions that changed hands."),
             "Read again": tables.right_column(
                 help="Records that had been read and not committed, so that the next owner read them again: at most."
@@ -141,8 +143,10 @@ def show_rebalances(rows: list[Row], now: datetime) -> None:
     )
 
 
-def _lasted(seconds: float | None) -> str | None:
-    return None if seconds is None else humanise.duration(seconds)
+def _lasted(seconds: float | None, at_most: float | None) -> str | None:
+    if at_most is None or seconds == at_most:
+        return None if seconds is None else humanise.duration(seconds)
+    return f"≤ {humanise.duration(at_most)}"
 
 
 def _at_most(records: int | None) -> str | None:

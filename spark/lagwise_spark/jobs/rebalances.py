@@ -158,6 +158,7 @@ def _row(
         "rebalances": stats.rebalances,
         "exact": stats.exact,
         "downtime_seconds": stats.downtime_seconds,
+        "downtime_seconds_at_most": stats.downtime_seconds_at_most,
         "partitions_moved": stats.partitions_moved,
         "joined": stats.joined,
         "left": stats.left,
