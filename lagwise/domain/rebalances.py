@@ -44,11 +44,11 @@ class Rebalance:
 class RebalanceStats:
     """The rebalances of a group within a stretch of time.
 
-    ``downtime_seconds`` is the sum of their durations, None where none of them is known. Classic groups do not tell them:
-    ``downtime_seconds_at_most`` takes the time since the last commit on what changed hands where the duration is not
-    known, in which nobody can have read for longer than that. ``churning`` are the clients that went at least twice,
-    the one that went most often first. ``exact`` is whether all of them were read from the offsets topic: from samples
-    some may have been missed.
+    ``downtime_seconds`` is the sum of their durations, None where none of them is known. Classic groups do not tell
+    them: ``downtime_seconds_at_most`` takes the time since the last commit on what changed hands where the duration is
+    not known, in which nobody can have read for longer than that. ``churning`` are the clients that went at least
+    twice, the one that went most often first. ``exact`` is whether all of them were read from the offsets topic: from
+    samples some may have been missed.
     """
 
     rebalances: int
