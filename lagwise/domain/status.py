@@ -11,7 +11,7 @@ from lagwise.domain import lag as lags
 from lagwise.domain.forecast import Forecast, breach, catch_up
 from lagwise.domain.retention import seconds_to_deletion, seconds_to_truncation, soonest
 from lagwise.domain.trend import Trend
-from lagwise.domain.vocabulary import SIMPLE, GroupState, LossCause, Status, UnknownReason
+from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, GroupState, LossCause, Status, UnknownReason
 
 #: A trend smaller than this share of the produce rate is noise, whatever its confidence interval.
 TREND_SHARE_OF_PRODUCE_RATE = 0.01
@@ -284,7 +284,8 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
         return lag > 0 and e.standstill_seconds >= telling_standstill_seconds(e, policy, minimum_seconds)
 
     # While ownership is being settled, or the topic may merely have been left, having no owner means nothing.
-    is_unowned = e.owner is None and e.state is not None and e.state != GroupState.UNKNOWN
+    is_settled = e.state is not None and e.state not in (GroupState.UNKNOWN, *REBALANCING_STATES)
+    is_unowned = e.owner is None and is_settled
     stopped = is_unowned and not e.rebalancing_now and not has_left_topic(e) and stands_for(STOPPED_AFTER_SECONDS)
     stalled = e.owner is not None and stands_for(STALLED_AFTER_SECONDS)
 

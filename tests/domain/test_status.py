@@ -1267,6 +1267,14 @@ ROWS = (
         UnknownReason.TOO_FEW_SAMPLES,
         lag=400,
     ),
+    row(
+        126,
+        "unowned in the one sample that saw a rebalance",
+        "whoever read it will own it again in a moment, or somebody else: it has not stopped for a deployment",
+        replace(DEAD, state="PreparingRebalance", standstill_seconds=30.0, lag_seconds=30.0),
+        OK,
+        lag=400,
+    ),
 )
 
 

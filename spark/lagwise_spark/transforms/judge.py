@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lagwise.domain import status as rules
-from lagwise.domain.vocabulary import SIMPLE, GroupState, LossCause, Status, UnknownReason
+from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, GroupState, LossCause, Status, UnknownReason
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise_spark.columns import with_steps
 from lagwise_spark.transforms.buckets import reads_from
@@ -113,7 +113,7 @@ def _holds() -> dict[str, Column]:
 
     having_no_owner_is_telling = (
         F.col("state").isNotNull()
-        & (F.coalesce(F.col("state"), F.lit("")) != str(GroupState.UNKNOWN))
+        & ~F.coalesce(F.col("state"), F.lit("")).isin(str(GroupState.UNKNOWN), *sorted(map(str, REBALANCING_STATES)))
         & ~F.col("rebalancing_now")
         & ~F.col("_has_left_topic")
     )
