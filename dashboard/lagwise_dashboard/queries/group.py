@@ -99,12 +99,13 @@ def changes(lake: Lake, cluster: str, group: str, since: datetime, until: dateti
 def events(
     lake: Lake, cluster: str, group: str, topics: tuple[str, ...], since: datetime, until: datetime
 ) -> list[Row]:
-    """What happened to the group or to a topic it reads, newest first."""
+    """What happened to the group or to a topic it reads, newest first. A collector that was killed may have told the
+    same twice."""
     return rows(
         lake,
         {EVENTS: days(since, until)},
         """
-        select "at", kind, "group", topic, partition, before, after, generation, cause, joined, "left",
+        select distinct "at", kind, "group", topic, partition, before, after, generation, cause, joined, "left",
             partitions_moved, duration_seconds
         from events
         where cluster = $cluster and "at" between $since and $until
