@@ -31,6 +31,12 @@ def verdict_line(row: dict[str, Any]) -> Text:
     return line.append(" — ").append_text(plain(row["sentence"]))
 
 
+def finding_line(finding: dict[str, Any]) -> Text:
+    """Something else that is worth knowing of a group, and what would help."""
+    line = Text("Also: ", style="dim").append_text(plain(finding["sentence"]))
+    return line.append(" ").append_text(plain(finding["remedy"])) if finding["remedy"] else line
+
+
 def first_step(row: dict[str, Any], clusters: Sequence[Cluster]) -> Text:
     """The command to begin with."""
     command = first_command(

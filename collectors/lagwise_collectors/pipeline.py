@@ -9,6 +9,7 @@ from lagwise.config import Config
 from lagwise.tables.raw import EVENTS
 from lagwise.tables.store import Lake
 from lagwise_collectors.differences import Known, differences
+from lagwise_collectors.exact import ExactEvents, Tail
 from lagwise_collectors.protocol import ErrorTally, Snapshot, Source
 from lagwise_collectors.sink import Delivery, Sink
 from lagwise_collectors.spool import Spool
@@ -23,7 +24,7 @@ _TELL_AGAIN = 40
 class RunCost:
     """What one sample cost.
 
-    ``cpu_seconds`` is that of the reader process plus that of this process meanwhile (other clusters' included, where
+    ``cpu_seconds`` is that of the reader processes plus that of this process meanwhile (other clusters' included, where
     they are sampled at the same time). ``rows`` are by table, ``errors`` by kind. ``waiting`` is how many samples wait
     for the lake now, ``trouble`` why.
     """
@@ -43,8 +44,9 @@ class RunCost:
 class Pipeline:
     """Samples one cluster, round after round. For one thread."""
 
-    def __init__(self, name: str, source: Source, sink: Sink) -> None:
+    def __init__(self, name: str, source: Source, sink: Sink, exact: ExactEvents | None = None) -> None:
         self.name = name
+        self._exact = exact
         self._source = source
         self._sink = sink
         self._known = Known()
@@ -55,24 +57,37 @@ class Pipeline:
         """One round. ``failures`` then counts the rounds in a row in which nothing could be read."""
         wall, cpu = time.perf_counter(), time.process_time()
         snapshot = self._source.collect()
-        found = differences(self._known, snapshot)
+        header = snapshot.header
+        failed = bool(header["errors"]) and header["groups"] == 0
+        exact = self._exact
+        if exact is not None:
+            exact.take(snapshot, compared=not failed and self._known.commits is not None)
+        leave_out = (lambda event: False) if exact is None else exact.told_elsewhere
+        found = differences(self._known, snapshot, leave_out=leave_out)
         self._known = found.known
         if found.rows.num_rows:
             snapshot = snapshot.with_rows(EVENTS, found.rows)
+        if exact is not None:
+            snapshot = exact.complete(snapshot, self._known)
         if found.dropped:
             tally = ErrorTally()
             tally.note("events_dropped", "too many things happened at once to tell each", found.dropped)
             snapshot = snapshot.with_errors(tally)
+        if exact is not None and header["groups"] + header["group_partitions"] + header["partitions"] > 0:
+            # Nothing but errors in a sample means that the cluster is not being watched, which these do not mean.
+            snapshot = snapshot.with_errors(exact.errors)
         delivery = self._sink.write(snapshot)
-        header = snapshot.header
-        failed = bool(header["errors"]) and header["groups"] == 0
+        if exact is not None and delivery.safe:
+            exact.keep()
         self.failures = self.failures + 1 if failed else 0
         self._tell(snapshot, failed=failed)
         return self._cost(snapshot, delivery, time.perf_counter() - wall, time.process_time() - cpu)
 
     def close(self) -> None:
-        """End the reader; keep for the next start what the lake has not taken."""
+        """End the readers; keep for the next start what the lake has not taken."""
         self._source.close()
+        if self._exact is not None:
+            self._exact.close()
         self._sink.close()
 
     def _cost(self, snapshot: Snapshot, delivery: Delivery, wall_seconds: float, cpu_seconds: float) -> RunCost:
@@ -80,7 +95,7 @@ class Pipeline:
         return RunCost(
             cluster=self.name,
             wall_seconds=wall_seconds,
-            cpu_seconds=header["cpu_seconds"] + cpu_seconds,
+            cpu_seconds=header["cpu_seconds"] + cpu_seconds + (self._exact.cpu_seconds if self._exact else 0.0),
             groups=header["groups"],
             group_partitions=header["group_partitions"],
             partitions=header["partitions"],
@@ -104,11 +119,11 @@ class Pipeline:
             log.info("%s: %s is over", self.name, kind)
 
 
-def pipeline_of(name: str, source: Source, config: Config, lake: Lake) -> Pipeline:
-    """The pipeline of a cluster whose spool lies in the state folder."""
+def pipeline_of(name: str, source: Source, config: Config, lake: Lake, tail: Tail | None = None) -> Pipeline:
+    """The pipeline of a cluster whose spool lies in the state folder; ``tail`` is its source of exact events."""
     # The prefix keeps a cluster called ".." inside the folder.
     spool = Spool(config.state / "spool" / f"cluster-{name}")
-    return Pipeline(name, source, Sink(lake, spool, name))
+    return Pipeline(name, source, Sink(lake, spool, name), None if tail is None else ExactEvents(tail))
 
 
 def line_of(cost: RunCost) -> str:

@@ -81,6 +81,21 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """How a source of exact events stands. ``live``: it has seen everything up to now, and tells what happens.
+
+    ``fresh``: it is so for the first time, and took in silence what happened until a moment ago. ``whole``: the commits
+    that come along are those of all pairs, and not only of those committed on since the last time. ``left`` is how many
+    records there are left to read, where it is behind.
+    """
+
+    live: bool = False
+    fresh: bool = False
+    whole: bool = False
+    left: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
     """One step of ``lagwise doctor`` on a cluster.
 

@@ -11,7 +11,7 @@ from lagwise import health
 from lagwise.config import Cluster, Config
 from lagwise.errors import ConfigError
 from lagwise.tables.store import Lake
-from lagwise_collectors.isolation import IsolatedSource, Stopped
+from lagwise_collectors.isolation import IsolatedSource, IsolatedTail, Stopped
 from lagwise_collectors.pipeline import Pipeline, RunCost, pipeline_of
 from lagwise_collectors.pipeline import line_of as line_of
 from lagwise_collectors.protocol import Check
@@ -28,7 +28,8 @@ _STOP_SECONDS = 4.0
 def collect_once(config: Config) -> list[RunCost]:
     """Sample every cluster once, all at the same time; what it cost, in the order of the settings.
 
-    A cluster that cannot be read is a cost with errors. Raises ConfigError if a secret that the lake's settings name
+    A cluster that cannot be read is a cost with errors. ``__consumer_offsets`` is not followed: that takes more than
+    one look. Raises ConfigError if a secret that the lake's settings name
     does not exist.
     """
     lake = _lake(config)
@@ -65,10 +66,16 @@ def collect_forever(config: Config, stop: threading.Event, state: Path) -> None:
     lake = _lake(config)
     heart = _Heart(state, [cluster.name for cluster in config.clusters])
     sources = {cluster.name: IsolatedSource(cluster) for cluster in config.clusters}
+    tails = {c.name: IsolatedTail(c, _state_of(c, config)) for c in config.clusters if c.offsets_topic}
     threads = [
         threading.Thread(
             target=_collect,
-            args=(pipeline_of(c.name, sources[c.name], config, lake), c.interval_seconds, stop, heart.beat),
+            args=(
+                pipeline_of(c.name, sources[c.name], config, lake, tails.get(c.name)),
+                c.interval_seconds,
+                stop,
+                heart.beat,
+            ),
             name=f"collect-{c.name}",
             daemon=True,
         )
@@ -80,8 +87,8 @@ def collect_forever(config: Config, stop: threading.Event, state: Path) -> None:
     deadline = time.monotonic() + _STOP_SECONDS
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))
-    for source in sources.values():
-        source.abandon()  # a thread that still waits for its reader is released by this
+    for reader in (*sources.values(), *tails.values()):
+        reader.abandon()  # a thread that still waits for its reader is released by this
     for thread in threads:
         thread.join(max(1.0, _STOP_SECONDS / len(threads)))
 
@@ -160,6 +167,11 @@ def _in_threads(jobs: Sequence[Callable[[], None]]) -> None:
         thread.join()
     if failures:
         raise failures[0]
+
+
+def _state_of(cluster: Cluster, config: Config) -> Path:
+    """Where the reading of a cluster's ``__consumer_offsets`` keeps how far it is; the prefix as for the spool."""
+    return config.state / "offsets-topic" / f"cluster-{cluster.name}.state"
 
 
 def _lake(config: Config) -> Lake:

@@ -29,10 +29,12 @@ PATIENCE_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """How a write went: how many snapshots wait for the lake now, and why (None while it takes them)."""
+    """How a write went: how many snapshots wait for the lake now, and why (None while it takes them). ``safe``: all of
+    them would survive this process."""
 
     waiting: int
     trouble: str | None
+    safe: bool = True
 
 
 class Sink:
@@ -86,7 +88,8 @@ class Sink:
             self._job.join(seconds)
         with self._lock:
             busy = self._job is not None and self._job.is_alive()
-            return Delivery(len(self._spool), self._trouble or ("the lake is slow" if busy else None))
+            trouble = self._trouble or ("the lake is slow" if busy else None)
+            return Delivery(len(self._spool), trouble, self._spool.safe)
 
     def close(self, seconds: float = PATIENCE_SECONDS) -> Delivery:
         """Wait for what is under way, then keep the rest for the next start."""

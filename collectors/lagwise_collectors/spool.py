@@ -53,6 +53,11 @@ class Spool:
     def __len__(self) -> int:
         return len(self._queue)
 
+    @property
+    def safe(self) -> bool:
+        """Whether everything that waits is on the disk."""
+        return all(waiting.snapshot is None for waiting in self._queue)
+
     def take_dropped(self) -> int:
         """How many snapshots were dropped since the last time this was asked."""
         dropped, self._dropped = self._dropped, 0

@@ -1,7 +1,8 @@
 """The reader process of one cluster: told what to do on stdin, answers on stdout. See :mod:`.isolation`.
 
-A request is one JSON line, the first of them the cluster's settings (references to secrets, never secrets). An answer
-is one JSON line, followed by as many bytes as it says under ``bytes``. The process ends when stdin does.
+A request is one JSON line, the first of them the order: what to read, with the cluster's settings (references to
+secrets, never secrets). An answer is one JSON line, followed by as many bytes as it says under ``bytes``. The process
+ends when stdin does.
 """
 
 import gc
@@ -15,10 +16,10 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from lagwise.config import Cluster
 from lagwise.logs import clean
 from lagwise_collectors import wire
-from lagwise_collectors.sources import source_of
+from lagwise_collectors.protocol import Snapshot
+from lagwise_collectors.sources import Order, reader_of
 
 
 def main() -> int:
@@ -34,16 +35,20 @@ def main() -> int:
     # collector would walk over again and again: it runs between samples only, on what the sample left behind.
     gc.disable()
     requests = sys.stdin.buffer
-    source = source_of(Cluster.model_validate(json.loads(requests.readline())))
+    source: Any = reader_of(Order.of_json(json.loads(requests.readline())))
     gc.freeze()
-    for request in requests:
+    for line in requests:
+        request = json.loads(line)
         body = b""
         answer: dict[str, Any] = {}
-        match json.loads(request)["do"]:
+        match request["do"]:
             case "collect":
-                sink = pa.BufferOutputStream()
-                wire.write(sink, source.collect())
-                body = sink.getvalue().to_pybytes()
+                body = _bytes(source.collect())
+            case "take":
+                snapshot, answer["standing"] = source.take(request["topics"])
+                body = _bytes(snapshot)
+            case "keep":
+                source.keep()
             case "check":
                 answer["checks"] = [asdict(check) for check in source.check()]
             case unknown:
@@ -56,6 +61,13 @@ def main() -> int:
         gc.freeze()
     source.close()
     return 0
+
+
+def _bytes(snapshot: Snapshot) -> bytes:
+    sink = pa.BufferOutputStream()
+    wire.write(sink, snapshot)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
 
 
 class _Records(logging.Handler):

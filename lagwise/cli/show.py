@@ -24,6 +24,7 @@ PARTITION_KEYS = (
     "produce_rate_per_second",
     "consume_rate_per_second",
     "seconds_to_catch_up",
+    "seconds_to_breach",
     "seconds_to_loss",
     "loss_cause",
     "records_lost",
@@ -92,6 +93,8 @@ def lag(settings: Settings, group: str, cluster: str | None, data: str | None, a
     console = screen.console()
     console.print(*screen.freshness_lines(fresh), sep="\n")
     console.print(screen.verdict_line(row))
+    for finding in row["findings"]:
+        console.print(screen.finding_line(finding))
     if row["status"] not in ("ok", "catching_up", "ghost"):
         console.print(screen.first_step(row, config.clusters))
     console.print(screen.partition_table(rows))

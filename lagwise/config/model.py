@@ -44,6 +44,28 @@ class GroupSelection(_Settings):
         return included and not any(re.fullmatch(pattern, name, re.DOTALL) for pattern in self.exclude)
 
 
+class SideTopics(_Settings):
+    """Topics that belong to a main topic by their name: regular expressions on the whole name, whose first group is the
+    name of the main topic."""
+
+    retry: tuple[str, ...] = (r"(.+?)[-._]retry([-._0-9].*)?",)
+    """Records that could not be processed and are tried again."""
+    dead_letter: tuple[str, ...] = (r"(?i)(.+?)([-._]retry([-._][^.]*?)?)?[-._](dlt|dlq|dead[-._]?letters?)",)
+    """Records that were given up. A topic of both kinds is one of these."""
+
+    @field_validator("retry", "dead_letter")
+    @classmethod
+    def _names_the_main_topic(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in patterns:
+            try:
+                groups = re.compile(pattern).groups
+            except re.error as error:
+                raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
+            if not groups:
+                raise ValueError(f"{pattern!r} has no group for the name of the main topic, as in (.+)-retry")
+        return patterns
+
+
 class Cluster(_Settings):
     """One cluster to watch."""
 
@@ -56,6 +78,8 @@ class Cluster(_Settings):
 references: `${env:NAME}` or `${file:/path}`."""
     groups: GroupSelection = GroupSelection()
     """Which groups are watched."""
+    side_topics: SideTopics = SideTopics()
+    """Retry and dead-letter topics of the topics that watched groups read."""
     interval_seconds: Annotated[float, Field(ge=1, le=3600)] = 15.0
     """How often the cluster is sampled."""
     timeout_seconds: Annotated[float, Field(ge=1, le=300)] = 10.0
@@ -64,6 +88,9 @@ references: `${env:NAME}` or `${file:/path}`."""
     """Whether the next record is fetched where a group stands still just before the end, to tell unread records from \
 commit markers of transactions and gaps of compaction, which take offsets too. Needs Read on those topics; without it \
 they count as lag."""
+    offsets_topic: bool = False
+    """Whether the topic `__consumer_offsets` is followed too: exact rebalances with causes, rewinds, commit times. \
+Needs Read on that topic."""
     lag_objective_seconds: Seconds = 300.0
     """Age of the oldest unread record from which a group that neither grows nor shrinks is `lagging`."""
 

@@ -122,7 +122,7 @@ def _settings(options: Options, bootstrap: str, folder: Path, webhook: str) -> C
         Config.model_validate(
             {
                 "data": str(folder),
-                "clusters": [{"name": CLUSTER, "bootstrap": bootstrap, "interval_seconds": 3}],
+                "clusters": [{"name": CLUSTER, "bootstrap": bootstrap, "interval_seconds": 3, "offsets_topic": True}],
                 "analysis": {
                     "interval_seconds": 10,
                     "minimum_span_seconds": 30,

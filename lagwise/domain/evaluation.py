@@ -26,7 +26,7 @@ from lagwise.domain.history import (
     standstill_of,
 )
 from lagwise.domain.ownership import GroupFacts, Row, Rows, group_facts, seconds_to_expiry
-from lagwise.domain.parts import PartitionsInStatus, total
+from lagwise.domain.parts import PartitionsInStatus, soonest_breach, total
 from lagwise.domain.status import Evidence, Policy, Verdict, judge
 from lagwise.domain.time_lag import Age, Log, WatermarkPoint, age_of, log_of, rates_of
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
@@ -169,7 +169,13 @@ def _evidence(
         age = Age(0.0, False)
     elif lag and committed is not None and log_start is not None:
         age = age_of(lags.position(lags.reads_from(committed, next_record), log_start), log, now)
-    standstill = standstill_of(movement, lag, age.seconds if age is not None else None, now)
+    standstill = standstill_of(
+        movement,
+        lag,
+        age.seconds if age is not None else None,
+        now,
+        age_is_lower_bound=age is not None and age.is_lower_bound,
+    )
     rates = rates_of(log, now, pace.window_seconds)
     retention_seconds, retention_is_by_size = _retention(topic)
     has_ends = log_start is not None and high_watermark is not None
@@ -277,6 +283,7 @@ def _part(
         seconds_to_catch_up=max(
             (v.seconds_to_catch_up for v in verdicts if v.seconds_to_catch_up is not None), default=None
         ),
+        to_breach=soonest_breach(v.to_breach for v in verdicts),
         seconds_to_loss=min((v.seconds_to_loss for v in verdicts if v.seconds_to_loss is not None), default=None),
         loss_cause=loss_cause,
         records_lost=sum(v.records_lost for v in verdicts),

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lagwise.domain.causes import Cause, Scope
+from lagwise.domain.forecast import Forecast
 from lagwise.domain.humanise import count, duration, plural, rate
-from lagwise.domain.parts import PartitionsInStatus, first_loss, total
+from lagwise.domain.parts import PartitionsInStatus, first_loss, soonest_breach, total
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 #: More owners than this are not named.
@@ -199,10 +200,18 @@ def _falling_behind(who: _Subject) -> str:
     produced = total(p.produce_rate_per_second for p in who.parts)
     consumed = total(p.consume_rate_per_second for p in who.parts)
     growth = total(p.lag_slope_per_second for p in who.parts)
+    breach = soonest_breach(p.to_breach for p in who.parts)
     return (
         f"Lag on {who.name} grows by {rate(growth)} records/s ({rate(produced)} written, {rate(consumed)} read per "
-        f"second); {who.records}, the oldest for {who.age}"
+        f"second); {who.records}, the oldest for {who.age}{_until(breach)}"
     )
+
+
+def _until(breach: Forecast | None) -> str:
+    if breach is None:
+        return ""
+    to = "at the earliest" if breach.high is None else f"to {duration(breach.high)}"
+    return f", which misses the objective in about {duration(breach.seconds)} ({duration(breach.low)} {to})"
 
 
 def _catching_up(who: _Subject) -> str:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from lagwise.domain.causes import Cause, Place, cause_of
 from lagwise.domain.explain import explain
-from lagwise.domain.parts import PartitionsInStatus, first_loss, total
+from lagwise.domain.forecast import Forecast
+from lagwise.domain.parts import PartitionsInStatus, first_loss, soonest_breach, total
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 
@@ -26,6 +27,7 @@ class GroupVerdict:
     consume_rate_per_second: float | None
     commits_seen: int
     seconds_to_catch_up: float | None
+    to_breach: Forecast | None
     seconds_to_loss: float | None
     loss_cause: LossCause | None
     records_lost: int
@@ -93,6 +95,7 @@ def verdict_of(
         consume_rate_per_second=total(p.consume_rate_per_second for p in summed),
         commits_seen=sum(p.commits_seen for p in counted),
         seconds_to_catch_up=max(catch_up) if catch_up and status is Status.CATCHING_UP else None,
+        to_breach=soonest_breach(p.to_breach for p in counted),
         seconds_to_loss=nearest.seconds_to_loss if nearest else None,
         loss_cause=nearest.loss_cause if nearest else None,
         records_lost=sum(p.records_lost for p in summed),

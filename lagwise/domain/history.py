@@ -160,23 +160,32 @@ def movement_of(
             moves += counts
         if counts and a.lag:
             backlog_seconds += b.at - a.at
-        if counts and b.committed < a.committed and _is_after(b.at, recreated_at, as_of):
+        if counts and _went_back(a, b) and _is_after(b.at, recreated_at, as_of):
             rewound_from = max(rewound_from or 0, a.committed)
     lately = [o for o in seen if _counts(o.at, as_of, WINDOWS_SECONDS[0], recreated_at)]
     lost_lately = max((lags.records_lost(o.reads_from, o.log_start or 0) for o in lately), default=0)
     return Movement(moved_at, drained_at, moves, backlog_seconds, rewound_from, lost_lately)
 
 
-def standstill_of(movement: Movement, lag: int | None, age_seconds: float | None, as_of: float) -> float:
+def standstill_of(
+    movement: Movement,
+    lag: int | None,
+    age_seconds: float | None,
+    as_of: float,
+    *,
+    age_is_lower_bound: bool = False,
+) -> float:
     """For how long the committed offset has stayed where it is while there was something to read.
 
     That is since it moved, since there was last nothing to read, and since the oldest unread record was written,
-    whichever came last. The age alone would not do: records of a transaction are old when they can first be read.
+    whichever came last. The age alone would not do: records of a transaction are old when they can first be read. One
+    that is a lower bound says nothing: the record was there before the log's history begins, which it does anew
+    whenever the log goes back.
     """
     if not lag or age_seconds is None or movement.moved_at is None:
         return 0.0
     since = max(movement.moved_at, movement.drained_at if movement.drained_at is not None else movement.moved_at)
-    return min(as_of - since, age_seconds)
+    return as_of - since if age_is_lower_bound else min(as_of - since, age_seconds)
 
 
 def cadence_of(moves: int, backlog_seconds: float, standstill_seconds: float) -> float | None:
@@ -223,6 +232,16 @@ def pace_of(
         return trend_of(_statistics(known, as_of, seconds, gap, recreated_at))
 
     return Pace(window, True, len(judged), span, trend_over(windows[0]), trend_over(windows[1]), rate)
+
+
+def _went_back(a: Observation, b: Observation) -> bool:
+    """Whether the group went back: with a log that did so itself it had to, and between two series of samples that lie
+    upon each other, because the collector's clock was put back, everything does."""
+    assert a.committed is not None
+    assert b.committed is not None
+    assert a.high_watermark is not None
+    assert b.high_watermark is not None
+    return b.committed < a.committed and b.high_watermark >= a.high_watermark
 
 
 def _is_after(at: float, recreated_at: float | None, as_of: float) -> bool:

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import inf
 from typing import TypeVar
 
+from lagwise.domain.forecast import Forecast
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 N = TypeVar("N", int, float)
@@ -15,8 +17,9 @@ class PartitionsInStatus:
     nearest loss would come, summed up.
 
     ``worst_*`` is the one with the oldest unread record, ``unmoved_seconds`` the longest time a committed offset has
-    stayed where it is, ``commits_seen`` how often committed offsets were seen to move within the longest window,
-    ``owners`` the distinct "client on host" of their owners.
+    stayed where it is, ``to_breach`` when the first of them is expected to breach the objective, ``commits_seen`` how
+    often committed offsets were seen to move within the longest window, ``owners`` the distinct "client on host" of
+    their owners.
     """
 
     status: Status
@@ -31,6 +34,7 @@ class PartitionsInStatus:
     commits_seen: int = 0
     lag_slope_per_second: float | None = None
     seconds_to_catch_up: float | None = None
+    to_breach: Forecast | None = None
     seconds_to_loss: float | None = None
     loss_cause: LossCause | None = None
     records_lost: int = 0
@@ -44,6 +48,12 @@ def total(values: Iterable[N | None]) -> N | None:
     """The sum of what is known; None where nothing is."""
     known = [v for v in values if v is not None]
     return sum(known) if known else None
+
+
+def soonest_breach(forecasts: Iterable[Forecast | None]) -> Forecast | None:
+    """The nearest one, of two at the same moment the one that may come sooner; None is none."""
+    to_come = [f for f in forecasts if f is not None]
+    return min(to_come, key=lambda f: (f.seconds, f.low, inf if f.high is None else f.high), default=None)
 
 
 def first_loss(parts: Iterable[PartitionsInStatus]) -> PartitionsInStatus | None:

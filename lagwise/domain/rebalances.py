@@ -34,6 +34,7 @@ class Rebalance:
     members: int | None = None
     partitions_moved: int | None = None
     duration_seconds: float | None = None
+    uncommitted_seconds: float | None = None
     silent_seconds: float | None = None
     session_timeout_seconds: float | None = None
     poll_interval_seconds: float | None = None
@@ -43,13 +44,16 @@ class Rebalance:
 class RebalanceStats:
     """The rebalances of a group within a stretch of time.
 
-    ``downtime_seconds`` is the sum of their durations, None where none of them is known. ``churning`` are the clients
-    that went at least twice, the one that went most often first. ``exact`` is whether all of them were read from the
-    offsets topic: from samples some may have been missed.
+    ``downtime_seconds`` is the sum of their durations, None where none of them is known. Classic groups do not tell
+    them: ``downtime_seconds_at_most`` takes the time since the last commit on what changed hands where the duration is
+    not known, in which nobody can have read for longer than that. ``churning`` are the clients that went at least
+    twice, the one that went most often first. ``exact`` is whether all of them were read from the offsets topic: from
+    samples some may have been missed.
     """
 
     rebalances: int
     downtime_seconds: float | None
+    downtime_seconds_at_most: float | None
     partitions_moved: int | None
     joined: int
     left: int
@@ -73,9 +77,13 @@ def stats_of(rebalances: Iterable[Rebalance], setup: Setup) -> RebalanceStats:
         client for client, times in sorted(departures.items(), key=lambda c: (-c[1], c[0])) if _churns(times)
     )
     is_storm = _is_storm(seen)
+    lasting = [r for r in seen if r in ended or r is seen[-1]]
     return RebalanceStats(
         rebalances=number,
-        downtime_seconds=total(r.duration_seconds for r in seen if r in ended or r is seen[-1]),
+        downtime_seconds=total(r.duration_seconds for r in lasting),
+        downtime_seconds_at_most=total(
+            r.uncommitted_seconds if r.duration_seconds is None else r.duration_seconds for r in lasting
+        ),
         partitions_moved=total(r.partitions_moved for r in seen),
         joined=sum(len(r.joined) for r in seen),
         left=departures.total(),

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lagwise.domain import lag as lags
+from lagwise.domain.forecast import Forecast, breach, catch_up
 from lagwise.domain.retention import seconds_to_deletion, seconds_to_truncation, soonest
 from lagwise.domain.trend import Trend
-from lagwise.domain.vocabulary import SIMPLE, GroupState, LossCause, Status, UnknownReason
+from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, GroupState, LossCause, Status, UnknownReason
 
 #: A trend smaller than this share of the produce rate is noise, whatever its confidence interval.
 TREND_SHARE_OF_PRODUCE_RATE = 0.01
@@ -30,9 +31,14 @@ UNSEEN_AFTER_SECONDS = 90.0
 UNSEEN_SIMPLE_AFTER_SECONDS = 600.0
 #: A rhythm is known once this many commits have been seen: the time before the first is cut off at its start.
 COMMITS_OF_RHYTHM = 2
+#: Where records come more rarely than samples it takes more: each waits for a part of it, by chance a short one …
+COMMITS_OF_RHYTHM_IF_RARE = 10
+#: … and for half of it on the average.
+CADENCE_IF_RARE = 2.0
 #: A topic that the group committed to within this time is not a ghost, whatever the assignment says.
 GHOST_AFTER_SECONDS = 60.0
-#: Records may wait for the group's objective, and for this many of its commit cadences.
+#: Records may wait for the group's objective, and for this many of its commit cadences: until then they are not late,
+#: and lag that is no older is no trend.
 CADENCES_OF_PATIENCE = 2.0
 #: A partition that lost records goes on losing while the next loss is nearer than this (the shortest trend window).
 LOSING_WITHIN_SECONDS = 300.0
@@ -107,7 +113,9 @@ class Verdict:
     """The status of a group-partition, all that hold (worst first), and the numbers that come with them.
 
     ``consume_rate_per_second`` is that of the evidence, a mean over its window, but 0 where nobody reads any more.
-    ``loss_cause`` is how the loss of ``seconds_to_loss`` would come; None where none will.
+    ``to_catch_up`` is when the lag is gone, ``to_breach`` when the oldest unread record is older than the group's
+    objective, at today's rates; None where neither is to be expected. ``loss_cause`` is how the loss of
+    ``seconds_to_loss`` would come; None where none will.
     """
 
     status: Status
@@ -115,10 +123,16 @@ class Verdict:
     reasons: tuple[Status, ...] = ()
     lag: int | None = None
     consume_rate_per_second: float | None = None
-    seconds_to_catch_up: float | None = None
+    to_catch_up: Forecast | None = None
+    to_breach: Forecast | None = None
     seconds_to_loss: float | None = None
     loss_cause: LossCause | None = None
     records_lost: int = 0
+
+    @property
+    def seconds_to_catch_up(self) -> float | None:
+        """Time until the lag is gone; only while catching up."""
+        return self.to_catch_up.seconds if self.to_catch_up is not None else None
 
 
 class Direction(NamedTuple):
@@ -134,6 +148,21 @@ def telling_seconds(e: Evidence, minimum_seconds: float) -> float:
         unseen = UNSEEN_SIMPLE_AFTER_SECONDS if e.type == SIMPLE else UNSEEN_AFTER_SECONDS
         minimum_seconds = max(minimum_seconds, unseen)
     return max(minimum_seconds, TELLING_CADENCES * (e.commit_cadence_seconds or 0.0))
+
+
+def telling_standstill_seconds(e: Evidence, policy: Policy, minimum_seconds: float) -> float:
+    """How long the offset must stand still to mean something, with records unread.
+
+    Where records are rare, the rhythm is told from how long each waited, and the next may wait for longer: unless there
+    is nobody who could still commit.
+    """
+    seconds = telling_seconds(e, minimum_seconds)
+    is_rare = (e.produce_rate_per_second or 0.0) * policy.interval_seconds < 1
+    if not is_rare or (e.owner is None and e.type != SIMPLE):
+        return seconds
+    if e.commits_seen < COMMITS_OF_RHYTHM_IF_RARE:
+        seconds = max(seconds, UNSEEN_AFTER_SECONDS)
+    return max(seconds, CADENCE_IF_RARE * TELLING_CADENCES * (e.commit_cadence_seconds or 0.0))
 
 
 def keeps_rebalancing(e: Evidence) -> bool:
@@ -174,9 +203,11 @@ def is_measured(e: Evidence, policy: Policy) -> bool:
 
 
 def is_visible(e: Evidence, policy: Policy) -> bool:
-    """Whether the lag is larger than what sampling makes of no lag at all: a record younger than a sampling interval
-    may have been read since."""
-    return (e.lag_seconds or 0.0) > policy.interval_seconds
+    """Whether the lag is larger than what sampling and committing make of no lag at all: a record that was read at
+    once is committed a cadence later, or two where a commit is late, and its age is known to within an interval. (Of
+    one that was there before anyone looked it is not.)"""
+    cadence = 0.0 if e.lag_seconds_is_lower_bound else e.commit_cadence_seconds or 0.0
+    return (e.lag_seconds or 0.0) > policy.interval_seconds + CADENCES_OF_PATIENCE * cadence
 
 
 def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
@@ -196,6 +227,18 @@ def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
     grows = (short.low > band and long.slope > band) or (long.low > band and short.slope > band)
     shrinks = short.high < -band or (long.high < -band and short.slope < -band)
     return Direction(grows, shrinks)
+
+
+def _breach(e: Evidence, policy: Policy, direction: Direction, *, stands: bool) -> Forecast | None:
+    """When the oldest unread record is older than the objective; None where that is so, or not to be expected."""
+    left = policy.lag_objective_seconds - (e.lag_seconds or 0.0)
+    if left <= 0:
+        return None
+    if stands:
+        return Forecast(left, left, left)  # what nobody reads gets older by a second each second
+    if not direction.grows or e.trend is None:
+        return None
+    return breach(left, e.trend, e.produce_rate_per_second or 0.0)
 
 
 def _seconds_to_deletion(e: Evidence, lag: int, direction: Direction, *, stands: bool) -> float | None:
@@ -238,10 +281,11 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     age = e.lag_seconds or 0.0
 
     def stands_for(minimum_seconds: float) -> bool:
-        return lag > 0 and e.standstill_seconds >= telling_seconds(e, minimum_seconds)
+        return lag > 0 and e.standstill_seconds >= telling_standstill_seconds(e, policy, minimum_seconds)
 
     # While ownership is being settled, or the topic may merely have been left, having no owner means nothing.
-    is_unowned = e.owner is None and e.state is not None and e.state != GroupState.UNKNOWN
+    is_settled = e.state is not None and e.state not in (GroupState.UNKNOWN, *REBALANCING_STATES)
+    is_unowned = e.owner is None and is_settled
     stopped = is_unowned and not e.rebalancing_now and not has_left_topic(e) and stands_for(STOPPED_AFTER_SECONDS)
     stalled = e.owner is not None and stands_for(STALLED_AFTER_SECONDS)
 
@@ -277,7 +321,8 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
             lag=lag,
             # The window, which suits a rhythm of commits that has ended, still holds the last of them.
             consume_rate_per_second=0.0 if stopped or stalled else e.consume_rate_per_second,
-            seconds_to_catch_up=lag / -e.trend.slope if direction.shrinks and e.trend is not None else None,
+            to_catch_up=catch_up(lag, e.trend) if direction.shrinks and e.trend is not None else None,
+            to_breach=_breach(e, policy, direction, stands=stopped or stalled),
             seconds_to_loss=seconds_to_loss,
             loss_cause=_loss_cause(seconds_to_loss, seconds_to_deletion),
             records_lost=lost,

@@ -103,6 +103,15 @@ class EventKind(StrEnum):
     CONFIG_CHANGED = "config_changed"
 
 
+class TopicRole(StrEnum):
+    """What a topic is to the main topic that it belongs to; an ordinary topic has no role."""
+
+    #: Records that could not be processed and are to be tried again.
+    RETRY = "retry"
+    #: Records that were given up.
+    DEAD_LETTER = "dead_letter"
+
+
 class RebalanceCause(StrEnum):
     """Why a group was rebalanced, as `raw/events` says it. Of several that hold, the first one declared is told."""
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.schema import TIMESTAMP, Column, Table
 
 _PAIR = (
@@ -100,6 +101,17 @@ _STATUS = (
     Column("since", TIMESTAMP, "since when the status has been shown", nullable=False),
 )
 
+_BREACH = (
+    Column(
+        "seconds_to_breach",
+        pa.float64(),
+        "time until the oldest unread record is older than the group's objective, at today's rates; null where it is, "
+        "or where that is not to be expected",
+    ),
+    Column("seconds_to_breach_low", pa.float64(), "lower end of its confidence interval"),
+    Column("seconds_to_breach_high", pa.float64(), "upper end of its confidence interval; null is never"),
+)
+
 PARTITION_STATUS = Table(
     "partition_status",
     "analysis",
@@ -125,6 +137,9 @@ PARTITION_STATUS = Table(
         Column("lag_slope_low_per_second", pa.float64(), "lower end of its confidence interval"),
         Column("lag_slope_high_per_second", pa.float64(), "upper end of its confidence interval"),
         Column("seconds_to_catch_up", pa.float64(), "time until the lag is gone; only while catching up"),
+        Column("seconds_to_catch_up_low", pa.float64(), "lower end of its confidence interval"),
+        Column("seconds_to_catch_up_high", pa.float64(), "upper end of its confidence interval; null is never"),
+        *_BREACH,
         Column(
             "seconds_to_loss", pa.float64(), "time until unread records are deleted or offsets expire; null is never"
         ),
@@ -150,6 +165,10 @@ _GROUP_NUMBERS = (
     Column("consume_rate_per_second", pa.float64(), "records it committed per second"),
 )
 
+FINDINGS = pa.list_(
+    pa.struct([pa.field("kind", pa.string()), pa.field("sentence", pa.string()), pa.field("remedy", pa.string())])
+)
+
 GROUP_STATUS = Table(
     "group_status",
     "analysis",
@@ -170,12 +189,19 @@ GROUP_STATUS = Table(
         *_GROUP_NUMBERS,
         Column("commits_seen", pa.int32(), "how often its committed offsets were seen to move within an hour"),
         Column("seconds_to_catch_up", pa.float64(), "longest of its partitions'; null if any has none"),
+        *_BREACH,
         Column("seconds_to_loss", pa.float64(), "shortest of its partitions'; null is never"),
         Column("loss_cause", pa.string(), "how that loss would come: deletion (of records) or expiry (of offsets)"),
         Column("records_lost", pa.int64(), "sum over its partitions", nullable=False),
         Column("worst_topic", pa.string(), "topic of its worst partition"),
         Column("worst_partition", pa.int32(), "its worst partition: by status, then by age of the oldest unread"),
         Column("cause", pa.string(), "where its trouble sits: partition, member, broker or group; null is no trouble"),
+        Column(
+            "findings",
+            FINDINGS,
+            "what else is worth knowing, the most urgent first: dead_letters, unread_retries, retries, rebalances, …",
+            nullable=False,
+        ),
         Column("cause_name", pa.string(), "that member (client and host) or broker (node id); null for the others"),
     ),
 )
@@ -211,38 +237,6 @@ STATUS_CHANGES = Table(
     ),
     clock="at",
     skipping=("at",),
-)
-
-REBALANCE_STATS = Table(
-    "rebalance_stats",
-    "analysis",
-    "group and hour in which it was rebalanced",
-    (
-        Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
-        Column("group", pa.string(), "consumer group", nullable=False),
-        Column("hour", TIMESTAMP, "start of the UTC hour", nullable=False),
-        Column("rebalances", pa.int32(), "rebalances", nullable=False),
-        Column("exact", pa.bool_(), "all were read from the offsets topic; from samples some may be missed", False),
-        Column("downtime_seconds", pa.float64(), "sum of their durations, as far as known; null is none known"),
-        Column("partitions_moved", pa.int32(), "sum of the partitions that changed hands, as far as known"),
-        Column("joined", pa.int32(), "members that joined", nullable=False),
-        Column("left", pa.int32(), "members that went", nullable=False),
-        Column("churning", pa.list_(pa.string()), "client ids (host) that went twice or more, the worst first", False),
-        Column("is_storm", pa.bool_(), "many within a quarter of an hour, by the same clients", nullable=False),
-        Column("cause", pa.string(), "likeliest cause in a word", nullable=False),
-        Column("sentence", pa.string(), "the cause in a sentence, with its evidence", nullable=False),
-        Column("remedy", pa.string(), "what would help, as far as the evidence supports it; null is nothing to do"),
-        Column(
-            "reread_records_at_most",
-            pa.int64(),
-            "records that had been read and not committed at those moments, so that they were read again: an upper "
-            "bound from what was unread; null is not known",
-        ),
-        Column("last_at", TIMESTAMP, "time of the last of them", nullable=False),
-        Column("events", pa.int32(), "events that the row was made of", nullable=False),
-    ),
-    clock="hour",
-    skipping=("hour",),
 )
 
 PROGRESS = pa.list_(
@@ -286,5 +280,6 @@ ANALYSIS_TABLES = (
     GROUP_HISTORY,
     STATUS_CHANGES,
     REBALANCE_STATS,
+    ASSIGNMENTS,
     TICKS,
 )

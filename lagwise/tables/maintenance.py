@@ -22,6 +22,7 @@ from lagwise.tables.analysis import (
     WATERMARK_FIVE_MINUTES,
     WATERMARK_MINUTES,
 )
+from lagwise.tables.membership import ASSIGNMENTS
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
@@ -84,7 +85,7 @@ def _delete_days(delta: DeltaTable, first_kept: date) -> int:
 
 
 def _compact(delta: DeltaTable, table: Table) -> int:
-    if table in (PARTITION_STATUS, GROUP_STATUS):
+    if table in (PARTITION_STATUS, GROUP_STATUS, ASSIGNMENTS):
         return 0  # replaced as a whole at every round
     merged = 0
     for partition in delta.partitions():

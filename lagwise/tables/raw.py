@@ -91,6 +91,8 @@ COMMITS = Table(
         Column("leader_epoch", pa.int32(), "leader epoch of the commit, where known"),
         Column("metadata", pa.string(), "free text the consumer committed with the offset"),
         Column("owner", pa.string(), "member id the partition is assigned to; null is nobody"),
+        Column("committed_at", TIMESTAMP, "time of the newest commit, where `__consumer_offsets` is read"),
+        Column("commits_since", pa.int32(), "commits since the sample before, where `__consumer_offsets` is read"),
     ),
     clock="sampled_at",
     skipping=("sampled_at",),
@@ -160,7 +162,11 @@ EVENTS = Table(
         Column("members", pa.int32(), "members after the rebalance"),
         Column("partitions_moved", pa.int32(), "partitions whose owner changed"),
         Column("moved", ASSIGNMENT, "partitions that were taken from their owner, where known"),
-        Column("duration_seconds", pa.float64(), "how long it took, where known"),
+        Column(
+            "duration_seconds",
+            pa.float64(),
+            "how long it took, where known (of classic groups only by samples)",
+        ),
         Column(
             "silent_seconds", pa.float64(), "for how long the members that are gone had committed nothing: the longest"
         ),
@@ -181,6 +187,8 @@ TOPICS = Table(
         Column("sampled_at", TIMESTAMP, "when the topic was described", nullable=False),
         Column("topic", pa.string(), "topic", nullable=False),
         Column("topic_id", pa.string(), "the topic's unique id"),
+        Column("role", pa.string(), "retry or dead_letter, by its name; null is an ordinary topic"),
+        Column("main_topic", pa.string(), "the topic whose retry or dead-letter topic it is"),
         Column("partitions", pa.int32(), "number of partitions"),
         Column("replication_factor", pa.int32(), "replicas of a partition"),
         Column("retention_ms", pa.int64(), "retention.ms; -1 is forever"),

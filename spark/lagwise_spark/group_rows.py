@@ -1,9 +1,11 @@
 """Group verdicts on the driver: a few rows per group go through :mod:`lagwise.domain.groups`."""
 
 from collections.abc import Iterable, Mapping
+from math import inf
 from typing import Any
 
 from lagwise.domain.causes import Place
+from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import GroupVerdict, verdict_of
 from lagwise.domain.parts import PartitionsInStatus
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
@@ -37,6 +39,13 @@ def group_verdicts(
     return verdicts
 
 
+def _breach(row: Row) -> Forecast | None:
+    if row["breach_seconds"] is None:
+        return None
+    high = row["breach_high"]
+    return Forecast(row["breach_seconds"], row["breach_low"], high if high < inf else None)
+
+
 def _part(row: Row) -> PartitionsInStatus:
     worst = row["worst"] or {}
     return PartitionsInStatus(
@@ -52,6 +61,7 @@ def _part(row: Row) -> PartitionsInStatus:
         commits_seen=row["commits_seen"],
         lag_slope_per_second=row["lag_slope_per_second"],
         seconds_to_catch_up=row["seconds_to_catch_up"],
+        to_breach=_breach(row),
         seconds_to_loss=row["seconds_to_loss"],
         loss_cause=LossCause(row["loss_cause"]) if row["loss_cause"] else None,
         records_lost=row["records_lost"] or 0,

@@ -7,7 +7,7 @@ sample, the minutes before the last) is made once per trace.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
@@ -26,6 +26,7 @@ from lagwise_spark.frames import contexts_frame, empty, frame, freed_afterwards,
 from lagwise_spark.group_rows import group_verdicts
 from lagwise_spark.transforms import buckets
 from lagwise_spark.transforms.groups import partitions_by_status, places
+from lagwise_spark.transforms.judge import FORECASTS
 from lagwise_spark.transforms.pipeline import Inputs, statuses
 from lagwise_spark.tuning import tune
 
@@ -61,7 +62,9 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What was shown of a group-partition (or, without topic and partition, of a group) at one moment of a trace."""
+    """What was shown of a group-partition (or, without topic and partition, of a group) at one moment of a trace.
+
+    ``forecasts`` are not printed."""
 
     trace: str
     time_s: float
@@ -74,6 +77,7 @@ class Shown:
     numbers: Mapping[str, Any]
     sentence: str | None = None
     loss_cause: str | None = None
+    forecasts: Mapping[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> str:
         """One line of ``lagwise replay --json``."""
@@ -166,6 +170,7 @@ def _replay(
                 tuple(row["reasons"]),
                 {name: row[name] for name in NUMBERS},
                 loss_cause=row["loss_cause"],
+                forecasts={name: row[name] for name in FORECASTS},
             )
         )
     for (cluster, group), (_, verdict) in sorted(verdicts.items()):
@@ -186,6 +191,7 @@ def _replay(
                 {name: getattr(verdict, name) for name in NUMBERS},
                 verdict.sentence,
                 str(verdict.loss_cause) if verdict.loss_cause else None,
+                {"to_breach": verdict.to_breach},
             )
         )
     for _, its_evaluations in groupby(evaluations, key=lambda e: e.source):

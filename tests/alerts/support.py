@@ -154,6 +154,7 @@ class LakeWriter:
                     "lag": 10,
                     "lag_seconds": 5.0,
                     "members": 0,
+                    "findings": [],
                     **columns,
                 }
             )

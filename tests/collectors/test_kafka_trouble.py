@@ -128,16 +128,7 @@ class TestPrivileges:
     def lab(self, secured_broker: Broker) -> Iterator[Lab]:
         lab = Lab(secured_broker.client_settings("admin"))
         yield lab
-        whatever = AclBindingFilter(
-            ResourceType.ANY,
-            None,
-            ResourcePatternType.ANY,
-            "User:monitor",
-            None,
-            AclOperation.ANY,
-            AclPermissionType.ANY,
-        )
-        lab.admin.delete_acls([whatever])[whatever].result(20)
+        grant_nothing(lab)
 
     @pytest.fixture
     def cluster(self, lab: Lab, secured_broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Cluster:
@@ -159,9 +150,9 @@ class TestPrivileges:
         topic = lab.topic()
         for group in ("mine", "theirs"):
             lab.commit(lab.name(group), topic, {0: 3})
-        _grant(lab, (ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE))
-        _grant(lab, (ResourceType.GROUP, lab.name("mine"), AclOperation.DESCRIBE))
-        _grant(lab, (ResourceType.TOPIC, lab.prefix, AclOperation.DESCRIBE))
+        grant(lab, (ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE))
+        grant(lab, (ResourceType.GROUP, lab.name("mine"), AclOperation.DESCRIBE))
+        grant(lab, (ResourceType.TOPIC, lab.prefix, AclOperation.DESCRIBE))
         snapshot = eventually(lambda: (s := one_sample(cluster)) and rows(s, WATERMARKS) and s)
         errors = {row["group"]: row["error"] for row in rows(snapshot, GROUPS)}
         assert errors == {lab.name("mine"): None, lab.name("theirs"): "group_not_authorized"}
@@ -177,8 +168,8 @@ class TestPrivileges:
         topic = lab.topic(partitions=1)
         lab.produce(topic, {0: 5})
         lab.commit(lab.name("reader"), topic, {0: 4})
-        _grant(lab, (ResourceType.GROUP, lab.prefix, AclOperation.DESCRIBE))
-        _grant(lab, (ResourceType.TOPIC, lab.prefix, AclOperation.DESCRIBE))
+        grant(lab, (ResourceType.GROUP, lab.prefix, AclOperation.DESCRIBE))
+        grant(lab, (ResourceType.TOPIC, lab.prefix, AclOperation.DESCRIBE))
 
         def looked_up(source: KafkaSource) -> list[int | None]:
             return [row["next_record"] for row in rows(source.collect(), COMMITS)]
@@ -195,7 +186,7 @@ class TestPrivileges:
             "Read, or setting look_past_markers to false, ends this"
         ]
         assert (check().ok, check().required, check().privilege) == (False, False, "Read on Topic")
-        _grant(lab, (ResourceType.TOPIC, lab.prefix, AclOperation.READ))
+        grant(lab, (ResourceType.TOPIC, lab.prefix, AclOperation.READ))
         assert eventually(lambda: check().ok)
         source.close()
         eventually(lambda: looked_up(source) == [4])
@@ -204,8 +195,8 @@ class TestPrivileges:
     def test_a_topic_that_may_not_be_described_costs_only_itself(self, lab: Lab, cluster: Cluster) -> None:
         mine, theirs, group = lab.topic("mine"), lab.topic("theirs"), lab.name("reader")
         lab.produce(mine, {0: 5})
-        _grant(lab, (ResourceType.GROUP, lab.prefix, AclOperation.DESCRIBE))
-        _grant(lab, (ResourceType.TOPIC, mine, AclOperation.DESCRIBE))
+        grant(lab, (ResourceType.GROUP, lab.prefix, AclOperation.DESCRIBE))
+        grant(lab, (ResourceType.TOPIC, mine, AclOperation.DESCRIBE))
         with lab.consumer(group, mine), lab.consumer(lab.name("other"), theirs):
             snapshot = eventually(
                 lambda: (s := one_sample(cluster)) and {r["topic"] for r in rows(s, WATERMARKS)} == {mine, theirs} and s
@@ -229,11 +220,11 @@ class TestPrivileges:
         monkeypatch.setattr(offsets, "BIG_GROUP", big)
         mine, theirs, group = lab.topic("mine"), lab.topic("theirs"), lab.name("reader")
         describe = AclOperation.DESCRIBE
-        _grant(lab, (ResourceType.GROUP, lab.prefix, describe))
+        grant(lab, (ResourceType.GROUP, lab.prefix, describe))
         for topic in (mine, theirs):
             lab.commit(group, topic, {0: 3, 1: 4})
             lab.commit(lab.name("other"), topic, {0: 5})
-            _grant(lab, (ResourceType.TOPIC, topic, describe))
+            grant(lab, (ResourceType.TOPIC, topic, describe))
         source = KafkaSource(cluster)
         before = eventually(lambda: (s := source.collect()) and len(rows(s, COMMITS)) == 6 and s)
         forbidden = AclBindingFilter(
@@ -264,7 +255,7 @@ class TestPrivileges:
         assert hidden(snapshot) == {(group, 0), (group, 1)}  # the other one is gone, and with it what it had
         known_before = differences(Known(), before).known
         assert differences(known_before, after).rows.num_rows == 0  # no event says that offsets are gone
-        _grant(lab, (ResourceType.TOPIC, theirs, describe))
+        grant(lab, (ResourceType.TOPIC, theirs, describe))
         eventually(lambda: (s := source.collect()) and not hidden(s) and len(rows(s, COMMITS)) == 4)
 
     def test_the_privileges_that_doctor_names_are_enough(self, lab: Lab, cluster: Cluster) -> None:
@@ -276,7 +267,7 @@ class TestPrivileges:
             (ResourceType.TOPIC, lab.prefix, AclOperation.DESCRIBE_CONFIGS),
             (ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE_CONFIGS),
         ):
-            _grant(lab, (kind, name, operation))
+            grant(lab, (kind, name, operation))
         checks = eventually(lambda: (c := check_access(cluster)) and all(check.ok for check in c) and c)
         assert [check.name for check in checks] == [
             "connect",
@@ -378,8 +369,23 @@ class TestBrokerGone:
             assert snapshot.header["wall_seconds"] < 5  # nobody waited for a leader
 
 
-def _grant(lab: Lab, grant: tuple[ResourceType, str, AclOperation]) -> None:
-    kind, name, operation = grant
+def grant_nothing(lab: Lab) -> None:
+    """Take from the account ``monitor`` whatever it was granted."""
+    whatever = AclBindingFilter(
+        ResourceType.ANY,
+        None,
+        ResourcePatternType.ANY,
+        "User:monitor",
+        None,
+        AclOperation.ANY,
+        AclPermissionType.ANY,
+    )
+    lab.admin.delete_acls([whatever])[whatever].result(20)
+
+
+def grant(lab: Lab, right: tuple[ResourceType, str, AclOperation]) -> None:
+    """Grant it to the account ``monitor``."""
+    kind, name, operation = right
     pattern = ResourcePatternType.LITERAL if kind is ResourceType.BROKER else ResourcePatternType.PREFIXED
     binding = AclBinding(kind, name, pattern, "User:monitor", "*", operation, AclPermissionType.ALLOW)
     lab.admin.create_acls([binding])[binding].result(20)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lagwise.domain.evaluation import Evaluation, Judged, Moment, Pair, evaluate, shown_age
+from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import GroupVerdict
 from lagwise.domain.status import Policy
 from lagwise.domain.vocabulary import Status
@@ -53,7 +54,15 @@ def _partition(trace: Trace, time_s: float, pair: Pair, judged: Judged) -> Shown
         tuple(str(s) for s in verdict.reasons),
         numbers,
         loss_cause=str(verdict.loss_cause) if verdict.loss_cause else None,
+        forecasts=_ends("catch_up", verdict.to_catch_up) | _ends("breach", verdict.to_breach),
     )
+
+
+def _ends(what: str, forecast: Forecast | None) -> dict[str, float | None]:
+    name = f"seconds_to_{what}"
+    if forecast is None:
+        return dict.fromkeys((name, f"{name}_low", f"{name}_high"))
+    return {name: forecast.seconds, f"{name}_low": forecast.low, f"{name}_high": forecast.high}
 
 
 def _group(trace: Trace, time_s: float, group: str, verdict: GroupVerdict) -> Shown:
@@ -72,4 +81,5 @@ def _group(trace: Trace, time_s: float, group: str, verdict: GroupVerdict) -> Sh
         {name: getattr(verdict, name) for name in NUMBERS},
         verdict.sentence,
         str(verdict.loss_cause) if verdict.loss_cause else None,
+        {"to_breach": verdict.to_breach},
     )

@@ -7,11 +7,12 @@ authors did not think of. A failure names the trace (a random one by its seed: `
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from lagwise.domain.forecast import Forecast
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.replay import shown_of
 from lagwise.traces import Trace, sample_id
@@ -104,9 +105,10 @@ def differences(shown: Sequence["Shown"], defined: Sequence["Shown"]) -> list[st
         for name in ("status", "reason", "reasons", "sentence", "loss_cause"):
             if getattr(one, name) != getattr(other, name):
                 found.append(f"{one.trace} {key}: {name} {getattr(one, name)} is defined as {getattr(other, name)}")
-        for name, value in other.numbers.items():
-            if not same(one.numbers[name], value):
-                found.append(f"{one.trace} {key}: {name} {one.numbers[name]} is defined as {value}")
+        numbers = dict(one.numbers) | dict(one.forecasts)
+        for name, value in (dict(other.numbers) | dict(other.forecasts)).items():
+            if not same(numbers[name], value):
+                found.append(f"{one.trace} {key}: {name} {numbers[name]} is defined as {value}")
     return found
 
 
@@ -114,4 +116,6 @@ def same(one: Any, other: Any) -> bool:
     """Equal; a measured number to a millionth."""
     if isinstance(one, float) and isinstance(other, float | int):
         return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-9)
+    if isinstance(one, Forecast) and isinstance(other, Forecast):
+        return all(same(a, b) for a, b in zip(astuple(one), astuple(other), strict=True))
     return bool(one == other)

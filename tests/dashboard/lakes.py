@@ -14,9 +14,11 @@ from typing import Any
 import pyarrow as pa
 from deltalake import write_deltalake
 
+from lagwise.domain.assignment.rows import assignment_rows
 from lagwise.domain.vocabulary import GroupState, Status, UnknownReason
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES, TICKS
+from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
@@ -62,6 +64,8 @@ def write(lake: Lake, scene: Scene) -> None:
     append(lake, GROUPS, _groups(scene))
     append(lake, MEMBERS, _members(scene))
     append(lake, EVENTS, _events(scene))
+    append(lake, REBALANCE_STATS, _rebalance_stats(scene))
+    overwrite(lake, ASSIGNMENTS, _assignments(scene))
     append(lake, TOPICS, _topics(scene))
 
 
@@ -113,6 +117,7 @@ def _group_status(scene: Scene, s: Story) -> Row:
         "records_lost": s.records_lost,
         "worst_topic": s.topic if s.partitions else None,
         "worst_partition": s.worst_partition if s.partitions else None,
+        "findings": [{"kind": kind, "sentence": text, "remedy": remedy} for kind, text, remedy in s.findings],
     }
 
 
@@ -291,6 +296,42 @@ def _events(scene: Scene) -> Iterator[Row]:
                 "partitions_moved": 4,
                 "duration_seconds": 3.2,
             }
+
+
+def _rebalance_stats(scene: Scene) -> Iterator[Row]:
+    for s in scene.stories:
+        if s.rebalances_seconds_ago:
+            last = scene.as_of - timedelta(seconds=min(s.rebalances_seconds_ago))
+            yield {
+                "cluster": s.cluster,
+                "group": s.group,
+                "hour": last.replace(minute=0, second=0, microsecond=0),
+                "rebalances": len(s.rebalances_seconds_ago),
+                "exact": False,
+                "downtime_seconds": None,
+                "downtime_seconds_at_most": 3.2 * len(s.rebalances_seconds_ago),
+                "partitions_moved": 4 * len(s.rebalances_seconds_ago),
+                "joined": 0,
+                "left": len(s.rebalances_seconds_ago),
+                "churning": [],
+                "is_storm": len(s.rebalances_seconds_ago) > 4,
+                "cause": "failing_members",
+                "sentence": f"Members crashed or stood still: once a member sent no heartbeat for its "
+                f"session.timeout.ms of 10 s ({s.member(0)[0]}).",
+                "remedy": "heartbeat.interval.ms should be 3.3 s at most, a third of it.",
+                "reread_records_at_most": 1_250,
+                "last_at": last,
+                "events": len(s.rebalances_seconds_ago),
+            }
+
+
+def _assignments(scene: Scene) -> Iterator[Row]:
+    members = [row for row in _members(scene) if row["sampled_at"] == scene.times[-1]]
+    for s in scene.stories:
+        its = [row for row in members if (row["cluster"], row["group"]) == (s.cluster, s.group)]
+        group = {"group": s.group, "state": s.state, "assignor": "range"}
+        rates = {(s.topic, p): s.rate / (p + 1) for p in range(s.partitions)}
+        yield from assignment_rows(s.cluster, scene.as_of, [group], its, {s.topic: s.partitions}, rates)
 
 
 def _topics(scene: Scene) -> Iterator[Row]:

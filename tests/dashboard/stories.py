@@ -51,6 +51,8 @@ class Story:
     #: How many of its partitions share the status; the others are ok.
     hit: int | None = None
     rebalances_seconds_ago: tuple[float, ...] = ()
+    #: What else is worth knowing: kind, sentence, remedy.
+    findings: tuple[tuple[str, str, str | None], ...] = ()
 
     @property
     def frozen(self) -> bool:
@@ -156,6 +158,15 @@ GROUPS_OF_THE_DEMO: tuple[Story, ...] = (
         seconds_to_loss=0.0,
         records_lost=18_240,
         rebalances_seconds_ago=(2700.0,),
+        findings=(
+            (
+                "dead_letters",
+                "214 records were given up within 1 h: they went to payments.settled.DLT; it holds 3,120.",
+                "Look at the newest of them for what could not be processed; they wait there until somebody replays "
+                "them.",
+            ),
+            ("retries", "96 records wait in payments.settled-retry-0 to be tried again.", None),
+        ),
     ),
     Story(
         "clickstream-archive",

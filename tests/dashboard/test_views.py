@@ -232,6 +232,8 @@ def test_the_group_page_says_what_is_wrong_and_what_to_do(open_app: Open, busy: 
     assert "✕ losing data" in app.error[0].value
     assert "Since 11:18:59 UTC, for 41 min 6 s." in text
     assert "Oldest unread=≥ 1 h 30 min" in text
+    assert "- 214 records were given up within 1 h" in text
+    assert "\n- 96 records wait in payments" in text
     assert "Lost=18\\.2 k" in text
     assert "Loss in=now" in text
     assert "Commits expire in=6 d 22 h" in _text(open_app("group", cluster="prod", group="invoice-mailer"))

@@ -88,6 +88,8 @@ _OTHER = {
     "clusters[].bootstrap": "h:2",
     "clusters[].librdkafka": "{client.id: me}",
     "clusters[].look_past_markers": "false",
+    "clusters[].side_topics.retry": "['(a)']",
+    "clusters[].side_topics.dead_letter": "['(a)']",
     "alerts.channels[].name": "other",
     "alerts.channels[].type": "webhook",
     "alerts.channels[].url": "https://other",
@@ -100,6 +102,7 @@ _OTHER = {
     "analysis.spark.conf": "{spark.a: b}",
     "lake.storage_options": "{aws_region: here}",
     "dashboard.host": "0.0.0.0",
+    "clusters[].offsets_topic": "true",
     "clusters[].groups.include": "['a']",
     "clusters[].groups.exclude": "['a']",
 }

@@ -80,7 +80,16 @@ class TestStatuses:
 
     def test_words_in_code_style_exist(self) -> None:
         """But for the columns, commands and files they stand beside."""
-        columns = {"reasons", "lag_seconds", "seconds_to_loss", "loss_cause", "cause", "look_past_markers"}
+        columns = {
+            "reasons",
+            "lag_seconds",
+            "seconds_to_loss",
+            "loss_cause",
+            "cause",
+            "look_past_markers",
+            "findings",
+            "side_topics",
+        }
         columns |= {"produce_rate_per_second", "consume_rate_per_second"}
         known = {*Status, *UnknownReason, *LossCause, *Scope, SIMPLE, *columns, "auto.offset.reset", "lagwise size"}
         assert {word for word in code(STATUSES) if "/" not in word} <= known
@@ -107,6 +116,8 @@ class TestStatuses:
         assert "fewer than three samples" in text and status.MINIMUM_SAMPLES == 3
         assert "three commit cadences" in text and status.TELLING_CADENCES == 3
         assert "before two commits" in text and status.COMMITS_OF_RHYTHM == 2
+        assert "it is six cadences" in text and status.TELLING_CADENCES * status.CADENCE_IF_RARE == 6
+        assert "before ten commits" in text and status.COMMITS_OF_RHYTHM_IF_RARE == 10
         assert "needs a minute of samples" in text and status.Policy().minimum_span_seconds == 60
 
     def test_the_files_it_names_hold_what_it_says(self) -> None:

@@ -250,6 +250,23 @@ class TestRecreation:
         assert movement_of([*lost, *kept], 130.0, GAP, recreated_at=75.0).lost_lately == 0
 
 
+class TestLogsThatGoBack:
+    def test_who_goes_back_with_the_end_of_the_log_has_not_rewound(self) -> None:
+        """The log was truncated: there is no other way for a commit than back."""
+        assert movement_of(seen((0.0, 90, 99), (15.0, 70, 80)), 15.0, GAP).rewound_from is None
+
+    def test_who_goes_back_while_the_log_stands_or_grows_has(self) -> None:
+        for high in (99, 120):
+            assert movement_of(seen((0.0, 90, 99), (15.0, 70, high)), 15.0, GAP).rewound_from == 90
+
+    def test_two_series_of_samples_upon_each_other_are_no_rewinds(self) -> None:
+        """A clock was put back by five minutes: every other sample is of five minutes earlier."""
+        early = seen(*[(15.0 * n, 150 * n, 150 * n + 9) for n in range(20)])
+        late = seen(*[(15.0 * n + 7.5, 3000 + 150 * n, 3009 + 150 * n) for n in range(20)])
+        both = sorted([*early, *late], key=lambda o: o.at)
+        assert movement_of(both, 300.0, GAP).rewound_from is None
+
+
 class TestLoss:
     def test_the_most_that_was_lost_at_any_sample_of_five_minutes(self) -> None:
         losing = [replace(o, log_start=start) for o, start in zip(STOPPED, (0, 130, 150, 120, 120), strict=True)]
@@ -283,6 +300,14 @@ def test_standstill(
     moved: float | None, drained: float | None, lag: int | None, age: float | None, seconds: float
 ) -> None:
     assert standstill_of(Movement(moved, drained, 3, 60.0, None), lag, age, 1000.0) == seconds
+
+
+def test_an_age_of_at_least_so_much_does_not_shorten_a_standstill() -> None:
+    """The log went back 20 s ago and its history begins there; the commit has stood for 300 s, records unread at every
+    sample."""
+    movement = Movement(700.0, 650.0, 3, 60.0, None)
+    assert standstill_of(movement, 40, 20.0, 1000.0, age_is_lower_bound=True) == 300.0
+    assert standstill_of(movement, 40, 20.0, 1000.0) == 20.0
 
 
 # commits seen, seconds with a backlog, standstill → seconds from commit to commit

@@ -217,6 +217,11 @@ class TestNumbers:
         assert (stats.rebalances, stats.downtime_seconds, stats.partitions_moved) == (2, 2.0, 4)
         assert (stats.joined, stats.left, stats.exact) == (2, 2, True)
         assert stats.last_at == START + timedelta(minutes=2)
+        assert stats.downtime_seconds_at_most == 2.0
+        bounded = stats_of(
+            [at(1, duration_seconds=2.0, uncommitted_seconds=9.0), at(2, uncommitted_seconds=7.0)], RANGE
+        )
+        assert (bounded.downtime_seconds, bounded.downtime_seconds_at_most) == (2.0, 9.0)
         nothing = stats_of([at(1)], RANGE)
         assert (nothing.downtime_seconds, nothing.partitions_moved, nothing.exact) == (None, None, False)
 

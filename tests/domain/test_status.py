@@ -48,8 +48,8 @@ HEALTHY = Evidence(
     group_is_assigned=True,
     group_samples=20,
 )
-#: The same with a backlog of 400 records, the oldest 40 s old.
-BEHIND = replace(HEALTHY, high_watermark=1400, lag_seconds=40.0)
+#: The same with a backlog of 400 records, the oldest 40 s old, and a commit every 10 s.
+BEHIND = replace(HEALTHY, high_watermark=1400, lag_seconds=40.0, commit_cadence_seconds=10.0)
 #: A backlog that nobody reads: nothing was committed for two minutes.
 STANDING = replace(
     BEHIND, unmoved_seconds=120.0, standstill_seconds=120.0, lag_seconds=120.0, consume_rate_per_second=0.0
@@ -948,7 +948,15 @@ ROWS = (
         94,
         "between two checkpoints at the start",
         "the lag grows from commit to commit: less than three of them show half a sawtooth",
-        replace(BEHIND, commit_cadence_seconds=60.0, span_seconds=179.0, samples=12, trend=UP, longer=UP),
+        replace(
+            BEHIND,
+            commit_cadence_seconds=60.0,
+            span_seconds=179.0,
+            lag_seconds=140.0,
+            samples=12,
+            trend=UP,
+            longer=UP,
+        ),
         UnknownReason.TOO_FEW_SAMPLES,
         lag=400,
     ),
@@ -1108,8 +1116,98 @@ ROWS = (
         lag=400,
         to_loss=480.0,
     ),
+    # --- what a rhythm hides ---
     row(
         113,
+        "between two checkpoints",
+        "commits come every 60 s: a record read at once is uncommitted for as long, or twice that if one is late, and "
+        "samples tell its age to within 15 s. What grew meanwhile is the sawtooth, however it looks in the windows",
+        replace(BEHIND, commit_cadence_seconds=60.0, lag_seconds=135.0, trend=UP, longer=UP),
+        OK,
+        lag=400,
+    ),
+    row(
+        114,
+        "longer than between two checkpoints",
+        "the oldest record waits for longer than one that is read at once can",
+        replace(BEHIND, commit_cadence_seconds=60.0, lag_seconds=135.1, trend=UP, longer=UP),
+        FALLING_BEHIND,
+        lag=400,
+    ),
+    row(
+        115,
+        "a rare record waits for its commit",
+        "one that commits every minute: the seven records of the last hour happened to wait for 20 s on the average, "
+        "this one may wait for a minute",
+        replace(
+            HEALTHY,
+            high_watermark=1001,
+            lag_seconds=75.0,
+            standstill_seconds=75.0,
+            commits_seen=7,
+            commit_cadence_seconds=20.0,
+            produce_rate_per_second=0.003,
+        ),
+        OK,
+        lag=1,
+    ),
+    row(
+        116,
+        "a rare record waits for longer",
+        "commits that take 20 s do not take 90",
+        replace(
+            HEALTHY,
+            high_watermark=1001,
+            lag_seconds=90.0,
+            standstill_seconds=90.0,
+            commits_seen=7,
+            commit_cadence_seconds=10.0,
+            produce_rate_per_second=0.003,
+        ),
+        STALLED,
+        lag=1,
+    ),
+    row(
+        117,
+        "a rare record, a rhythm known from ten commits",
+        "ten of them waited for 20 s on the average, which is half of what commits take: three times those 40 s",
+        replace(
+            HEALTHY,
+            high_watermark=1001,
+            lag_seconds=120.0,
+            standstill_seconds=120.0,
+            commits_seen=10,
+            commit_cadence_seconds=20.0,
+            produce_rate_per_second=0.003,
+        ),
+        STALLED,
+        lag=1,
+    ),
+    row(
+        118,
+        "few commits on a busy topic",
+        "records wait all the time, so every commit shows the whole rhythm",
+        replace(STANDING, commits_seen=2, commit_cadence_seconds=20.0, standstill_seconds=60.0, lag_seconds=60.0),
+        STALLED,
+        lag=400,
+    ),
+    row(
+        119,
+        "a rare record that nobody can commit",
+        "the group has no members: there is no rhythm to wait for",
+        replace(
+            DEAD,
+            commits_seen=7,
+            commit_cadence_seconds=10.0,
+            standstill_seconds=30.0,
+            lag_seconds=30.0,
+            produce_rate_per_second=0.003,
+        ),
+        STOPPED,
+        lag=400,
+    ),
+    row(
+        120,
         "behind by a commit marker",
         "the last offset is the marker that ended a transaction: nothing is unread, however long that stands "
         "(KEDA#5675, librdkafka#2539, klag-exporter#104)",
@@ -1117,7 +1215,7 @@ ROWS = (
         OK,
     ),
     row(
-        114,
+        121,
         "behind by a record and its marker",
         "the next record was looked up, and is there: two offsets are left, one of them is unread work",
         replace(STANDING, high_watermark=1002, next_record=1000),
@@ -1125,18 +1223,57 @@ ROWS = (
         lag=2,
     ),
     row(
-        115,
+        122,
         "the marker was deleted",
         "retention took the marker of the last transaction: no record was lost",
         replace(HEALTHY, log_start=1001, high_watermark=1001, next_record=1001),
         OK,
     ),
     row(
-        116,
+        123,
         "a look that is older than the commit",
         "what comes after an offset says nothing of later ones",
         replace(HEALTHY, committed=1000, next_record=900),
         OK,
+    ),
+    row(
+        124,
+        "a rare record, still within a rhythm known from many",
+        "22 of them waited for 20 s on the average, so commits may well take a minute",
+        replace(
+            HEALTHY,
+            high_watermark=1001,
+            lag_seconds=75.0,
+            standstill_seconds=75.0,
+            commits_seen=22,
+            commit_cadence_seconds=20.0,
+            produce_rate_per_second=0.006,
+        ),
+        OK,
+        lag=1,
+    ),
+    unknown(
+        125,
+        "younger than two commits, as far as is known",
+        "it was there when the first look was taken: how old it is nobody knows, so no rhythm explains it",
+        replace(
+            BEHIND,
+            commit_cadence_seconds=60.0,
+            lag_seconds=45.0,
+            lag_seconds_is_lower_bound=True,
+            trend=UP,
+            longer=FLAT,
+        ),
+        UnknownReason.TOO_FEW_SAMPLES,
+        lag=400,
+    ),
+    row(
+        126,
+        "unowned in the one sample that saw a rebalance",
+        "whoever read it will own it again in a moment, or somebody else: it has not stopped for a deployment",
+        replace(DEAD, state="PreparingRebalance", standstill_seconds=30.0, lag_seconds=30.0),
+        OK,
+        lag=400,
     ),
 )
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from lagwise.tables import ALL_TABLES
-from lagwise.tables.analysis import ANALYSIS_TABLES, REBALANCE_STATS, TICKS
+from lagwise.tables.analysis import ANALYSIS_TABLES, TICKS
+from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.store import Lake
 from tests.spark.recorder import Recorder
 from tests.spark.standalone import WORKERS, executors_of, standalone_cluster

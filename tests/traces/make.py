@@ -12,6 +12,7 @@ the story alone, by these rules and never from what Lagwise says:
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tests.traces.world import Group, Rate, World
@@ -242,6 +243,50 @@ def open_transaction() -> World:
     # For a moment there is a backlog, five minutes old, which is what `lagging` says; it is gone with the next commit.
     w.truth("ok|lagging|catching_up", 903, 903 + GRACE, "bookkeeper")
     w.truth("ok", 903 + GRACE, w.seconds, "bookkeeper")
+    return w
+
+
+@story
+def commit_markers() -> World:
+    w = World(
+        "commit-markers",
+        """Every minute a transaction writes some records, and a marker that takes an offset and is delivered to
+        nobody. Both readers commit the offset after the last record, one short of the end, for ever. The collector
+        looks the next record up where they stand still, and finds none: they are ok. At minute 34 one of them hangs
+        before five records of a transaction that the other one reads: it is stalled.""",
+        minutes=50,
+        looks_up=True,
+    )
+    topic = w.topic("transfers", rate=0, stable=[0])
+    booker = w.group("booker", {"booker-1": pairs("transfers", 1)}, commits=False)
+    auditor = w.group("auditor", {"auditor-1": pairs("transfers", 1)}, commits=False)
+    pair = ("transfers", 0)
+    booker.committed[pair] = auditor.committed[pair] = 0
+
+    def transaction() -> None:
+        topic.high[0] += 6
+
+    def read(group: Group) -> None:
+        group.committed[pair] = topic.end(0) - 1
+        group.next_record.pop(pair, None)
+
+    def look_up() -> None:
+        for group in (booker, auditor):
+            committed = group.committed[pair]
+            assert committed is not None
+            group.next_record[pair] = topic.end(0) if committed == topic.end(0) - 1 else committed + 1
+
+    hangs = 2_043
+    for begins in range(123, w.seconds, 60):
+        w.at(begins, transaction)
+        for group in (booker, auditor) if begins < hangs else (booker,):
+            w.at(begins + 4, partial(read, group))
+        w.at(begins + 24, look_up)
+    w.run()
+    w.truth("ok", GRACE, w.seconds, "booker")
+    w.truth("ok", GRACE, hangs, "auditor")
+    w.truth("ok|stalled", hangs, hangs + 60 + GRACE, "auditor")
+    w.truth("stalled", hangs + 60 + GRACE, w.seconds, "auditor")
     return w
 
 
@@ -675,6 +720,203 @@ def foreign_commit() -> World:
     w.truth("ok", GRACE, 400, "audit")
     w.truth("unknown:out_of_range", 405, 700, "audit")
     w.truth("ok", 720 + GRACE, w.seconds, "audit")
+    return w
+
+
+@story
+def compaction() -> World:
+    w = World(
+        "compaction",
+        """A topic that is only compacted: of its first 200,000 offsets nearly all are gone, and its readers pass the
+        holes in leaps. A cache reads it from the beginning: its lag counts offsets, most of which hold no record any
+        more, and shrinks unevenly. Another one is at the end. A third is switched off at minute 15: its lag counts,
+        but though a retention of ten minutes is configured, nothing will be deleted and nothing is at risk.""",
+        minutes=40,
+    )
+    w.topic("prices", rate=20, records=200_000, retention_ms=600_000, cleanup_policy="compact")
+    w.group("price-cache", {"price-cache-1": pairs("prices", 1)}, commit_every_s=5)
+    off = w.group("price-audit", {"price-audit-1": pairs("prices", 1)}, commit_every_s=5)
+    loader = w.group("price-loader", commit_every_s=5)
+
+    def load() -> None:
+        loader.members, loader.state = {"price-loader-1": pairs("prices", 1)}, "Stable"
+        # Where it meets a hole it is at its end at once: 400 offsets per second on the average, in 250 when it meets
+        # none and 3,250 when it meets one.
+        w.follow(loader, ("prices", 0), speed=lambda _: 3250.0 if w.random.random() < 0.05 else 250.0, at=0)
+
+    w.at(300, load)
+    w.at(901, leave(off))
+    w.run()
+    w.truth("ok", GRACE, w.seconds, "price-cache")
+    w.truth("ok", GRACE, 900, "price-audit")
+    w.truth("stopped", 930 + GRACE, w.seconds, "price-audit")
+    # 206,000 offsets, 380 per second nearer: gone after 540 s, at second 840.
+    w.truth("catching_up|ok|unknown:too_few_samples", 300 + GRACE, 300 + TREND, "price-loader")
+    w.truth("catching_up", 300 + TREND, 760, "price-loader")
+    w.truth("catching_up|ok", 760, 960, "price-loader")
+    w.truth("ok", 960, w.seconds, "price-loader")
+    return w
+
+
+@story
+def weekly_batch() -> World:
+    hour, week = 3600.0, 7 * 86_400.0
+    first, second = 6 * hour, 6 * hour + week
+    w = World(
+        "weekly-batch",
+        """A report is made every Sunday at two in the morning: an export writes 1.2 million records within five
+        minutes, the scheduler starts the job while it still does, and the job reads for an hour and a half. In between
+        the group has no members for a week and nothing to read. It was agreed that the report may take six hours, and
+        offsets are kept for a fortnight: nothing is ever wrong. Sampled every ten minutes.""",
+        minutes=7 * 24 * 60 + 12 * 60,
+        interval_s=600,
+        evaluate_every_s=1800,
+        offsets_retention_s=2 * week,
+        lag_objective_s=6 * hour,
+        only_changes=True,
+        step_s=60,
+    )
+    topic = w.topic(
+        "week-closing",
+        rate=lambda now: 4000.0 if any(start + 60 <= now < start + 360 for start in (first, second)) else 0.0,
+        retention_ms=604_800_000,
+        records=1_200_000,
+    )
+    group = w.group("weekly-report", commit_every_s=60)
+    group.committed["week-closing", 0] = topic.end(0)
+    group.speed["week-closing", 0] = lambda _: 220.0
+    group.position["week-closing", 0] = topic.end(0)
+
+    def start() -> None:
+        group.members, group.state = {"weekly-report-1": pairs("week-closing", 1)}, "Stable"
+
+    for at in (first, second):
+        w.at(at + 300, start)
+        w.at(at + 300 + 2 * hour, leave(group))
+    w.run()
+    w.truth(START, 0, 2 * w.interval_s, "weekly-report")
+    truths = ((3 * w.interval_s, first), (first + 2 * hour, second), (second + 2 * hour, w.seconds))
+    for since, until in truths:
+        w.truth("ok", since, until, "weekly-report")
+    for start_s in (first, second):
+        # Ten minutes from sample to sample: where the lag goes can only be told when the job is nearly done.
+        w.truth("ok|catching_up|unknown:too_few_samples", start_s + 1, start_s + 2 * hour - 1, "weekly-report")
+    return w
+
+
+@story
+def skip_to_end() -> World:
+    w = World(
+        "skip-to-end",
+        """A consumer of live scores is too slow from minute 5 on. At minute 20 somebody has it skip to the end: what
+        is old is worth nothing here, and reading it again was never wanted. From then on it is fast enough. A second
+        group was found hanging; its offsets are set to the end while it is off, and it is started again. Nothing is
+        lost, stopped or rewound: offsets that leap forward are the end of the trouble.""",
+        minutes=40,
+    )
+    w.topic("scores", partitions=2, rate=40)
+    live = w.group("scoreboard", {"scoreboard-1": pairs("scores", 2)}, commit_every_s=5)
+    hung = w.group("ticker", {"ticker-1": pairs("scores", 2)}, commit_every_s=5)
+    for pair in pairs("scores", 2):
+        live.speed[pair] = steps((0, 400), (300, 25), (1201, 400))
+        hung.speed[pair] = steps((0, 400), (600, 0), (1201, 400))
+
+    def skip(group: Group) -> Callable[[], None]:
+        def happen() -> None:
+            for pair in pairs("scores", 2):
+                group.position[pair] = group.committed[pair] = w.topics["scores"].end(pair[1])
+
+        return happen
+
+    def restart() -> None:
+        hung.members, hung.state = {"ticker-2": pairs("scores", 2)}, "Stable"
+
+    w.at(1201, skip(live))
+    w.at(1190, leave(hung))
+    w.at(1201, skip(hung))
+    w.at(1208, restart)
+    w.run()
+    w.truth("ok", GRACE, 300, "scoreboard")
+    w.truth("ok|falling_behind", 300, 300 + TREND, "scoreboard")
+    w.truth("falling_behind", 300 + TREND, 1200, "scoreboard")
+    w.truth("ok", 1201 + GRACE, w.seconds, "scoreboard")
+    w.truth("ok", GRACE, 600, "ticker")
+    w.truth("ok|falling_behind|stalled", 600, 660 + GRACE, "ticker")
+    w.truth("stalled", 660 + GRACE, 1189, "ticker")
+    w.truth("stalled|stopped|ok", 1190, 1201 + GRACE, "ticker")
+    w.truth("ok", 1201 + GRACE, w.seconds, "ticker")
+    return w
+
+
+@story
+def leader_change() -> World:
+    w = World(
+        "leader-change",
+        """A broker goes down. For 40 s nobody can write to or read from the topic it led, and the collector, which
+        waits for it, misses three samples; in the next one the new leader does not know yet how far the log reaches.
+        Who kept pace before does so after, who fell behind still does, and who had stopped is still gone: a gap is
+        neither a stop nor a recovery.""",
+        minutes=40,
+    )
+    w.silent = [(1200, 1260)]
+    topic = w.topic("orders", partitions=2, rate=lambda now: 0.0 if 1203 <= now < 1243 else 30.0)
+    w.group("billing", {"billing-1": pairs("orders", 2)}, speed=200, commit_every_s=5)
+    slow = w.group("search-index", {"search-index-1": pairs("orders", 2)}, commit_every_s=5)
+    dead = w.group("mailer", {"mailer-1": pairs("orders", 2)}, commit_every_s=5)
+    for pair in pairs("orders", 2):
+        slow.speed[pair] = steps((0, 200), (300, 20))
+
+    def readable(value: bool) -> Callable[[], None]:
+        def happen() -> None:
+            topic.readable = value
+
+        return happen
+
+    w.at(601, leave(dead))
+    w.at(1203, readable(False))
+    w.at(1261, readable(True))
+    w.run()
+    w.truth("ok", GRACE, 1200, "billing")
+    w.truth("unknown:unreadable", 1260, 1260, "billing")
+    w.truth("ok", 1260 + GRACE, w.seconds, "billing")
+    w.truth("falling_behind", 300 + TREND, 1200, "search-index")
+    w.truth("unknown:unreadable", 1260, 1260, "search-index")
+    w.truth("falling_behind", 1260 + GRACE, w.seconds, "search-index")
+    w.truth("stopped", 631 + GRACE, 1200, "mailer")
+    w.truth("unknown:unreadable", 1260, 1260, "mailer")
+    w.truth("stopped", 1260 + GRACE, w.seconds, "mailer")
+    return w
+
+
+@story
+def clock_jump() -> World:
+    forward, back = 900.0, 2100.0
+
+    def clock(now: float) -> float:
+        return now if now < forward else now + 300 if now < back else now + 7.5
+
+    w = World(
+        "clock-jump",
+        """The collector's clock is set: at minute 15 it leaps five minutes ahead, twenty minutes later it is put back.
+        After the leap 15 s look like five minutes without a sample. After it is put back two series of samples lie
+        between each other on five minutes of the same clock, and in the order of that clock every offset goes back and
+        forth. In the world nothing happened at all: one group keeps pace, the other one died at minute 10.""",
+        minutes=55,
+        clock=clock,
+    )
+    w.topic("orders", partitions=2, rate=30)
+    w.group("billing", {"billing-1": pairs("orders", 2)}, commit_every_s=5)
+    dead = w.group("mailer", {"mailer-1": pairs("orders", 2)}, commit_every_s=5)
+    w.at(601, leave(dead))
+    w.run()
+    w.truth("ok", GRACE, forward - 1, "billing")
+    w.truth("ok|unknown:too_few_samples", forward, forward + 300 + GRACE, "billing")
+    w.truth("ok", forward + 300 + GRACE, back, "billing")
+    # While two times lie upon each other, nobody can say how old a record is.
+    w.truth("ok|unknown:too_few_samples", back, back + 300 + GRACE, "billing")
+    w.truth("ok", back + 300 + GRACE, w.seconds, "billing")
+    w.truth("ok", GRACE, 600, "mailer")
+    w.truth("stopped", 631 + GRACE, w.seconds, "mailer")
     return w
 
 

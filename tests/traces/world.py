@@ -33,6 +33,7 @@ class Topic:
     segment_s: float = 60.0
     retention_ms: int = -1
     retention_bytes: int | None = None
+    cleanup_policy: str = "delete"
     stable: list[int] | None = None
     open_transaction: bool = False
     readable: bool = True
@@ -60,6 +61,8 @@ class Group:
     state: str = "Empty"
     members: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     committed: dict[tuple[str, int], int | None] = field(default_factory=dict)
+    #: The offset of the next record, where a collector has looked it up.
+    next_record: dict[tuple[str, int], int] = field(default_factory=dict)
     position: dict[tuple[str, int], float] = field(default_factory=dict)
     speed: dict[tuple[str, int], Rate] = field(default_factory=dict)
     commit_every_s: float = 5.0
@@ -90,16 +93,27 @@ class World:
         lag_objective_s: float | None = None,
         risk_horizon_s: float | None = None,
         only_changes: bool = False,
+        looks_up: bool = False,
+        evaluate_every_s: float | None = None,
+        step_s: int = 1,
+        clock: Rate = lambda now: now,
     ) -> None:
         self.name = name
         self.story = " ".join(story.split())
         self.seconds = round(minutes * 60)
         self.interval_s = interval_s
+        #: Seconds from one look at the world to the next; rates and speeds stay those of a second.
+        self.step_s = step_s
+        #: The time that the collector's clock shows; what is written down, truths included, is of this clock.
+        self.clock = clock
         self.head = {
+            "evaluate_every_s": evaluate_every_s if evaluate_every_s is not None else interval_s,
             "offsets_retention_s": offsets_retention_s,
             "lag_objective_s": lag_objective_s,
             "risk_horizon_s": risk_horizon_s,
         }
+        #: The collector looks up the next record where a group stands still before the end.
+        self.looks_up = looks_up
         #: Groups and assignments are written when they change, and not at every sample.
         self.only_changes = only_changes
         self.random = random.Random(name)
@@ -174,7 +188,7 @@ class World:
 
     def run(self) -> None:
         plans = sorted(self._plans, key=lambda plan: plan[0])
-        for second in range(self.seconds + 1):
+        for second in range(0, self.seconds + 1, self.step_s):
             while plans and plans[0][0] <= second:
                 plans.pop(0)[1]()
             for what in self._every:
@@ -191,8 +205,8 @@ class World:
 
     def _write(self, topic: Topic, second: float) -> None:
         for partition in range(len(topic.high)):
-            # Batches come unevenly: each second brings between nothing and twice the rate.
-            topic.high[partition] += topic.rate(second) * 2 * self.random.random()
+            # Batches come unevenly: each step brings between nothing and twice the rate.
+            topic.high[partition] += topic.rate(second) * self.step_s * 2 * self.random.random()
             topic.watermarks[partition].append((second, topic.end(partition)))
             if second % topic.segment_s == 0:
                 self._delete(topic, partition, second)
@@ -214,7 +228,7 @@ class World:
             if not topic.exists or not topic.readable:
                 continue
             end = topic.readable_end(pair[1])
-            speed = group.speed[pair](second)
+            speed = group.speed[pair](second) * self.step_s
             if speed > 0:
                 # What was deleted is skipped, as `auto.offset.reset=earliest` does.
                 start = max(group.position[pair], topic.start[pair[1]])
@@ -223,13 +237,14 @@ class World:
                 group.committed[pair] = math.floor(group.position[pair])
 
     def _sample_groups(self, second: float) -> None:
+        at = _plain(self.clock(second))
         for group in self.groups.values():
             for (topic, partition), committed in sorted(group.committed.items()):
-                self._rows["commits.csv"].append(
-                    (second, group.name, topic, partition, "" if committed is None else committed)
-                )
+                row = (at, group.name, topic, partition, "" if committed is None else committed)
+                looked_up = (group.next_record.get((topic, partition), ""),) if self.looks_up else ()
+                self._rows["commits.csv"].append(row + looked_up)
             assigned = [
-                (second, group.name, member, member.rsplit("-", 1)[0], group.hosts.get(member, "10.0.0.1"), *pair)
+                (at, group.name, member, member.rsplit("-", 1)[0], group.hosts.get(member, "10.0.0.1"), *pair)
                 for member, owned in sorted(group.members.items())
                 for pair in (owned or [("", "")])
             ]
@@ -237,10 +252,11 @@ class World:
             if self.only_changes and self._written.get(group.name) == now:
                 continue
             self._written[group.name] = now
-            self._rows["groups.csv"].append((second, group.name, group.state, group.type))
+            self._rows["groups.csv"].append((at, group.name, group.state, group.type))
             self._rows["assignments.csv"] += assigned
 
     def _sample_topics(self, second: float) -> None:
+        at = _plain(self.clock(second))
         for topic in self.topics.values():
             if not topic.exists:
                 continue
@@ -249,21 +265,21 @@ class World:
                 if topic.readable:
                     stable = "" if topic.stable is None else topic.stable[partition]
                     ends = (topic.start[partition], topic.end(partition), stable)
-                self._rows["watermarks.csv"].append((second, topic.name, partition, *ends, topic.id or ""))
+                self._rows["watermarks.csv"].append((at, topic.name, partition, *ends, topic.id or ""))
 
     def write(self, root: Path) -> Path:
         """Write the trace's folder below ``root``."""
         folder = root / self.name
         folder.mkdir(parents=True, exist_ok=True)
         for name, rows in self._rows.items():
-            _write_csv(folder / name, COLUMNS[name], rows)
+            looked_up = ("next_record",) if self.looks_up and name == "commits.csv" else ()
+            write_csv(folder / name, COLUMNS[name] + looked_up, rows)
         topics = [
-            (t.name, t.retention_ms, "" if t.retention_bytes is None else t.retention_bytes, "delete")
+            (t.name, t.retention_ms, "" if t.retention_bytes is None else t.retention_bytes, t.cleanup_policy)
             for t in self.topics.values()
         ]
-        _write_csv(folder / "topics.csv", COLUMNS["topics.csv"], topics)
+        write_csv(folder / "topics.csv", COLUMNS["topics.csv"], topics)
         head = [f'name = "{self.name}"', f'story = "{self.story}"', f"sample_interval_s = {_plain(self.interval_s)}"]
-        head.append(f"evaluate_every_s = {_plain(self.interval_s)}")
         head += [f"{key} = {_plain(value)}" for key, value in self.head.items() if value is not None]
         (folder / "trace.toml").write_text("\n".join(head) + "\n", encoding="utf-8")
         return folder
@@ -280,10 +296,10 @@ COLUMNS = {
 
 
 def _plain(value: float) -> str:
-    return f"{value:g}"
+    return f"{value:.10g}"
 
 
-def _write_csv(path: Path, columns: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> None:
+def write_csv(path: Path, columns: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

@@ -3,7 +3,7 @@
 It takes rows of the raw tables, so it works as well on a recorded trace as on a live source.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,8 +39,13 @@ class Differences:
     dropped: int = 0
 
 
-def differences(known: Known, snapshot: Snapshot) -> Differences:
-    """Compare a snapshot with what was known. A snapshot of a cluster that could not be read changes nothing."""
+def differences(
+    known: Known, snapshot: Snapshot, *, leave_out: Callable[[Event], bool] = lambda event: False
+) -> Differences:
+    """Compare a snapshot with what was known. A snapshot of a cluster that could not be read changes nothing.
+
+    Events to ``leave_out`` are known from elsewhere.
+    """
     groups = snapshot.rows(GROUPS)
     if groups.num_rows == 0 and snapshot.errors:
         return Differences(known, as_rows([], snapshot.cluster))
@@ -66,6 +71,7 @@ def differences(known: Known, snapshot: Snapshot) -> Differences:
             strange_topics=topics.strange,
         )
         commits = commit_changes.carried_over(known.commits, commits, unreadable)
+    events = [event for event in events if not leave_out(event)]
     told, dropped = events[:MOST_EVENTS], len(events[MOST_EVENTS:])
     return Differences(Known(views, topics.views, settings, commits), as_rows(told, snapshot.cluster), dropped)
 

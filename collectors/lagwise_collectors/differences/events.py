@@ -1,7 +1,7 @@
 """One thing that happened, as a plain record, and many of them as rows of ``raw/events``."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ _MOST_NAMES = 50
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A row of ``raw/events``; the columns mean what they mean there."""
+    """A row of ``raw/events``; the columns mean what they mean there. ``moved`` is partitions by topic."""
 
     kind: EventKind
     at: datetime
@@ -25,12 +25,24 @@ class Event:
     partition: int | None = None
     before: str | None = None
     after: str | None = None
+    generation: int | None = None
+    source: EventSource = EventSource.SAMPLES
     cause: str | None = None
     joined: Sequence[str] | None = None
     left: Sequence[str] | None = None
+    failed: Sequence[str] | None = None
     members: int | None = None
     partitions_moved: int | None = None
+    moved: Sequence[tuple[str, Sequence[int]]] | None = None
     duration_seconds: float | None = None
+    silent_seconds: float | None = None
+    uncommitted_seconds: float | None = None
+    session_timeout_seconds: float | None = None
+    poll_interval_seconds: float | None = None
+
+
+_NAMES = tuple(field.name for field in fields(Event))
+_NAME_LISTS = ("joined", "left", "failed")
 
 
 def as_rows(events: Iterable[Event], cluster: str) -> pa.Table:
@@ -38,18 +50,12 @@ def as_rows(events: Iterable[Event], cluster: str) -> pa.Table:
     events = list(events)
     if not events:
         return EVENTS.arrow.remove(EVENTS.arrow.get_field_index("day")).empty_table()
-    columns = {
-        "at": [e.at for e in events],
-        "kind": [e.kind.value for e in events],
-        "source": [EventSource.SAMPLES.value] * len(events),
-        "joined": [_bounded(e.joined) for e in events],
-        "left": [_bounded(e.left) for e in events],
-        **{
-            name: [getattr(e, name) for e in events]
-            for name in ("group", "topic", "partition", "before", "after", "cause", "members", "partitions_moved")
-        },
-        "duration_seconds": [e.duration_seconds for e in events],
-    }
+    columns = {name: [getattr(event, name) for event in events] for name in _NAMES}
+    columns |= {name: [_bounded(names) for names in columns[name]] for name in _NAME_LISTS}
+    columns["moved"] = [
+        None if moved is None else [{"topic": topic, "partitions": partitions} for topic, partitions in moved]
+        for moved in columns["moved"]
+    ]
     return rows_of(EVENTS, columns, sample_id="", cluster=cluster, at=events[0].at)
 
 

@@ -22,6 +22,8 @@ from lagwise_collectors.kafka.topics import (
     read_offsets_retention,
 )
 from lagwise_collectors.kafka.watermarks import read_watermarks
+from lagwise_collectors.offsets_topic.consuming import try_reading
+from lagwise_collectors.offsets_topic.records import OFFSETS_TOPIC
 from lagwise_collectors.protocol import Check, ErrorTally
 
 _ADVICE = {
@@ -78,6 +80,7 @@ class _Steps:
                 "foreseen",
             ),
             *self._records(),
+            *self._exact_events(),
         ]
 
     def _records(self) -> list[Check]:
@@ -91,6 +94,19 @@ class _Steps:
                 lambda: try_one(self.cluster, place),
                 "grant the account Read on the topics: without it the commit markers of transactions count as lag (or "
                 "set look_past_markers to false)",
+            )
+        ]
+
+    def _exact_events(self) -> list[Check]:
+        if not self.cluster.offsets_topic:
+            return []
+        return [
+            self._optional(
+                OFFSETS_TOPIC,
+                f"Read on Topic {OFFSETS_TOPIC}",
+                lambda: try_reading(self.client, self.cluster),
+                f"grant the account Read on the topic {OFFSETS_TOPIC}, or set offsets_topic to false: without it "
+                "rebalances are seen by the differences of samples, without their causes",
             )
         ]
 

@@ -7,15 +7,18 @@ from concurrent.futures import Future
 from datetime import UTC, datetime
 from typing import Any
 
+from confluent_kafka import KafkaException
+
 from lagwise.config import Cluster
 from lagwise.errors import ConfigError
 from lagwise_collectors.kafka.access import check_access
 from lagwise_collectors.kafka.client import Client
-from lagwise_collectors.kafka.errors import KafkaTrouble
+from lagwise_collectors.kafka.errors import KafkaTrouble, trouble_of
 from lagwise_collectors.kafka.groups import Listing, describe_groups, list_groups, topics_of
 from lagwise_collectors.kafka.next_records import NextRecords, Place, fetcher_of
 from lagwise_collectors.kafka.offsets import CommitReader, Commits
 from lagwise_collectors.kafka.run import Run
+from lagwise_collectors.kafka.side_topics import Side, side_topics
 from lagwise_collectors.kafka.topics import (
     CONFIG_REFRESH_SECONDS,
     Topic,
@@ -91,6 +94,7 @@ class _Session:
         self._commits = Commits()
         self._fetcher = fetcher_of(cluster)
         self._next_records = NextRecords(self._fetcher) if self._fetcher is not None else None
+        self._side_topics = side_topics(cluster, self.client)
         self._configs = TopicConfigs(self.client, cluster.interval_seconds)
         self._selected: dict[str, bool] = {}
         self._groups: dict[str, str | None] = {}
@@ -109,6 +113,8 @@ class _Session:
         asked = ask_topics(self.client, self._topics)
         commits = self._reader.read(groups, run.errors)
         wanted = set(commits.topic) | topics_of(groups)
+        sides = self._sides_of(wanted, run.errors)
+        wanted |= set(sides)
         topics = self._described(wanted, asked, run.errors)
         forbidden = {name for name, topic in topics.items() if topic.error == _FORBIDDEN}
         wanted |= commits.keep_hidden(self._commits, forbidden, {group.name for group in groups})
@@ -118,7 +124,7 @@ class _Session:
         run.keep_groups(groups, described_at)
         run.keep_commits(commits, self._clock())
         run.keep_watermarks(marks, self._clock())
-        run.keep_topics(self._configs.rows(topics, self._clock(), run.errors), self._clock())
+        run.keep_topics(self._configs.rows(topics, sides, self._clock(), run.errors), self._clock())
         run.offsets_retention_seconds = self._offsets_retention(topics)
         self._groups = {group.name: group.type for group in groups}
         self._topics = {
@@ -146,6 +152,14 @@ class _Session:
             for topic, partition, committed in zip(commits.topic, commits.partition, commits.committed, strict=True)
         ]
         return self._next_records.after(places, ends)
+
+    def _sides_of(self, read: set[str], errors: ErrorTally) -> dict[str, Side]:
+        try:
+            return self._side_topics.of(read)
+        except KafkaException as error:
+            trouble = self.client.explained(trouble_of(error))
+            errors.note(trouble.kind, f"listing the names of all topics: {trouble}")
+            return {}
 
     def _selects(self, name: str) -> bool:
         selected = self._selected.get(name)

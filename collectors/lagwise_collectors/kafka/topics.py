@@ -11,6 +11,7 @@ from confluent_kafka.admin import ConfigEntry, ConfigResource, ResourceType
 
 from lagwise_collectors.kafka.client import Client
 from lagwise_collectors.kafka.errors import KafkaTrouble
+from lagwise_collectors.kafka.side_topics import Side
 from lagwise_collectors.protocol import ErrorTally
 
 #: Configurations of every topic are read again within about this time.
@@ -102,8 +103,11 @@ class TopicConfigs:
         self._written: dict[str, dict[str, Any]] = {}
         self._written_on: date | None = None
 
-    def rows(self, topics: Mapping[str, Topic], at: datetime, errors: ErrorTally) -> list[dict[str, Any]]:
-        """Rows of ``raw/topics`` that are due (without sample, cluster and time)."""
+    def rows(
+        self, topics: Mapping[str, Topic], sides: Mapping[str, Side], at: datetime, errors: ErrorTally
+    ) -> list[dict[str, Any]]:
+        """Rows of ``raw/topics`` that are due (without sample, cluster and time); ``sides`` are those of the topics
+        that belong to another one."""
         present = {name: topic for name, topic in topics.items() if topic.error is None}
         for known in (self._settings, self._unreadable, self._written):
             for name in [name for name in known if name not in topics]:
@@ -119,6 +123,8 @@ class TopicConfigs:
             row = {
                 "topic": name,
                 "topic_id": topic.topic_id,
+                "role": str(sides[name].role) if name in sides else None,
+                "main_topic": sides[name].main_topic if name in sides else None,
                 "partitions": len(topic.partitions),
                 "replication_factor": topic.replication_factor,
                 **dict.fromkeys(CONFIG_COLUMNS.values()),

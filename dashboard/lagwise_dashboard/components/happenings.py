@@ -24,6 +24,8 @@ _KINDS = {
     "config_changed": "Setting changed",
 }
 _REBALANCE = "rebalance"
+#: Height of rows whose sentences are wrapped.
+_TALL = 66
 
 
 def marks(changes: list[Row], events: list[Row]) -> list[Mark]:
@@ -96,6 +98,59 @@ def show_events(rows: list[Row], now: datetime, span: str) -> None:
         placeholder="",
         alt="Events of the group and its topics, the newest first",
     )
+
+
+def show_rebalances(rows: list[Row], now: datetime) -> None:
+    """Each hour's rebalances with their likely cause; nothing where there were none."""
+    if not rows:
+        return
+    st.subheader("Rebalances by hour", anchor=False)
+    inexact = not all(r["exact"] for r in rows)
+    st.caption(
+        "The likely cause is concluded from who came and went, how long they had been silent, and their time-outs."
+        + (" Some were told from samples, between which others may have been missed." if inexact else "")
+    )
+    st.dataframe(
+        tables.table(
+            {
+                "Hour from": [humanise.clock(r["hour"], now) for r in rows],
+                "Rebalances": [f"{r['rebalances']:,}{' (storm)' if r['is_storm'] else ''}" for r in rows],
+                "Without reading": [_lasted(r["downtime_seconds"], r["downtime_seconds_at_most"]) for r in rows],
+                "Moved": [r["partitions_moved"] for r in rows],
+                "Read again": [_at_most(r["reread_records_at_most"]) for r in rows],
+                "Why": [literal.shown(r["sentence"]) for r in rows],
+                "What would help": [literal.shown(r["remedy"]) or None for r in rows],
+            }
+        ),
+        key="group_rebalances",
+        hide_index=True,
+        height=tables.height(min(len(rows), 6), _TALL),
+        row_height=_TALL,
+        placeholder=tables.PLACEHOLDER,
+        alt="Rebalances of the group by hour, with their likely cause",
+        column_config={
+            "Rebalances": tables.right_column(),
+            "Without reading": tables.right_column(
+                help="Sum of their durations; ≤ where only an upper bound is known."
+            ),
+            "Moved": st.column_config.NumberColumn(help="Partitions that changed hands."),
+            "Read again": tables.right_column(
+                help="Records that had been read and not committed, so that the next owner read them again: at most."
+            ),
+            "Why": st.column_config.TextColumn(width=380),
+            "What would help": st.column_config.TextColumn(width=380),
+        },
+    )
+
+
+def _lasted(seconds: float | None, at_most: float | None) -> str | None:
+    if at_most is None or seconds == at_most:
+        return None if seconds is None else humanise.duration(seconds)
+    return f"≤ {humanise.duration(at_most)}"
+
+
+def _at_most(records: int | None) -> str | None:
+    return None if records is None else f"≤ {humanise.count(records)}"
 
 
 def kind(row: Row) -> str:

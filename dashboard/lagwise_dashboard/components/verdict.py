@@ -28,13 +28,33 @@ def show(row: Row, now: datetime) -> None:
         st.success(text)
     else:
         st.info(text)
+    _findings(row)
     _numbers(row)
+
+
+def _findings(row: Row) -> None:
+    """What else is worth knowing, as a list."""
+    lines = [
+        f"- {literal.markdown(f['sentence'])}" + (f" *{literal.markdown(f['remedy'])}*" if f["remedy"] else "")
+        for f in row["findings"]
+    ]
+    if lines:
+        st.markdown("\n".join(lines))
 
 
 def _numbers(row: Row) -> None:
     with st.container(horizontal=True, gap="small"):
         for label, value, explained in _metrics(row):
             st.metric(label, literal.markdown(value), help=explained, border=True)
+
+
+def _breach_help(row: Row) -> str:
+    low, high = row["seconds_to_breach_low"], row["seconds_to_breach_high"]
+    to = "at the earliest" if high is None else f"to {humanise.duration(high)}"
+    return (
+        "When the oldest unread record of some partition is older than the group's objective, at today's rates: "
+        f"{humanise.duration(low)} {to}, with 99 % confidence."
+    )
 
 
 def _metrics(row: Row) -> list[tuple[str, str, str | None]]:
@@ -51,6 +71,8 @@ def _metrics(row: Row) -> list[tuple[str, str, str | None]]:
         ("Read /s", humanise.rate(row["consume_rate_per_second"]), tables.READ_HELP),
         ("Caught up in", group_table.catch_up(row), "At today's rates; never, where the lag does not shrink."),
     ]
+    if row["seconds_to_breach"] is not None:
+        found.append(("Objective missed in", humanise.duration(row["seconds_to_breach"]), _breach_help(row)))
     if row["seconds_to_loss"] is not None:
         label, explained = (
             ("Commits expire in", "Time until the broker forgets the committed offsets of this group without members.")

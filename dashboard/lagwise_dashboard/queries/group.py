@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
+from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, bucket_seconds, days, reads, rows, run
@@ -98,12 +99,13 @@ def changes(lake: Lake, cluster: str, group: str, since: datetime, until: dateti
 def events(
     lake: Lake, cluster: str, group: str, topics: tuple[str, ...], since: datetime, until: datetime
 ) -> list[Row]:
-    """What happened to the group or to a topic it reads, newest first."""
+    """What happened to the group or to a topic it reads, newest first. A collector that was killed may have told the
+    same twice."""
     return rows(
         lake,
         {EVENTS: days(since, until)},
         """
-        select "at", kind, "group", topic, partition, before, after, generation, cause, joined, "left",
+        select distinct "at", kind, "group", topic, partition, before, after, generation, cause, joined, "left",
             partitions_moved, duration_seconds
         from events
         where cluster = $cluster and "at" between $since and $until
@@ -119,6 +121,33 @@ def events(
             "limit": MOST_EVENTS,
         },
     )
+
+
+@reads(REBALANCE_STATS)
+def rebalances(lake: Lake, cluster: str, group: str, since: datetime, until: datetime) -> list[Row]:
+    """The hours in which the group was rebalanced, newest first, as far as they reach into the span."""
+    return rows(
+        lake,
+        {REBALANCE_STATS: days(since - timedelta(hours=1), until)},
+        """
+        select * from rebalance_stats
+        where cluster = $cluster and "group" = $group and last_at >= $since and hour <= $until
+        order by hour desc limit $limit
+        """,
+        {"cluster": cluster, "group": group, "since": since, "until": until, "limit": MOST_EVENTS},
+    )
+
+
+@reads(ASSIGNMENTS)
+def assignment(lake: Lake, cluster: str, group: str) -> Row | None:
+    """How even the group's assignment is and what the assignors would change; None where it is not settled."""
+    found = rows(
+        lake,
+        {ASSIGNMENTS: None},
+        'select * from assignments where cluster = $cluster and "group" = $group limit 1',
+        {"cluster": cluster, "group": group},
+    )
+    return found[0] if found else None
 
 
 @reads(GROUPS, MEMBERS)

@@ -12,6 +12,7 @@ from lagwise_dashboard import alert_reader, literal, plot_theme, settings, words
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.components import (
     alert_tables,
+    assignment,
     commands,
     empty,
     freshness,
@@ -114,6 +115,8 @@ def _show(row: Row, now: datetime) -> None:
         known=row["members"] is not None,
         rebalancing=rebalancing,
     )
+    assignment.show(ask(queries.assignment, cluster, group))
+    happenings.show_rebalances(ask(queries.rebalances, cluster, group, since, until), now)
     left, right = st.columns(2)
     with left:
         happenings.show_changes(changes, now, span)

@@ -13,7 +13,8 @@ import pyarrow as pa
 from lagwise.domain.rebalance_words import Setup
 from lagwise.domain.rebalances import Rebalance, RebalanceStats, stats_of
 from lagwise.domain.vocabulary import EventSource, RebalanceCause
-from lagwise.tables.analysis import MINUTES, REBALANCE_STATS
+from lagwise.tables.analysis import MINUTES
+from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs import write
@@ -157,6 +158,7 @@ def _row(
         "rebalances": stats.rebalances,
         "exact": stats.exact,
         "downtime_seconds": stats.downtime_seconds,
+        "downtime_seconds_at_most": stats.downtime_seconds_at_most,
         "partitions_moved": stats.partitions_moved,
         "joined": stats.joined,
         "left": stats.left,

@@ -36,8 +36,11 @@ from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_spark.columns import GROUP, seconds_between
 from lagwise_spark.frames import contexts_frame, frame, freed_afterwards
+from lagwise_spark.group_rows import group_verdicts
 from lagwise_spark.jobs import read, write
+from lagwise_spark.jobs.assignments import assign
 from lagwise_spark.jobs.catch_up import catch_up
+from lagwise_spark.jobs.findings import findings_of
 from lagwise_spark.jobs.minutes import OpenMinutes, finish_minutes, open_minutes
 from lagwise_spark.jobs.progress import News, five_minutes_of, minute_of, read_news, read_progress
 from lagwise_spark.jobs.rebalances import sum_up
@@ -82,13 +85,16 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
         by_status = partitions_by_status(result.partitions).toArrow().to_pylist()
         facts = result.groups.toArrow().to_pylist()
         where = _places_of_trouble(session, result.partitions, by_status)
+        verdicts = group_verdicts(by_status, facts, where)
+        sum_up(lake, news)
+        assign(lake, news)
+        findings = findings_of(lake, news)
         changes = write.partition_changes(result.partitions, lake)
         # The two right after one another: who reads in between sees a group that is a round behind its partitions.
         write.replace(result.partitions, lake, PARTITION_STATUS)
-        changes += write.groups(lake, by_status, facts, where, {n.cluster: n.as_of for n in news})
-    sum_up(lake, news)
+        changes += write.groups(lake, verdicts, findings, {n.cluster: n.as_of for n in news})
     judged = sum(row["partitions"] for row in by_status)
-    groups = len({(row["cluster"], row["group"]) for row in by_status} | {(f["cluster"], f["group"]) for f in facts})
+    groups = len(verdicts)
     cost = TickCost(
         wall_seconds=round(time.monotonic() - wall, 3),
         cpu_seconds=round(_cpu_seconds() - cpu, 3),

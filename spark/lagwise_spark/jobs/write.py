@@ -11,12 +11,12 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from lagwise.domain.findings import Finding
 from lagwise.domain.groups import GroupVerdict
 from lagwise.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.schema import DAY, Table
 from lagwise.tables.store import Lake
-from lagwise_spark.group_rows import group_verdicts
 
 Row = Mapping[str, Any]
 
@@ -68,17 +68,21 @@ def partition_changes(judged: DataFrame, lake: Lake) -> int:
 
 
 def groups(
-    lake: Lake, by_status: Sequence[Row], facts: Sequence[Row], places: Sequence[Row], as_of: Mapping[str, datetime]
+    lake: Lake,
+    verdicts: Mapping[tuple[str, str], tuple[Row, GroupVerdict]],
+    findings: Mapping[tuple[str, str], Sequence[Finding]],
+    as_of: Mapping[str, datetime],
 ) -> int:
     """Write the groups' present state, its history and its changes; the number of changes is returned."""
     before = {(row["cluster"], row["group"]): row for row in lake.read(GROUP_STATUS).to_pylist()}
     rows, changes = [], []
-    for (cluster, group), (fact, verdict) in group_verdicts(by_status, facts, places).items():
+    for (cluster, group), (fact, verdict) in verdicts.items():
         previous = before.get((cluster, group))
         unchanged = previous is not None and previous["status"] == str(verdict.status)
         now = as_of[cluster]
         since = previous["since"] if previous is not None and unchanged else now
-        rows.append(_group_row(cluster, group, now, since, fact, verdict))
+        row = _group_row(cluster, group, now, since, fact, verdict)
+        rows.append(row | {"findings": [_finding_row(f) for f in findings.get((cluster, group), ())]})
         if not unchanged:
             changes.append(
                 {
@@ -94,8 +98,12 @@ def groups(
             )
     lake.append(STATUS_CHANGES, table_of(STATUS_CHANGES, changes))
     lake.append(GROUP_HISTORY, table_of(GROUP_HISTORY, rows))
-    _replace_small(lake, GROUP_STATUS, table_of(GROUP_STATUS, rows))
+    replace_small(lake, GROUP_STATUS, table_of(GROUP_STATUS, rows))
     return len(changes)
+
+
+def _finding_row(finding: Finding) -> dict[str, Any]:
+    return {"kind": str(finding.kind), "sentence": finding.sentence, "remedy": finding.remedy}
 
 
 def _group_row(
@@ -127,6 +135,9 @@ def _group_row(
         "consume_rate_per_second": verdict.consume_rate_per_second,
         "commits_seen": verdict.commits_seen,
         "seconds_to_catch_up": verdict.seconds_to_catch_up,
+        "seconds_to_breach": verdict.to_breach.seconds if verdict.to_breach else None,
+        "seconds_to_breach_low": verdict.to_breach.low if verdict.to_breach else None,
+        "seconds_to_breach_high": verdict.to_breach.high if verdict.to_breach else None,
         "seconds_to_loss": verdict.seconds_to_loss,
         "loss_cause": str(verdict.loss_cause) if verdict.loss_cause else None,
         "records_lost": verdict.records_lost,
@@ -147,10 +158,11 @@ def replace_days_since(lake: Lake, table: Table, rows: pa.Table, first: date) ->
     """Replace what a small table holds from the first day on."""
     days = pc.cast(rows[str(table.clock)], DAY)
     rows = rows.append_column(pa.field("day", DAY, nullable=False), days).select(table.arrow.names)
-    _replace_small(lake, table, rows, f"day >= DATE '{first.isoformat()}'")
+    replace_small(lake, table, rows, f"day >= DATE '{first.isoformat()}'")
 
 
-def _replace_small(lake: Lake, table: Table, rows: pa.Table, predicate: str | None = None) -> None:
+def replace_small(lake: Lake, table: Table, rows: pa.Table, predicate: str | None = None) -> None:
+    """Replace all of a small table, or what a condition on its days holds for. Raises LakeError."""
     try:
         write_deltalake(
             lake.location(table),

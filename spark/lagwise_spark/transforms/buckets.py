@@ -58,6 +58,7 @@ def commit_steps(samples_with_lag: DataFrame, contexts: DataFrame) -> DataFrame:
             "sampled_at",
             "committed",
             (F.col("log_start") - reads_from()).alias("lost"),
+            "high_watermark",
             "lag",
             "topic_number",
             "gap_seconds",
@@ -67,6 +68,7 @@ def commit_steps(samples_with_lag: DataFrame, contexts: DataFrame) -> DataFrame:
                 "previous_at": F.lag("sampled_at").over(order),
                 "previous_committed": F.lag("committed").over(order),
                 "previous_lag": F.lag("lag").over(order),
+                "previous_high_watermark": F.lag("high_watermark").over(order),
                 "is_other_topic": _differs_from_last_known("topic_number", order),
                 "minute": minute_of(F.col("sampled_at")),
             }
@@ -89,7 +91,8 @@ def minutes_of_steps(steps: DataFrame) -> DataFrame:
     dt, is_step = F.col("dt"), F.col("dt").isNotNull()
     dlag = F.when(is_step, (F.col("lag") - F.col("previous_lag")).cast("double"))
     moved = F.col("committed") != F.col("previous_committed")
-    went_back = is_step & (F.col("committed") < F.col("previous_committed"))
+    log_went_back = F.col("high_watermark") < F.col("previous_high_watermark")
+    went_back = is_step & (F.col("committed") < F.col("previous_committed")) & ~log_went_back
     lost = F.col("lost")
     return steps.groupBy(*GROUP_PARTITION, "minute").agg(
         F.count("*").cast("int").alias("samples"),

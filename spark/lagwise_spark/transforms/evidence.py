@@ -114,7 +114,9 @@ def _derived() -> dict[str, Column]:
     expires_in = F.col("offsets_retention_seconds") - seconds_between(counted_from, F.col("as_of"))
     has_lag = F.coalesce(F.col("lag") > 0, F.lit(False))
     undrained = seconds_between(F.col("drained_at"), F.col("as_of"))
-    standstill = F.least("unmoved_seconds", F.coalesce("lag_seconds", F.lit(0.0)), undrained)
+    # A null is left out of the least: an age that is a lower bound says nothing.
+    age = F.when(~F.col("lag_seconds_is_lower_bound"), F.coalesce("lag_seconds", F.lit(0.0)))
+    standstill = F.least("unmoved_seconds", age, undrained)
     has_watermarks = F.col("high_watermark").isNotNull() & F.col("log_start").isNotNull()
     # Where nothing is committed and nobody looked for the ends, there is nothing that could not be read.
     nothing_to_read = F.col("committed").isNull() & F.col("has_row_of_ends").isNull()

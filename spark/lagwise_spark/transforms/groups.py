@@ -23,6 +23,7 @@ def partitions_by_status(partition_status: DataFrame) -> DataFrame:
         F.sum("commits_seen").cast("int").alias("commits_seen"),
         F.sum("lag_slope_per_second").alias("lag_slope_per_second"),
         F.max("seconds_to_catch_up").alias("seconds_to_catch_up"),
+        *[F.min(_breach())[end].alias(f"breach_{end}") for end in ("seconds", "low", "high")],
         F.min("seconds_to_loss").alias("seconds_to_loss"),
         F.sum("records_lost").alias("records_lost"),
         # Among equals the lowest partition, then the last topic by name: any choice will do that is always the same.
@@ -37,6 +38,17 @@ def places(partition_status: DataFrame) -> DataFrame:
     return partition_status.groupBy(*GROUP, "status", _named().alias("owner"), "leader").agg(
         F.count("*").cast("int").alias("partitions")
     )
+
+
+def _breach() -> Column:
+    """When it is expected, in the order of :func:`lagwise.domain.parts.soonest_breach`."""
+    never = F.lit(float("inf"))
+    forecast = F.struct(
+        F.col("seconds_to_breach").alias("seconds"),
+        F.col("seconds_to_breach_low").alias("low"),
+        F.coalesce("seconds_to_breach_high", never).alias("high"),
+    )
+    return F.when(F.col("seconds_to_breach").isNotNull(), forecast)
 
 
 def _named() -> Column:

@@ -7,10 +7,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lagwise.domain import status as rules
-from lagwise.domain.vocabulary import SIMPLE, GroupState, LossCause, Status, UnknownReason
+from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, GroupState, LossCause, Status, UnknownReason
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise_spark.columns import with_steps
 from lagwise_spark.transforms.buckets import reads_from
+
+#: When the lag is gone or the objective is missed, with the ends of the confidence interval.
+FORECASTS = tuple(f"seconds_to_{what}{end}" for what in ("catch_up", "breach") for end in ("", "_low", "_high"))
 
 
 def judge(evidence: DataFrame) -> DataFrame:
@@ -26,7 +29,7 @@ def judge(evidence: DataFrame) -> DataFrame:
         "records_lost": F.when(is_known, F.col("records_lost")).otherwise(F.lit(0)).cast("long"),
         **{
             name: F.when(is_known, F.col(name))
-            for name in ("lag", "lag_seconds", "seconds_to_loss", "loss_cause", "seconds_to_catch_up")
+            for name in ("lag", "lag_seconds", "seconds_to_loss", "loss_cause", *FORECASTS)
         },
     }
     columns = [column.name for column in PARTITION_STATUS.columns]
@@ -39,13 +42,25 @@ def _cadence() -> Column:
 
 def _telling_seconds(minimum: Column) -> Column:
     rhythm_is_known = F.col("commits_seen") >= rules.COMMITS_OF_RHYTHM
-    is_simple = F.coalesce(F.col("type") == SIMPLE, F.lit(False))
     unseen = (
         F.when(rhythm_is_known, F.lit(0.0))
-        .when(is_simple, F.lit(rules.UNSEEN_SIMPLE_AFTER_SECONDS))
+        .when(_is_simple(), F.lit(rules.UNSEEN_SIMPLE_AFTER_SECONDS))
         .otherwise(F.lit(rules.UNSEEN_AFTER_SECONDS))
     )
     return F.greatest(minimum, unseen, rules.TELLING_CADENCES * _cadence())
+
+
+def _telling_standstill_seconds(minimum: Column) -> Column:
+    is_rare = F.col("_produced") * F.col("interval_seconds") < 1
+    may_be_committed = F.col("owner").isNotNull() | _is_simple()
+    rhythm_is_sure = F.col("commits_seen") >= rules.COMMITS_OF_RHYTHM_IF_RARE
+    unsure = F.when(rhythm_is_sure, F.lit(0.0)).otherwise(F.lit(rules.UNSEEN_AFTER_SECONDS))
+    if_rare = F.greatest(unsure, rules.CADENCE_IF_RARE * rules.TELLING_CADENCES * _cadence())
+    return F.greatest(_telling_seconds(minimum), F.when(is_rare & may_be_committed, if_rare))
+
+
+def _is_simple() -> Column:
+    return F.coalesce(F.col("type") == SIMPLE, F.lit(False))
 
 
 def _premises() -> dict[str, Column]:
@@ -72,6 +87,7 @@ def _premises() -> dict[str, Column]:
     unrest, samples = F.col("samples_of_unrest"), F.col("group_samples")
     least_change = F.greatest(F.lit(1.0), rules.TREND_SHARE_OF_LAG * F.col("lag"))
     one_percent = rules.TREND_SHARE_OF_PRODUCE_RATE * F.col("_produced")
+    late = F.when(F.col("lag_seconds_is_lower_bound"), 0.0).otherwise(rules.CADENCES_OF_PATIENCE * _cadence())
     return {
         "_has_left_topic": has_left_topic,
         "_blind": blind,
@@ -81,7 +97,7 @@ def _premises() -> dict[str, Column]:
         "_produced": F.coalesce(F.col("produce_rate_per_second"), F.lit(0.0)),
         "_consumed": F.coalesce(F.col("consume_rate_per_second"), F.lit(0.0)),
         "_band": F.greatest(one_percent, F.try_divide(least_change, F.col("span_seconds"))),
-        "_visible": F.col("_has_lag") & (F.col("_age") > F.col("interval_seconds")),
+        "_visible": F.col("_has_lag") & (F.col("_age") > F.col("interval_seconds") + late),
         "_measured": F.col("lag_slope_per_second").isNotNull()
         & (F.col("span_seconds") >= _telling_seconds(F.col("minimum_span_seconds"))),
         "_unrest": F.col("rebalancing_now")
@@ -93,11 +109,11 @@ def _holds() -> dict[str, Column]:
     has_lag, age, band = F.col("_has_lag"), F.col("_age"), F.col("_band")
 
     def stands_for(minimum_seconds: float) -> Column:
-        return F.col("standstill_seconds") >= _telling_seconds(F.lit(minimum_seconds))
+        return F.col("standstill_seconds") >= _telling_standstill_seconds(F.lit(minimum_seconds))
 
     having_no_owner_is_telling = (
         F.col("state").isNotNull()
-        & (F.coalesce(F.col("state"), F.lit("")) != str(GroupState.UNKNOWN))
+        & ~F.coalesce(F.col("state"), F.lit("")).isin(str(GroupState.UNKNOWN), *sorted(map(str, REBALANCING_STATES)))
         & ~F.col("rebalancing_now")
         & ~F.col("_has_left_topic")
     )
@@ -156,7 +172,28 @@ def _numbers() -> dict[str, Column]:
         "_at_risk": F.coalesce(F.col("seconds_to_loss") <= F.col("risk_horizon_seconds"), F.lit(False)),
         "records_lost": lost,
         "_losing_data": F.coalesce(F.col("records_lost") > 0, F.lit(False)),
-        "seconds_to_catch_up": F.when(F.col("_shrinks"), F.col("lag") / -F.col("lag_slope_per_second")),
+        **_forecasts(standing),
+    }
+
+
+def _forecasts(standing: Column) -> dict[str, Column]:
+    """The formulas of :mod:`lagwise.domain.forecast`."""
+    slope, low, high = (F.col(f"lag_slope_{name}per_second") for name in ("", "low_", "high_"))
+    shrinks = F.col("_shrinks") & (slope < 0)
+    left = F.col("lag_objective_seconds") - F.col("_age")
+    grows = F.col("_grows") & (F.col("_produced") > 0) & (slope > 0)
+
+    def breach(of: Column) -> Column:
+        older_per_second = F.least(F.lit(1.0), of / F.col("_produced"))
+        return F.when(left > 0, F.when(standing, left).when(grows & (of > 0), left / older_per_second))
+
+    return {
+        "seconds_to_catch_up": F.when(shrinks, F.col("lag") / -slope),
+        "seconds_to_catch_up_low": F.when(shrinks, F.col("lag") / -low),
+        "seconds_to_catch_up_high": F.when(shrinks & (high < 0), F.col("lag") / -high),
+        "seconds_to_breach": breach(slope),
+        "seconds_to_breach_low": breach(high),
+        "seconds_to_breach_high": breach(low),
     }
 
 

@@ -1,0 +1,91 @@
+"""Whose verdicts are right: Lagwise and the rules that people use instead, on traces whose truth is known.
+
+Writes the table of docs/verdicts.md and its picture. ``--traces`` leaves the figures of the day of noise, which take
+minutes, as the page has them: enough when a trace has come. ``--spark`` has the real analysis replay the traces as
+well, which must say what the definition says; ``--small`` does without the day of noise and writes nothing.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.verdicts import page
+from benchmarks.verdicts.noise import false_alarms
+from benchmarks.verdicts.rules import LAGWISE, baselines, exactly_right, said_by, said_by_lagwise, statuses_of
+from benchmarks.verdicts.score import Score, figures_of, score_of
+from lagwise.traces import Trace, read_trace
+from tests.traces.noise import GROUPS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "verdicts.md"
+PICTURE = ROOT / "docs" / "images" / "verdicts.svg"
+
+
+def public_traces() -> list[Trace]:
+    """The traces of the repository, in order of their names."""
+    return [read_trace(path.parent) for path in sorted((ROOT / "tests" / "traces").glob("*/trace.toml"))]
+
+
+def scores_of_baselines(traces: Sequence[Trace]) -> dict[str, list[Score]]:
+    """The scores of every rule but Lagwise's, trace by trace."""
+    scores: dict[str, list[Score]] = {}
+    for trace in traces:
+        for rule in baselines(trace):
+            scores.setdefault(rule.name, []).append(score_of(trace, said_by(rule, trace)))
+    return scores
+
+
+def disagreements(traces: Sequence[Trace]) -> int:
+    """How many verdicts of the real analysis, on Spark, are not those of the definition."""
+    from lagwise.config import Spark
+    from lagwise.replay import shown_of
+    from lagwise_spark.session import start_session
+
+    session = start_session(Spark(), app_name="lagwise-verdicts")
+    try:
+        differing = 0
+        for trace, shown in zip(traces, shown_of(session, traces), strict=True):
+            replayed = {(s.time_s, s.group, s.topic, s.partition): (s.status, s.reason) for s in shown}
+            defined = statuses_of(trace)
+            differing += sum(replayed.get(key) != defined.get(key) for key in replayed.keys() | defined.keys())
+        return differing
+    finally:
+        session.stop()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.verdicts", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--small", action="store_true", help="without the day of noise; writes nothing")
+    parser.add_argument("--traces", action="store_true", help="leave the figures of the day of noise as they are")
+    parser.add_argument("--spark", action="store_true", help="hold the real analysis against the definition as well")
+    options = parser.parse_args()
+    traces = public_traces()
+    statuses = [statuses_of(trace) for trace in traces]
+    of_lagwise = [score_of(trace, said_by_lagwise(trace, its)) for trace, its in zip(traces, statuses, strict=True)]
+    scores = {LAGWISE: of_lagwise} | scores_of_baselines(traces)
+    exact = min(exactly_right(trace, its) for trace, its in zip(traces, statuses, strict=True))
+    print(f"Lagwise's exact status, on the worst of {len(traces)} traces: {exact:.1%} of the truth")
+    failed = 0 if exact == 1 else 1
+    if options.spark:
+        differing = disagreements(traces)
+        print(f"verdicts of the analysis on Spark that differ from the definition: {differing}")
+        failed |= differing > 0
+    text = PAGE.read_text(encoding="utf-8")
+    if options.small or options.traces:
+        noisy = {name: cells[-1] for name, cells in page.rows_of(text).items()}
+    else:
+        noisy = {
+            name: f"{alarms:,}" for name, alarms in false_alarms(list(scores), GROUPS, os.cpu_count() or 1).items()
+        }
+    made = page.table({name: figures_of(its) for name, its in scores.items()}, noisy)
+    print(made)
+    if not options.small:
+        PAGE.write_text(page.with_table(text, made), encoding="utf-8")
+        PICTURE.write_text(page.picture([trace.name for trace in traces], scores), encoding="utf-8")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""Kafka's primitive types out of bytes (https://kafka.apache.org/protocol, "Protocol Primitive Types")."""
+
+import base64
+import struct
+from collections.abc import Callable
+from typing import TypeVar
+
+_Item = TypeVar("_Item")
+
+_INT8, _INT16, _INT32, _INT64 = (struct.Struct(">" + code) for code in "bhiq")
+_LONGEST_VARINT = 5
+
+
+class GarbageError(ValueError):
+    """Bytes that do not follow their schema."""
+
+
+class Bytes:
+    """A position in bytes that moves on as values are taken. Every method raises GarbageError beyond the end."""
+
+    __slots__ = ("_at", "_data")
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def int8(self) -> int:
+        return self._fixed(_INT8)
+
+    def int16(self) -> int:
+        return self._fixed(_INT16)
+
+    def int32(self) -> int:
+        return self._fixed(_INT32)
+
+    def int64(self) -> int:
+        return self._fixed(_INT64)
+
+    def uuid(self) -> str:
+        """As Kafka's tools print it: Base64 in its URL-safe alphabet, without padding."""
+        return base64.urlsafe_b64encode(self.take(16)).decode().rstrip("=")
+
+    def unsigned_varint(self) -> int:
+        value = 0
+        for shift in range(0, 7 * _LONGEST_VARINT, 7):
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+        raise GarbageError("a varint that does not end")
+
+    def take(self, size: int) -> bytes:
+        """So many bytes."""
+        end = self._at + size
+        if size < 0 or end > len(self._data):
+            raise GarbageError(f"{size} bytes wanted where {len(self._data) - self._at} are left")
+        taken = self._data[self._at : end]
+        self._at = end
+        return taken
+
+    def string(self) -> str:
+        return self._text(self.int16())
+
+    def nullable_string(self) -> str | None:
+        size = self.int16()
+        return None if size == -1 else self._text(size)
+
+    def compact_string(self) -> str:
+        return self._text(self.unsigned_varint() - 1)
+
+    def compact_nullable_string(self) -> str | None:
+        size = self.unsigned_varint()
+        return None if size == 0 else self._text(size - 1)
+
+    def blob(self) -> bytes:
+        return self.take(self.int32())
+
+    def compact_blob(self) -> bytes:
+        return self.take(self.unsigned_varint() - 1)
+
+    def array(self, item: Callable[[], _Item]) -> list[_Item]:
+        return self._items(self.int32(), item)
+
+    def compact_array(self, item: Callable[[], _Item]) -> list[_Item]:
+        return self._items(self.unsigned_varint() - 1, item)
+
+    def int32s(self) -> tuple[int, ...]:
+        """An array of int32."""
+        return self._int32s(self.int32())
+
+    def compact_int32s(self) -> tuple[int, ...]:
+        """A compact array of int32."""
+        return self._int32s(self.unsigned_varint() - 1)
+
+    def tags(self) -> dict[int, bytes]:
+        """Tagged fields by tag (KIP-482)."""
+        return {self.unsigned_varint(): self.take(self.unsigned_varint()) for _ in range(self.unsigned_varint())}
+
+    def _fixed(self, layout: struct.Struct) -> int:
+        value: int = layout.unpack(self.take(layout.size))[0]
+        return value
+
+    def _text(self, size: int) -> str:
+        try:
+            return self.take(size).decode()
+        except UnicodeDecodeError as error:
+            raise GarbageError("text that is not UTF-8") from error
+
+    def _int32s(self, count: int) -> tuple[int, ...]:
+        if count < 0:
+            raise GarbageError(f"an array of {count}")
+        return struct.unpack(f">{count}i", self.take(4 * count))
+
+    def _items(self, count: int, item: Callable[[], _Item]) -> list[_Item]:
+        # Every item takes a byte at least: a count beyond that is garbage, and must not take memory.
+        if count < 0 or count > len(self._data) - self._at:
+            raise GarbageError(f"an array of {count}")
+        return [item() for _ in range(count)]

@@ -1,0 +1,200 @@
+"""One connection to ``__consumer_offsets``, from its start to its first trouble.
+
+Partitions are assigned by ourselves: no group comes into being, and nothing is committed.
+"""
+
+import logging
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+from confluent_kafka.admin import ResourceType
+
+from lagwise.config import Cluster
+from lagwise_collectors.kafka.client import Client, LibrarySayings
+from lagwise_collectors.kafka.errors import KafkaTrouble, kind_of
+from lagwise_collectors.kafka.topics import Topic, ask_topics, described_topics, read_configs
+from lagwise_collectors.kafka.watermarks import read_watermarks
+from lagwise_collectors.offsets_topic import state_file
+from lagwise_collectors.offsets_topic.consuming import IGNORED, settings_of
+from lagwise_collectors.offsets_topic.ledger import Ledger
+from lagwise_collectors.offsets_topic.records import OFFSETS_TOPIC
+from lagwise_collectors.protocol import ErrorTally
+
+log = logging.getLogger("lagwise.collectors.offsets_topic")
+
+_BATCH = 5_000
+_POLL_SECONDS = 0.1
+_LOOK_SECONDS = 1.0
+#: How long a partition may be behind before it is called so: transactions take a while, and so do batches.
+_PATIENCE_SECONDS = 30.0
+
+
+class LostPositionError(Exception):
+    """The records after the kept position are not there any more."""
+
+
+class Knowledge:
+    """What outlives a session: the ledger, and of what it tells. ``counting``: commits have been counted since the last
+    time they were asked for."""
+
+    def __init__(self, ledger: Ledger, identity: state_file.Identity, *, counting: bool) -> None:
+        self.ledger = ledger
+        self.identity = identity
+        self.counting = counting
+
+
+class Session:
+    """Raises KafkaTrouble or ConfigError where the topic cannot be read at all.
+
+    ``known`` is what an earlier session of this process knew, ``kept`` the state file of an earlier process (None:
+    start anew). Neither is used for another topic or other groups than it is of.
+    """
+
+    def __init__(self, cluster: Cluster, known: Knowledge | None, kept: Path | None) -> None:
+        self._cluster = cluster
+        self._client = Client(cluster)
+        topic = self._described()
+        self.known = self._knowledge(topic, known, kept)
+        starts, ends = self._marks(topic)
+        ledger = self.known.ledger
+        for partition, end in ends.items():
+            if partition not in ledger.positions and starts[partition] < end:
+                ledger.priming.add(partition)
+        self._read_settings(ledger, topic)
+        #: By partition: the offset that is to be read next, and since when.
+        self._goals = {partition: (end, time.monotonic()) for partition, end in ends.items()}
+        self._reached: set[int] = set()
+        self._at_end: dict[int, int] = {}
+        self._newest: dict[int, int] = {}
+        self._looked_at = 0.0
+        self._down = False
+        self._said = LibrarySayings(self._client.clean)
+        self._consumer = self._assigned(ends)
+
+    def read(self, stop: threading.Event, lock: threading.Lock) -> None:
+        """Read until told to stop. Raises KafkaTrouble and LostPositionError."""
+        while not stop.is_set():
+            batch = self._consumer.consume(_BATCH, _POLL_SECONDS)
+            if batch:
+                with lock:
+                    self._feed(batch)
+            if time.monotonic() - self._looked_at >= _LOOK_SECONDS:
+                self._look()
+            if self._down:
+                raise KafkaTrouble("unreachable", "no broker can be reached")
+            for facility, (count, last) in self._said.take().items():
+                log.debug("%s: librdkafka %s, %d times: %s", self._cluster.name, facility, count, last)
+
+    def left(self) -> int:
+        """How many records are left to read before all is known up to now (roughly: gaps count); 0 while it keeps up.
+
+        To be asked regularly: whoever does not reach within half a minute what was the end then is behind.
+        """
+        now, left = time.monotonic(), 0
+        for partition, (goal, since) in self._goals.items():
+            read = max(self.known.ledger.positions.get(partition, 0), self._at_end.get(partition, 0))
+            if read >= goal:
+                self._reached.add(partition)
+                self._goals[partition] = (max(goal, self._newest.get(partition, 0)), now)
+            elif partition not in self._reached or now - since > _PATIENCE_SECONDS:
+                left += goal - read
+        return left
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._consumer.close()
+
+    def _feed(self, batch: list[Any]) -> None:
+        ledger = self.known.ledger
+        good = [message for message in batch if message.error() is None]
+        ledger.feed(good)
+        for message in batch if len(good) < len(batch) else ():
+            error = message.error()
+            if error is None or error.code() in IGNORED:
+                continue
+            if error.code() == KafkaError._PARTITION_EOF:
+                self._at_end[message.partition()] = message.offset()
+            elif error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+                raise LostPositionError(self._client.clean(error.str()))
+            else:
+                raise KafkaTrouble(kind_of(error), self._client.clean(error.str()))
+        for partition in list(ledger.priming):
+            read = max(ledger.positions.get(partition, 0), self._at_end.get(partition, 0))
+            if read >= self._goals[partition][0]:
+                ledger.primed(partition)
+
+    def _look(self) -> None:
+        """Note the newest high watermarks that fetching has shown.
+
+        Not to be asked from another thread: while one is in consume(), it waits there for a lock of the library's with
+        Python's own lock in its hand, and the other for that. Seen with confluent-kafka 2.16.1.
+        """
+        self._looked_at = time.monotonic()
+        for partition in self._goals:
+            marks = self._consumer.get_watermark_offsets(TopicPartition(OFFSETS_TOPIC, partition), cached=True)
+            if marks is not None:
+                self._newest[partition] = marks[1]
+
+    def _described(self) -> Topic:
+        errors = ErrorTally()
+        topic = described_topics(self._client, ask_topics(self._client, [OFFSETS_TOPIC]), errors)[OFFSETS_TOPIC]
+        if topic.error is not None:
+            raise KafkaTrouble(topic.error, errors.example(topic.error))
+        return topic
+
+    def _marks(self, topic: Topic) -> tuple[dict[int, int], dict[int, int]]:
+        """Log start and last stable offset of each partition."""
+        errors = ErrorTally()
+        marks = read_watermarks(self._client, {OFFSETS_TOPIC: topic}, {}, errors)
+        if errors:
+            kind = next(iter(errors.counts))
+            raise KafkaTrouble(kind, errors.example(kind))
+        columns = zip(marks.partition, marks.log_start, marks.last_stable, strict=True)
+        found = [(partition, start or 0, end or 0) for partition, start, end in columns]
+        return {p: start for p, start, _ in found}, {p: end for p, _, end in found}
+
+    def _knowledge(self, topic: Topic, known: Knowledge | None, kept: Path | None) -> Knowledge:
+        selection = self._cluster.groups
+        identity: dict[str, Any] = {
+            "topic_id": topic.topic_id,
+            "partitions": len(topic.partitions),
+            "include": list(selection.include),
+            "exclude": list(selection.exclude),
+        }
+        if known is not None and known.identity == identity:
+            return known
+        if kept is not None:
+            ledger = Ledger(selection.selects)
+            try:
+                if state_file.restore(kept, ledger, identity):
+                    return Knowledge(ledger, identity, counting=True)
+            except state_file.UnusableStateError as error:
+                log.warning("%s: %s is read anew, %s: %s", self._cluster.name, OFFSETS_TOPIC, kept, error)
+        return Knowledge(Ledger(selection.selects), identity, counting=False)
+
+    def _read_settings(self, ledger: Ledger, topic: Topic) -> None:
+        """What the broker knows and no record tells; without the right to ask, it stays unknown."""
+        leader = next((p.leader for p in topic.partitions if p.leader is not None), None)
+        if leader is None:
+            return
+        answer = read_configs(self._client, ResourceType.BROKER, [str(leader)])[str(leader)]
+        if isinstance(answer, KafkaTrouble):
+            return
+        minutes, session_ms = answer.get("offsets.retention.minutes"), answer.get("group.consumer.session.timeout.ms")
+        ledger.retention_ms = None if minutes is None else int(minutes) * 60_000
+        ledger.groups.session_ms = None if session_ms is None else int(session_ms)
+        ledger.groups.heartbeat_ms = int(answer.get("group.consumer.heartbeat.interval.ms") or 0)
+
+    def _assigned(self, ends: dict[int, int]) -> Consumer:
+        consumer = Consumer({**settings_of(self._cluster), "error_cb": self._on_error}, logger=self._said.logger)
+        positions = self.known.ledger.positions
+        consumer.assign([TopicPartition(OFFSETS_TOPIC, p, positions.get(p, OFFSET_BEGINNING)) for p in sorted(ends)])
+        return consumer
+
+    def _on_error(self, error: KafkaError) -> None:
+        # Called from consume(). Single brokers may go; the library finds their partitions elsewhere.
+        if error.code() == KafkaError._ALL_BROKERS_DOWN:
+            self._down = True

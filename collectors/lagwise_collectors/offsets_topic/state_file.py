@@ -1,0 +1,120 @@
+"""What the reader of ``__consumer_offsets`` knows, kept in one file from start to start.
+
+The first line names the format and has a checksum of the rest: a JSON document (positions, topics, groups) and the
+pairs as an Arrow stream. The file is replaced as a whole, so it is never half written; one that is damaged, or of
+another topic, is of no use, and reading starts anew.
+"""
+
+import contextlib
+import json
+import os
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from lagwise.errors import LagwiseError
+from lagwise_collectors.offsets_topic.classic import as_json, of_json
+from lagwise_collectors.offsets_topic.consumer import ConsumerGroup
+from lagwise_collectors.offsets_topic.groups import Group
+from lagwise_collectors.offsets_topic.ledger import Ledger
+from lagwise_collectors.offsets_topic.pairs import Pair
+from lagwise_collectors.offsets_topic.primitives import GarbageError
+from lagwise_collectors.offsets_topic.records import CommitKey, key_of
+
+_FORMAT = b"lagwise-offsets-topic-1"
+_PAIRS = pa.schema([("key", pa.binary()), ("offset", pa.int64()), ("at_ms", pa.int64()), ("pause_ms", pa.int64())])
+
+#: What a state belongs to; it is of no use for anything else.
+Identity = Mapping[str, Any]
+
+
+class UnusableStateError(LagwiseError):
+    """The file cannot be used; the message says why."""
+
+
+def dumped(ledger: Ledger, identity: Identity) -> bytes:
+    """The ledger as bytes. To be asked right after :meth:`Ledger.take`: what was not taken is not in it."""
+    groups = {
+        name: {
+            "classic": None if group.classic is None else as_json(group.classic),
+            "consumer": None if group.consumer is None else group.consumer.as_json(),
+        }
+        for name, group in ledger.groups.by_name.items()
+        if group.classic is not None or group.consumer is not None
+    }
+    head = {
+        "identity": identity,
+        "positions": {str(partition): offset for partition, offset in ledger.positions.items()},
+        "topics": ledger.groups.topics,
+        "groups": groups,
+    }
+    pairs = ledger.pairs.values()
+    columns = [
+        pa.array(ledger.pairs.keys(), pa.binary()),
+        pa.array([pair.offset for pair in pairs], pa.int64()),
+        pa.array([pair.at_ms for pair in pairs], pa.int64()),
+        pa.array([pair.pause_ms for pair in pairs], pa.int64()),
+    ]
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, _PAIRS, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
+        stream.write_table(pa.table(columns, schema=_PAIRS))
+    text = json.dumps(head, sort_keys=True).encode()
+    body: bytes = len(text).to_bytes(8, "big") + text + sink.getvalue().to_pybytes()
+    return b"%s %08x\n" % (_FORMAT, zlib.crc32(body)) + body
+
+
+def save(path: Path, state: bytes) -> None:
+    """Replace the file. Raises OSError, and then the old one is still there."""
+    part = path.with_suffix(".part")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with part.open("wb") as file:
+            file.write(state)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
+
+
+def restore(path: Path, ledger: Ledger, identity: Identity) -> bool:
+    """Fill an empty ledger from the file. False if there is none. Raises UnusableStateError; the ledger is then to be
+    thrown away."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise UnusableStateError(f"it cannot be read: {error.strerror}") from error
+    first, _, body = data.partition(b"\n")
+    if first != b"%s %08x" % (_FORMAT, zlib.crc32(body)):
+        raise UnusableStateError("it is damaged, or of another version")
+    size = int.from_bytes(body[:8], "big")
+    head = json.loads(body[8 : 8 + size])
+    if head["identity"] != json.loads(json.dumps(identity)):
+        raise UnusableStateError("it is about another topic, or other groups")
+    try:
+        _fill(ledger, head, pa.ipc.open_stream(body[8 + size :]).read_all())
+    except (KeyError, TypeError, ValueError, GarbageError, pa.ArrowInvalid) as error:
+        # The checksum is right, so we wrote this ourselves, with another idea of what belongs into it.
+        raise UnusableStateError(f"it does not have what it should ({type(error).__name__}: {error})") from error
+    return True
+
+
+def _fill(ledger: Ledger, head: Mapping[str, Any], pairs: pa.Table) -> None:
+    ledger.positions.update({int(partition): offset for partition, offset in head["positions"].items()})
+    ledger.groups.topics.update(head["topics"])
+    for name, group in head["groups"].items():
+        ledger.groups.by_name[name] = Group(
+            None if group["classic"] is None else of_json(group["classic"]),
+            None if group["consumer"] is None else ConsumerGroup.of_json(group["consumer"]),
+        )
+    for key, *values in zip(*(column.to_pylist() for column in pairs.columns), strict=True):
+        about = key_of(key)
+        assert isinstance(about, CommitKey)
+        ledger.add(key, Pair(about.group, about.topic, about.partition, *values))

@@ -1,0 +1,71 @@
+"""How even a group's assignment is, and what Kafka's assignors would give the same members."""
+
+from typing import Any
+
+import streamlit as st
+
+from lagwise.domain import humanise
+from lagwise_dashboard import literal
+from lagwise_dashboard.components import tables
+from lagwise_dashboard.queries.base import Row
+
+#: Fewer members have nothing to be compared.
+_FEWEST_MEMBERS = 2
+
+
+def show(row: Row | None) -> None:
+    """The assignment as it is beside those that the assignors would make; nothing for a single member."""
+    if row is None or row["members"] < _FEWEST_MEMBERS:
+        return
+    st.subheader("Assignment", anchor=False)
+    st.caption(
+        f"As it is ({literal.markdown(row['assignor']) or 'assignor not known'}), and as Kafka's assignors would make "
+        "it for the same members. They count partitions; none of them knows the traffic."
+    )
+    now: dict[str, Any] = {**row, "assignor": "now", "partitions_moved": None}
+    shown = [now, *sorted(row["alternatives"], key=lambda a: a["assignor"])]
+    st.dataframe(
+        tables.table(
+            {
+                "Assignor": [literal.shown(r["assignor"]) for r in shown],
+                "Busiest member": [_share(r["busiest_share"]) for r in shown],
+                "Skew by traffic": [_ratio(r["skew_by_rate"]) for r in shown],
+                "Skew by partitions": [_ratio(r["skew_by_count"]) for r in shown],
+                "Idle members": [r["idle_members"] for r in shown],
+                "Partitions moved": [r["partitions_moved"] for r in shown],
+            }
+        ),
+        key="group_assignment",
+        hide_index=True,
+        height=tables.height(len(shown)),
+        row_height=tables.ROW_HEIGHT,
+        placeholder=tables.PLACEHOLDER,
+        alt="The group's assignment beside those that Kafka's assignors would make",
+        column_config={
+            "Busiest member": tables.right_column(help="The busiest member's share of what is written."),
+            "Skew by traffic": tables.right_column(help="The busiest member over the mean of all; 1.00 is even."),
+            "Skew by partitions": tables.right_column(help="The fullest member over the mean of all; 1.00 is even."),
+            "Idle members": st.column_config.NumberColumn(help="Members that own no partition."),
+            "Partitions moved": st.column_config.NumberColumn(help="Partitions that would change hands."),
+        },
+    )
+    st.caption(_bound(row))
+
+
+def _bound(row: Row) -> str:
+    if row["bound_share"] is None:
+        return "The traffic of some partition is not known, so that nobody can tell who carries how much."
+    hottest = f"{literal.markdown(row['hottest_topic'])}-{row['hottest_partition']}"
+    return (
+        f"The hottest partition is {hottest} with {_share(row['hottest_share'])} of the traffic. No assignment to "
+        f"these {row['members']:,} members brings the busiest one below {_share(row['bound_share'])}; more than "
+        f"{humanise.plural(row['useful_members'], 'member')} would not help."
+    )
+
+
+def _share(share: float | None) -> str | None:
+    return None if share is None else f"{100 * share:.1f} %"
+
+
+def _ratio(value: float | None) -> str | None:
+    return None if value is None else f"{value:.2f}"

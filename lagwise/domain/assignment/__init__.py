@@ -1,0 +1,1 @@
+"""Who reads what, how evenly, what Kafka's assignors would give instead, and what no assignment can beat."""

@@ -1,0 +1,17 @@
+"""The assignors by the name that Kafka gives them."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from lagwise.domain.assignment.model import Member, Outcome
+from lagwise.domain.assignment.ranges import range_assignment, round_robin_assignment
+from lagwise.domain.assignment.sticky import cooperative_sticky_assignment, sticky_assignment
+
+Assignor = Callable[[Sequence[Member], Mapping[str, int]], Outcome]
+
+#: Those of Kafka's consumers; as ``partition.assignment.strategy`` and the group's description name them.
+ASSIGNORS: dict[str, Assignor] = {
+    "range": range_assignment,
+    "roundrobin": round_robin_assignment,
+    "sticky": sticky_assignment,
+    "cooperative-sticky": cooperative_sticky_assignment,
+}

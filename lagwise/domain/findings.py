@@ -1,0 +1,99 @@
+"""What is worth knowing about a group beside its status: one sentence each, the most urgent first."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lagwise.domain.humanise import count, duration
+from lagwise.domain.vocabulary import TopicRole
+
+#: Growth of a dead-letter topic is told over this time.
+GROWTH_SECONDS = 3600.0
+
+
+class FindingKind(StrEnum):
+    """Declared in the order of urgency."""
+
+    DEAD_LETTERS = "dead_letters"
+    UNREAD_RETRIES = "unread_retries"
+    RETRIES = "retries"
+    REBALANCES = "rebalances"
+    ASSIGNMENT = "assignment"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A sentence, and what would help (None where that follows from it)."""
+
+    kind: FindingKind
+    sentence: str
+    remedy: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SideTopic:
+    """A retry or dead-letter topic now.
+
+    ``records`` it holds, ``added`` were added within ``added_within_seconds`` (None: not known yet), ``lag`` waits for
+    those groups that read it (``readers``; None: not known, or nobody reads).
+    """
+
+    name: str
+    role: TopicRole
+    records: int | None
+    added: int | None
+    added_within_seconds: float
+    readers: int = 0
+    lag: int | None = None
+
+
+def side_topic_findings(topics: Iterable[SideTopic]) -> list[Finding]:
+    """What retry and dead-letter topics tell of the groups that read their main topic; nothing where they are quiet."""
+    found = []
+    for topic in sorted(topics, key=lambda t: (-(t.added or 0), t.name)):
+        if topic.role is TopicRole.DEAD_LETTER:
+            found += _dead_letters(topic)
+        else:
+            found += _retries(topic)
+    return in_order(found)
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """The most urgent first, otherwise as they came."""
+    order = list(FindingKind)
+    return sorted(findings, key=lambda finding: order.index(finding.kind))
+
+
+def _dead_letters(topic: SideTopic) -> list[Finding]:
+    if not topic.added:
+        return []
+    holds = "" if topic.records is None else f"; it holds {count(topic.records)}"
+    return [
+        Finding(
+            FindingKind.DEAD_LETTERS,
+            f"{_records(topic.added)} given up within {duration(topic.added_within_seconds)}: "
+            f"{'it went' if topic.added == 1 else 'they went'} to {topic.name}{holds}.",
+            "Look at the newest of them for what could not be processed; they wait there until somebody replays them.",
+        )
+    ]
+
+
+def _retries(topic: SideTopic) -> list[Finding]:
+    within = duration(topic.added_within_seconds)
+    if not topic.readers and topic.records and topic.added:
+        return [
+            Finding(
+                FindingKind.UNREAD_RETRIES,
+                f"{_records(topic.added)} sent to be tried again within {within}, but no group reads {topic.name}.",
+                "Start the consumer of that topic.",
+            )
+        ]
+    if topic.lag:
+        grew = f", and {count(topic.added)} came within {within}" if topic.added else ""
+        waits = "1 record waits" if topic.lag == 1 else f"{count(topic.lag)} records wait"
+        return [Finding(FindingKind.RETRIES, f"{waits} in {topic.name} to be tried again{grew}.")]
+    return []
+
+
+def _records(number: int) -> str:
+    return "1 record was" if number == 1 else f"{count(number)} records were"

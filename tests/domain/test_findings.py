@@ -1,0 +1,91 @@
+"""What retry and dead-letter topics tell: each row is one of them, and what must be said, or not."""
+
+from typing import Any
+
+import pytest
+
+from lagwise.domain.findings import Finding, FindingKind, SideTopic, in_order, side_topic_findings
+from lagwise.domain.vocabulary import TopicRole
+
+LOOK = "Look at the newest of them for what could not be processed; they wait there until somebody replays them."
+DEAD, RETRY = TopicRole.DEAD_LETTER, TopicRole.RETRY
+
+
+def topic(role: TopicRole, **facts: Any) -> SideTopic:
+    name = "orders.DLT" if role is DEAD else "orders-retry-0"
+    return SideTopic(
+        **({"name": name, "role": role, "records": 312, "added": 0, "added_within_seconds": 3600.0} | facts)
+    )
+
+
+@pytest.mark.parametrize(
+    ("why", "side", "kind", "sentence", "remedy"),
+    [
+        (
+            "it grows",
+            topic(DEAD, added=14),
+            FindingKind.DEAD_LETTERS,
+            "14 records were given up within 1 h: they went to orders.DLT; it holds 312.",
+            LOOK,
+        ),
+        (
+            "by one, and how much it holds is not known",
+            topic(DEAD, added=1, records=None, added_within_seconds=120.0),
+            FindingKind.DEAD_LETTERS,
+            "1 record was given up within 2 min: it went to orders.DLT.",
+            LOOK,
+        ),
+        (
+            "records wait to be tried again, and more come",
+            topic(RETRY, readers=1, lag=120, added=40),
+            FindingKind.RETRIES,
+            "120 records wait in orders-retry-0 to be tried again, and 40 came within 1 h.",
+            None,
+        ),
+        (
+            "the last one waits",
+            topic(RETRY, readers=1, lag=1, added=None),
+            FindingKind.RETRIES,
+            "1 record waits in orders-retry-0 to be tried again.",
+            None,
+        ),
+        (
+            "nobody reads what is to be tried again",
+            topic(RETRY, readers=0, added=40),
+            FindingKind.UNREAD_RETRIES,
+            "40 records were sent to be tried again within 1 h, but no group reads orders-retry-0.",
+            "Start the consumer of that topic.",
+        ),
+    ],
+)
+def test_what_is_said(why: str, side: SideTopic, kind: FindingKind, sentence: str, remedy: str | None) -> None:
+    assert side_topic_findings([side]) == [Finding(kind, sentence, remedy)], why
+
+
+@pytest.mark.parametrize(
+    ("why", "side"),
+    [
+        ("old dead letters are no news", topic(DEAD, added=0)),
+        ("nobody knows yet whether it grows", topic(DEAD, added=None)),
+        ("all is tried again", topic(RETRY, readers=2, lag=0, added=40)),
+        ("how far the readers are is not known", topic(RETRY, readers=1, lag=None, added=40)),
+        ("an old retry topic that nobody uses any more", topic(RETRY, readers=0, added=0)),
+        ("the same, emptied by retention", topic(RETRY, readers=0, records=0, added=40)),
+    ],
+)
+def test_what_is_not_worth_a_word(why: str, side: SideTopic) -> None:
+    assert side_topic_findings([side]) == [], why
+
+
+def test_the_most_urgent_comes_first_and_of_those_the_one_that_grows_most() -> None:
+    found = side_topic_findings(
+        [
+            topic(RETRY, name="a-retry", readers=1, lag=5, added=900),
+            topic(DEAD, name="b.DLT", added=2),
+            topic(DEAD, name="a.DLT", added=7),
+        ]
+    )
+    assert [f.kind for f in found] == [FindingKind.DEAD_LETTERS, FindingKind.DEAD_LETTERS, FindingKind.RETRIES]
+    assert "a.DLT" in found[0].sentence
+    storm = Finding(FindingKind.REBALANCES, "…")
+    assert in_order([storm, *found])[-1] is storm

@@ -1,0 +1,136 @@
+"""Findings from the tables of the lake: the driver's part of a round, which needs no JVM."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from lagwise.domain.findings import Finding
+from lagwise.tables.analysis import PARTITION_STATUS, WATERMARK_MINUTES
+from lagwise.tables.raw import EVENTS, TOPICS, WATERMARKS
+from lagwise.tables.store import Lake
+from lagwise_spark.jobs.findings import findings_of
+from lagwise_spark.jobs.rebalances import sum_up
+from tests.spark.test_rebalance_stats import A, append, at, left, news
+
+NOW = 59.0
+
+
+def watermark(topic: str, high: int, *, partition: int = 0, log_start: int = 0) -> dict[str, Any]:
+    return {
+        "sample_id": "s1",
+        "cluster": "shop",
+        "sampled_at": at(NOW),
+        "topic": topic,
+        "partition": partition,
+        "log_start": log_start,
+        "high_watermark": high,
+    }
+
+
+def minute(topic: str, number: float, high: int, *, partition: int = 0) -> dict[str, Any]:
+    return {
+        "cluster": "shop",
+        "topic": topic,
+        "partition": partition,
+        "minute": at(number),
+        "first_at": at(number),
+        "last_at": at(number) + timedelta(seconds=45),
+        "first_high_watermark": high,
+        "last_high_watermark": high,
+        "first_log_start": 0,
+        "last_log_start": 0,
+        "points": [],
+    }
+
+
+def side(topic: str, main: str | None = "orders", role: str | None = "dead_letter", **more: Any) -> dict[str, Any]:
+    described = {"sample_id": "s0", "cluster": "shop", "sampled_at": at(0), "topic": topic}
+    return {**described, "role": role, "main_topic": main, **more}
+
+
+def reads(group: str, topic: str, *, status: str = "ok", lag: int | None = 0, partition: int = 0) -> dict[str, Any]:
+    return {
+        "cluster": "shop",
+        "group": group,
+        "topic": topic,
+        "partition": partition,
+        "as_of": at(NOW),
+        "status": status,
+        "since": at(0),
+        "reasons": [status],
+        "lag": lag,
+        "records_lost": 0,
+    }
+
+
+def sentences(found: dict[tuple[str, str], list[Finding]]) -> dict[str, list[str]]:
+    return {group: [finding.sentence for finding in findings] for (_, group), findings in found.items()}
+
+
+@pytest.fixture(autouse=True)
+def two_readers(lake: Lake) -> None:
+    append(lake, PARTITION_STATUS, reads("billing", "orders"), reads("audit", "orders"), reads("mail", "letters"))
+
+
+def test_a_growing_dead_letter_topic_is_told_of_those_that_read_its_main_topic(lake: Lake) -> None:
+    append(lake, TOPICS, side("orders.DLT"), side("orders", None, None))
+    append(lake, WATERMARKS, watermark("orders.DLT", 30, log_start=10), watermark("orders.DLT", 5, partition=1))
+    append(
+        lake,
+        WATERMARK_MINUTES,
+        *(minute("orders.DLT", number, 21 + number) for number in range(10)),
+        minute("orders.DLT", 0, 5, partition=1),
+    )
+    said = ["9 records were given up within 59 min: they went to orders.DLT; it holds 25."]
+    assert sentences(findings_of(lake, news(NOW))) == {"billing": said, "audit": said}
+
+
+@pytest.mark.parametrize(
+    ("why", "topics", "watermarks", "minutes"),
+    [
+        ("it is quiet", [side("orders.DLT")], [watermark("orders.DLT", 21)], [minute("orders.DLT", 0, 21)]),
+        ("it has no history yet", [side("orders.DLT")], [watermark("orders.DLT", 21)], []),
+        (
+            "it was emptied or made anew",
+            [side("orders.DLT")],
+            [watermark("orders.DLT", 3)],
+            [minute("orders.DLT", 0, 21)],
+        ),
+        ("it is gone", [side("orders.DLT")], [], [minute("orders.DLT", 0, 21)]),
+        (
+            "it is no side topic any more, by other patterns",
+            [side("orders.DLT"), side("orders.DLT", None, None, sampled_at=at(5))],
+            [watermark("orders.DLT", 30)],
+            [minute("orders.DLT", 0, 21)],
+        ),
+        ("nobody reads its main topic", [side("x.DLT", "x")], [watermark("x.DLT", 30)], [minute("x.DLT", 0, 21)]),
+    ],
+)
+def test_nothing_is_told_where(
+    lake: Lake, why: str, topics: list[Any], watermarks: list[Any], minutes: list[Any]
+) -> None:
+    append(lake, TOPICS, *topics)
+    append(lake, WATERMARKS, *watermarks)
+    append(lake, WATERMARK_MINUTES, *minutes)
+    assert findings_of(lake, news(NOW)) == {}, why
+
+
+def test_what_waits_in_a_retry_topic_is_told_whoever_reads_it(lake: Lake) -> None:
+    append(lake, TOPICS, side("orders-retry", role="retry"))
+    append(lake, WATERMARKS, watermark("orders-retry", 50))
+    append(lake, WATERMARK_MINUTES, minute("orders-retry", 0, 10))
+    unread = ["40 records were sent to be tried again within 59 min, but no group reads orders-retry."]
+    assert sentences(findings_of(lake, news(NOW))) == {"billing": unread, "audit": unread}
+    append(lake, PARTITION_STATUS, reads("retrier", "orders-retry", lag=12))
+    waits = ["12 records wait in orders-retry to be tried again, and 40 came within 59 min."]
+    assert sentences(findings_of(lake, news(NOW))) == {"billing": waits, "audit": waits}
+
+
+def test_rebalances_that_somebody_must_look_at_are_told_for_an_hour(lake: Lake) -> None:
+    append(lake, EVENTS, left(1, A), left(3, A), left(2, A, group="audit"))
+    sum_up(lake, news(5))
+    found = findings_of(lake, news(30))
+    assert sentences(found) == {"billing": [f"The same clients leave by themselves and come back: {A} twice."]}
+    assert found["shop", "billing"][0].remedy is not None
+    assert findings_of(lake, news(64)) == {}

@@ -1,0 +1,243 @@
+"""A day of healthy, noisy traffic on a hundred groups: the trace in which nobody is ever in trouble.
+
+It is too large to be kept (2.5 million rows), so it is made where it is needed, from one seed a group, and only from
+``random.Random.random``, whose sequence every Python version keeps. ``python -m tests.traces.noise FOLDER`` writes it
+down as a trace like the others (``--groups``, ``--hours`` and ``--first`` for a part of it).
+
+Nobody is in trouble because every group can read six times what is written on the average and nothing lasts: the rate
+of a topic follows the day and strays by up to two thirds from minute to minute, records come by chance, and now and
+then there is a burst of up to a minute, a hiccup of up to half a minute in which nothing is read, a rebalance, a
+deployment that restarts the group within half a minute, and a sample that the collector missed. Group n's habits (how
+much is written, how often it commits, whether it is an engine outside the group protocol) are drawn from its own seed
+too.
+"""
+
+import argparse
+import math
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lagwise import trace_csv
+from lagwise.domain.vocabulary import Status
+from lagwise.trace_csv import LINE, Row
+from lagwise.trace_rows import Samples, raw_rows, sample_times
+from lagwise.traces import Trace, Truth
+from tests.traces.world import COLUMNS, write_csv
+
+NAME = "healthy-noise"
+STORY = (
+    "A day of healthy, noisy traffic: bursts, hiccups, rebalances, deployments, slow committers, nearly idle topics "
+    "and missed samples, and every group reads what is written well within its objective."
+)
+GROUPS = 100
+HOURS = 24.0
+INTERVAL_S = 15.0
+STEP_S = 5.0
+DAY_S = 86_400.0
+#: What is read from each file.
+PARSED = {
+    "watermarks.csv": trace_csv.WATERMARKS,
+    "commits.csv": trace_csv.COMMITS,
+    "groups.csv": trace_csv.GROUPS,
+    "assignments.csv": trace_csv.ASSIGNMENTS,
+    "topics.csv": trace_csv.TOPICS,
+    "truth.csv": trace_csv.TRUTH,
+}
+
+Files = dict[str, list[tuple[Any, ...]]]
+
+#: From here on every group has committed often enough to be judged: four times, the slowest every three minutes.
+SETTLED_S = 900.0
+#: What is true of every group, all day.
+WELL = (Status.OK, Status.CATCHING_UP)
+
+
+class Chance:
+    """Draws of the few shapes that are needed."""
+
+    def __init__(self, seed: str) -> None:
+        self.draw = random.Random(seed).random
+
+    def between(self, low: float, high: float) -> float:
+        return low + (high - low) * self.draw()
+
+    def one_of(self, choices: tuple[float, ...]) -> float:
+        return choices[int(self.draw() * len(choices))]
+
+    def normal(self) -> float:
+        return math.sqrt(-2 * math.log(1 - self.draw())) * math.cos(2 * math.pi * self.draw())
+
+    def count(self, mean: float) -> int:
+        """Poisson: how many records come where so many are expected."""
+        if mean > 30:
+            return max(0, round(mean + math.sqrt(mean) * self.normal()))
+        limit, product, n = math.exp(-mean), self.draw(), 0
+        while product > limit:
+            product *= self.draw()
+            n += 1
+        return n
+
+    def times(self, every_s: float, until_s: float) -> Iterator[float]:
+        """Moments that come by chance, so many seconds apart on the average."""
+        at = 0.0
+        while (at := at - every_s * math.log(1 - self.draw())) < until_s:
+            yield at
+
+
+@dataclass(frozen=True, slots=True)
+class Spell:
+    """A stretch of time in which something is otherwise."""
+
+    from_s: float
+    to_s: float
+    times: float = 1.0
+
+    def holds(self, now: float) -> bool:
+        return self.from_s <= now < self.to_s
+
+
+class Group:
+    """One group on a topic of its own, simulated in steps of five seconds."""
+
+    def __init__(self, number: int, seconds: float) -> None:
+        self.name, self.topic = f"group-{number:03d}", f"topic-{number:03d}"
+        self.chance = chance = Chance(f"{NAME} {number}")
+        self.partitions = int(chance.one_of((1, 1, 1, 2)))
+        # From a record in ten minutes to a thousand per second.
+        self.rate = 10 ** chance.between(-2.7, 3.0)
+        self.phase = chance.draw()
+        self.is_engine = chance.draw() < 0.15
+        self.commit_every_s = chance.one_of(
+            (60.0, 60.0, 180.0) if self.is_engine else (5.0, 5.0, 5.0, 15.0, 30.0, 60.0)
+        )
+        self.speed = 6 * self.rate + 5
+        self.bursts = [
+            Spell(at, at + chance.between(10, 60), chance.between(2, 4)) for at in chance.times(2700, seconds)
+        ]
+        hiccups = [Spell(at, at + chance.between(5, 30)) for at in chance.times(1800, seconds)]
+        self.rebalances = [Spell(at, at + chance.between(3, 12)) for at in chance.times(6 * 3600, seconds)]
+        self.deployments = [Spell(at, at + chance.between(5, 13)) for at in chance.times(8 * 3600, seconds)]
+        starts = [Spell(spell.from_s, spell.to_s + chance.between(5, 17)) for spell in self.deployments]
+        self.idle = [*hiccups, *self.rebalances, *starts]
+        self.ends = [chance.count(1000) * 100.0 for _ in range(self.partitions)]
+        self.position = list(self.ends)
+        self.committed = [int(end) for end in self.ends]
+        self.commit_at = chance.draw() * self.commit_every_s
+        self.mood = 0.0
+
+    def step(self, now: float) -> None:
+        """What happens in the five seconds that end now."""
+        chance = self.chance
+        if now % 60 < STEP_S:
+            self.mood = min(0.5, max(-1.0, 0.9 * self.mood + 0.14 * chance.normal()))
+        day = 1 + 0.6 * math.sin(2 * math.pi * (now / DAY_S + self.phase))
+        burst = next((spell.times for spell in self.bursts if spell.holds(now)), 1.0)
+        mean = self.rate * day * math.exp(self.mood) * burst * STEP_S
+        reads = not any(spell.holds(now) for spell in self.idle)
+        for p in range(self.partitions):
+            self.ends[p] += chance.count(mean)
+            if reads:
+                self.position[p] = min(self.ends[p], self.position[p] + self.speed * STEP_S)
+        if reads and now >= self.commit_at:
+            self.committed = [int(position) for position in self.position]
+            self.commit_at = now + self.commit_every_s * chance.between(0.9, 1.1)
+
+    def described(self, now: float) -> tuple[str, str | None]:
+        """State of the group, and the member that owns everything."""
+        if self.is_engine:
+            return "Empty", None
+        if any(spell.holds(now) for spell in (*self.rebalances, *self.deployments)):
+            return "PreparingRebalance", None
+        return "Stable", f"{self.name}-{1 + sum(spell.to_s <= now for spell in self.deployments)}"
+
+
+def missed(seconds: float) -> set[float]:
+    """Samples that the collector missed: one in 300, and three times a day up to four in a row."""
+    chance = Chance(f"{NAME} collector")
+    gone = {at - at % INTERVAL_S for at in chance.times(300 * INTERVAL_S, seconds)}
+    for at in chance.times(8 * 3600, seconds):
+        first = at - at % INTERVAL_S
+        gone |= {first + n * INTERVAL_S for n in range(2 + int(3 * chance.draw()))}
+    return gone - {0.0}
+
+
+def files_of(numbers: Iterable[int], hours: float) -> Files:
+    """Rows of the trace's files for these groups."""
+    seconds = hours * 3600
+    gone = missed(HOURS * 3600)
+    files: Files = {name: [] for name in COLUMNS}
+    for number in numbers:
+        # The whole day is drawn whatever part of it is wanted: an hour of it is always the same hour.
+        group = Group(number, DAY_S)
+        known: tuple[str, str | None] | None = None
+        for n in range(int(seconds / STEP_S) + 1):
+            now = n * STEP_S
+            group.step(now)
+            if now % INTERVAL_S or now in gone:
+                continue
+            described = group.described(now)
+            if described != known:
+                known, (state, member) = described, described
+                files["groups.csv"].append((now, group.name, state, "simple" if group.is_engine else "classic"))
+                for p in range(group.partitions if member else 0):
+                    row = (now, group.name, member, group.name, "10.0.0.1", group.topic, p)
+                    files["assignments.csv"].append(row)
+            for p in range(group.partitions):
+                files["commits.csv"].append((now, group.name, group.topic, p, group.committed[p]))
+                files["watermarks.csv"].append((now, group.topic, p, 0, int(group.ends[p]), None, group.topic))
+        files["topics.csv"].append((group.topic, 604_800_000, None, "delete"))
+        files["truth.csv"].append((group.name, None, None, SETTLED_S, seconds, "|".join(WELL)))
+    return files
+
+
+def trace_of(numbers: Iterable[int], hours: float) -> Trace:
+    """The trace of these groups, as if it had been written and read."""
+    files = {
+        name: [_parsed(name, line, row) for line, row in enumerate(rows, 2)]
+        for name, rows in files_of(numbers, hours).items()
+    }
+    times = sample_times((row["time_s"] for row in files["commits.csv"]), INTERVAL_S)
+    allowed = tuple((status, None) for status in WELL)
+    return Trace(
+        name=NAME,
+        story=STORY,
+        sample_interval_s=INTERVAL_S,
+        evaluate_every_s=INTERVAL_S,
+        offsets_retention_s=None,
+        lag_objective_s=300.0,
+        risk_horizon_s=6 * 3600.0,
+        sample_times=times,
+        rows=raw_rows(Path(NAME), Samples(times, INTERVAL_S), files),
+        truth=tuple(Truth(row["group"], None, None, row["from_s"], row["to_s"], allowed) for row in files["truth.csv"]),
+    )
+
+
+def _parsed(name: str, line: int, row: tuple[Any, ...]) -> Row:
+    """A row of a file as it would be read: null in the columns that the file lacks."""
+    absent: Row = {column.name: None for column in PARSED[name]}
+    return absent | {LINE: line} | dict(zip(COLUMNS[name], row, strict=True))
+
+
+def main() -> None:
+    """Write the trace, or a part of it, to a folder of its name."""
+    parser = argparse.ArgumentParser(prog="python -m tests.traces.noise", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--groups", type=int, default=GROUPS)
+    parser.add_argument("--first", type=int, default=0, help="the first group's number (default 0)")
+    parser.add_argument("--hours", type=float, default=HOURS)
+    parser.add_argument("--evaluate-every", type=float, default=INTERVAL_S, help="seconds (default: every sample)")
+    told = parser.parse_args()
+    folder = told.folder / NAME
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in files_of(range(told.first, told.first + told.groups), told.hours).items():
+        write_csv(folder / name, COLUMNS[name], rows)
+    head = f'name = "{NAME}"\nstory = "{STORY}"\nsample_interval_s = {INTERVAL_S:g}\n'
+    head += f"evaluate_every_s = {told.evaluate_every:g}\n"
+    (folder / "trace.toml").write_text(head, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
