@@ -160,13 +160,12 @@ class Lake:
         *,
         days: tuple[str, str] | None = None,
         since: datetime | None = None,
-        until: datetime | None = None,
     ) -> str:
         """Make the table a DuckDB view of its own name on this connection, and return that name.
 
         The view sees one snapshot: call again to see newer data. A table that does not exist yet is an empty view.
         """
-        files = self.files(table, days=days, since=since, until=until)
+        files = self.files(table, days=days, since=since)
         name = f'"{table.name}"'
         if files:
             connection.read_parquet(files, hive_partitioning=table.partitioned, union_by_name=False).create_view(
@@ -186,16 +185,15 @@ class Lake:
         over: Sequence[Table],
         days: tuple[str, str] | None = None,
         since: datetime | None = None,
-        until: datetime | None = None,
         given: Mapping[str, pa.Table] | None = None,
     ) -> pa.Table:
-        """What a DuckDB query over the named tables (each a view of its own name) returns, times in UTC. ``days``,
-        ``since`` and ``until`` leave out files as in :meth:`files`; ``given`` are further tables by name."""
+        """What a DuckDB query over the named tables (each a view of its own name) returns, times in UTC. ``days`` and
+        ``since`` leave out files as in :meth:`files`; ``given`` are further tables by name."""
         with duckdb.connect() as connection:
             connection.execute("set timezone = 'UTC'")
             try:
                 for table in over:
-                    self.scan(connection, table, days=days, since=since, until=until)
+                    self.scan(connection, table, days=days, since=since)
                 for name, rows in (given or {}).items():
                     connection.register(name, rows)
                 return connection.sql(sql, params=list(values)).to_arrow_table()

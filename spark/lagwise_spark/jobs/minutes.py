@@ -34,7 +34,7 @@ def open_minutes(session: SparkSession, lake: Lake, news: Sequence[News], contex
     """Minutes from raw samples, from each cluster's first open minute to its newest."""
     reach = timedelta(seconds=max(gap_seconds(n.interval_seconds) for n in news))
     start = min(n.open_from for n in news) - reach
-    complete = read.finished_samples(lake, start)
+    complete = [sample.sample_id for sample in read.finished_samples(lake, start)]
     open_from = F.broadcast(contexts.select("cluster", "open_from"))
 
     def raw(table: Table) -> DataFrame:

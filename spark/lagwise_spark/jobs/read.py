@@ -1,6 +1,7 @@
 """What a tick reads: big tables through Spark, small ones through the driver."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ from pyspark.sql import functions as F
 
 from lagwise.domain.history import LOOKBACK_SECONDS
 from lagwise.tables.analysis import PARTITION_STATUS, WATERMARK_FIVE_MINUTES
-from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS
+from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_spark.frames import empty, frame, struct_type
@@ -21,6 +22,9 @@ DENSE_HISTORY = timedelta(hours=6)
 
 #: A sample's parts are read one after the other; no part is dated this long before its end.
 LONGEST_SAMPLE = timedelta(minutes=10)
+
+#: By so much a part may be dated outside of its sample, by the clock of a source.
+MISDATED = timedelta(minutes=1)
 
 #: Queries over a stretch of time that ends now are the same for so long.
 STEADY_FOR = timedelta(minutes=5)
@@ -47,10 +51,8 @@ def of_samples(session: SparkSession, lake: Lake, table: Table, ids: Sequence[st
     return since(session, lake, table, start).where(F.col("sample_id").isin(list(ids)))
 
 
-def stretch(
-    session: SparkSession, lake: Lake, table: Table, start: datetime, end: datetime, *, ids: Sequence[str] | None = None
-) -> DataFrame:
-    """Rows from the files that hold any of [start, end), of all samples or of those with these ids.
+def stretch(session: SparkSession, lake: Lake, table: Table, start: datetime, end: datetime) -> DataFrame:
+    """Rows from the files that hold any of [start, end).
 
     Others come too, for the caller to drop by columns. The plan holds no time, so that the next stretch's is the same
     and runs the same compiled code. That is why the files are looked up here and read as such.
@@ -59,27 +61,37 @@ def stretch(
     if not files:
         return empty(session, table).drop("day")
     schema = pa.schema([f for f in table.arrow if f.name != "day"])
-    rows = session.read.schema(struct_type(schema)).parquet(*files)
-    return rows if ids is None else rows.where(F.col("sample_id").isin(list(ids)))
+    return session.read.schema(struct_type(schema)).parquet(*files)
 
 
-def names_in_commits(lake: Lake, start: datetime, end: datetime) -> pa.Table:
-    """Every group and topic that a row of the files has which hold any commits of [start, end), as pairs in order."""
-    sql = 'select distinct "group", topic from commits order by all'
-    return lake.query(sql, over=[COMMITS], since=start, until=end)
+@dataclass(frozen=True, slots=True)
+class FinishedSample:
+    """A sample that was written completely: the rest of a torn write is not data."""
+
+    sample_id: str
+    started_at: datetime
+    finished_at: datetime
 
 
-def finished_samples(lake: Lake, start: datetime, end: datetime | None = None) -> list[str]:
-    """Ids of the samples that were written completely and overlap [start, end): the rest of a torn write is not
-    data."""
+def of_finished(
+    session: SparkSession, lake: Lake, table: Table, cluster: str, samples: Sequence[FinishedSample]
+) -> DataFrame:
+    """A cluster's rows of a raw table that belong to these samples."""
+    start, end = min(s.started_at for s in samples), max(s.finished_at for s in samples)
+    rows = stretch(session, lake, table, start - MISDATED, end + MISDATED)
+    return rows.where((F.col("cluster") == cluster) & F.col("sample_id").isin([s.sample_id for s in samples]))
+
+
+def finished_samples(lake: Lake, start: datetime, end: datetime | None = None) -> list[FinishedSample]:
+    """The samples of all clusters that were written completely and overlap [start, end)."""
     sql = """
-        select distinct sample_id from samples
+        select distinct sample_id, started_at, finished_at from samples
         where finished_at >= ? and started_at < coalesce(?::timestamptz, 'infinity')
         order by sample_id
     """
     # Rows of `samples` are dated by when the run began.
     rows = lake.query(sql, [start, end], over=[SAMPLES], since=start - timedelta(hours=1))
-    return [str(sample_id) for sample_id in rows["sample_id"].to_pylist()]
+    return [FinishedSample(**row) for row in rows.to_pylist()]
 
 
 def recent_groups(lake: Lake, news: Sequence[News], window_seconds: float) -> pa.Table:
