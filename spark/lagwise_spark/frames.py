@@ -38,8 +38,9 @@ def struct_type(schema: pa.Schema) -> StructType:
 def frame(session: SparkSession, rows: pa.Table) -> DataFrame:
     """An Arrow table as a DataFrame. Meant for thousands of rows, not for millions."""
     schema = struct_type(rows.schema)
-    # Spark's conversion chokes on columns without chunks, which is how an empty result comes.
-    return session.createDataFrame(rows if rows.num_rows else [], schema=schema)
+    # Spark's conversion chokes on columns without chunks, which is how an empty result comes, and silently leaves out
+    # all that follows an empty chunk.
+    return session.createDataFrame(rows.combine_chunks() if rows.num_rows else [], schema=schema)
 
 
 def contexts_frame(session: SparkSession, rows: Sequence[Mapping[str, Any]]) -> DataFrame:

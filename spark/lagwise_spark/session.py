@@ -111,8 +111,9 @@ def start_session(
     if settings.master.startswith("local") or _LOOPBACK.match(settings.master):
         conf["spark.driver.host"] = conf["spark.driver.bindAddress"] = "127.0.0.1"
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    # Workers must be the interpreter that runs us, or they lack our packages.
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    # On this machine the workers' Python is ours, which has the packages; a cluster's may lie elsewhere.
+    os.environ["PYSPARK_PYTHON"] = settings.conf.get("spark.pyspark.python", sys.executable)
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.appName(app_name).master(settings.master)
     for key, value in (conf | settings.conf).items():
         builder = builder.config(key, value)

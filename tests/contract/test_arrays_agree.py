@@ -33,7 +33,7 @@ def test_on_random_histories(spark: "SparkSession", monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(array_minutes, "ROWS_AT_A_TIME", 50)
     histories = [history(seed) for seed in range(HISTORIES)]
     raw = {
-        table: pa.concat_tables([rows_of(table, one.name, one.rows[table.name]) for one in histories]).combine_chunks()
+        table: pa.concat_tables([rows_of(table, one.name, one.rows[table.name]) for one in histories])
         for table in (COMMITS, WATERMARKS)
     }
     contexts = contexts_frame(

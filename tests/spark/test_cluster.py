@@ -24,6 +24,16 @@ pytestmark = [pytest.mark.spark, pytest.mark.process]
 START = datetime(2026, 3, 1, 23, 17, 3, 141_592, tzinfo=UTC)
 PARTITIONS = 12
 
+#: `lagwise`, catching up on whatever there is.
+CATCHING_UP = """
+from lagwise.cli import main
+from lagwise_spark.jobs import catch_up
+catch_up.ROWS_PER_ROUND, catch_up.MINUTES_PER_ROUND = 0, 1
+main()
+"""
+#: A module of this content hides a package of the same name.
+HIDDEN = "raise ImportError('executors have nothing of ours')"
+
 
 class SlowRecorder(Recorder):
     interval_seconds = 30.0
@@ -53,12 +63,12 @@ def record(recorder: Recorder, samples: int) -> None:
         recorder.sample({"orders": ends}, commits, log_start=0)
 
 
-def analyze(data: Path, **environment: str) -> None:
-    """One round as a user starts it, told everything by its environment."""
+def analyze(data: Path, *python: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """One round as a user starts it, or with other arguments for Python, told everything by its environment."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("LAGWISE_", "SPARK_", "PYSPARK_"))}
     roots = [str(Path(p)) for p in sys.path if p]
-    done = subprocess.run(
-        [sys.executable, "-m", "lagwise", "analyze", "--once", "--data", str(data)],
+    return subprocess.run(
+        [sys.executable, *(python or ("-m", "lagwise")), "analyze", "--once", "--data", str(data)],
         env=kept | environment | {"PYTHONPATH": os.pathsep.join(roots)},
         cwd=data,
         capture_output=True,
@@ -66,30 +76,54 @@ def analyze(data: Path, **environment: str) -> None:
         timeout=200,
         check=False,
     )
+
+
+def analyzed(data: Path, *python: str, **environment: str) -> None:
+    done = analyze(data, *python, **environment)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.timeout(600)
 def test_a_cluster_gives_the_same_tables(cluster: tuple[str, Path], tmp_path: Path) -> None:
-    """A round in one process leaves statuses and minutes; a copy of that lake goes on on the cluster."""
+    """A round in one process leaves statuses and minutes; a copy of that lake goes on on the cluster. Both catch up
+    first: on the cluster in the executors' Python, which has nothing of ours."""
     url, logs = cluster
-    alone, together = tmp_path / "alone", tmp_path / "together"
+    alone, together, hiding = tmp_path / "alone", tmp_path / "together", tmp_path / "hiding"
+    hiding.mkdir()
+    for package in ("lagwise", "lagwise_spark"):
+        (hiding / f"{package}.py").write_text(HIDDEN, encoding="utf-8")
     recorder = recorder_of(alone)
     record(recorder, 40)
-    analyze(alone, LAGWISE_ANALYSIS__SPARK__MASTER="local[2]")
+    analyzed(alone, LAGWISE_ANALYSIS__SPARK__MASTER="local[2]")
     record(recorder, 52)
     shutil.copytree(alone, together)
-    analyze(alone, LAGWISE_ANALYSIS__SPARK__MASTER="local[2]")
-    analyze(
+    analyzed(alone, "-c", CATCHING_UP, LAGWISE_ANALYSIS__SPARK__MASTER="local[2]")
+    analyzed(
         together,
+        "-c",
+        CATCHING_UP,
         LAGWISE_ANALYSIS__SPARK__MASTER=url,
-        LAGWISE_ANALYSIS__SPARK__CONF="{spark.executor.memory: 512m}",
+        LAGWISE_ANALYSIS__SPARK__CONF=f"{{spark.executor.memory: 512m, spark.executorEnv.PYTHONPATH: '{hiding}'}}",
     )
     assert executors_of(logs) == WORKERS, "the round ran on both workers"
     for table in ANALYSIS_TABLES:
         mine, theirs = content(alone, table), content(together, table)
         assert mine or table is REBALANCE_STATS, table.name
         assert mine == theirs, table.name
+
+
+@pytest.mark.timeout(300)
+def test_executors_without_python_are_told_of(tmp_path: Path) -> None:
+    record(recorder_of(tmp_path), 40)
+    done = analyze(
+        tmp_path,
+        "-c",
+        CATCHING_UP,
+        LAGWISE_ANALYSIS__SPARK__MASTER="local[1]",
+        LAGWISE_ANALYSIS__SPARK__CONF="{spark.pyspark.python: there-is-no-such-python}",
+    )
+    assert done.returncode == 1
+    assert "with numpy and pyarrow on Spark's executors: install them there" in " ".join(done.stderr.split())
 
 
 def recorder_of(data: Path) -> Recorder:

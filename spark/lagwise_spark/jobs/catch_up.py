@@ -1,13 +1,12 @@
 """Making the minutes of a longer stretch of time: the first start, an outage of the analysis, a late delivery.
 
-The same minutes as a round makes, but planned for throughput. Raw samples are moved once, by topic-partition, which
-serves the join of commits with watermarks and everything after it; nothing of a stretch's time is a constant of a
-query, so that every stretch runs the compiled code of the first; and the tables are written side by side, so that the
+The same minutes as a round makes, but planned for throughput. Minutes are made from arrays, in slices of time that
+need nothing from each other (:mod:`lagwise_spark.jobs.slices`); and the tables are written side by side, so that the
 cores have work while one of the writes is being planned or committed.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -51,7 +50,7 @@ def catch_up(session: SparkSession, lake: Lake, news: Sequence[News], explicit: 
         parts = list(stretches(n.open_from, end, n.group_partitions))
         # Once for all of them: the lanes read the settings too, whenever they come to it.
         tune_for_catching_up(session, _samples_in(n, *parts[0]), explicit)
-        with _lanes() as lanes:
+        with slices.python_of_executors(), _lanes() as lanes:
             for start, until in parts:
                 _LOG.info("%s: catching up, making the minutes from %s to %s", n.cluster, start, until)
                 _finish(session, lake, replace(n, open_from=start), until, lanes)
@@ -119,15 +118,15 @@ def _finish(session: SparkSession, lake: Lake, n: News, until: datetime, lanes: 
         read.finished_samples(lake, start - gap, until),
     )
 
-    def write_inside(rows: DataFrame, table: Table) -> None:
-        write.replace_between(rows, lake, table, n.cluster, start, until)
+    def write_minutes(made: Callable[[SparkSession, Lake, Stretch], DataFrame], table: Table) -> None:
+        write.replace_between(made(session, lake, stretch), lake, table, n.cluster, start, until)
 
     def write_by_five(finished: Future[None], table: Table, coarse: Table) -> None:
         finished.result()
         merge_by_five(session, lake, n.cluster, start, until, table, coarse)
 
-    of_pairs = lanes.pairs.submit(write_inside, slices.minutes(session, lake, stretch), MINUTES)
-    of_ends = lanes.watermarks.submit(write_inside, slices.watermark_minutes(session, lake, stretch), WATERMARK_MINUTES)
+    of_pairs = lanes.pairs.submit(write_minutes, slices.minutes, MINUTES)
+    of_ends = lanes.watermarks.submit(write_minutes, slices.watermark_minutes, WATERMARK_MINUTES)
     lanes.wait()
     of_pairs.result()
     lanes.unfinished.extend(

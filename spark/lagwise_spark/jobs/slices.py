@@ -5,7 +5,9 @@ reads a slice's samples in the JVM and hands them to :mod:`lagwise_spark.transfo
 """
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import reduce
@@ -15,6 +17,7 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lagwise.errors import MissingRequirement
 from lagwise.tables.analysis import MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.schema import Table
@@ -34,6 +37,9 @@ SHORTEST_SLICE = timedelta(minutes=5)
 
 _Function = Callable[[Iterable[pa.RecordBatch], Span], Iterator[pa.RecordBatch]]
 
+#: What Spark says where there is no such Python.
+_LACKING = ("Cannot run program", "ModuleNotFoundError", "PACKAGE_NOT_INSTALLED", "PYTHON_VERSION_MISMATCH")
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -48,6 +54,21 @@ class Stretch:
     gap: timedelta
     samples_per_second: float
     finished: Sequence[read.FinishedSample]
+
+
+@contextmanager
+def python_of_executors() -> Iterator[None]:
+    """Raises MissingRequirement where it turns out meanwhile that the executors' Python cannot do the work."""
+    try:
+        yield
+    except Exception as error:
+        if any(sign in str(error) for sign in _LACKING):
+            raise MissingRequirement(
+                f"catching up needs Python {sys.version_info.major}.{sys.version_info.minor} with numpy and pyarrow on "
+                "Spark's executors: install them there, and name that Python in analysis.spark.conf as "
+                "spark.pyspark.python"
+            ) from error
+        raise
 
 
 def minutes(session: SparkSession, lake: Lake, stretch: Stretch) -> DataFrame:
