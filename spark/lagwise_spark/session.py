@@ -55,6 +55,8 @@ _SETTINGS = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Rows that lie together by topic-partition also lie together by sample and topic-partition: no need to move them.
     "spark.sql.requireAllClusterKeysForCoPartition": "false",
+    # The parts of a union stay tasks of their own, instead of becoming one because each of them is one.
+    "spark.sql.unionOutputPartitioning": "false",
     # Files that are named one by one are looked at by the driver: a job for that would take longer.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
     # A task keeps a file open for every day it writes, instead of sorting its rows by day.

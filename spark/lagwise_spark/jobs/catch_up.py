@@ -6,7 +6,7 @@ cores have work while one of the writes is being planned or committed.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -86,13 +86,14 @@ class _Lanes:
     pairs: ThreadPoolExecutor
     watermarks: ThreadPoolExecutor
     by_five: ThreadPoolExecutor
-    #: What the stretch before is still busy with.
-    unfinished: list[Future[None]]
+    #: The minutes and the five minutes that are still being written.
+    minutes: list[Future[None]]
+    five_minutes: list[Future[None]]
 
-    def wait(self) -> None:
-        """Until all of that is done. Raises what any of it died of."""
-        while self.unfinished:
-            self.unfinished.pop(0).result()
+    def wait_for(self, writes: list[Future[None]]) -> None:
+        """Until these are done. Raises what any of them died of."""
+        while writes:
+            writes.pop(0).result()
 
 
 @contextmanager
@@ -101,13 +102,14 @@ def _lanes() -> Iterator[_Lanes]:
         pairs, watermarks, by_five = (
             ends.enter_context(ThreadPoolExecutor(1, name)) for name in ("minutes", "watermarks", "by-five")
         )
-        lanes = _Lanes(pairs, watermarks, by_five, [])
+        lanes = _Lanes(pairs, watermarks, by_five, [], [])
         yield lanes
-        lanes.wait()
+        lanes.wait_for(lanes.minutes)
+        lanes.wait_for(lanes.five_minutes)
 
 
 def _finish(session: SparkSession, lake: Lake, n: News, until: datetime, lanes: _Lanes) -> None:
-    """Write one stretch; what is left to do of it when this returns is in ``lanes.unfinished``."""
+    """Have one stretch written; when this returns, ``lanes`` are at it."""
     start, gap = n.open_from, timedelta(seconds=gap_seconds(n.interval_seconds))
     stretch = Stretch(
         n.cluster,
@@ -118,20 +120,22 @@ def _finish(session: SparkSession, lake: Lake, n: News, until: datetime, lanes: 
         read.finished_samples(lake, start - gap, until),
     )
 
-    def write_minutes(made: Callable[[SparkSession, Lake, Stretch], DataFrame], table: Table) -> None:
-        write.replace_between(made(session, lake, stretch), lake, table, n.cluster, start, until)
+    # Planned, and its files looked up, while the stretch before is being written.
+    pairs, ends = slices.minutes(session, lake, stretch), slices.watermark_minutes(session, lake, stretch)
+
+    def write_minutes(rows: DataFrame, table: Table) -> None:
+        write.replace_between(rows, lake, table, n.cluster, start, until)
 
     def write_by_five(finished: Future[None], table: Table, coarse: Table) -> None:
         finished.result()
         merge_by_five(session, lake, n.cluster, start, until, table, coarse)
 
-    of_pairs = lanes.pairs.submit(write_minutes, slices.minutes, MINUTES)
-    of_ends = lanes.watermarks.submit(write_minutes, slices.watermark_minutes, WATERMARK_MINUTES)
-    lanes.wait()
-    of_pairs.result()
-    lanes.unfinished.extend(
-        (
-            lanes.by_five.submit(write_by_five, of_ends, WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES),
-            lanes.by_five.submit(write_by_five, of_pairs, MINUTES, FIVE_MINUTES),
-        )
+    lanes.wait_for(lanes.minutes)
+    of_pairs = lanes.pairs.submit(write_minutes, pairs, MINUTES)
+    of_ends = lanes.watermarks.submit(write_minutes, ends, WATERMARK_MINUTES)
+    by_five = (
+        lanes.by_five.submit(write_by_five, of_ends, WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES),
+        lanes.by_five.submit(write_by_five, of_pairs, MINUTES, FIVE_MINUTES),
     )
+    lanes.minutes.extend((of_pairs, of_ends))
+    lanes.five_minutes.extend(by_five)
