@@ -14,9 +14,9 @@ LARGE_GROUP_PARTITIONS = 20_000
 #: From this many sampled offsets to catch up on, the JVM is started for large work, too.
 LARGE_BACKLOG = 2_000_000
 
-#: How many samples one task compares and sums up when catching up: what its sort needs then fits into the memory that
-#: the default heap leaves to each of its tasks.
-SAMPLES_PER_TASK = 300_000
+#: From how many samples the minutes are made that one task merges by five when catching up: what its aggregation needs
+#: then fits into the memory that the default heap leaves to each of its tasks.
+SAMPLES_PER_MERGE = 300_000
 
 _SMALL = {
     "spark.sql.codegen.wholeStage": "false",
@@ -31,10 +31,10 @@ _LARGE = {
 
 def tune_for_catching_up(session: SparkSession, samples: int, explicit: dict[str, str]) -> None:
     """Set the session up for making minutes from about this many sampled offsets."""
-    if samples < SAMPLES_PER_TASK:
+    if samples < SAMPLES_PER_MERGE:
         _set(session, _SMALL, explicit)
         return
-    tasks = max(session.sparkContext.defaultParallelism, math.ceil(samples / SAMPLES_PER_TASK))
+    tasks = max(session.sparkContext.defaultParallelism, math.ceil(samples / SAMPLES_PER_MERGE))
     _set(session, _LARGE | {"spark.sql.shuffle.partitions": str(tasks)}, explicit)
 
 

@@ -143,6 +143,21 @@ def test_a_little_is_left_to_the_round() -> None:
     assert not is_a_round(news(24 * 60, 250))
 
 
+def test_slices_cover_a_stretch_without_a_gap() -> None:
+    """As many as there are cores, a multiple where a task could not hold them, none shorter than worth its gap."""
+    from lagwise_spark.jobs.slices import SAMPLES_PER_TASK, SHORTEST_SLICE, Stretch, slices
+
+    end = START + timedelta(minutes=100)
+    for samples_per_second, count in ((1.0, 3), (SAMPLES_PER_TASK / 600, 12), (SAMPLES_PER_TASK, 20)):
+        stretch = Stretch("c", START, end, timedelta(minutes=2), samples_per_second, [])
+        found = list(slices(stretch, cores=3))
+        assert len(found) == count
+        assert found[0][0] == START
+        assert found[-1][1] == end
+        assert all(one[1] == other[0] for one, other in pairwise(found))
+        assert all(until - start >= SHORTEST_SLICE for start, until in found[:-1])
+
+
 def test_stretches_cover_the_time_without_a_gap() -> None:
     from lagwise_spark.jobs.catch_up import stretches
 

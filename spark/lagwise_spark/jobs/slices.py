@@ -30,8 +30,8 @@ from lagwise_spark.transforms.array_minutes import OF_COMMITS, OF_ENDS, Span
 # Executors of a cluster have Python, but nothing of ours.
 cloudpickle.register_pickle_by_value(array_minutes)  # type: ignore[no-untyped-call]
 
-#: How many samples a task works on: about 250 MiB of its Python process.
-SAMPLES_PER_TASK = 800_000
+#: How many samples a task works on: its Python process then takes some 300 MiB.
+SAMPLES_PER_TASK = 2_000_000
 #: A slice reads the samples of the gap before it, too: shorter ones would read those too often.
 SHORTEST_SLICE = timedelta(minutes=5)
 
@@ -104,10 +104,11 @@ def _in_slices(
         samples = [s for s in stretch.finished if s.finished_at >= start - stretch.gap and s.started_at < until]
         if not samples:
             continue
-        tasks = math.ceil((until - start + stretch.gap).total_seconds() * stretch.samples_per_second / SAMPLES_PER_TASK)
+        of_slice = (until - start + stretch.gap).total_seconds() * stretch.samples_per_second
+        tasks = round(of_slice / SAMPLES_PER_TASK)
         rows = rows_of(samples)
         # Even the shortest slice of a very large cluster is too much for a task: then rows are moved after all.
-        together = rows.coalesce(1) if tasks <= 2 else rows.repartition(tasks, "topic", "partition")
+        together = rows.coalesce(1) if tasks <= 1 else rows.repartition(tasks, "topic", "partition")
         span = Span(_micros(start), _micros(until), stretch.gap.total_seconds())
         parts.append(together.mapInArrow(_over(function, span), struct_type(made)))
     if not parts:
@@ -120,9 +121,10 @@ def _over(function: _Function, span: Span) -> Callable[[Iterable[pa.RecordBatch]
 
 
 def slices(stretch: Stretch, cores: int) -> Iterator[tuple[datetime, datetime]]:
-    """The time of a stretch in parts that are not too large for a task, as many as there are cores or more."""
+    """The time of a stretch in parts that are not too large for a task, as many as there are cores or a multiple."""
     seconds = (stretch.until - stretch.start).total_seconds()
-    wanted = max(cores, math.ceil(seconds * stretch.samples_per_second / SAMPLES_PER_TASK))
+    # As many for each core, so that none waits for another at the end.
+    wanted = cores * max(1, math.ceil(seconds * stretch.samples_per_second / SAMPLES_PER_TASK / cores))
     length = max(SHORTEST_SLICE, timedelta(minutes=math.ceil(seconds / 60 / wanted)))
     start = stretch.start
     while start < stretch.until:

@@ -18,7 +18,7 @@ Rows = Mapping[str, Array]
 
 NULL = np.iinfo(np.int64).min
 #: How many samples are worked on at a time once they are in order: it bounds the memory for what lies between.
-ROWS_AT_A_TIME = 200_000
+ROWS_AT_A_TIME = 100_000
 
 #: What commits and watermarks are read for; the rows of both come in one stream.
 OF_COMMITS = ("sample_id", "sampled_at", "group", "topic", "partition", "committed", "next_record")
@@ -51,10 +51,16 @@ def commit_minutes(batches: Iterable[pa.RecordBatch], span: Span) -> Iterator[pa
         ends.append(_where(rows, ~is_commit & _is_readable(rows), OF_ENDS))
     if not commits:
         return
-    logs, known = _with_lag(_gathered(commits), _gathered(ends))
-    order = np.lexsort((known["at"], known["pair"]))
-    for start, end in _chunks(known["pair"][order]):
-        yield _minutes_of_pairs(_taken(known, order[start:end]), logs, names, span)
+    every, logs = _gathered(commits), _Logs(_gathered(ends))
+    if len(logs.keys) == 0:
+        return
+    # Before anything else is made of them: what lies between then exists for a part of the samples only.
+    pair = every["group"].astype(np.int64) * len(logs.keys) + logs.numbers(every)
+    order = np.lexsort((every["sampled_at"], pair))
+    for start, end in _chunks(pair[order]):
+        known = _with_lag(_taken(every, order[start:end]), logs)
+        if len(known["at"]):
+            yield _minutes_of_pairs(known, names, span)
 
 
 def watermark_minutes(batches: Iterable[pa.RecordBatch], span: Span) -> Iterator[pa.RecordBatch]:
@@ -106,42 +112,52 @@ def _is_readable(ends: Rows) -> Array:
     return np.asarray((ends["high_watermark"] != NULL) & (ends["log_start"] != NULL))
 
 
-def _with_lag(commits: Rows, ends: Rows) -> tuple[Array, Rows]:
-    """The topic-partitions in order of their numbers, and those samples whose lag is known, with all that is compared:
-    the rules of :mod:`lagwise.domain.lag`. ``pair`` is the group's number by topic-partitions, plus that of its own."""
-    logs, of_ends = np.unique(_log(ends), return_inverse=True)
-    if len(logs) == 0:
-        return logs, {name: np.empty(0, np.int64) for name in ("pair", "at")}
-    samples = 1 + max(int(rows["sample_id"].max(initial=0)) for rows in (commits, ends))
-    # The watermarks of a sample are found by its number and the topic-partition's: a table instead of a search.
-    place = np.full((samples, len(logs)), -1, np.int32)
-    place[ends["sample_id"], of_ends] = np.arange(len(of_ends), dtype=np.int32)
-    own = _log(commits)
-    log = np.minimum(np.searchsorted(logs, own), len(logs) - 1)
-    found = np.where(logs[log] == own, place[commits["sample_id"], log], -1)
-    committed, high = commits["committed"], ends["high_watermark"][found]
-    is_known = (found >= 0) & (committed <= high)
+class _Logs:
+    """Readable watermarks, to be found by sample and topic-partition."""
 
-    log, found, committed, high = log[is_known], found[is_known], committed[is_known], high[is_known]
-    log_start, last_stable = ends["log_start"][found], ends["last_stable"][found]
-    reads_from = np.maximum(committed, commits["next_record"][is_known])
+    def __init__(self, ends: Rows) -> None:
+        self.ends = ends
+        self.keys, numbers = np.unique(_log(ends), return_inverse=True)
+        # A table instead of a search: the row of a sample's watermarks of a topic-partition, -1 where there are none.
+        self._rows = np.full((1 + int(ends["sample_id"].max(initial=-1)), len(self.keys)), -1, np.int32)
+        self._rows[ends["sample_id"], numbers] = np.arange(len(numbers), dtype=np.int32)
+
+    def numbers(self, commits: Rows) -> Array:
+        """The place among ``keys`` of each commit's topic-partition; some place where it is not among them."""
+        return np.minimum(np.searchsorted(self.keys, _log(commits)), len(self.keys) - 1)
+
+    def rows(self, commits: Rows) -> Array:
+        """The row of the watermarks that were read with each commit, -1 where there are none."""
+        numbers, samples = self.numbers(commits), commits["sample_id"]
+        is_there = (self.keys[numbers] == _log(commits)) & (samples < len(self._rows))
+        return np.where(is_there, self._rows[np.minimum(samples, len(self._rows) - 1), numbers], -1)
+
+
+def _with_lag(commits: Rows, logs: _Logs) -> Rows:
+    """Those samples whose lag is known, with all that is compared: the rules of :mod:`lagwise.domain.lag`."""
+    found = logs.rows(commits)
+    is_known = (found >= 0) & (commits["committed"] <= logs.ends["high_watermark"][found])
+    commits, ends = _taken(commits, is_known), _taken(logs.ends, found[is_known])
+    committed, high, last_stable = commits["committed"], ends["high_watermark"], ends["last_stable"]
+    reads_from = np.maximum(committed, commits["next_record"])
     is_held_up = (last_stable != NULL) & (committed <= last_stable)
     end = np.where(is_held_up, np.minimum(last_stable, high), high)
-    return logs, {
-        "pair": commits["group"][is_known].astype(np.int64) * len(logs) + log,
-        "at": commits["sampled_at"][is_known],
+    return {
+        "group": commits["group"],
+        "log": _log(commits),
+        "at": commits["sampled_at"],
         "committed": committed,
         "high_watermark": high,
-        "lag": np.maximum(end - np.maximum(reads_from, log_start), 0),
-        "lost": log_start - reads_from,
-        "topic_id": ends["topic_id"][found],
+        "lag": np.maximum(end - np.maximum(reads_from, ends["log_start"]), 0),
+        "lost": ends["log_start"] - reads_from,
+        "topic_id": ends["topic_id"],
     }
 
 
-def _minutes_of_pairs(rows: Rows, logs: Array, names: _Names, span: Span) -> pa.RecordBatch:
+def _minutes_of_pairs(rows: Rows, names: _Names, span: Span) -> pa.RecordBatch:
     """`minutes` of group-partitions, from their samples in order."""
-    pair, at, committed, lag = rows["pair"], rows["at"], rows["committed"], rows["lag"]
-    is_first = _is_first(pair)
+    at, committed, lag = rows["at"], rows["committed"], rows["lag"]
+    is_first = _is_first(rows["group"]) | _is_first(rows["log"])
     previous_lag, previous_committed = _before(lag), _before(committed)
     seconds = (at - _before(at)) / 1e6
     is_step = ~is_first & (seconds <= span.gap_seconds) & ~_is_other_topic(rows["topic_id"], is_first)
@@ -167,10 +183,10 @@ def _minutes_of_pairs(rows: Rows, logs: Array, names: _Names, span: Span) -> pa.
         return _nullable(np.maximum.reduceat(np.where(mask, values, NULL), starts)[wanted])
 
     first, last = starts[wanted], lasts[wanted]
-    log = logs[pair[first] % len(logs)]
+    log = rows["log"][first]
     return pa.RecordBatch.from_pydict(
         {
-            "group": names.named("group", pair[first] // len(logs)),
+            "group": names.named("group", rows["group"][first]),
             "topic": names.named("topic", log >> 32),
             "partition": _partition(log),
             "minute": _times(minute[first]),
@@ -285,14 +301,12 @@ def _chunks(ordered: Array) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def _gathered(parts: list[Rows]) -> Rows:
-    """The rows of all parts together. The list is emptied: they would take the memory twice."""
-    rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    parts.clear()
-    return rows
+def _gathered(parts: list[dict[str, Array]]) -> Rows:
+    """The rows of all parts together. The parts are emptied: they would take the memory twice."""
+    return {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}
 
 
-def _where(rows: Rows, mask: Array, wanted: Iterable[str]) -> Rows:
+def _where(rows: Rows, mask: Array, wanted: Iterable[str]) -> dict[str, Array]:
     is_all = bool(mask.all())
     return {name: rows[name] if is_all else rows[name][mask] for name in wanted}
 
