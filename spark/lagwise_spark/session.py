@@ -55,6 +55,8 @@ _SETTINGS = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Rows that lie together by topic-partition also lie together by sample and topic-partition: no need to move them.
     "spark.sql.requireAllClusterKeysForCoPartition": "false",
+    # Batches for Python are of so many rows; otherwise a batch's size in bytes would be added up anew after every row.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     # The parts of a union stay tasks of their own, instead of becoming one because each of them is one.
     "spark.sql.unionOutputPartitioning": "false",
     # Files that are named one by one are looked at by the driver: a job for that would take longer.

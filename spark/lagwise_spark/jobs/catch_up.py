@@ -34,6 +34,8 @@ ROWS_PER_STRETCH = 1_200_000
 #: … and of so many minutes at most and at least.
 LONGEST_STRETCH_MINUTES = 240
 SHORTEST_STRETCH_MINUTES = 5
+#: So many of them are merged by five together: each merge is planned and committed anew.
+STRETCHES_PER_MERGE = 4
 
 
 def catch_up(session: SparkSession, lake: Lake, news: Sequence[News], explicit: dict[str, str]) -> list[News]:
@@ -51,9 +53,11 @@ def catch_up(session: SparkSession, lake: Lake, news: Sequence[News], explicit: 
         # Once for all of them: the lanes read the settings too, whenever they come to it.
         tune_for_catching_up(session, _samples_in(n, *parts[0]), explicit)
         with slices.python_of_executors(), _lanes() as lanes:
-            for start, until in parts:
-                _LOG.info("%s: catching up, making the minutes from %s to %s", n.cluster, start, until)
-                _finish(session, lake, replace(n, open_from=start), until, lanes)
+            for some in _groups(parts, STRETCHES_PER_MERGE):
+                for start, until in some:
+                    _LOG.info("%s: catching up, making the minutes from %s to %s", n.cluster, start, until)
+                    _finish(session, lake, replace(n, open_from=start), until, lanes)
+                _merge(session, lake, n.cluster, some[0][0], some[-1][1], lanes)
         left.append(replace(n, open_from=end))
     return left
 
@@ -74,6 +78,11 @@ def stretches(start: datetime, end: datetime, group_partitions: int) -> Iterator
         start = until
 
 
+def _groups(parts: Sequence[tuple[datetime, datetime]], size: int) -> Iterator[Sequence[tuple[datetime, datetime]]]:
+    for first in range(0, len(parts), size):
+        yield parts[first : first + size]
+
+
 def _samples_in(n: News, start: datetime, until: datetime) -> int:
     """About how many committed offsets were sampled meanwhile."""
     return round((until - start).total_seconds() / n.interval_seconds * n.group_partitions)
@@ -85,7 +94,8 @@ class _Lanes:
 
     pairs: ThreadPoolExecutor
     watermarks: ThreadPoolExecutor
-    by_five: ThreadPoolExecutor
+    pairs_by_five: ThreadPoolExecutor
+    watermarks_by_five: ThreadPoolExecutor
     #: The minutes and the five minutes that are still being written.
     minutes: list[Future[None]]
     five_minutes: list[Future[None]]
@@ -99,10 +109,7 @@ class _Lanes:
 @contextmanager
 def _lanes() -> Iterator[_Lanes]:
     with ExitStack() as ends:
-        pairs, watermarks, by_five = (
-            ends.enter_context(ThreadPoolExecutor(1, name)) for name in ("minutes", "watermarks", "by-five")
-        )
-        lanes = _Lanes(pairs, watermarks, by_five, [], [])
+        lanes = _Lanes(*(ends.enter_context(ThreadPoolExecutor(1)) for _ in range(4)), [], [])
         yield lanes
         lanes.wait_for(lanes.minutes)
         lanes.wait_for(lanes.five_minutes)
@@ -126,16 +133,20 @@ def _finish(session: SparkSession, lake: Lake, n: News, until: datetime, lanes: 
     def write_minutes(rows: DataFrame, table: Table) -> None:
         write.replace_between(rows, lake, table, n.cluster, start, until)
 
-    def write_by_five(finished: Future[None], table: Table, coarse: Table) -> None:
-        finished.result()
-        merge_by_five(session, lake, n.cluster, start, until, table, coarse)
-
     lanes.wait_for(lanes.minutes)
     of_pairs = lanes.pairs.submit(write_minutes, pairs, MINUTES)
     of_ends = lanes.watermarks.submit(write_minutes, ends, WATERMARK_MINUTES)
-    by_five = (
-        lanes.by_five.submit(write_by_five, of_ends, WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES),
-        lanes.by_five.submit(write_by_five, of_pairs, MINUTES, FIVE_MINUTES),
-    )
     lanes.minutes.extend((of_pairs, of_ends))
-    lanes.five_minutes.extend(by_five)
+
+
+def _merge(session: SparkSession, lake: Lake, cluster: str, start: datetime, until: datetime, lanes: _Lanes) -> None:
+    """Have the minutes of some stretches merged by five, once they are written."""
+    written = tuple(lanes.minutes)
+
+    def write_by_five(table: Table, coarse: Table) -> None:
+        for write_of_minutes in written:
+            write_of_minutes.result()
+        merge_by_five(session, lake, cluster, start, until, table, coarse)
+
+    lanes.five_minutes.append(lanes.watermarks_by_five.submit(write_by_five, WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES))
+    lanes.five_minutes.append(lanes.pairs_by_five.submit(write_by_five, MINUTES, FIVE_MINUTES))
