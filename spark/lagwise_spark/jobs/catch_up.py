@@ -6,7 +6,7 @@ cores have work while one of the writes is being planned or committed.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -23,6 +23,8 @@ from lagwise_spark.jobs.minutes import merge_by_five
 from lagwise_spark.jobs.progress import News, minute_of
 from lagwise_spark.jobs.slices import Stretch
 from lagwise_spark.tuning import tune_for_catching_up
+
+_WRITTEN = (MINUTES, WATERMARK_MINUTES, FIVE_MINUTES, WATERMARK_FIVE_MINUTES)
 
 _LOG = logging.getLogger("lagwise.spark")
 
@@ -92,10 +94,7 @@ def _samples_in(n: News, start: datetime, until: datetime) -> int:
 class _Lanes:
     """A thread for each table that is written: two writes of one table would be in each other's way."""
 
-    pairs: ThreadPoolExecutor
-    watermarks: ThreadPoolExecutor
-    pairs_by_five: ThreadPoolExecutor
-    watermarks_by_five: ThreadPoolExecutor
+    of: Mapping[str, ThreadPoolExecutor]
     #: The minutes and the five minutes that are still being written.
     minutes: list[Future[None]]
     five_minutes: list[Future[None]]
@@ -109,7 +108,9 @@ class _Lanes:
 @contextmanager
 def _lanes() -> Iterator[_Lanes]:
     with ExitStack() as ends:
-        lanes = _Lanes(*(ends.enter_context(ThreadPoolExecutor(1)) for _ in range(4)), [], [])
+        lanes = _Lanes(
+            {table.name: ends.enter_context(ThreadPoolExecutor(1, table.name)) for table in _WRITTEN}, [], []
+        )
         yield lanes
         lanes.wait_for(lanes.minutes)
         lanes.wait_for(lanes.five_minutes)
@@ -134,9 +135,8 @@ def _finish(session: SparkSession, lake: Lake, n: News, until: datetime, lanes: 
         write.replace_between(rows, lake, table, n.cluster, start, until)
 
     lanes.wait_for(lanes.minutes)
-    of_pairs = lanes.pairs.submit(write_minutes, pairs, MINUTES)
-    of_ends = lanes.watermarks.submit(write_minutes, ends, WATERMARK_MINUTES)
-    lanes.minutes.extend((of_pairs, of_ends))
+    for rows, table in ((ends, WATERMARK_MINUTES), (pairs, MINUTES)):
+        lanes.minutes.append(lanes.of[table.name].submit(write_minutes, rows, table))
 
 
 def _merge(session: SparkSession, lake: Lake, cluster: str, start: datetime, until: datetime, lanes: _Lanes) -> None:
@@ -148,5 +148,5 @@ def _merge(session: SparkSession, lake: Lake, cluster: str, start: datetime, unt
             write_of_minutes.result()
         merge_by_five(session, lake, cluster, start, until, table, coarse)
 
-    lanes.five_minutes.append(lanes.watermarks_by_five.submit(write_by_five, WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES))
-    lanes.five_minutes.append(lanes.pairs_by_five.submit(write_by_five, MINUTES, FIVE_MINUTES))
+    for table, coarse in ((WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES), (MINUTES, FIVE_MINUTES)):
+        lanes.five_minutes.append(lanes.of[coarse.name].submit(write_by_five, table, coarse))
