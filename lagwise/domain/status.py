@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from lagwise.domain import lag as lags
 from lagwise.domain.forecast import Forecast, breach, catch_up
-from lagwise.domain.retention import seconds_to_deletion, seconds_to_truncation, soonest
+from lagwise.domain.retention import Jumps, seconds_to_deletion, seconds_to_truncation, soonest
 from lagwise.domain.trend import Trend
 from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, GroupState, LossCause, Status, UnknownReason
 
@@ -94,7 +94,7 @@ class Evidence:
     longer: Trend | None = None
     produce_rate_per_second: float | None = None
     consume_rate_per_second: float | None = None
-    log_start_rate_per_second: float | None = None
+    log_start_jumps: Jumps | None = None
     state: str | None = None
     type: str | None = None
     owner: str | None = None
@@ -255,7 +255,7 @@ def _seconds_to_deletion(e: Evidence, lag: int, direction: Direction, *, stands:
     by_size = None
     if e.retention_is_by_size and (stands or direction.grows):
         margin = lags.reads_from(e.committed, e.next_record) - e.log_start
-        by_size = seconds_to_truncation(margin, e.log_start_rate_per_second or 0.0, consumed)
+        by_size = seconds_to_truncation(margin, e.log_start_jumps, produced, consumed)
     return soonest(by_time, by_size)
 
 
