@@ -16,10 +16,10 @@ ROUNDING = 1e-9
 
 
 class Jumps(NamedTuple):
-    """How the log start jumps: by how many ``records`` at a time, and how many were ``written_since`` the last jump."""
+    """How a log start jumps: by how many ``records`` at a time, and where the log ended before it last did."""
 
     records: int
-    written_since: int
+    high_watermark: int
 
 
 def jumps_of(ends: Iterable[tuple[int, int]]) -> Jumps | None:
@@ -35,7 +35,7 @@ def jumps_of(ends: Iterable[tuple[int, int]]) -> Jumps | None:
         return None
     sizes = sorted(b - a for a, b in pairwise(levels))
     before_last = max(high for log_start, high in seen if log_start == levels[-2])
-    return Jumps(sizes[(len(sizes) - 1) // 2], max(high for _, high in seen) - before_last)
+    return Jumps(sizes[(len(sizes) - 1) // 2], before_last)
 
 
 def seconds_to_deletion(
@@ -60,11 +60,13 @@ def seconds_to_deletion(
 
 def seconds_to_truncation(
     margin_records: int,
-    jumps: Jumps | None,
+    jump_records: int,
+    written_since_jump: int,
+    *,
     produce_rate_per_second: float,
     consume_rate_per_second: float,
 ) -> float | None:
-    """Time until the log start jumps past the group, at today's rates; None is never, or that no jump was ever seen.
+    """Time until the log start jumps past the group, at today's rates; None is never.
 
     Works for a limit of size without knowing a byte: in the steady state each segment that is written takes another
     one away. ``margin_records`` is how far the group is ahead of the log start. It loses records by the first jump that
@@ -72,13 +74,13 @@ def seconds_to_truncation(
     larger for it.
     """
     written, read = produce_rate_per_second, consume_rate_per_second
-    if jumps is None or read >= written:
+    if read >= written:
         return None
     share_read = read / written
-    size = max(jumps.records, jumps.written_since)
-    # Jump k comes k · size − written_since records from now; in the meantime share_read of them are read.
-    number = floor((margin_records - share_read * jumps.written_since) / (size * (1 - share_read)) + ROUNDING) + 1
-    return (max(1, number) * size - jumps.written_since) / written
+    size = max(jump_records, written_since_jump)
+    # Jump k comes k · size − written_since_jump records from now; in the meantime share_read of them are read.
+    number = floor((margin_records - share_read * written_since_jump) / (size * (1 - share_read)) + ROUNDING) + 1
+    return (max(1, number) * size - written_since_jump) / written
 
 
 def soonest(*times: float | None) -> float | None:

@@ -253,9 +253,15 @@ def _seconds_to_deletion(e: Evidence, lag: int, direction: Direction, *, stands:
         growth = min(1.0, max(0.0, 1 - consumed / produced))
     by_time = seconds_to_deletion(e.lag_seconds or 0.0, e.retention_seconds, growth)
     by_size = None
-    if e.retention_is_by_size and (stands or direction.grows):
-        margin = lags.reads_from(e.committed, e.next_record) - e.log_start
-        by_size = seconds_to_truncation(margin, e.log_start_jumps, produced, consumed)
+    jumps = e.log_start_jumps
+    if e.retention_is_by_size and jumps is not None and e.high_watermark is not None and (stands or direction.grows):
+        by_size = seconds_to_truncation(
+            lags.reads_from(e.committed, e.next_record) - e.log_start,
+            jumps.records,
+            max(0, e.high_watermark - jumps.high_watermark),
+            produce_rate_per_second=produced,
+            consume_rate_per_second=consumed,
+        )
     return soonest(by_time, by_size)
 
 

@@ -152,6 +152,12 @@ PARTITION_STATUS = Table(
         Column("host", pa.string(), "address of the owner"),
         Column("leader", pa.int32(), "node id of the partition's leader"),
         Column("samples", pa.int32(), "samples the verdict rests on"),
+        Column(
+            "jump_records",
+            pa.int64(),
+            "records by which the log start jumps when a segment is deleted; null where it was never seen to",
+        ),
+        Column("jump_high_watermark", pa.int64(), "high watermark before its last jump"),
     ),
 )
 

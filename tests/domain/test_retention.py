@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lagwise.domain.retention import Jumps, jumps_of, seconds_to_deletion, seconds_to_truncation, soonest
+from lagwise.domain.retention import jumps_of, seconds_to_deletion, seconds_to_truncation, soonest
 
 # age of the oldest unread record, retention, growth of the age → seconds to its deletion
 DELETIONS = (
@@ -29,21 +29,21 @@ def test_deletion(age: float, retention: float | None, growth: float, seconds: f
     assert seconds_to_deletion(age, retention, growth) == seconds
 
 
-# log start and high watermark at the ends of buckets → how it jumps
+# log start and high watermark at the ends of buckets → by how much it jumps, where the log ended before it last did
 HISTORIES = (
     (1, "never seen", [], None),
     (2, "seen once: no jump", [(0, 500)], None),
     (3, "stands still, however much is written", [(0, 500), (0, 900)], None),
-    (4, "one by 300, 150 written since the sample before", [(0, 500), (0, 900), (300, 950), (300, 1050)], (300, 150)),
-    (5, "of three that in the middle", [(0, 500), (300, 900), (700, 1300), (900, 1500)], (300, 200)),
-    (6, "of two the smaller one, which comes sooner", [(0, 500), (300, 900), (1000, 1300)], (300, 400)),
+    (4, "one, after the sample at 900", [(0, 500), (0, 900), (300, 950), (300, 1050)], (300, 900)),
+    (5, "of three that in the middle", [(0, 500), (300, 900), (700, 1300), (900, 1500)], (300, 1300)),
+    (6, "of two the smaller one, which comes sooner", [(0, 500), (300, 900), (1000, 1300)], (300, 900)),
     (
         7,
         "a million deleted by hand, between jumps of 300",
-        [(0, 9), (300, 9), (1_000_300, 9), (1_000_600, 9)],
-        (300, 0),
+        [(0, 1), (300, 2), (1_000_300, 3), (1_000_600, 4)],
+        (300, 3),
     ),
-    (8, "in any order", [(300, 1050), (0, 900), (300, 950), (0, 500)], (300, 150)),
+    (8, "in any order", [(300, 1050), (0, 900), (300, 950), (0, 500)], (300, 900)),
 )
 
 
@@ -74,16 +74,13 @@ TRUNCATIONS = (
     ids=[f"{r[0]} {r[1]}" for r in TRUNCATIONS],
 )
 def test_truncation(margin: int, records: int, since: int, written: float, read: float, seconds: float | None) -> None:
-    assert seconds_to_truncation(margin, Jumps(records, since), written, read) == seconds
-
-
-def test_where_no_jump_was_seen_nothing_is_known() -> None:
-    assert seconds_to_truncation(1000, None, 20.0, 0.0) is None
+    rates = {"produce_rate_per_second": written, "consume_rate_per_second": read}
+    assert seconds_to_truncation(margin, records, since, **rates) == seconds
 
 
 @given(
-    margin=st.integers(0, 100_000),
-    records=st.integers(1, 20_000),
+    margin=st.integers(0, 20_000),
+    records=st.integers(500, 20_000),
     done=st.integers(0, 99),
     written=st.integers(1, 1000),
     kept=st.integers(0, 90),
@@ -91,13 +88,10 @@ def test_where_no_jump_was_seen_nothing_is_known() -> None:
 def test_truncation_is_what_happens(margin: int, records: int, done: int, written: int, kept: int) -> None:
     """Jump by jump: each comes when a segment's worth of records was written since the one before."""
     since, read = records * done // 100, Fraction(written * kept, 100)
-    for jump in count(1):
-        at = Fraction(jump * records - since, written)
-        if jump * records > margin + read * at:
-            assert seconds_to_truncation(margin, Jumps(records, since), written, float(read)) == pytest.approx(
-                float(at)
-            )
-            return
+    moments = (Fraction(jump * records - since, written) for jump in count(1))
+    lost_at = next(at for jump, at in enumerate(moments, 1) if jump * records > margin + read * at)
+    rates = {"produce_rate_per_second": float(written), "consume_rate_per_second": float(read)}
+    assert seconds_to_truncation(margin, records, since, **rates) == pytest.approx(float(lost_at))
 
 
 def test_soonest_leaves_out_what_never_comes() -> None:

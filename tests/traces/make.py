@@ -342,6 +342,51 @@ def retention_by_size() -> World:
 
 
 @story
+def retention_large_segments() -> World:
+    w = World(
+        "retention-large-segments",
+        """A topic keeps the newest 180,000 records in segments of 90,000, one of which is written in 75 minutes: four
+        times in as many hours and a half the log start jumps, and between two jumps it stands still for longer than
+        an hour. A consumer hangs after an hour and is told an hour before it loses records, which the fourth jump takes
+        and none of the others. A second one is set back to the oldest record, and loses by the next jump already.""",
+        minutes=275,
+        interval_s=60,
+        evaluate_every_s=120,
+        risk_horizon_s=3600,
+    )
+    # The segments are full after 1,750 s, and after 4,500 s more each; the broker looks every five minutes.
+    w.topic(
+        "clicks",
+        rate=20,
+        records=235_000,
+        kept_records=180_000,
+        segment_records=90_000,
+        segment_s=300,
+        retention_bytes=180_000_000,
+    )
+    group = w.group("archiver", {"archiver-1": pairs("clicks", 1)})
+    group.speed["clicks", 0] = steps((0, 200), (3600, 0))
+    late = w.group("backfill", {"backfill-1": pairs("clicks", 1)})
+    late.speed["clicks", 0] = steps((0, 200), (3600, 0))
+    # 307,000 are written when it hangs, and 90,000, 180,000, 270,000 and 360,000 is where the log starts in turn.
+    lost_at = 15_300
+
+    def set_back() -> None:
+        late.position["clicks", 0] = late.committed["clicks", 0] = 100_000
+
+    w.at(4500, set_back)
+    w.run()
+    for group_name, lost in (("archiver", lost_at), ("backfill", 6300)):
+        w.truth("ok", GRACE, 3600, group_name)
+        # The rate of five minutes is known to a few percent, and so is an hour.
+        w.truth("at_risk", max(lost - 3600 + 300, 4500 + TREND), lost - 1, group_name)
+        w.truth("losing_data", lost + 60, w.seconds, group_name)
+    w.truth("ok|stalled|falling_behind", 3600, 3600 + TREND, "archiver")
+    w.truth("stalled", 3600 + TREND, lost_at - 3600 - 300, "archiver")
+    return w
+
+
+@story
 def rebalancing_storm() -> World:
     w = World(
         "rebalancing-storm",

@@ -52,6 +52,9 @@ def evidence(known: Known) -> DataFrame:
         *GROUP_PARTITION,
         F.col("committed").alias("previous_committed"),
         F.col("committed_since").alias("previous_committed_since"),
+        F.col("log_start").alias("previous_log_start"),
+        F.col("jump_records").alias("previous_jump_records"),
+        F.col("jump_high_watermark").alias("previous_jump_high_watermark"),
         F.col("status").alias("previous_status"),
         F.col("reason").alias("previous_reason"),
         F.col("since").alias("previous_since"),
@@ -84,7 +87,7 @@ def evidence(known: Known) -> DataFrame:
             "group_samples": F.coalesce("group_samples", F.lit(0)),
         }
     )
-    rows = with_age(rows)
+    rows = with_age(rows).withColumns(_jumps())
     produce_rate = F.get("produce_rates", F.least("window", F.size("produce_rates") - 1))
     return with_steps(rows, {"produce_rate_per_second": produce_rate} | _derived()).drop("produce_rates")
 
@@ -95,6 +98,17 @@ def _deletes() -> Column:
 
 def _clients(members: DataFrame) -> DataFrame:
     return members.select(*GROUP, F.col("member_id").alias("owner"), "client_id", "host")
+
+
+def _jumps() -> dict[str, Column]:
+    """The jumps of the log start. Segments may last for longer than the look-back: where it has not jumped since the
+    round before, in the same log, that one's are still the last."""
+    stands = (F.col("log_start") == F.col("previous_log_start")) & ~F.coalesce("was_reset", F.lit(False))
+    has_jumped = F.col("jump_records").isNotNull()
+    return {
+        name: F.when(has_jumped | ~stands, F.col(name)).otherwise(F.col(f"previous_{name}"))
+        for name in ("jump_records", "jump_high_watermark")
+    }
 
 
 def _derived() -> dict[str, Column]:

@@ -178,8 +178,8 @@ def _numbers() -> dict[str, Column]:
 def _seconds_to_truncation(consumed: Column) -> Column:
     """:func:`lagwise.domain.retention.seconds_to_truncation`."""
     margin, produced = reads_from() - F.col("log_start"), F.col("_produced")
-    since, share_read = F.col("written_since_jump"), consumed / produced
-    size = F.greatest("jump_records", "written_since_jump")
+    since = F.greatest(F.col("high_watermark") - F.col("jump_high_watermark"), F.lit(0))
+    share_read, size = consumed / produced, F.greatest("jump_records", since)
     # A double, which a huge lag cannot overflow.
     number = F.floor((margin - share_read * since) / (size * (1 - share_read)) + ROUNDING).cast("double") + 1
     seconds = (F.greatest(number, F.lit(1.0)) * size - since) / produced

@@ -32,9 +32,9 @@ def resets(watermark_minutes: DataFrame) -> DataFrame:
 
 def topic_histories(watermark_minutes: DataFrame, known_resets: DataFrame, contexts: DataFrame) -> DataFrame:
     """One row per topic-partition, about its log since its last reset: ``seen_at`` and ``high_watermarks`` of its
-    samples, in order, ``recreated_at``, ``produce_rates``, one per window, and ``jump_records`` and
-    ``written_since_jump``, the fields of :class:`lagwise.domain.retention.Jumps`. ``known_resets`` is
-    :func:`resets`."""
+    samples, in order, ``recreated_at``, ``produce_rates``, one per window, ``jump_records`` and
+    ``jump_high_watermark``, the fields of :class:`lagwise.domain.retention.Jumps`, and whether the log ``was_reset``.
+    ``known_resets`` is :func:`resets`."""
     of_this_log = (
         watermark_minutes.drop("recreated_at")
         .join(F.broadcast(contexts.select("cluster", "as_of")), "cluster")
@@ -50,6 +50,7 @@ def topic_histories(watermark_minutes: DataFrame, known_resets: DataFrame, conte
         # Gathered as they are stored; taken apart here, every number would become an object of its own.
         F.flatten(F.collect_list("points")).alias("points"),
         F.max("recreated_at").alias("recreated_at"),
+        F.max("reset_minute").alias("reset_minute"),
         *written,
         F.flatten(F.collect_list(F.array(_end("first"), _end("last")))).alias("ends"),
     )
@@ -59,8 +60,9 @@ def topic_histories(watermark_minutes: DataFrame, known_resets: DataFrame, conte
         F.sort_array(F.col("points")["at"]).alias("seen_at"),
         F.sort_array(F.col("points")["high_watermark"]).alias("high_watermarks"),
         "recreated_at",
+        F.col("reset_minute").isNotNull().alias("was_reset"),
         "jump_records",
-        "written_since_jump",
+        "jump_high_watermark",
         F.array(*[_produce_rate(i) for i in range(len(WINDOWS_SECONDS))]).alias("produce_rates"),
     )
 
@@ -80,8 +82,7 @@ def _jumps() -> dict[str, Column]:
         "_has_jumped": F.size("_levels") > 1,
         "_sizes": F.when(F.col("_has_jumped"), sizes),
         "jump_records": F.get("_sizes", F.floor((F.size("_sizes") - 1) / 2).cast("int")),
-        "_before_last": F.when(F.col("_has_jumped"), F.array_max(before_last["high"])),
-        "written_since_jump": F.array_max(F.col("ends")["high"]) - F.col("_before_last"),
+        "jump_high_watermark": F.when(F.col("_has_jumped"), F.array_max(before_last["high"])),
     }
 
 
