@@ -205,10 +205,12 @@ GROUP_STATUS = Table(
         Column(
             "findings",
             FINDINGS,
-            "what else is worth knowing, the most urgent first: dead_letters, unread_retries, retries, rebalances, …",
+            "what else is worth knowing, the most urgent first: loss, dead_letters, unread_retries, retries, …",
             nullable=False,
         ),
         Column("cause_name", pa.string(), "that member (client and host) or broker (node id); null for the others"),
+        Column("last_loss_at", TIMESTAMP, "time of the last sample at which records were lost; null is never seen"),
+        Column("last_loss_records", pa.int64(), "the most that were missing at any sample since that loss began"),
     ),
 )
 

@@ -41,7 +41,7 @@ def offsets(at: int) -> tuple[dict[str, dict[int, int]], dict[str, str], dict[An
     # Truncated after 25 minutes, re-created after 62: the latter lies within five minutes, as seen at the end.
     cut = end if at < 1500 else 10 * (at - 1200)
     new = end if at < 3720 else 10 * (at - 3700)
-    ends = {"plain": {0: end}, "truncated": {0: cut}, "recreated": {0: new}}
+    ends = {"plain": {0: end}, "truncated": {0: cut}, "recreated": {0: new}, "segments": {0: 1_000_000 + end}}
     stopped_at, rewound_at = 1800, 2700
     read_again = 12 * (at - rewound_at) if at >= rewound_at else end
     commits: dict[Any, tuple[int | None, str | None]] = {
@@ -53,6 +53,7 @@ def offsets(at: int) -> tuple[dict[str, dict[int, int]], dict[str, str], dict[An
         ("sporadic", "plain", 0): (end - 50 if at % 90 else None, "m"),
         ("truncated", "truncated", 0): (max(0, cut - 700 - at // 3), "m"),
         ("recreated", "recreated", 0): (max(0, new - 100 - (at % 3720) // 2), "m"),
+        ("held", "segments", 0): (1_000_000 + min(end, 27_000), "m"),
     }
     return ends, {"recreated": "old" if at < 3720 else "new"}, commits
 
@@ -65,7 +66,15 @@ def test_it_says_what_the_definition_says(spark: "SparkSession", lake: Lake) -> 
     recorder = SlowRecorder(lake, START)
     for i in range(SAMPLES):
         ends, topic_ids, commits = offsets(recorder.elapsed)
-        recorder.sample(ends, commits, topic_ids=topic_ids, withheld=i == LATE)
+        recorder.sample(
+            ends,
+            commits,
+            # Its only jump lies further back than the last rounds look.
+            log_start={"segments": 500_000 if recorder.elapsed < 900 else 560_000},
+            retention_bytes={"segments": 1_000_000_000},
+            topic_ids=topic_ids,
+            withheld=i == LATE,
+        )
         if i == DELIVERED:
             recorder.deliver_withheld()
         if i in (70, 100, DELIVERED, SAMPLES - 2, SAMPLES - 1):
@@ -88,6 +97,10 @@ def test_it_says_what_the_definition_says(spark: "SparkSession", lake: Lake) -> 
     for pair, numbers in defined.items():
         wrong = {n: (shown[pair][n], value) for n, value in numbers.items() if not same(shown[pair][n], value)}
         assert wrong == {}, pair
+    # The eighth jump, of 60,000 each, takes what it reads next, 467,000 beyond the log start.
+    last_jump_at = 870
+    to_go = 8 * 60_000 - 10 * (recorder.elapsed - 30 - last_jump_at)
+    assert defined[Pair("held", "segments", 0)]["seconds_to_loss"] == pytest.approx(to_go / 10)
     statuses = {pair.group: numbers["status"] for pair, numbers in defined.items()}
     assert len(set(statuses.values())) >= 4, statuses
 
