@@ -141,7 +141,9 @@ PARTITION_STATUS = Table(
         Column("seconds_to_catch_up_high", pa.float64(), "upper end of its confidence interval; null is never"),
         *_BREACH,
         Column(
-            "seconds_to_loss", pa.float64(), "time until unread records are deleted or offsets expire; null is never"
+            "seconds_to_loss",
+            pa.float64(),
+            "time until unread records are deleted, at the earliest, or offsets expire; null is never",
         ),
         Column("loss_cause", pa.string(), "how that loss would come: deletion (of records) or expiry (of offsets)"),
         Column("records_lost", pa.int64(), "records deleted before they were read; 0 is none", nullable=False),
