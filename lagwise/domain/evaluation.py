@@ -28,7 +28,7 @@ from lagwise.domain.history import (
 from lagwise.domain.ownership import GroupFacts, Row, Rows, group_facts, seconds_to_expiry
 from lagwise.domain.parts import PartitionsInStatus, soonest_breach, total
 from lagwise.domain.status import Evidence, Policy, Verdict, judge
-from lagwise.domain.time_lag import Age, Log, WatermarkPoint, age_of, log_of, rates_of
+from lagwise.domain.time_lag import Age, Log, WatermarkPoint, age_of, log_of, produced_per_second, rates_of
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 Clock = Callable[[datetime], float]
@@ -176,7 +176,6 @@ def _evidence(
         now,
         age_is_lower_bound=age is not None and age.is_lower_bound,
     )
-    rates = rates_of(log, now, pace.window_seconds)
     retention_seconds, retention_is_by_size = _retention(topic)
     has_ends = log_start is not None and high_watermark is not None
     return Evidence(
@@ -203,7 +202,7 @@ def _evidence(
         trend_is_measurable=pace.is_measurable,
         trend=pace.trend,
         longer=pace.longer,
-        produce_rate_per_second=rates.produced_per_second,
+        produce_rate_per_second=produced_per_second(pace, log, now),
         consume_rate_per_second=pace.consume_rate_per_second,
         log_start_rate_per_second=rates_of(log, now, WINDOWS_SECONDS[-1]).deleted_per_second,
         state=facts.state,

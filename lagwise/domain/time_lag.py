@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from lagwise.domain.history import bucket_of, in_window
+from lagwise.domain.history import DAY_SECONDS, WINDOWS_SECONDS, Pace, bucket_of, in_window
 
 
 class WatermarkPoint(NamedTuple):
@@ -94,3 +94,13 @@ def rates_of(log: Log, as_of: float, window_seconds: float) -> LogRates:
         (points[-1].high_watermark - points[0].high_watermark) / span,
         max(0, points[-1].log_start - points[0].log_start) / span,
     )
+
+
+def produced_per_second(pace: Pace, log: Log, now: float) -> float | None:
+    """The rate of the log over the window of the trend. The watermarks of a day are not kept together: on it, what was
+    read and what the lag grew by is what was produced."""
+    if pace.window_seconds < DAY_SECONDS:
+        return rates_of(log, now, pace.window_seconds).produced_per_second
+    if pace.trend is None or pace.consume_rate_per_second is None:
+        return rates_of(log, now, WINDOWS_SECONDS[-1]).produced_per_second
+    return max(0.0, pace.consume_rate_per_second + pace.trend.slope)
