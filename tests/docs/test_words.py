@@ -91,7 +91,17 @@ class TestStatuses:
             "side_topics",
         }
         columns |= {"produce_rate_per_second", "consume_rate_per_second"}
-        known = {*Status, *UnknownReason, *LossCause, *Scope, SIMPLE, *columns, "auto.offset.reset", "lagwise size"}
+        known = {
+            *Status,
+            *UnknownReason,
+            *LossCause,
+            *Scope,
+            SIMPLE,
+            *columns,
+            "auto.offset.reset",
+            "lagwise size",
+            "lagwise lag",
+        }
         assert {word for word in code(STATUSES) if "/" not in word} <= known
 
     @pytest.mark.parametrize(
