@@ -1,4 +1,4 @@
-"""Commands to copy (Kafka's own tools and Lagwise's, quoted for bash and zsh) and links to follow. None changes a thing.
+"""Commands to copy (Kafka's own tools and Lagwise's, quoted for bash and zsh) and links to follow: all harmless.
 
 Names in them are strangers' input: what a terminal would obey is spelled out as an escape.
 """
