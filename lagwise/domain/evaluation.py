@@ -28,7 +28,7 @@ from lagwise.domain.ownership import GroupFacts, Row, Rows, group_facts, seconds
 from lagwise.domain.parts import PartitionsInStatus, soonest_breach, total
 from lagwise.domain.retention import jumps_of
 from lagwise.domain.status import Evidence, Policy, Verdict, judge
-from lagwise.domain.time_lag import Age, Log, WatermarkPoint, age_of, ends_of, log_of, produce_rate_of
+from lagwise.domain.time_lag import Age, Log, WatermarkPoint, age_of, ends_of, log_of, produced_per_second
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 Clock = Callable[[datetime], float]
@@ -202,7 +202,7 @@ def _evidence(
         trend_is_measurable=pace.is_measurable,
         trend=pace.trend,
         longer=pace.longer,
-        produce_rate_per_second=produce_rate_of(log, now, pace.window_seconds),
+        produce_rate_per_second=produced_per_second(pace, log, now),
         consume_rate_per_second=pace.consume_rate_per_second,
         log_start_jumps=jumps_of(ends_of(log, now)),
         state=facts.state,

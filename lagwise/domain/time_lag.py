@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from lagwise.domain.history import bucket_of, in_window
+from lagwise.domain.history import DAY_SECONDS, WINDOWS_SECONDS, Pace, bucket_of, in_window
 
 
 class WatermarkPoint(NamedTuple):
@@ -81,6 +81,16 @@ def produce_rate_of(log: Log, as_of: float, window_seconds: float) -> float | No
     points = [p for p in log.points if in_window(bucket_of(p.at, as_of), as_of, window_seconds)]
     span = points[-1].at - points[0].at if points else 0.0
     return (points[-1].high_watermark - points[0].high_watermark) / span if span > 0 else None
+
+
+def produced_per_second(pace: Pace, log: Log, now: float) -> float | None:
+    """The rate of the log over the window of the trend. The watermarks of a day are not kept together: on it, what was
+    read and what the lag grew by is what was produced."""
+    if pace.window_seconds < DAY_SECONDS:
+        return produce_rate_of(log, now, pace.window_seconds)
+    if pace.trend is None or pace.consume_rate_per_second is None:
+        return produce_rate_of(log, now, WINDOWS_SECONDS[-1])
+    return max(0.0, pace.consume_rate_per_second + pace.trend.slope)
 
 
 def ends_of(log: Log, as_of: float) -> list[tuple[int, int]]:

@@ -10,7 +10,7 @@ from lagwise.traces import Row, Trace, moment, sample_id
 
 STATES = ("Stable", "Stable", "Stable", "Empty", "Dead", "PreparingRebalance", "Reconciling", "Unknown", None)
 TYPES = ("classic", "classic", "consumer", "simple", None)
-INTERVALS = (5.0, 15.0, 15.0, 15.0, 30.0, 60.0, 120.0)
+INTERVALS = (5.0, 15.0, 15.0, 15.0, 30.0, 60.0, 120.0, 600.0)
 
 
 @dataclass

@@ -95,7 +95,7 @@ class TestStatuses:
         }
         columns |= {"produce_rate_per_second", "consume_rate_per_second"}
         kafka = {"auto.offset.reset", "retention.ms", "retention.bytes"}
-        known = {*Status, *UnknownReason, *LossCause, *Scope, SIMPLE, *columns, *kafka, "lagwise size"}
+        known = {*Status, *UnknownReason, *LossCause, *Scope, SIMPLE, *columns, *kafka, "lagwise size", "lagwise lag"}
         assert {word for word in code(STATUSES) if "/" not in word} <= known
 
     @pytest.mark.parametrize(

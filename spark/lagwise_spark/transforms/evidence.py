@@ -13,7 +13,7 @@ from lagwise.domain.history import INTERVALS_PER_WINDOW
 from lagwise.domain.vocabulary import SIMPLE, GroupState, UnknownReason
 from lagwise_spark.columns import GROUP, GROUP_PARTITION, TOPIC_PARTITION, seconds_between, with_steps
 from lagwise_spark.transforms.buckets import lag_expression, reads_from
-from lagwise_spark.transforms.pace import window_index
+from lagwise_spark.transforms.pace import DAY, window_index
 from lagwise_spark.transforms.time_lag import with_age
 
 
@@ -88,7 +88,11 @@ def evidence(known: Known) -> DataFrame:
         }
     )
     rows = with_age(rows).withColumns(_jumps())
-    produce_rate = F.get("produce_rates", F.least("window", F.size("produce_rates") - 1))
+    measured = F.get("produce_rates", F.least("window", F.size("produce_rates") - 1))
+    # The watermarks of a day are not kept together: on it, what was read and what the lag grew by was produced.
+    of_day = F.greatest(F.lit(0.0), F.col("consume_rate_per_second") + F.col("lag_slope_per_second"))
+    is_told = F.col("consume_rate_per_second").isNotNull() & F.col("lag_slope_per_second").isNotNull()
+    produce_rate = F.when((F.col("window") == DAY) & is_told, of_day).otherwise(measured)
     return with_steps(rows, {"produce_rate_per_second": produce_rate} | _derived()).drop("produce_rates")
 
 
