@@ -39,7 +39,8 @@ def topic_histories(watermark_minutes: DataFrame, known_resets: DataFrame, conte
         watermark_minutes.drop("recreated_at")
         .join(F.broadcast(contexts.select("cluster", "as_of")), "cluster")
         .join(F.broadcast(known_resets), list(TOPIC_PARTITION), "left")
-        .withColumn("age", seconds_between(bucket_of(F.col("minute"), F.col("as_of")), F.col("as_of")))
+        .withColumn("bucket", bucket_of(F.col("minute"), F.col("as_of")))
+        .withColumn("age", seconds_between(F.col("bucket"), F.col("as_of")))
         .where(
             (F.col("minute") <= F.col("as_of"))
             & (F.col("reset_minute").isNull() | (F.col("minute") >= F.col("reset_minute")))
@@ -52,7 +53,7 @@ def topic_histories(watermark_minutes: DataFrame, known_resets: DataFrame, conte
         F.max("recreated_at").alias("recreated_at"),
         F.max("reset_minute").alias("reset_minute"),
         *written,
-        F.flatten(F.collect_list(F.array(_end("first"), _end("last")))).alias("ends"),
+        F.sort_array(F.flatten(F.collect_list(F.array(_end("first"), _end("last"))))).alias("ends_of_minutes"),
     )
     rows = with_steps(rows, _jumps())
     return rows.select(
@@ -68,17 +69,25 @@ def topic_histories(watermark_minutes: DataFrame, known_resets: DataFrame, conte
 
 
 def _end(which: str) -> Column:
-    """One end of a minute: what :func:`lagwise.domain.time_lag.ends_of` tells of it."""
-    return F.struct(F.col(f"{which}_log_start").alias("log_start"), F.col(f"{which}_high_watermark").alias("high"))
+    """The first or the last sample of a minute, in the order of time."""
+    ends = {"at": f"{which}_at", "log_start": f"{which}_log_start", "high": f"{which}_high_watermark"}
+    return F.struct("bucket", *[F.col(column).alias(name) for name, column in ends.items()])
+
+
+def _is_end_of_bucket(end: Column, index: Column) -> Column:
+    """Which of them :func:`lagwise.domain.time_lag.ends_of` tells: a bucket may be five minutes."""
+    before, after = (F.get("ends_of_minutes", index + step)["bucket"] for step in (-1, 1))
+    return ~before.eqNullSafe(end["bucket"]) | ~after.eqNullSafe(end["bucket"])
 
 
 def _jumps() -> dict[str, Column]:
-    """:func:`lagwise.domain.retention.jumps_of`, from the ``ends``; null where the log start was never seen to jump."""
+    """:func:`lagwise.domain.retention.jumps_of`; null where the log start was never seen to jump."""
     levels, below = F.col("_levels"), F.slice("_levels", F.lit(1), F.size("_levels") - 1)
-    before_last = F.filter("ends", lambda end: end["log_start"] == F.get("_levels", F.size("_levels") - 2))
+    before_last = F.filter("_ends", lambda end: end["log_start"] == F.get("_levels", F.size("_levels") - 2))
     sizes = F.sort_array(F.zip_with(below, F.slice(levels, F.lit(2), F.size(levels) - 1), lambda a, b: b - a))
     return {
-        "_levels": F.sort_array(F.array_distinct(F.col("ends")["log_start"])),
+        "_ends": F.filter("ends_of_minutes", _is_end_of_bucket),
+        "_levels": F.sort_array(F.array_distinct(F.col("_ends")["log_start"])),
         "_has_jumped": F.size("_levels") > 1,
         "_sizes": F.when(F.col("_has_jumped"), sizes),
         "jump_records": F.get("_sizes", F.floor((F.size("_sizes") - 1) / 2).cast("int")),
