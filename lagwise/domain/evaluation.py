@@ -33,6 +33,9 @@ from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 Clock = Callable[[datetime], float]
 
+#: What a sample has of a commit only where the collector may read records.
+_LOOKED_UP = ("next_record", "committed_at")
+
 
 class Pair(NamedTuple):
     """A group-partition."""
@@ -153,13 +156,14 @@ def _evidence(
     topic: Row | None,
     facts: GroupFacts,
 ) -> Evidence:
-    now, interval = clock_from(moment.as_of)(moment.as_of), moment.policy.interval_seconds
+    clock = clock_from(moment.as_of)
+    now, interval = clock(moment.as_of), moment.policy.interval_seconds
     gap = gap_seconds(interval)
     committed = commit["committed"] if commit is not None else None
     log_start, high_watermark, last_stable = (
         end.get(name) if end is not None else None for name in ("log_start", "high_watermark", "last_stable")
     )
-    next_record = commit.get("next_record") if commit is not None else None
+    next_record, committed_at = (commit.get(name) if commit is not None else None for name in _LOOKED_UP)
     lag = Observation(now, committed, log_start, high_watermark, last_stable, next_record=next_record).lag
     movement = movement_of(observations, now, gap, recreated_at=log.recreated_at)
     committed_since = movement.moved_at if movement.moved_at is not None else now
@@ -215,7 +219,13 @@ def _evidence(
         group_samples=facts.samples,
         retention_seconds=retention_seconds,
         retention_is_by_size=retention_is_by_size,
-        seconds_to_expiry=seconds_to_expiry(facts, committed_since, now, moment.offsets_retention_seconds),
+        seconds_to_expiry=seconds_to_expiry(
+            facts,
+            committed_since,
+            now,
+            moment.offsets_retention_seconds,
+            committed_at=clock(committed_at) if committed_at is not None else None,
+        ),
     )
 
 

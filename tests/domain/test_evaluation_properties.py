@@ -62,7 +62,7 @@ def test_whole_buckets_earlier_or_later_everything_is_the_same(by: timedelta) ->
     """All that is told are ages and times to come; buckets are whole hours at most, so they hold the same samples."""
 
     def shifted(_: str, row: Row) -> Row:
-        return {**row, **{name: row[name] + by for name in ("sampled_at", "at") if name in row}}
+        return {**row, **{name: row[name] + by for name in ("sampled_at", "at", "committed_at") if row.get(name)}}
 
     for case in cases():
         at = replace(case.at, as_of=case.at.as_of + by)

@@ -60,7 +60,7 @@ def evidence(known: Known) -> DataFrame:
         F.col("since").alias("previous_since"),
     )
     present = known.commits.select(
-        *GROUP_PARTITION, "committed", "next_record", "owner", F.lit(True).alias("is_present")
+        *GROUP_PARTITION, "committed", "next_record", "committed_at", "owner", F.lit(True).alias("is_present")
     )
     # The wide rows of the histories come last: what is joined after them would have to move them.
     rows = (
@@ -127,8 +127,10 @@ def _derived() -> dict[str, Column]:
     assigned = F.coalesce(F.col("assigned_topics"), F.array().cast("array<string>"))
     before = F.coalesce("previous_reason", F.lit(""))
     still_recreated = same_commit & (before == str(UnknownReason.RECREATED))
-    may_expire = (F.col("state") == str(GroupState.EMPTY)) & (F.coalesce("type", F.lit("")) != SIMPLE)
-    counted_from = F.greatest("empty_since", "committed_since")
+    may_expire = F.col("state") == str(GroupState.EMPTY)
+    was_a_group = F.coalesce("type", F.lit("")) != SIMPLE
+    last_commit = F.coalesce("committed_at", "committed_since")
+    counted_from = F.when(was_a_group, F.greatest("empty_since", last_commit)).otherwise(F.col("committed_at"))
     expires_in = F.col("offsets_retention_seconds") - seconds_between(counted_from, F.col("as_of"))
     has_lag = F.coalesce(F.col("lag") > 0, F.lit(False))
     undrained = seconds_between(F.col("drained_at"), F.col("as_of"))
