@@ -18,6 +18,7 @@ from lagwise.domain.history import gap_seconds
 from lagwise.tables.analysis import (
     FIVE_MINUTES,
     GROUP_HISTORY,
+    HOURS,
     MINUTES,
     STATUS_CHANGES,
     TICKS,
@@ -63,6 +64,7 @@ class History:
         for table, length, made in (
             (MINUTES, 60, pairs),
             (FIVE_MINUTES, 300, pairs),
+            (HOURS, 3600, pairs),
             (WATERMARK_MINUTES, 60, ends),
             (WATERMARK_FIVE_MINUTES, 300, ends),
         ):
@@ -198,8 +200,11 @@ class History:
             self._append(EVENTS, [r | {"kind": kinds[i % 2], "after": "Stable"} for i, r in enumerate(changed)])
 
     def _tick(self, at: datetime) -> dict[str, Any]:
-        progress = {"cluster": "bench", "read_until": at, "finished_until": at.replace(second=0, microsecond=0)}
-        # The last one says that all minutes before the last sample's own are finished.
+        minute = at.replace(second=0, microsecond=0)
+        # The last one says that all minutes before the last sample's own are finished. An hour less is whole than could
+        # be: the first round makes that one, and the day's row.
+        hours_until = minute.replace(minute=0) - timedelta(hours=2)
+        progress = {"cluster": "bench", "read_until": at, "finished_until": minute, "hours_until": hours_until}
         return {
             "started_at": at,
             "finished_at": at,

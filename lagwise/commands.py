@@ -1,10 +1,11 @@
-"""Commands to copy: Kafka's own tools and Lagwise's, quoted for bash and zsh. None of them changes anything.
+"""Commands to copy (Kafka's own tools and Lagwise's, quoted for bash and zsh) and links to follow: all harmless.
 
 Names in them are strangers' input: what a terminal would obey is spelled out as an escape.
 """
 
 import shlex
 from collections.abc import Sequence
+from urllib.parse import quote, urlencode
 
 from lagwise.config import Cluster
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
@@ -57,6 +58,12 @@ def first_command(
         configs = kafka_tool("kafka-configs", cluster, clusters)
         return f"{configs} --describe --all --entity-type topics {option('--entity-name', topic)}"
     return f"{groups} --describe {named}"
+
+
+def group_page(cluster: str, group: str, dashboard_url: str) -> str:
+    """Address of the group's page in the dashboard."""
+    query = urlencode({"cluster": cluster, "group": group}, quote_via=quote, safe="")
+    return f"{dashboard_url.rstrip('/')}/group?{query}"
 
 
 def _ansi_c(character: str) -> str:

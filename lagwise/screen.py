@@ -51,6 +51,16 @@ def first_step(row: dict[str, Any], clusters: Sequence[Cluster]) -> Text:
     return Text("To begin with: ", style="dim").append_text(plain(command))
 
 
+def page_line(url: str) -> Text:
+    """Where the dashboard shows the group."""
+    return Text("Its page: ", style="dim").append_text(plain(url))
+
+
+def growth_line(words: str) -> Text:
+    """How the lag of a group has moved."""
+    return Text("Its lag over ", style="dim").append(words)
+
+
 def parts_table(statuses: Sequence[PartStatus]) -> Table:
     """The supervised processes, one line each."""
     table = Table(box=None, pad_edge=False, show_header=False)

@@ -104,12 +104,12 @@ def _outlook(event: Event, numbers: Numbers) -> str | None:
 
 
 def _next_loss(seconds: float, cause: str | None, *, is_losing: bool) -> str:
-    when = f"in about {duration_words(seconds)}" if seconds > 0 else "at any moment"
+    when = duration_words(seconds)
     if cause == LossCause.EXPIRY:
-        return f"The committed offsets will expire {when}."
-    if seconds <= 0 and is_losing:
-        return "Unread records are being deleted now."
-    return f"Unread records will be deleted {when}."
+        return f"The committed offsets will expire {f'in about {when}' if seconds > 0 else 'at any moment'}."
+    if seconds > 0:
+        return f"Unread records will be deleted in {when} at the earliest."
+    return "Unread records are being deleted now." if is_losing else "Unread records may be deleted at any moment."
 
 
 def _time(at: datetime | None) -> str | None:

@@ -1,7 +1,6 @@
 """Where to look first: a command to copy, and a link into the dashboard. Both are safe with any name."""
 
 from collections.abc import Sequence
-from urllib.parse import quote, urlencode
 
 from lagwise import commands
 from lagwise.alerts.model import Kind, Notification, Subject
@@ -26,8 +25,6 @@ def first_command(notification: Notification, clusters: Sequence[Cluster]) -> st
 
 def dashboard_link(subject: Subject, dashboard_url: str) -> str:
     """The page of the subject."""
-    base = dashboard_url.rstrip("/")
     if subject.kind is not Kind.GROUP:
-        return f"{base}/health"
-    query = {"cluster": subject.cluster or "", "group": subject.group or ""}
-    return f"{base}/group?{urlencode(query, quote_via=quote, safe='')}"
+        return f"{dashboard_url.rstrip('/')}/health"
+    return commands.group_page(subject.cluster or "", subject.group or "", dashboard_url)

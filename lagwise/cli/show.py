@@ -78,15 +78,29 @@ def lag(settings: Settings, group: str, cluster: str | None, data: str | None, a
       lagwise lag orders --cluster shop --json | jq '.partitions[] | {topic, partition, lag}'
     """
     from lagwise import answers
+    from lagwise.commands import group_page
+    from lagwise.tables.trends import in_words, trends
 
     config = settings.load(data=data)
+    last_run = settings.load_last_run(data)
     lake = open_lake(config)
     fresh = answers.freshness(lake, config, datetime.now(UTC))
     row = answers.group(lake, group, cluster)
     rows = answers.partitions(lake, group, row["cluster"])
+    growth = trends(lake, row["cluster"], group, row["as_of"])
+    page = group_page(row["cluster"], group, (last_run[0] if last_run else config).alerts.dashboard_url)
     if as_json:
         shown = [{key: r[key] for key in PARTITION_KEYS} for r in rows]
-        print_json({"freshness": asdict(fresh), **row, "partitions_total": row["partitions"], "partitions": shown})
+        print_json(
+            {
+                "freshness": asdict(fresh),
+                **row,
+                "dashboard_url": page,
+                "trends": [asdict(trend) for trend in growth],
+                "partitions_total": row["partitions"],
+                "partitions": shown,
+            }
+        )
         return
     from lagwise import screen
 
@@ -97,4 +111,7 @@ def lag(settings: Settings, group: str, cluster: str | None, data: str | None, a
         console.print(screen.finding_line(finding))
     if row["status"] not in ("ok", "catching_up", "ghost"):
         console.print(screen.first_step(row, config.clusters))
+        console.print(screen.page_line(page))
+    if in_words(growth):
+        console.print(screen.growth_line(in_words(growth)))
     console.print(screen.partition_table(rows))

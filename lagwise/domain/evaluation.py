@@ -16,7 +16,6 @@ from lagwise.domain import lag as lags
 from lagwise.domain.causes import Place
 from lagwise.domain.groups import GroupVerdict, verdict_of
 from lagwise.domain.history import (
-    WINDOWS_SECONDS,
     Observation,
     cadence_of,
     clock_from,
@@ -27,11 +26,15 @@ from lagwise.domain.history import (
 )
 from lagwise.domain.ownership import GroupFacts, Row, Rows, group_facts, seconds_to_expiry
 from lagwise.domain.parts import PartitionsInStatus, soonest_breach, total
+from lagwise.domain.retention import jumps_of
 from lagwise.domain.status import Evidence, Policy, Verdict, judge
-from lagwise.domain.time_lag import Age, Log, WatermarkPoint, age_of, log_of, rates_of
+from lagwise.domain.time_lag import Age, Log, WatermarkPoint, age_of, ends_of, log_of, produced_per_second
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 Clock = Callable[[datetime], float]
+
+#: What a sample has of a commit only where the collector may read records.
+_LOOKED_UP = ("next_record", "committed_at")
 
 
 class Pair(NamedTuple):
@@ -153,13 +156,14 @@ def _evidence(
     topic: Row | None,
     facts: GroupFacts,
 ) -> Evidence:
-    now, interval = clock_from(moment.as_of)(moment.as_of), moment.policy.interval_seconds
+    clock = clock_from(moment.as_of)
+    now, interval = clock(moment.as_of), moment.policy.interval_seconds
     gap = gap_seconds(interval)
     committed = commit["committed"] if commit is not None else None
     log_start, high_watermark, last_stable = (
         end.get(name) if end is not None else None for name in ("log_start", "high_watermark", "last_stable")
     )
-    next_record = commit.get("next_record") if commit is not None else None
+    next_record, committed_at = (commit.get(name) if commit is not None else None for name in _LOOKED_UP)
     lag = Observation(now, committed, log_start, high_watermark, last_stable, next_record=next_record).lag
     movement = movement_of(observations, now, gap, recreated_at=log.recreated_at)
     committed_since = movement.moved_at if movement.moved_at is not None else now
@@ -176,7 +180,6 @@ def _evidence(
         now,
         age_is_lower_bound=age is not None and age.is_lower_bound,
     )
-    rates = rates_of(log, now, pace.window_seconds)
     retention_seconds, retention_is_by_size = _retention(topic)
     has_ends = log_start is not None and high_watermark is not None
     return Evidence(
@@ -203,9 +206,9 @@ def _evidence(
         trend_is_measurable=pace.is_measurable,
         trend=pace.trend,
         longer=pace.longer,
-        produce_rate_per_second=rates.produced_per_second,
+        produce_rate_per_second=produced_per_second(pace, log, now),
         consume_rate_per_second=pace.consume_rate_per_second,
-        log_start_rate_per_second=rates_of(log, now, WINDOWS_SECONDS[-1]).deleted_per_second,
+        log_start_jumps=jumps_of(ends_of(log, now)),
         state=facts.state,
         type=facts.type,
         owner=commit["owner"] if commit is not None else None,
@@ -216,7 +219,13 @@ def _evidence(
         group_samples=facts.samples,
         retention_seconds=retention_seconds,
         retention_is_by_size=retention_is_by_size,
-        seconds_to_expiry=seconds_to_expiry(facts, committed_since, now, moment.offsets_retention_seconds),
+        seconds_to_expiry=seconds_to_expiry(
+            facts,
+            committed_since,
+            now,
+            moment.offsets_retention_seconds,
+            committed_at=clock(committed_at) if committed_at is not None else None,
+        ),
     )
 
 

@@ -186,7 +186,11 @@ def _at_risk(who: _Subject) -> str:
     who = _Subject([p for p in who.parts if p.loss_cause is nearest.loss_cause], who.of)
     when = f"in {duration(nearest.seconds_to_loss)}" if nearest.seconds_to_loss else "at any moment"
     if nearest.loss_cause is not LossCause.EXPIRY:
-        return f"{who.start} will lose unread records {when} at today's rates; {who.records}, the oldest for {who.age}."
+        # Whole segments are deleted, when all of their records may be: that may take longer.
+        loses = f"will lose unread records {when} at the earliest, at today's rates"
+        if not nearest.seconds_to_loss:
+            loses = f"may lose unread records {when}"
+        return f"{who.start} {loses}; {who.records}, the oldest for {who.age}."
     expire = f"The committed offsets of {who.name} expire {when}, because the group has no members"
     if not who.lag:
         return f"{expire}."

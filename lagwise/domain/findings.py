@@ -2,18 +2,23 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
-from lagwise.domain.humanise import count, duration
+from lagwise.domain.humanise import clock, count, duration
 from lagwise.domain.vocabulary import TopicRole
 
 #: Growth of a dead-letter topic is told over this time.
 GROWTH_SECONDS = 3600.0
+#: A loss that is over is told for so long.
+LOSS_TOLD_FOR = timedelta(hours=24)
 
 
 class FindingKind(StrEnum):
     """Declared in the order of urgency."""
 
+    LOSS = "loss"
     DEAD_LETTERS = "dead_letters"
     UNREAD_RETRIES = "unread_retries"
     RETRIES = "retries"
@@ -28,6 +33,35 @@ class Finding:
     kind: FindingKind
     sentence: str
     remedy: str | None = None
+
+
+class Loss(NamedTuple):
+    """Records that were deleted before a group read them: when a sample last showed it, and the most that were missing
+    at any sample since it began."""
+
+    last_at: datetime
+    records: int
+
+
+def last_loss(before: Loss | None, records_lost: int, now: datetime, *, was_losing: bool) -> Loss | None:
+    """A group's last loss, from what it was a round ago and how many records are missing now."""
+    if not records_lost:
+        return before
+    return Loss(now, max(records_lost, before.records if before is not None and was_losing else 0))
+
+
+def loss_findings(loss: Loss | None, now: datetime) -> list[Finding]:
+    """What was lost, for a day after it was; while it goes on, the sentence of the status says it."""
+    if loss is None or not timedelta(0) < now - loss.last_at <= LOSS_TOLD_FOR:
+        return []
+    return [
+        Finding(
+            FindingKind.LOSS,
+            f"{_records(loss.records)} deleted before this group read {'it' if loss.records == 1 else 'them'}, last "
+            f"seen at {clock(loss.last_at, now)}.",
+            "Kafka has them no more: if they matter, get them from where they came from.",
+        )
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,15 @@
 """From the samples of one group-partition to the evidence its status is judged by.
 
 The plain-Python definition of what Spark computes from minute buckets; the contract test runs both on the same rows.
-Times are seconds since the start of some five UTC minutes (see :func:`clock_from`). Samples are kept in buckets: UTC
-minutes, and five of them together once they are old, so that a long window is a merge of few. A topic that is
-re-created is another log under the same name: rates, trends and rewinds are told from the first whole bucket after it,
-because the one in which it happened holds samples of both.
+Times are seconds since the start of some UTC hour (see :func:`clock_from`). Samples are kept in buckets: UTC minutes,
+and five of them together once they are old, so that a long window is a merge of few; for the window of a day whole
+hours, whose sum changes once an hour. A topic that is re-created is another log under the same name: rates, trends and
+rewinds are told from the first whole bucket after it, because the one in which it happened holds samples of both.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import pairwise
 
 from lagwise.domain import lag as lags
@@ -20,8 +20,15 @@ MINUTE_SECONDS = 60.0
 COARSE_SECONDS = 300.0
 #: … once they are older than this, which is where only the longest window reaches.
 COARSE_AFTER_SECONDS = 900.0
-#: Windows on which a trend is judged, each confirmed by the next longer one (the longest by itself).
+#: Windows on which a trend is judged, each confirmed by the next longer one (the longest by itself) …
 WINDOWS_SECONDS = (300.0, 900.0, 3600.0)
+#: … and the window of those that commit too rarely for an hour, confirmed by itself as well: what went up and down in
+#: the course of a day says nothing about the last minutes of one that commits often.
+DAY_SECONDS = 86_400.0
+#: That day is so many whole hours and what came after them; the last hour counts as whole this long after its end.
+HOURS_OF_DAY = 23
+HOUR_SECONDS = 3600.0
+HOUR_IS_WHOLE_AFTER_SECONDS = 600.0
 #: A window must hold this many commit cadences, or the sawtooth of a slow committer looks like a trend …
 CADENCES_PER_WINDOW = 4
 #: … and this many samples, or a slow collector never sees one.
@@ -34,10 +41,9 @@ GAP_SECONDS = 120.0
 
 
 def clock_from(origin: datetime) -> Callable[[datetime], float]:
-    """Times as seconds since the start of the five UTC minutes of ``origin``: exact to the microsecond near it, which
-    seconds since the epoch are not."""
-    minute = origin.astimezone(UTC).replace(second=0, microsecond=0)
-    start = minute - timedelta(minutes=minute.minute % (COARSE_SECONDS / 60))
+    """Times as seconds since the start of the UTC hour of ``origin``: exact to the microsecond near it, which seconds
+    since the epoch are not."""
+    start = origin.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     return lambda at: (at - start).total_seconds()
 
 
@@ -58,8 +64,23 @@ def bucket_of(at: float, as_of: float) -> float:
     return at - at % (COARSE_SECONDS if at < coarse_until(as_of) else MINUTE_SECONDS)
 
 
+def whole_hours_until(as_of: float) -> float:
+    """End of the last whole hour of the day that ends at ``as_of``: before it the day's buckets are hours."""
+    edge = as_of - HOUR_IS_WHOLE_AFTER_SECONDS
+    return edge - edge % HOUR_SECONDS
+
+
+def bucket_in(window_seconds: float, at: float, as_of: float) -> float:
+    """Start of the bucket that a time falls into in this window as seen at ``as_of``."""
+    if window_seconds == DAY_SECONDS and at < whole_hours_until(as_of):
+        return at - at % HOUR_SECONDS
+    return bucket_of(at, as_of)
+
+
 def in_window(bucket: float, as_of: float, window_seconds: float) -> bool:
     """Whether a bucket belongs to the window that ends at ``as_of``: windows consist of whole buckets."""
+    if window_seconds == DAY_SECONDS:
+        return whole_hours_until(as_of) - HOURS_OF_DAY * HOUR_SECONDS <= bucket <= as_of
     return as_of - window_seconds < bucket <= as_of
 
 
@@ -115,7 +136,8 @@ class Movement:
 class Pace:
     """The trend of the lag on the window that suits the commit cadence, and the rate of the commits on it.
 
-    ``window_seconds`` is that window; the trend is not ``is_measurable`` where even the longest is too short.
+    ``window_seconds`` is that window; the trend is not ``is_measurable`` where even a day is too short, and the rate
+    is then that of an hour.
     """
 
     window_seconds: float
@@ -204,7 +226,7 @@ def windows_for(moves: int, backlog_seconds: float, interval_seconds: float) -> 
     for window, longer in zip(WINDOWS_SECONDS, (*WINDOWS_SECONDS[1:], WINDOWS_SECONDS[-1]), strict=True):
         if needed <= window:
             return window, longer
-    return None
+    return (DAY_SECONDS, DAY_SECONDS) if needed <= DAY_SECONDS else None
 
 
 def pace_of(
@@ -244,12 +266,15 @@ def _went_back(a: Observation, b: Observation) -> bool:
     return b.committed < a.committed and b.high_watermark >= a.high_watermark
 
 
-def _is_after(at: float, recreated_at: float | None, as_of: float) -> bool:
-    return recreated_at is None or bucket_of(at, as_of) > bucket_of(recreated_at, as_of)
+def _is_after(at: float, recreated_at: float | None, as_of: float, window_seconds: float = LOOKBACK_SECONDS) -> bool:
+    if recreated_at is None:
+        return True
+    return bucket_in(window_seconds, at, as_of) > bucket_in(window_seconds, recreated_at, as_of)
 
 
 def _counts(at: float, as_of: float, window_seconds: float, recreated_at: float | None) -> bool:
-    return in_window(bucket_of(at, as_of), as_of, window_seconds) and _is_after(at, recreated_at, as_of)
+    bucket = bucket_in(window_seconds, at, as_of)
+    return in_window(bucket, as_of, window_seconds) and _is_after(at, recreated_at, as_of, window_seconds)
 
 
 def _statistics(

@@ -75,6 +75,15 @@ def rate(per_second: float | None) -> str:
     return _three_digits(per_second) if size < _THREE_DIGITS else count(per_second)
 
 
+def growth(slope: float, low: float, high: float) -> str:
+    """How a lag moves, from its slope in records per second and the ends of its confidence interval."""
+    if low > 0:
+        return f"grows by {rate(slope)}/s ({rate(low)} to {rate(high)})"
+    if high < 0:
+        return f"shrinks by {rate(-slope)}/s ({rate(-high)} to {rate(-low)})"
+    return "no clear trend"
+
+
 def size(number_of_bytes: float | None) -> str:
     """Bytes with a decimal prefix (``1.64 MB``)."""
     if number_of_bytes is None or not math.isfinite(number_of_bytes):

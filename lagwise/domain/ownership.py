@@ -80,17 +80,26 @@ def _empty_since(state: str | None, events: Iterable[Row], clock: Callable[[date
 
 
 def seconds_to_expiry(
-    facts: GroupFacts, committed_since: float, now: float, retention_seconds: float | None
+    facts: GroupFacts,
+    committed_since: float,
+    now: float,
+    retention_seconds: float | None,
+    *,
+    committed_at: float | None = None,
 ) -> float | None:
     """Time until the broker forgets the committed offsets of a group without members (KIP-211); None is never.
 
     They are kept for ``offsets.retention.minutes`` after the group became empty and after they were committed. When a
-    group was empty before anyone looked, its commits say since when it can have been. What a group that was never one
-    (``simple``: Flink, a script) committed again unchanged cannot be seen, so nothing is told of it.
+    group was empty before anyone looked, its commits say since when it can have been. Of a group that was never one
+    (``simple``: Flink, a script) the time of the last commit counts (``committed_at``), unchanged or not: samples do
+    not show that, so that nothing is told where `__consumer_offsets` is not read.
     """
-    if facts.state != GroupState.EMPTY or facts.type == SIMPLE or retention_seconds is None:
+    if facts.state != GroupState.EMPTY or retention_seconds is None:
         return None
-    counted_from = max(committed_since, facts.empty_since if facts.empty_since is not None else committed_since)
+    if facts.type == SIMPLE:
+        return None if committed_at is None else max(0.0, retention_seconds - (now - committed_at))
+    since = committed_at if committed_at is not None else committed_since
+    counted_from = max(since, facts.empty_since if facts.empty_since is not None else since)
     return max(0.0, retention_seconds - (now - counted_from))
 
 

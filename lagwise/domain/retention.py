@@ -1,4 +1,41 @@
-"""When records that nobody has read will be deleted, and when committed offsets will expire."""
+"""When records that nobody has read will be deleted, and when committed offsets will expire.
+
+Kafka deletes a log by whole segments, and RocketMQ by whole files: the log start does not move, it jumps. A limit of
+size lets it jump once as many records have been written as the next segment holds, so its next jumps are told from
+what was written, and not from how fast it moved: over an hour that is too fast right after a jump, and nothing, which
+would be "never", where jumps are rarer than that.
+"""
+
+from collections.abc import Iterable
+from itertools import pairwise
+from math import floor
+from typing import NamedTuple
+
+#: Of a jump, such a share is no more than the rounding of floating-point numbers.
+ROUNDING = 1e-9
+
+
+class Jumps(NamedTuple):
+    """How a log start jumps: by how many ``records`` at a time, and where the log ended before it last did."""
+
+    records: int
+    high_watermark: int
+
+
+def jumps_of(ends: Iterable[tuple[int, int]]) -> Jumps | None:
+    """The jumps seen in a log's history, from pairs of log start and high watermark at the ends of its buckets, in any
+    order; None where there are none.
+
+    Their usual size is the median: one DeleteRecords, or a limit that was lowered, is not what segments hold. When the
+    last one came is known to within a bucket; the earliest moment counts.
+    """
+    seen = list(ends)
+    levels = sorted({log_start for log_start, _ in seen})
+    if len(levels) < 2:
+        return None
+    sizes = sorted(b - a for a, b in pairwise(levels))
+    before_last = max(high for log_start, high in seen if log_start == levels[-2])
+    return Jumps(sizes[(len(sizes) - 1) // 2], before_last)
 
 
 def seconds_to_deletion(
@@ -22,17 +59,28 @@ def seconds_to_deletion(
 
 
 def seconds_to_truncation(
-    margin_records: int, log_start_rate_per_second: float, consume_rate_per_second: float
+    margin_records: int,
+    jump_records: int,
+    written_since_jump: int,
+    *,
+    produce_rate_per_second: float,
+    consume_rate_per_second: float,
 ) -> float | None:
-    """Time until the log start passes the group, at today's rates; None is never.
+    """Time until the log start jumps past the group, at today's rates; None is never.
 
-    Works for retention by size without knowing a byte: the log start moves as fast as segments are deleted.
-    ``margin_records`` is how far the group is ahead of the log start.
+    Works for a limit of size without knowing a byte: in the steady state each segment that is written takes another
+    one away. ``margin_records`` is how far the group is ahead of the log start. It loses records by the first jump that
+    takes the log start beyond where it will have got by then. A jump that is overdue comes at any moment, and is the
+    larger for it.
     """
-    closing = log_start_rate_per_second - consume_rate_per_second
-    if closing <= 0:
+    written, read = produce_rate_per_second, consume_rate_per_second
+    if read >= written:
         return None
-    return max(0, margin_records) / closing
+    share_read = read / written
+    size = max(jump_records, written_since_jump)
+    # Jump k comes k · size − written_since_jump records from now; in the meantime share_read of them are read.
+    number = floor((margin_records - share_read * written_since_jump) / (size * (1 - share_read)) + ROUNDING) + 1
+    return (max(1, number) * size - written_since_jump) / written
 
 
 def soonest(*times: float | None) -> float | None:

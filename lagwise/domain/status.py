@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from lagwise.domain import lag as lags
 from lagwise.domain.forecast import Forecast, breach, catch_up
-from lagwise.domain.retention import seconds_to_deletion, seconds_to_truncation, soonest
+from lagwise.domain.retention import Jumps, seconds_to_deletion, seconds_to_truncation, soonest
 from lagwise.domain.trend import Trend
 from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, GroupState, LossCause, Status, UnknownReason
 
@@ -94,7 +94,7 @@ class Evidence:
     longer: Trend | None = None
     produce_rate_per_second: float | None = None
     consume_rate_per_second: float | None = None
-    log_start_rate_per_second: float | None = None
+    log_start_jumps: Jumps | None = None
     state: str | None = None
     type: str | None = None
     owner: str | None = None
@@ -253,9 +253,15 @@ def _seconds_to_deletion(e: Evidence, lag: int, direction: Direction, *, stands:
         growth = min(1.0, max(0.0, 1 - consumed / produced))
     by_time = seconds_to_deletion(e.lag_seconds or 0.0, e.retention_seconds, growth)
     by_size = None
-    if e.retention_is_by_size and (stands or direction.grows):
-        margin = lags.reads_from(e.committed, e.next_record) - e.log_start
-        by_size = seconds_to_truncation(margin, e.log_start_rate_per_second or 0.0, consumed)
+    jumps = e.log_start_jumps
+    if e.retention_is_by_size and jumps is not None and e.high_watermark is not None and (stands or direction.grows):
+        by_size = seconds_to_truncation(
+            lags.reads_from(e.committed, e.next_record) - e.log_start,
+            jumps.records,
+            max(0, e.high_watermark - jumps.high_watermark),
+            produce_rate_per_second=produced,
+            consume_rate_per_second=consumed,
+        )
     return soonest(by_time, by_size)
 
 

@@ -9,10 +9,10 @@ idle or bursty.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from lagwise.domain.history import bucket_of, in_window
+from lagwise.domain.history import DAY_SECONDS, WINDOWS_SECONDS, Pace, bucket_of, in_window
 
 
 class WatermarkPoint(NamedTuple):
@@ -75,22 +75,25 @@ def age_of(position: int, log: Log, now: float) -> Age | None:
     return Age(max(0.0, now - a.at - share * (b.at - a.at)), False)
 
 
-@dataclass(frozen=True, slots=True)
-class LogRates:
-    """How fast a log grows at its end and shrinks at its start, in records per second; None where not known."""
-
-    produced_per_second: float | None
-    deleted_per_second: float | None
-
-
-def rates_of(log: Log, as_of: float, window_seconds: float) -> LogRates:
-    """Rates over the window that ends at ``as_of``, from the log's own samples: they are there whether or not the
-    group's commits could be read."""
+def produce_rate_of(log: Log, as_of: float, window_seconds: float) -> float | None:
+    """Records written per second over the window that ends at ``as_of``, from the log's own samples: they are there
+    whether or not the group's commits could be read. None where they are fewer than two."""
     points = [p for p in log.points if in_window(bucket_of(p.at, as_of), as_of, window_seconds)]
     span = points[-1].at - points[0].at if points else 0.0
-    if span <= 0:
-        return LogRates(None, None)
-    return LogRates(
-        (points[-1].high_watermark - points[0].high_watermark) / span,
-        max(0, points[-1].log_start - points[0].log_start) / span,
-    )
+    return (points[-1].high_watermark - points[0].high_watermark) / span if span > 0 else None
+
+
+def produced_per_second(pace: Pace, log: Log, now: float) -> float | None:
+    """The rate of the log over the window of the trend. The watermarks of a day are not kept together: on it, what was
+    read and what the lag grew by is what was produced."""
+    if pace.window_seconds < DAY_SECONDS:
+        return produce_rate_of(log, now, pace.window_seconds)
+    if pace.trend is None or pace.consume_rate_per_second is None:
+        return produce_rate_of(log, now, WINDOWS_SECONDS[-1])
+    return max(0.0, pace.consume_rate_per_second + pace.trend.slope)
+
+
+def ends_of(log: Log, as_of: float) -> list[tuple[int, int]]:
+    """Log start and high watermark at the first and at the last sample of each bucket: what buckets keep of them."""
+    buckets = [list(its) for _, its in groupby(log.points, key=lambda p: bucket_of(p.at, as_of))]
+    return [(p.log_start, p.high_watermark) for its in buckets for p in (its[0], its[-1])]

@@ -77,21 +77,39 @@ WATERMARK_MINUTES = Table(
 )
 
 
-def _by_five(table: Table, name: str, rows: str) -> Table:
+def _merged(table: Table, name: str, bucket: str, rows: str) -> Table:
     columns = tuple(
-        replace(c, meaning=c.meaning.replace("the minute", "the five minutes").replace("this minute", "them"))
+        replace(c, meaning=c.meaning.replace("the minute", bucket).replace("this minute", bucket))
         for c in table.columns
     )
     return replace(table, name=name, rows=rows, columns=columns)
 
 
-FIVE_MINUTES = _by_five(
-    MINUTES, "five_minutes", "group-partition and five minutes: five of `minutes` merged, for what lies further back"
+FIVE_MINUTES = _merged(
+    MINUTES,
+    "five_minutes",
+    "the five minutes",
+    "group-partition and five minutes: five of `minutes` merged, for what lies further back",
 )
-WATERMARK_FIVE_MINUTES = _by_five(
+WATERMARK_FIVE_MINUTES = _merged(
     WATERMARK_MINUTES,
     "watermark_five_minutes",
+    "the five minutes",
     "topic-partition and five minutes: five of `watermark_minutes` merged, for what lies further back",
+)
+HOURS = _merged(MINUTES, "hours", "the hour", "group-partition and hour: twelve of `five_minutes` merged")
+
+DAYS = Table(
+    "days",
+    "analysis",
+    "group-partition, now: 23 of `hours` merged, which is its last day but for the hour or so that is not whole yet",
+    (
+        *_PAIR,
+        Column("until", TIMESTAMP, "end of the last of these hours; t counts from the start of the first", False),
+        *[c for c in MINUTES.columns if c.name in ("samples", "first_at", "last_at")],
+        *[c for c in MINUTES.columns if c.name in ("first_committed", "last_committed")],
+        *[c for c in MINUTES.columns if c.name.startswith("sum_") or c.name == "steps"],
+    ),
 )
 
 _AS_OF = Column("as_of", TIMESTAMP, "time of the cluster's latest sample: the moment the row speaks of", nullable=False)
@@ -141,7 +159,9 @@ PARTITION_STATUS = Table(
         Column("seconds_to_catch_up_high", pa.float64(), "upper end of its confidence interval; null is never"),
         *_BREACH,
         Column(
-            "seconds_to_loss", pa.float64(), "time until unread records are deleted or offsets expire; null is never"
+            "seconds_to_loss",
+            pa.float64(),
+            "time until unread records are deleted, at the earliest, or offsets expire; null is never",
         ),
         Column("loss_cause", pa.string(), "how that loss would come: deletion (of records) or expiry (of offsets)"),
         Column("records_lost", pa.int64(), "records deleted before they were read; 0 is none", nullable=False),
@@ -152,6 +172,12 @@ PARTITION_STATUS = Table(
         Column("host", pa.string(), "address of the owner"),
         Column("leader", pa.int32(), "node id of the partition's leader"),
         Column("samples", pa.int32(), "samples the verdict rests on"),
+        Column(
+            "jump_records",
+            pa.int64(),
+            "records by which the log start jumps when a segment is deleted; null where it was never seen to",
+        ),
+        Column("jump_high_watermark", pa.int64(), "high watermark before its last jump"),
     ),
 )
 
@@ -199,10 +225,12 @@ GROUP_STATUS = Table(
         Column(
             "findings",
             FINDINGS,
-            "what else is worth knowing, the most urgent first: dead_letters, unread_retries, retries, rebalances, …",
+            "what else is worth knowing, the most urgent first: loss, dead_letters, unread_retries, retries, …",
             nullable=False,
         ),
         Column("cause_name", pa.string(), "that member (client and host) or broker (node id); null for the others"),
+        Column("last_loss_at", TIMESTAMP, "time of the last sample at which records were lost; null is never seen"),
+        Column("last_loss_records", pa.int64(), "the most that were missing at any sample since that loss began"),
     ),
 )
 
@@ -245,6 +273,7 @@ PROGRESS = pa.list_(
             pa.field("cluster", pa.string()),
             pa.field("read_until", TIMESTAMP),
             pa.field("finished_until", TIMESTAMP),
+            pa.field("hours_until", TIMESTAMP),
         ]
     )
 )
@@ -262,7 +291,8 @@ TICKS = Table(
         Column(
             "progress",
             PROGRESS,
-            "per cluster: newest `samples.written_at` it has read, and the minute before which the minutes are final",
+            "per cluster: newest `samples.written_at` it has read, the minute before which the minutes are final, and "
+            "the hour before which the hours are",
             nullable=False,
         ),
     ),
@@ -275,6 +305,8 @@ ANALYSIS_TABLES = (
     WATERMARK_MINUTES,
     FIVE_MINUTES,
     WATERMARK_FIVE_MINUTES,
+    HOURS,
+    DAYS,
     PARTITION_STATUS,
     GROUP_STATUS,
     GROUP_HISTORY,

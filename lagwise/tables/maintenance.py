@@ -14,6 +14,7 @@ from lagwise.config import Retention
 from lagwise.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import (
+    DAYS,
     FIVE_MINUTES,
     GROUP_HISTORY,
     GROUP_STATUS,
@@ -85,8 +86,8 @@ def _delete_days(delta: DeltaTable, first_kept: date) -> int:
 
 
 def _compact(delta: DeltaTable, table: Table) -> int:
-    if table in (PARTITION_STATUS, GROUP_STATUS, ASSIGNMENTS):
-        return 0  # replaced as a whole at every round
+    if table in (PARTITION_STATUS, GROUP_STATUS, ASSIGNMENTS, DAYS):
+        return 0  # replaced as a whole
     merged = 0
     for partition in delta.partitions():
         files = delta.file_uris(file_pruning_predicate=[("day", "=", partition["day"])])

@@ -5,7 +5,13 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lagwise.domain.history import COARSE_AFTER_SECONDS, COARSE_SECONDS
+from lagwise.domain.history import (
+    COARSE_AFTER_SECONDS,
+    COARSE_SECONDS,
+    HOUR_IS_WHOLE_AFTER_SECONDS,
+    HOUR_SECONDS,
+    HOURS_OF_DAY,
+)
 
 #: What identifies a topic-partition and a group-partition.
 TOPIC_PARTITION = ("cluster", "topic", "partition")
@@ -39,14 +45,37 @@ def seconds_between(earlier: Column, later: Column) -> Column:
 
 def five_minutes_of(timestamp: Column) -> Column:
     """Start of the five UTC minutes a timestamp falls into."""
+    return _start_of(COARSE_SECONDS, timestamp)
+
+
+def hour_of(timestamp: Column) -> Column:
+    """Start of the UTC hour a timestamp falls into."""
+    return _start_of(HOUR_SECONDS, timestamp)
+
+
+def _start_of(length_seconds: float, timestamp: Column) -> Column:
     micros = F.unix_micros(timestamp)
-    return F.timestamp_micros(micros - F.pmod(micros, F.lit(int(COARSE_SECONDS * 1e6))))
+    return F.timestamp_micros(micros - F.pmod(micros, F.lit(int(length_seconds * 1e6))))
 
 
 def bucket_of(minute: Column, as_of: Column) -> Column:
     """Start of the bucket that a minute belongs to as seen at ``as_of``: :func:`lagwise.domain.history.bucket_of`."""
-    edge = F.timestamp_micros(F.unix_micros(as_of) - int(COARSE_AFTER_SECONDS * 1e6))
+    edge = _earlier(as_of, COARSE_AFTER_SECONDS)
     return F.when(minute < five_minutes_of(edge), five_minutes_of(minute)).otherwise(minute)
+
+
+def whole_hours_until(as_of: Column) -> Column:
+    """End of the last whole hour: :func:`lagwise.domain.history.whole_hours_until`."""
+    return hour_of(_earlier(as_of, HOUR_IS_WHOLE_AFTER_SECONDS))
+
+
+def whole_hours_from(until: Column) -> Column:
+    """Start of the first of the day's whole hours, from the end of the last."""
+    return _earlier(until, HOURS_OF_DAY * HOUR_SECONDS)
+
+
+def _earlier(timestamp: Column, by_seconds: float) -> Column:
+    return F.timestamp_micros(F.unix_micros(timestamp) - int(by_seconds * 1e6))
 
 
 def minute_of(timestamp: Column) -> Column:

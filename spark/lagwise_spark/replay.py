@@ -25,9 +25,11 @@ from lagwise_spark.columns import minute_of, seconds_between
 from lagwise_spark.frames import contexts_frame, empty, frame, freed_afterwards, materialised
 from lagwise_spark.group_rows import group_verdicts
 from lagwise_spark.transforms import buckets
+from lagwise_spark.transforms.day import whole_hours
 from lagwise_spark.transforms.groups import partitions_by_status, places
 from lagwise_spark.transforms.judge import FORECASTS
 from lagwise_spark.transforms.pipeline import Inputs, statuses
+from lagwise_spark.transforms.time_lag import resets
 from lagwise_spark.tuning import tune
 
 Row = Mapping[str, Any]
@@ -255,10 +257,13 @@ def _inputs(
     age = seconds_between(F.col("sampled_at"), F.col("seen_as_of"))
     steps = materialised(buckets.commit_steps(buckets.with_lag(commits, watermarks), sources))
     changes = materialised(buckets.watermark_changes(watermarks))
+    of_pairs = materialised(minutes(steps, buckets.minutes_of_steps))
+    of_ends = materialised(minutes(changes, buckets.minutes_of_watermarks))
     return Inputs(
         contexts=contexts,
-        minutes=minutes(steps, buckets.minutes_of_steps),
-        watermark_minutes=materialised(minutes(changes, buckets.minutes_of_watermarks)),
+        minutes=of_pairs,
+        days=whole_hours(of_pairs, resets(of_ends), contexts),
+        watermark_minutes=of_ends,
         commits=seen(commits, is_latest),
         watermarks=seen(watermarks, is_latest),
         groups=seen(raw(GROUPS, [rows["groups"] for rows in traces]), (age >= 0) & (age < WINDOWS_SECONDS[0])),

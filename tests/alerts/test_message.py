@@ -101,9 +101,9 @@ def test_golden_file(name: str) -> None:
 @pytest.mark.parametrize(
     ("seconds", "cause", "lost", "outlook"),
     [
-        (4800.0, "deletion", 0, "Unread records will be deleted in about 1 h 20 min."),
+        (4800.0, "deletion", 0, "Unread records will be deleted in 1 h 20 min at the earliest."),
         (4800.0, "expiry", 0, "The committed offsets will expire in about 1 h 20 min."),
-        (0.0, "deletion", 0, "Unread records will be deleted at any moment."),
+        (0.0, "deletion", 0, "Unread records may be deleted at any moment."),
         (0.0, "expiry", 0, "The committed offsets will expire at any moment."),
         (0.0, "deletion", 3, "3 records were deleted before they were read. Unread records are being deleted now."),
         (0.0, "expiry", 3, "3 records were deleted before they were read. The committed offsets will expire at any mo"),

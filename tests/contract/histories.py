@@ -4,13 +4,14 @@ the log start, groups that come, go and rebalance, commits beyond the end. From 
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from lagwise.traces import Row, Trace, moment, sample_id
 
 STATES = ("Stable", "Stable", "Stable", "Empty", "Dead", "PreparingRebalance", "Reconciling", "Unknown", None)
 TYPES = ("classic", "classic", "consumer", "simple", None)
-INTERVALS = (5.0, 15.0, 15.0, 15.0, 30.0, 60.0, 120.0)
+INTERVALS = (5.0, 15.0, 15.0, 15.0, 30.0, 60.0, 120.0, 600.0)
 
 
 @dataclass
@@ -215,6 +216,7 @@ def _sample_group(
                     "partition": log.partition,
                     "committed": reader.committed,
                     "next_record": _next_record(reader.committed),
+                    "committed_at": _committed_at(reader.committed, stamp["sampled_at"]),
                     "owner": owners.get((log.topic, log.partition)),
                 }
             )
@@ -225,6 +227,13 @@ def _next_record(committed: int | None) -> int | None:
     if committed is None or committed % 10:
         return None
     return max(0, committed + committed // 10 % 40 - 5)
+
+
+def _committed_at(committed: int | None, sampled_at: datetime) -> datetime | None:
+    """Known of every third offset: some time ago."""
+    if committed is None or committed % 3:
+        return None
+    return sampled_at - timedelta(seconds=committed % 1000)
 
 
 def _read(chance: _Chance, reader: _Reader, seconds: float) -> None:

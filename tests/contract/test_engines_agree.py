@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lagwise.domain.forecast import Forecast
-from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 from lagwise.replay import shown_of
-from lagwise.traces import Trace, sample_id
+from lagwise.traces import Row, Trace, sample_id
 from tests.contract.histories import history
 from tests.contract.oracle import shown_by_oracle
 from tests.traces.replayed import replayed, traces
@@ -63,6 +63,52 @@ def test_on_groups_that_could_not_be_read(spark: "SparkSession") -> None:
         assert list(differences(shown, shown_by_oracle(trace))) == []
         said.update(one.sentence for one in shown if one.topic is None and one.sentence)
     assert sum(n for sentence, n in said.items() if "Describe on the group" in sentence) >= 20
+
+
+@pytest.mark.timeout(900)
+def test_on_logs_that_are_deleted_by_size(spark: "SparkSession") -> None:
+    """In segments of every size, with readers that stand still, fall behind and are overtaken."""
+    batch = [in_segments(history(seed), seed) for seed in range(150)]
+    losses: Counter[str] = Counter()
+    for trace, shown in zip(batch, shown_of(spark, batch), strict=True):
+        assert list(differences(shown, shown_by_oracle(trace))) == []
+        to_come = [s.numbers["seconds_to_loss"] for s in shown if s.topic and s.loss_cause == LossCause.DELETION]
+        losses.update("at once" if seconds == 0 else "later" for seconds in to_come)
+    assert min(losses["at once"], losses["later"]) >= 10, losses
+
+
+def in_segments(trace: Trace, seed: int) -> Trace:
+    """The same history of topics that are limited by size alone: a log keeps one to three segments, of which two to
+    six are written within the history. From a third of it on, readers get on with a part of what they did, or none."""
+    ends: dict[tuple[str, int], list[int]] = {}
+    for row in trace.rows["watermarks"]:
+        if row["high_watermark"] is not None:
+            ends.setdefault((row["topic"], row["partition"]), []).append(row["high_watermark"])
+
+    def start_of(row: Row) -> int | None:
+        start: int | None = row["log_start"]
+        if start is None or row["high_watermark"] is None:
+            return start
+        its = ends[row["topic"], row["partition"]]
+        segment = max(1, (max(its) - min(its)) // (2 + seed % 5))
+        whole: int = row["high_watermark"] // segment
+        return max(0, whole - seed % 3) * segment
+
+    rows = dict(trace.rows)
+    rows["watermarks"] = [row | {"log_start": start_of(row)} for row in rows["watermarks"]]
+    limits = {"retention_ms": None, "retention_bytes": 1_000_000, "cleanup_policy": "delete"}
+    rows["topics"] = [row | limits for row in rows["topics"]]
+    slow_from, keeps = sample_id(len(trace.sample_times) // 3), (0.0, 0.5, 0.9)[seed % 3]
+    held: dict[tuple[str, str, int], int] = {}
+
+    def slowed(row: Row) -> Row:
+        if row["committed"] is None or row["sample_id"] < slow_from:
+            return row
+        first = held.setdefault((row["group"], row["topic"], row["partition"]), row["committed"])
+        return row | {"committed": first + int(keeps * (row["committed"] - first)), "next_record": None}
+
+    rows["commits"] = [slowed(row) for row in sorted(rows["commits"], key=lambda row: row["sample_id"])]
+    return replace(trace, rows=rows)
 
 
 def unreadable(trace: Trace, seed: int) -> Trace:

@@ -89,9 +89,13 @@ class TestStatuses:
             "look_past_markers",
             "findings",
             "side_topics",
+            "since",
+            "last_loss_at",
+            "last_loss_records",
         }
         columns |= {"produce_rate_per_second", "consume_rate_per_second"}
-        known = {*Status, *UnknownReason, *LossCause, *Scope, SIMPLE, *columns, "auto.offset.reset", "lagwise size"}
+        kafka = {"auto.offset.reset", "retention.ms", "retention.bytes"}
+        known = {*Status, *UnknownReason, *LossCause, *Scope, SIMPLE, *columns, *kafka, "lagwise size", "lagwise lag"}
         assert {word for word in code(STATUSES) if "/" not in word} <= known
 
     @pytest.mark.parametrize(

@@ -61,15 +61,14 @@ ROWS = (
         5,
         "how soon, and that it is a forecast",
         [part(AT_RISK, 4, seconds_to_loss=7500.0, **WAITING), WELL],
-        "4 of 13 partitions will lose unread records in 2 h 5 min at today's rates; 41.2 k records wait, the oldest "
-        "for 3 min 20 s.",
+        "4 of 13 partitions will lose unread records in 2 h 5 min at the earliest, at today's rates; 41.2 k records "
+        "wait, the oldest for 3 min 20 s.",
     ),
     Row(
         6,
         "at the edge already",
         [part(AT_RISK, 1, seconds_to_loss=0.0, **WAITING)],
-        "The only partition will lose unread records at any moment at today's rates; 41.2 k records wait, the oldest "
-        "for 3 min 20 s.",
+        "The only partition may lose unread records at any moment; 41.2 k records wait, the oldest for 3 min 20 s.",
     ),
     Row(
         7,
@@ -197,8 +196,8 @@ ROWS = (
         24,
         "the first of the losses is what counts",
         [part(AT_RISK, 1, seconds_to_loss=9000.0, **ONE), part(AT_RISK, 1, seconds_to_loss=95.0, **WAITING)],
-        "All 2 partitions will lose unread records in 1 min 35 s at today's rates; 41.2 k records wait, the oldest for "
-        "3 min 20 s.",
+        "All 2 partitions will lose unread records in 1 min 35 s at the earliest, at today's rates; 41.2 k records "
+        "wait, the oldest for 3 min 20 s.",
     ),
     Row(
         25,
@@ -239,8 +238,8 @@ ROWS = (
             part(AT_RISK, 2, seconds_to_loss=60.0, loss_cause=EXPIRY, lag=0, lag_seconds=0.0),
             part(AT_RISK, 1, seconds_to_loss=60.0, loss_cause=DELETION, **WAITING),
         ],
-        "1 of 3 partitions (orders-3) will lose unread records in 1 min at today's rates; 41.2 k records wait, the "
-        "oldest for 3 min 20 s.",
+        "1 of 3 partitions (orders-3) will lose unread records in 1 min at the earliest, at today's rates; 41.2 k "
+        "records wait, the oldest for 3 min 20 s.",
         members=0,
     ),
     Row(

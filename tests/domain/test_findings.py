@@ -1,10 +1,20 @@
-"""What retry and dead-letter topics tell: each row is one of them, and what must be said, or not."""
+"""What retry and dead-letter topics tell, and a loss that is over: each row is one, and what must be said, or not."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from lagwise.domain.findings import Finding, FindingKind, SideTopic, in_order, side_topic_findings
+from lagwise.domain.findings import (
+    Finding,
+    FindingKind,
+    Loss,
+    SideTopic,
+    in_order,
+    last_loss,
+    loss_findings,
+    side_topic_findings,
+)
 from lagwise.domain.vocabulary import TopicRole
 
 LOOK = "Look at the newest of them for what could not be processed; they wait there until somebody replays them."
@@ -89,3 +99,44 @@ def test_the_most_urgent_comes_first_and_of_those_the_one_that_grows_most() -> N
     assert "a.DLT" in found[0].sentence
     storm = Finding(FindingKind.REBALANCES, "…")
     assert in_order([storm, *found])[-1] is storm
+
+
+class TestLoss:
+    NOW = datetime(2026, 3, 5, 14, 30, tzinfo=UTC)
+    AT = datetime(2026, 3, 5, 14, 3, 10, tzinfo=UTC)
+
+    def test_what_was_lost_and_when_is_told_once_it_is_over(self) -> None:
+        assert loss_findings(Loss(self.AT, 18_240), self.NOW) == [
+            Finding(
+                FindingKind.LOSS,
+                "18.2 k records were deleted before this group read them, last seen at 14:03:10 UTC.",
+                "Kafka has them no more: if they matter, get them from where they came from.",
+            )
+        ]
+
+    @pytest.mark.parametrize(
+        ("why", "loss", "now"),
+        [
+            ("there was none", None, NOW),
+            ("it goes on: the sentence of the status tells it", Loss(NOW, 5), NOW),
+            ("it is two days ago", Loss(AT, 5), AT + timedelta(days=2)),
+        ],
+    )
+    def test_what_is_not_told(self, why: str, loss: Loss | None, now: datetime) -> None:
+        assert loss_findings(loss, now) == [], why
+
+    @pytest.mark.parametrize(
+        ("why", "before", "records_lost", "was_losing", "after"),
+        [
+            ("nothing lost, ever", None, 0, False, None),
+            ("the first", None, 7, False, Loss(NOW, 7)),
+            ("it becomes more", Loss(AT, 7), 12, True, Loss(NOW, 12)),
+            ("some were caught up on by a reset: so many it was", Loss(AT, 12), 7, True, Loss(NOW, 12)),
+            ("over: when it was is kept", Loss(AT, 12), 0, True, Loss(AT, 12)),
+            ("another one", Loss(AT, 12), 7, False, Loss(NOW, 7)),
+        ],
+    )
+    def test_the_last_one(
+        self, why: str, before: Loss | None, records_lost: int, was_losing: bool, after: Loss | None
+    ) -> None:
+        assert last_loss(before, records_lost, self.NOW, was_losing=was_losing) == after, why

@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lagwise.domain.history import (
+    DAY_SECONDS,
     LOOKBACK_SECONDS,
     Movement,
     Observation,
+    bucket_in,
     bucket_of,
     cadence_of,
     clock_from,
@@ -19,6 +21,7 @@ from lagwise.domain.history import (
     known_steps,
     movement_of,
     standstill_of,
+    whole_hours_until,
 )
 from tests.domain.observed import GAP, seen
 
@@ -47,12 +50,14 @@ def test_lag_of_a_sample(
 
 
 class TestClock:
-    def test_it_starts_at_five_minutes_of_utc_so_that_these_are_its_buckets(self) -> None:
+    def test_it_starts_at_an_hour_of_utc_so_that_hours_and_minutes_are_its_buckets(self) -> None:
         clock = clock_from(datetime(2026, 11, 21, 12, 34, 56, 789, tzinfo=UTC))
-        assert clock(datetime(2026, 11, 21, 12, 30, tzinfo=UTC)) == 0.0
+        assert clock(datetime(2026, 11, 21, 12, 0, tzinfo=UTC)) == 0.0
         now = clock(datetime(2026, 11, 21, 12, 34, 56, 789, tzinfo=UTC))
-        assert bucket_of(clock(datetime(2026, 11, 21, 12, 29, 59, 999_999, tzinfo=UTC)), now) == -60.0
-        assert bucket_of(clock(datetime(2026, 11, 21, 12, 9, 59, 999_999, tzinfo=UTC)), now) == -1500.0
+        assert bucket_of(clock(datetime(2026, 11, 21, 12, 29, 59, 999_999, tzinfo=UTC)), now) == 29 * 60.0
+        before = clock(datetime(2026, 11, 21, 11, 59, 59, 999_999, tzinfo=UTC))
+        assert bucket_of(before, now) == -300.0
+        assert bucket_in(DAY_SECONDS, before, now) == -3600.0
 
     def test_it_is_exact_to_the_microsecond(self) -> None:
         """Seconds since the epoch are not: at 1.8 billion their last digit is a quarter of a microsecond."""
@@ -64,7 +69,7 @@ class TestClock:
         """Liberia was 44 min 30 s behind until 1972: its minutes began elsewhere."""
         at = datetime(2026, 11, 21, 12, 34, 56, tzinfo=UTC)
         for zone in (timedelta(hours=5, minutes=30), -timedelta(minutes=44, seconds=30)):
-            assert clock_from(at.astimezone(timezone(zone)))(at) == 296.0
+            assert clock_from(at.astimezone(timezone(zone)))(at) == 34 * 60.0 + 56.0
 
 
 @pytest.mark.parametrize(
@@ -101,6 +106,29 @@ class TestWindow:
             assert in_window(bucket_of(at, as_of), as_of, window)
         if at <= as_of - window:
             assert not in_window(bucket_of(at, as_of), as_of, window)
+
+
+class TestDay:
+    """The window of a day: 23 whole hours, and what came after them."""
+
+    @pytest.mark.parametrize(
+        ("as_of", "until"),
+        [(0.0, -3600.0), (599.9, -3600.0), (600.0, 0.0), (4199.9, 0.0), (4200.0, 3600.0)],
+        ids=["on the hour", "it is not yet whole", "ten minutes later it is", "until the next is", "the next"],
+    )
+    def test_the_last_hour_is_whole_ten_minutes_after_its_end(self, as_of: float, until: float) -> None:
+        assert whole_hours_until(as_of) == until
+
+    @pytest.mark.parametrize("as_of", [600.0, 1800.0, 4199.0])
+    def test_what_it_holds_changes_at_its_end_only_until_the_next_hour_is_whole(self, as_of: float) -> None:
+        first = -23 * 3600.0
+        assert in_window(bucket_in(DAY_SECONDS, first, as_of), as_of, DAY_SECONDS)
+        assert not in_window(bucket_in(DAY_SECONDS, first - 0.001, as_of), as_of, DAY_SECONDS)
+        assert in_window(bucket_in(DAY_SECONDS, as_of, as_of), as_of, DAY_SECONDS)
+
+    def test_before_the_last_whole_hour_buckets_are_hours(self) -> None:
+        times = [-3600.0, -0.001, 0.0, 899.0, 1740.0, 1799.0]
+        assert [bucket_in(DAY_SECONDS, at, 1800.0) for at in times] == [-3600.0, -3600.0, 0.0, 600.0, 1740.0, 1740.0]
 
 
 # now, time → start of its bucket

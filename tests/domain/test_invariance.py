@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from lagwise.domain import status as rules
 from lagwise.domain.evaluation import Pair, evaluate
+from lagwise.domain.retention import Jumps
 from lagwise.domain.status import Evidence, Policy, judge
 from lagwise.domain.trend import Trend
 from lagwise.domain.vocabulary import Status
@@ -143,8 +144,9 @@ TIMES = {
     "retention_seconds",
     "seconds_to_expiry",
 }
-RATES = {"produce_rate_per_second", "consume_rate_per_second", "log_start_rate_per_second"}
+RATES = {"produce_rate_per_second", "consume_rate_per_second"}
 COUNTS = {"committed", "next_record", "log_start", "high_watermark", "last_stable", "rewound_from", "lost_lately"}
+RECORDS = {*COUNTS, *RATES, "trend", "longer", "log_start_jumps"}
 
 
 def _words(verdict: Any) -> tuple[Any, ...]:
@@ -162,6 +164,8 @@ def _one_record_matters(e: Evidence, policy: Policy) -> bool:
 def _times(value: Any, times: float) -> Any:
     if isinstance(value, Trend):
         return Trend(value.slope * times, value.low * times, value.high * times)
+    if isinstance(value, Jumps):
+        return Jumps(*(n * times for n in value))
     return None if value is None else value * times
 
 
@@ -176,7 +180,7 @@ def _policy_in_seconds_of(policy: Policy, times: float) -> Policy:
 
 
 def _in_records_of(e: Evidence, times: int) -> Evidence:
-    return replace(e, **{name: _times(getattr(e, name), times) for name in (*COUNTS, *RATES, "trend", "longer")})
+    return replace(e, **{name: _times(getattr(e, name), times) for name in RECORDS})
 
 
 def _with_offsets(rows: Rows, change: Any) -> Rows:

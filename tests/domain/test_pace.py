@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lagwise.domain.history import Movement, Observation, Pace, movement_of, pace_of, windows_for
+from lagwise.domain.history import DAY_SECONDS, Movement, Observation, Pace, movement_of, pace_of, windows_for
 from lagwise.domain.trend import samples_of, step_of, trend_of
 from tests.domain.observed import GAP, INTERVAL, seen, steady
 
 reproducible = settings(max_examples=200)
 
 SHORT, MIDDLE, LONG = (300.0, 900.0), (900.0, 3600.0), (3600.0, 3600.0)
+DAY = (86_400.0, 86_400.0)
 
 # commits seen, seconds with a backlog, sampling interval → window and the one that must agree
 WINDOWS = (
@@ -22,15 +23,17 @@ WINDOWS = (
     (4, "five samples in a quarter of an hour", 0, 0.0, 180.0, MIDDLE),
     (5, "a sample every four minutes needs the hour, which confirms itself", 0, 0.0, 240.0, LONG),
     (6, "five samples in an hour", 0, 0.0, 720.0, LONG),
-    (7, "so slow a collector never sees a trend", 0, 0.0, 720.1, None),
+    (7, "a sample every quarter of an hour needs the day, which confirms itself", 0, 0.0, 720.1, DAY),
     (8, "a commit every 75 s: four in five minutes", 4, 300.0, 15.0, SHORT),
     (9, "a commit every 76 s: the next window", 10, 760.0, 15.0, MIDDLE),
     (10, "a commit every 225 s: four in a quarter of an hour", 4, 900.0, 15.0, MIDDLE),
     (11, "a commit every 4 minutes", 10, 2400.0, 15.0, LONG),
     (12, "a commit every quarter of an hour: four in an hour", 4, 3600.0, 15.0, LONG),
-    (13, "a commit every 16 minutes: too rare for any trend", 3, 2880.0, 15.0, None),
+    (13, "a commit every 16 minutes: four in a day", 3, 2880.0, 15.0, DAY),
     (14, "a fast committer under a slow collector", 30, 300.0, 180.0, MIDDLE),
-    (15, "one commit and then a standstill of an hour: nobody knows its rhythm", 1, 3600.0, 15.0, None),
+    (15, "a commit an hour, as far as an hour shows", 1, 3600.0, 15.0, DAY),
+    (16, "five samples in a day", 0, 0.0, 17_280.0, DAY),
+    (17, "so slow a collector never sees a trend", 0, 0.0, 17_280.1, None),
 )
 
 
@@ -42,13 +45,13 @@ def test_window(moves: int, backlog: float, interval: float, windows: tuple[floa
 
 
 @reproducible
-@given(st.integers(0, 50), st.floats(0.0, 3600.0), st.floats(1.0, 900.0))
+@given(st.integers(0, 50), st.floats(0.0, 3600.0), st.floats(1.0, 900.0) | st.floats(1.0, 20_000.0))
 def test_the_shortest_window_that_holds_four_commits_and_five_samples(
     moves: int, backlog: float, interval: float
 ) -> None:
     found = windows_for(moves, backlog, interval)
     cadence = backlog / moves if moves else 0.0
-    suited = [w for w in (300.0, 900.0, 3600.0) if 4 * cadence <= w and 5 * interval <= w]
+    suited = [w for w in (300.0, 900.0, 3600.0, 86_400.0) if 4 * cadence <= w and 5 * interval <= w]
     assert (found[0] if found else None) == (suited[0] if suited else None)
     assert found is None or found[1] >= found[0]
 
@@ -100,12 +103,32 @@ class TestPace:
     def test_an_offset_that_went_back_reads_nothing_and_not_less(self) -> None:
         assert pace(seen((540.0, 500, 900), (600.0, 100, 900)), 600.0).consume_rate_per_second == 0.0
 
-    def test_too_rare_commits_leave_the_rate_over_the_hour_and_no_trend(self) -> None:
-        rare = [replace(o, committed=int(o.at // 1200) * 1000) for o in steady(3585.0)]
-        found = pace(rare, 3585.0)
+    def test_too_slow_a_collector_leaves_the_rate_over_the_hour_and_no_trend(self) -> None:
+        found = pace(seen((0.0, 0, 900), (1800.0, 90, 900), (3600.0, 180, 900)), 3600.0, interval=18_000.0)
         assert (found.window_seconds, found.is_measurable, found.trend, found.longer) == (3600.0, False, None, None)
-        assert (found.samples, found.span_seconds) == (240, 3585.0)
-        assert found.consume_rate_per_second == pytest.approx(2000 / 3585)
+        assert (found.samples, found.span_seconds, found.consume_rate_per_second) == (2, 1800.0, 0.05)
+
+    def test_rare_commits_are_judged_on_a_day(self) -> None:
+        """Ten a second come, and five are read, committed every twenty minutes: an hour holds three teeth of that."""
+        hours = 26
+        rare = [replace(o, committed=int(o.at // 1200) * 6000) for o in steady(hours * 3600.0)[::4]]
+        found = pace(rare, hours * 3600.0, interval=60.0)
+        assert found.window_seconds == DAY_SECONDS
+        assert found.span_seconds == 24 * 3600.0
+        assert found.trend is not None and found.trend == found.longer
+        assert 1.0 < found.trend.low < 5.0 < found.trend.high
+
+    def test_a_day_of_rare_commits_that_keep_up_is_no_trend(self) -> None:
+        level = [replace(o, committed=int(o.at // 1200) * 12_000) for o in steady(26 * 3600.0)[::4]]
+        found = pace(level, 26 * 3600.0, interval=60.0)
+        assert found.trend is not None
+        assert found.trend.low < 0.0 < found.trend.high
+
+    def test_a_topic_re_created_within_the_day_is_told_from_the_hour_after_it(self) -> None:
+        now = 26 * 3600.0
+        rare = [replace(o, committed=int(o.at // 1200) * 12_000) for o in steady(now)[::4]]
+        found = pace(rare, now, interval=60.0, recreated_at=20.5 * 3600.0)
+        assert found.span_seconds == now - 21 * 3600.0
 
     def test_a_slow_committer_is_judged_on_a_window_that_holds_its_sawtooth(self) -> None:
         slow = [replace(o, committed=int(o.at // 120) * 1200) for o in steady(1785.0)]

@@ -1,8 +1,13 @@
 """When unread records will be deleted. Each row says why its answer is right."""
 
-import pytest
+from fractions import Fraction
+from itertools import count
 
-from lagwise.domain.retention import seconds_to_deletion, seconds_to_truncation, soonest
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lagwise.domain.retention import jumps_of, seconds_to_deletion, seconds_to_truncation, soonest
 
 # age of the oldest unread record, retention, growth of the age → seconds to its deletion
 DELETIONS = (
@@ -24,23 +29,69 @@ def test_deletion(age: float, retention: float | None, growth: float, seconds: f
     assert seconds_to_deletion(age, retention, growth) == seconds
 
 
-# records between log start and group, records deleted per second, records read per second → seconds
+# log start and high watermark at the ends of buckets → by how much it jumps, where the log ended before it last did
+HISTORIES = (
+    (1, "never seen", [], None),
+    (2, "seen once: no jump", [(0, 500)], None),
+    (3, "stands still, however much is written", [(0, 500), (0, 900)], None),
+    (4, "one, after the sample at 900", [(0, 500), (0, 900), (300, 950), (300, 1050)], (300, 900)),
+    (5, "of three that in the middle", [(0, 500), (300, 900), (700, 1300), (900, 1500)], (300, 1300)),
+    (6, "of two the smaller one, which comes sooner", [(0, 500), (300, 900), (1000, 1300)], (300, 900)),
+    (
+        7,
+        "a million deleted by hand, between jumps of 300",
+        [(0, 1), (300, 2), (1_000_300, 3), (1_000_600, 4)],
+        (300, 3),
+    ),
+    (8, "in any order", [(300, 1050), (0, 900), (300, 950), (0, 500)], (300, 900)),
+)
+
+
+@pytest.mark.parametrize(("ends", "jumps"), [r[2:] for r in HISTORIES], ids=[f"{r[0]} {r[1]}" for r in HISTORIES])
+def test_jumps(ends: list[tuple[int, int]], jumps: tuple[int, int] | None) -> None:
+    assert jumps_of(ends) == jumps
+
+
+# records between log start and group, records a jump, written since the last one, written and read per second → seconds
 TRUNCATIONS = (
-    (1, "20 per second are deleted, none read", 1000, 20.0, 0.0, 50.0),
-    (2, "20 are deleted, 15 read: the distance melts by 5", 1000, 20.0, 15.0, 200.0),
-    (3, "as fast as what is deleted", 1000, 20.0, 20.0, None),
-    (4, "faster", 1000, 20.0, 30.0, None),
-    (5, "nothing is deleted", 1000, 0.0, 0.0, None),
-    (6, "at the edge", 0, 20.0, 0.0, 0.0),
-    (7, "beyond the edge is not sooner than now", -50, 20.0, 0.0, 0.0),
+    (1, "the next jump takes it: of 300 to be written 100 are", 200, 300, 100, 10.0, 0.0, 20.0),
+    (2, "a smooth rate would say 20 s, when the log start stands still", 200, 300, 0, 10.0, 0.0, 30.0),
+    (3, "one that ends just before the oldest unread record takes nothing", 300, 300, 0, 10.0, 0.0, 60.0),
+    (4, "nothing is ahead of it: the next jump", 0, 300, 100, 10.0, 0.0, 20.0),
+    (5, "losing already: the next jump", -50, 300, 100, 10.0, 0.0, 20.0),
+    (6, "it moves on meanwhile: one jump later", 200, 300, 0, 10.0, 5.0, 60.0),
+    (7, "as fast as it is written", 200, 300, 0, 10.0, 10.0, None),
+    (8, "faster", 200, 300, 0, 10.0, 30.0, None),
+    (9, "nothing is written, so nothing is deleted", 200, 300, 0, 0.0, 0.0, None),
+    (10, "overdue, and as large as what was written: at any moment", 400, 300, 500, 10.0, 0.0, 0.0),
+    (11, "overdue, and still not as far as the group", 600, 300, 500, 10.0, 0.0, 50.0),
 )
 
 
 @pytest.mark.parametrize(
-    ("margin", "deleted", "read", "seconds"), [r[2:] for r in TRUNCATIONS], ids=[f"{r[0]} {r[1]}" for r in TRUNCATIONS]
+    ("margin", "records", "since", "written", "read", "seconds"),
+    [r[2:] for r in TRUNCATIONS],
+    ids=[f"{r[0]} {r[1]}" for r in TRUNCATIONS],
 )
-def test_truncation(margin: int, deleted: float, read: float, seconds: float | None) -> None:
-    assert seconds_to_truncation(margin, deleted, read) == seconds
+def test_truncation(margin: int, records: int, since: int, written: float, read: float, seconds: float | None) -> None:
+    rates = {"produce_rate_per_second": written, "consume_rate_per_second": read}
+    assert seconds_to_truncation(margin, records, since, **rates) == seconds
+
+
+@given(
+    margin=st.integers(0, 20_000),
+    records=st.integers(500, 20_000),
+    done=st.integers(0, 99),
+    written=st.integers(1, 1000),
+    kept=st.integers(0, 90),
+)
+def test_truncation_is_what_happens(margin: int, records: int, done: int, written: int, kept: int) -> None:
+    """Jump by jump: each comes when a segment's worth of records was written since the one before."""
+    since, read = records * done // 100, Fraction(written * kept, 100)
+    moments = (Fraction(jump * records - since, written) for jump in count(1))
+    lost_at = next(at for jump, at in enumerate(moments, 1) if jump * records > margin + read * at)
+    rates = {"produce_rate_per_second": float(written), "consume_rate_per_second": float(read)}
+    assert seconds_to_truncation(margin, records, since, **rates) == pytest.approx(float(lost_at))
 
 
 def test_soonest_leaves_out_what_never_comes() -> None:

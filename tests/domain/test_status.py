@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from lagwise.domain.retention import Jumps
 from lagwise.domain.status import Evidence, Policy, judge
 from lagwise.domain.trend import Trend
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
@@ -40,7 +41,6 @@ HEALTHY = Evidence(
     longer=FLAT,
     produce_rate_per_second=10.0,
     consume_rate_per_second=10.0,
-    log_start_rate_per_second=0.0,
     state="Stable",
     type="classic",
     owner="consumer-1",
@@ -769,36 +769,38 @@ ROWS = (
     row(
         74,
         "retention by size, stalled",
-        "1,000 records lie between the log start and the commit, and 20 per second are deleted: 50 s",
-        replace(STANDING, retention_is_by_size=True, log_start_rate_per_second=20.0),
+        "1,000 records lie between the log start and the commit and go 300 at a time: the fourth jump takes the first "
+        "that is unread, and comes when 1,200 are written since the last one, 1,100 from now",
+        replace(STANDING, retention_is_by_size=True, log_start_jumps=Jumps(300, 1300)),
         AT_RISK,
         STALLED,
         lag=400,
-        to_loss=50.0,
+        to_loss=110.0,
     ),
     row(
         75,
         "retention by size, too slow",
-        "20 per second are deleted and 15 read: the 1,000 in between are gone in 200 s",
+        "20 per second are written and 15 read: after 192.5 s the log start has jumped by 39 times 100, and the group, "
+        "1,000 ahead of it, has read 2,887; one jump earlier it was still ahead",
         replace(
             BEHIND,
             trend=UP,
             longer=UP,
-            produce_rate_per_second=19.0,
+            produce_rate_per_second=20.0,
             consume_rate_per_second=15.0,
             retention_is_by_size=True,
-            log_start_rate_per_second=20.0,
+            log_start_jumps=Jumps(100, 1350),
         ),
         AT_RISK,
         FALLING_BEHIND,
         lag=400,
-        to_loss=200.0,
+        to_loss=192.5,
     ),
     row(
         76,
         "retention by size, keeps its distance",
         "the log start moves, but the group moves as fast",
-        replace(BEHIND, retention_is_by_size=True, log_start_rate_per_second=10.0),
+        replace(BEHIND, retention_is_by_size=True, log_start_jumps=Jumps(300, 1300)),
         OK,
         lag=400,
     ),
@@ -806,7 +808,7 @@ ROWS = (
         77,
         "retention by time and size",
         "whichever comes first",
-        replace(STANDING, retention_seconds=600.0, retention_is_by_size=True, log_start_rate_per_second=1.0),
+        replace(STANDING, retention_seconds=600.0, retention_is_by_size=True, log_start_jumps=Jumps(10_000, 1400)),
         AT_RISK,
         STALLED,
         lag=400,
@@ -1274,6 +1276,48 @@ ROWS = (
         replace(DEAD, state="PreparingRebalance", standstill_seconds=30.0, lag_seconds=30.0),
         OK,
         lag=400,
+    ),
+    row(
+        127,
+        "retention by size, and the log start has never jumped",
+        "how large its segments are nobody knows yet, and a guess is no forecast",
+        replace(STANDING, retention_is_by_size=True),
+        STALLED,
+        lag=400,
+    ),
+    row(
+        128,
+        "retention by size, losing already",
+        "200 are gone; the next go with the next jump, when 200 more are written",
+        replace(STANDING, log_start=1200, retention_is_by_size=True, log_start_jumps=Jumps(300, 1300)),
+        LOSING_DATA,
+        AT_RISK,
+        STALLED,
+        lag=200,
+        lost=200,
+        to_loss=20.0,
+    ),
+    row(
+        129,
+        "retention by size, a jump is overdue",
+        "more was written than segments hold: the next jump comes at any moment, and takes all of it",
+        replace(STANDING, log_start=600, retention_is_by_size=True, log_start_jumps=Jumps(300, 900)),
+        AT_RISK,
+        STALLED,
+        lag=400,
+        to_loss=0.0,
+    ),
+    row(
+        130,
+        "between two losses that are far apart",
+        "it was set on to the oldest record there is, and a segment holds forty minutes: until then nothing is lost",
+        replace(
+            STANDING, log_start=1000, lost_lately=250, retention_is_by_size=True, log_start_jumps=Jumps(24_000, 1400)
+        ),
+        AT_RISK,
+        STALLED,
+        lag=400,
+        to_loss=2400.0,
     ),
 )
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lagwise.domain.time_lag import Age, Log, LogRates, WatermarkPoint, age_of, log_of, rates_of
+from lagwise.domain.time_lag import Age, Log, WatermarkPoint, age_of, ends_of, log_of, produce_rate_of
 
 
 def points(*pairs: tuple[float, int]) -> list[WatermarkPoint]:
@@ -93,25 +93,34 @@ class TestLog:
         assert log_of(history) == Log(history[2:], recreated_at=15)
 
 
-class TestRates:
-    def test_growth_and_deletion_over_the_window(self) -> None:
+class TestProduceRate:
+    def test_growth_over_the_window(self) -> None:
         log = log_of([WatermarkPoint(60.0 * m, 100 * m, 10 * m) for m in range(11)])
-        assert rates_of(log, 600.0, 300.0) == LogRates(100 / 60, 10 / 60)
+        assert produce_rate_of(log, 600.0, 300.0) == 100 / 60
 
     def test_one_sample_tells_no_rate(self) -> None:
-        assert rates_of(Log(points((0, 10))), 0.0, 300.0) == LogRates(None, None)
+        assert produce_rate_of(Log(points((0, 10))), 0.0, 300.0) is None
 
     def test_a_window_without_samples_tells_no_rate(self) -> None:
-        assert rates_of(Log(BUSY), 4000.0, 300.0) == LogRates(None, None)
+        assert produce_rate_of(Log(BUSY), 4000.0, 300.0) is None
 
     def test_the_log_before_a_recreation_does_not_count(self) -> None:
         old = [WatermarkPoint(15.0 * n, 1_000_000 + n, 0, "a") for n in range(4)]
         new = [WatermarkPoint(60.0 + 15.0 * n, 30 * n, 0, "b") for n in range(4)]
-        assert rates_of(log_of(old + new), 105.0, 300.0) == LogRates(2.0, 0.0)
+        assert produce_rate_of(log_of(old + new), 105.0, 300.0) == 2.0
 
-    def test_a_log_start_that_goes_back_deletes_nothing(self) -> None:
-        log = Log([WatermarkPoint(0, 10, 5), WatermarkPoint(60, 10, 0)])
-        assert rates_of(log, 60.0, 300.0) == LogRates(0.0, 0.0)
+
+def test_ends_are_those_of_minutes_and_longer_ago_of_five() -> None:
+    log = Log([WatermarkPoint(20.0 * n, 100 + n, n) for n in range(91)])
+    ends = ends_of(log, 1800.0)
+    assert ends[:4] == [(0, 100), (14, 114), (15, 115), (29, 129)]
+    assert ends[-4:] == [(87, 187), (89, 189), (90, 190), (90, 190)]
+    assert len(ends) == 2 * (3 + 15 + 1)
+
+
+def test_the_log_before_a_recreation_has_no_ends() -> None:
+    log = log_of([WatermarkPoint(0.0, 500, 400, "a"), WatermarkPoint(15.0, 20, 0, "b")])
+    assert ends_of(log, 15.0) == [(0, 20), (0, 20)]
 
 
 STEPS = st.lists(st.tuples(st.integers(1, 120), st.integers(0, 500)), min_size=1, max_size=40)

@@ -8,16 +8,18 @@ import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from click.testing import CliRunner, Result
 
 from lagwise.cli import cli
 from lagwise.cli.show import PARTITION_KEYS
+from lagwise.domain.trend import Statistics, samples_of, step_of
 from lagwise.logs import DEBUG_VARIABLE
-from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
+from lagwise.tables.analysis import GROUP_STATUS, MINUTES, PARTITION_STATUS
 from lagwise.tables.store import Lake
-from tests.platform.judged import HOSTILE, analyzed, append, group, partition, sampled
+from tests.platform.judged import HOSTILE, analyzed, append, group, partition, row, sampled
 
 
 @pytest.fixture(autouse=True)
@@ -122,13 +124,39 @@ def test_lag_as_json(data: str) -> None:
         "reason": None,
     }
     assert expected.items() <= only.items()
+    page = urlsplit(document["dashboard_url"])
+    assert parse_qs(page.query)["group"] == [HOSTILE]
+    assert document["trends"] == []
 
 
 def test_lag_as_text_has_every_digit(data: str) -> None:
     shown = lagwise("lag", HOSTILE, "--data", data)
     assert shown.exit_code == 0
     assert "12,345,690" in shown.stdout
+    assert "Its page: http://127.0.0.1:8501/group?cluster=" in shown.stdout
+    assert "Its lag over" not in shown.stdout
     assert "≥ 1 h 2 min" in shown.stdout
+
+
+def test_lag_tells_how_it_has_grown(data: str) -> None:
+    """Five minutes in which it grew by ten a second."""
+    judged = answer("lag", HOSTILE, "--data", data, "--json")
+    lake, end = Lake(f"{data}/lake"), datetime.fromisoformat(judged["as_of"]).replace(second=0, microsecond=0)
+    minutes = []
+    for minute in (end - timedelta(minutes=n) for n in range(5, 0, -1)):
+        lags = [(t, 10.0 * (t + (minute - end).total_seconds()) + 5000 + t % 2) for t in (5.0, 20.0, 35.0, 50.0)]
+        sums = samples_of(lags)
+        for _ in range(4):
+            sums += step_of(15.0, 150.0)
+        its = {name: getattr(sums, name) for name in Statistics.__dataclass_fields__}
+        key = {"cluster": judged["cluster"], "group": HOSTILE, "topic": "t", "partition": 0, "minute": minute}
+        minutes.append(row(MINUTES, **key, **its))
+    append(lake, MINUTES, *minutes)
+    (growth,) = answer("lag", HOSTILE, "--data", data, "--json")["trends"]
+    assert (growth["window_seconds"], growth["partitions"]) == (300.0, 1)
+    assert growth["low_per_second"] < 10.0 < growth["high_per_second"]
+    assert growth["slope_per_second"] == pytest.approx(10.0, rel=0.01)
+    assert "Its lag over 5 min: grows by 10.0/s (" in lagwise("lag", HOSTILE, "--data", data).stdout
 
 
 def test_what_is_not_known_is_a_dash_and_a_null(data: str) -> None:

@@ -33,21 +33,23 @@ class Recorder:
         ends: Mapping[str, Mapping[int, int]],
         commits: Mapping[Pair, tuple[int | None, str | None]],
         *,
-        log_start: int = 0,
+        log_start: int | Mapping[str, int] = 0,
+        retention_bytes: Mapping[str, int] | None = None,
         topic_ids: Mapping[str, str] | None = None,
         withheld: bool = False,
         torn: bool = False,
     ) -> None:
-        """Append one sample: high watermarks by topic and partition, (committed, owner) by group-partition.
+        """Append one sample: high watermarks by topic and partition, (committed, owner) by group-partition. The log
+        start is that of all topics or by topic (0 of others); ``retention_bytes`` is by topic, from the first sample.
 
         A ``withheld`` sample's last row is kept back, as a spooled one's; a ``torn`` one never gets its last row.
         """
         at = self.start + timedelta(seconds=self.elapsed)
         ids = topic_ids or {}
         if self.count == 0:
-            self._append(
-                TOPICS, at, [{"topic": t, "retention_ms": 604_800_000, "cleanup_policy": "delete"} for t in ends]
-            )
+            kept = {"retention_ms": 604_800_000, "cleanup_policy": "delete"}
+            sizes = retention_bytes or {}
+            self._append(TOPICS, at, [kept | {"topic": t, "retention_bytes": sizes.get(t)} for t in ends])
         self._append(
             WATERMARKS,
             at,
@@ -56,7 +58,7 @@ class Recorder:
                     "topic": t,
                     "partition": p,
                     "topic_id": ids.get(t, t),
-                    "log_start": log_start,
+                    "log_start": log_start if isinstance(log_start, int) else log_start.get(t, 0),
                     "high_watermark": end,
                     "leader": 1,
                 }

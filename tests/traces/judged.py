@@ -20,6 +20,8 @@ def judged(trace: Trace, samples: Sequence[int]) -> Iterator[tuple[float, Evalua
     rows = {table: sorted(its_rows, key=lambda row: str(row["sample_id"])) for table, its_rows in trace.rows.items()}
     ids = {table: [str(row["sample_id"]) for row in its_rows] for table, its_rows in rows.items()}
     events = group_events(trace)
+    # The log start's jumps are looked for in all of the history there is.
+    is_by_size = any(row["retention_bytes"] is not None for row in trace.rows["topics"])
     policy = Policy(trace.sample_interval_s, trace.lag_objective_s, trace.risk_horizon_s)
     for index in samples:
         time_s = trace.sample_times[index]
@@ -27,7 +29,8 @@ def judged(trace: Trace, samples: Sequence[int]) -> Iterator[tuple[float, Evalua
         last = sample_id(index)
         seen: dict[str, list[Row]] = {"topics": trace.rows["topics"], "events": events}
         for table in ("commits", "watermarks", "groups"):
-            seen[table] = rows[table][bisect_left(ids[table], first) : bisect_right(ids[table], last)]
+            begin = 0 if table == "watermarks" and is_by_size else bisect_left(ids[table], first)
+            seen[table] = rows[table][begin : bisect_right(ids[table], last)]
         seen["members"] = rows["members"][bisect_left(ids["members"], last) : bisect_right(ids["members"], last)]
         yield time_s, evaluate(seen, Moment(last, moment(time_s), policy, trace.offsets_retention_s))
 

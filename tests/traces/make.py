@@ -342,6 +342,55 @@ def retention_by_size() -> World:
 
 
 @story
+def retention_large_segments() -> World:
+    w = World(
+        "retention-large-segments",
+        """A topic keeps the newest 180,000 records in segments of 90,000, one of which is written in 75 minutes: four
+        times in as many hours and a half the log start jumps, and between two jumps it stands still for longer than
+        an hour. After an hour one consumer reads only a fifth of what is written. It loses records by the fourth jump,
+        by none of the others, and is warned an hour before that. Another one hangs, is set back by hand, and loses by
+        the next jump already.""",
+        minutes=275,
+        interval_s=60,
+        risk_horizon_s=3600,
+    )
+    # The segments are full after 1,750 s, and after 4,500 s more each; the broker looks every five minutes.
+    w.topic(
+        "clicks",
+        rate=20,
+        records=235_000,
+        kept_records=180_000,
+        segment_records=90_000,
+        segment_s=300,
+        retention_bytes=180_000_000,
+    )
+    # The log starts at 90,000, 180,000, 270,000 and 360,000 in turn; it is at 307,000 when it becomes slow.
+    slow = w.group("archiver", {"archiver-1": pairs("clicks", 1)})
+    slow.speed["clicks", 0] = steps((0, 200), (3600, 4))
+    hangs = w.group("backfill", {"backfill-1": pairs("clicks", 1)})
+    hangs.speed["clicks", 0] = steps((0, 200), (3600, 0))
+
+    def set_back() -> None:
+        hangs.position["clicks", 0] = hangs.committed["clicks", 0] = 100_000
+
+    w.at(4500, set_back)
+    w.run()
+    loses = 15_300
+    w.truth("ok", 180, 3600, "archiver")
+    # The rates of five minutes are known to a few percent, and so is an hour.
+    w.truth("falling_behind", 3600 + 900, loses - 3600 - 300, "archiver")
+    w.truth("at_risk", loses - 3600 + 300, loses - 1, "archiver")
+    # It goes on with the oldest there is, and nothing more is lost until the next jump.
+    w.truth("losing_data", loses, loses, "archiver")
+    w.truth("lagging|falling_behind|at_risk", loses + 60 + 300, w.seconds, "archiver")
+    loses = 6300
+    w.truth("ok", 180, 3600, "backfill")
+    w.truth("at_risk", 4500 + TREND, loses - 1, "backfill")
+    w.truth("losing_data", loses + 60, w.seconds, "backfill")
+    return w
+
+
+@story
 def rebalancing_storm() -> World:
     w = World(
         "rebalancing-storm",

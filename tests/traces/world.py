@@ -21,7 +21,8 @@ def constant(value: float) -> Rate:
 
 @dataclass
 class Topic:
-    """A topic; offsets per partition. ``kept_s`` is how long records are kept (deleted every ``segment_s``)."""
+    """A topic; offsets per partition. ``kept_s`` is how long records are kept, ``kept_records`` how many, by whole
+    segments of ``segment_records``; whether some are to be deleted is looked up every ``segment_s``."""
 
     name: str
     rate: Rate
@@ -30,6 +31,7 @@ class Topic:
     id: str | None
     kept_s: float | None = None
     kept_records: int | None = None
+    segment_records: int = 1
     segment_s: float = 60.0
     retention_ms: int = -1
     retention_bytes: int | None = None
@@ -218,7 +220,8 @@ class World:
             old = [high for at, high in topic.watermarks[partition] if at <= second - topic.kept_s]
             topic.start[partition] = max(topic.start[partition], old[-1] if old else 0)
         if topic.kept_records is not None:
-            topic.start[partition] = max(topic.start[partition], topic.end(partition) - topic.kept_records)
+            surplus = topic.end(partition) - topic.kept_records - topic.start[partition]
+            topic.start[partition] += max(0, surplus // topic.segment_records * topic.segment_records)
 
     def _read(self, group: Group, second: float) -> None:
         for pair in group.reads:

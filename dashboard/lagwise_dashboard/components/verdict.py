@@ -77,7 +77,7 @@ def _metrics(row: Row) -> list[tuple[str, str, str | None]]:
         label, explained = (
             ("Commits expire in", "Time until the broker forgets the committed offsets of this group without members.")
             if row["loss_cause"] == LossCause.EXPIRY
-            else ("Loss in", "Time until unread records are deleted by retention.")
+            else ("Loss in", "Time until retention deletes unread records, at the earliest.")
         )
         found.append((label, humanise.loss_in(row["seconds_to_loss"]), explained))
     if row["records_lost"]:

@@ -8,6 +8,8 @@ from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATU
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS
 from lagwise.tables.store import Lake
+from lagwise.tables.trends import TABLES as TREND_TABLES
+from lagwise.tables.trends import in_words, trends
 from lagwise_dashboard.queries.base import Row, bucket_seconds, days, reads, rows, run
 from lagwise_dashboard.words import DISPLAY_ORDER
 
@@ -28,6 +30,12 @@ def verdict(lake: Lake, cluster: str, group: str) -> Row | None:
         {"cluster": cluster, "group": group},
     )
     return found[0] if found else None
+
+
+@reads(*TREND_TABLES)
+def growth(lake: Lake, cluster: str, group: str, as_of: datetime) -> str:
+    """How the group's lag has moved over the last minutes, hour and day, in words; empty where nothing can be told."""
+    return in_words(trends(lake, cluster, group, as_of))
 
 
 @reads(PARTITION_STATUS)

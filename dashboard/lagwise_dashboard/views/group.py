@@ -38,6 +38,10 @@ _RANGES = {
 }
 _DEFAULT_RANGE = "1 h"
 _SHORTEST_AXIS = timedelta(minutes=5)
+_GROWTH_HELP = (
+    "Records per second up to the last whole minute, with a 99 % confidence interval: the sum over the group's "
+    "partitions. Windows longer than the history are left out."
+)
 #: Charts move on in steps, so that browsers that look at the same moment share one answer.
 _STEP_SECONDS = 5
 _MOST_CHOICES = 1000
@@ -96,6 +100,9 @@ def _choose(prompt: str) -> None:
 def _show(row: Row, now: datetime) -> None:
     cluster, group = row["cluster"], row["group"]
     verdict.show(row, now)
+    growth = ask(queries.growth, cluster, group, row["as_of"])
+    if growth:
+        st.caption(f"Its lag over {growth}", help=_GROWTH_HELP)
     alerts = _alerts(cluster, group)
     span = _range()
     until = datetime.fromtimestamp(-(-now.timestamp() // _STEP_SECONDS) * _STEP_SECONDS, now.tzinfo)

@@ -17,7 +17,7 @@ from lagwise_spark.frames import frame, materialised
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.progress import News, five_minutes_of, minute_of
 from lagwise_spark.transforms.buckets import commit_minutes, watermark_minutes, with_lag
-from lagwise_spark.transforms.five_minutes import five_minutes, watermark_five_minutes
+from lagwise_spark.transforms.coarser import five_minutes, watermark_five_minutes
 
 _BOUNDS = pa.schema([("cluster", pa.string()), ("from", TIMESTAMP), ("until", TIMESTAMP)])
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lagwise.domain.history import HOUR_IS_WHOLE_AFTER_SECONDS
 from lagwise.tables.analysis import TICKS
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.schema import TIMESTAMP
@@ -14,15 +15,17 @@ from lagwise.tables.store import Lake
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Per cluster: the newest ``written_at`` that has been read, and the minute before which minutes are final."""
+    """Per cluster: the newest ``written_at`` that has been read, the minute before which minutes are final, and the
+    hour before which hours are."""
 
     read_until: datetime
     finished_until: datetime
+    hours_until: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """A cluster's samples: the latest one, and from which minute on minutes have to be made (again)."""
+    """A cluster's samples: the latest one, and from which minute and hour on these have to be made (again)."""
 
     cluster: str
     latest_id: str
@@ -33,6 +36,7 @@ class News:
     new_samples: int
     read_until: datetime
     open_from: datetime
+    hours_from: datetime
 
 
 def minute_of(at: datetime) -> datetime:
@@ -46,6 +50,16 @@ def five_minutes_of(at: datetime) -> datetime:
     return minute - timedelta(minutes=minute.minute % 5)
 
 
+def hour_of(at: datetime) -> datetime:
+    """Start of the UTC hour."""
+    return minute_of(at).replace(minute=0)
+
+
+def whole_hours_until(as_of: datetime) -> datetime:
+    """End of the last whole hour: :func:`lagwise.domain.history.whole_hours_until`."""
+    return hour_of(as_of - timedelta(seconds=HOUR_IS_WHOLE_AFTER_SECONDS))
+
+
 def read_progress(lake: Lake) -> dict[str, Progress]:
     """Progress by cluster, from the newest finished tick; empty before the first."""
     day = lake.newest_day(TICKS)
@@ -55,7 +69,9 @@ def read_progress(lake: Lake) -> dict[str, Progress]:
     newest = lake.query(sql, over=[TICKS], days=(day, day)).to_pylist()
     if not newest:
         return {}
-    return {p["cluster"]: Progress(p["read_until"], p["finished_until"]) for p in newest[0]["progress"]}
+    return {
+        p["cluster"]: Progress(p["read_until"], p["finished_until"], p["hours_until"]) for p in newest[0]["progress"]
+    }
 
 
 def read_news(lake: Lake, progress: dict[str, Progress]) -> list[News]:
@@ -99,6 +115,7 @@ def _news_of(cluster: str, rows: pa.Table, known: Progress | None) -> News:
     new = [s for s in samples if known is None or s["written_at"] > known.read_until]
     oldest_new = min((s["commits_read_at"] for s in new), default=latest["commits_read_at"])
     open_from = minute_of(oldest_new)
+    hours_from = hour_of(open_from)
     return News(
         cluster=cluster,
         latest_id=latest["sample_id"],
@@ -109,4 +126,5 @@ def _news_of(cluster: str, rows: pa.Table, known: Progress | None) -> News:
         new_samples=len(new),
         read_until=max(s["written_at"] for s in samples),
         open_from=open_from if known is None else min(open_from, known.finished_until),
+        hours_from=hours_from if known is None else min(hours_from, known.hours_until),
     )

@@ -16,7 +16,7 @@ from lagwise.config import Config
 from lagwise.domain.causes import TROUBLE
 from lagwise.domain.history import (
     COARSE_AFTER_SECONDS,
-    COARSE_SECONDS,
+    HOUR_IS_WHOLE_AFTER_SECONDS,
     LOOKBACK_SECONDS,
     WINDOWS_SECONDS,
     gap_seconds,
@@ -41,8 +41,16 @@ from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.assignments import assign
 from lagwise_spark.jobs.catch_up import catch_up
 from lagwise_spark.jobs.findings import findings_of
+from lagwise_spark.jobs.hours import days, finish_hours
 from lagwise_spark.jobs.minutes import OpenMinutes, finish_minutes, open_minutes
-from lagwise_spark.jobs.progress import News, five_minutes_of, minute_of, read_news, read_progress
+from lagwise_spark.jobs.progress import (
+    News,
+    five_minutes_of,
+    minute_of,
+    read_news,
+    read_progress,
+    whole_hours_until,
+)
 from lagwise_spark.jobs.rebalances import sum_up
 from lagwise_spark.transforms.groups import partitions_by_status, places
 from lagwise_spark.transforms.pipeline import Inputs, statuses
@@ -81,6 +89,7 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
         contexts = contexts_frame(session, [_context(n, config) for n in news])
         minutes = open_minutes(session, lake, news, contexts)
         finished = finish_minutes(session, lake, news, minutes)
+        finish_hours(session, lake, news, contexts)
         result = statuses(_inputs(session, lake, config, news, contexts, minutes))
         by_status = partitions_by_status(result.partitions).toArrow().to_pylist()
         facts = result.groups.toArrow().to_pylist()
@@ -150,9 +159,10 @@ def _inputs(
     def finished(table: Table, by_five: Table) -> DataFrame:
         fine = read.since(session, lake, table, fine_from).join(clock, "cluster")
         fine = fine.where((F.col("minute") >= F.col("fine_from")) & (F.col("minute") < F.col("open_from")))
-        # One more than the look-back, because what is older is read from another table, by the minute.
-        coarse = read.since(session, lake, by_five, horizon - timedelta(minutes=5)).join(clock, "cluster")
-        is_recent = seconds_between(F.col("minute"), F.col("as_of")) <= LOOKBACK_SECONDS + COARSE_SECONDS
+        # Beyond the look-back to where `days` ends; older watermarks are read from another table, by the minute.
+        coarse = read.since(session, lake, by_five, horizon - timedelta(minutes=10)).join(clock, "cluster")
+        reach = LOOKBACK_SECONDS + HOUR_IS_WHOLE_AFTER_SECONDS
+        is_recent = seconds_between(F.col("minute"), F.col("as_of")) <= reach
         coarse = coarse.where(is_recent & (F.col("minute") < F.col("fine_from")))
         return fine.unionByName(coarse).drop("open_from", "fine_from", "as_of")
 
@@ -166,6 +176,7 @@ def _inputs(
     return Inputs(
         contexts=contexts,
         minutes=finished(MINUTES, FIVE_MINUTES).unionByName(minutes.pairs),
+        days=days(session, lake),
         watermark_minutes=watermark_minutes,
         commits=of_latest(COMMITS),
         watermarks=of_latest(WATERMARKS),
@@ -205,6 +216,7 @@ def _tick_row(started_at: datetime, cost: TickCost, news: Sequence[News]) -> pa.
                 "cluster": n.cluster,
                 "read_until": n.read_until,
                 "finished_until": max(n.open_from, minute_of(n.as_of)),
+                "hours_until": max(n.hours_from, whole_hours_until(n.as_of)),
             }
             for n in news
         ],

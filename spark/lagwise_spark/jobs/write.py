@@ -11,7 +11,7 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lagwise.domain.findings import Finding
+from lagwise.domain.findings import Finding, Loss, in_order, last_loss, loss_findings
 from lagwise.domain.groups import GroupVerdict
 from lagwise.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
@@ -81,8 +81,11 @@ def groups(
         unchanged = previous is not None and previous["status"] == str(verdict.status)
         now = as_of[cluster]
         since = previous["since"] if previous is not None and unchanged else now
+        loss = _last_loss(previous, verdict.records_lost, now)
+        found = in_order([*loss_findings(loss, now), *findings.get((cluster, group), ())])
         row = _group_row(cluster, group, now, since, fact, verdict)
-        rows.append(row | {"findings": [_finding_row(f) for f in findings.get((cluster, group), ())]})
+        row |= {"last_loss_at": loss.last_at, "last_loss_records": loss.records} if loss is not None else {}
+        rows.append(row | {"findings": [_finding_row(f) for f in found]})
         if not unchanged:
             changes.append(
                 {
@@ -100,6 +103,14 @@ def groups(
     lake.append(GROUP_HISTORY, table_of(GROUP_HISTORY, rows))
     replace_small(lake, GROUP_STATUS, table_of(GROUP_STATUS, rows))
     return len(changes)
+
+
+def _last_loss(previous: Row | None, records_lost: int, now: datetime) -> Loss | None:
+    before, was_losing = None, False
+    if previous is not None and previous["last_loss_at"] is not None:
+        before = Loss(previous["last_loss_at"], previous["last_loss_records"])
+        was_losing = previous["records_lost"] > 0
+    return last_loss(before, records_lost, now, was_losing=was_losing)
 
 
 def _finding_row(finding: Finding) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from lagwise.domain.history import INTERVALS_PER_WINDOW
 from lagwise.domain.vocabulary import SIMPLE, GroupState, UnknownReason
 from lagwise_spark.columns import GROUP, GROUP_PARTITION, TOPIC_PARTITION, seconds_between, with_steps
 from lagwise_spark.transforms.buckets import lag_expression, reads_from
-from lagwise_spark.transforms.pace import window_index
+from lagwise_spark.transforms.pace import DAY, window_index
 from lagwise_spark.transforms.time_lag import with_age
 
 
@@ -52,12 +52,15 @@ def evidence(known: Known) -> DataFrame:
         *GROUP_PARTITION,
         F.col("committed").alias("previous_committed"),
         F.col("committed_since").alias("previous_committed_since"),
+        F.col("log_start").alias("previous_log_start"),
+        F.col("jump_records").alias("previous_jump_records"),
+        F.col("jump_high_watermark").alias("previous_jump_high_watermark"),
         F.col("status").alias("previous_status"),
         F.col("reason").alias("previous_reason"),
         F.col("since").alias("previous_since"),
     )
     present = known.commits.select(
-        *GROUP_PARTITION, "committed", "next_record", "owner", F.lit(True).alias("is_present")
+        *GROUP_PARTITION, "committed", "next_record", "committed_at", "owner", F.lit(True).alias("is_present")
     )
     # The wide rows of the histories come last: what is joined after them would have to move them.
     rows = (
@@ -84,8 +87,12 @@ def evidence(known: Known) -> DataFrame:
             "group_samples": F.coalesce("group_samples", F.lit(0)),
         }
     )
-    rows = with_age(rows)
-    produce_rate = F.get("produce_rates", F.least("window", F.size("produce_rates") - 1))
+    rows = with_age(rows).withColumns(_jumps())
+    measured = F.get("produce_rates", F.least("window", F.size("produce_rates") - 1))
+    # The watermarks of a day are not kept together: on it, what was read and what the lag grew by was produced.
+    of_day = F.greatest(F.lit(0.0), F.col("consume_rate_per_second") + F.col("lag_slope_per_second"))
+    is_told = F.col("consume_rate_per_second").isNotNull() & F.col("lag_slope_per_second").isNotNull()
+    produce_rate = F.when((F.col("window") == DAY) & is_told, of_day).otherwise(measured)
     return with_steps(rows, {"produce_rate_per_second": produce_rate} | _derived()).drop("produce_rates")
 
 
@@ -95,6 +102,17 @@ def _deletes() -> Column:
 
 def _clients(members: DataFrame) -> DataFrame:
     return members.select(*GROUP, F.col("member_id").alias("owner"), "client_id", "host")
+
+
+def _jumps() -> dict[str, Column]:
+    """The jumps of the log start. Segments may last for longer than the look-back: where it has not jumped since the
+    round before, in the same log, that one's are still the last."""
+    stands = (F.col("log_start") == F.col("previous_log_start")) & ~F.coalesce("was_reset", F.lit(False))
+    has_jumped = F.col("jump_records").isNotNull()
+    return {
+        name: F.when(has_jumped | ~stands, F.col(name)).otherwise(F.col(f"previous_{name}"))
+        for name in ("jump_records", "jump_high_watermark")
+    }
 
 
 def _derived() -> dict[str, Column]:
@@ -109,8 +127,10 @@ def _derived() -> dict[str, Column]:
     assigned = F.coalesce(F.col("assigned_topics"), F.array().cast("array<string>"))
     before = F.coalesce("previous_reason", F.lit(""))
     still_recreated = same_commit & (before == str(UnknownReason.RECREATED))
-    may_expire = (F.col("state") == str(GroupState.EMPTY)) & (F.coalesce("type", F.lit("")) != SIMPLE)
-    counted_from = F.greatest("empty_since", "committed_since")
+    may_expire = F.col("state") == str(GroupState.EMPTY)
+    was_a_group = F.coalesce("type", F.lit("")) != SIMPLE
+    last_commit = F.coalesce("committed_at", "committed_since")
+    counted_from = F.when(was_a_group, F.greatest("empty_since", last_commit)).otherwise(F.col("committed_at"))
     expires_in = F.col("offsets_retention_seconds") - seconds_between(counted_from, F.col("as_of"))
     has_lag = F.coalesce(F.col("lag") > 0, F.lit(False))
     undrained = seconds_between(F.col("drained_at"), F.col("as_of"))

@@ -7,6 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lagwise.domain import status as rules
+from lagwise.domain.retention import ROUNDING
 from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, GroupState, LossCause, Status, UnknownReason
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise_spark.columns import with_steps
@@ -156,10 +157,8 @@ def _numbers() -> dict[str, Column]:
         .otherwise(0.0)
     )
     by_time = F.when(age >= retention, F.lit(0.0)).when(growth > 0, (retention - age) / growth)
-    closing = F.coalesce(F.col("log_start_rate_per_second"), F.lit(0.0)) - consumed
-    margin = F.greatest(reads_from() - F.col("log_start"), F.lit(0)).cast("double")
     losing_ground = standing | F.col("_grows")
-    by_size = F.when(losing_ground & F.col("retention_is_by_size") & (closing > 0), margin / closing)
+    by_size = F.when(losing_ground & F.col("retention_is_by_size"), _seconds_to_truncation(consumed))
     is_by_deletion = F.col("seconds_to_loss") == F.col("_seconds_to_deletion")
     by_what = F.when(is_by_deletion, F.lit(str(LossCause.DELETION))).otherwise(F.lit(str(LossCause.EXPIRY)))
     lost_now = F.greatest(F.col("log_start") - reads_from(), F.lit(0))
@@ -174,6 +173,17 @@ def _numbers() -> dict[str, Column]:
         "_losing_data": F.coalesce(F.col("records_lost") > 0, F.lit(False)),
         **_forecasts(standing),
     }
+
+
+def _seconds_to_truncation(consumed: Column) -> Column:
+    """:func:`lagwise.domain.retention.seconds_to_truncation`."""
+    margin, produced = reads_from() - F.col("log_start"), F.col("_produced")
+    since = F.greatest(F.col("high_watermark") - F.col("jump_high_watermark"), F.lit(0))
+    share_read, size = consumed / produced, F.greatest("jump_records", since)
+    # A double, which a huge lag cannot overflow.
+    number = F.floor((margin - share_read * since) / (size * (1 - share_read)) + ROUNDING).cast("double") + 1
+    seconds = (F.greatest(number, F.lit(1.0)) * size - since) / produced
+    return F.when(F.col("jump_records").isNotNull() & (consumed < produced), seconds)
 
 
 def _forecasts(standing: Column) -> dict[str, Column]:

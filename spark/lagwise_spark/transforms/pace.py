@@ -7,7 +7,7 @@ steps: first into a few slots of age (a cheap sum of many rows), then the slots 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lagwise.domain.history import CADENCES_PER_WINDOW, INTERVALS_PER_WINDOW, WINDOWS_SECONDS
+from lagwise.domain.history import CADENCES_PER_WINDOW, DAY_SECONDS, INTERVALS_PER_WINDOW, WINDOWS_SECONDS
 from lagwise.domain.trend import MINIMUM_SAMPLES, RANDOM_WALK, T_99, TELLING_SAMPLES
 from lagwise_spark.columns import (
     GROUP_PARTITION,
@@ -16,11 +16,15 @@ from lagwise_spark.columns import (
     bucket_of,
     seconds_between,
     shifted_statistics,
+    whole_hours_from,
+    whole_hours_until,
     with_steps,
 )
 
 #: Slot i holds what belongs to window i but not to a shorter one; the last slot holds what is older than all.
 OLDER = len(WINDOWS_SECONDS)
+#: Index of the window of a day, which is made in another way: of the whole hours' row and of what came after them.
+DAY = len(WINDOWS_SECONDS)
 
 _ENDS = ("first_at", "first_committed", "last_at", "last_committed")
 
@@ -34,22 +38,43 @@ def age_slot(age_seconds: Column) -> Column:
 
 
 def window_index(needed_seconds: Column) -> Column:
-    """Index of the shortest window that is at least this long; ``OLDER`` where none is."""
-    window = F.lit(OLDER)
-    for index in reversed(range(OLDER)):
-        window = F.when(needed_seconds <= WINDOWS_SECONDS[index], F.lit(index)).otherwise(window)
+    """Index of the shortest window that is at least this long; more than ``DAY`` where none is."""
+    window = F.lit(DAY + 1)
+    for index, length in reversed(list(enumerate((*WINDOWS_SECONDS, DAY_SECONDS)))):
+        window = F.when(needed_seconds <= length, F.lit(index)).otherwise(window)
     return window
 
 
-def pace(minutes: DataFrame, resets: DataFrame, contexts: DataFrame) -> DataFrame:
+def pace(minutes: DataFrame, days: DataFrame, resets: DataFrame, contexts: DataFrame) -> DataFrame:
     """One row per group-partition: see the columns of the last select. ``minutes`` may be of five where they are that
-    old. ``resets`` is :func:`lagwise_spark.transforms.time_lag.resets`: only what came after its topic's re-creation
-    tells of a partition."""
-    return _trend(_chosen(_windows(_slots(minutes, resets, contexts)), contexts))
-
-
-def _slots(minutes: DataFrame, resets: DataFrame, contexts: DataFrame) -> DataFrame:
+    old; ``days`` is :func:`lagwise_spark.transforms.day.whole_hours`. ``resets`` is
+    :func:`lagwise_spark.transforms.time_lag.resets`: only what came after its topic's re-creation tells of a
+    partition."""
     recreated = resets.where(F.col("recreated_minute").isNotNull()).select(*TOPIC_PARTITION, "recreated_minute")
+    slots = _slots(minutes, recreated, contexts)
+    before = _before_the_last_hours(days, recreated, contexts)
+    return _trend(_chosen(_windows(slots.unionByName(before, allowMissingColumns=True)), contexts))
+
+
+def _before_the_last_hours(days: DataFrame, recreated: DataFrame, contexts: DataFrame) -> DataFrame:
+    """The whole hours' row, as a slot that belongs to the day alone."""
+    now = contexts.select("cluster", "as_of", whole_hours_until(F.col("as_of")).alias("until"))
+    rows = (
+        days.join(F.broadcast(now), ["cluster", "until"])
+        .join(F.broadcast(recreated), list(TOPIC_PARTITION), "left")
+        .where(F.col("recreated_minute").isNull() | (F.col("recreated_minute") < F.col("until")))
+    )
+    shifted = shifted_statistics(seconds_between(F.col("as_of"), whole_hours_from(F.col("until"))))
+    return rows.select(
+        *GROUP_PARTITION,
+        F.lit(OLDER).alias("slot"),
+        F.lit(True).alias("is_of_day"),
+        *[expression.alias(name) for name, expression in shifted.items()],
+        *_ENDS,
+    )
+
+
+def _slots(minutes: DataFrame, recreated: DataFrame, contexts: DataFrame) -> DataFrame:
     aged = (
         minutes.join(F.broadcast(contexts.select("cluster", "as_of")), "cluster")
         .join(F.broadcast(recreated), list(TOPIC_PARTITION), "left")
@@ -64,6 +89,7 @@ def _slots(minutes: DataFrame, resets: DataFrame, contexts: DataFrame) -> DataFr
             {
                 "is_same_log": F.coalesce(F.col("bucket") > F.col("recreated_minute"), F.lit(True)),
                 "slot": age_slot(seconds_between(F.col("bucket"), F.col("as_of"))),
+                "is_of_day": F.col("minute") >= whole_hours_until(F.col("as_of")),
             }
         )
     )
@@ -73,7 +99,7 @@ def _slots(minutes: DataFrame, resets: DataFrame, contexts: DataFrame) -> DataFr
 
     # Times move to a common origin, `as_of`: t becomes t − age.
     shifted = shifted_statistics(-F.col("age"))
-    return aged.groupBy(*GROUP_PARTITION, "slot").agg(
+    return aged.groupBy(*GROUP_PARTITION, "slot", "is_of_day").agg(
         *[F.sum(of_same_log(expression)).alias(name) for name, expression in shifted.items()],
         # Not a minimum of structs: Spark can only sort for that, and these are millions of rows.
         F.min(of_same_log(F.col("first_at"))).alias("first_at"),
@@ -92,7 +118,7 @@ def _slots(minutes: DataFrame, resets: DataFrame, contexts: DataFrame) -> DataFr
 
 def _windows(slots: DataFrame) -> DataFrame:
     def within(window: int, value: Column) -> Column:
-        return F.when(F.col("slot") <= window, value)
+        return F.when(F.col("is_of_day") if window == DAY else F.col("slot") <= window, value)
 
     lookback = OLDER - 1
     aggregates = [
@@ -104,7 +130,7 @@ def _windows(slots: DataFrame) -> DataFrame:
         F.max("last_drained_at").alias("last_drained_at"),
         F.min("first_seen_at").alias("first_seen_at"),
     ]
-    for window in range(OLDER):
+    for window in range(DAY + 1):
         aggregates += [F.sum(within(window, F.col(name))).alias(f"{name}_{window}") for name in STATISTICS]
         aggregates += [
             F.min(within(window, F.col("first_at"))).alias(f"first_at_{window}"),
@@ -112,7 +138,8 @@ def _windows(slots: DataFrame) -> DataFrame:
             F.max(within(window, F.col("last_at"))).alias(f"last_at_{window}"),
             F.max_by("last_committed", within(window, F.col("last_at"))).alias(f"last_committed_{window}"),
         ]
-    return slots.groupBy(*GROUP_PARTITION).agg(*aggregates)
+    # A group-partition that only earlier hours tell of is not there any more.
+    return slots.groupBy(*GROUP_PARTITION).agg(*aggregates).where(F.col("first_seen_at").isNotNull())
 
 
 def _chosen(windows: DataFrame, contexts: DataFrame) -> DataFrame:
@@ -120,14 +147,17 @@ def _chosen(windows: DataFrame, contexts: DataFrame) -> DataFrame:
     rhythm = F.when(F.col("moves") > 0, F.col("backlog_seconds") / F.col("moves")).otherwise(0.0)
     needed = F.greatest(INTERVALS_PER_WINDOW * F.col("interval_seconds"), CADENCES_PER_WINDOW * rhythm)
 
+    hour = OLDER - 1
+
     def at(name: str, index: Column) -> Column:
-        last = OLDER - 1
-        picked = F.col(f"{name}_{last}")
-        for i in range(last):
+        picked = F.col(f"{name}_{hour}")
+        for i in (*range(hour), DAY):
             picked = F.when(index == i, F.col(f"{name}_{i}")).otherwise(picked)
         return picked
 
-    judged, longer = F.col("window"), F.col("window") + 1
+    judged = F.col("window")
+    # The hour and the day are each confirmed by themselves.
+    longer = F.when(judged < hour, judged + 1).otherwise(judged)
     return (
         windows.join(F.broadcast(contexts.select("cluster", "interval_seconds")), "cluster")
         .withColumn("window", window_index(needed))
@@ -140,8 +170,8 @@ def _chosen(windows: DataFrame, contexts: DataFrame) -> DataFrame:
             F.coalesce("last_moved_at", "first_seen_at").alias("moved_at"),
             F.col("last_drained_at").alias("drained_at"),
             F.col("last_moved_at").isNotNull().alias("was_seen_moving"),
-            (judged < OLDER).alias("trend_is_measurable"),
-            F.least(judged, F.lit(OLDER - 1)).alias("window"),
+            (judged <= DAY).alias("trend_is_measurable"),
+            F.when(judged <= DAY, judged).otherwise(hour).alias("window"),
             *[at(name, judged).alias(name) for name in STATISTICS],
             *[at(name, longer).alias(f"longer_{name}") for name in STATISTICS],
             *[at(name, judged).alias(name) for name in _ENDS],

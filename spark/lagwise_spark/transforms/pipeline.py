@@ -14,12 +14,14 @@ from lagwise_spark.transforms.time_lag import resets, topic_histories
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What statuses are made of. ``minutes`` and ``watermark_minutes`` reach back over the longest window,
-    ``groups`` over the shortest, ``events`` as far as they are kept; ``commits``, ``watermarks`` and ``members`` are
-    the latest sample's; ``topics`` the newest configuration of each topic; ``previous`` the last round's statuses."""
+    """What statuses are made of. ``minutes`` and ``watermark_minutes`` reach back over an hour and to where ``days``
+    ends, ``groups`` over the shortest window, ``events`` as far as they are kept; ``commits``, ``watermarks`` and
+    ``members`` are the latest sample's; ``topics`` the newest configuration of each topic; ``previous`` the last
+    round's statuses."""
 
     contexts: DataFrame
     minutes: DataFrame
+    days: DataFrame
     watermark_minutes: DataFrame
     commits: DataFrame
     watermarks: DataFrame
@@ -47,7 +49,7 @@ def statuses(inputs: Inputs) -> Statuses:
         commits=inputs.commits,
         watermarks=inputs.watermarks,
         members=inputs.members,
-        pace=pace(inputs.minutes, known_resets, inputs.contexts),
+        pace=pace(inputs.minutes, inputs.days, known_resets, inputs.contexts),
         histories=topic_histories(inputs.watermark_minutes, known_resets, inputs.contexts),
         group_facts=facts,
         topics=inputs.topics,

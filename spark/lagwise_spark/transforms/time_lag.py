@@ -32,54 +32,85 @@ def resets(watermark_minutes: DataFrame) -> DataFrame:
 
 def topic_histories(watermark_minutes: DataFrame, known_resets: DataFrame, contexts: DataFrame) -> DataFrame:
     """One row per topic-partition, about its log since its last reset: ``seen_at`` and ``high_watermarks`` of its
-    samples, in order, ``recreated_at``, ``log_start_rate_per_second`` over the longest window, and ``produce_rates``,
-    one per window. ``known_resets`` is :func:`resets`."""
+    samples, in order, ``recreated_at``, ``produce_rates``, one per window, ``jump_records`` and
+    ``jump_high_watermark``, the fields of :class:`lagwise.domain.retention.Jumps`, and whether the log ``was_reset``.
+    ``known_resets`` is :func:`resets`."""
     of_this_log = (
         watermark_minutes.drop("recreated_at")
         .join(F.broadcast(contexts.select("cluster", "as_of")), "cluster")
         .join(F.broadcast(known_resets), list(TOPIC_PARTITION), "left")
-        .withColumn("age", seconds_between(bucket_of(F.col("minute"), F.col("as_of")), F.col("as_of")))
+        .withColumn("bucket", bucket_of(F.col("minute"), F.col("as_of")))
+        .withColumn("age", seconds_between(F.col("bucket"), F.col("as_of")))
         .where(
             (F.col("minute") <= F.col("as_of"))
             & (F.col("reset_minute").isNull() | (F.col("minute") >= F.col("reset_minute")))
         )
     )
-    ends = [end for window in range(len(WINDOWS_SECONDS)) for end in _ends("high_watermark", window)]
-    longest = len(WINDOWS_SECONDS) - 1
+    written = [end for window in range(len(WINDOWS_SECONDS)) for end in _written(window)]
     rows = of_this_log.groupBy(*TOPIC_PARTITION).agg(
         # Gathered as they are stored; taken apart here, every number would become an object of its own.
         F.flatten(F.collect_list("points")).alias("points"),
         F.max("recreated_at").alias("recreated_at"),
-        *ends,
-        *_ends("log_start", longest),
+        F.max("reset_minute").alias("reset_minute"),
+        *written,
+        F.sort_array(F.flatten(F.collect_list(F.array(_end("first"), _end("last"))))).alias("ends_of_minutes"),
     )
+    rows = with_steps(rows, _jumps())
     return rows.select(
         *TOPIC_PARTITION,
         F.sort_array(F.col("points")["at"]).alias("seen_at"),
         F.sort_array(F.col("points")["high_watermark"]).alias("high_watermarks"),
         "recreated_at",
-        _rate("log_start", longest).alias("log_start_rate_per_second"),
-        F.array(*[_rate("high_watermark", i) for i in range(len(WINDOWS_SECONDS))]).alias("produce_rates"),
+        F.col("reset_minute").isNotNull().alias("was_reset"),
+        "jump_records",
+        "jump_high_watermark",
+        F.array(*[_produce_rate(i) for i in range(len(WINDOWS_SECONDS))]).alias("produce_rates"),
     )
 
 
-def _ends(name: str, window: int) -> list[Column]:
-    """The first and the last value within a window, and their times."""
+def _end(which: str) -> Column:
+    """The first or the last sample of a minute, in the order of time."""
+    ends = {"at": f"{which}_at", "log_start": f"{which}_log_start", "high": f"{which}_high_watermark"}
+    return F.struct("bucket", *[F.col(column).alias(name) for name, column in ends.items()])
+
+
+def _is_end_of_bucket(end: Column, index: Column) -> Column:
+    """Which of them :func:`lagwise.domain.time_lag.ends_of` tells: a bucket may be five minutes."""
+    before, after = (F.get("ends_of_minutes", index + step)["bucket"] for step in (-1, 1))
+    return ~before.eqNullSafe(end["bucket"]) | ~after.eqNullSafe(end["bucket"])
+
+
+def _jumps() -> dict[str, Column]:
+    """:func:`lagwise.domain.retention.jumps_of`; null where the log start was never seen to jump."""
+    levels, below = F.col("_levels"), F.slice("_levels", F.lit(1), F.size("_levels") - 1)
+    before_last = F.filter("_ends", lambda end: end["log_start"] == F.get("_levels", F.size("_levels") - 2))
+    sizes = F.sort_array(F.zip_with(below, F.slice(levels, F.lit(2), F.size(levels) - 1), lambda a, b: b - a))
+    return {
+        "_ends": F.filter("ends_of_minutes", _is_end_of_bucket),
+        "_levels": F.sort_array(F.array_distinct(F.col("_ends")["log_start"])),
+        "_has_jumped": F.size("_levels") > 1,
+        "_sizes": F.when(F.col("_has_jumped"), sizes),
+        "jump_records": F.get("_sizes", F.floor((F.size("_sizes") - 1) / 2).cast("int")),
+        "jump_high_watermark": F.when(F.col("_has_jumped"), F.array_max(before_last["high"])),
+    }
+
+
+def _written(window: int) -> list[Column]:
+    """The first and the last high watermark within a window, and their times."""
     is_within = F.col("age") < WINDOWS_SECONDS[window]
     first_at, last_at = F.when(is_within, F.col("first_at")), F.when(is_within, F.col("last_at"))
     return [
-        F.min(first_at).alias(f"{name}_first_at_{window}"),
-        F.min_by(f"first_{name}", first_at).alias(f"{name}_first_{window}"),
-        F.max(last_at).alias(f"{name}_last_at_{window}"),
-        F.max_by(f"last_{name}", last_at).alias(f"{name}_last_{window}"),
+        F.min(first_at).alias(f"first_at_{window}"),
+        F.min_by("first_high_watermark", first_at).alias(f"first_{window}"),
+        F.max(last_at).alias(f"last_at_{window}"),
+        F.max_by("last_high_watermark", last_at).alias(f"last_{window}"),
     ]
 
 
-def _rate(name: str, window: int) -> Column:
-    """Growth per second from a window's first sample to its last, null where they are one."""
-    span = seconds_between(F.col(f"{name}_first_at_{window}"), F.col(f"{name}_last_at_{window}"))
-    grown = F.greatest(F.col(f"{name}_last_{window}") - F.col(f"{name}_first_{window}"), F.lit(0)).cast("double")
-    return F.when(span > 0, grown / span)
+def _produce_rate(window: int) -> Column:
+    """Records per second from a window's first sample to its last, null where they are one."""
+    span = seconds_between(F.col(f"first_at_{window}"), F.col(f"last_at_{window}"))
+    return F.when(span > 0, (F.col(f"last_{window}") - F.col(f"first_{window}")) / span)
 
 
 def _count_not_above(ordered: str, value: Column) -> Column:

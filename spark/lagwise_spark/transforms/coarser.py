@@ -1,4 +1,4 @@
-"""Minutes merged by five: rows of the same shape, a fifth as many, for the part of a window that lies far back."""
+"""Minutes merged by five, and these by the hour: rows of the same shape, for what lies further back in a window."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -9,6 +9,7 @@ from lagwise_spark.columns import (
     STATISTICS,
     TOPIC_PARTITION,
     five_minutes_of,
+    hour_of,
     seconds_between,
     shifted_statistics,
 )
@@ -16,17 +17,20 @@ from lagwise_spark.columns import (
 
 def five_minutes(minutes: DataFrame) -> DataFrame:
     """Rows of `five_minutes` from those of `minutes`."""
-    shifted = shifted_statistics(seconds_between(F.col("five_minutes"), F.col("minute")))
-    counts = ("samples", "steps")
-    sums = [F.sum(shifted[name]).cast("int" if name in counts else "double").alias(name) for name in STATISTICS]
-    rows = minutes.withColumn("five_minutes", five_minutes_of(F.col("minute")))
-    return _named(
-        rows.groupBy(*GROUP_PARTITION, "five_minutes").agg(
-            *sums,
-            F.min("first_at").alias("first_at"),
-            F.max("last_at").alias("last_at"),
-            F.min_by("first_committed", "first_at").alias("first_committed"),
-            F.max_by("last_committed", "last_at").alias("last_committed"),
+    return _merged(minutes, five_minutes_of(F.col("minute")))
+
+
+def hours(minutes: DataFrame) -> DataFrame:
+    """Rows of `hours` from those of `minutes` or of `five_minutes`."""
+    return _merged(minutes, hour_of(F.col("minute")))
+
+
+def _merged(minutes: DataFrame, bucket: Column) -> DataFrame:
+    rows = minutes.withColumn("bucket", bucket)
+    return (
+        rows.groupBy(*GROUP_PARTITION, "bucket")
+        .agg(
+            *merged_statistics(F.col("bucket")),
             F.max_by("last_lag", "last_at").alias("last_lag"),
             F.max("max_lag").alias("max_lag"),
             F.sum("moves").cast("int").alias("moves"),
@@ -36,7 +40,21 @@ def five_minutes(minutes: DataFrame) -> DataFrame:
             F.max("rewound_from").alias("rewound_from"),
             F.max("max_lost").alias("max_lost"),
         )
+        .withColumnRenamed("bucket", "minute")
     )
+
+
+def merged_statistics(origin: Column) -> list[Column]:
+    """Aggregates: the additive statistics with ``origin`` as the start of t, and the first and the last sample."""
+    shifted = shifted_statistics(seconds_between(origin, F.col("minute")))
+    counts = ("samples", "steps")
+    return [
+        *[F.sum(shifted[name]).cast("int" if name in counts else "double").alias(name) for name in STATISTICS],
+        F.min("first_at").alias("first_at"),
+        F.max("last_at").alias("last_at"),
+        F.min_by("first_committed", "first_at").alias("first_committed"),
+        F.max_by("last_committed", "last_at").alias("last_committed"),
+    ]
 
 
 def watermark_five_minutes(minutes: DataFrame) -> DataFrame:
@@ -56,24 +74,18 @@ def watermark_five_minutes(minutes: DataFrame) -> DataFrame:
     )
     first = F.get("of_this_log", F.lit(0))
     last = F.get("of_this_log", F.size("of_this_log") - 1)
-    return _named(
-        kept.select(
-            *TOPIC_PARTITION,
-            "five_minutes",
-            last["topic_id"].alias("topic_id"),
-            *_ends(first, last, "log_start"),
-            *_ends(first, last, "high_watermark"),
-            *_ends(first, last, "at"),
-            "reset_at",
-            "recreated_at",
-            F.flatten(F.transform("of_this_log", lambda m: m["points"])).alias("points"),
-        )
+    return kept.select(
+        *TOPIC_PARTITION,
+        F.col("five_minutes").alias("minute"),
+        last["topic_id"].alias("topic_id"),
+        *_ends(first, last, "log_start"),
+        *_ends(first, last, "high_watermark"),
+        *_ends(first, last, "at"),
+        "reset_at",
+        "recreated_at",
+        F.flatten(F.transform("of_this_log", lambda m: m["points"])).alias("points"),
     )
 
 
 def _ends(first: Column, last: Column, name: str) -> list[Column]:
     return [first[f"first_{name}"].alias(f"first_{name}"), last[f"last_{name}"].alias(f"last_{name}")]
-
-
-def _named(rows: DataFrame) -> DataFrame:
-    return rows.withColumnRenamed("five_minutes", "minute")

@@ -1,0 +1,41 @@
+"""Making hours, and of these the part of a day that lies behind: once an hour, when another one is whole."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lagwise.domain.history import HOURS_OF_DAY
+from lagwise.tables.analysis import DAYS, FIVE_MINUTES, HOURS, WATERMARK_FIVE_MINUTES
+from lagwise.tables.store import Lake
+from lagwise_spark.jobs import read, write
+from lagwise_spark.jobs.minutes import within
+from lagwise_spark.jobs.progress import News, whole_hours_until
+from lagwise_spark.transforms.coarser import hours
+from lagwise_spark.transforms.day import whole_hours
+from lagwise_spark.transforms.time_lag import resets
+
+
+def finish_hours(session: SparkSession, lake: Lake, news: Sequence[News], contexts: DataFrame) -> bool:
+    """Write the hours that are whole and not yet written, or that late samples have opened again, and replace the rows
+    of `days`. The five minutes must have been written. Returns whether there was any such hour."""
+    rolled = False
+    for n in news:
+        start, until = n.hours_from, whole_hours_until(n.as_of)
+        if start >= until:
+            continue
+        rows = within(session, read.stretch(session, lake, FIVE_MINUTES, start, until), n.cluster, start, until)
+        write.replace_between(hours(rows), lake, HOURS, n.cluster, start, until)
+        rolled = True
+    if rolled:
+        start = min(whole_hours_until(n.as_of) for n in news) - timedelta(hours=HOURS_OF_DAY)
+        recreated = read.since(session, lake, WATERMARK_FIVE_MINUTES, start).where(F.col("recreated_at").isNotNull())
+        day = whole_hours(read.since(session, lake, HOURS, start), resets(recreated), contexts)
+        write.replace(day, lake, DAYS)
+    return rolled
+
+
+def days(session: SparkSession, lake: Lake) -> DataFrame:
+    """The rows of `days`."""
+    return session.read.format("delta").load(lake.location(DAYS))

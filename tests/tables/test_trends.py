@@ -1,0 +1,131 @@
+"""The trends of a group over all windows, read from buckets that are written as the analysis writes them."""
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lagwise.domain.trend import Statistics, samples_of, step_of, trend_of
+from lagwise.tables.analysis import DAYS, FIVE_MINUTES, MINUTES, WATERMARK_MINUTES
+from lagwise.tables.schema import Table
+from lagwise.tables.store import Lake
+from lagwise.tables.trends import WindowTrend, in_words, trends
+
+#: A quarter past an hour and a few seconds: the day's whole hours end with that hour.
+AS_OF = datetime(2026, 3, 2, 13, 15, 7, tzinfo=UTC)
+END = AS_OF.replace(second=0)
+HOURS_UNTIL = END.replace(minute=0)
+HOURS_FROM = HOURS_UNTIL - timedelta(hours=23)
+INTERVAL = timedelta(seconds=30)
+
+Lag = Callable[[datetime], float]
+
+
+def statistics(lag: Lag, since: datetime, until: datetime, origin: datetime) -> Statistics:
+    """What a bucket holds of the samples in [since, until): the step into the first of them comes from before."""
+    times = [since + INTERVAL * n for n in range(-1, int((until - since) / INTERVAL))]
+    merged = samples_of(((at - origin).total_seconds(), lag(at)) for at in times[1:])
+    for before, at in pairwise(times):
+        merged += step_of((at - before).total_seconds(), lag(at) - lag(before))
+    return merged
+
+
+def rows(table: Table, lags: Iterable[Lag], starts: Iterable[datetime], length: timedelta) -> pa.Table:
+    schema = pa.schema([f for f in table.arrow if f.name != "day"])
+    starts = list(starts)
+    made: list[dict[str, Any]] = []
+    for partition, lag in enumerate(lags):
+        for start in starts:
+            sums = statistics(lag, start, start + length, start)
+            key = {"cluster": "c", "group": "g", "topic": "t", "partition": partition, "minute": start}
+            key |= {"until": start + length} if table is DAYS else {}
+            made.append(key | {name: getattr(sums, name) for name in Statistics.__dataclass_fields__})
+    return pa.Table.from_pylist([{n: row.get(n) for n in schema.names} for row in made], schema=schema)
+
+
+def every(length: timedelta, since: datetime, until: datetime) -> list[datetime]:
+    return [since + length * n for n in range((until - since) // length)]
+
+
+def write(lake: Lake, *lags: Lag, first: datetime = HOURS_FROM) -> None:
+    """A group's partitions from ``first`` on: five minutes up to a quarter of an hour ago, then minutes, and the day's
+    whole hours."""
+    minute, five, hour = timedelta(minutes=1), timedelta(minutes=5), timedelta(hours=1)
+    lake.append(MINUTES, rows(MINUTES, lags, every(minute, max(first, END - hour), END), minute))
+    lake.append(FIVE_MINUTES, rows(FIVE_MINUTES, lags, every(five, max(first, END - 2 * hour), END), five))
+    if first < HOURS_UNTIL:
+        lake.append(DAYS, rows(DAYS, lags, [first], HOURS_UNTIL - first))
+
+
+def defined(lag: Lag, seconds: float) -> Any:
+    since = HOURS_FROM if seconds == 86_400 else END - timedelta(seconds=seconds)
+    return trend_of(statistics(lag, since, END, END))
+
+
+def line(slope: float, at_end: float = 1e6) -> Lag:
+    """Straight but for a wobble, so that there is an interval."""
+    return lambda at: at_end + slope * (at - END).total_seconds() + at.minute * 31 % 7 + at.second
+
+
+def test_every_window_is_the_trend_of_its_samples(lake: Lake) -> None:
+    write(lake, line(2.5))
+    found = trends(lake, "c", "g", AS_OF)
+    assert [t.window_seconds for t in found] == [300.0, 900.0, 3600.0, 86_400.0]
+    for trend in found:
+        expected = defined(line(2.5), trend.window_seconds)
+        assert trend.slope_per_second == pytest.approx(expected.slope, rel=1e-6)
+        assert trend.low_per_second == pytest.approx(expected.low, rel=1e-4)
+        assert trend.high_per_second == pytest.approx(expected.high, rel=1e-4)
+        assert trend.partitions == 1
+
+
+def test_slopes_add_up_and_their_errors_by_their_squares(lake: Lake) -> None:
+    lags = [line(2.5), line(-1.0), line(0.0, 0.0)]
+    write(lake, *lags)
+    for trend in trends(lake, "c", "g", AS_OF):
+        parts = [defined(lag, trend.window_seconds) for lag in lags]
+        margin = sum((part.high - part.slope) ** 2 for part in parts) ** 0.5
+        assert trend.partitions == 3
+        assert trend.slope_per_second == pytest.approx(sum(part.slope for part in parts), rel=1e-6)
+        assert trend.high_per_second - trend.low_per_second == pytest.approx(2 * margin, rel=1e-4)
+
+
+def test_a_window_longer_than_the_history_is_left_out(lake: Lake) -> None:
+    write(lake, line(1.0), first=END - timedelta(minutes=10))
+    assert [t.window_seconds for t in trends(lake, "c", "g", AS_OF)] == [300.0, 900.0]
+
+
+def test_what_came_before_a_re_creation_is_another_log(lake: Lake) -> None:
+    """Ten minutes ago; the minute in which it happened holds samples of both."""
+    write(lake, line(1.0))
+    at = END - timedelta(minutes=10)
+    schema = pa.schema([f for f in WATERMARK_MINUTES.arrow if f.name != "day"])
+    row = {"cluster": "c", "topic": "t", "partition": 0, "minute": at, "reset_at": at, "recreated_at": at}
+    lake.append(WATERMARK_MINUTES, pa.Table.from_pylist([{n: row.get(n) for n in schema.names} for _ in (0,)], schema))
+    found = trends(lake, "c", "g", AS_OF)
+    assert [t.window_seconds for t in found] == [300.0, 900.0]
+    nine = trend_of(statistics(line(1.0), at + timedelta(minutes=1), END, END))
+    assert nine is not None
+    assert found[1].slope_per_second == pytest.approx(nine.slope)
+
+
+def test_another_group_and_an_empty_lake_tell_nothing(lake: Lake) -> None:
+    assert trends(lake, "c", "g", AS_OF) == []
+    write(lake, line(1.0))
+    assert trends(lake, "c", "other", AS_OF) == trends(lake, "other", "g", AS_OF) == []
+
+
+def test_in_words() -> None:
+    told = [
+        WindowTrend(300.0, 2, 12.34, 8.0, 16.68),
+        WindowTrend(900.0, 2, -4.0, -5.0, -3.0),
+        WindowTrend(3600.0, 2, 0.1, -0.5, 0.7),
+        WindowTrend(86_400.0, 0, None, None, None),
+    ]
+    assert in_words(told) == (
+        "5 min: grows by 12.3/s (8.00 to 16.7) · 15 min: shrinks by 4.00/s (3.00 to 5.00) · 1 h: no clear trend"
+    )
+    assert in_words(told[3:]) == in_words([]) == ""

@@ -1,0 +1,52 @@
+"""How right the time to a loss is: told at every sample before it, and compared with when it came."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from lagwise.domain.history import MINUTE_SECONDS
+from lagwise.traces import Trace, read_trace
+from tests.traces.judged import judged
+
+HERE = Path(__file__).parent
+
+
+class Loss(NamedTuple):
+    """A group's loss, how long before it its time must be told, and for how long (at most) a jump may be late: the log
+    is deleted when the broker looks."""
+
+    trace: str
+    group: str
+    told_for_s: float
+    checks_s: float
+
+
+LOSSES = (
+    Loss("retention-by-size", "aggregator", 900, 60),
+    Loss("retention-large-segments", "archiver", 10_000, 300),
+    Loss("retention-large-segments", "backfill", 1500, 300),
+)
+
+
+def lost_at(trace: Trace, group: str) -> float:
+    """The time of the first sample at which the log starts behind what the group has committed."""
+    starts = {row["sample_id"]: row["log_start"] for row in trace.rows["watermarks"]}
+    committed = {row["sample_id"]: row["committed"] for row in trace.rows["commits"] if row["group"] == group}
+    return trace.sample_times[min(int(n) for n in committed if starts[n] > committed[n])]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: f"{loss.trace} {loss.group}")
+def test_the_time_to_a_loss_by_size(loss: Loss) -> None:
+    """To a tenth, which is what the rates of five minutes are worth, to one look of the broker's, and to the minute to
+    which the last jump is known."""
+    trace = read_trace(HERE / loss.trace)
+    at_last = lost_at(trace, loss.group)
+    samples = [n for n, at in enumerate(trace.sample_times) if at_last - loss.told_for_s <= at < at_last]
+    wrong = {}
+    for at, evaluation in judged(trace, samples):
+        told, true = evaluation.groups[loss.group].seconds_to_loss, at_last - at
+        if told is None or abs(told - true) > 0.1 * true + loss.checks_s + MINUTE_SECONDS:
+            wrong[at] = told, true
+    assert len(samples) > 20
+    assert wrong == {}
