@@ -135,7 +135,7 @@ def test_a_little_is_left_to_the_round() -> None:
 
     def news(minutes: float, group_partitions: int) -> News:
         as_of = START + timedelta(minutes=minutes)
-        return News("c", "id", as_of, 15.0, group_partitions, None, 1, as_of, START)
+        return News("c", "id", as_of, 15.0, group_partitions, None, 1, as_of, START, START)
 
     assert is_a_round(news(5, 1_000_000)), "a round of a large cluster"
     assert is_a_round(news(60, 250)), "an hour of a small one"
