@@ -30,8 +30,8 @@ from lagwise_spark.transforms.array_minutes import OF_COMMITS, OF_ENDS, Span
 # Executors of a cluster have Python, but nothing of ours.
 cloudpickle.register_pickle_by_value(array_minutes)  # type: ignore[no-untyped-call]
 
-#: How many samples a task works on: its Python process then takes some 300 MiB.
-SAMPLES_PER_TASK = 2_000_000
+#: About how many samples a task works on: with 1.4 million its Python process takes 320 MiB.
+SAMPLES_PER_TASK = 1_500_000
 #: A slice reads the samples of the gap before it, too: shorter ones would read those too often.
 SHORTEST_SLICE = timedelta(minutes=5)
 
