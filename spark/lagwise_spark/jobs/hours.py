@@ -1,6 +1,7 @@
 """Making hours, and of these the part of a day that lies behind: once an hour, when another one is whole."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,13 +18,15 @@ from lagwise_spark.transforms.day import whole_hours
 from lagwise_spark.transforms.time_lag import resets
 
 
-def finish_hours(session: SparkSession, lake: Lake, news: Sequence[News], contexts: DataFrame) -> bool:
+def finish_hours(session: SparkSession, lake: Lake, news: Sequence[News], contexts: DataFrame) -> list[News]:
     """Write the hours that are whole and not yet written, or that late samples have opened again, and replace the rows
-    of `days`. The five minutes must have been written. Returns whether there was any such hour."""
+    of `days`. The five minutes of these clusters must have been written. Returns their news with the hours that are
+    left to later rounds."""
+    left = [replace(n, hours_from=max(n.hours_from, whole_hours_until(n.as_of))) for n in news]
     rolled = False
-    for n in news:
-        start, until = n.hours_from, whole_hours_until(n.as_of)
-        if start >= until:
+    for n, after in zip(news, left, strict=True):
+        start, until = n.hours_from, after.hours_from
+        if start == until:
             continue
         rows = within(session, read.stretch(session, lake, FIVE_MINUTES, start, until), n.cluster, start, until)
         write.replace_between(hours(rows), lake, HOURS, n.cluster, start, until)
@@ -33,7 +36,7 @@ def finish_hours(session: SparkSession, lake: Lake, news: Sequence[News], contex
         recreated = read.since(session, lake, WATERMARK_FIVE_MINUTES, start).where(F.col("recreated_at").isNotNull())
         day = whole_hours(read.since(session, lake, HOURS, start), resets(recreated), contexts)
         write.replace(day, lake, DAYS)
-    return rolled
+    return left
 
 
 def days(session: SparkSession, lake: Lake) -> DataFrame:

@@ -84,12 +84,17 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
     open_before = [n.open_from for n in news]
     news = catch_up(session, lake, news, config.analysis.spark.conf)
     caught_up = sum((n.open_from - before) // timedelta(minutes=1) for n, before in zip(news, open_before, strict=True))
+    contexts = contexts_frame(session, [_context(n, config) for n in news])
+    if caught_up:
+        # Many hours, while the session is still tuned for many rows; of other clusters the minutes come first.
+        ready = [n for n in news if n.open_from >= whole_hours_until(n.as_of)]
+        done = {n.cluster: n for n in finish_hours(session, lake, ready, contexts)}
+        news = [done.get(n.cluster, n) for n in news]
     tune(session, sum(n.group_partitions for n in news), config.analysis.spark.conf)
     with freed_afterwards(session):
-        contexts = contexts_frame(session, [_context(n, config) for n in news])
         minutes = open_minutes(session, lake, news, contexts)
         finished = finish_minutes(session, lake, news, minutes)
-        finish_hours(session, lake, news, contexts)
+        news = finish_hours(session, lake, news, contexts)
         result = statuses(_inputs(session, lake, config, news, contexts, minutes))
         by_status = partitions_by_status(result.partitions).toArrow().to_pylist()
         facts = result.groups.toArrow().to_pylist()
@@ -216,7 +221,7 @@ def _tick_row(started_at: datetime, cost: TickCost, news: Sequence[News]) -> pa.
                 "cluster": n.cluster,
                 "read_until": n.read_until,
                 "finished_until": max(n.open_from, minute_of(n.as_of)),
-                "hours_until": max(n.hours_from, whole_hours_until(n.as_of)),
+                "hours_until": n.hours_from,
             }
             for n in news
         ],
