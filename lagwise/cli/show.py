@@ -82,13 +82,15 @@ def lag(settings: Settings, group: str, cluster: str | None, data: str | None, a
     from lagwise.tables.trends import in_words, trends
 
     config = settings.load(data=data)
+    # How the cluster and the dashboard are reached, the settings of the run that filled the folder say best.
     last_run = settings.load_last_run(data)
+    places = last_run[0] if last_run else config
     lake = open_lake(config)
     fresh = answers.freshness(lake, config, datetime.now(UTC))
     row = answers.group(lake, group, cluster)
     rows = answers.partitions(lake, group, row["cluster"])
     growth = trends(lake, row["cluster"], group, row["as_of"])
-    page = group_page(row["cluster"], group, (last_run[0] if last_run else config).alerts.dashboard_url)
+    page = group_page(row["cluster"], group, places.alerts.dashboard_url)
     if as_json:
         shown = [{key: r[key] for key in PARTITION_KEYS} for r in rows]
         print_json(
@@ -110,7 +112,7 @@ def lag(settings: Settings, group: str, cluster: str | None, data: str | None, a
     for finding in row["findings"]:
         console.print(screen.finding_line(finding))
     if row["status"] not in ("ok", "catching_up", "ghost"):
-        console.print(screen.first_step(row, config.clusters))
+        console.print(screen.first_step(row, places.clusters))
         console.print(screen.page_line(page))
     if in_words(growth):
         console.print(screen.growth_line(in_words(growth)))

@@ -52,13 +52,14 @@ def rates(lake: Lake, group: str, by_partition: dict[int, float | None]) -> None
     append(lake, PARTITION_STATUS, *rows)
 
 
+def topic(lake: Lake, partitions: int) -> None:
+    row = {"sample_id": "s0", "cluster": "shop", "sampled_at": at(0), "topic": "orders", "partitions": partitions}
+    append(lake, TOPICS, row)
+
+
 @pytest.fixture
 def skewed(lake: Lake) -> Lake:
-    append(
-        lake,
-        TOPICS,
-        {"sample_id": "s0", "cluster": "shop", "sampled_at": at(0), "topic": "orders", "partitions": 4},
-    )
+    topic(lake, 4)
     sample(lake, "billing", {"a": [0, 1], "b": [2, 3], "c": []})
     rates(lake, "billing", {0: 90.0, 1: 5.0, 2: 3.0, 3: 2.0})
     return lake
@@ -99,6 +100,19 @@ def test_nothing_is_written_while_nothing_changes_and_rates_are_young(skewed: La
     assert assign(skewed, news(1 + REFRESH / timedelta(minutes=1))) == 1
 
 
+def test_rates_that_were_not_known_are_asked_for_again_soon(lake: Lake) -> None:
+    """The first row of a group is made in the round that first sees it."""
+    topic(lake, 2)
+    sample(lake, "billing", {"a": [0], "b": [1]})
+    assign(lake, news(1))
+    assert rows(lake)["billing"]["busiest_share"] is None
+    rates(lake, "billing", {0: 3.0, 1: 1.0})
+    assert assign(lake, news(1.9)) == 0
+    assert assign(lake, news(2)) == 1
+    assert rows(lake)["billing"]["busiest_share"] == pytest.approx(0.75)
+    assert assign(lake, news(3)) == 0
+
+
 def test_a_rebalance_makes_a_row_anew(skewed: Lake) -> None:
     assign(skewed, news(1))
     append(skewed, EVENTS, left(1.5, "b (10.0.0.1)"))
@@ -121,8 +135,10 @@ def test_a_group_that_is_not_settled_has_none(lake: Lake, state: str) -> None:
 
 def test_a_round_looks_at_so_many_and_the_oldest_come_first(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assignments, "MOST_PARTITIONS", 4)
+    topic(lake, 3)
     for group in ("one", "two", "three"):
         sample(lake, group, {"a": [0, 1], "b": [2]})
+        rates(lake, group, {0: 3.0, 1: 2.0, 2: 1.0})
     assert [assign(lake, news(minute)) for minute in (1, 2, 3, 4)] == [1, 1, 1, 0]
     assert [assign(lake, news(minute)) for minute in (6, 7, 8)] == [1, 1, 1]
     assert {row["as_of"] for row in rows(lake).values()} == {at(6), at(7), at(8)}

@@ -34,6 +34,7 @@ def news(minutes: float) -> list[News]:
             new_samples=1,
             read_until=at(minutes),
             open_from=at(minutes),
+            hours_from=at(minutes),
         )
     ]
 

@@ -22,6 +22,8 @@ Group = tuple[str, str]
 
 #: Rates change all the time, and with them who carries how much: a row is made anew after this time.
 REFRESH = timedelta(minutes=5)
+#: … and sooner where they were not known: those of a group that was just seen for the first time soon will be.
+REFRESH_WITHOUT_RATES = timedelta(minutes=1)
 #: Partitions, summed over groups, whose assignment one round looks at (one group is always looked at).
 MOST_PARTITIONS = 5_000
 
@@ -37,7 +39,8 @@ def assign(lake: Lake, news: Sequence[News]) -> int:
         row = before.get(group)
         if row is None or rebalanced.get(group, row["as_of"]) > row["as_of"]:
             return True
-        return bool(as_of[group[0]] - row["as_of"] >= REFRESH)
+        refresh = REFRESH if row["busiest_share"] is not None else REFRESH_WITHOUT_RATES
+        return bool(as_of[group[0]] - row["as_of"] >= refresh)
 
     def urgency(group: Group) -> tuple[datetime, Group]:
         row = before.get(group)
