@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import duckdb
 import pyarrow as pa
@@ -146,7 +147,9 @@ class Lake:
             if until is not None:
                 until = until.astimezone(UTC)
                 filters += [("day", "<=", until.date().isoformat()), (str(table.clock), "<", until)]
-        return list(delta.file_uris(file_pruning_predicate=filters or None))
+        uris = delta.file_uris(file_pruning_predicate=filters or None)
+        # Of a lake on a disk delta-rs tells paths, and spells them as URIs all the same.
+        return uris if "://" in self.uri else [unquote(uri) for uri in uris]
 
     def newest_day(self, table: Table) -> str | None:
         """The last day (ISO date) of a partitioned table that has rows; None if none has."""

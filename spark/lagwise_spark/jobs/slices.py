@@ -1,12 +1,13 @@
 """Making minutes in slices of time, each in one task that reads its own files.
 
 A minute depends on its own samples and on the one before: cut by time, nothing has to be moved between tasks. A task
-reads a slice's samples in the JVM and hands them to :mod:`lagwise_spark.transforms.array_minutes`.
+reads a slice's samples and hands them to :mod:`lagwise_spark.transforms.array_minutes`: from a disk by itself, from
+elsewhere as rows that Spark has read.
 """
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -24,11 +25,13 @@ from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_spark.frames import empty, struct_type
 from lagwise_spark.jobs import read
-from lagwise_spark.transforms import array_minutes
+from lagwise_spark.transforms import array_minutes, raw_files
 from lagwise_spark.transforms.array_minutes import OF_COMMITS, OF_ENDS, Span
+from lagwise_spark.transforms.raw_files import Files
 
 # Executors of a cluster have Python, but nothing of ours.
-cloudpickle.register_pickle_by_value(array_minutes)  # type: ignore[no-untyped-call]
+for module in (array_minutes, raw_files):
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 #: About how many samples a task works on: with 1.4 million its Python process takes 320 MiB.
 SAMPLES_PER_TASK = 1_500_000
@@ -73,32 +76,24 @@ def python_of_executors() -> Iterator[None]:
 
 def minutes(session: SparkSession, lake: Lake, stretch: Stretch) -> DataFrame:
     """Rows of `minutes`."""
-
-    def both(samples: Sequence[read.FinishedSample]) -> DataFrame:
-        commits = read.of_finished(session, lake, COMMITS, stretch.cluster, samples).select(*OF_COMMITS)
-        ends = read.of_finished(session, lake, WATERMARKS, stretch.cluster, samples).select(*OF_ENDS)
-        return commits.unionByName(ends, allowMissingColumns=True)
-
-    return _in_slices(session, stretch, both, array_minutes.commit_minutes, MINUTES)
+    raw = {COMMITS: OF_COMMITS, WATERMARKS: OF_ENDS}
+    return _in_slices(session, lake, stretch, raw, array_minutes.commit_minutes, MINUTES)
 
 
 def watermark_minutes(session: SparkSession, lake: Lake, stretch: Stretch) -> DataFrame:
     """Rows of `watermark_minutes`."""
-
-    def ends(samples: Sequence[read.FinishedSample]) -> DataFrame:
-        return read.of_finished(session, lake, WATERMARKS, stretch.cluster, samples).select(*OF_ENDS)
-
-    return _in_slices(session, stretch, ends, array_minutes.watermark_minutes, WATERMARK_MINUTES)
+    return _in_slices(session, lake, stretch, {WATERMARKS: OF_ENDS}, array_minutes.watermark_minutes, WATERMARK_MINUTES)
 
 
 def _in_slices(
     session: SparkSession,
+    lake: Lake,
     stretch: Stretch,
-    rows_of: Callable[[Sequence[read.FinishedSample]], DataFrame],
+    raw: Mapping[Table, Sequence[str]],
     function: _Function,
     table: Table,
 ) -> DataFrame:
-    made = pa.schema([field for field in table.arrow if field.name not in ("cluster", "day")])
+    made = struct_type(pa.schema([field for field in table.arrow if field.name not in ("cluster", "day")]))
     parts = []
     for start, until in slices(stretch, session.sparkContext.defaultParallelism):
         samples = [s for s in stretch.finished if s.finished_at >= start - stretch.gap and s.started_at < until]
@@ -106,14 +101,48 @@ def _in_slices(
             continue
         of_slice = (until - start + stretch.gap).total_seconds() * stretch.samples_per_second
         tasks = round(of_slice / SAMPLES_PER_TASK)
-        rows = rows_of(samples)
+        span = Span(_micros(start), _micros(until), stretch.gap.total_seconds())
+        if tasks <= 1 and "://" not in lake.uri:
+            files = _files(lake, stretch.cluster, samples, raw)
+            parts.append(session.range(0, 1, 1, 1).mapInArrow(_over_files(function, span, files), made))
+            continue
+        rows = _rows(session, lake, stretch.cluster, samples, raw)
         # Even the shortest slice of a very large cluster is too much for a task: then rows are moved after all.
         together = rows.coalesce(1) if tasks <= 1 else rows.repartition(tasks, "topic", "partition")
-        span = Span(_micros(start), _micros(until), stretch.gap.total_seconds())
-        parts.append(together.mapInArrow(_over(function, span), struct_type(made)))
+        parts.append(together.mapInArrow(_over(function, span), made))
     if not parts:
         return empty(session, table).drop("day")
     return reduce(DataFrame.union, parts).withColumn("cluster", F.lit(stretch.cluster))
+
+
+def _rows(
+    session: SparkSession,
+    lake: Lake,
+    cluster: str,
+    samples: Sequence[read.FinishedSample],
+    raw: Mapping[Table, Sequence[str]],
+) -> DataFrame:
+    """The samples' rows of these tables, read by Spark, which knows how to reach object storage."""
+    of_each = [read.of_finished(session, lake, table, cluster, samples).select(*names) for table, names in raw.items()]
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), of_each)
+
+
+def _files(
+    lake: Lake, cluster: str, samples: Sequence[read.FinishedSample], raw: Mapping[Table, Sequence[str]]
+) -> Files:
+    """The same rows as files on a disk, which Python reads by itself: handing them over from Spark, row by row, would
+    cost several times as much as all that is done with them."""
+    paths = [(p, tuple(names)) for table, names in raw.items() for p in read.files_of_finished(lake, table, samples)]
+    columns = {name: table.arrow.field(name).type for table, names in raw.items() for name in names}
+    return Files(tuple(paths), cluster, frozenset(s.sample_id for s in samples), columns)
+
+
+def _over_files(function: _Function, span: Span, files: Files) -> Callable[..., Iterator[pa.RecordBatch]]:
+    def made(nothing: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in nothing:
+            yield from function(raw_files.batches(files), span)
+
+    return made
 
 
 def _over(function: _Function, span: Span) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
