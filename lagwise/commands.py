@@ -54,7 +54,8 @@ def first_command(
     named = option("--group", group)
     if status in _ASK_FOR_MEMBERS or reason == UnknownReason.REBALANCING:
         return f"{groups} --describe --members --verbose {named}"
-    if status == Status.AT_RISK and loss_cause == LossCause.DELETION and topic is not None:
+    loses_records = status == Status.LOSING_DATA or (status == Status.AT_RISK and loss_cause == LossCause.DELETION)
+    if loses_records and topic is not None:
         configs = kafka_tool("kafka-configs", cluster, clusters)
         return f"{configs} --describe --all --entity-type topics {option('--entity-name', topic)}"
     return f"{groups} --describe {named}"

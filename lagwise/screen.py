@@ -93,7 +93,7 @@ def freshness_lines(fresh: Freshness) -> list[Text]:
         )
         return [Text(said, style="bold yellow")]
     if fresh.as_of is None:
-        return [Text("Sampled, but not analyzed yet.", style="bold yellow")]
+        return [Text("Sampled, but not analysed yet.", style="bold yellow")]
     several = len(fresh.clusters) > 1
     lines = []
     if not fresh.stale:
@@ -102,7 +102,7 @@ def freshness_lines(fresh: Freshness) -> list[Text]:
         name = Text(" of ").append_text(plain(cluster.cluster)) if several else Text("")
         if cluster.stale:
             line = Text("STALE", style="bold white on red").append_text(Text(": data").append_text(name))
-            line.append(f" is {duration(cluster.age_seconds)} old" if cluster.as_of else " has not been analyzed yet")
+            line.append(f" is {duration(cluster.age_seconds)} old" if cluster.as_of else " has not been analysed yet")
             line.append(f"; last sample {_ago(cluster.sample_age_seconds)}")
             lines.append(line.append(f", last analysis {_ago(fresh.analysis_age_seconds)}"))
         if cluster.errors:

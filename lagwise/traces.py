@@ -13,7 +13,12 @@ from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.trace_csv import LINE, Row, TraceError
 from lagwise.trace_rows import Samples, moment, raw_rows, sample_id, sample_times
 
-__all__ = ["Row", "Trace", "TraceError", "Truth", "moment", "read_trace", "sample_id"]
+__all__ = ["Row", "Trace", "TraceError", "Truth", "is_trace", "moment", "read_trace", "sample_id"]
+
+
+def is_trace(path: Path) -> bool:
+    """Whether it looks like a trace: a folder with a ``trace.toml``."""
+    return (path / "trace.toml").is_file()
 
 
 @dataclass(frozen=True, slots=True)

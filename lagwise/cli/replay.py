@@ -8,24 +8,30 @@ from lagwise.cli.group import json_option
 
 
 @click.command(short_help="Judge recorded histories again.")
-@click.argument(
-    "dirs", metavar="DIR…", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path)
-)
+@click.argument("paths", metavar="DIR…", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @json_option("every evaluation, one object a line,")
 @click.pass_context
-def replay(context: click.Context, dirs: tuple[Path, ...], as_json: bool) -> None:
+def replay(context: click.Context, paths: tuple[Path, ...], as_json: bool) -> None:
     """Run the analysis over recorded or constructed histories (traces).
 
-    A trace is a folder of CSV files, with the truth beside them if it is known: docs/traces.md. Without --json, prints
-    the share of the truth that was met and every miss, and exits 1 if there was one.
+    A trace is a folder of CSV files, with the truth beside them if it is known: docs/traces.md. Of several paths those
+    that are none are left out. Without --json, prints the share of the truth that was met and every miss, and exits 1
+    if there was one.
 
     \b
       lagwise replay tests/traces/*
       lagwise replay incident-42 --json > verdicts.jsonl
     """
     from lagwise import logs
+    from lagwise.traces import is_trace
 
+    # `tests/traces/*` names what lies beside the traces, too; a single path is meant, and told what it lacks.
+    dirs = [path for path in paths if is_trace(path)] if len(paths) > 1 else list(paths)
+    if dirs and len(dirs) < len(paths):
+        click.echo(f"{len(paths) - len(dirs)} of {len(paths)} paths are no traces and left out", err=True)
+    if not dirs:
+        raise click.UsageError("none of these is a trace: a folder with a trace.toml")
     logs.configure("replay")
     from lagwise.replay import run
 
-    context.exit(run(list(dirs), as_json))
+    context.exit(run(dirs, as_json))

@@ -24,7 +24,11 @@ PARTITION_KEYS = (
     "produce_rate_per_second",
     "consume_rate_per_second",
     "seconds_to_catch_up",
+    "seconds_to_catch_up_low",
+    "seconds_to_catch_up_high",
     "seconds_to_breach",
+    "seconds_to_breach_low",
+    "seconds_to_breach_high",
     "seconds_to_loss",
     "loss_cause",
     "records_lost",
@@ -83,7 +87,7 @@ def lag(settings: Settings, group: str, cluster: str | None, data: str | None, a
 
     config = settings.load(data=data)
     # How the cluster and the dashboard are reached, the settings of the run that filled the folder say best.
-    last_run = settings.load_last_run(data)
+    last_run = settings.load_last_run(str(config.data))
     places = last_run[0] if last_run else config
     lake = open_lake(config)
     fresh = answers.freshness(lake, config, datetime.now(UTC))

@@ -43,11 +43,12 @@ class _Subject:
 
     @property
     def name(self) -> str:
-        """``3 of 12 partitions``, ``all 12 partitions``, ``1 of 12 partitions (orders-3)``, ``the only partition``."""
+        """``3 of 12 partitions``, ``all 12 partitions``, ``both partitions``, ``1 of 12 partitions (orders-3)``, ``the
+        only partition``."""
         if self.of == 1:
             return "the only partition"
         if self.number == self.of:
-            return f"all {self.of} partitions"
+            return "both partitions" if self.of == 2 else f"all {self.of} partitions"
         which = f" ({_worst(self.parts)})" if self.number == 1 else ""
         return f"{self.number} of {self.of} partitions{which}"
 

@@ -57,8 +57,8 @@ def loss_findings(loss: Loss | None, now: datetime) -> list[Finding]:
     return [
         Finding(
             FindingKind.LOSS,
-            f"{_records(loss.records)} deleted before this group read {'it' if loss.records == 1 else 'them'}, last "
-            f"seen at {clock(loss.last_at, now)}.",
+            f"At least {_records(loss.records)} deleted before this group read "
+            f"{'it' if loss.records == 1 else 'them'}, most recently in the minutes before {clock(loss.last_at, now)}.",
             "Kafka has them no more: if they matter, get them from where they came from.",
         )
     ]

@@ -78,9 +78,9 @@ def rate(per_second: float | None) -> str:
 def growth(slope: float, low: float, high: float) -> str:
     """How a lag moves, from its slope in records per second and the ends of its confidence interval."""
     if low > 0:
-        return f"grows by {rate(slope)}/s ({rate(low)} to {rate(high)})"
+        return f"grows by {rate(slope)} records/s ({rate(low)} to {rate(high)})"
     if high < 0:
-        return f"shrinks by {rate(-slope)}/s ({rate(-high)} to {rate(-low)})"
+        return f"shrinks by {rate(-slope)} records/s ({rate(-high)} to {rate(-low)})"
     return "no clear trend"
 
 

@@ -9,6 +9,7 @@ the consumer protocol of KIP-848 lets the others read on meanwhile. ``heartbeat.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from lagwise.domain.humanise import duration, plural
@@ -43,7 +44,12 @@ class Finding:
 
 
 def explain_rebalances(
-    rebalances: Sequence["Rebalance"], setup: Setup, *, churning: Sequence[str], is_storm: bool
+    rebalances: Sequence["Rebalance"],
+    setup: Setup,
+    *,
+    churning: Sequence[str],
+    brief_stays: Sequence[timedelta],
+    is_storm: bool,
 ) -> Finding:
     """The likeliest cause, what it is concluded from, and what would help; the rebalances in order of time."""
     causes = Counter(r.cause for r in rebalances if r.cause is not None)
@@ -57,6 +63,8 @@ def explain_rebalances(
     went = Counter(_client(name) for r in rebalances for name in r.left)
     if churning:
         return _churn(rebalances, churning, setup, is_storm=is_storm)
+    if is_storm and len(brief_stays) > 1:
+        return _passing_through(rebalances, brief_stays, setup)
     if went and came == went:
         return _deployment(rebalances, went, setup)
     if came.total() != went.total():
@@ -120,6 +128,18 @@ def _churn(rebalances: Sequence["Rebalance"], churning: Sequence[str], setup: Se
         "storm" if is_storm else "churn",
         f"The same clients {how}: {names}{more}.",
         f"{remedy}{_milder(setup)}",
+    )
+
+
+def _passing_through(rebalances: Sequence["Rebalance"], stays: Sequence[timedelta], setup: Setup) -> Finding:
+    took = rebalances[-1].at - rebalances[0].at
+    usual = sorted(stays)[len(stays) // 2]
+    return Finding(
+        "storm",
+        f"{len(rebalances)} rebalances within {duration(took.total_seconds())}: {len(stays)} members came and went "
+        f"again, usually after {duration(usual.total_seconds())}.",
+        "Find what ends them so soon after their start: a crash, a failing health check, a lack of memory, an "
+        f"autoscaler.{_milder(setup)}",
     )
 
 

@@ -92,6 +92,8 @@ class Lake:
                 self._open.pop(table.name, None)
                 raise LakeError(f"cannot read the table {self.location(table)}: {_first_line(error)}") from error
             check_protocol(delta, self.location(table))
+            if table.name not in self._open:
+                _check_columns(delta, table, self.location(table))
             self._open[table.name] = delta
             return delta
 
@@ -216,6 +218,17 @@ class Lake:
             return pa.table(reader.read_all()).select(table.arrow.names).cast(table.arrow)
         except (DeltaError, OSError, pa.ArrowInvalid, KeyError) as error:
             raise LakeError(f"cannot read the table {self.location(table)}: {_first_line(error)}") from error
+
+
+def _check_columns(delta: DeltaTable, table: Table, location: str) -> None:
+    """Raises LakeError where the table lacks columns: nothing is migrated before the first release."""
+    there = {field.name for field in delta.schema().fields}
+    missing = [name for name in table.arrow.names if name not in there]
+    if missing:
+        raise LakeError(
+            f"the table {location} lacks {', '.join(missing)}: an older Lagwise made it. Move that lake away, or "
+            "name another folder with --data"
+        )
 
 
 def _first_line(error: BaseException) -> str:

@@ -4,8 +4,7 @@ Verdicts look at the window that suits the group's commits, and keep that one's 
 the same buckets, up to the last whole minute.
 """
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,124 +13,137 @@ from lagwise.domain.history import (
     COARSE_AFTER_SECONDS,
     COARSE_SECONDS,
     DAY_SECONDS,
-    HOUR_IS_WHOLE_AFTER_SECONDS,
-    HOUR_SECONDS,
     HOURS_OF_DAY,
+    MINUTE_SECONDS,
     WINDOWS_SECONDS,
 )
 from lagwise.domain.humanise import duration, growth
-from lagwise.domain.trend import Statistics, Trend, trend_of
-from lagwise.tables.analysis import DAYS, FIVE_MINUTES, MINUTES, WATERMARK_MINUTES
+from lagwise.domain.trend import Statistics, trend_of
+from lagwise.domain.vocabulary import Status
+from lagwise.tables.analysis import DAYS, FIVE_MINUTES, MINUTES, PARTITION_STATUS, WATERMARK_MINUTES
 from lagwise.tables.store import Lake
 
 #: The tables that are read.
-TABLES = (MINUTES, FIVE_MINUTES, DAYS, WATERMARK_MINUTES)
+TABLES = (MINUTES, FIVE_MINUTES, DAYS, WATERMARK_MINUTES, PARTITION_STATUS)
+#: A window counts as full from this share of it on; before that, what it holds is called by its length.
+FULL = 0.9
 
 _SUMS = "samples, sum_t, sum_tt, sum_lag, sum_lag_lag, sum_t_lag, steps, sum_dt_dt, sum_dt_dlag, sum_dlag_dlag"
 
-#: One row per window and partition: the statistics of its buckets, t counted from the end.
+#: One row per window and partition: the statistics of its buckets, t counted from the end, and when they begin. Only
+#: partitions whose lag is known now and which the group still reads, as in the sum of its lag.
 _QUERY = f"""
     with asked as (
-        select ? as cluster, ? as "group", ?::timestamptz as "end", ?::timestamptz as coarse_until,
-            ?::timestamptz as hours_until, ?::timestamptz as hours_from
+        select ? as cluster, ? as "group", ?::timestamptz as "end", ?::timestamptz as coarse_until
+    ), counted as (
+        select topic, partition from partition_status semi join asked using (cluster, "group")
+        where lag is not null and status <> '{Status.GHOST}'
     ), recreated as (
         select topic, partition, max(minute) as recreated_minute
-        from watermark_minutes semi join asked using (cluster)
+        from watermark_minutes semi join asked using (cluster) semi join counted using (topic, partition)
         where recreated_at is not null group by all
+    ), whole_hours as (
+        select days.* from days semi join asked using (cluster, "group") semi join counted using (topic, partition)
     ), buckets as (
-        select topic, partition, minute, {_SUMS} from minutes join asked using (cluster, "group")
+        select topic, partition, minute, first_at, {_SUMS} from minutes join asked using (cluster, "group")
         where minute >= coarse_until and minute < "end"
         union all
-        select topic, partition, minute, {_SUMS} from five_minutes join asked using (cluster, "group")
+        select topic, partition, minute, first_at, {_SUMS} from five_minutes join asked using (cluster, "group")
         where minute < coarse_until
     ), windows as (
         select unnest(?::double[]) as window_seconds, unnest(?::timestamptz[]) as since
-    ), parts as (
-        select window_seconds, topic, partition, minute, {_SUMS} from buckets join windows on minute >= since
         union all
-        select {DAY_SECONDS}, topic, partition, hours_from, {_SUMS} from days join asked using (cluster, "group")
-        where until = hours_until
+        select {DAY_SECONDS}, max(until) from whole_hours having max(until) is not null
+    ), parts as (
+        select window_seconds, topic, partition, minute, first_at, {_SUMS}, minute as comparable
+        from buckets semi join counted using (topic, partition) join windows on minute >= since
+        union all
+        -- Hours up to a re-creation were left out when they were merged.
+        select {DAY_SECONDS}, topic, partition, until - interval {HOURS_OF_DAY} hours, first_at, {_SUMS}, until
+        from whole_hours
     ), shifted as (
         select parts.*, epoch(minute) - epoch("end") as by_seconds
         from parts cross join asked left join recreated using (topic, partition)
-        where recreated_minute is null
-            or case when minute = hours_from then recreated_minute < hours_until else minute > recreated_minute end
+        where recreated_minute is null or comparable > recreated_minute
     )
-    select window_seconds, sum(samples)::bigint as samples, sum(sum_t + samples * by_seconds) as sum_t,
+    select window_seconds, min(first_at) as first_at, sum(samples)::bigint as samples,
+        sum(sum_t + samples * by_seconds) as sum_t,
         sum(sum_tt + 2 * by_seconds * sum_t + samples * by_seconds * by_seconds) as sum_tt,
         sum(sum_lag) as sum_lag, sum(sum_lag_lag) as sum_lag_lag, sum(sum_t_lag + by_seconds * sum_lag) as sum_t_lag,
         sum(steps)::bigint as steps, sum(sum_dt_dt) as sum_dt_dt, sum(sum_dt_dlag) as sum_dt_dlag,
         sum(sum_dlag_dlag) as sum_dlag_dlag
     from shifted group by window_seconds, topic, partition order by window_seconds
-"""  # noqa: S608 (names of our own)
+"""  # noqa: S608 (names and words of our own)
 
 
 @dataclass(frozen=True, slots=True)
 class WindowTrend:
     """Growth of a group's lag over the window that ends now: the sum over those of its partitions that tell a trend, in
-    records per second, and its 99 % confidence interval. ``partitions`` is how many they are; the rest is None without
-    any."""
+    records per second, and its confidence interval (99 %, or better). ``partitions`` is how many they are; the rest is
+    None without any. ``span_seconds`` is how much of the window there is a history of."""
 
     window_seconds: float
+    span_seconds: float
     partitions: int
     slope_per_second: float | None
     low_per_second: float | None
     high_per_second: float | None
 
+    @property
+    def length(self) -> str:
+        """How long it is, or its history where that does not fill it."""
+        if self.span_seconds >= FULL * self.window_seconds:
+            return "24 h" if self.window_seconds == DAY_SECONDS else duration(self.window_seconds)
+        return duration(self.span_seconds // MINUTE_SECONDS * MINUTE_SECONDS)
+
 
 def trends(lake: Lake, cluster: str, group: str, as_of: datetime) -> list[WindowTrend]:
-    """The trend over each window, shortest first, as of the last whole minute before ``as_of``.
+    """The trend over each window, shortest first, as of the last whole minute before ``as_of``. Raises LakeError.
 
-    A window longer than the history is left out: it would say what a shorter one says. Raises LakeError.
+    A window that holds no more than a shorter one is left out. So is the day before its first whole hours are there.
     """
     end = as_of.astimezone(UTC).replace(second=0, microsecond=0)
-    hours_until = _floor(end - timedelta(seconds=HOUR_IS_WHOLE_AFTER_SECONDS), HOUR_SECONDS)
-    since = {seconds: end - timedelta(seconds=seconds) for seconds in WINDOWS_SECONDS} | {DAY_SECONDS: hours_until}
-    values = [
-        cluster,
-        group,
-        end,
-        _floor(end - timedelta(seconds=COARSE_AFTER_SECONDS), COARSE_SECONDS),
-        hours_until,
-        hours_until - timedelta(seconds=HOURS_OF_DAY * HOUR_SECONDS),
-        list(since),
-        list(since.values()),
-    ]
-    rows = lake.query(_QUERY, values, over=TABLES, since=min(*since.values()) - timedelta(minutes=10)).to_pylist()
+    coarse_until = datetime.fromtimestamp(
+        (end.timestamp() - COARSE_AFTER_SECONDS) // COARSE_SECONDS * COARSE_SECONDS, UTC
+    )
+    since = [end - timedelta(seconds=seconds) for seconds in WINDOWS_SECONDS]
+    values = [cluster, group, end, coarse_until, list(WINDOWS_SECONDS), since]
+    # Whole hours end two hours ago at most, while the newest of them are being made.
+    rows = lake.query(_QUERY, values, over=TABLES, since=end - timedelta(hours=2, minutes=15)).to_pylist()
     found: list[WindowTrend] = []
     most = 0
-    for seconds in since:
+    for seconds in (*WINDOWS_SECONDS, DAY_SECONDS):
         its = [row for row in rows if row["window_seconds"] == seconds]
         samples = sum(row["samples"] for row in its)
         if samples > most:
-            found.append(_sum(seconds, its))
+            found.append(_sum(seconds, its, end))
         most = max(most, samples)
     return found
 
 
 def in_words(found: Iterable[WindowTrend]) -> str:
-    """``5 min: grows by 12.3/s (8.1 to 16.5) · 1 h: no clear trend``; windows without a trend are left out."""
+    """``5 min: grows by 12.3 records/s (8.1 to 16.5) · 1 h: no clear trend``; windows without a trend are left out."""
     return " · ".join(
-        f"{duration(t.window_seconds)}: {growth(t.slope_per_second, t.low_per_second, t.high_per_second)}"
+        f"{t.length}: {growth(t.slope_per_second, t.low_per_second, t.high_per_second)}"
         for t in found
         if t.slope_per_second is not None and t.low_per_second is not None and t.high_per_second is not None
     )
 
 
-def _sum(window_seconds: float, partitions: Iterable[Mapping[str, Any]]) -> WindowTrend:
-    """Slopes add up; their errors, which are taken to be independent, by their squares."""
+def _sum(window_seconds: float, partitions: Sequence[Mapping[str, Any]], end: datetime) -> WindowTrend:
+    """Slopes add up, and so do the ends of their intervals: partitions that share a member or a database stray
+    together, so that their errors cannot be taken to cancel out."""
     names = Statistics.__dataclass_fields__
-    found: list[Trend] = []
-    for row in partitions:
-        trend = trend_of(Statistics(**{name: row[name] for name in names}))
-        if trend is not None:
-            found.append(trend)
+    told = (trend_of(Statistics(**{name: row[name] for name in names})) for row in partitions)
+    found = [trend for trend in told if trend is not None]
+    span = max((end - row["first_at"]).total_seconds() for row in partitions)
     if not found:
-        return WindowTrend(window_seconds, 0, None, None, None)
-    slope = sum(t.slope for t in found)
-    margin = math.hypot(*(t.high - t.slope for t in found))
-    return WindowTrend(window_seconds, len(found), slope, slope - margin, slope + margin)
-
-
-def _floor(at: datetime, seconds: float) -> datetime:
-    return datetime.fromtimestamp(at.timestamp() // seconds * seconds, UTC)
+        return WindowTrend(window_seconds, span, 0, None, None, None)
+    return WindowTrend(
+        window_seconds,
+        span,
+        len(found),
+        sum(t.slope for t in found),
+        sum(t.low for t in found),
+        sum(t.high for t in found),
+    )

@@ -110,7 +110,7 @@ ROWS = (
         12,
         "two of them",
         [part(STALLED, 2, "client b", "client a", **WAITING)],
-        "All 2 partitions have committed nothing for up to 2 min 30 s, and the oldest of 41.2 k unread records has "
+        "Both partitions have committed nothing for up to 2 min 30 s, and the oldest of 41.2 k unread records has "
         "waited 3 min 20 s; their owners are client a and client b.",
     ),
     Row(
@@ -196,7 +196,7 @@ ROWS = (
         24,
         "the first of the losses is what counts",
         [part(AT_RISK, 1, seconds_to_loss=9000.0, **ONE), part(AT_RISK, 1, seconds_to_loss=95.0, **WAITING)],
-        "All 2 partitions will lose unread records in 1 min 35 s at the earliest, at today's rates; 41.2 k records "
+        "Both partitions will lose unread records in 1 min 35 s at the earliest, at today's rates; 41.2 k records "
         "wait, the oldest for 3 min 20 s.",
     ),
     Row(

@@ -109,7 +109,8 @@ class TestLoss:
         assert loss_findings(Loss(self.AT, 18_240), self.NOW) == [
             Finding(
                 FindingKind.LOSS,
-                "18.2 k records were deleted before this group read them, last seen at 14:03:10 UTC.",
+                "At least 18.2 k records were deleted before this group read them, most recently in the minutes before "
+                "14:03:10 UTC.",
                 "Kafka has them no more: if they matter, get them from where they came from.",
             )
         ]

@@ -115,6 +115,47 @@ ROWS = (
         churning=(A,),
     ),
     Row(
+        "pods that crash on start get a new name with every start: nobody goes twice, and it is a storm all the same",
+        [
+            rebalance
+            for n in range(6)
+            for rebalance in (
+                at(2 * n, RebalanceCause.MEMBER_JOINED, joined=(f"pod-{n} (10.0.0.{n})",)),
+                at(2 * n + 0.2, RebalanceCause.MEMBER_LEFT, left=(f"pod-{n} (10.0.0.{n})",)),
+            )
+        ],
+        "storm",
+        "12 rebalances within 10 min 12 s: 6 members came and went again, usually after 12 s.",
+        "Find what ends them so soon after their start: a crash, a failing health check, a lack of memory, an "
+        "autoscaler.",
+        storm=True,
+    ),
+    Row(
+        "pods that are replaced one by one: who goes had been there, and who comes stays",
+        [
+            rebalance
+            for n in range(6)
+            for rebalance in (
+                at(2 * n, RebalanceCause.MEMBER_JOINED, joined=(f"new-{n} (10.0.1.{n})",)),
+                at(2 * n + 0.2, RebalanceCause.MEMBER_LEFT, left=(f"old-{n} (10.0.0.{n})",)),
+            )
+        ],
+        "replacement",
+        "6 members came for as many that went.",
+        None,
+    ),
+    Row(
+        "a departure that was seen before its rebalance had ended is told again when it has: it is one",
+        [
+            at(1, RebalanceCause.UNFINISHED, left=(A,)),
+            at(1.1, RebalanceCause.MEMBER_LEFT, left=(A,)),
+            at(2, RebalanceCause.MEMBER_JOINED, joined=(A,)),
+        ],
+        "deployment",
+        "1 member went and came back once within 1 min, as in a rolling deployment.",
+        None,
+    ),
+    Row(
         "again and again within a quarter of an hour: a storm; from samples nobody knows how they end",
         [
             *(at(m, RebalanceCause.MEMBER_GONE, left=(A,)) for m in (1, 4, 7)),

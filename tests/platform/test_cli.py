@@ -149,14 +149,15 @@ def test_lag_tells_how_it_has_grown(data: str) -> None:
         for _ in range(4):
             sums += step_of(15.0, 150.0)
         its = {name: getattr(sums, name) for name in Statistics.__dataclass_fields__}
-        key = {"cluster": judged["cluster"], "group": HOSTILE, "topic": "t", "partition": 0, "minute": minute}
+        key = {"cluster": judged["cluster"], "group": HOSTILE, "topic": HOSTILE, "partition": 0, "minute": minute}
+        key |= {"first_at": minute}
         minutes.append(row(MINUTES, **key, **its))
     append(lake, MINUTES, *minutes)
     (growth,) = answer("lag", HOSTILE, "--data", data, "--json")["trends"]
     assert (growth["window_seconds"], growth["partitions"]) == (300.0, 1)
     assert growth["low_per_second"] < 10.0 < growth["high_per_second"]
     assert growth["slope_per_second"] == pytest.approx(10.0, rel=0.01)
-    assert "Its lag over 5 min: grows by 10.0/s (" in lagwise("lag", HOSTILE, "--data", data).stdout
+    assert "Its lag over 5 min: grows by 10.0 records/s (" in lagwise("lag", HOSTILE, "--data", data).stdout
 
 
 def test_what_is_not_known_is_a_dash_and_a_null(data: str) -> None:
@@ -237,7 +238,7 @@ def test_a_cluster_that_was_never_read_is_named_with_the_reason(data: str, tmp_p
     sampled(Lake(str(tmp_path / "other" / "lake")), datetime.now(UTC), errors={"unreachable": 1}, groups=0)
     shown = lagwise("status", "--data", str(tmp_path / "other"))
     assert shown.stdout.startswith("The cluster shop cannot be read: unreachable; `lagwise doctor` says what to do.")
-    assert "not analyzed" not in shown.stdout
+    assert "not analysed" not in shown.stdout
 
 
 def test_where_there_is_no_lake_the_answer_says_so(tmp_path: Path) -> None:

@@ -34,14 +34,15 @@ class SlowRecorder(Recorder):
 
 
 def record(recorder: Recorder, *, from_sample: int = 0, to_sample: int = SAMPLES, withheld: int | None = None) -> None:
-    """Keeping pace, standing still, going back, not always known, and a topic that is re-created after 20 minutes. The
-    samples of three minutes, between two stretches, are missing, one is torn."""
+    """Keeping pace, standing still, going back, not always known. The samples of eight minutes are missing, in which
+    one slice ends and the next begins: meanwhile a topic is re-created, and a group commits once. One is torn."""
     for i in range(from_sample, to_sample):
         at = recorder.elapsed
-        if 50 <= i < 56:
+        if 50 <= i < 66:
             recorder.count += 1
             continue
-        new = at if at < 1200 else at - 1100
+        is_new = at >= 1600
+        new = at - 1500 if is_new else at
         ends = {"orders": {p: (10 + p) * at for p in range(3)}, "again": {0: 5 * new}}
         commits: dict[Any, tuple[int | None, str | None]] = {
             ("steady", "orders", p): (max(0, (10 + p) * at - at % 70), "m") for p in range(3)
@@ -51,8 +52,9 @@ def record(recorder: Recorder, *, from_sample: int = 0, to_sample: int = SAMPLES
             ("back", "orders", 1): (11 * at if at < 900 else 6 * at, "o"),
             ("sometimes", "orders", 2): (None if i % 4 == 0 else 12 * at, None),
             ("again", "again", 0): (4 * new, "p"),
+            ("once", "orders", 0): (9000 if is_new else 100, None),
         }
-        ids = {"again": "first" if at < 1200 else "second"}
+        ids = {"again": "second" if is_new else "first"}
         recorder.sample(ends, commits, topic_ids=ids, torn=i == 31, withheld=i == withheld)
 
 

@@ -49,7 +49,7 @@ def test_both_ways_make_the_same_minutes(
     from lagwise_spark.jobs import read, slices
 
     until = START + timedelta(minutes=24)
-    finished = read.finished_samples(recorded, START - GAP, until)
+    finished = [s for s in read.finished_samples(recorded, START - GAP, until) if s.cluster == "test"]
     assert len(finished) == 95, "the torn one is left out"
     stretch = slices.Stretch("test", START + timedelta(minutes=3), until, GAP, 0.2, finished)
     made = []

@@ -2,6 +2,7 @@
 
 from datetime import UTC, date, datetime
 from pathlib import Path
+from shutil import rmtree
 
 import duckdb
 import pyarrow as pa
@@ -110,3 +111,10 @@ def test_a_snapshot_does_not_change_under_a_query(lake: Lake) -> None:
         lake.scan(connection, GROUPS)
         write_deltalake(lake.location(GROUPS), lake.read(GROUPS), mode="append")
         assert connection.sql("select count(*) from groups").fetchall() == [(1,)]
+
+
+def test_a_lake_of_an_older_version_is_refused_and_not_misread(lake: Lake) -> None:
+    rmtree(lake.location(GROUPS))
+    write_deltalake(lake.location(GROUPS), pa.table({"cluster": ["shop"], "sample_id": ["s"]}))
+    with pytest.raises(LakeError, match=r"lacks .*: an older Lagwise made it\. Move that lake away"):
+        Lake(lake.uri).open(GROUPS)

@@ -7,12 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from lagwise.domain.trend import Statistics, samples_of, step_of, trend_of
-from lagwise.tables.analysis import DAYS, FIVE_MINUTES, MINUTES, WATERMARK_MINUTES
+from lagwise.tables.analysis import DAYS, FIVE_MINUTES, MINUTES, PARTITION_STATUS, WATERMARK_MINUTES
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise.tables.trends import WindowTrend, in_words, trends
+from tests.platform.judged import append, row
 
 #: A quarter past an hour and a few seconds: the day's whole hours end with that hour.
 AS_OF = datetime(2026, 3, 2, 13, 15, 7, tzinfo=UTC)
@@ -42,6 +44,7 @@ def rows(table: Table, lags: Iterable[Lag], starts: Iterable[datetime], length: 
             sums = statistics(lag, start, start + length, start)
             key = {"cluster": "c", "group": "g", "topic": "t", "partition": partition, "minute": start}
             key |= {"until": start + length} if table is DAYS else {}
+            key |= {"first_at": start}
             made.append(key | {name: getattr(sums, name) for name in Statistics.__dataclass_fields__})
     return pa.Table.from_pylist([{n: row.get(n) for n in schema.names} for row in made], schema=schema)
 
@@ -56,6 +59,11 @@ def write(lake: Lake, *lags: Lag, first: datetime = HOURS_FROM) -> None:
     minute, five, hour = timedelta(minutes=1), timedelta(minutes=5), timedelta(hours=1)
     lake.append(MINUTES, rows(MINUTES, lags, every(minute, max(first, END - hour), END), minute))
     lake.append(FIVE_MINUTES, rows(FIVE_MINUTES, lags, every(five, max(first, END - 2 * hour), END), five))
+    statuses = [
+        row(PARTITION_STATUS, cluster="c", group="g", topic="t", partition=number, status="ok", lag=1)
+        for number in range(len(lags))
+    ]
+    append(lake, PARTITION_STATUS, *statuses)
     if first < HOURS_UNTIL:
         lake.append(DAYS, rows(DAYS, lags, [first], HOURS_UNTIL - first))
 
@@ -82,12 +90,12 @@ def test_every_window_is_the_trend_of_its_samples(lake: Lake) -> None:
         assert trend.partitions == 1
 
 
-def test_slopes_add_up_and_their_errors_by_their_squares(lake: Lake) -> None:
+def test_slopes_add_up_and_so_do_their_errors(lake: Lake) -> None:
     lags = [line(2.5), line(-1.0), line(0.0, 0.0)]
     write(lake, *lags)
     for trend in trends(lake, "c", "g", AS_OF):
         parts = [defined(lag, trend.window_seconds) for lag in lags]
-        margin = sum((part.high - part.slope) ** 2 for part in parts) ** 0.5
+        margin = sum(part.high - part.slope for part in parts)
         assert trend.partitions == 3
         assert trend.slope_per_second == pytest.approx(sum(part.slope for part in parts), rel=1e-6)
         assert trend.high_per_second - trend.low_per_second == pytest.approx(2 * margin, rel=1e-4)
@@ -95,7 +103,37 @@ def test_slopes_add_up_and_their_errors_by_their_squares(lake: Lake) -> None:
 
 def test_a_window_longer_than_the_history_is_left_out(lake: Lake) -> None:
     write(lake, line(1.0), first=END - timedelta(minutes=10))
-    assert [t.window_seconds for t in trends(lake, "c", "g", AS_OF)] == [300.0, 900.0]
+    found = trends(lake, "c", "g", AS_OF)
+    assert [(t.window_seconds, t.span_seconds, t.length) for t in found] == [
+        (300.0, 300.0, "5 min"),
+        (900.0, 600.0, "10 min"),
+    ]
+
+
+@pytest.mark.parametrize("known", [{"status": "ghost"}, {"status": "unknown", "reason": "out_of_range", "lag": None}])
+def test_partitions_that_do_not_count_in_the_lag_do_not_count_here(lake: Lake, known: dict[str, Any]) -> None:
+    write(lake, line(1.0), line(50.0))
+    rest = {"cluster": "c", "group": "g", "topic": "t", "lag": 1}
+    kept = [row(PARTITION_STATUS, **rest, partition=0, status="ok"), row(PARTITION_STATUS, **rest | known, partition=1)]
+    schema = pa.schema([f for f in PARTITION_STATUS.arrow if f.name != "day"])
+    write_deltalake(lake.location(PARTITION_STATUS), pa.Table.from_pylist(kept, schema=schema), mode="overwrite")
+    for trend in trends(lake, "c", "g", AS_OF):
+        assert trend.partitions == 1
+        assert trend.slope_per_second == pytest.approx(defined(line(1.0), trend.window_seconds).slope, rel=1e-6)
+
+
+def test_until_the_newest_hour_is_merged_the_day_is_an_hour_longer(lake: Lake) -> None:
+    """Its five minutes are read instead."""
+    hour = timedelta(hours=1)
+    write(lake, line(2.5))
+    schema = pa.schema([f for f in DAYS.arrow if f.name != "day"])
+    before = rows(DAYS, [line(2.5)], [HOURS_FROM - hour], 23 * hour).cast(schema)
+    write_deltalake(lake.location(DAYS), before, mode="overwrite")
+    day = trends(lake, "c", "g", AS_OF)[-1]
+    expected = trend_of(statistics(line(2.5), HOURS_FROM - hour, END, END))
+    assert expected is not None
+    assert (day.window_seconds, day.length) == (86_400.0, "24 h")
+    assert day.slope_per_second == pytest.approx(expected.slope, rel=1e-6)
 
 
 def test_what_came_before_a_re_creation_is_another_log(lake: Lake) -> None:
@@ -120,12 +158,13 @@ def test_another_group_and_an_empty_lake_tell_nothing(lake: Lake) -> None:
 
 def test_in_words() -> None:
     told = [
-        WindowTrend(300.0, 2, 12.34, 8.0, 16.68),
-        WindowTrend(900.0, 2, -4.0, -5.0, -3.0),
-        WindowTrend(3600.0, 2, 0.1, -0.5, 0.7),
-        WindowTrend(86_400.0, 0, None, None, None),
+        WindowTrend(300.0, 300.0, 2, 12.34, 8.0, 16.68),
+        WindowTrend(900.0, 850.0, 2, -4.0, -5.0, -3.0),
+        WindowTrend(3600.0, 1230.0, 2, 0.1, -0.5, 0.7),
+        WindowTrend(86_400.0, 80_000.0, 0, None, None, None),
     ]
     assert in_words(told) == (
-        "5 min: grows by 12.3/s (8.00 to 16.7) · 15 min: shrinks by 4.00/s (3.00 to 5.00) · 1 h: no clear trend"
+        "5 min: grows by 12.3 records/s (8.00 to 16.7) · 15 min: shrinks by 4.00 records/s (3.00 to 5.00) · "
+        "20 min: no clear trend"
     )
     assert in_words(told[3:]) == in_words([]) == ""

@@ -11,7 +11,8 @@ from lagwise.domain.status import Policy
 from lagwise.trace_events import events_of
 from lagwise.traces import Row, Trace, moment, sample_id
 
-#: The longest window, whole buckets at its beginning, a gap before them, and some.
+#: The longest window but for the day, which only rare committers need, whole buckets at its beginning, a gap before
+#: them, and some.
 LOOKED_AT_S = LOOKBACK_SECONDS + 3 * COARSE_SECONDS
 
 

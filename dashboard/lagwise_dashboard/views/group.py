@@ -39,8 +39,8 @@ _RANGES = {
 _DEFAULT_RANGE = "1 h"
 _SHORTEST_AXIS = timedelta(minutes=5)
 _GROWTH_HELP = (
-    "Records per second up to the last whole minute, with a 99 % confidence interval: the sum over the group's "
-    "partitions. Windows longer than the history are left out."
+    "Up to the last whole minute, with a 99 % confidence interval: the sum over the group's partitions, ghosts and "
+    "those of unknown lag left out. What is younger than a window is called by its own length."
 )
 #: Charts move on in steps, so that browsers that look at the same moment share one answer.
 _STEP_SECONDS = 5

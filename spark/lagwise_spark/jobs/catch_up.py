@@ -125,7 +125,11 @@ def _finish(session: SparkSession, lake: Lake, n: News, until: datetime, lanes: 
         until,
         gap,
         n.group_partitions / n.interval_seconds,
-        read.finished_samples(lake, start - gap, until),
+        # What happened during an outage shows between the last sample before it and the first one after it.
+        [
+            *read.last_finished_sample(lake, n.cluster, start - gap),
+            *(s for s in read.finished_samples(lake, start - gap, until) if s.cluster == n.cluster),
+        ],
     )
 
     # Planned, and its files looked up, while the stretch before is being written.

@@ -68,6 +68,7 @@ def stretch(session: SparkSession, lake: Lake, table: Table, start: datetime, en
 class FinishedSample:
     """A sample that was written completely: the rest of a torn write is not data."""
 
+    cluster: str
     sample_id: str
     started_at: datetime
     finished_at: datetime
@@ -95,13 +96,22 @@ def _dated(samples: Sequence[FinishedSample]) -> tuple[datetime, datetime]:
 def finished_samples(lake: Lake, start: datetime, end: datetime | None = None) -> list[FinishedSample]:
     """The samples of all clusters that were written completely and overlap [start, end)."""
     sql = """
-        select distinct sample_id, started_at, finished_at from samples
+        select distinct cluster, sample_id, started_at, finished_at from samples
         where finished_at >= ? and started_at < coalesce(?::timestamptz, 'infinity')
-        order by sample_id
+        order by cluster, sample_id
     """
     # Rows of `samples` are dated by when the run began.
     rows = lake.query(sql, [start, end], over=[SAMPLES], since=start - timedelta(hours=1))
     return [FinishedSample(**row) for row in rows.to_pylist()]
+
+
+def last_finished_sample(lake: Lake, cluster: str, before: datetime) -> list[FinishedSample]:
+    """A cluster's last sample that was finished before this time, however long ago; none or one."""
+    sql = """
+        select cluster, sample_id, started_at, finished_at from samples
+        where cluster = ? and finished_at < ? order by finished_at desc limit 1
+    """
+    return [FinishedSample(**row) for row in lake.query(sql, [cluster, before], over=[SAMPLES]).to_pylist()]
 
 
 def recent_groups(lake: Lake, news: Sequence[News], window_seconds: float) -> pa.Table:

@@ -48,8 +48,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A cluster's minutes in [start, until), and the samples that they are made of. ``samples_per_second`` are those
-    of all group-partitions together."""
+    """A cluster's minutes in [start, until), and its samples that they are made of, with those of the gap before and
+    the last one before that. ``samples_per_second`` are those of all group-partitions together."""
 
     cluster: str
     start: datetime
@@ -96,7 +96,7 @@ def _in_slices(
     made = struct_type(pa.schema([field for field in table.arrow if field.name not in ("cluster", "day")]))
     parts = []
     for start, until in slices(stretch, session.sparkContext.defaultParallelism):
-        samples = [s for s in stretch.finished if s.finished_at >= start - stretch.gap and s.started_at < until]
+        samples = _samples_of(stretch, start, until)
         if not samples:
             continue
         of_slice = (until - start + stretch.gap).total_seconds() * stretch.samples_per_second
@@ -113,6 +113,17 @@ def _in_slices(
     if not parts:
         return empty(session, table).drop("day")
     return reduce(DataFrame.union, parts).withColumn("cluster", F.lit(stretch.cluster))
+
+
+def _samples_of(stretch: Stretch, start: datetime, until: datetime) -> list[read.FinishedSample]:
+    """The samples that the minutes in [start, until) are made of, those of the gap before them, and the last one before
+    that: after an outage it is the one to compare with. None where none lies in these minutes."""
+    inside = [s for s in stretch.finished if s.finished_at >= start and s.started_at < until]
+    before = [s for s in stretch.finished if s.finished_at < start]
+    of_gap = [s for s in before if s.finished_at >= start - stretch.gap]
+    older = [s for s in before if s.finished_at < start - stretch.gap]
+    last = [max(older, key=lambda s: s.finished_at)] if older else []
+    return [*last, *of_gap, *inside] if inside else []
 
 
 def _rows(
