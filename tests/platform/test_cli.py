@@ -380,3 +380,11 @@ def test_bootstrap_is_for_one_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = lagwise("up", "--bootstrap", "h:3")
     assert shown.exit_code == 1
     assert "the settings name a, b" in shown.stderr
+
+
+def test_replay_of_nothing_that_is_a_trace_says_what_one_is(tmp_path: Path) -> None:
+    (tmp_path / "judged.py").touch()
+    (tmp_path / "__pycache__").mkdir()
+    shown = lagwise("replay", str(tmp_path / "judged.py"), str(tmp_path / "__pycache__"))
+    assert shown.exit_code == 2
+    assert "none of these is a trace: a folder with a trace.toml" in shown.stderr
