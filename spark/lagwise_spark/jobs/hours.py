@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from lagwise.domain.history import HOURS_OF_DAY
 from lagwise.tables.analysis import DAYS, FIVE_MINUTES, HOURS, WATERMARK_FIVE_MINUTES
 from lagwise.tables.store import Lake
+from lagwise_spark.columns import GROUP_PARTITION
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.minutes import within
 from lagwise_spark.jobs.progress import News, whole_hours_until
@@ -29,14 +30,20 @@ def finish_hours(session: SparkSession, lake: Lake, news: Sequence[News], contex
         if start == until:
             continue
         rows = within(session, read.stretch(session, lake, FIVE_MINUTES, start, until), n.cluster, start, until)
-        write.replace_between(hours(rows), lake, HOURS, n.cluster, start, until)
+        write.replace_between(hours(_in_order(rows)), lake, HOURS, n.cluster, start, until)
         rolled = True
     if rolled:
         start = min(whole_hours_until(n.as_of) for n in news) - timedelta(hours=HOURS_OF_DAY)
         recreated = read.since(session, lake, WATERMARK_FIVE_MINUTES, start).where(F.col("recreated_at").isNotNull())
-        day = whole_hours(read.since(session, lake, HOURS, start), resets(recreated), contexts)
+        day = whole_hours(_in_order(read.since(session, lake, HOURS, start)), resets(recreated), contexts)
         write.replace(day, lake, DAYS)
     return left
+
+
+def _in_order(rows: DataFrame) -> DataFrame:
+    """The rows of a group-partition in one task, in order of time: sums of fractions come out the same to the last
+    digit, on however many tasks."""
+    return rows.repartition(*GROUP_PARTITION).sortWithinPartitions(*GROUP_PARTITION, "minute")
 
 
 def days(session: SparkSession, lake: Lake) -> DataFrame:
