@@ -25,7 +25,7 @@ from lagwise.domain.history import (
     standstill_of,
 )
 from lagwise.domain.ownership import GroupFacts, Row, Rows, group_facts, seconds_to_expiry
-from lagwise.domain.parts import PartitionsInStatus, soonest_breach, total
+from lagwise.domain.parts import PartitionsInStatus, last_catch_up, soonest_breach, total
 from lagwise.domain.retention import jumps_of
 from lagwise.domain.status import Evidence, Policy, Verdict, judge
 from lagwise.domain.time_lag import Age, Log, WatermarkPoint, age_of, ends_of, log_of, produced_per_second
@@ -289,9 +289,7 @@ def _part(
         consume_rate_per_second=total(v.consume_rate_per_second for v in verdicts),
         commits_seen=sum(e.commits_seen for e in evidence),
         lag_slope_per_second=total(e.trend.slope for e in evidence if e.trend is not None),
-        seconds_to_catch_up=max(
-            (v.seconds_to_catch_up for v in verdicts if v.seconds_to_catch_up is not None), default=None
-        ),
+        to_catch_up=last_catch_up(v.to_catch_up for v in verdicts),
         to_breach=soonest_breach(v.to_breach for v in verdicts),
         seconds_to_loss=min((v.seconds_to_loss for v in verdicts if v.seconds_to_loss is not None), default=None),
         loss_cause=loss_cause,

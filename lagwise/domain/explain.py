@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lagwise.domain.causes import Cause, Scope
 from lagwise.domain.forecast import Forecast
 from lagwise.domain.humanise import count, duration, plural, rate
-from lagwise.domain.parts import PartitionsInStatus, first_loss, soonest_breach, total
+from lagwise.domain.parts import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 #: More owners than this are not named.
@@ -215,13 +215,17 @@ def _falling_behind(who: _Subject) -> str:
 def _until(breach: Forecast | None) -> str:
     if breach is None:
         return ""
-    to = "at the earliest" if breach.high is None else f"to {duration(breach.high)}"
-    return f", which misses the objective in about {duration(breach.seconds)} ({duration(breach.low)} {to})"
+    return f", which misses the objective in about {duration(breach.seconds)} ({_interval(breach)})"
+
+
+def _interval(forecast: Forecast) -> str:
+    to = "at the earliest" if forecast.high is None else f"to {duration(forecast.high)}"
+    return f"{duration(forecast.low)} {to}"
 
 
 def _catching_up(who: _Subject) -> str:
-    longest = max((p.seconds_to_catch_up for p in who.parts if p.seconds_to_catch_up is not None), default=None)
-    until = f", until about {duration(longest)} from now at today's rates" if longest is not None else ""
+    last = last_catch_up(p.to_catch_up for p in who.parts)
+    until = f", until about {duration(last.seconds)} from now at today's rates ({_interval(last)})" if last else ""
     return f"Catching up on {who.name}: {who.records}{until}."
 
 
@@ -253,9 +257,11 @@ def _unknown(who: _Subject, reason: UnknownReason, error: str | None) -> str:
         case UnknownReason.NOT_COMMITTING:
             return f"{who.start} {who.verb('is', 'are')} read by an engine that does not commit to the broker."
         case UnknownReason.REBALANCING:
-            return f"The group keeps rebalancing, so it is not settled who reads {who.name}."
+            waiting = f": {who.records}, the oldest for {who.age}" if who.lag else ""
+            return f"The group keeps rebalancing, so it is not settled who reads {who.name}{waiting}."
         case UnknownReason.TOO_FEW_SAMPLES:
-            return f"There are too few samples of {who.name} yet to tell where the lag is going."
+            waiting = f": {who.records}" if who.lag else ""
+            return f"There are too few samples of {who.name} yet to tell where the lag is going{waiting}."
 
 
 def _worst(parts: Sequence[PartitionsInStatus]) -> str:

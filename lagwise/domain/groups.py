@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from lagwise.domain.causes import Cause, Place, cause_of
 from lagwise.domain.explain import explain
 from lagwise.domain.forecast import Forecast
-from lagwise.domain.parts import PartitionsInStatus, first_loss, soonest_breach, total
+from lagwise.domain.parts import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 
@@ -26,7 +26,7 @@ class GroupVerdict:
     produce_rate_per_second: float | None
     consume_rate_per_second: float | None
     commits_seen: int
-    seconds_to_catch_up: float | None
+    to_catch_up: Forecast | None
     to_breach: Forecast | None
     seconds_to_loss: float | None
     loss_cause: LossCause | None
@@ -34,6 +34,11 @@ class GroupVerdict:
     worst_topic: str | None
     worst_partition: int | None
     cause: Cause | None = None
+
+    @property
+    def seconds_to_catch_up(self) -> float | None:
+        """Time until the lag of the last partition is gone; only while catching up."""
+        return self.to_catch_up.seconds if self.to_catch_up is not None else None
 
 
 def status_of(parts: Iterable[PartitionsInStatus], error: str | None = None) -> tuple[Status, UnknownReason | None]:
@@ -75,8 +80,6 @@ def verdict_of(
     summed = [p for p in counted if p.status is not Status.UNKNOWN]
     oldest = max(summed, key=lambda p: (p.lag_seconds or 0.0, p.lag_seconds_is_lower_bound), default=None)
     worst = min((p for p in counted if (p.status, p.reason) == (status, reason)), key=_place, default=None)
-    behind = [p for p in summed if p.lag]
-    catch_up = [p.seconds_to_catch_up for p in behind if p.seconds_to_catch_up is not None]
     nearest = first_loss(counted)
     by_status: dict[Status, int] = {}
     for part in parts:
@@ -94,7 +97,7 @@ def verdict_of(
         produce_rate_per_second=total(p.produce_rate_per_second for p in summed),
         consume_rate_per_second=total(p.consume_rate_per_second for p in summed),
         commits_seen=sum(p.commits_seen for p in counted),
-        seconds_to_catch_up=max(catch_up) if catch_up and status is Status.CATCHING_UP else None,
+        to_catch_up=last_catch_up(p.to_catch_up for p in summed) if status is Status.CATCHING_UP else None,
         to_breach=soonest_breach(p.to_breach for p in counted),
         seconds_to_loss=nearest.seconds_to_loss if nearest else None,
         loss_cause=nearest.loss_cause if nearest else None,

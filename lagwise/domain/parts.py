@@ -17,9 +17,9 @@ class PartitionsInStatus:
     nearest loss would come, summed up.
 
     ``worst_*`` is the one with the oldest unread record, ``unmoved_seconds`` the longest time a committed offset has
-    stayed where it is, ``to_breach`` when the first of them is expected to breach the objective, ``commits_seen`` how
-    often committed offsets were seen to move within the longest window, ``owners`` the distinct "client on host" of
-    their owners.
+    stayed where it is, ``to_catch_up`` when the last of them is expected to have caught up, ``to_breach`` when the
+    first of them is expected to breach the objective, ``commits_seen`` how often committed offsets were seen to move
+    within the longest window, ``owners`` the distinct "client on host" of their owners.
     """
 
     status: Status
@@ -33,7 +33,7 @@ class PartitionsInStatus:
     consume_rate_per_second: float | None = None
     commits_seen: int = 0
     lag_slope_per_second: float | None = None
-    seconds_to_catch_up: float | None = None
+    to_catch_up: Forecast | None = None
     to_breach: Forecast | None = None
     seconds_to_loss: float | None = None
     loss_cause: LossCause | None = None
@@ -54,6 +54,16 @@ def soonest_breach(forecasts: Iterable[Forecast | None]) -> Forecast | None:
     """The nearest one, of two at the same moment the one that may come sooner; None is none."""
     to_come = [f for f in forecasts if f is not None]
     return min(to_come, key=lambda f: (f.seconds, f.low, inf if f.high is None else f.high), default=None)
+
+
+def last_catch_up(forecasts: Iterable[Forecast | None]) -> Forecast | None:
+    """When the last of them has caught up, which is not before any of them has; None is none that does."""
+    to_come = [f for f in forecasts if f is not None]
+    if not to_come:
+        return None
+    highs = [f.high for f in to_come if f.high is not None]
+    high = max(highs) if len(highs) == len(to_come) else None
+    return Forecast(max(f.seconds for f in to_come), max(f.low for f in to_come), high)
 
 
 def first_loss(parts: Iterable[PartitionsInStatus]) -> PartitionsInStatus | None:

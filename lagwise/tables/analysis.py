@@ -119,6 +119,11 @@ _STATUS = (
     Column("since", TIMESTAMP, "since when the status has been shown", nullable=False),
 )
 
+_CATCH_UP_ENDS = (
+    Column("seconds_to_catch_up_low", pa.float64(), "lower end of its confidence interval"),
+    Column("seconds_to_catch_up_high", pa.float64(), "upper end of its confidence interval; null is never"),
+)
+
 _BREACH = (
     Column(
         "seconds_to_breach",
@@ -155,8 +160,7 @@ PARTITION_STATUS = Table(
         Column("lag_slope_low_per_second", pa.float64(), "lower end of its confidence interval"),
         Column("lag_slope_high_per_second", pa.float64(), "upper end of its confidence interval"),
         Column("seconds_to_catch_up", pa.float64(), "time until the lag is gone; only while catching up"),
-        Column("seconds_to_catch_up_low", pa.float64(), "lower end of its confidence interval"),
-        Column("seconds_to_catch_up_high", pa.float64(), "upper end of its confidence interval; null is never"),
+        *_CATCH_UP_ENDS,
         *_BREACH,
         Column(
             "seconds_to_loss",
@@ -214,7 +218,8 @@ GROUP_STATUS = Table(
         Column("partitions_by_status", STATUS_COUNTS, "how many partitions are in which status", nullable=False),
         *_GROUP_NUMBERS,
         Column("commits_seen", pa.int32(), "how often its committed offsets were seen to move within an hour"),
-        Column("seconds_to_catch_up", pa.float64(), "longest of its partitions'; null if any has none"),
+        Column("seconds_to_catch_up", pa.float64(), "until its last partition has no lag; only while catching up"),
+        *_CATCH_UP_ENDS,
         *_BREACH,
         Column("seconds_to_loss", pa.float64(), "shortest of its partitions'; null is never"),
         Column("loss_cause", pa.string(), "how that loss would come: deletion (of records) or expiry (of offsets)"),

@@ -39,11 +39,11 @@ def group_verdicts(
     return verdicts
 
 
-def _breach(row: Row) -> Forecast | None:
-    if row["breach_seconds"] is None:
+def _forecast(row: Row, what: str) -> Forecast | None:
+    if row[f"{what}_seconds"] is None:
         return None
-    high = row["breach_high"]
-    return Forecast(row["breach_seconds"], row["breach_low"], high if high < inf else None)
+    high = row[f"{what}_high"]
+    return Forecast(row[f"{what}_seconds"], row[f"{what}_low"], high if high < inf else None)
 
 
 def _part(row: Row) -> PartitionsInStatus:
@@ -60,8 +60,8 @@ def _part(row: Row) -> PartitionsInStatus:
         consume_rate_per_second=row["consume_rate_per_second"],
         commits_seen=row["commits_seen"],
         lag_slope_per_second=row["lag_slope_per_second"],
-        seconds_to_catch_up=row["seconds_to_catch_up"],
-        to_breach=_breach(row),
+        to_catch_up=_forecast(row, "catch_up"),
+        to_breach=_forecast(row, "breach"),
         seconds_to_loss=row["seconds_to_loss"],
         loss_cause=LossCause(row["loss_cause"]) if row["loss_cause"] else None,
         records_lost=row["records_lost"] or 0,

@@ -193,7 +193,7 @@ def _replay(
                 {name: getattr(verdict, name) for name in NUMBERS},
                 verdict.sentence,
                 str(verdict.loss_cause) if verdict.loss_cause else None,
-                {"to_breach": verdict.to_breach},
+                {"to_catch_up": verdict.to_catch_up, "to_breach": verdict.to_breach},
             )
         )
     for _, its_evaluations in groupby(evaluations, key=lambda e: e.source):

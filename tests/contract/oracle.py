@@ -81,5 +81,5 @@ def _group(trace: Trace, time_s: float, group: str, verdict: GroupVerdict) -> Sh
         {name: getattr(verdict, name) for name in NUMBERS},
         verdict.sentence,
         str(verdict.loss_cause) if verdict.loss_cause else None,
-        {"to_breach": verdict.to_breach},
+        {"to_catch_up": verdict.to_catch_up, "to_breach": verdict.to_breach},
     )

@@ -112,6 +112,8 @@ def _group_status(scene: Scene, s: Story) -> Row:
         ],
         **now,
         "seconds_to_catch_up": s.seconds_to_catch_up,
+        "seconds_to_catch_up_low": _times(s.seconds_to_catch_up, 0.8),
+        "seconds_to_catch_up_high": _times(s.seconds_to_catch_up, 1.3),
         "seconds_to_loss": s.seconds_to_loss,
         "loss_cause": s.loss_cause if s.seconds_to_loss is not None else None,
         "records_lost": s.records_lost,

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from lagwise.domain.explain import explain
+from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import verdict_of
 from lagwise.domain.parts import PartitionsInStatus
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
@@ -169,10 +170,11 @@ ROWS = (
         19,
         "when it will be over",
         [
-            part(CATCHING_UP, 2, seconds_to_catch_up=95.0, **WAITING),
-            part(CATCHING_UP, 1, seconds_to_catch_up=9.0, lag=6),
+            part(CATCHING_UP, 2, to_catch_up=Forecast(95.0, 60.0, 180.0), **WAITING),
+            part(CATCHING_UP, 1, to_catch_up=Forecast(9.0, 4.0, 20.0), lag=6),
         ],
-        "Catching up on all 3 partitions: 41.2 k records wait, until about 1 min 35 s from now at today's rates.",
+        "Catching up on all 3 partitions: 41.2 k records wait, until about 1 min 35 s from now at today's rates "
+        "(1 min to 3 min).",
     ),
     Row(20, "all is well", [WELL], "Keeps pace on all 9 partitions."),
     Row(
@@ -275,6 +277,19 @@ ROWS = (
         "The group could not be read: group_max_size_reached; the collector's health page says more.",
         members=None,
         error="group_max_size_reached",
+    ),
+    Row(
+        35,
+        "nobody can tell who reads, only what waits",
+        [part(UNKNOWN, 2, reason=UnknownReason.REBALANCING, **WAITING), WELL],
+        "The group keeps rebalancing, so it is not settled who reads 2 of 11 partitions: 41.2 k records wait, the "
+        "oldest for 3 min 20 s.",
+    ),
+    Row(
+        36,
+        "what waits before anybody can tell where it is going",
+        [part(UNKNOWN, 2, reason=UnknownReason.TOO_FEW_SAMPLES, **WAITING), WELL],
+        "There are too few samples of 2 of 11 partitions yet to tell where the lag is going: 41.2 k records wait.",
     ),
 )
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import verdict_of
 from lagwise.domain.parts import PartitionsInStatus
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
@@ -44,6 +45,7 @@ def test_owners_are_named_in_order() -> None:
 
 
 NUMBER = st.none() | st.floats(0.0, 1e9)
+FORECAST = st.none() | st.builds(Forecast, st.floats(0.0, 1e9), st.floats(0.0, 1e9), NUMBER)
 PARTS = st.lists(
     st.builds(
         PartitionsInStatus,
@@ -57,7 +59,8 @@ PARTS = st.lists(
         produce_rate_per_second=NUMBER,
         consume_rate_per_second=NUMBER,
         lag_slope_per_second=NUMBER,
-        seconds_to_catch_up=NUMBER,
+        to_catch_up=FORECAST,
+        to_breach=FORECAST,
         seconds_to_loss=NUMBER,
         loss_cause=st.none() | st.sampled_from(LossCause),
         records_lost=st.sampled_from([0, 1, 2, 5000]),

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lagwise.domain.explain import explain
+from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import GroupVerdict, status_of, verdict_of
 from lagwise.domain.parts import PartitionsInStatus, total
 from lagwise.domain.vocabulary import KNOWN_STATUSES, LossCause, Status, UnknownReason
@@ -167,14 +168,14 @@ class TestNumbers:
 
     def test_caught_up_means_the_last_of_them(self) -> None:
         found = judged(
-            part("catching_up", lag=9, seconds_to_catch_up=60.0),
-            part("catching_up", lag=9, seconds_to_catch_up=600.0),
+            part("catching_up", lag=9, to_catch_up=Forecast(60.0, 50.0, None)),
+            part("catching_up", lag=9, to_catch_up=Forecast(600.0, 400.0, 900.0)),
             part("ok"),
         )
-        assert found.seconds_to_catch_up == 600.0
+        assert found.to_catch_up == Forecast(600.0, 400.0, None)
 
     def test_a_group_in_trouble_elsewhere_is_not_told_when_it_will_have_caught_up(self) -> None:
-        found = judged(part("catching_up", lag=9, seconds_to_catch_up=60.0), part("lagging", lag=9))
+        found = judged(part("catching_up", lag=9, to_catch_up=Forecast(60.0, 50.0, None)), part("lagging", lag=9))
         assert found.seconds_to_catch_up is None
 
     def test_the_first_loss_counts(self) -> None:

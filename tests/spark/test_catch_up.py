@@ -98,9 +98,10 @@ def test_stretches_equal_rounds(
 ) -> None:
     in_rounds = Lake(str(tmp_path / "rounds" / "lake"))
     in_rounds.create(*ALL_TABLES)
-    recorder = SlowRecorder(in_rounds, START)
+    recorder = SlowRecorder(in_rounds, START, gathers=True)
     for until in (31, 70, SAMPLES):
         record(recorder, from_sample=recorder.count, to_sample=until)
+        recorder.write()
         run(spark, in_rounds)
     record(SlowRecorder(lake, START))
     with monkeypatch.context() as patched:
@@ -117,7 +118,9 @@ def test_catching_up_again_replaces(spark: "SparkSession", lake: Lake, tmp_path:
     """What was cut short, and what a late sample reopens, is written over and not twice."""
     at_once = Lake(str(tmp_path / "other" / "lake"))
     at_once.create(*ALL_TABLES)
-    record(SlowRecorder(at_once, START), to_sample=30)
+    all_there = SlowRecorder(at_once, START, gathers=True)
+    record(all_there, to_sample=30)
+    all_there.write()
     run(spark, at_once)
     late = SlowRecorder(lake, START)
     record(late, to_sample=30, withheld=9)

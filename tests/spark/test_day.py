@@ -59,7 +59,7 @@ def test_it_says_what_the_definition_says(spark: "SparkSession", lake: Lake) -> 
     from lagwise_spark.jobs.tick import tick
 
     config = Config(data=str(Path(lake.uri).parent))
-    recorder = HourlyRecorder(lake, START)
+    recorder = HourlyRecorder(lake, START, gathers=True)
     compared, said = [], set()
     for i in range(SAMPLES):
         ends, topic_ids, commits = offsets(recorder.elapsed)
@@ -68,6 +68,7 @@ def test_it_says_what_the_definition_says(spark: "SparkSession", lake: Lake) -> 
         if i == DELIVERED:
             recorder.deliver_withheld()
         if i in ROUNDS:
+            recorder.write()
             tick(spark, lake, config)
         if i in ROUNDS[-3:]:
             compared.append(at)

@@ -62,7 +62,7 @@ def test_it_says_what_the_definition_says(spark: "SparkSession", lake: Lake) -> 
     from lagwise_spark.jobs.tick import tick
 
     config = Config(data=str(Path(lake.uri).parent))
-    recorder = SlowRecorder(lake, START)
+    recorder = SlowRecorder(lake, START, gathers=True)
     for i in range(SAMPLES):
         ends, topic_ids, commits = offsets(recorder.elapsed)
         recorder.sample(
@@ -77,6 +77,7 @@ def test_it_says_what_the_definition_says(spark: "SparkSession", lake: Lake) -> 
         if i == DELIVERED:
             recorder.deliver_withheld()
         if i in (70, 100, DELIVERED, SAMPLES - 2, SAMPLES - 1):
+            recorder.write()
             tick(spark, lake, config)
 
     last = START + timedelta(seconds=recorder.elapsed - 30)

@@ -27,7 +27,7 @@ def recorded(tmp_path: Path) -> Lake:
     """Two clusters in one lake whose name wants escaping, across midnight; some of it compacted, one sample torn."""
     lake = Lake(str(tmp_path / "a lake, 50 % full" / "lake"))
     lake.create(*ALL_TABLES)
-    recorders = [Recorder(lake, START, cluster) for cluster in ("test", "other")]
+    recorders = [Recorder(lake, START, cluster, gathers=True) for cluster in ("test", "other")]
     for i in range(SAMPLES):
         for recorder in recorders:
             at = recorder.elapsed
@@ -38,6 +38,8 @@ def recorded(tmp_path: Path) -> Lake:
                 ("ünïcode", "ünïcode", 0): (at - at % 60, None),
             }
             recorder.sample(ends, commits, torn=i == 30)
+            if i % 5 == 4:
+                recorder.write()
         if i == 60:
             maintain(lake, Retention(), now=START + timedelta(hours=1))
     return lake

@@ -48,13 +48,23 @@ def _numbers(row: Row) -> None:
             st.metric(label, literal.markdown(value), help=explained, border=True)
 
 
+def _catch_up_help(row: Row) -> str:
+    if row["seconds_to_catch_up"] is None:
+        return "At today's rates; never, where the lag does not shrink."
+    return f"Until its last partition has no lag, at today's rates: {_interval(row, 'catch_up')}."
+
+
 def _breach_help(row: Row) -> str:
-    low, high = row["seconds_to_breach_low"], row["seconds_to_breach_high"]
-    to = "at the earliest" if high is None else f"to {humanise.duration(high)}"
     return (
         "When the oldest unread record of some partition is older than the group's objective, at today's rates: "
-        f"{humanise.duration(low)} {to}, with 99 % confidence."
+        f"{_interval(row, 'breach')}."
     )
+
+
+def _interval(row: Row, what: str) -> str:
+    low, high = row[f"seconds_to_{what}_low"], row[f"seconds_to_{what}_high"]
+    to = "at the earliest" if high is None else f"to {humanise.duration(high)}"
+    return f"{humanise.duration(low)} {to}, with 99 % confidence"
 
 
 def _metrics(row: Row) -> list[tuple[str, str, str | None]]:
@@ -69,7 +79,7 @@ def _metrics(row: Row) -> list[tuple[str, str, str | None]]:
         ("Lag", humanise.count(row["lag"]), "Unread records; unknown partitions and ghosts left out."),
         ("Written /s", humanise.rate(row["produce_rate_per_second"]), tables.WRITTEN_HELP),
         ("Read /s", humanise.rate(row["consume_rate_per_second"]), tables.READ_HELP),
-        ("Caught up in", group_table.catch_up(row), "At today's rates; never, where the lag does not shrink."),
+        ("Caught up in", group_table.catch_up(row), _catch_up_help(row)),
     ]
     if row["seconds_to_breach"] is not None:
         found.append(("Objective missed in", humanise.duration(row["seconds_to_breach"]), _breach_help(row)))

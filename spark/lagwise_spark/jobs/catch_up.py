@@ -21,10 +21,9 @@ from lagwise.tables.store import Lake
 from lagwise_spark.jobs import read, slices, write
 from lagwise_spark.jobs.minutes import merge_by_five
 from lagwise_spark.jobs.progress import News, minute_of
+from lagwise_spark.jobs.read import FinishedSample
 from lagwise_spark.jobs.slices import Stretch
 from lagwise_spark.tuning import tune_for_catching_up
-
-_WRITTEN = (MINUTES, WATERMARK_MINUTES, FIVE_MINUTES, WATERMARK_FIVE_MINUTES)
 
 _LOG = logging.getLogger("lagwise.spark")
 
@@ -39,6 +38,8 @@ SHORTEST_STRETCH_MINUTES = 5
 #: So many of them are merged by five together: each merge is planned and committed anew.
 STRETCHES_PER_MERGE = 4
 
+_WRITTEN = (MINUTES, WATERMARK_MINUTES, FIVE_MINUTES, WATERMARK_FIVE_MINUTES)
+
 
 def catch_up(session: SparkSession, lake: Lake, news: Sequence[News], explicit: dict[str, str]) -> list[News]:
     """Finish what is open where it is more than a round should make. Returns the news with what is left open.
@@ -52,13 +53,14 @@ def catch_up(session: SparkSession, lake: Lake, news: Sequence[News], explicit: 
             left.append(n)
             continue
         parts = list(stretches(n.open_from, end, n.group_partitions))
+        finished = _finished_samples(lake, n, end)
         # Once for all of them: the lanes read the settings too, whenever they come to it.
         tune_for_catching_up(session, _samples_in(n, *parts[0]), explicit)
         with slices.python_of_executors(), _lanes() as lanes:
             for some in _groups(parts, STRETCHES_PER_MERGE):
                 for start, until in some:
                     _LOG.info("%s: catching up, making the minutes from %s to %s", n.cluster, start, until)
-                    _finish(session, lake, replace(n, open_from=start), until, lanes)
+                    _finish(session, lake, replace(n, open_from=start), until, finished, lanes)
                 _merge(session, lake, n.cluster, some[0][0], some[-1][1], lanes)
         left.append(replace(n, open_from=end))
     return left
@@ -83,6 +85,15 @@ def stretches(start: datetime, end: datetime, group_partitions: int) -> Iterator
 def _groups(parts: Sequence[tuple[datetime, datetime]], size: int) -> Iterator[Sequence[tuple[datetime, datetime]]]:
     for first in range(0, len(parts), size):
         yield parts[first : first + size]
+
+
+def _finished_samples(lake: Lake, n: News, end: datetime) -> list[FinishedSample]:
+    """The samples that the minutes up to ``end`` are made of. They are looked up once for all stretches: a day of them
+    is thousands of files of a row each."""
+    start = n.open_from - timedelta(seconds=gap_seconds(n.interval_seconds))
+    # What happened during an outage shows between the last sample before it and the first one after it.
+    last = read.last_finished_sample(lake, n.cluster, start)
+    return [*last, *(s for s in read.finished_samples(lake, start, end) if s.cluster == n.cluster)]
 
 
 def _samples_in(n: News, start: datetime, until: datetime) -> int:
@@ -116,21 +127,12 @@ def _lanes() -> Iterator[_Lanes]:
         lanes.wait_for(lanes.five_minutes)
 
 
-def _finish(session: SparkSession, lake: Lake, n: News, until: datetime, lanes: _Lanes) -> None:
+def _finish(
+    session: SparkSession, lake: Lake, n: News, until: datetime, finished: Sequence[FinishedSample], lanes: _Lanes
+) -> None:
     """Have one stretch written; when this returns, ``lanes`` are at it."""
     start, gap = n.open_from, timedelta(seconds=gap_seconds(n.interval_seconds))
-    stretch = Stretch(
-        n.cluster,
-        start,
-        until,
-        gap,
-        n.group_partitions / n.interval_seconds,
-        # What happened during an outage shows between the last sample before it and the first one after it.
-        [
-            *read.last_finished_sample(lake, n.cluster, start - gap),
-            *(s for s in read.finished_samples(lake, start - gap, until) if s.cluster == n.cluster),
-        ],
-    )
+    stretch = Stretch(n.cluster, start, until, gap, n.group_partitions / n.interval_seconds, finished)
 
     # Planned, and its files looked up, while the stretch before is being written.
     pairs, ends = slices.minutes(session, lake, stretch), slices.watermark_minutes(session, lake, stretch)

@@ -111,7 +111,12 @@ def last_finished_sample(lake: Lake, cluster: str, before: datetime) -> list[Fin
         select cluster, sample_id, started_at, finished_at from samples
         where cluster = ? and finished_at < ? order by finished_at desc limit 1
     """
-    return [FinishedSample(**row) for row in lake.query(sql, [cluster, before], over=[SAMPLES]).to_pylist()]
+    # Usually it is not long ago; only if not, all there are have to be looked through.
+    for since in (before - timedelta(days=1), None):
+        rows = lake.query(sql, [cluster, before], over=[SAMPLES], since=since)
+        if rows.num_rows:
+            return [FinishedSample(**row) for row in rows.to_pylist()]
+    return []
 
 
 def recent_groups(lake: Lake, news: Sequence[News], window_seconds: float) -> pa.Table:

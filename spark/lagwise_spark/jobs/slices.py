@@ -48,8 +48,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A cluster's minutes in [start, until), and its samples that they are made of, with those of the gap before and
-    the last one before that. ``samples_per_second`` are those of all group-partitions together."""
+    """A cluster's minutes in [start, until). Among ``finished`` are the samples that they are made of, those of the gap
+    before, and the last one before that. ``samples_per_second`` are those of all group-partitions together."""
 
     cluster: str
     start: datetime

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lagwise.domain.findings import Finding, Loss, in_order, last_loss, loss_findings
+from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import GroupVerdict
 from lagwise.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
@@ -145,10 +146,8 @@ def _group_row(
         "produce_rate_per_second": verdict.produce_rate_per_second,
         "consume_rate_per_second": verdict.consume_rate_per_second,
         "commits_seen": verdict.commits_seen,
-        "seconds_to_catch_up": verdict.seconds_to_catch_up,
-        "seconds_to_breach": verdict.to_breach.seconds if verdict.to_breach else None,
-        "seconds_to_breach_low": verdict.to_breach.low if verdict.to_breach else None,
-        "seconds_to_breach_high": verdict.to_breach.high if verdict.to_breach else None,
+        **_ends("catch_up", verdict.to_catch_up),
+        **_ends("breach", verdict.to_breach),
         "seconds_to_loss": verdict.seconds_to_loss,
         "loss_cause": str(verdict.loss_cause) if verdict.loss_cause else None,
         "records_lost": verdict.records_lost,
@@ -157,6 +156,13 @@ def _group_row(
         "cause": str(verdict.cause.scope) if verdict.cause else None,
         "cause_name": verdict.cause.name if verdict.cause else None,
     }
+
+
+def _ends(what: str, forecast: Forecast | None) -> dict[str, float | None]:
+    name = f"seconds_to_{what}"
+    if forecast is None:
+        return dict.fromkeys((name, f"{name}_low", f"{name}_high"))
+    return {name: forecast.seconds, f"{name}_low": forecast.low, f"{name}_high": forecast.high}
 
 
 def table_of(table: Table, rows: Sequence[Row]) -> pa.Table:

@@ -1,5 +1,7 @@
 """From partition statuses to what a group's verdict is made of: a few rows per group."""
 
+from math import inf
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -22,7 +24,9 @@ def partitions_by_status(partition_status: DataFrame) -> DataFrame:
         F.sum("consume_rate_per_second").alias("consume_rate_per_second"),
         F.sum("commits_seen").cast("int").alias("commits_seen"),
         F.sum("lag_slope_per_second").alias("lag_slope_per_second"),
-        F.max("seconds_to_catch_up").alias("seconds_to_catch_up"),
+        F.max("seconds_to_catch_up").alias("catch_up_seconds"),
+        F.max("seconds_to_catch_up_low").alias("catch_up_low"),
+        F.max(_catch_up_high()).alias("catch_up_high"),
         *[F.min(_breach())[end].alias(f"breach_{end}") for end in ("seconds", "low", "high")],
         F.min("seconds_to_loss").alias("seconds_to_loss"),
         F.sum("records_lost").alias("records_lost"),
@@ -40,13 +44,18 @@ def places(partition_status: DataFrame) -> DataFrame:
     )
 
 
+def _catch_up_high() -> Column:
+    """Until when at the latest, in the order of :func:`lagwise.domain.parts.last_catch_up`."""
+    is_expected = F.col("seconds_to_catch_up").isNotNull()
+    return F.when(is_expected, F.coalesce("seconds_to_catch_up_high", F.lit(inf)))
+
+
 def _breach() -> Column:
     """When it is expected, in the order of :func:`lagwise.domain.parts.soonest_breach`."""
-    never = F.lit(float("inf"))
     forecast = F.struct(
         F.col("seconds_to_breach").alias("seconds"),
         F.col("seconds_to_breach_low").alias("low"),
-        F.coalesce("seconds_to_breach_high", never).alias("high"),
+        F.coalesce("seconds_to_breach_high", F.lit(inf)).alias("high"),
     )
     return F.when(F.col("seconds_to_breach").isNotNull(), forecast)
 
