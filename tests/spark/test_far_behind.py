@@ -26,26 +26,30 @@ def offset_at(at: datetime) -> int:
     return int((at - (START - 2 * HISTORY)).total_seconds()) * RATE
 
 
-def write_history(lake: Lake) -> None:
-    """Thirty hours of one partition that is written to at a steady rate, sampled every fifteen seconds."""
+def write_history(lake: Lake, reset_at: datetime | None = None) -> None:
+    """Thirty hours of one partition that is written to at a steady rate, sampled every fifteen seconds. Before it was
+    reset, the offsets were a million higher; the log start jumps every ten hours."""
     schema = pa.schema([f for f in WATERMARK_FIVE_MINUTES.arrow if f.name != "day"])
     rows = []
     at = START - HISTORY
     while at < START:
         times = [at + timedelta(seconds=15 * i) for i in range(20)]
+        more = 1_000_000 if reset_at is not None and at < reset_at else 0
+        log_start = 1000 * ((at - START + HISTORY) // timedelta(hours=10))
         row: dict[str, Any] = {
             "cluster": "test",
             "topic": "orders",
             "partition": 0,
             "minute": at,
             "topic_id": "orders",
-            "first_log_start": 0,
-            "last_log_start": 0,
-            "first_high_watermark": offset_at(times[0]),
-            "last_high_watermark": offset_at(times[-1]),
+            "first_log_start": log_start,
+            "last_log_start": log_start,
+            "first_high_watermark": offset_at(times[0]) + more,
+            "last_high_watermark": offset_at(times[-1]) + more,
+            "reset_at": reset_at if reset_at == at else None,
             "first_at": times[0],
             "last_at": times[-1],
-            "points": [{"at": t, "high_watermark": offset_at(t)} for t in times],
+            "points": [{"at": t, "high_watermark": offset_at(t) + more} for t in times],
         }
         rows.append({name: row.get(name) for name in schema.names})
         at += timedelta(minutes=5)
@@ -74,3 +78,22 @@ def test_the_age_is_known_as_far_back_as_the_history(spark: "SparkSession", lake
     if together:
         assert rows["forever"]["lag_seconds_is_lower_bound"]
         assert rows["forever"]["lag_seconds"] == pytest.approx(HISTORY.total_seconds() + 15)
+
+
+def test_of_all_history_the_rows_that_tell_are_kept(spark: "SparkSession", lake: Lake) -> None:
+    """Around each offset and each jump of the log start, of the log as it is since its reset."""
+    from lagwise_spark.jobs.far_behind import telling_rows
+
+    reset_at = START - timedelta(hours=25)
+    write_history(lake, reset_at)
+    read_next = [START - timedelta(hours=20, minutes=3), START - timedelta(hours=3), START - timedelta(hours=40)]
+    positions = spark.createDataFrame(
+        [("test", "orders", 0, offset_at(at)) for at in read_next],
+        "cluster string, topic string, partition int, position long",
+    )
+    history = spark.read.format("delta").load(lake.location(WATERMARK_FIVE_MINUTES))
+    kept = sorted(row["minute"].astimezone(UTC) for row in telling_rows(history, positions).toArrow().to_pylist())
+    ago = [(START - minute) / timedelta(minutes=1) for minute in kept]
+    around = [20 * 60 + 5, 20 * 60, 3 * 60, 3 * 60 - 5]
+    jumps = [20 * 60 + 5, 20 * 60, 10 * 60 + 5, 10 * 60, 5]
+    assert sorted(ago) == sorted({*around, *jumps, 25 * 60}), "the reset is also the first row, after one beyond it"

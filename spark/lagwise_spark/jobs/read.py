@@ -5,20 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lagwise.domain.history import LOOKBACK_SECONDS
-from lagwise.tables.analysis import PARTITION_STATUS, WATERMARK_FIVE_MINUTES
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_spark.frames import empty, frame, struct_type
+from lagwise_spark.frames import empty, struct_type
 from lagwise_spark.jobs.progress import News
-
-#: So far back, every sample of the watermarks is used; before that, one in five minutes.
-DENSE_HISTORY = timedelta(hours=6)
 
 #: A sample's parts are read one after the other; no part is dated this long before its end.
 LONGEST_SAMPLE = timedelta(minutes=10)
@@ -37,9 +31,9 @@ def since(session: SparkSession, lake: Lake, table: Table, start: datetime, end:
     constant of the compiled query, and one that changed with every round would have every round compile it anew.
     """
     clock = F.col(str(table.clock))
-    steady = _steady(start)
+    first = steady(start)
     rows = session.read.format("delta").load(lake.location(table))
-    rows = rows.where((F.col("day") >= F.lit(steady.date())) & (clock >= F.lit(steady)))
+    rows = rows.where((F.col("day") >= F.lit(first.date())) & (clock >= F.lit(first)))
     if end is not None:
         rows = rows.where((F.col("day") <= F.lit(end.date())) & (clock < F.lit(end)))
     return rows.drop("day")
@@ -167,41 +161,8 @@ def newest_topics(lake: Lake) -> pa.Table:
     return _typed(TOPICS, lake.query(sql, over=[TOPICS]))
 
 
-def far_behind(lake: Lake, seconds: float) -> pa.Table:
-    """Topic-partitions on which some group's oldest unread record was older than this at the last round, and when the
-    oldest of them was written (``written_at``, null where that is before all history)."""
-    sql = """
-        select cluster, topic, partition,
-               case when not bool_or(lag_seconds_is_lower_bound) then min(as_of - to_seconds(lag_seconds)) end
-                   as written_at
-        from partition_status
-        where lag_seconds >= ? or lag_seconds_is_lower_bound
-        group by all
-    """
-    return lake.query(sql, [seconds], over=[PARTITION_STATUS])
-
-
-def older_history(session: SparkSession, lake: Lake, end: datetime, days: int) -> DataFrame | None:
-    """Watermark history before ``end``, for those topic-partitions whose readers are that far behind.
-
-    None where there are none, which is the usual case. Beyond some hours one point in five minutes is enough, and
-    nothing is read from before the oldest record that somebody still has to read.
-    """
-    wanted = far_behind(lake, LOOKBACK_SECONDS - 600)
-    if wanted.num_rows == 0:
-        return None
-    start = end - timedelta(days=days)
-    if wanted["written_at"].null_count == 0:
-        start = max(start, pc.min(wanted["written_at"]).as_py() - timedelta(minutes=10))
-    rows = since(session, lake, WATERMARK_FIVE_MINUTES, start, _steady(end) + STEADY_FOR).join(
-        F.broadcast(frame(session, wanted.drop_columns("written_at"))), ["cluster", "topic", "partition"], "semi"
-    )
-    first = F.array(F.struct(F.col("first_at").alias("at"), F.col("first_high_watermark").alias("high_watermark")))
-    is_dense = F.col("minute") >= F.lit(_steady(end - DENSE_HISTORY))
-    return rows.where(is_dense).unionByName(rows.where(~is_dense).withColumn("points", first))
-
-
-def _steady(at: datetime) -> datetime:
+def steady(at: datetime) -> datetime:
+    """The last moment not after this one at which queries change."""
     return at - (at - datetime.min.replace(tzinfo=at.tzinfo)) % STEADY_FOR
 
 

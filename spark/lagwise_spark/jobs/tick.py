@@ -40,6 +40,7 @@ from lagwise_spark.group_rows import group_verdicts
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.assignments import assign
 from lagwise_spark.jobs.catch_up import catch_up
+from lagwise_spark.jobs.far_behind import older_history
 from lagwise_spark.jobs.findings import findings_of
 from lagwise_spark.jobs.hours import days, finish_hours
 from lagwise_spark.jobs.minutes import OpenMinutes, finish_minutes, open_minutes
@@ -175,7 +176,8 @@ def _inputs(
         return read.of_samples(session, lake, table, latest_ids, latest_from)
 
     watermark_minutes = finished(WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES).unionByName(minutes.watermarks)
-    older = read.older_history(session, lake, horizon, config.lake.retention.minutes_days)
+    commits, watermarks = of_latest(COMMITS), of_latest(WATERMARKS)
+    older = older_history(session, lake, horizon, config.lake.retention.minutes_days, commits, watermarks)
     if older is not None:
         watermark_minutes = watermark_minutes.unionByName(older)
     return Inputs(
@@ -183,8 +185,8 @@ def _inputs(
         minutes=finished(MINUTES, FIVE_MINUTES).unionByName(minutes.pairs),
         days=days(session, lake),
         watermark_minutes=watermark_minutes,
-        commits=of_latest(COMMITS),
-        watermarks=of_latest(WATERMARKS),
+        commits=commits,
+        watermarks=watermarks,
         groups=frame(session, read.recent_groups(lake, news, WINDOWS_SECONDS[0])),
         members=frame(session, read.latest_members(lake, news)),
         events=frame(session, read.telling_events(lake, news, WINDOWS_SECONDS[0])),
