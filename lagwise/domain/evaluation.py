@@ -23,6 +23,7 @@ from lagwise.domain.history import (
     movement_of,
     pace_of,
     standstill_of,
+    whole_micros,
 )
 from lagwise.domain.ownership import GroupFacts, Row, Rows, group_facts, seconds_to_expiry
 from lagwise.domain.parts import PartitionsInStatus, last_catch_up, soonest_breach, total
@@ -197,7 +198,7 @@ def _evidence(
         span_seconds=pace.span_seconds,
         lag_seconds=age.seconds if age is not None else None,
         lag_seconds_is_lower_bound=age is not None and age.is_lower_bound,
-        unmoved_seconds=now - committed_since,
+        unmoved_seconds=whole_micros(now - committed_since),
         standstill_seconds=standstill,
         commits_seen=movement.moves,
         commit_cadence_seconds=cadence_of(movement.moves, movement.backlog_seconds, standstill),

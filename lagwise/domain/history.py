@@ -59,6 +59,12 @@ def coarse_until(as_of: float) -> float:
     return edge - edge % COARSE_SECONDS
 
 
+def whole_micros(seconds: float) -> float:
+    """Without the noise of adding fractions up. Times are known to the microsecond; what lies exactly on a limit, such
+    as three commits within three cadences, is then on the same side of it in whatever order it was summed up."""
+    return round(seconds, 6)
+
+
 def bucket_of(at: float, as_of: float) -> float:
     """Start of the bucket that a time falls into as seen at ``as_of``: of its minute, or of its five minutes."""
     return at - at % (COARSE_SECONDS if at < coarse_until(as_of) else MINUTE_SECONDS)
@@ -186,7 +192,7 @@ def movement_of(
             rewound_from = max(rewound_from or 0, a.committed)
     lately = [o for o in seen if _counts(o.at, as_of, WINDOWS_SECONDS[0], recreated_at)]
     lost_lately = max((lags.records_lost(o.reads_from, o.log_start or 0) for o in lately), default=0)
-    return Movement(moved_at, drained_at, moves, backlog_seconds, rewound_from, lost_lately)
+    return Movement(moved_at, drained_at, moves, whole_micros(backlog_seconds), rewound_from, lost_lately)
 
 
 def standstill_of(
@@ -207,7 +213,8 @@ def standstill_of(
     if not lag or age_seconds is None or movement.moved_at is None:
         return 0.0
     since = max(movement.moved_at, movement.drained_at if movement.drained_at is not None else movement.moved_at)
-    return as_of - since if age_is_lower_bound else min(as_of - since, age_seconds)
+    stands = whole_micros(as_of - since)
+    return stands if age_is_lower_bound else min(stands, age_seconds)
 
 
 def cadence_of(moves: int, backlog_seconds: float, standstill_seconds: float) -> float | None:
@@ -243,7 +250,7 @@ def pace_of(
     windows = windows_for(movement.moves, movement.backlog_seconds, interval_seconds)
     window = windows[0] if windows else WINDOWS_SECONDS[-1]
     judged = [o for o in known if _counts(o.at, as_of, window, recreated_at)]
-    span = judged[-1].at - judged[0].at if judged else 0.0
+    span = whole_micros(judged[-1].at - judged[0].at) if judged else 0.0
     rate: float | None = None
     if span > 0:
         rate = max(0, (judged[-1].committed or 0) - (judged[0].committed or 0)) / span

@@ -123,7 +123,8 @@ def _windows(slots: DataFrame) -> DataFrame:
     lookback = OLDER - 1
     aggregates = [
         F.coalesce(F.sum(within(lookback, F.col("moves"))), F.lit(0)).cast("int").alias("moves"),
-        F.coalesce(F.sum(within(lookback, F.col("backlog_seconds"))), F.lit(0.0)).alias("backlog_seconds"),
+        # As :func:`lagwise.domain.history.whole_micros`.
+        F.round(F.coalesce(F.sum(within(lookback, F.col("backlog_seconds"))), F.lit(0.0)), 6).alias("backlog_seconds"),
         F.max(within(lookback, F.col("rewound_from"))).alias("rewound_from"),
         F.max(within(0, F.col("max_lost"))).alias("lost_lately"),
         F.max("last_moved_at").alias("last_moved_at"),
