@@ -1,5 +1,6 @@
 """`lagwise up` against a real broker: it watches, heals itself, ends in time, and leaves nothing behind."""
 
+import contextlib
 import json
 import os
 import signal
@@ -94,6 +95,14 @@ class Up:
     def family(self) -> list[psutil.Process]:
         return psutil.Process(self.process.pid).children(recursive=True)
 
+    def commands(self) -> dict[psutil.Process, list[str]]:
+        """What each of the family runs; what ends just now runs nothing."""
+        found = {}
+        for process in self.family():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                found[process] = process.cmdline()
+        return found
+
     def lag(self) -> int | None:
         answer = self.ask("lag", GROUP, "--json")
         return None if answer is None else answer["partitions"][0]["lag"]
@@ -121,12 +130,12 @@ def test_it_watches_heals_itself_and_ends_in_time(up: Up, backlog: int) -> None:
     assert f"Lagwise is already running on {up.data} (process {up.process.pid})" in refused.stderr
     assert refused.stderr.count("\n") == 1
 
-    names = [" ".join(process.cmdline()) for process in up.family()]
+    names = [" ".join(command) for command in up.commands().values()]
     for part in ("lagwise collect", "lagwise analyze", "lagwise alert", "streamlit run"):
         assert any(part in name for name in names), part
     assert any("java" in name for name in names)
 
-    (collector,) = [p for p in up.family() if p.cmdline()[-1:] == ["collect"]]
+    (collector,) = [process for process, command in up.commands().items() if command[-1:] == ["collect"]]
     collector.kill()
     until(lambda: "collector: waiting to restart in 1 s: ended by SIGKILL" in up.said(), "the death to be told")
     until(lambda: "collector: running, restarted 1×" in up.said(), "the restart")
