@@ -14,6 +14,7 @@ from lagwise.domain.vocabulary import SIMPLE, GroupState, UnknownReason
 from lagwise_spark.columns import GROUP, GROUP_PARTITION, TOPIC_PARTITION, seconds_between, with_steps
 from lagwise_spark.transforms.buckets import lag_expression, reads_from
 from lagwise_spark.transforms.pace import DAY, window_index
+from lagwise_spark.transforms.retention import limits
 from lagwise_spark.transforms.time_lag import with_age
 
 
@@ -42,12 +43,6 @@ def evidence(known: Known) -> DataFrame:
     ends = known.watermarks.select(
         *TOPIC_PARTITION, "log_start", "high_watermark", "last_stable", "leader", F.lit(True).alias("has_row_of_ends")
     )
-    limits = known.topics.select(
-        "cluster",
-        "topic",
-        F.when(_deletes() & (F.col("retention_ms") >= 0), F.col("retention_ms") / 1000.0).alias("retention_seconds"),
-        (_deletes() & (F.coalesce(F.col("retention_bytes"), F.lit(-1)) >= 0)).alias("retention_is_by_size"),
-    )
     before = known.previous.select(
         *GROUP_PARTITION,
         F.col("committed").alias("previous_committed"),
@@ -68,7 +63,7 @@ def evidence(known: Known) -> DataFrame:
         .join(before, list(GROUP_PARTITION), "left")
         .join(F.broadcast(known.contexts.drop("sample_id", "gap_seconds", "open_from")), "cluster")
         .join(F.broadcast(known.group_facts), list(GROUP), "left")
-        .join(F.broadcast(limits), ["cluster", "topic"], "left")
+        .join(F.broadcast(limits(known.topics)), ["cluster", "topic"], "left")
         .join(F.broadcast(_clients(known.members)), [*GROUP, "owner"], "left")
         .join(ends, list(TOPIC_PARTITION), "left")
         .join(known.histories, list(TOPIC_PARTITION), "left")
@@ -94,10 +89,6 @@ def evidence(known: Known) -> DataFrame:
     is_told = F.col("consume_rate_per_second").isNotNull() & F.col("lag_slope_per_second").isNotNull()
     produce_rate = F.when((F.col("window") == DAY) & is_told, of_day).otherwise(measured)
     return with_steps(rows, {"produce_rate_per_second": produce_rate} | _derived()).drop("produce_rates")
-
-
-def _deletes() -> Column:
-    return F.coalesce(F.col("cleanup_policy"), F.lit("delete")).contains("delete")
 
 
 def _clients(members: DataFrame) -> DataFrame:

@@ -50,7 +50,7 @@ def statuses(inputs: Inputs) -> Statuses:
         watermarks=inputs.watermarks,
         members=inputs.members,
         pace=pace(inputs.minutes, inputs.days, known_resets, inputs.contexts),
-        histories=topic_histories(inputs.watermark_minutes, known_resets, inputs.contexts),
+        histories=topic_histories(inputs.watermark_minutes, known_resets, inputs.topics, inputs.contexts),
         group_facts=facts,
         topics=inputs.topics,
         previous=inputs.previous,

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from lagwise.domain.history import WINDOWS_SECONDS
 from lagwise_spark.columns import TOPIC_PARTITION, bucket_of, seconds_between, with_steps
+from lagwise_spark.transforms.retention import limits
 
 #: A log's history has less than 2 to this many samples: two weeks at one every ten seconds.
 LONGEST_HISTORY_BITS = 17
@@ -30,15 +31,19 @@ def resets(watermark_minutes: DataFrame) -> DataFrame:
     )
 
 
-def topic_histories(watermark_minutes: DataFrame, known_resets: DataFrame, contexts: DataFrame) -> DataFrame:
+def topic_histories(
+    watermark_minutes: DataFrame, known_resets: DataFrame, topics: DataFrame, contexts: DataFrame
+) -> DataFrame:
     """One row per topic-partition, about its log since its last reset: ``seen_at`` and ``high_watermarks`` of its
     samples, in order, ``recreated_at``, ``produce_rates``, one per window, ``jump_records`` and
     ``jump_high_watermark``, the fields of :class:`lagwise.domain.retention.Jumps`, and whether the log ``was_reset``.
-    ``known_resets`` is :func:`resets`."""
+    ``known_resets`` is :func:`resets`. Jumps are looked for where the size of a log is limited."""
+    by_size = limits(topics).where("retention_is_by_size").drop("retention_seconds")
     of_this_log = (
         watermark_minutes.drop("recreated_at")
         .join(F.broadcast(contexts.select("cluster", "as_of")), "cluster")
         .join(F.broadcast(known_resets), list(TOPIC_PARTITION), "left")
+        .join(F.broadcast(by_size), ["cluster", "topic"], "left")
         .withColumn("bucket", bucket_of(F.col("minute"), F.col("as_of")))
         .withColumn("age", seconds_between(F.col("bucket"), F.col("as_of")))
         .where(
@@ -53,7 +58,10 @@ def topic_histories(watermark_minutes: DataFrame, known_resets: DataFrame, conte
         F.max("recreated_at").alias("recreated_at"),
         F.max("reset_minute").alias("reset_minute"),
         *written,
-        F.sort_array(F.flatten(F.collect_list(F.array(_end("first"), _end("last"))))).alias("ends_of_minutes"),
+        # Objects, unlike the points: only of those topics that need them.
+        F.sort_array(
+            F.flatten(F.collect_list(F.when(F.col("retention_is_by_size"), F.array(_end("first"), _end("last")))))
+        ).alias("ends_of_minutes"),
     )
     rows = with_steps(rows, _jumps())
     return rows.select(
@@ -82,9 +90,10 @@ def _is_end_of_bucket(end: Column, index: Column) -> Column:
 
 def _jumps() -> dict[str, Column]:
     """:func:`lagwise.domain.retention.jumps_of`; null where the log start was never seen to jump."""
-    levels, below = F.col("_levels"), F.slice("_levels", F.lit(1), F.size("_levels") - 1)
+    levels, steps = F.col("_levels"), F.greatest(F.size("_levels") - 1, F.lit(0))
+    below, above = F.slice(levels, F.lit(1), steps), F.slice(levels, F.lit(2), steps)
     before_last = F.filter("_ends", lambda end: end["log_start"] == F.get("_levels", F.size("_levels") - 2))
-    sizes = F.sort_array(F.zip_with(below, F.slice(levels, F.lit(2), F.size(levels) - 1), lambda a, b: b - a))
+    sizes = F.sort_array(F.zip_with(below, above, lambda a, b: b - a))
     return {
         "_ends": F.filter("ends_of_minutes", _is_end_of_bucket),
         "_levels": F.sort_array(F.array_distinct(F.col("_ends")["log_start"])),
