@@ -179,7 +179,8 @@ PARTITION_STATUS = Table(
         Column(
             "jump_records",
             pa.int64(),
-            "records by which the log start jumps when a segment is deleted; null where it was never seen to",
+            "records by which the log start jumps when a segment is deleted; null where it was never seen to, "
+            "and where the size of a log is not limited",
         ),
         Column("jump_high_watermark", pa.int64(), "high watermark before its last jump"),
     ),

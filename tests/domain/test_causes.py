@@ -6,6 +6,7 @@ import pytest
 
 from lagwise.domain.causes import TROUBLE, Cause, Place, Scope, cause_of
 from lagwise.domain.groups import verdict_of
+from lagwise.domain.parts import PartitionsInStatus
 from lagwise.domain.vocabulary import Status
 from tests.domain.spoken import WAITING, WELL, part
 
@@ -171,7 +172,7 @@ SENTENCES = (
 
 
 @pytest.mark.parametrize(("why", "parts", "places", "sentence"), SENTENCES, ids=[row[0] for row in SENTENCES])
-def test_the_sentence_says_it(why: str, parts: list[object], places: list[Place], sentence: str) -> None:
+def test_the_sentence_says_it(why: str, parts: list[PartitionsInStatus], places: list[Place], sentence: str) -> None:
     del why
-    found = verdict_of(parts, members=3, idle_members=0, places=places)  # type: ignore[arg-type]
+    found = verdict_of(parts, members=3, idle_members=0, places=places)
     assert found.sentence == sentence

@@ -132,7 +132,8 @@ def _finish(
 ) -> None:
     """Have one stretch written; when this returns, ``lanes`` are at it."""
     start, gap = n.open_from, timedelta(seconds=gap_seconds(n.interval_seconds))
-    stretch = Stretch(n.cluster, start, until, gap, n.group_partitions / n.interval_seconds, finished)
+    its = read.around(finished, start - gap, until)
+    stretch = Stretch(n.cluster, start, until, gap, n.group_partitions / n.interval_seconds, its)
 
     # Planned, and its files looked up, while the stretch before is being written.
     pairs, ends = slices.minutes(session, lake, stretch), slices.watermark_minutes(session, lake, stretch)

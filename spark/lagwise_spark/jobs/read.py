@@ -99,6 +99,15 @@ def finished_samples(lake: Lake, start: datetime, end: datetime | None = None) -
     return [FinishedSample(**row) for row in rows.to_pylist()]
 
 
+def around(samples: Sequence[FinishedSample], start: datetime, end: datetime) -> list[FinishedSample]:
+    """Those that overlap [start, end), and the last one before: after an outage it is the one to compare with. None
+    where none is after it."""
+    inside = [s for s in samples if s.finished_at >= start and s.started_at < end]
+    before = [s for s in samples if s.finished_at < start]
+    last = [max(before, key=lambda s: s.finished_at)] if before and inside else []
+    return [*last, *inside]
+
+
 def last_finished_sample(lake: Lake, cluster: str, before: datetime) -> list[FinishedSample]:
     """A cluster's last sample that was finished before this time, however long ago; none or one."""
     sql = """

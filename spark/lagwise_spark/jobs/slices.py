@@ -31,7 +31,7 @@ from lagwise_spark.transforms.raw_files import Files
 
 # Executors of a cluster have Python, but nothing of ours.
 for module in (array_minutes, raw_files):
-    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # pyspark leaves it untyped
 
 #: About how many samples a task works on: with 1.4 million its Python process takes 320 MiB.
 SAMPLES_PER_TASK = 1_500_000
@@ -48,8 +48,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A cluster's minutes in [start, until). Among ``finished`` are the samples that they are made of, those of the gap
-    before, and the last one before that. ``samples_per_second`` are those of all group-partitions together."""
+    """A cluster's minutes in [start, until), and the ``finished`` samples that they are made of, with those of the gap
+    before and the last one before that. ``samples_per_second`` are those of all group-partitions together."""
 
     cluster: str
     start: datetime
@@ -96,8 +96,9 @@ def _in_slices(
     made = struct_type(pa.schema([field for field in table.arrow if field.name not in ("cluster", "day")]))
     parts = []
     for start, until in slices(stretch, session.sparkContext.defaultParallelism):
-        samples = _samples_of(stretch, start, until)
-        if not samples:
+        samples = read.around(stretch.finished, start - stretch.gap, until)
+        # Those of the gap alone make no minute.
+        if not any(s.finished_at >= start for s in samples):
             continue
         of_slice = (until - start + stretch.gap).total_seconds() * stretch.samples_per_second
         tasks = round(of_slice / SAMPLES_PER_TASK)
@@ -113,17 +114,6 @@ def _in_slices(
     if not parts:
         return empty(session, table).drop("day")
     return reduce(DataFrame.union, parts).withColumn("cluster", F.lit(stretch.cluster))
-
-
-def _samples_of(stretch: Stretch, start: datetime, until: datetime) -> list[read.FinishedSample]:
-    """The samples that the minutes in [start, until) are made of, those of the gap before them, and the last one before
-    that: after an outage it is the one to compare with. None where none lies in these minutes."""
-    inside = [s for s in stretch.finished if s.finished_at >= start and s.started_at < until]
-    before = [s for s in stretch.finished if s.finished_at < start]
-    of_gap = [s for s in before if s.finished_at >= start - stretch.gap]
-    older = [s for s in before if s.finished_at < start - stretch.gap]
-    last = [max(older, key=lambda s: s.finished_at)] if older else []
-    return [*last, *of_gap, *inside] if inside else []
 
 
 def _rows(
