@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.schema import TIMESTAMP, Column, Table
 
@@ -319,5 +320,6 @@ ANALYSIS_TABLES = (
     STATUS_CHANGES,
     REBALANCE_STATS,
     ASSIGNMENTS,
+    CAPACITY,
     TICKS,
 )
