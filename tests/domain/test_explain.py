@@ -26,6 +26,8 @@ class Row(NamedTuple):
     members: int | None = 3
     idle: int = 0
     error: str | None = None
+    state: str | None = None
+    group_type: str | None = None
 
 
 ROWS = (
@@ -82,8 +84,8 @@ ROWS = (
         8,
         "nobody is there",
         [part(STOPPED, 3, **WAITING)],
-        "All 3 partitions have committed nothing for up to 2 min 30 s, and the oldest of 41.2 k unread records has "
-        "waited 3 min 20 s; the group has no members.",
+        "All 3 partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41.2 k unread records "
+        "has waited 3 min 20 s; the group has no members.",
         members=0,
     ),
     Row(
@@ -97,8 +99,8 @@ ROWS = (
         10,
         "nor for these",
         [part(STOPPED, 2, **WAITING), WELL],
-        "2 of 11 partitions have committed nothing for up to 2 min 30 s, and the oldest of 41.2 k unread records has "
-        "waited 3 min 20 s; no member owns them.",
+        "2 of 11 partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41.2 k unread "
+        "records has waited 3 min 20 s; no member owns them.",
     ),
     Row(
         11,
@@ -111,15 +113,15 @@ ROWS = (
         12,
         "two of them",
         [part(STALLED, 2, "client b", "client a", **WAITING)],
-        "Both partitions have committed nothing for up to 2 min 30 s, and the oldest of 41.2 k unread records has "
-        "waited 3 min 20 s; their owners are client a and client b.",
+        "Both partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41.2 k unread records "
+        "has waited 3 min 20 s; their owners are client a and client b.",
     ),
     Row(
         13,
         "more than two are not named",
         [part(STALLED, 3, "client c", "client b", "client a", **WAITING), WELL],
-        "3 of 12 partitions have committed nothing for up to 2 min 30 s, and the oldest of 41.2 k unread records has "
-        "waited 3 min 20 s; members own them.",
+        "3 of 12 partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41.2 k unread "
+        "records has waited 3 min 20 s; members own them.",
     ),
     Row(
         14,
@@ -291,12 +293,45 @@ ROWS = (
         [part(UNKNOWN, 2, reason=UnknownReason.TOO_FEW_SAMPLES, **WAITING), WELL],
         "There are too few samples of 2 of 11 partitions yet to tell where the lag is going: 41.2 k records wait.",
     ),
+    Row(
+        37,
+        "a rebalance that does not end",
+        [part(STOPPED, 3, **WAITING)],
+        "All 3 partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41.2 k unread records "
+        "has waited 3 min 20 s; the group is rebalancing (PreparingRebalance) and does not get past it.",
+        state="PreparingRebalance",
+    ),
+    Row(
+        38,
+        "members that come, hang and go",
+        [part(STOPPED, 1, "client billing-2", **WAITING)],
+        "The only partition has committed nothing for 2 min 30 s, and the oldest of 41.2 k unread records has waited "
+        "3 min 20 s; the group keeps rebalancing, and its members do not get to read (its owner is client billing-2 "
+        "now).",
+        state="Stable",
+    ),
+    Row(
+        39,
+        "an engine, a script, or another cluster's mirror: there never were members",
+        [part(STOPPED, 1, **WAITING)],
+        "The only partition has committed nothing for 2 min 30 s, and the oldest of 41.2 k unread records has waited "
+        "3 min 20 s; its offsets are committed from outside, by a job or a tool, which does not do so any more.",
+        members=0,
+        group_type="simple",
+    ),
 )
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.number:02d} {row.why}")
 def test_sentence(row: Row) -> None:
-    found = verdict_of(row.parts, members=row.members, idle_members=row.idle, error=row.error)
+    found = verdict_of(
+        row.parts,
+        members=row.members,
+        idle_members=row.idle,
+        state=row.state,
+        group_type=row.group_type,
+        error=row.error,
+    )
     assert found.sentence == row.sentence
 
 

@@ -1319,6 +1319,47 @@ ROWS = (
         lag=400,
         to_loss=2400.0,
     ),
+    row(
+        131,
+        "a rebalance that does not end",
+        "members have five minutes by default to come back to a rebalance: after that nobody reads, whoever is in it",
+        replace(
+            STANDING,
+            owner=None,
+            state="PreparingRebalance",
+            rebalancing_now=True,
+            standstill_seconds=300.0,
+            trend=UP,
+            longer=UP,
+        ),
+        STOPPED,
+        FALLING_BEHIND,
+        lag=400,
+    ),
+    row(
+        132,
+        "members that come, hang and die",
+        "whose the partition is at this moment changes every minute, that nobody reads does not",
+        replace(STANDING, samples_of_unrest=10, standstill_seconds=300.0),
+        STOPPED,
+        lag=400,
+    ),
+    row(
+        133,
+        "one of them hangs in a group that hardly rebalances",
+        "that its owner does not get on is what there is to say",
+        replace(STANDING, samples_of_unrest=2, standstill_seconds=300.0),
+        STALLED,
+        lag=400,
+    ),
+    row(
+        134,
+        "a topic that was left by a group that keeps rebalancing",
+        "nobody is meant to read it",
+        replace(LEFT, samples_of_unrest=10, standstill_seconds=300.0, unmoved_seconds=300.0),
+        GHOST,
+        lag=None,
+    ),
 )
 
 
