@@ -41,6 +41,18 @@ class Ordering(StrEnum):
     NONE = "none"
 
 
+def order_kept(concurrency: Concurrency, ordering: Ordering | None) -> Ordering:
+    """The order that is kept where ``ordering`` is asked for: None asks for nothing.
+
+    A consumer per thread keeps a partition's order whether asked to or not. A pool keeps none unless asked to.
+    """
+    if ordering is Ordering.GLOBAL:
+        return Ordering.GLOBAL
+    if concurrency is Concurrency.CONSUMER_PER_THREAD:
+        return Ordering.PARTITION
+    return ordering or Ordering.NONE
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """One question to sizing. Times are seconds, rates messages per second; a bad value raises OutOfRange."""
@@ -102,15 +114,8 @@ class Workload:
 
     @property
     def order(self) -> Ordering:
-        """The order that is kept.
-
-        A consumer per thread keeps a partition's order whether asked to or not. A pool keeps none unless asked to.
-        """
-        if self.ordering is Ordering.GLOBAL:
-            return Ordering.GLOBAL
-        if self.concurrency is Concurrency.CONSUMER_PER_THREAD:
-            return Ordering.PARTITION
-        return self.ordering or Ordering.NONE
+        """The order that is kept: see :func:`order_kept`."""
+        return order_kept(self.concurrency, self.ordering)
 
     @property
     def demand_rate_per_second(self) -> float:
