@@ -2,8 +2,8 @@
 
 Messages are a fluid that flows into the partitions at the rate of the traffic and out of them as fast as their readers
 are (:mod:`lagwise.domain.simulation_sharing`). Between two changes (of the rate, of who reads, of a partition that has
-been read up) all rates are constant and lag is a straight line, so it is followed from change to change, not in steps of
-time. What a fluid has not: the few messages in hand, and the short queues that chance makes below capacity. Those
+been read up) all rates are constant and lag is a straight line, so it is followed from change to change, not in steps
+of time. What a fluid has not: the few messages in hand, and the short queues that chance makes below capacity. Those
 :mod:`lagwise.domain.simulation_events` has, which handles messages one by one.
 
 Fluid limits: B. Gross et al., *Fundamentals of Queueing Theory*, "Fluid approximations". At rate r an outage of d
@@ -11,7 +11,6 @@ seconds leaves r·d messages, and with capacity c they are gone r·d/(c − r) s
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lagwise.domain.simulation_dealing import Epoch, deal, epochs
@@ -109,7 +108,9 @@ class _Run:
         self.peak = (0.0, 0.0)  # lag, when
         self.peak_lag_seconds = 0.0
         self.drained_at: float | None = 0.0
-        self.rate = 0.0
+        #: Messages per second that come, and that are read.
+        self.rate = self.handled_rate = 0.0
+        self.handled = 0.0
         #: The queues with a backlog or one about to begin, the rate at which messages come into each, and how many
         #: there are of it. All others are read as fast as they are written.
         self.active: list[tuple[_Queue, float, int]] = []
@@ -131,7 +132,7 @@ class _Run:
             self._note(moment)
             if until in is_wanted:
                 moments.append(moment)
-        left = moments[-1].lag
+        left, handled = moments[-1].lag, self.handled
         for until in (*sorted(at for at in changes if at > end), math.inf):
             now = self._advance(now, until)
             if until in changes:
@@ -139,9 +140,7 @@ class _Run:
         peak_lag, peak_at = self.peak
         arrived = self.scenario.lag + self.traffic.arrived_by(end)
         drain = None if self.drained_at is None else max(0.0, self.drained_at - peak_at)
-        return Outcome(
-            tuple(moments), peak_lag, peak_at, self.peak_lag_seconds, drain, arrived, max(0.0, arrived - left), left
-        )
+        return Outcome(tuple(moments), peak_lag, peak_at, self.peak_lag_seconds, drain, arrived, handled, left)
 
     def _advance(self, now: float, until: float) -> float:
         """Let time pass up to ``until``, from one emptied partition to the next; if infinite, up to the last."""
@@ -153,6 +152,7 @@ class _Run:
             for queue, rate, _ in self.active:
                 gone = _empty_in(queue, rate) <= passed * (1.0 + _ROUNDING)
                 queue.lag = 0.0 if gone else max(0.0, queue.lag + (rate - queue.served) * passed)
+            self.handled += self.handled_rate * passed
             now = until if passed == until - now else now + passed
             if empty_in <= passed * (1.0 + _ROUNDING):
                 self._share(now)
@@ -208,8 +208,10 @@ class _Run:
             demands = [(_demand(reader, self.rate), reader.count) for reader in node.readers]
             level = 0.0 if node.away else self._level(demands)
             for reader, (demand, _) in zip(node.readers, demands, strict=True):
-                if demand > level or demand == math.inf:
+                if demand > level:
                     self._share_reader(reader, level, node.count * reader.count)
+        behind = sum(times * (rate - queue.served) for queue, rate, times in self.active)
+        self.handled_rate = max(0.0, self.rate - behind)
 
     def _level(self, demands: list[tuple[float, int]]) -> float:
         return pool_level(self.kind, demands[0][0]) if self.pooled else reader_level(self.kind, demands)
@@ -224,14 +226,12 @@ class _Run:
 
     def _moment(self, now: float) -> Moment:
         lag = worst = oldest = 0.0
-        handled = self.rate
-        for queue, rate, times in self.active:
+        for queue, _, times in self.active:
             lag += times * queue.lag
-            handled -= times * (rate - queue.served)
             worst = max(worst, queue.lag)
             if queue.lag > 0.0:
                 oldest = max(oldest, now - self._oldest_unread(queue, now))
-        return Moment(now, lag, oldest, worst, self.rate, max(0.0, handled))
+        return Moment(now, lag, oldest, worst, self.rate, self.handled_rate)
 
     def _oldest_unread(self, queue: _Queue, now: float) -> float:
         """When the oldest unread message came; those unread at the start count from there."""

@@ -7,7 +7,7 @@ Times are seconds from the start of the simulation, rates messages per second. A
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from lagwise.domain.sizing_ranges import (
     OutOfRange,
@@ -50,7 +50,7 @@ class Traffic:
             check_number("steps", start, 0.0, MAX_SECONDS, allowed)
             check_number("steps", rate, 0.0, _MAX_RATE, "rates from 0 to 1e12")
         starts = tuple(start for start, _ in self.steps)
-        if starts[0] != 0.0 or any(later <= start for start, later in zip(starts, starts[1:], strict=False)):
+        if starts[0] != 0.0 or any(later <= start for start, later in pairwise(starts)):
             raise OutOfRange("steps", allowed, starts[:10])
         if starts[-1] >= self.seconds:
             raise OutOfRange("seconds", f"later than the last step, which begins at {starts[-1]:g}", self.seconds)
