@@ -3,7 +3,12 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lagwise.domain.sizing import demand_rate_per_second, required_rate_per_second
+from lagwise.domain.sizing import (
+    DEFAULT_OUTAGE_CATCH_UP_SECONDS,
+    catch_up_factor,
+    demand_rate_per_second,
+    required_rate_per_second,
+)
 from lagwise.domain.sizing_ranges import OutOfRange, check_cores, check_count, check_number, check_service_time
 
 #: A topic with more partitions is not sized.
@@ -77,6 +82,10 @@ class Workload:
     catch_up_seconds: float = DEFAULT_CATCH_UP_SECONDS
     #: How long nothing is read when consumers restart.
     restart_seconds: float = DEFAULT_RESTART_SECONDS
+    #: An outage that must be caught up with as well: how long nothing is read; 0 asks for none.
+    outage_seconds: float = 0.0
+    #: Time in which the backlog of the outage must be gone.
+    outage_catch_up_seconds: float = DEFAULT_OUTAGE_CATCH_UP_SECONDS
     #: Nodes that may fail at once without the rest falling behind.
     spare_nodes: int = 1
     #: Threads are given to a node until it does this share of C/T2.
@@ -125,7 +134,24 @@ class Workload:
             lag=self.lag,
             catch_up_seconds=self.catch_up_seconds,
             restart_seconds=self.restart_seconds,
+            outage_seconds=self.outage_seconds,
+            outage_catch_up_seconds=self.outage_catch_up_seconds,
         )
+
+    @property
+    def catch_up_factor(self) -> float:
+        """How many times the peak must be handled, so that a restart and an outage are caught up with in time."""
+        return catch_up_factor(
+            catch_up_seconds=self.catch_up_seconds,
+            restart_seconds=self.restart_seconds,
+            outage_seconds=self.outage_seconds,
+            outage_catch_up_seconds=self.outage_catch_up_seconds,
+        )
+
+    @property
+    def outage_binds(self) -> bool:
+        """Whether the outage asks for more than a restart does."""
+        return self.outage_seconds / self.outage_catch_up_seconds > self.restart_seconds / self.catch_up_seconds
 
     @property
     def required_rate_per_second(self) -> float:
