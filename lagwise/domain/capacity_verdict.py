@@ -15,7 +15,7 @@ from lagwise.domain.sizing import meets
 from lagwise.domain.sizing_ranges import OutOfRange, check_count, check_number
 from lagwise.domain.sizing_words import say_number, say_share
 
-#: Oversized is what could be done with at most this share of the nodes: between it and 1 a change is not worth its risk.
+#: Oversized is what so large a share of the nodes could do, or a smaller one: for less a change is not worth its risk.
 OVERSIZED_SHARE = 2 / 3
 #: A load test shows what a group can do when it has a backlog for this long.
 LOAD_TEST_SECONDS = 120.0
@@ -43,6 +43,22 @@ class CanDo:
         check_number("low", self.low, 0.0, _MAX_RATE, "a number from 0 to 1e12")
         if self.high is not None:
             check_number("high", self.high, self.low, _MAX_RATE, "a number from low to 1e12")
+
+
+@dataclass(frozen=True, slots=True)
+class SetUp:
+    """What runs, or what is advised."""
+
+    nodes: int
+    partitions: int
+    #: None where it is not known.
+    threads_per_node: int | None = None
+
+    def __post_init__(self) -> None:
+        check_count("nodes", self.nodes, 0, 1_000_000)
+        check_count("partitions", self.partitions, 1, 1_000_000)
+        if self.threads_per_node is not None:
+            check_count("threads_per_node", self.threads_per_node, 1, 1_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +106,8 @@ def judge_capacity(
     forecast: Sequence[DemandAhead],
     *,
     target_utilisation: float,
-    running_nodes: int,
-    advised_nodes: int | None,
+    running: SetUp,
+    advised: SetUp | None,
 ) -> CapacityJudgement:
     """The first of these that holds, with ``slack`` for the low end of what can be done, times the target utilisation.
 
@@ -106,7 +122,11 @@ def judge_capacity(
 
     A lower bound never makes ``short`` or ``tight``: what was not asked for was not refused.
     """
-    _check(peak_per_second, forecast, target_utilisation, running_nodes, advised_nodes)
+    check_number("target_utilisation", target_utilisation, 0.01, 1.0, "a number from 0.01 to 1")
+    if peak_per_second is not None:
+        check_number("peak_per_second", peak_per_second, 0.0, _MAX_RATE, "a number from 0 to 1e12")
+    if any(later.at <= point.at for point, later in pairwise(forecast)):
+        raise OutOfRange("forecast", "in order of time", [point.at for point in forecast[:3]])
     if peak_per_second is None:
         return _undecided("There is no history of what arrives, so there is no peak to compare with", None)
     peak, target = peak_per_second, target_utilisation
@@ -126,7 +146,9 @@ def judge_capacity(
     at_worst = next((point.at for point in forecast if not meets(carries, point.upper)), None)
 
     def judged(verdict: CapacityVerdict, sentence: str) -> CapacityJudgement:
-        return CapacityJudgement(verdict, f"{sentence}.", until, at_worst)
+        asks = verdict in (CapacityVerdict.SHORT, CapacityVerdict.TIGHT) and advised not in (None, running)
+        instead = f" Advised are {_say_set_up(advised)}, instead of {_say_set_up(running)}." if asks and advised else ""
+        return CapacityJudgement(verdict, f"{sentence}.{instead}", until, at_worst)
 
     if can_do.high is not None and not meets(can_do.high, peak):
         lacks = say_number(peak - can_do.high)
@@ -141,11 +163,11 @@ def judge_capacity(
             f"(up to {say_number(highest)})",
         )
     worst = max([peak, *(point.upper for point in forecast)])
-    if _is_oversized(carries, worst, bool(forecast), running_nodes, advised_nodes):
+    if forecast and advised is not None and _carried_by_fewer(carries, worst, running, advised):
         return judged(
             CapacityVerdict.OVERSIZED,
-            f"{plural(advised_nodes or 0, 'node')} of {running_nodes:,} would do: {does}; the forecast goes up to "
-            f"{say_number(worst)} at most",
+            f"{plural(advised.nodes, 'node')} of {running.nodes:,} would do: {does}; the forecast up to "
+            f"{_day(forecast[-1].at)} asks for {say_number(worst)} at most",
         )
     if not forecast:
         ahead = "for how long is not known without a forecast"
@@ -170,27 +192,10 @@ def combined(verdicts: Iterable[CapacityVerdict]) -> CapacityVerdict:
     return CapacityVerdict.ENOUGH if worst is CapacityVerdict.OVERSIZED and told != decided else worst
 
 
-def _check(
-    peak: float | None,
-    forecast: Sequence[DemandAhead],
-    target_utilisation: float,
-    running_nodes: int,
-    advised_nodes: int | None,
-) -> None:
-    check_number("target_utilisation", target_utilisation, 0.01, 1.0, "a number from 0.01 to 1")
-    check_count("running_nodes", running_nodes, 0, 1_000_000)
-    if peak is not None:
-        check_number("peak_per_second", peak, 0.0, _MAX_RATE, "a number from 0 to 1e12")
-    if advised_nodes is not None:
-        check_count("advised_nodes", advised_nodes, 1, 1_000_000)
-    if any(later.at <= point.at for point, later in pairwise(forecast)):
-        raise OutOfRange("forecast", "in order of time", [point.at for point in forecast[:3]])
-
-
-def _is_oversized(carries: float, worst: float, is_forecast: bool, running: int, advised: int | None) -> bool:
-    if advised is None or not is_forecast or advised > OVERSIZED_SHARE * running:
+def _carried_by_fewer(carries: float, worst: float, running: SetUp, advised: SetUp) -> bool:
+    if advised.nodes > OVERSIZED_SHARE * running.nodes:
         return False
-    return meets(carries * advised / running, worst)
+    return meets(carries * advised.nodes / running.nodes, worst)
 
 
 def _load_test(rate: float, peak: float) -> LoadTest:
@@ -204,8 +209,8 @@ def _undecided(why: str, test: LoadTest | None) -> CapacityJudgement:
     if test is not None and test.rate_per_second > 0.0:
         pause = f" (a pause of {duration(test.pause_seconds)} at peak leaves so many)" if test.pause_seconds else ""
         how = (
-            f" To decide it, let {say_number(test.backlog)} messages wait{pause} and see whether they are worked off at "
-            f"{say_number(test.rate_per_second)} messages/s, which takes {duration(test.seconds)}."
+            f" To decide it, let {say_number(test.backlog)} messages wait{pause} and see whether it then handles "
+            f"{say_number(test.rate_per_second)} messages/s, for {duration(test.seconds)}."
         )
     return CapacityJudgement(CapacityVerdict.UNDECIDED, f"{why}.{how}", load_test=test)
 
@@ -219,6 +224,11 @@ def _say_can_do(can_do: CanDo) -> str:
         return f"at least {say_number(can_do.low)}"
     low, high = say_number(can_do.low), say_number(can_do.high)
     return low if low == high else f"{low} to {high}"
+
+
+def _say_set_up(set_up: SetUp) -> str:
+    threads = f" of {plural(set_up.threads_per_node, 'thread')}" if set_up.threads_per_node else ""
+    return f"{plural(set_up.nodes, 'node')}{threads} on {plural(set_up.partitions, 'partition')}"
 
 
 def _day(at: datetime) -> str:

@@ -17,8 +17,8 @@ def say_partition_costs(before: int, after: int) -> str:
     check_count("after", after, before + 1, 10_000_000)
     more = after - before
     return (
-        f"It costs: for each replica at least {plural(more, 'open file')} and {_MAPS_OF_A_SEGMENT * more:,} memory maps "
-        f"more on the brokers, {plural(more, 'partition')} more to replicate and to elect leaders for when a broker "
-        "fails, and more to hand over in every rebalance. Keys move to other partitions, so a key's order breaks unless "
-        "all is read before the change. It cannot be undone."
+        f"It costs: for each replica at least {plural(more, 'open file')} and {_MAPS_OF_A_SEGMENT * more:,} memory "
+        f"maps more on the brokers, {plural(more, 'partition')} more to replicate and to elect leaders for when a "
+        "broker fails, and more to hand over in every rebalance. Keys move to other partitions, so a key's order "
+        "breaks unless all is read before the change. It cannot be undone."
     )
