@@ -110,7 +110,7 @@ ROWS = (
         "the mean stays below 665, the interval's end does not: to be watched, not to be acted on",
         KNOWN, 500, ahead((550, 640), (600, 700)), RUNNING, ENOUGH, None, day(60),
     ),
-    Row("a lower bound that is enough", "it did 800/s, 560 with slack", CanDo(800.0), 500, ahead((500, 550)), RUNNING, ENOUGH),
+    Row("a bound that is enough", "800/s were done", CanDo(800.0), 500, ahead((500, 550)), RUNNING, ENOUGH),
     Row("nothing comes and nothing is known to be done", "0 of at least 0", CanDo(0.0), 0, (), RUNNING, ENOUGH),
     Row(
         "fewer would do today, but there is no forecast",
