@@ -53,6 +53,8 @@ class SetUp:
     partitions: int
     #: None where it is not known.
     threads_per_node: int | None = None
+    #: What ``nodes`` counts: ``node``, or ``member`` where it is not known which members share a node.
+    unit: str = "node"
 
     def __post_init__(self) -> None:
         check_count("nodes", self.nodes, 0, 1_000_000)
@@ -166,7 +168,7 @@ def judge_capacity(
     if forecast and advised is not None and _carried_by_fewer(carries, worst, running, advised):
         return judged(
             CapacityVerdict.OVERSIZED,
-            f"{plural(advised.nodes, 'node')} of {running.nodes:,} would do: {does}; the forecast up to "
+            f"{plural(advised.nodes, advised.unit)} of {running.nodes:,} would do: {does}; the forecast up to "
             f"{_day(forecast[-1].at)} asks for {say_number(worst)} at most",
         )
     if not forecast:
@@ -228,7 +230,7 @@ def _say_can_do(can_do: CanDo) -> str:
 
 def _say_set_up(set_up: SetUp) -> str:
     threads = f" of {plural(set_up.threads_per_node, 'thread')}" if set_up.threads_per_node else ""
-    return f"{plural(set_up.nodes, 'node')}{threads} on {plural(set_up.partitions, 'partition')}"
+    return f"{plural(set_up.nodes, set_up.unit)}{threads} on {plural(set_up.partitions, 'partition')}"
 
 
 def _day(at: datetime) -> str:

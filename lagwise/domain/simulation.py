@@ -43,6 +43,7 @@ class Outcome:
     """What came of a scenario."""
 
     moments: tuple[Moment, ...]
+    #: The peaks are those within the time of the traffic.
     peak_lag: float
     peak_lag_at_seconds: float
     #: At the moments and at every change; between them it may have been higher by less than a step.
@@ -102,9 +103,9 @@ class _Run:
         threads = 1 if scenario.order is Ordering.GLOBAL else scenario.threads_per_node
         self.kind = NodeKind(scenario.cores, threads, scenario.t1_seconds, scenario.t2_seconds)
         self.pooled = scenario.order is Ordering.NONE
-        self.epochs = epochs(scenario)
+        self.epochs = {epoch.start_seconds: epoch for epoch in epochs(scenario)}
         self.shares = scenario.falling_shares
-        self.nodes = self._dealt(self.epochs[0], [scenario.lag * share for share in self.shares])
+        self.nodes = self._dealt(self.epochs[0.0], [scenario.lag * share for share in self.shares])
         self.peak = (0.0, 0.0)  # lag, when
         self.peak_lag_seconds = 0.0
         self.drained_at: float | None = 0.0
@@ -121,7 +122,7 @@ class _Run:
         """From the start to the end of the traffic, then on until all is read or never will be."""
         moments: list[Moment] = []
         end, now = self.traffic.seconds, 0.0
-        changes = {start for start, _ in self.traffic.steps} | {epoch.start_seconds for epoch in self.epochs}
+        changes = {start for start, _ in self.traffic.steps} | self.epochs.keys()
         wanted = [i * step_seconds for i in range(math.ceil(end / step_seconds * (1.0 - _ROUNDING)))] + [end]
         is_wanted = set(wanted)
         for until in sorted({at for at in changes if at <= end} | is_wanted):
@@ -160,13 +161,13 @@ class _Run:
         return now
 
     def _change(self, now: float) -> None:
-        for epoch in self.epochs[1:]:
-            if epoch.start_seconds == now:
-                lags = [0.0] * self.scenario.partitions
-                for queue, _, _ in self.active:
-                    for partition in queue.members:
-                        lags[partition] = queue.lag
-                self.nodes = self._dealt(epoch, lags)
+        epoch = self.epochs.get(now)
+        if epoch is not None and now > 0.0:
+            lags = [0.0] * self.scenario.partitions
+            for queue, _, _ in self.active:
+                for partition in queue.members:
+                    lags[partition] = queue.lag
+            self.nodes = self._dealt(epoch, lags)
         self._share(now)
 
     def _dealt(self, epoch: Epoch, lags: list[float]) -> list[_Node]:
@@ -174,7 +175,7 @@ class _Run:
         alike: dict[tuple[bool, tuple[object, ...]], tuple[int, list[list[tuple[int, ...]]]]] = {}
         by_node: dict[int, dict[tuple[object, ...], list[tuple[int, ...]]]] = {}
         for reader in deal(self.scenario, epoch.nodes):
-            # The partitions of a reader fall by share and, within a share, by their number: equal readers line up.
+            # Sorted, so that the partitions of equal readers line up.
             ordered = tuple(sorted(reader.partitions, key=lambda p: (-self.shares[p], lags[p])))
             key = tuple((self.shares[p], lags[p]) for p in ordered)
             by_node.setdefault(reader.node, {}).setdefault(key, []).append(ordered)
@@ -194,12 +195,11 @@ class _Run:
         """``count`` readers of each node that is alike; ``held`` are their partitions, in the same order for each."""
         queues: dict[tuple[float, float], _Queue] = {}
         for place, first in enumerate(held[0]):
-            key = (self.shares[first], lags[first])
-            queue = queues.setdefault(key, _Queue(*key[:1], 0, key[1], []))
+            share, lag = self.shares[first], lags[first]
+            queue = queues.setdefault((share, lag), _Queue(share, 0, lag, []))
             queue.count += 1
             queue.members.extend(partitions[place] for partitions in held)
-        share = sum(queue.share * queue.count for queue in queues.values())
-        return _Reader(list(queues.values()), count, share)
+        return _Reader(list(queues.values()), count, sum(queue.share * queue.count for queue in queues.values()))
 
     def _share(self, now: float) -> None:
         """Set what is read of every partition from now on."""
@@ -239,9 +239,11 @@ class _Run:
         return self.traffic.when_arrived(read) if read > 0.0 else 0.0
 
     def _note(self, moment: Moment) -> None:
-        """Keep the peak, and when everything was read after it."""
-        self.peak_lag_seconds = max(self.peak_lag_seconds, moment.lag_seconds)
-        if moment.lag > self.peak[0] * (1.0 + _ROUNDING) + self.nothing:
+        """Keep the peak within the time of the traffic, and when everything was read after it."""
+        is_within = moment.at_seconds <= self.traffic.seconds
+        if is_within:
+            self.peak_lag_seconds = max(self.peak_lag_seconds, moment.lag_seconds)
+        if is_within and moment.lag > self.peak[0] * (1.0 + _ROUNDING) + self.nothing:
             self.peak, self.drained_at = (moment.lag, moment.at_seconds), None
         elif self.drained_at is None and moment.lag <= self.nothing:
             self.drained_at = moment.at_seconds

@@ -191,6 +191,17 @@ def test_what_is_said(name: str) -> None:
     assert judge(next(row for row in ROWS if row.name == name)).sentence == SAID[name]
 
 
+def test_members_where_nodes_are_not_known() -> None:
+    def judged(running: int, advised: int) -> str:
+        of = (SetUp(number, 48, unit="member") for number in (running, advised))
+        return judge_capacity(
+            KNOWN, 900, FLAT, target_utilisation=0.7, **dict(zip(("running", "advised"), of, strict=True))
+        ).sentence
+
+    assert judged(6, 9).endswith("Advised are 9 members on 48 partitions, instead of 6 members on 48 partitions.")
+    assert "Advised" not in judged(6, 6)
+
+
 def test_the_smallest_load_test_shows_what_is_needed() -> None:
     """At 500/s in and 714/s out the backlog lasts the two minutes that it takes to time it."""
     test = judge(ROWS[0]).load_test

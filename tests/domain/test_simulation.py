@@ -1,6 +1,7 @@
 """The fluid what-if: its limits in closed form, what must hold of every scenario, and that bad input is refused."""
 
 import math
+import random
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -376,6 +377,20 @@ def test_the_step_changes_what_is_shown_not_what_happens(scenario: Scenario) -> 
 def numbers(outcome: Outcome) -> list[float]:
     drain = math.inf if outcome.drain_seconds is None else outcome.drain_seconds
     return [outcome.peak_lag, outcome.lag_left, outcome.arrived, drain if outcome.peak_lag > 1.0 else 0.0]
+
+
+@reproducible
+@given(scenarios(), st.randoms(use_true_random=False))
+def test_what_is_alike_and_counted_once_does_as_if_it_were_counted_one_by_one(
+    scenario: Scenario, chance: random.Random
+) -> None:
+    """Shares that differ by a millionth make every partition, reader and node one of its own."""
+    even = replace(scenario, shares=None)
+    shares = [1.0 + 1e-6 * chance.random() for _ in range(even.partitions)]
+    one_by_one = replace(even, shares=tuple(share / sum(shares) for share in shares))
+    together, apart = simulate(even, 100.0), simulate(one_by_one, 100.0)
+    assert apart.peak_lag == pytest.approx(together.peak_lag, rel=1e-3, abs=1.0)
+    assert [m.lag for m in apart.moments] == pytest.approx([m.lag for m in together.moments], rel=1e-3, abs=30.0)
 
 
 def test_a_day_by_minutes() -> None:
