@@ -1,29 +1,17 @@
 """Measures a message handler: what a message costs on the CPU, in waiting, and in queueing for a core.
 
 The means go, as a short text, into the metadata of the consumer's commits, where Lagwise finds them: no agent, no port.
-Standard library only, and nothing else of Lagwise. ``docs/probe.md`` has the text's grammar, for any language.
+``docs/probe.md`` has the text's grammar, for any language, and how to use this module. Standard library only.
 
-    probe = Probe()
-
-    @probe.handler
-    def handle(message): ...
-
-    while True:
-        message = consumer.poll(1.0)
-        ...
-        handle(message)
-        probe.commit(consumer, message)
-
-Measured are T2, the CPU time of the thread; Tq, the time it was runnable but waited for a core, which Linux tells in
-``/proc/thread-self/schedstat``; and T1 = wall time − T2 − Tq, the time it waited for something else. Where Tq cannot be
-read the text leaves it out, and T1 then holds it. T1 holds the waits for CPython's interpreter lock too: how long one
-is gets sampled by :class:`_LockMeter` and told as ``tl``.
-
-One probe serves all threads of a process that do the same work.
+T2 is the CPU time of the thread; Tq the time it was runnable but waited for a core, which Linux tells in
+``/proc/thread-self/schedstat``; T1 = wall time − T2 − Tq the time it waited for something else. Where Tq cannot be read
+the text leaves it out, and T1 then holds it. T1 holds the waits for CPython's interpreter lock too: how long one of
+them is gets sampled by :class:`_LockMeter` and told as ``tl``.
 """
 
 import functools
 import inspect
+import operator
 import os
 import sys
 import threading
@@ -41,7 +29,7 @@ MARK = "lw1"
 _METER_SECONDS = 0.05
 
 #: Messages, and their wall time, CPU time and run-queue time in nanoseconds.
-_Sums = tuple[int, int, int, int]
+_Sums = tuple[int, ...]
 _NOTHING: _Sums = (0, 0, 0, 0)
 
 
@@ -53,24 +41,17 @@ class _RunQueue:
         try:
             self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
             # A thread that runs has been given a core at least once: 0 times is a kernel that does not count.
-            if int(os.pread(self._file, 64, 0).split()[2]) == 0:
-                self.close()
+            self.known = int(os.pread(self._file, 64, 0).split()[2]) > 0
         except (AttributeError, OSError, ValueError, IndexError):
-            self.close()
-
-    @property
-    def known(self) -> bool:
-        """Whether the system tells."""
-        return self._file >= 0
+            self.known = False
 
     def nanoseconds(self) -> int:
         """0 where it is not known."""
-        return int(os.pread(self._file, 64, 0).split()[1]) if self._file >= 0 else 0
+        return int(os.pread(self._file, 64, 0).split()[1]) if self.known else 0
 
-    def close(self) -> None:
-        file, self._file = self._file, -1
-        if file >= 0:
-            os.close(file)
+    def __del__(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
 
 
 class _Worker:
@@ -79,11 +60,15 @@ class _Worker:
     def __init__(self) -> None:
         self.thread = threading.current_thread()
         self.run_queue = _RunQueue()
-        self.knows_queue = self.run_queue.known
         self.busy = False
         self.sums = _NOTHING
-        #: What of ``sums`` earlier texts have told.
-        self.told = _NOTHING
+        #: What of ``sums`` has been taken for a text.
+        self.taken = _NOTHING
+
+    def clocks(self) -> tuple[int, int, int]:
+        """The thread's wall, CPU and run-queue clocks. Always in this order: a thread that loses its core in between
+        has then, on average, as much too much in one as in the other."""
+        return time.perf_counter_ns(), time.thread_time_ns(), self.run_queue.nanoseconds()
 
 
 class _Measured:
@@ -92,7 +77,7 @@ class _Measured:
     Inside another one of the same thread it does nothing: the outer one measures both.
     """
 
-    __slots__ = ("_cpu", "_outermost", "_queued", "_wall", "_worker", "messages")
+    __slots__ = ("_began", "_outermost", "_worker", "messages")
 
     def __init__(self, worker: _Worker, messages: int) -> None:
         self._worker = worker
@@ -104,30 +89,22 @@ class _Measured:
         self._outermost = not worker.busy
         if self._outermost:
             worker.busy = True
-            # The wall clock is read last here, and first at the end: so it holds as little of the probe as possible.
-            self._queued = worker.run_queue.nanoseconds()
-            self._cpu = time.thread_time_ns()
-            self._wall = time.perf_counter_ns()
+            self._began = worker.clocks()
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if not self._outermost:
-            return
-        wall = time.perf_counter_ns() - self._wall
-        cpu = time.thread_time_ns() - self._cpu
         worker = self._worker
-        queued = worker.run_queue.nanoseconds() - self._queued
-        worker.busy = False
-        if self.messages > 0:
-            so_far = worker.sums
-            worker.sums = (so_far[0] + self.messages, so_far[1] + wall, so_far[2] + cpu, so_far[3] + queued)
+        if self._outermost:
+            worker.busy = False
+            if self.messages > 0:
+                spent = _minus((self.messages, *worker.clocks()), (0, *self._began))
+                worker.sums = _plus(worker.sums, spent)
 
 
 class _LockMeter:
     """Samples how long a thread waits for the interpreter lock: by how much it is late after a short sleep.
 
-    Neither what it then waited for a core is counted, nor the timer's own lateness, for which the least ever seen is
-    taken.
+    What it then waited for a core is not counted, nor the timer's own lateness: the least ever seen.
     """
 
     def __init__(self) -> None:
@@ -164,23 +141,20 @@ class Probe:
 
     def __init__(self, period_seconds: float = 10.0) -> None:
         self._period_seconds = period_seconds
-        self._workers: list[_Worker] = []
         self._start()
         _PROBES.add(self)
 
     def _start(self) -> None:
         """Begin with nothing: at first, and in the child of a fork, where the parent's threads are not."""
-        for worker in self._workers:
-            worker.run_queue.close()
         self._lock = threading.Lock()
         self._mine = threading.local()
-        self._workers = []
+        self._workers: list[_Worker] = []
         self._text = ""
         self._began_at: float | None = None
         self._meter: _LockMeter | None = None
-        self._meter_told = (0, 0)
-        #: Of threads that have ended: sums not told yet, how many they were, whether all knew their run queue.
-        self._ended: tuple[_Sums, int, bool] = (_NOTHING, 0, True)
+        self._meter_taken = (0, 0)
+        #: For the next text: sums, of how many threads, and whether all of them know their time in the run queue.
+        self._sums, self._threads, self._queue_known = _NOTHING, 0, True
 
     def handler(self, handle: Callable[_P, _R]) -> Callable[_P, _R]:
         """Decorator: a call handles one message. TypeError for functions that do their work after the call."""
@@ -191,10 +165,7 @@ class Probe:
         return self._measuring(handle, lambda arguments: len(arguments[-1]))
 
     def messages(self, count: int = 1) -> _Measured:
-        """Context manager around the handling of so many messages; its ``messages`` may be set inside.
-
-        With none nothing is counted. Inside another measurement of the thread it does nothing.
-        """
+        """Context manager around the handling of so many messages. With none, nothing is counted."""
         worker: _Worker | None = getattr(self._mine, "worker", None)
         return _Measured(self._new_worker() if worker is None else worker, count)
 
@@ -203,18 +174,17 @@ class Probe:
         with self._lock:
             now = time.monotonic()
             if self._began_at is not None and now - self._began_at >= self._period_seconds:
-                self._tell(now)
+                self._tell(now, now - self._began_at)
             return self._text
 
-    def commit(self, consumer: Any, message: Any = None, *, offsets: Iterable[Any] = (), **settings: Any) -> Any:
-        """confluent-kafka's ``consumer.commit`` with the text: of a message, or of TopicPartitions.
-
-        ``settings`` are passed on (``asynchronous=False``); what ``commit`` returns and raises is.
-        """
+    def commit(
+        self, consumer: Any, message: Any = None, *, offsets: Iterable[Any] | None = None, **settings: Any
+    ) -> Any:
+        """confluent-kafka's ``consumer.commit`` of a message or of TopicPartitions, with the text in it."""
         return consumer.commit(offsets=self._stamped(message, offsets), **settings)
 
-    def store_offsets(self, consumer: Any, message: Any = None, *, offsets: Iterable[Any] = ()) -> None:
-        """confluent-kafka's ``consumer.store_offsets`` with the text, for consumers that commit by themselves."""
+    def store_offsets(self, consumer: Any, message: Any = None, *, offsets: Iterable[Any] | None = None) -> None:
+        """confluent-kafka's ``consumer.store_offsets`` with the text in it, where the client commits by itself."""
         consumer.store_offsets(offsets=self._stamped(message, offsets))
 
     def _measuring(self, handle: Callable[_P, _R], count: Callable[[tuple[Any, ...]], int]) -> Callable[_P, _R]:
@@ -232,57 +202,59 @@ class Probe:
     def _new_worker(self) -> _Worker:
         worker = self._mine.worker = _Worker()
         with self._lock:
-            self._let_go()
+            self._take_from_the_dead()
             self._workers.append(worker)
             if self._began_at is None:
                 self._began_at = time.monotonic()
                 self._meter = _lock_meter()
-                self._meter_told = self._meter.samples if self._meter else (0, 0)
+                self._meter_taken = self._meter.samples if self._meter else (0, 0)
         return worker
 
-    def _let_go(self) -> None:
-        """Keep the sums of threads that have ended, and close their files."""
-        for worker in [worker for worker in self._workers if not worker.thread.is_alive()]:
-            self._workers.remove(worker)
-            worker.run_queue.close()
-            sums, count, known = self._ended
-            if worker.sums != worker.told:
-                self._ended = (_minus(sums, _minus(worker.told, worker.sums)), count + 1, known and worker.knows_queue)
+    def _take(self, workers: Iterable[_Worker]) -> None:
+        """Add what these have measured since the last time."""
+        for worker in workers:
+            sums = worker.sums
+            if sums != worker.taken:
+                self._sums = _plus(self._sums, _minus(sums, worker.taken))
+                self._threads += 1
+                self._queue_known = self._queue_known and worker.run_queue.known
+                worker.taken = sums
 
-    def _tell(self, now: float) -> None:
-        """Make the text of what was measured since the last one, if there is anything."""
-        self._let_go()
-        (messages, wall, cpu, queued), threads, known = self._ended
-        news = [(worker, sums) for worker in self._workers if (sums := worker.sums) != worker.told]
-        for worker, sums in news:
-            new = _minus(sums, worker.told)
-            messages, wall, cpu, queued = messages + new[0], wall + new[1], cpu + new[2], queued + new[3]
-            threads, known = threads + 1, known and worker.knows_queue
-            worker.told = sums
-        if messages == 0 or self._began_at is None:
+    def _take_from_the_dead(self) -> None:
+        dead = [worker for worker in self._workers if not worker.thread.is_alive()]
+        self._take(dead)
+        for worker in dead:
+            self._workers.remove(worker)
+
+    def _tell(self, now: float, seconds: float) -> None:
+        """Make the text of the last ``seconds``, if anything was measured in them."""
+        self._take_from_the_dead()
+        self._take(self._workers)
+        messages, wall, cpu, queued = self._sums
+        if messages == 0:
             return
         each = 1e9 * messages
-        fields = {"t1": max(0, wall - cpu - queued) / each, "t2": cpu / each}
-        if known:
-            fields["tq"] = queued / each
-        fields |= {"n": messages, "c": threads, "s": round(now - self._began_at, 3), "at": int(time.time())}
+        text = f"{MARK} t1={max(0, wall - cpu - queued) / each:.6g} t2={cpu / each:.6g}"
+        if self._queue_known:
+            text += f" tq={queued / each:.6g}"
+        text += f" n={messages} c={self._threads} s={seconds:.6g} at={int(time.time())}"
         if self._meter is not None:
-            lock_wait = self._meter.seconds(self._meter_told)
-            self._meter_told = self._meter.samples
+            lock_wait = self._meter.seconds(self._meter_taken)
+            self._meter_taken = self._meter.samples
             if lock_wait is not None:
-                fields["tl"] = lock_wait
-        numbers = (f"{key}={value if isinstance(value, int) else f'{value:.6g}'}" for key, value in fields.items())
-        self._text = " ".join((MARK, *numbers))
-        self._began_at = now
-        self._ended = (_NOTHING, 0, True)
+                text += f" tl={lock_wait:.6g}"
+        self._text, self._began_at = text, now
+        self._sums, self._threads, self._queue_known = _NOTHING, 0, True
 
-    def _stamped(self, message: Any, offsets: Iterable[Any]) -> list[Any]:
+    def _stamped(self, message: Any, offsets: Iterable[Any] | None) -> list[Any]:
         """TopicPartitions with the text. Metadata that somebody else put there is left alone."""
         if message is not None:
             # The message came from this module, so it is loaded; importing it here would be a dependency.
             made = sys.modules["confluent_kafka"].TopicPartition
             after = {"leader_epoch": epoch} if (epoch := message.leader_epoch()) is not None else {}
             offsets = [made(message.topic(), message.partition(), message.offset() + 1, **after)]
+        elif offsets is None:
+            raise TypeError("what to commit is a message or offsets")
         text = self.metadata()
         return [_with_metadata(offset, text) for offset in offsets]
 
@@ -295,29 +267,29 @@ def _with_metadata(offset: Any, text: str) -> Any:
     return type(offset)(offset.topic, offset.partition, offset.offset, metadata=text, **epoch)
 
 
+def _plus(one: _Sums, other: _Sums) -> _Sums:
+    return tuple(map(operator.add, one, other))
+
+
 def _minus(one: _Sums, other: _Sums) -> _Sums:
-    return (one[0] - other[0], one[1] - other[1], one[2] - other[2], one[3] - other[3])
+    return tuple(map(operator.sub, one, other))
 
 
 _PROBES: "weakref.WeakSet[Probe]" = weakref.WeakSet()
 _METERS: list[_LockMeter] = []
-_METERS_LOCK = threading.Lock()
 
 
 def _lock_meter() -> _LockMeter | None:
     """The meter of this process; None in a build without an interpreter lock."""
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         return None
-    with _METERS_LOCK:
-        if not _METERS:
-            _METERS.append(_LockMeter())
-        return _METERS[0]
+    if not _METERS:
+        _METERS.append(_LockMeter())
+    return _METERS[0]
 
 
 def _forked() -> None:
     """In the child of a fork: no other thread has come along, and a lock may have been held by one."""
-    global _METERS_LOCK
-    _METERS_LOCK = threading.Lock()
     _METERS.clear()
     for probe in list(_PROBES):
         probe._start()
