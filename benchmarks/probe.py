@@ -1,0 +1,240 @@
+"""What the probe costs and how right it is: T1 and T2 it tells beside the true ones, from one thread to the knee.
+
+The work is a sleep (T1) and PBKDF2 (T2), which releases the interpreter lock and needs next to no memory. The truth
+comes from the wall clock alone, not from the clocks that the probe reads: how long the sleep, and how long the hashing
+takes in a thread that nobody disturbs, taken just before each run with the same number of cores at work. Of the times
+taken the lower quartile counts, because on a machine with other work some of them are disturbed.
+
+Then handlers that hold the lock: whether the probe says so. And what the collector pays for looking at 100,000 commits.
+
+    python -m benchmarks.probe [--seconds 5] [--small] [--json]
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+
+from lagwise.domain.service_times import ServiceTimes, parse_service_times
+from lagwise.domain.sizing import knee_threads
+from lagwise.probe import Probe
+from lagwise.tables.raw import COMMITS
+from lagwise_collectors.protocol import Snapshot
+from lagwise_collectors.service_times import measurements
+
+CPU_SHARES = (0.01, 0.1, 0.5, 0.9, 0.99)
+#: The smaller one of T1 and T2: a sleep is late by some 0.06 ms, which must be little of it.
+LEAST_SECONDS = 0.004
+GOAL = 0.05
+_CALLS = 20_000
+_COMMITS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One run: what is true and what the probe told, in seconds per message."""
+
+    cpu_share: float
+    threads: int
+    messages: int
+    true_t1: float
+    told_t1: float
+    true_t2: float
+    told_t2: float
+    told_tq: float
+    naive_t1: float
+
+    @property
+    def errors(self) -> tuple[float, float]:
+        """Relative errors of T1 and T2."""
+        return self.told_t1 / self.true_t1 - 1, self.told_t2 / self.true_t2 - 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=5.0, help="length of a run (default 5)")
+    parser.add_argument("--small", action="store_true", help="few and short runs: does it work at all?")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args()
+    seconds = 1.0 if options.small else options.seconds
+    cores = len(os.sched_getaffinity(0))
+    result: dict[str, Any] = {"cores": cores, "load": os.getloadavg()[0], **costs()}
+    say = (lambda line: None) if options.json else (lambda line: print(line, flush=True))
+    say(f"{cores} cores, load {result['load']:.1f}")
+    say(f"a measured call costs {result['cpu_microseconds']:.1f} µs of CPU more than a plain one")
+    say(f"the meter of the interpreter lock takes {result['meter_share']:.2%} of a core")
+    say(f"looking at {_COMMITS:,} commits without a text costs {result['commits_milliseconds']:.1f} ms\n")
+    say(
+        "CPU share  threads  messages     T1 true    told   error     T2 true    told   error    Tq told  wall − CPU, ms"
+    )
+    points = []
+    for share in CPU_SHARES[1::2] if options.small else CPU_SHARES:
+        for point in runs(share, cores, seconds, few=options.small):
+            points.append(point)
+            t1, t2 = point.errors
+            say(
+                f"{share:9.0%}  {point.threads:7}  {point.messages:8}  "
+                f"{point.true_t1 * 1e3:10.2f}{point.told_t1 * 1e3:8.2f}{t1:8.1%}  "
+                f"{point.true_t2 * 1e3:10.2f}{point.told_t2 * 1e3:8.2f}{t2:8.1%}  "
+                f"{point.told_tq * 1e3:9.2f}{point.naive_t1 * 1e3:16.2f}"
+            )
+    worst = [max(abs(point.errors[part]) for point in points) for part in (0, 1)]
+    say(f"\nworst error: T1 {worst[0]:.1%}, T2 {worst[1]:.1%}; the goal is {GOAL:.0%}\n")
+    locked = {threads: holding_the_lock(threads, seconds) for threads in (1, 12)}
+    for threads, told in locked.items():
+        say(
+            f"{threads} threads that hold the interpreter lock: T1 {told.t1_seconds * 1e3:.2f} ms of a true "
+            f"{_LOCKED_SLEEP_SECONDS * 1e3:.0f} ms, one wait for the lock {(told.lock_wait_seconds or 0) * 1e3:.2f} ms, "
+            f"doubt: {told.t1_doubt}"
+        )
+    if options.json:
+        result |= {"points": [asdict(point) for point in points], "worst": {"t1": worst[0], "t2": worst[1]}}
+        result["locked"] = {threads: asdict(told) for threads, told in locked.items()}
+        print(json.dumps(result, indent=2, default=str))
+    return 0 if options.small or max(worst) <= GOAL else 1
+
+
+def costs() -> dict[str, float]:
+    """CPU time of a measured call beyond a plain one, of the lock's meter, and of the collector's look at commits."""
+
+    def plain() -> None: ...
+
+    measured = Probe().handler(plain)
+    measured()
+    calls = [cpu_of(lambda: repeat(measured)) - cpu_of(lambda: repeat(plain)) for _ in range(9)]
+    process, wall = time.process_time(), time.perf_counter()
+    time.sleep(1)
+    meter = (time.process_time() - process) / (time.perf_counter() - wall)
+    columns = {name: pa.nulls(_COMMITS, COMMITS.arrow.field(name).type) for name in COMMITS.arrow.names}
+    columns["metadata"] = pa.array([f"theirs {n % 100}" for n in range(_COMMITS)]).dictionary_encode()
+    snapshot = Snapshot("bench", "0", {COMMITS.name: pa.table(columns)})
+    looks = [cpu_of(lambda: measurements(frozenset(), snapshot)) for _ in range(9)]
+    return {
+        "cpu_microseconds": statistics.median(calls) / _CALLS * 1e6,
+        "meter_share": meter,
+        "commits_milliseconds": statistics.median(looks) * 1e3,
+    }
+
+
+def repeat(call: Callable[[], None]) -> None:
+    for _ in range(_CALLS):
+        call()
+
+
+def cpu_of(work: Callable[[], object]) -> float:
+    began = time.thread_time()
+    work()
+    return time.thread_time() - began
+
+
+def runs(share: float, cores: int, seconds: float, *, few: bool) -> list[Point]:
+    """One mix with one thread, half as many as the knee, and as many."""
+    total = max(5 * LEAST_SECONDS, LEAST_SECONDS / min(share, 1 - share))
+    knee = max(1, round(knee_threads(cores, total * (1 - share), total * share)))
+    counts = {1, knee} if few else {1, max(1, knee // 2), knee}
+    return [run(share, total, threads, min(threads, cores), seconds) for threads in sorted(counts)]
+
+
+def run(share: float, total: float, threads: int, busy_cores: int, seconds: float) -> Point:
+    """Measure one mix with so many threads."""
+    sleep_seconds = total * (1 - share)
+    # How much hashing is about the wanted CPU time; what it really takes is measured next.
+    rounds = round(total * share / quartile_of(lambda: burn(20_000), 5) * 20_000)
+    true_t2 = in_parallel(busy_cores, lambda: quartile_of(lambda: burn(rounds), max(9, round(0.5 / (total * share)))))
+    true_t1 = quartile_of(lambda: time.sleep(sleep_seconds), max(9, round(0.5 / sleep_seconds)))
+    probe = Probe(0)
+
+    @probe.handler
+    def handle() -> None:
+        time.sleep(sleep_seconds)
+        burn(rounds)
+
+    def consume(seed: int) -> None:
+        time.sleep(Random(seed).uniform(0, total))  # else all of them want the cores at the same time
+        while time.monotonic() < end:
+            handle()
+
+    end = time.monotonic() + max(seconds, 20 * total)
+    workers = [threading.Thread(target=consume, args=(number,)) for number in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    told = told_by(probe)
+    queued = told.run_queue_seconds
+    assert queued is not None, "this system does not tell the time in the run queue"
+    return Point(
+        share, threads, told.messages, true_t1, told.t1_seconds, true_t2, told.t2_seconds, queued,
+        told.t1_seconds + queued,
+    )  # fmt: skip
+
+
+def told_by(probe: Probe) -> ServiceTimes:
+    told = parse_service_times(probe.metadata())
+    assert told is not None
+    return told
+
+
+def burn(rounds: int) -> None:
+    """CPU work without the interpreter lock."""
+    hashlib.pbkdf2_hmac("sha256", b"lagwise", b"probe", rounds)
+
+
+def quartile_of(work: Callable[[], None], times: int) -> float:
+    """Lower quartile of how long it takes by the wall clock."""
+    walls = []
+    for _ in range(times):
+        began = time.perf_counter()
+        work()
+        walls.append(time.perf_counter() - began)
+    return sorted(walls)[len(walls) // 4]
+
+
+def in_parallel(count: int, work: Callable[[], float]) -> float:
+    """Mean of what so many threads find at the same time."""
+    found: list[float] = []
+    threads = [threading.Thread(target=lambda: found.append(work())) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return statistics.mean(found)
+
+
+_LOCKED_SLEEP_SECONDS = 0.016
+
+
+def holding_the_lock(threads: int, seconds: float) -> ServiceTimes:
+    """What the probe tells of handlers that sleep 16 ms and then calculate in Python for about 2 ms."""
+    probe = Probe(0)
+
+    @probe.handler
+    def handle() -> None:
+        time.sleep(_LOCKED_SLEEP_SECONDS)
+        sum(number * number for number in range(30_000))
+
+    def consume() -> None:
+        while time.monotonic() < end:
+            handle()
+
+    end = time.monotonic() + seconds
+    workers = [threading.Thread(target=consume) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return told_by(probe)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
