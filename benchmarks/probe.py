@@ -1,9 +1,8 @@
 """What the probe costs and how right it is: T1 and T2 it tells beside the true ones, from one thread to the knee.
 
 The work is a sleep (T1) and PBKDF2 (T2), which releases the interpreter lock and needs next to no memory. The truth
-comes from the wall clock alone, not from the clocks that the probe reads: how long the sleep, and how long the hashing
-takes in a thread that nobody disturbs, taken just before each run with the same number of cores at work. Of the times
-taken the lower quartile counts, because on a machine with other work some of them are disturbed.
+comes from the wall clock alone, not from the clocks that the probe reads: by how much a sleep is late, and how long a
+round of hashing takes where nothing disturbs it, taken just before each run with the same number of cores at work.
 
 Then handlers that hold the lock: whether the probe says so. And what the collector pays for looking at 100,000 commits.
 
@@ -38,6 +37,8 @@ LEAST_SECONDS = 0.004
 GOAL = 0.05
 _CALLS = 20_000
 _COMMITS = 100_000
+#: Rounds of hashing that take a few milliseconds, and how often they are timed.
+_BURST, _TIMES = 5_000, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Point:
     true_t2: float
     told_t2: float
     told_tq: float
-    naive_t1: float
+    lock_wait: float | None
 
     @property
     def errors(self) -> tuple[float, float]:
@@ -74,19 +75,23 @@ def main() -> int:
     say(f"a measured call costs {result['cpu_microseconds']:.1f} µs of CPU more than a plain one")
     say(f"the meter of the interpreter lock takes {result['meter_share']:.2%} of a core")
     say(f"looking at {_COMMITS:,} commits without a text costs {result['commits_milliseconds']:.1f} ms\n")
-    say(
-        "CPU share  threads  messages     T1 true    told   error     T2 true    told   error    Tq told  wall − CPU, ms"
-    )
+    say("milliseconds:                       T1                       T2                Tq  T1 + Tq  a wait for")
+    say("CPU share  threads  messages    true     told  error     true     told  error     told  (naive)  the lock")
     points = []
     for share in CPU_SHARES[1::2] if options.small else CPU_SHARES:
         for point in runs(share, cores, seconds, few=options.small):
             points.append(point)
             t1, t2 = point.errors
+            true_t1, told_t1, true_t2, told_t2, queued, lock = (
+                1e3 * value
+                for value in (
+                    point.true_t1, point.told_t1, point.true_t2, point.told_t2, point.told_tq, point.lock_wait or 0.0
+                )
+            )  # fmt: skip
             say(
-                f"{share:9.0%}  {point.threads:7}  {point.messages:8}  "
-                f"{point.true_t1 * 1e3:10.2f}{point.told_t1 * 1e3:8.2f}{t1:8.1%}  "
-                f"{point.true_t2 * 1e3:10.2f}{point.told_t2 * 1e3:8.2f}{t2:8.1%}  "
-                f"{point.told_tq * 1e3:9.2f}{point.naive_t1 * 1e3:16.2f}"
+                f"{point.cpu_share:9.0%}{point.threads:9}{point.messages:10}  "
+                f"{true_t1:9.2f}{told_t1:9.2f}{t1:7.1%}{true_t2:9.2f}{told_t2:9.2f}{t2:7.1%}"
+                f"{queued:9.2f}{told_t1 + queued:9.2f}{lock:9.2f}"
             )
     worst = [max(abs(point.errors[part]) for point in points) for part in (0, 1)]
     say(f"\nworst error: T1 {worst[0]:.1%}, T2 {worst[1]:.1%}; the goal is {GOAL:.0%}\n")
@@ -94,7 +99,7 @@ def main() -> int:
     for threads, told in locked.items():
         say(
             f"{threads} threads that hold the interpreter lock: T1 {told.t1_seconds * 1e3:.2f} ms of a true "
-            f"{_LOCKED_SLEEP_SECONDS * 1e3:.0f} ms, one wait for the lock {(told.lock_wait_seconds or 0) * 1e3:.2f} ms, "
+            f"{_LOCKED_SLEEP_SECONDS * 1e3:.0f} ms, a wait for the lock {(told.lock_wait_seconds or 0) * 1e3:.2f} ms, "
             f"doubt: {told.t1_doubt}"
         )
     if options.json:
@@ -148,10 +153,9 @@ def runs(share: float, cores: int, seconds: float, *, few: bool) -> list[Point]:
 def run(share: float, total: float, threads: int, busy_cores: int, seconds: float) -> Point:
     """Measure one mix with so many threads."""
     sleep_seconds = total * (1 - share)
-    # How much hashing is about the wanted CPU time; what it really takes is measured next.
-    rounds = round(total * share / quartile_of(lambda: burn(20_000), 5) * 20_000)
-    true_t2 = in_parallel(busy_cores, lambda: quartile_of(lambda: burn(rounds), max(9, round(0.5 / (total * share)))))
-    true_t1 = quartile_of(lambda: time.sleep(sleep_seconds), max(9, round(0.5 / sleep_seconds)))
+    seconds_a_round = in_parallel(busy_cores, lambda: undisturbed(lambda: burn(_BURST)) / _BURST)
+    rounds = round(total * share / seconds_a_round)
+    true_t1 = sleep_seconds + undisturbed(lambda: time.sleep(LEAST_SECONDS)) - LEAST_SECONDS
     probe = Probe(0)
 
     @probe.handler
@@ -174,8 +178,8 @@ def run(share: float, total: float, threads: int, busy_cores: int, seconds: floa
     queued = told.run_queue_seconds
     assert queued is not None, "this system does not tell the time in the run queue"
     return Point(
-        share, threads, told.messages, true_t1, told.t1_seconds, true_t2, told.t2_seconds, queued,
-        told.t1_seconds + queued,
+        share, threads, told.messages, true_t1, told.t1_seconds, rounds * seconds_a_round, told.t2_seconds, queued,
+        told.lock_wait_seconds,
     )  # fmt: skip
 
 
@@ -190,14 +194,14 @@ def burn(rounds: int) -> None:
     hashlib.pbkdf2_hmac("sha256", b"lagwise", b"probe", rounds)
 
 
-def quartile_of(work: Callable[[], None], times: int) -> float:
-    """Lower quartile of how long it takes by the wall clock."""
+def undisturbed(work: Callable[[], None]) -> float:
+    """How long it takes by the wall clock where nothing disturbs it: the lower tenth of many times."""
     walls = []
-    for _ in range(times):
+    for _ in range(_TIMES):
         began = time.perf_counter()
         work()
         walls.append(time.perf_counter() - began)
-    return sorted(walls)[len(walls) // 4]
+    return sorted(walls)[_TIMES // 10]
 
 
 def in_parallel(count: int, work: Callable[[], float]) -> float:

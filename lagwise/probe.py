@@ -28,7 +28,7 @@ MARK = "lw1"
 #: How often the lock's meter looks: 20 times a second cost about a thousandth of a core.
 _METER_SECONDS = 0.05
 
-#: Messages, and their wall time, CPU time and run-queue time in nanoseconds.
+#: Messages, and their CPU time, run-queue time and wall time in nanoseconds.
 _Sums = tuple[int, ...]
 _NOTHING: _Sums = (0, 0, 0, 0)
 
@@ -66,9 +66,12 @@ class _Worker:
         self.taken = _NOTHING
 
     def clocks(self) -> tuple[int, int, int]:
-        """The thread's wall, CPU and run-queue clocks. Always in this order: a thread that loses its core in between
-        has then, on average, as much too much in one as in the other."""
-        return time.perf_counter_ns(), time.thread_time_ns(), self.run_queue.nanoseconds()
+        """The thread's CPU, run-queue and wall clocks, always in this order.
+
+        A thread whose time is up loses its core at the next system call: that is the first one here, and what it then
+        waits for a core is in the run-queue time and in the wall time, or in neither.
+        """
+        return time.thread_time_ns(), self.run_queue.nanoseconds(), time.perf_counter_ns()
 
 
 class _Measured:
@@ -97,8 +100,7 @@ class _Measured:
         if self._outermost:
             worker.busy = False
             if self.messages > 0:
-                spent = _minus((self.messages, *worker.clocks()), (0, *self._began))
-                worker.sums = _plus(worker.sums, spent)
+                worker.sums = _plus(worker.sums, (self.messages, *_minus(worker.clocks(), self._began)))
 
 
 class _LockMeter:
@@ -230,7 +232,7 @@ class Probe:
         """Make the text of the last ``seconds``, if anything was measured in them."""
         self._take_from_the_dead()
         self._take(self._workers)
-        messages, wall, cpu, queued = self._sums
+        messages, cpu, queued, wall = self._sums
         if messages == 0:
             return
         each = 1e9 * messages

@@ -31,7 +31,7 @@ def spend(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int, int], None]:
 
     def spent(wall_ms: int, cpu_ms: int, queued_ms: int) -> None:
         at = getattr(clocks, "at", (0, 0, 0))
-        clocks.at = (at[0] + wall_ms * MS, at[1] + cpu_ms * MS, at[2] + queued_ms * MS)
+        clocks.at = (at[0] + cpu_ms * MS, at[1] + queued_ms * MS, at[2] + wall_ms * MS)
 
     monkeypatch.setattr(module._Worker, "clocks", lambda worker: getattr(clocks, "at", (0, 0, 0)))
     return spent
