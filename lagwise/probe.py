@@ -55,7 +55,7 @@ class _RunQueue:
 
 
 class _Worker:
-    """What one thread has measured. It alone writes, and replaces ``sums`` as a whole, so that others may read it."""
+    """What one thread has measured. It alone writes, and replaces ``sums`` as a whole, so that others may read."""
 
     def __init__(self) -> None:
         self.thread = threading.current_thread()
@@ -123,13 +123,13 @@ class _LockMeter:
         return max(0.0, (total - total_before) / (count - count_before) - self._least) / 1e9
 
     def _run(self) -> None:
-        run_queue = _RunQueue()
+        itself = _Worker()
         # Without the time in the run queue it would be told with the wait for the lock, which is something else.
-        while run_queue.known:
-            queued, cpu, wall = run_queue.nanoseconds(), time.thread_time_ns(), time.perf_counter_ns()
+        while itself.run_queue.known:
+            before = itself.clocks()
             time.sleep(_METER_SECONDS)
-            late = time.perf_counter_ns() - wall - int(_METER_SECONDS * 1e9)
-            late = max(0, late - (time.thread_time_ns() - cpu) - (run_queue.nanoseconds() - queued))
+            cpu, queued, wall = _minus(itself.clocks(), before)
+            late = max(0, wall - cpu - queued - int(_METER_SECONDS * 1e9))
             self._least = late if self._least is None else min(late, self._least)
             self.samples = (self.samples[0] + 1, self.samples[1] + late)
 
@@ -278,16 +278,14 @@ def _minus(one: _Sums, other: _Sums) -> _Sums:
 
 
 _PROBES: "weakref.WeakSet[Probe]" = weakref.WeakSet()
-_METERS: list[_LockMeter] = []
+_METERS: list[_LockMeter] = []  # none or one
 
 
 def _lock_meter() -> _LockMeter | None:
     """The meter of this process; None in a build without an interpreter lock."""
-    if not getattr(sys, "_is_gil_enabled", lambda: True)():
-        return None
-    if not _METERS:
+    if not _METERS and getattr(sys, "_is_gil_enabled", lambda: True)():
         _METERS.append(_LockMeter())
-    return _METERS[0]
+    return _METERS[0] if _METERS else None
 
 
 def _forked() -> None:

@@ -207,13 +207,13 @@ class TestTruth:
         probe = Probe(0)
         handle = probe.handler(lambda: None)
         handle()
-        before = len(os.listdir("/proc/self/fd"))
+        before = len(os.listdir("/proc/self/fd"))  # garbage of other tests may go meanwhile
         for _ in range(20):
             thread = threading.Thread(target=handle)
             thread.start()
             thread.join()
         assert told(probe).messages == 21
-        assert len(os.listdir("/proc/self/fd")) == before
+        assert len(os.listdir("/proc/self/fd")) <= before
 
     def test_many_threads_lose_nothing(self) -> None:
         probe = Probe(0)
@@ -253,6 +253,7 @@ class TestLock:
         assert meter.seconds((4, 10 * MS)) is None
 
     def test_a_build_without_the_lock_has_no_meter(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "_METERS", [])
         monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
         probe = Probe(0)
         probe.handler(lambda: None)()
