@@ -95,9 +95,7 @@ def main() -> int:
             say(point.line())
     sure = [point for point in points if point.told.t1_doubt is None]
     worst = [max((abs(point.errors[0]) for point in sure), default=0.0), max(abs(p.errors[1]) for p in points)]
-    say(
-        f"\nworst error: T1 {worst[0]:.1%}, T2 {worst[1]:.1%}; T1 of the {len(sure)} runs of {len(points)} without a doubt"
-    )
+    say(f"\nworst: T1 {worst[0]:.1%}, T2 {worst[1]:.1%}; T1 of the {len(sure)} runs of {len(points)} without a doubt")
     say(f"the goal is {GOAL:.0%}; load {os.getloadavg()[0]:.1f}\n")
     locked = {threads: holding_the_lock(threads, seconds) for threads in (1, 12)}
     for threads, told in locked.items():
