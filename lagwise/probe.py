@@ -25,7 +25,7 @@ _R = TypeVar("_R")
 
 #: What the text begins with: the format and its version.
 MARK = "lw1"
-#: How often the lock's meter looks: 20 times a second cost about a thousandth of a core.
+#: How often the lock's meter looks: 20 times a second cost some thousandths of a core.
 _METER_SECONDS = 0.05
 
 #: Messages, and their CPU time, run-queue time and wall time in nanoseconds.
