@@ -1,6 +1,6 @@
 """All measurements, one after the other: ``make bench`` (``ARGS=--small`` for a smoke test).
 
-    python -m benchmarks [sample tick curves backfill offsets verdicts demo] [--small]
+    python -m benchmarks [sample tick curves backfill offsets probe verdicts demo] [--small]
 
 Figures are of this machine, now; ratios against a baseline of the same run are what can be compared.
 """
@@ -15,6 +15,7 @@ PARTS = {
     "curves": ("benchmarks.curves", "how a round's time grows with history and with group-partitions"),
     "backfill": ("benchmarks.backfill", "the first round over a day that was collected and never analysed"),
     "offsets": ("benchmarks.offsets_topic", "following __consumer_offsets: records a second of CPU"),
+    "probe": ("benchmarks.probe", "what the probe costs a message, and how right its T1 and T2 are"),
     "verdicts": (
         "benchmarks.verdicts",
         "whose verdicts are right, on histories of known truth; writes docs/verdicts.md",
