@@ -11,14 +11,14 @@ Compacted away or deleted records, and the markers of transactions, take offsets
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 #: A rate over less time than this is none: a few records one after the other would make a peak.
 LEAST_SECONDS = 30.0
 #: Rates are counted in buckets, each this much wider than the one before: a quantile is told to within 2 %. DDSketch,
 #: Masson, Rim and Lee, VLDB 2019.
 RELATIVE_ERROR = 0.02
-_LOG_WIDTH = math.log((1 + RELATIVE_ERROR) / (1 - RELATIVE_ERROR))
+LOG_WIDTH = math.log((1 + RELATIVE_ERROR) / (1 - RELATIVE_ERROR))
 
 #: A day's shape needs two days of history, a week's two weeks: less shows nothing twice.
 LEAST_DAYS, LEAST_WEEKLY_DAYS = 2, 14
@@ -71,12 +71,12 @@ class Rates:
 
 def bucket_of_rate(rate_per_second: float) -> int:
     """The bucket of a rate above 0."""
-    return math.ceil(math.log(rate_per_second) / _LOG_WIDTH)
+    return math.ceil(math.log(rate_per_second) / LOG_WIDTH)
 
 
 def rate_of_bucket(bucket: int) -> float:
     """The rate that is within 2 % of every rate in the bucket."""
-    return math.exp(bucket * _LOG_WIDTH) * (1 - RELATIVE_ERROR)
+    return math.exp(bucket * LOG_WIDTH) * (1 - RELATIVE_ERROR)
 
 
 def topic_hours(ends: Iterable[EndMinute], gap_seconds: float) -> list[TopicHour]:
@@ -146,11 +146,11 @@ def rates_of(hours: Sequence[TopicHour]) -> Rates | None:
     zeros = sum(hour.zero_minutes for hour in hours)
     busiest = max(hours, key=lambda hour: (hour.max_rate_per_second, hour.hour))
     peak = busiest.max_rate_per_second
-    p50, p95, p99 = (min(peak, _quantile(zeros, counts, share)) for share in (0.5, 0.95, 0.99))
+    p50, p95, p99 = (min(peak, quantile_of(zeros, counts, share)) for share in (0.5, 0.95, 0.99))
     return Rates(zeros + sum(counts.values()), peak, busiest.max_at, p50, p95, p99)
 
 
-def _quantile(zeros: int, counts: Mapping[int, int], share: float) -> float:
+def quantile_of(zeros: int, counts: Mapping[int, int], share: float) -> float:
     """The least rate that at least this share of the minutes do not exceed."""
     wanted = math.ceil(share * (zeros + sum(counts.values())))
     seen = zeros
@@ -173,7 +173,3 @@ def too_little(history_hours: int, horizon_days: int) -> str | None:
         return f"too little history: {days:.1f} days; {ahead} (until then it reaches as far ahead as the history back)"
     return f"too little history: {days:.1f} days; {ahead}, and one of the next days needs {LEAST_DAYS}"
 
-
-def start_of(hour: datetime, hours_ahead: int) -> datetime:
-    """Start of the hour that lies so many hours after another one."""
-    return hour + timedelta(hours=hours_ahead)

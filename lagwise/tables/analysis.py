@@ -5,6 +5,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
+from lagwise.tables.planning import PLANNING_TABLES
 from lagwise.tables.schema import TIMESTAMP, Column, Table
 
 _PAIR = (
@@ -320,4 +321,5 @@ ANALYSIS_TABLES = (
     REBALANCE_STATS,
     ASSIGNMENTS,
     TICKS,
+    *PLANNING_TABLES,
 )

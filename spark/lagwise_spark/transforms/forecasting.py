@@ -31,6 +31,8 @@ MARGIN = 0.02
 HELD_OUT = 1 / 3
 #: … and is forecast from at most so many starts.
 STARTS = 6
+#: Growth is told from so many weeks on.
+LEAST_WEEKS_OF_GROWTH = 4
 #: The ends of the 90 % interval among the held-out errors.
 LOW, HIGH = 0.05, 0.95
 #: Models see no rate above this quantile of the history: one burst is not part of any shape. It counts in every error,
@@ -243,3 +245,19 @@ def _peak(peaks: Array, starts: list[int], held: int, tails: list[Array]) -> tup
     reach = float(stats.t.ppf(HIGH, weeks - 1) * spread)
     middle = float(logs.mean())
     return math.exp(middle - reach), math.exp(middle), math.exp(middle + reach)
+
+
+def growth_per_month(rates: Array) -> tuple[float, float, float] | None:
+    """Growth of the weeks' means in 30 days, as a share of their mean, with its 90 % interval: the middle of the slopes
+    between any two weeks (Theil and Sen), which one odd week cannot turn. None with less than four known weeks."""
+    weeks = rates[len(rates) % WEEK :].reshape(-1, WEEK)
+    at = np.flatnonzero(np.isfinite(weeks).mean(axis=1) >= 0.5)
+    if len(at) < LEAST_WEEKS_OF_GROWTH:
+        return None
+    means = np.nanmean(weeks[at], axis=1)
+    mean = float(means.mean())
+    if mean <= 0:
+        return None
+    slope, _, low, high = stats.theilslopes(means, at, alpha=0.9)
+    month = 30 * DAY / WEEK / mean
+    return float(slope * month), float(low * month), float(high * month)
