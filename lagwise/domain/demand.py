@@ -168,8 +168,9 @@ def too_little(history_hours: int, horizon_days: int) -> str | None:
     days = history_hours / 24
     if days >= LEAST_WEEKLY_DAYS:
         return None
+    so_far = f"too little history: {math.floor(days * 10) / 10:.1f} days"
     ahead = f"a forecast {horizon_days} days ahead needs {LEAST_WEEKLY_DAYS}, to have seen the week twice"
     if days >= LEAST_DAYS:
-        return f"too little history: {days:.1f} days; {ahead} (until then it reaches as far ahead as the history back)"
-    return f"too little history: {days:.1f} days; {ahead}, and one of the next days needs {LEAST_DAYS}"
+        return f"{so_far}; {ahead} (until then it reaches as far ahead as the history back)"
+    return f"{so_far}; {ahead}, and one of the next days needs {LEAST_DAYS}"
 
