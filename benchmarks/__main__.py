@@ -1,6 +1,6 @@
 """All measurements, one after the other: ``make bench`` (``ARGS=--small`` for a smoke test).
 
-    python -m benchmarks [sample tick curves backfill offsets verdicts demo] [--small]
+    python -m benchmarks [sample tick curves backfill offsets verdicts forecast demo] [--small]
 
 Figures are of this machine, now; ratios against a baseline of the same run are what can be compared.
 """
@@ -19,6 +19,7 @@ PARTS = {
         "benchmarks.verdicts",
         "whose verdicts are right, on histories of known truth; writes docs/verdicts.md",
     ),
+    "forecast": ("benchmarks.forecast", "what topics will be sent: error, coverage of the interval, time"),
     "demo": ("benchmarks.demo", "from the kill of a consumer to the page and the webhook; memory of the product"),
 }
 
