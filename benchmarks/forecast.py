@@ -129,8 +129,8 @@ def real() -> Iterator[tuple[str, Array]]:
             continue
         path = Path(spec.submodule_search_locations[0]) / file
         with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
-            rows = [(datetime.strptime(at, form), value) for at, value in list(csv.reader(lines))[1:] if value]
-        yield name, _by_hours([(at.replace(tzinfo=at.tzinfo or UTC), float(value)) for at, value in rows])
+            rows = [(at, float(value)) for at, value in list(csv.reader(lines))[1:] if value]
+        yield name, _by_hours([(datetime.strptime(at, form).replace(tzinfo=UTC), value) for at, value in rows])
 
 
 def _by_hours(rows: list[tuple[datetime, float]]) -> Array:

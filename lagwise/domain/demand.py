@@ -173,4 +173,3 @@ def too_little(history_hours: int, horizon_days: int) -> str | None:
     if days >= LEAST_DAYS:
         return f"{so_far}; {ahead} (until then it reaches as far ahead as the history back)"
     return f"{so_far}; {ahead}, and one of the next days needs {LEAST_DAYS}"
-

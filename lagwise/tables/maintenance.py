@@ -98,7 +98,7 @@ def _compact(delta: DeltaTable, table: Table, today: date) -> int:
     merged = 0
     for partition in delta.partitions():
         files = delta.file_uris(file_pruning_predicate=[("day", "=", partition["day"])])
-        # One file an hour for more than a year would be ten thousand: a day that is over becomes one.
+        # A file an hour for more than a year would be ten thousand: those of a day that is over become one.
         is_over = table is TOPIC_HOURS and partition["day"] < (today - timedelta(days=1)).isoformat()
         if len(files) >= (2 if is_over else COMPACT_FROM_FILES):
             metrics = delta.optimize.compact(partition_filters=[("day", "=", partition["day"])])

@@ -1,4 +1,4 @@
-"""What capacity planning looks at: how much a topic was sent, hour by hour for more than a year, and what it will be."""
+"""What capacity planning looks at: what each topic was sent, hour by hour for more than a year, and what it will be."""
 
 import pyarrow as pa
 
@@ -28,8 +28,8 @@ TOPIC_HOURS = Table(
         Column(
             "rates",
             RATE_COUNTS,
-            "the others by their rate: minutes whose rate lies in (g^(bucket-1), g^bucket] per second, g = 1.02/0.98 (a "
-            "sketch of relative error 2 %, which is merged by adding)",
+            "the others by their rate: minutes whose rate lies in (g^(bucket-1), g^bucket] per second, g = 1.02/0.98: a "
+            "sketch of relative error 2 %, which is merged by adding",
             nullable=False,
         ),
     ),

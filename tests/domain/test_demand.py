@@ -1,4 +1,4 @@
-"""The definition of what a topic was sent: hours from high watermarks, their rates, and what a history is enough for."""
+"""The definition of what a topic was sent: hours from high watermarks, their rates, what a history is enough for."""
 
 import math
 import random

@@ -63,7 +63,7 @@ def test_hours_are_what_is_defined(spark: "SparkSession", lake: Lake) -> None:
 
     config = Config(data=str(Path(lake.uri).parent))
     recorder = SlowRecorder(lake, START, gathers=True)
-    noise, high = random.Random(3), {p: 0 for p in range(3)}
+    noise, high = random.Random(3), dict.fromkeys(range(3), 0)
     for i in range(SAMPLES):
         at = recorder.elapsed
         if i in GAP:

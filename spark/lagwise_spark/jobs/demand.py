@@ -15,8 +15,8 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-import lagwise.domain.demand
 from lagwise.config.model import Forecast
+from lagwise.domain import demand
 from lagwise.errors import MissingRequirement
 from lagwise.tables.planning import DEMAND, FORECASTS, TOPIC_HOURS
 from lagwise.tables.store import Lake
@@ -25,7 +25,7 @@ from lagwise_spark.jobs import write
 from lagwise_spark.transforms import forecasting, topic_demand
 
 # Executors of a cluster have Python, but nothing of ours.
-for module in (lagwise.domain.demand, forecasting, topic_demand):
+for module in (demand, forecasting, topic_demand):
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # pyspark leaves it untyped
 
 #: Topics without samples for so long are no longer forecast, and then forgotten.
@@ -64,7 +64,7 @@ def forecast_topics(session: SparkSession, lake: Lake, settings: Forecast) -> in
 def _due(lake: Lake, settings: Forecast) -> pa.Table:
     """Cluster, topic and the end of the last whole hour, of those to be forecast now.
 
-    As soon as one is due, others follow that soon will be: reading the history costs about the same for one as for many.
+    As soon as one is due, others follow that soon will be: reading the history costs the same for one as for many.
     """
     newest = lake.newest_day(TOPIC_HOURS)
     schema = pa.schema([("cluster", pa.string()), ("topic", pa.string()), ("until", pa.timestamp("us", "UTC"))])

@@ -23,8 +23,8 @@ from lagwise_spark.transforms.topic_hours import topic_hours
 
 def finish_hours(session: SparkSession, lake: Lake, news: Sequence[News], contexts: DataFrame) -> list[News]:
     """Write the hours that are whole and not yet written, or that late samples have opened again, and replace the rows
-    of `days`. The minutes and five minutes of these clusters must have been written. Returns their news with the hours that are
-    left to later rounds."""
+    of `days`. The minutes and five minutes of these clusters must have been written. Returns their news with the hours
+    that are left to later rounds."""
     left = [replace(n, hours_from=max(n.hours_from, whole_hours_until(n.as_of))) for n in news]
     rolled = False
     for n, after in zip(news, left, strict=True):

@@ -176,7 +176,8 @@ def _filled(rates: Array, season: int) -> Array:
     for i in np.flatnonzero(~np.isfinite(y))[::-1]:
         if i + season < len(y) and np.isfinite(y[i + season]):
             y[i] = y[i + season]
-    return np.where(np.isfinite(y), y, np.nanmedian(rates))
+    y[~np.isfinite(y)] = np.nanmedian(rates)
+    return y
 
 
 def _starts(length: int, held: int, season: int) -> list[int]:
@@ -208,9 +209,7 @@ def _interval(rates: Array, starts: list[int], held: int, tails: list[Array], ra
     Errors are taken in units of half the forecast of their hour and half that of the mean hour: busy hours are missed
     by more than quiet ones, and quiet ones not by nothing.
     """
-    errors = np.concatenate(
-        [(rates[s : s + held] - made) / _unit(made) for s, made in zip(starts, tails, strict=True)]
-    )
+    errors = np.concatenate([(rates[s : s + held] - made) / _unit(made) for s, made in zip(starts, tails, strict=True)])
     errors = errors[np.isfinite(errors)]
     if not errors.size:
         return np.full_like(rate, np.nan), np.full_like(rate, np.nan)
