@@ -28,7 +28,7 @@ TOPIC_HOURS = Table(
         Column(
             "rates",
             RATE_COUNTS,
-            "the others by their rate: minutes whose rate lies in (g^(bucket-1), g^bucket] per second, g = 1.02/0.98: a "
+            "the others by rate: minutes whose rate lies in (g^(bucket-1), g^bucket] per second, g = 1.02/0.98: a "
             "sketch of relative error 2 %, which is merged by adding",
             nullable=False,
         ),
