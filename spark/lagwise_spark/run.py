@@ -24,8 +24,10 @@ from lagwise_spark.tuning import LARGE_BACKLOG, LARGE_GROUP_PARTITIONS
 
 _LOG = logging.getLogger("lagwise.spark")
 
-#: After forecasts failed as a whole, the next ones are tried so much later.
-_FORECASTS_REST_SECONDS = 3600.0
+#: Topics become due for a forecast once an hour: where none was, they are looked through again so much later, …
+_NONE_DUE_SECONDS = 300.0
+#: … and where forecasts failed as a whole, so much.
+_FORECASTS_FAILED_SECONDS = 3600.0
 
 
 def open_lake(config: Config) -> Lake:
@@ -73,8 +75,8 @@ def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 cost = tick(session, lake, config)
                 failures = 0
                 beat(state, ANALYSIS, line_of(cost))
-                if time.monotonic() >= forecast_from and not _forecast(session, lake, config):
-                    forecast_from = time.monotonic() + _FORECASTS_REST_SECONDS
+                if time.monotonic() >= forecast_from:
+                    forecast_from = time.monotonic() + _forecast(session, lake, config)
             except Exception as error:  # whatever a round dies of, the next one may succeed
                 failures += 1
                 reason = _reason(error)
@@ -101,17 +103,18 @@ def _session(config: Config, lake: Lake) -> SparkSession:
     )
 
 
-def _forecast(session: SparkSession, lake: Lake, config: Config) -> bool:
-    """Forecast the topics that are due; whether that went well. If not, it costs nobody's verdict."""
+def _forecast(session: SparkSession, lake: Lake, config: Config) -> float:
+    """Forecast topics that are due; in how many seconds to look again. Whatever fails costs nobody's verdict."""
     began = time.monotonic()
     try:
         topics = forecast_topics(session, lake, config.analysis.forecast)
     except Exception as error:  # what a round has judged is written, whatever this dies of
         _LOG.error("forecasts failed and will be tried again in an hour: %s", _reason(error), exc_info=_trace_of(error))
-        return False
-    if topics:
-        _LOG.info("the demand for %s brought up to date in %.1f s", plural(topics, "topic"), time.monotonic() - began)
-    return True
+        return _FORECASTS_FAILED_SECONDS
+    if not topics:
+        return _NONE_DUE_SECONDS
+    _LOG.info("the demand for %s brought up to date in %.1f s", plural(topics, "topic"), time.monotonic() - began)
+    return 0.0
 
 
 def _maintain(lake: Lake, config: Config) -> None:

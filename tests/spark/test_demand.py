@@ -183,7 +183,7 @@ def test_topics_are_forecast_the_stalest_first_and_once(spark: "SparkSession", l
     told = np.array([row["produce_rate_per_second"] for row in by_time[:168]])
     assert np.abs(told / truth - 1).mean() < 0.05
 
-    assert rows["nothing"]["forecast_peak_per_second"] is None or rows["nothing"]["forecast_peak_per_second"] == 0
+    assert rows["nothing"]["forecast_peak_high_per_second"] == 0.0
     assert rows["same"]["forecast_peak_per_second"] == pytest.approx(10.0)
     assert {row["produce_rate_per_second"] for row in ahead["same"]} == {5.0}
     assert rows["same"]["mase"] is None, "a history that never changes has no scale"

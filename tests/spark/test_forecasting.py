@@ -72,6 +72,7 @@ def test_zero_and_constant_rates_stay_what_they_are() -> None:
     nothing, same = of(np.zeros(24 * 30)), of(np.full(24 * 30, 7.0))
     assert not nothing.rate.any()
     assert not nothing.high.any()
+    assert nothing.peak == (1.0, 1.0, 1.0)
     assert set(same.rate) == set(same.low) == set(same.high) == {7.0}
 
 

@@ -233,8 +233,13 @@ def _peak(peaks: Array, starts: list[int], held: int, tails: list[Array]) -> tup
             its = peaks[s + first : s + first + WEEK]
             top = made[first : first + WEEK].max()
             # Of half a week the peak may not have been seen.
-            if np.isfinite(its).mean() > 0.5 and 0 < top < math.inf:
-                ratios.append(float(np.nanmax(its) / top))
+            if np.isfinite(its).mean() <= 0.5:
+                continue
+            highest = np.nanmax(its)
+            if 0 < top < math.inf:
+                ratios.append(float(highest / top))
+            elif top == highest == 0:
+                ratios.append(1.0)
     if not ratios:
         return None
     # Starts overlap: so many weeks have really been seen.
