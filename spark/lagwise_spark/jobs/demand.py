@@ -11,13 +11,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
+from deltalake.exceptions import DeltaError
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lagwise.config.model import Forecast
 from lagwise.domain import demand
-from lagwise.errors import MissingRequirement
+from lagwise.errors import LakeError, MissingRequirement
 from lagwise.tables.planning import DEMAND, FORECASTS, TOPIC_HOURS
 from lagwise.tables.store import Lake
 from lagwise_spark.frames import frame, struct_type
@@ -79,13 +80,12 @@ def _due(lake: Lake, settings: Forecast) -> pa.Table:
             from topic_hours group by cluster, topic
         ), known as (
             select t.cluster, t.topic, t.until, d.as_of,
-                   case when d.as_of is null then null
-                        when d.reason is not null or d.horizon_days <> ? then 1 else ? end as every_hours,
+                   case when d.horizon_days <> ? then 0 when d.reason is not null then 1 else ? end as every_hours,
                    epoch(t.until - d.as_of) / 3600 as hours
             from topics t left join demand d using (cluster, topic) where t.last_hour >= t.until - to_hours(?)
         )
         select cluster, topic, until from known
-        where (as_of is null or hours >= greatest(1, every_hours / 2))
+        where (as_of is null or hours >= every_hours / 2)
           and exists (select 1 from known where as_of is null or hours >= every_hours)
         order by as_of nulls first, cluster, topic limit ?
         """,
@@ -120,18 +120,10 @@ def _over(horizon_days: int, schema: pa.Schema) -> Callable[[pa.Table], pa.Table
 def _write(lake: Lake, made: list[dict[str, Any]]) -> None:
     topics = {(row["cluster"], row["topic"]) for row in made}
     newest = max(row["as_of"] for row in made)
-    # A round that was cut short after the forecasts were written makes the same ones again.
-    there = lake.query(
-        "select distinct cluster, topic, made_at from forecasts where made_at >= ?",
-        [min(row["as_of"] for row in made)],
-        over=[FORECASTS],
-        since=min(row["as_of"] for row in made),
-    ).to_pylist()
-    known = {(row["cluster"], row["topic"], row["made_at"]) for row in there}
+    _forget(lake, made)
     ahead = [
         {name: row.get(name) for name in _OF_FORECASTS} | {"made_at": row["as_of"]} | one
         for row in made
-        if (row["cluster"], row["topic"], row["as_of"]) not in known
         for one in row["ahead"]
     ]
     lake.append(FORECASTS, write.table_of(FORECASTS, ahead))
@@ -142,3 +134,29 @@ def _write(lake: Lake, made: list[dict[str, Any]]) -> None:
     ]
     rows = sorted([*kept, *made], key=lambda row: (row["cluster"], row["topic"]))
     write.replace_small(lake, DEMAND, write.table_of(DEMAND, rows))
+
+
+def _forget(lake: Lake, made: list[dict[str, Any]]) -> None:
+    """Delete what was forecast from the same hours before: by a round that was cut short before it wrote `demand`, or
+    for another horizon. Usually there is nothing, which the files' statistics tell."""
+    since = min(row["as_of"] for row in made)
+    sql = "select distinct cluster, topic, made_at from forecasts where made_at >= ?"
+    there = lake.query(sql, [since], over=[FORECASTS], since=since).to_pylist()
+    known = {(row["cluster"], row["topic"], row["made_at"]) for row in there}
+    again = [row for row in made if (row["cluster"], row["topic"], row["as_of"]) in known]
+    delta = lake.open(FORECASTS)
+    if not again or delta is None:
+        return
+    those = " or ".join(
+        f"(cluster = {_quoted(row['cluster'])} and topic = {_quoted(row['topic'])} and "
+        f"made_at = TIMESTAMP '{row['as_of'].astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}')"
+        for row in again
+    )
+    try:
+        delta.delete(f"day >= DATE '{since.astimezone(UTC):%Y-%m-%d}' and ({those})")
+    except (DeltaError, OSError) as error:
+        raise LakeError(f"cannot write to the table {lake.location(FORECASTS)}: {error}") from error
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
