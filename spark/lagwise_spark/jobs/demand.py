@@ -147,11 +147,9 @@ def _forget(lake: Lake, made: list[dict[str, Any]]) -> None:
     delta = lake.open(FORECASTS)
     if not again or delta is None:
         return
-    those = " or ".join(
-        f"(cluster = {_quoted(row['cluster'])} and topic = {_quoted(row['topic'])} and "
-        f"made_at = TIMESTAMP '{row['as_of'].astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}')"
-        for row in again
-    )
+    # With what was forecast earlier on the same day, which the new rows supersede.
+    topics = (f"(cluster = {_quoted(row['cluster'])} and topic = {_quoted(row['topic'])})" for row in again)
+    those = " or ".join(topics)
     try:
         delta.delete(f"day >= DATE '{since.astimezone(UTC):%Y-%m-%d}' and ({those})")
     except (DeltaError, OSError) as error:
