@@ -108,6 +108,18 @@ def test_beyond_what_was_tested_the_interval_widens() -> None:
     assert width[-168:].mean() > 1.8 * width[:168].mean()
 
 
+def test_a_model_that_fails_is_not_elected(monkeypatch: pytest.MonkeyPatch) -> None:
+    from statsforecast import models
+
+    def fails(*_: object, **__: object) -> None:
+        raise ValueError("singular")
+
+    monkeypatch.setattr(models.SeasonalWindowAverage, "forecast", fails)
+    made = of(weekly(40))
+    assert made.model == "seasonal-naive"
+    assert made.mase == made.baseline_mase
+
+
 def test_growth_is_told_from_four_weeks_on() -> None:
     month = 30 * 24
     t = np.arange(24 * 90)

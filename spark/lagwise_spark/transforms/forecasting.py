@@ -92,6 +92,8 @@ def forecast(rates: Array, peaks: Array, hours: int) -> Forecast | None:
     if not errors[name] < baseline * (1 - MARGIN):
         name = NAIVE
     rate = _clean(models[name](filled, hours))
+    if not np.isfinite(rate).all():
+        name, rate = NAIVE, _clean(models[NAIVE](filled, hours))
     low, high = _interval(rates, starts, held, tails[name], rate)
     return Forecast(
         model=name,
@@ -149,7 +151,8 @@ def _by_days(model: _Model) -> _Model:
         shape = _mean(WEEK)(y, days * DAY)
         mean = shape.reshape(-1, DAY).mean(axis=1)
         factor = np.divide(level, mean, out=np.zeros_like(level), where=mean > 0)
-        return (shape * np.repeat(factor, DAY))[:h]
+        spread: Array = shape * np.repeat(factor, DAY)
+        return spread[:h]
 
     return by_hours
 
@@ -157,7 +160,10 @@ def _by_days(model: _Model) -> _Model:
 def _run(model: object, y: Array, h: int) -> Array:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # a constant history is no reason to warn
-        made = model.forecast(y=y, h=h)["mean"]  # type: ignore[attr-defined]  # statsforecast has no types
+        try:
+            made = model.forecast(y=y, h=h)["mean"]  # type: ignore[attr-defined]  # statsforecast has no types
+        except Exception:  # whatever a model makes of an odd history: it is not elected then
+            return np.full(h, np.nan)
     return np.asarray(made, dtype=np.float64)
 
 
