@@ -4,8 +4,6 @@ The work is done by Spark, a topic a group; the driver looks which topics are du
 rows a topic.
 """
 
-import logging
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,11 +16,12 @@ from pyspark.sql import functions as F
 
 from lagwise.config.model import Forecast
 from lagwise.domain import demand
-from lagwise.errors import LakeError, MissingRequirement
+from lagwise.errors import LakeError
 from lagwise.tables.planning import DEMAND, FORECASTS, TOPIC_HOURS
 from lagwise.tables.store import Lake
 from lagwise_spark.frames import frame, struct_type
 from lagwise_spark.jobs import write
+from lagwise_spark.jobs.slices import python_of_executors
 from lagwise_spark.transforms import forecasting, topic_demand
 
 # Executors of a cluster have Python, but nothing of ours.
@@ -32,14 +31,9 @@ for module in (demand, forecasting, topic_demand):
 #: Topics without samples for so long are no longer forecast, and then forgotten.
 FORECAST_FOR, KNOWN_FOR = timedelta(days=2), timedelta(days=7)
 
-#: What Spark says where there is no such Python.
-_LACKING = ("Cannot run program", "ModuleNotFoundError", "PACKAGE_NOT_INSTALLED", "PYTHON_VERSION_MISMATCH")
-
 _OF_FORECASTS = ("cluster", "topic", "made_at", "model", "mase", "baseline_mase")
 _AHEAD = pa.struct([pa.field(c.name, c.type) for c in FORECASTS.columns if c.name not in _OF_FORECASTS])
 _MADE = pa.schema([*DEMAND.arrow, pa.field("ahead", pa.list_(_AHEAD))])
-
-_LOG = logging.getLogger("lagwise.spark")
 
 
 def forecast_topics(session: SparkSession, lake: Lake, settings: Forecast) -> int:
@@ -48,16 +42,8 @@ def forecast_topics(session: SparkSession, lake: Lake, settings: Forecast) -> in
     due = _due(lake, settings)
     if not due.num_rows:
         return 0
-    try:
+    with python_of_executors("forecasting", "numpy, scipy, pandas, pyarrow and statsforecast"):
         made = _made(session, lake, due, settings.horizon_days).toArrow().to_pylist()
-    except Exception as error:
-        if any(sign in str(error) for sign in _LACKING):
-            raise MissingRequirement(
-                f"forecasts need Python {sys.version_info.major}.{sys.version_info.minor} with numpy, pandas, pyarrow "
-                "and statsforecast on Spark's executors: install them there, and name that Python in "
-                "analysis.spark.conf as spark.pyspark.python"
-            ) from error
-        raise
     _write(lake, made)
     return len(made)
 
