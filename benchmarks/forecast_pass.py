@@ -1,4 +1,4 @@
-"""What it costs to forecast after a round: passes over a lake of many topics and a year of their hours, inside Spark."""
+"""What it costs to forecast after a round: passes over a lake of many topics and a year of hours, inside Spark."""
 
 import argparse
 import sys
