@@ -144,7 +144,8 @@ def rates_of(hours: Sequence[TopicHour]) -> Rates | None:
         for bucket, minutes in hour.rates.items():
             counts[bucket] = counts.get(bucket, 0) + minutes
     zeros = sum(hour.zero_minutes for hour in hours)
-    busiest = max(hours, key=lambda hour: (hour.max_rate_per_second, hour.hour))
+    # Of equal ones the first.
+    busiest = min(hours, key=lambda hour: (-hour.max_rate_per_second, hour.hour))
     peak = busiest.max_rate_per_second
     p50, p95, p99 = (min(peak, quantile_of(zeros, counts, share)) for share in (0.5, 0.95, 0.99))
     return Rates(zeros + sum(counts.values()), peak, busiest.max_at, p50, p95, p99)

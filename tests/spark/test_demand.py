@@ -1,6 +1,7 @@
 """What topics were sent, by the hour as it is defined; and the forecasts of the topics that are due."""
 
 import random
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import pytest
 
 from lagwise.config import Config
 from lagwise.config.model import Forecast
-from lagwise.domain.demand import EndMinute, TopicHour, bucket_of_rate, topic_hours
+from lagwise.domain.demand import EndMinute, TopicHour, bucket_of_rate, rates_of, topic_hours
 from lagwise.domain.history import gap_seconds
 from lagwise.tables.analysis import WATERMARK_MINUTES
 from lagwise.tables.planning import DEMAND, FORECASTS, TOPIC_HOURS
@@ -165,6 +166,11 @@ def test_topics_are_forecast_the_stalest_first_and_once(spark: "SparkSession", l
     ahead: dict[str, list[dict[str, Any]]] = {topic: [] for topic in rows}
     for row in lake.read(FORECASTS).to_pylist():
         ahead[row["topic"]].append(row)
+
+    for topic, row in rows.items():
+        told = rates_of(shown(lake, topic))
+        assert told is not None
+        assert {name: row[name] for name in asdict(told)} == asdict(told), topic
 
     weekly = rows["weekly"]
     assert weekly["reason"] is None
