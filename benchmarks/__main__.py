@@ -1,6 +1,6 @@
 """All measurements, one after the other: ``make bench`` (``ARGS=--small`` for a smoke test).
 
-    python -m benchmarks [sample tick curves backfill offsets probe verdicts demo] [--small]
+    python -m benchmarks [PART …] [--small]
 
 Figures are of this machine, now; ratios against a baseline of the same run are what can be compared.
 """
@@ -20,6 +20,8 @@ PARTS = {
         "benchmarks.verdicts",
         "whose verdicts are right, on histories of known truth; writes docs/verdicts.md",
     ),
+    "forecast": ("benchmarks.forecast", "what topics will be sent: error, coverage of the interval, time"),
+    "forecast-pass": ("benchmarks.forecast_pass", "forecasting a hundred of many topics after a round, inside Spark"),
     "demo": ("benchmarks.demo", "from the kill of a consumer to the page and the webhook; memory of the product"),
 }
 

@@ -118,6 +118,17 @@ class Spark(_Settings):
     """Further Spark settings, passed through."""
 
 
+class Forecast(_Settings):
+    """The forecast of what topics will be sent."""
+
+    horizon_days: Annotated[int, Field(ge=7, le=730)] = 90
+    """How far ahead is planned. The highest rate to expect is that of the last week before then."""
+    every_hours: Annotated[int, Field(ge=1)] = 24
+    """How old the forecast of a topic becomes before it is made anew; that of one with too little history, an hour."""
+    topics_per_round: Annotated[int, Field(ge=1)] = 100
+    """How many topics are forecast after one round at most, the stalest first (hundredths of a second each)."""
+
+
 class Analysis(_Settings):
     """The analysis, and what its verdicts go by."""
 
@@ -127,6 +138,8 @@ class Analysis(_Settings):
     """`at_risk` is a loss that will happen within this time."""
     minimum_span_seconds: Seconds = 60.0
     """A trend is judged on at least this much time; before that a group with lag is `unknown: too_few_samples`."""
+    forecast: Forecast = Forecast()
+    """The forecast of what topics will be sent."""
     spark: Spark = Spark()
     """The Spark session."""
 
@@ -138,6 +151,8 @@ class Retention(_Settings):
     """Samples as they were read."""
     minutes_days: Annotated[int, Field(ge=1)] = 7
     """Minute statistics and watermark history; `lag_seconds` is exact as far back as this."""
+    demand_days: Annotated[int, Field(ge=14)] = 400
+    """What each topic was sent, by the hour: what forecasts are made of."""
     history_days: Annotated[int, Field(ge=1)] = 90
     """Group history, status changes, events, topics, and the health of collector and analysis."""
 

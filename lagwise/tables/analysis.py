@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
+from lagwise.tables.planning import PLANNING_TABLES
 from lagwise.tables.schema import TIMESTAMP, Column, Table
 
 _PAIR = (
@@ -322,4 +323,5 @@ ANALYSIS_TABLES = (
     ASSIGNMENTS,
     CAPACITY,
     TICKS,
+    *PLANNING_TABLES,
 )
