@@ -151,13 +151,13 @@ def saturated_minutes(
             moved_at[bucket.partition] = bucket.last_moved_at
         is_saturated = _is_saturated(bucket, habits.get(bucket.partition), moved_at.get(bucket.partition))
         by_minute.setdefault(bucket.start, []).append((bucket, is_saturated))
-    uneasy = [(start - MINUTE_SECONDS, end + UNREST_SECONDS) for start, end in unrest]
+    uneasy = list(unrest)
     found = []
     for start, all_of_it in by_minute.items():
         read = [bucket for bucket, _ in all_of_it if bucket.is_read]
         if not read or not all(is_saturated for bucket, is_saturated in all_of_it if bucket.is_read):
             continue
-        if any(bucket.went_back for bucket, _ in all_of_it) or any(a < start < b for a, b in uneasy):
+        if any(bucket.went_back for bucket, _ in all_of_it) or is_uneasy(start, uneasy):
             continue
         found.append(
             SaturatedMinute(
@@ -171,6 +171,11 @@ def saturated_minutes(
             )
         )
     return found
+
+
+def is_uneasy(minute: float, unrest: Iterable[tuple[float, float]]) -> bool:
+    """Whether the minute that starts then touches one of these times, or the time after it."""
+    return any(start - MINUTE_SECONDS < minute < end + UNREST_SECONDS for start, end in unrest)
 
 
 def _is_saturated(bucket: Bucket, habit: Habit | None, moved_at: float | None) -> bool:

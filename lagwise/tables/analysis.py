@@ -5,6 +5,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
+from lagwise.tables.observed import OBSERVED_CAPACITY, THROUGHPUT
 from lagwise.tables.schema import TIMESTAMP, Column, Table
 
 _PAIR = (
@@ -319,5 +320,7 @@ ANALYSIS_TABLES = (
     STATUS_CHANGES,
     REBALANCE_STATS,
     ASSIGNMENTS,
+    THROUGHPUT,
+    OBSERVED_CAPACITY,
     TICKS,
 )

@@ -24,6 +24,7 @@ from lagwise.tables.analysis import (
     WATERMARK_MINUTES,
 )
 from lagwise.tables.membership import ASSIGNMENTS
+from lagwise.tables.observed import OBSERVED_CAPACITY
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
@@ -86,7 +87,7 @@ def _delete_days(delta: DeltaTable, first_kept: date) -> int:
 
 
 def _compact(delta: DeltaTable, table: Table) -> int:
-    if table in (PARTITION_STATUS, GROUP_STATUS, ASSIGNMENTS, DAYS):
+    if table in (PARTITION_STATUS, GROUP_STATUS, ASSIGNMENTS, DAYS, OBSERVED_CAPACITY):
         return 0  # replaced as a whole
     merged = 0
     for partition in delta.partitions():

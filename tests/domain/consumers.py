@@ -107,7 +107,7 @@ class World:
             for p in wanted:
                 habits[p] = habit_of([b for b in coarse[p] if start <= b.start < end])
             here = {b.start: count for b in of_hour}
-            unrest = [(b, b) for _, b in self.outages]
+            unrest = [(b - self.interval, b) for _, b in self.outages]
             found += blocks_of(saturated_minutes(of_hour, habits, members=here, unrest=unrest))
         return found
 
