@@ -1,6 +1,6 @@
 """All measurements, one after the other: ``make bench`` (``ARGS=--small`` for a smoke test).
 
-    python -m benchmarks [sample tick curves backfill offsets verdicts demo] [--small]
+    python -m benchmarks [sample tick curves observed backfill offsets verdicts demo] [--small]
 
 Figures are of this machine, now; ratios against a baseline of the same run are what can be compared.
 """
@@ -13,6 +13,7 @@ PARTS = {
     "sample": ("benchmarks.sample_kafka", "one sample of a large cluster, read from a real broker and written"),
     "tick": ("benchmarks.tick", "one round of the analysis over that much and an hour of history"),
     "curves": ("benchmarks.curves", "how a round's time grows with history and with group-partitions"),
+    "observed": ("benchmarks.observed", "once an hour: what consumers can do, from times with a backlog"),
     "backfill": ("benchmarks.backfill", "the first round over a day that was collected and never analysed"),
     "offsets": ("benchmarks.offsets_topic", "following __consumer_offsets: records a second of CPU"),
     "verdicts": (
