@@ -110,14 +110,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--small", action="store_true", help="a smoke test: up to 3 hours and 1,000 group-partitions")
     parser.add_argument("--curve", choices=("history", "pairs", "both"), default="both", help="default both")
-    parser.add_argument("--most", type=int, default=PAIRS[-1], help="leave out more group-partitions than this")
+    parser.add_argument(
+        "--pairs", type=int, nargs="+", metavar="N", help="group-partitions of the second curve; the first has N[0]"
+    )
     parser.add_argument("--rounds", type=int, default=9, help="rounds to measure at each point (default 9)")
     parser.add_argument("--warm-up", type=int, default=6, help="rounds before these (default 6)")
     parser.add_argument("--heap", default="1g", help="heap of the JVM (default: that of the settings, 1g)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     histories = {"1 h": 1.0, "3 h": 3.0} if options.small else HISTORIES
-    numbers = [n for n in ((100, 1_000) if options.small else PAIRS) if n <= options.most]
+    numbers = options.pairs or ((100, 1_000) if options.small else PAIRS)
     rounds, warm_up = (2, 1) if options.small else (options.rounds, options.warm_up)
     curves: dict[str, list[tuple[str, Point]]] = {}
     wanted: list[tuple[str, str, float, int]] = []

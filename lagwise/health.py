@@ -19,6 +19,7 @@ COLLECTOR = "collector"
 ANALYSIS = "analysis"
 ALERTS = "alerts"
 DASHBOARD = "dashboard"
+SCALING = "scaling"
 
 _LONGEST_LINE = 500
 

@@ -18,13 +18,14 @@ from lagwise.health import ALERTS as ALERTS
 from lagwise.health import ANALYSIS as ANALYSIS
 from lagwise.health import COLLECTOR as COLLECTOR
 from lagwise.health import DASHBOARD as DASHBOARD
+from lagwise.health import SCALING
 from lagwise.logs import clean
 from lagwise.supervisor import Part, Supervisor
 
 #: The file in the state folder that holds the settings of the parts as they run, or ran last.
 EFFECTIVE_SETTINGS = "effective.yaml"
 #: Command of each part of ours, by the part's name. -P: whatever lies in the working directory is not imported.
-_COMMANDS = {COLLECTOR: "collect", ANALYSIS: "analyze", ALERTS: "alert"}
+_COMMANDS = {COLLECTOR: "collect", ANALYSIS: "analyze", ALERTS: "alert", SCALING: "scaling"}
 
 
 def overridden(config: Config, *, bootstrap: str | None, data: str | None) -> Config:
@@ -122,7 +123,8 @@ def running_product(config: Config, *, dashboard: bool = True) -> Iterator[Super
 def product_parts(config: Config, settings: Path, *, dashboard: bool = True) -> list[Part]:
     """The parts of the product, in the order in which data flows through them."""
     env = child_environment(settings)
-    parts = [Part(name, (sys.executable, "-P", "-m", "lagwise", verb), env) for name, verb in _COMMANDS.items()]
+    wanted = {name: verb for name, verb in _COMMANDS.items() if name != SCALING or config.scaling.port is not None}
+    parts = [Part(name, (sys.executable, "-P", "-m", "lagwise", verb), env) for name, verb in wanted.items()]
     if dashboard:
         from lagwise_dashboard import launch
 

@@ -10,7 +10,7 @@ import click
 
 from lagwise.cli.check import config_command, doctor
 from lagwise.cli.group import LagwiseGroup, Settings
-from lagwise.cli.one_part import alert, analyze, collect, dashboard
+from lagwise.cli.one_part import alert, analyze, collect, dashboard, scaling
 from lagwise.cli.product import demo, sandbox, up
 from lagwise.cli.replay import replay
 from lagwise.cli.show import lag, status
@@ -57,6 +57,7 @@ for _command in (
     analyze,
     alert,
     dashboard,
+    scaling,
     sandbox,
     replay,
     config_command,

@@ -138,3 +138,32 @@ def dashboard(settings: Settings, data: str | None) -> None:
     named = {} if data is None else {variable_of(["data"]): config.data}
     # Streamlit takes this process's place, so that signals reach it and nobody else.
     os.execve(command[0], command, os.environ | launch.environment(config) | named)  # noqa: S606 (an argument list, no shell)
+
+
+@click.command(short_help="Run the endpoint that autoscalers ask alone.")
+@data_option
+@click.option("--host", metavar="ADDRESS", help="Address to listen on. Default: that of the settings, 127.0.0.1.")
+@click.option("--port", type=click.IntRange(1, 65535), help="Port to listen on. Default: that of the settings.")
+@click.pass_obj
+def scaling(settings: Settings, data: str | None, host: str | None, port: int | None) -> None:
+    """Tell autoscalers how many replicas each group should have.
+
+    Answers GET /scaling/CLUSTER/GROUP with JSON whose `replicas` KEDA's metrics-api scaler reads. `lagwise up` runs it,
+    too, where `scaling.port` is set.
+
+    \b
+      lagwise scaling --port 8602
+      curl 'http://127.0.0.1:8602/scaling/kafka/billing?min=2&max=24&utilisation=0.7'
+    """
+    from lagwise import logs
+    from lagwise.health import SCALING
+
+    logs.configure(SCALING)
+    config = settings.load(data=data)
+    asked = {"host": host or config.scaling.host, "port": port or config.scaling.port}
+    if asked["port"] is None:
+        raise ConfigError("no port to listen on: add --port, or `scaling.port` in the settings")
+    config = config.model_copy(update={"scaling": config.scaling.model_copy(update=asked)})
+    from lagwise.scaling_server import serve_forever
+
+    serve_forever(config, stop_on_signals(), config.state)

@@ -213,6 +213,27 @@ class Dashboard(_Settings):
     """How often an open page looks for new data."""
 
 
+class Scaling(_Settings):
+    """The endpoint that autoscalers ask for replicas."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on."""
+    port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    """Port to listen on; null is off."""
+    token: str | None = None
+    """What callers must send as `Authorization: Bearer …`, as a reference `${env:NAME}` or `${file:/path}`; null asks \
+for none."""
+    stale_after_seconds: Seconds = 300.0
+    """Older verdicts than this are not acted on: the answer is an error, at which autoscalers leave alone what runs."""
+
+    @field_validator("token")
+    @classmethod
+    def _token_is_reference(cls, value: str | None) -> str | None:
+        if value is not None and not is_reference(value):
+            raise ValueError("is a secret: write ${env:NAME} or ${file:/path} here, not the secret itself")
+        return value
+
+
 class Config(_Settings):
     """Everything Lagwise can be told."""
 
@@ -234,6 +255,8 @@ reference `${env:NAME}` or `${file:/path}`."""
     """Alerts."""
     dashboard: Dashboard = Dashboard()
     """The dashboard."""
+    scaling: Scaling = Scaling()
+    """The endpoint that autoscalers ask for replicas."""
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> "Config":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lagwise.domain.causes import Cause, Scope
 from lagwise.domain.forecast import Forecast
-from lagwise.domain.humanise import count, duration, plural, rate
+from lagwise.domain.humanise import count, duration, interval, plural, rate
 from lagwise.domain.parts import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
@@ -215,17 +215,15 @@ def _falling_behind(who: _Subject) -> str:
 def _until(breach: Forecast | None) -> str:
     if breach is None:
         return ""
-    return f", which misses the objective in about {duration(breach.seconds)} ({_interval(breach)})"
-
-
-def _interval(forecast: Forecast) -> str:
-    to = "at the earliest" if forecast.high is None else f"to {duration(forecast.high)}"
-    return f"{duration(forecast.low)} {to}"
+    return f", which misses the objective in about {duration(breach.seconds)} ({interval(breach.low, breach.high)})"
 
 
 def _catching_up(who: _Subject) -> str:
     last = last_catch_up(p.to_catch_up for p in who.parts)
-    until = f", until about {duration(last.seconds)} from now at today's rates ({_interval(last)})" if last else ""
+    until = ""
+    if last is not None:
+        ends = interval(last.low, last.high)
+        until = f", until about {duration(last.seconds)} from now at today's rates ({ends})"
     return f"Catching up on {who.name}: {who.records}{until}."
 
 

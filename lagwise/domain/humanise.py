@@ -22,6 +22,11 @@ def duration(seconds: float | None, *, lower_bound: bool = False) -> str:
     return f"≥ {text}" if lower_bound else text
 
 
+def interval(low: float, high: float | None) -> str:
+    """The ends of an interval of time; without a ``high`` end it may last forever."""
+    return f"{duration(low)} " + ("at the earliest" if high is None else f"to {duration(high)}")
+
+
 def loss_in(seconds: float | None) -> str:
     """Time until records are lost: ``now`` where they already are."""
     return "now" if seconds is not None and seconds <= 0 else duration(seconds)

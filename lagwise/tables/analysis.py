@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.observed import OBSERVED_CAPACITY, THROUGHPUT
 from lagwise.tables.schema import TIMESTAMP, Column, Table
@@ -320,6 +321,7 @@ ANALYSIS_TABLES = (
     STATUS_CHANGES,
     REBALANCE_STATS,
     ASSIGNMENTS,
+    CAPACITY,
     THROUGHPUT,
     OBSERVED_CAPACITY,
     TICKS,

@@ -14,17 +14,12 @@ from lagwise.config import Retention
 from lagwise.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import (
-    DAYS,
     FIVE_MINUTES,
     GROUP_HISTORY,
-    GROUP_STATUS,
     MINUTES,
-    PARTITION_STATUS,
     WATERMARK_FIVE_MINUTES,
     WATERMARK_MINUTES,
 )
-from lagwise.tables.membership import ASSIGNMENTS
-from lagwise.tables.observed import OBSERVED_CAPACITY
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
@@ -87,7 +82,7 @@ def _delete_days(delta: DeltaTable, first_kept: date) -> int:
 
 
 def _compact(delta: DeltaTable, table: Table) -> int:
-    if table in (PARTITION_STATUS, GROUP_STATUS, ASSIGNMENTS, DAYS, OBSERVED_CAPACITY):
+    if not table.partitioned:
         return 0  # replaced as a whole
     merged = 0
     for partition in delta.partitions():

@@ -94,6 +94,7 @@ _OTHER = {
     "alerts.channels[].type": "webhook",
     "alerts.channels[].url": "https://other",
     "alerts.channels[].secret": "${env:X}",
+    "scaling.token": "${env:X}",
     "alerts.rules_file": "/tmp/rules.yaml",
     "alerts.dashboard_url": "https://other",
     "analysis.spark.master": "yarn",

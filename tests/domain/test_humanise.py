@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lagwise.domain.humanise import count, duration, loss_in, plural, rate, size
+from lagwise.domain.humanise import count, duration, interval, loss_in, plural, rate, size
 
 reproducible = settings(max_examples=300)
 
@@ -66,6 +66,15 @@ def test_a_duration_says_what_it_is_to_its_second_unit(seconds: float) -> None:
 )
 def test_time_to_a_loss(seconds: float | None, text: str) -> None:
     assert loss_in(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [(60, 200, "1 min to 3 min 20 s"), (0, 60, "0 s to 1 min"), (60, None, "1 min at the earliest")],
+    ids=["two ends", "from now", "maybe never"],
+)
+def test_an_interval(low: float, high: float | None, text: str) -> None:
+    assert interval(low, high) == text
 
 
 # number → text

@@ -62,9 +62,8 @@ def _breach_help(row: Row) -> str:
 
 
 def _interval(row: Row, what: str) -> str:
-    low, high = row[f"seconds_to_{what}_low"], row[f"seconds_to_{what}_high"]
-    to = "at the earliest" if high is None else f"to {humanise.duration(high)}"
-    return f"{humanise.duration(low)} {to}, with 99 % confidence"
+    ends = humanise.interval(row[f"seconds_to_{what}_low"], row[f"seconds_to_{what}_high"])
+    return f"{ends}, with 99 % confidence"
 
 
 def _metrics(row: Row) -> list[tuple[str, str, str | None]]:

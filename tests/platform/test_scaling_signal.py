@@ -1,0 +1,214 @@
+"""What autoscalers are told, over real HTTP from a real lake."""
+
+import http.client
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from lagwise import health
+from lagwise.config import Config
+from lagwise.domain.scaling import ScalingPolicy, Why
+from lagwise.errors import ConfigError
+from lagwise.parts import free_port, product_parts
+from lagwise.scaling_server import Server, serve_forever
+from lagwise.scaling_signal import StaleData, UnknownGroup, mixed_rate, signal
+from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
+from lagwise.tables.capacity import CAPACITY
+from lagwise.tables.store import Lake
+from tests.platform.judged import HOSTILE, append, group, partition, row
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+
+
+def write(
+    lake: Lake, name: str = "billing", *, at: datetime = NOW, rate: float = 500.0, members: int = 2, known: bool = True
+) -> None:
+    """A group of two members on eight partitions: 500 records a second for an hour, a member can do 100."""
+    append(lake, GROUP_STATUS, group(name, "ok", as_of=at, members=members))
+    append(
+        lake,
+        PARTITION_STATUS,
+        *[partition(name, n, as_of=at, produce_rate_per_second=rate / 8) for n in range(8)],
+        partition(name, 0, as_of=at, topic="left", status="ghost"),
+    )
+    minutes = [at - timedelta(minutes=n) for n in range(60)]
+    shared = {"cluster": "shop", "group": name, "status": "ok", "lag": 0, "produce_rate_per_second": rate}
+    append(lake, GROUP_HISTORY, *[row(GROUP_HISTORY, as_of=minute, **shared) for minute in minutes])
+    if known:
+        one = row(CAPACITY, cluster="shop", group=name, topic="orders", partitions=8, member_rate_per_second=100.0)
+        append(lake, CAPACITY, one)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    made = Lake(str(tmp_path / "lake"))
+    made.create(GROUP_STATUS, PARTITION_STATUS, GROUP_HISTORY, CAPACITY)
+    return made
+
+
+def asked(lake: Lake, **values: Any) -> Any:
+    return signal(lake, "shop", "billing", ScalingPolicy(**values), NOW, stale_after_seconds=60.0)
+
+
+def test_a_group_that_needs_more_gets_them(lake: Lake) -> None:
+    write(lake)
+    found = asked(lake)
+    # 500/s at 70 % are 714/s; four members hold two partitions each and do 400/s, eight do 800/s.
+    assert (found.desired.replicas, found.desired.why) == (8, Why.MORE_NEEDED)
+    assert (found.running, found.partitions, found.replica_rate_per_second) == (2, 8, 100.0)
+
+
+def test_what_a_member_can_do_is_not_known(lake: Lake) -> None:
+    write(lake, known=False)
+    found = asked(lake)
+    assert (found.desired.replicas, found.desired.why, found.desired.needed) == (2, Why.UNDECIDED, None)
+
+
+def test_old_verdicts_are_not_acted_on(lake: Lake) -> None:
+    write(lake, at=NOW - timedelta(seconds=61))
+    with pytest.raises(StaleData, match="61 s old, more than 60 s"):
+        asked(lake)
+
+
+def test_a_group_that_nobody_knows(lake: Lake) -> None:
+    with pytest.raises(UnknownGroup, match="no group 'billing' is known in cluster 'shop'"):
+        asked(lake)
+
+
+# why: (topic, rate), member rates → mixed rate
+MIXES = (
+    ("one topic", [("a", 10.0)], {"a": 50.0}, 50.0),
+    ("half and half: the times are added up", [("a", 10.0), ("b", 10.0)], {"a": 100.0, "b": 50.0}, 200 / 3),
+    ("by their shares", [("a", 30.0), ("b", 10.0)], {"a": 100.0, "b": 50.0}, 80.0),
+    ("not known of one", [("a", 10.0), ("b", 10.0)], {"a": 100.0}, None),
+    ("not known of one on which nothing arrives", [("a", 10.0), ("b", 0.0)], {"a": 100.0}, 100.0),
+    ("nothing arrives: the slowest", [("a", 0.0), ("b", 0.0)], {"a": 100.0, "b": 50.0}, 50.0),
+    ("nothing is known", [("a", 10.0)], {"a": None}, None),
+    ("no topic", [], {}, None),
+)
+
+
+@pytest.mark.parametrize(("topics", "rates", "mixed"), [m[1:] for m in MIXES], ids=[m[0] for m in MIXES])
+def test_several_topics(topics: list[tuple[str, float]], rates: dict[str, float | None], mixed: float | None) -> None:
+    found = mixed_rate([{"topic": t, "rate": rate} for t, rate in topics], rates)
+    assert found == (None if mixed is None else pytest.approx(mixed))
+
+
+@contextmanager
+def serving(data: Path, **settings: Any) -> Iterator[Callable[..., tuple[int, dict[str, Any]]]]:
+    port = free_port()
+    config = Config.model_validate({"data": str(data), "scaling": {"port": port, **settings}})
+    stop = threading.Event()
+    thread = threading.Thread(target=serve_forever, args=(config, stop, data))
+    thread.start()
+
+    def get(path: str, **headers: str) -> tuple[int, dict[str, Any]]:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        try:
+            connection.request("GET", path, headers=headers)
+            answer = connection.getresponse()
+            assert answer.getheader("Content-Type") == "application/json"
+            return answer.status, json.loads(answer.read())
+        finally:
+            connection.close()
+
+    try:
+        while "scaling" not in health.read(data):
+            thread.join(0.01)
+        yield get
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.fixture
+def get(lake: Lake, tmp_path: Path) -> Iterator[Callable[..., tuple[int, dict[str, Any]]]]:
+    write(lake, at=datetime.now(UTC))
+    write(lake, HOSTILE, at=datetime.now(UTC))
+    with serving(tmp_path) as get:
+        yield get
+
+
+def test_keda_reads_the_replicas(get: Callable[..., tuple[int, dict[str, Any]]]) -> None:
+    status, answer = get("/scaling/shop/billing")
+    assert (status, answer["replicas"], answer["why"]) == (200, 8, "more_needed")
+    assert answer["running"] == 2
+    assert get("/scaling/shop/billing?max=7&min=1")[1]["replicas"] == 4  # of seven, one has two all the same
+    assert get("/scaling/shop/billing?utilisation=0.9&slack=0.1")[1]["replicas"] == 8
+    assert get("/scaling/shop/billing?up_after_seconds=7200&down_after_seconds=7200")[1]["why"] == "waiting"
+
+
+def test_names_are_strangers(get: Callable[..., tuple[int, dict[str, Any]]]) -> None:
+    status, answer = get(f"/scaling/shop/{quote(HOSTILE, safe='')}")
+    assert (status, answer["group"], answer["replicas"]) == (200, HOSTILE, 8)
+    assert get("/scaling/shop/" + quote("' or 1=1 --", safe=""))[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "says"),
+    [
+        ("/scaling/shop/nobody", 404, "no group 'nobody' is known in cluster 'shop'"),
+        ("/scaling/shop", 404, "ask for /scaling/CLUSTER/GROUP"),
+        ("/", 404, "ask for /scaling/CLUSTER/GROUP"),
+        ("/scaling/shop/../../etc/passwd", 404, "ask for /scaling/CLUSTER/GROUP"),
+        ("/scaling/shop/billing?mim=2", 400, "there is no parameter 'mim'"),
+        ("/scaling/shop/billing?min=two", 400, "min must be a whole number, not 'two'"),
+        ("/scaling/shop/billing?min=2&min=3", 400, "min is given twice"),
+        ("/scaling/shop/billing?min=9&max=3", 400, "max must be a whole number from 9 to 100,000, not 3"),
+        ("/scaling/shop/billing?utilisation=nan", 400, "utilisation must be a number from 0.01 to 1, not nan"),
+        ("/scaling/shop/billing?up_after_seconds=1e9", 400, "up_after_seconds must be from 0 to 1 day"),
+    ],
+)
+def test_what_cannot_be_answered(
+    get: Callable[..., tuple[int, dict[str, Any]]], path: str, status: int, says: str
+) -> None:
+    answered, document = get(path)
+    assert answered == status
+    assert says in document["error"]
+    assert "replicas" not in document
+
+
+def test_stale_data_is_an_error_to_the_autoscaler(lake: Lake, tmp_path: Path) -> None:
+    write(lake, at=datetime.now(UTC) - timedelta(hours=1))
+    with serving(tmp_path) as get:
+        status, document = get("/scaling/shop/billing")
+    assert status == 503
+    assert "s old, more than 300 s" in document["error"]
+
+
+def test_a_token(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(lake, at=datetime.now(UTC))
+    monkeypatch.setenv("SCALING_TOKEN", "s3cret")
+    with serving(tmp_path, token="${env:SCALING_TOKEN}") as get:
+        assert get("/scaling/shop/billing")[0] == 401
+        assert get("/scaling/shop/billing", Authorization="Bearer wrong")[0] == 401
+        assert get("/scaling/shop/billing", Authorization="Bearer s3cret")[0] == 200
+        assert get("/healthz") == (200, {"ok": True})
+        health.beat(tmp_path, "probe", "")
+    assert "s3cret" not in str(health.read(tmp_path))
+
+
+def test_a_port_that_is_taken(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigError, match=rf"cannot listen on 127\.0\.0\.1:{port} \(scaling\): Address already in"):
+            Server(Config.model_validate({"data": str(tmp_path), "scaling": {"port": port}}))
+
+
+def test_it_is_part_of_the_product_only_if_asked_for(tmp_path: Path) -> None:
+    def names(**scaling: Any) -> list[str]:
+        config = Config.model_validate({"data": str(tmp_path), "scaling": scaling})
+        return [part.name for part in product_parts(config, tmp_path / "x.yaml", dashboard=False)]
+
+    assert "scaling" not in names()
+    assert names(port=8602)[-1] == "scaling"
