@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -20,7 +21,7 @@ from lagwise.tables.analysis import FIVE_MINUTES, MINUTES
 from lagwise.tables.observed import OBSERVED_CAPACITY, THROUGHPUT
 from lagwise.tables.raw import EVENTS, MEMBERS
 from lagwise.tables.store import Lake
-from lagwise_spark.columns import GROUP, hour_of
+from lagwise_spark.columns import GROUP, GROUP_PARTITION, hour_of
 from lagwise_spark.frames import empty, frame, materialised
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.minutes import within
@@ -30,7 +31,9 @@ from lagwise_spark.transforms.saturation import (
     GROUP_TOPIC,
     habits,
     hourly_throughput,
+    judged,
     owners,
+    promising,
     saturated,
     with_backlog,
 )
@@ -46,6 +49,8 @@ ROWS_AT_A_TIME = 6_000_000
 #: Groups and members whose saturated minutes the driver takes of a stretch: those with most of them. There are more
 #: only where half a large cluster lags.
 MOST_READERS = 5_000
+#: Group-partitions and hours of which all tasks can be told everything; beyond that, minutes are brought to them.
+ROWS_TO_EVERYWHERE = 200_000
 #: Consumers that commit this much of what they do on one topic are judged by it.
 ALONE = 0.95
 _HOUR = timedelta(hours=1)
@@ -100,16 +105,25 @@ def _blocks(
     lagging = with_backlog(known).toArrow()
     if lagging.num_rows == 0:
         return {}
-    chosen = F.broadcast(frame(session, lagging))
-    rows = within(session, read.stretch(session, lake, MINUTES, start, end), news.cluster, start, end)
-    rows = rows.withColumn("hour", hour_of(F.col("minute"))).join(chosen, [*GROUP_TOPIC, "hour"], "semi").drop("hour")
     groups = F.broadcast(frame(session, lagging.group_by(list(GROUP)).aggregate([])))
     members = _members(session, lake, news.cluster, start, end).join(groups, list(GROUP), "semi")
-    found = materialised(saturated(rows, known, owners(members)))
-    key = [*GROUP_TOPIC, "member"]
-    most = found.groupBy(*key).agg(F.count("*").alias("n")).orderBy(F.desc("n"), *key).limit(MOST_READERS)
-    same = [found[name].eqNullSafe(most[name]) for name in key]
-    taken = found.join(F.broadcast(most), same, "semi").toArrow().to_pylist()
+    owned = materialised(known.join(owners(members), [*GROUP_PARTITION, "hour"], "left"))
+    if news.group_partitions * ((end - start) / _HOUR) <= ROWS_TO_EVERYWHERE:
+        owned = F.broadcast(owned)
+
+    def minutes_of(hours: pa.Table) -> DataFrame:
+        """Those of these groups, topics and hours."""
+        rows = within(session, read.stretch(session, lake, MINUTES, start, end), news.cluster, start, end)
+        rows = rows.withColumn("hour", hour_of(F.col("minute")))
+        return rows.join(F.broadcast(frame(session, hours)), [*GROUP_TOPIC, "hour"], "semi").drop("hour")
+
+    # Twice, because the second pass has to bring the minutes of a partition together, and the first finds that hardly
+    # any are worth it.
+    left = promising(judged(minutes_of(lagging), owned)).toArrow()
+    if left.num_rows == 0:
+        return {}
+    found = materialised(saturated(judged(minutes_of(left), owned)))
+    taken = (found if found.count() <= 60 * MOST_READERS else _most(found)).toArrow().to_pylist()
     unrest = _unrest(lake, news, start, end)
     by_hour: dict[tuple[Reader, datetime], list[SaturatedMinute]] = {}
     for row in taken:
@@ -118,6 +132,13 @@ def _blocks(
             by_hour.setdefault((reader, whole_hour_of(row["minute"])), []).append(_saturated_minute(row))
     blocks = {key: blocks_of(minutes) for key, minutes in by_hour.items()}
     return {key: found for key, found in blocks.items() if found}
+
+
+def _most(found: DataFrame) -> DataFrame:
+    """Of the readers with most saturated minutes."""
+    key = [*GROUP_TOPIC, "member"]
+    most = found.groupBy(*key).agg(F.count("*").alias("n")).orderBy(F.desc("n"), *key).limit(MOST_READERS)
+    return found.join(F.broadcast(most), [found[name].eqNullSafe(most[name]) for name in key], "semi")
 
 
 def _members(session: SparkSession, lake: Lake, cluster: str, start: datetime, end: datetime) -> DataFrame:

@@ -13,7 +13,7 @@ from lagwise.domain.saturation import (
     LEAST_BACKLOG_SECONDS,
     LEAST_SECONDS_AT_WORK,
 )
-from lagwise_spark.columns import GROUP, GROUP_PARTITION, hour_of, minute_of, seconds_between
+from lagwise_spark.columns import GROUP, GROUP_PARTITION, hour_of, minute_of, seconds_between, with_steps
 
 GROUP_TOPIC = (*GROUP, "topic")
 
@@ -88,68 +88,97 @@ def hourly_throughput(five_minutes: DataFrame, habits: DataFrame) -> DataFrame:
 
 
 def owners(members: DataFrame) -> DataFrame:
-    """Who owned which partition at a minute's first sample, from rows of raw `members` of these samples."""
+    """Who owned each group-partition, one row for an hour: ``owners``, each from a minute to a minute. ``members`` are
+    rows of raw `members` of the first sample of each minute."""
     label = F.concat(F.coalesce("client_id", F.lit("?")), F.lit(" ("), F.coalesce("host", F.lit("?")), F.lit(")"))
-    return (
-        members.select(
-            *GROUP,
-            minute_of(F.col("sampled_at")).alias("minute"),
-            "member_id",
-            label.alias("member"),
-            F.explode("assignment").alias("owned"),
-        )
-        .select(
-            *GROUP, "minute", "member_id", "member", "owned.topic", F.explode("owned.partitions").alias("partition")
-        )
-        # A sample in which a partition is on its way from one member to another may name both.
-        .groupBy(*GROUP_PARTITION, "minute")
-        .agg(F.min(F.struct("member", "member_id")).alias("owner"))
+    owned = members.select(
+        *GROUP,
+        minute_of(F.col("sampled_at")).alias("minute"),
+        "member_id",
+        label.alias("member"),
+        F.explode("assignment").alias("owned"),
     )
+    partitions = owned.select(
+        *GROUP, "minute", "member_id", "member", "owned.topic", F.explode("owned.partitions").alias("partition")
+    )
+    times = partitions.groupBy(*GROUP_PARTITION, hour_of(F.col("minute")).alias("hour"), "member", "member_id").agg(
+        F.min("minute").alias("from"), F.max("minute").alias("until")
+    )
+    in_order = F.sort_array(F.collect_list(F.struct("from", "until", "member", "member_id")))
+    return times.groupBy(*GROUP_PARTITION, "hour").agg(in_order.alias("owners"))
 
 
-def saturated(minutes: DataFrame, habits: DataFrame, owners: DataFrame) -> DataFrame:
-    """Saturated minutes of groups (``member`` null) and of their members: the fields of
-    :class:`lagwise.domain.saturation.SaturatedMinute`, rebalances not yet considered."""
+def judged(minutes: DataFrame, habits: DataFrame) -> DataFrame:
+    """Rows of `minutes` with the habits of their hour: whether there was anything to read (``is_read``), whether it was
+    a backlog (``has_backlog``), and who owned the partition (null is nobody, or more than one)."""
     rows = minutes.withColumn("hour", hour_of(F.col("minute"))).join(habits, [*GROUP_PARTITION, "hour"])
-    earlier = Window.partitionBy(*GROUP_PARTITION, "hour").orderBy("minute")
-    moved_at = F.last("last_moved_at", ignorenulls=True).over(earlier)
     mean = F.col("sum_lag") / F.col("samples")
     variance = F.greatest(F.lit(0.0), F.col("sum_lag_lag") / F.col("samples") - mean * mean)
     least_lag = mean - F.sqrt((F.col("samples") - 1) * variance)
-    is_at_work = seconds_between(moved_at, F.col("last_at")) <= F.col("longest_silence_seconds")
-    has_backlog = (least_lag > 0) & (least_lag >= F.col("needed_backlog"))
-    judged = (
-        rows.withColumn("is_read", (F.col("moves") > 0) | (F.col("sum_lag") > 0))
-        .withColumn(
-            "is_saturated", F.coalesce(F.col("cadence_seconds").isNotNull() & is_at_work & has_backlog, F.lit(False))
-        )
-        .join(owners, [*GROUP_PARTITION, "minute"], "left")
+    is_backlog = F.col("cadence_seconds").isNotNull() & (least_lag > 0) & (least_lag >= F.col("needed_backlog"))
+    at_the_time = F.filter("owners", lambda o: F.col("minute").between(o["from"], o["until"]))
+    return with_steps(
+        rows,
+        {
+            "is_read": (F.col("moves") > 0) | (F.col("sum_lag") > 0),
+            "has_backlog": is_backlog,
+            "owner": F.when(F.size(at_the_time) == 1, F.get(at_the_time, F.lit(0))),
+        },
     )
-    whole = _together(judged.withColumn("member", F.lit(None).cast("string")))
-    by_member = _together(judged.where(F.col("owner").isNotNull()).withColumn("member", F.col("owner")["member"]))
-    return whole.unionByName(by_member)
 
 
-def _together(judged: DataFrame) -> DataFrame:
+def promising(judged: DataFrame) -> DataFrame:
+    """Group-topics and hours with a minute in which all that a member or the group read had a backlog."""
+    read = judged.where("is_read")
+    of_member = read.groupBy(*GROUP_TOPIC, "hour", "minute", F.col("owner")["member"].alias("member")).agg(
+        F.bool_and("has_backlog").alias("all")
+    )
+    all_of_group = F.bool_and("all")
+    of_group = of_member.groupBy(*GROUP_TOPIC, "hour", "minute").agg(
+        (all_of_group | F.bool_or(F.col("all") & F.col("member").isNotNull())).alias("is_promising")
+    )
+    return of_group.where("is_promising").select(*GROUP_TOPIC, "hour").distinct()
+
+
+def saturated(judged: DataFrame) -> DataFrame:
+    """Saturated minutes of groups (``member`` null) and of their members: the fields of
+    :class:`lagwise.domain.saturation.SaturatedMinute`, rebalances not yet considered."""
+    earlier = Window.partitionBy(*GROUP_PARTITION, "hour").orderBy("minute")
+    moved_at = F.last("last_moved_at", ignorenulls=True).over(earlier)
+    is_at_work = seconds_between(moved_at, F.col("last_at")) <= F.col("longest_silence_seconds")
+
     def of_read(name: str) -> Column:
         return F.when(F.col("is_read"), F.col(name))
 
-    members = F.count_distinct(F.col("owner")["member_id"])
-    return (
-        judged.groupBy(*GROUP_TOPIC, "member", "minute")
+    of_member = (
+        judged.withColumn(
+            "is_saturated", ~F.col("is_read") | (F.col("has_backlog") & F.coalesce(is_at_work, F.lit(False)))
+        )
+        .withColumn("member", F.col("owner")["member"])
+        .groupBy(*GROUP_TOPIC, "member", "minute")
         .agg(
             F.max(of_read("last_moved_at")).alias("moved_at"),
             F.sum("last_committed").alias("committed"),
             F.sum(of_read("last_lag")).alias("lag"),
             F.max(of_read("cadence_seconds")).alias("cadence_seconds"),
-            members.alias("members"),
+            F.count_distinct(F.col("owner")["member_id"]).alias("members"),
             F.count("*").alias("partitions"),
             # Together with their number enough to tell that these are the same partitions as a minute before.
             F.bit_xor(F.xxhash64("partition")).alias("signature"),
             F.bool_or("is_read").alias("is_read"),
-            F.bool_and(~F.col("is_read") | F.col("is_saturated")).alias("is_saturated"),
-            F.bool_or(F.col("rewound_from").isNotNull()).alias("went_back"),
+            F.bool_and(F.col("is_saturated") & F.col("rewound_from").isNull()).alias("is_saturated"),
         )
-        .where(F.col("is_read") & F.col("is_saturated") & ~F.col("went_back"))
-        .drop("is_read", "is_saturated", "went_back")
     )
+    # A name of a member stands for members of its own, and each partition has one of them or none.
+    of_group = of_member.groupBy(*GROUP_TOPIC, "minute").agg(
+        F.max("moved_at").alias("moved_at"),
+        *[F.sum(name).alias(name) for name in ("committed", "lag", "members", "partitions")],
+        F.max("cadence_seconds").alias("cadence_seconds"),
+        F.bit_xor("signature").alias("signature"),
+        F.bool_or("is_read").alias("is_read"),
+        F.bool_and("is_saturated").alias("is_saturated"),
+    )
+    both = of_member.where(F.col("member").isNotNull()).unionByName(
+        of_group.withColumn("member", F.lit(None).cast("string"))
+    )
+    return both.where(F.col("is_read") & F.col("is_saturated")).drop("is_read", "is_saturated")
