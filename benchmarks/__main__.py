@@ -13,6 +13,7 @@ PARTS = {
     "sample": ("benchmarks.sample_kafka", "one sample of a large cluster, read from a real broker and written"),
     "tick": ("benchmarks.tick", "one round of the analysis over that much and an hour of history"),
     "curves": ("benchmarks.curves", "how a round's time grows with history and with group-partitions"),
+    "observed": ("benchmarks.observed", "once an hour: what consumers can do, from times with a backlog"),
     "backfill": ("benchmarks.backfill", "the first round over a day that was collected and never analysed"),
     "offsets": ("benchmarks.offsets_topic", "following __consumer_offsets: records a second of CPU"),
     "probe": ("benchmarks.probe", "what the probe costs a message, and how right its T1 and T2 are"),

@@ -14,17 +14,13 @@ from lagwise.config import Retention
 from lagwise.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import (
-    DAYS,
     FIVE_MINUTES,
     GROUP_HISTORY,
-    GROUP_STATUS,
     MINUTES,
-    PARTITION_STATUS,
     WATERMARK_FIVE_MINUTES,
     WATERMARK_MINUTES,
 )
-from lagwise.tables.membership import ASSIGNMENTS
-from lagwise.tables.planning import DEMAND, FORECASTS, TOPIC_HOURS
+from lagwise.tables.planning import FORECASTS, TOPIC_HOURS
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
@@ -93,7 +89,7 @@ def _delete_days(delta: DeltaTable, first_kept: date) -> int:
 
 
 def _compact(delta: DeltaTable, table: Table, today: date) -> int:
-    if table in (PARTITION_STATUS, GROUP_STATUS, ASSIGNMENTS, DAYS, DEMAND):
+    if not table.partitioned:
         return 0  # replaced as a whole
     merged = 0
     for partition in delta.partitions():
