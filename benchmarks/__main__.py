@@ -22,7 +22,7 @@ PARTS = {
         "whose verdicts are right, on histories of known truth; writes docs/verdicts.md",
     ),
     "forecast": ("benchmarks.forecast", "what topics will be sent: error, coverage of the interval, time"),
-    "forecast-pass": ("benchmarks.forecast_pass", "forecasting a hundred of many topics after a round, inside Spark"),
+    "forecast-pass": ("benchmarks.forecast_pass", "forecasting some of many topics after a round, inside Spark"),
     "demo": ("benchmarks.demo", "from the kill of a consumer to the page and the webhook; memory of the product"),
 }
 

@@ -125,7 +125,7 @@ class Forecast(_Settings):
     """How far ahead is planned. The highest rate to expect is that of the last week before then."""
     every_hours: Annotated[int, Field(ge=1)] = 24
     """How old the forecast of a topic becomes before it is made anew; that of one with too little history, an hour."""
-    topics_per_round: Annotated[int, Field(ge=1)] = 100
+    topics_per_round: Annotated[int, Field(ge=1)] = 50
     """How many topics are forecast after one round at most, the stalest first (hundredths of a second each)."""
 
 
