@@ -143,6 +143,8 @@ def shown_age(judged: Judged) -> tuple[float | None, bool]:
     """``lag_seconds`` as it is shown, and whether it is a lower bound: not told where the lag is not known."""
     if judged.verdict.lag is None:
         return None, False
+    if judged.verdict.lag == 0:
+        return 0.0, False
     return judged.evidence.lag_seconds, judged.evidence.lag_seconds_is_lower_bound
 
 

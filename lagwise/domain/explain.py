@@ -244,7 +244,9 @@ def _unknown(who: _Subject, reason: UnknownReason, error: str | None) -> str:
             return f"The committed offsets of {who.name} are gone: they expired, or somebody deleted them."
         case UnknownReason.NO_COMMIT:
             where = f" on {who.name}" if who.number else ""
-            return f"Nothing was ever committed{where}, so nobody can tell how far this group is."
+            written = total(p.produce_rate_per_second for p in who.parts)
+            while_written = f", while {rate(written)} records/s are written there" if written else ""
+            return f"Nothing was ever committed{where}{while_written}, so nobody can tell how far this group is."
         case UnknownReason.RECREATED:
             return f"The topic of {who.name} was deleted and created again, and nothing is committed on the new one."
         case UnknownReason.OUT_OF_RANGE:

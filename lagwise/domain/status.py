@@ -182,17 +182,24 @@ def is_ghost(e: Evidence) -> bool:
     return e.committed is not None and has_left_topic(e) and e.unmoved_seconds >= GHOST_AFTER_SECONDS
 
 
+def has_nothing_to_commit(e: Evidence) -> bool:
+    """Whether nothing is committed because there never was anything to read: somebody owns the partition, and it holds
+    no record. Clients built on librdkafka commit nothing there."""
+    is_empty = e.log_start is not None and e.log_start == e.high_watermark
+    return is_empty and e.owner is not None and e.committed is None and not e.ever_committed
+
+
 def blind_reason(e: Evidence) -> UnknownReason | None:
     """Why the lag cannot be known, or None where it can."""
     if not e.readable:
         return UnknownReason.UNREADABLE
-    if e.committed is None:
+    if e.committed is None and not has_nothing_to_commit(e):
         return UnknownReason.EXPIRED if e.ever_committed else UnknownReason.NO_COMMIT
     if e.high_watermark is None or e.log_start is None:
         return UnknownReason.UNREADABLE
     if e.recreated:
         return UnknownReason.RECREATED
-    if e.committed > e.high_watermark:
+    if e.committed is not None and e.committed > e.high_watermark:
         return UnknownReason.OUT_OF_RANGE
     return None
 
@@ -277,11 +284,13 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     if is_ghost(e):
         return Verdict(Status.GHOST, reasons=(Status.GHOST,), consume_rate_per_second=e.consume_rate_per_second)
     blind = blind_reason(e)
-    if blind is not None or e.committed is None or e.high_watermark is None or e.log_start is None:
+    if blind is not None or e.high_watermark is None or e.log_start is None:
         return Verdict(Status.UNKNOWN, blind, (Status.UNKNOWN,), consume_rate_per_second=e.consume_rate_per_second)
 
-    end = lags.readable_end(e.committed, e.high_watermark, e.last_stable)
-    reads_from = lags.reads_from(e.committed, e.next_record)
+    # Who has nothing to commit stands at the end.
+    committed = e.high_watermark if e.committed is None else e.committed
+    end = lags.readable_end(committed, e.high_watermark, e.last_stable)
+    reads_from = lags.reads_from(committed, e.next_record)
     lag = lags.lag(reads_from, e.log_start, end)
     lost = lags.records_lost(reads_from, e.log_start)
     age = e.lag_seconds or 0.0
@@ -312,7 +321,7 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
         Status.AT_RISK: seconds_to_loss is not None and seconds_to_loss <= policy.risk_horizon_seconds,
         Status.STOPPED: stopped,
         Status.STALLED: stalled,
-        Status.REWOUND: e.rewound_from is not None and e.committed < e.rewound_from,
+        Status.REWOUND: e.rewound_from is not None and committed < e.rewound_from,
         Status.FALLING_BEHIND: direction.grows,
         Status.LAGGING: is_level and lag > 0 and age > patience,
         Status.CATCHING_UP: direction.shrinks,
@@ -342,6 +351,6 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
         return verdict(reasons[0])
     # A backlog that was there before anyone looked may be older than the objective.
     unclear = visible and ((e.trend_is_measurable and not measured) or e.lag_seconds_is_lower_bound)
-    if e.samples < MINIMUM_SAMPLES or unclear:
+    if (e.samples < MINIMUM_SAMPLES and not has_nothing_to_commit(e)) or unclear:
         return verdict(Status.UNKNOWN, UnknownReason.TOO_FEW_SAMPLES)
     return verdict(Status.OK)

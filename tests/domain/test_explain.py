@@ -291,6 +291,13 @@ ROWS = (
         [part(UNKNOWN, 2, reason=UnknownReason.TOO_FEW_SAMPLES, **WAITING), WELL],
         "There are too few samples of 2 of 11 partitions yet to tell where the lag is going: 41.2 k records wait.",
     ),
+    Row(
+        37,
+        "nothing was ever committed, and it matters how much is written there",
+        [part(UNKNOWN, 1, reason=UnknownReason.NO_COMMIT, produce_rate_per_second=20.0), WELL],
+        "Nothing was ever committed on 1 of 10 partitions (orders-3), while 20.0 records/s are written there, so "
+        "nobody can tell how far this group is.",
+    ),
 )
 
 

@@ -61,6 +61,8 @@ LEFT = replace(STANDING, owner=None, topic_is_assigned=False)
 NEVER = replace(
     HEALTHY, committed=None, ever_committed=False, lag_seconds=None, samples=0, span_seconds=0.0, trend=None
 )
+#: The same on a partition that holds no record.
+EMPTY = replace(NEVER, log_start=0, high_watermark=0, last_stable=0)
 POLICY = Policy()
 
 
@@ -1318,6 +1320,58 @@ ROWS = (
         STALLED,
         lag=400,
         to_loss=2400.0,
+    ),
+    # --- nothing to read, and so nothing to commit ---
+    row(
+        131,
+        "owned and empty, never committed",
+        "a client that commits only what it has read (librdkafka) commits nothing on a partition without records: "
+        "nothing is unread there",
+        EMPTY,
+        OK,
+    ),
+    row(
+        132,
+        "owned, never committed, all records deleted",
+        "what was deleted can be read by nobody, and where nothing was committed nobody can say that it was lost",
+        replace(EMPTY, log_start=1000, high_watermark=1000),
+        OK,
+    ),
+    unknown(
+        133,
+        "owned, never committed, one record",
+        "whether it was read cannot be known",
+        replace(EMPTY, high_watermark=1),
+        UnknownReason.NO_COMMIT,
+    ),
+    unknown(
+        134,
+        "empty, never committed, owned by nobody",
+        "nobody reads it, as far as anybody knows",
+        replace(EMPTY, owner=None),
+        UnknownReason.NO_COMMIT,
+    ),
+    unknown(
+        135,
+        "empty, and its commit is gone",
+        "where the group goes on is up to its settings: that is worth knowing, records or not",
+        replace(EMPTY, ever_committed=True),
+        UnknownReason.EXPIRED,
+    ),
+    unknown(
+        136,
+        "empty, in a group that keeps rebalancing",
+        "who reads it is not settled, as for every other partition",
+        replace(EMPTY, rebalancing_now=True),
+        UnknownReason.REBALANCING,
+        lag=0,
+    ),
+    unknown(
+        137,
+        "empty as far as its end is known",
+        "without the log start it cannot be known that nothing is there",
+        replace(EMPTY, log_start=None),
+        UnknownReason.NO_COMMIT,
     ),
 )
 

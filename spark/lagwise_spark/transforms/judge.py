@@ -76,7 +76,7 @@ def _premises() -> dict[str, Column]:
         F.when(ghost, F.lit(str(Status.GHOST)))
         .when(~F.col("readable"), F.lit(str(UnknownReason.UNREADABLE)))
         .when(
-            F.col("committed").isNull(),
+            F.col("committed").isNull() & F.col("lag").isNull(),
             F.when(F.col("ever_committed"), F.lit(str(UnknownReason.EXPIRED))).otherwise(
                 F.lit(str(UnknownReason.NO_COMMIT))
             ),
@@ -227,7 +227,8 @@ def _verdict() -> dict[str, Column]:
     for word, held in _HELD[:-1]:
         status = status.when(F.col(held), F.lit(str(word)))
         is_bad = is_bad | F.col(held)
-    few = (F.col("samples") < rules.MINIMUM_SAMPLES) | (
+    has_commit = F.col("committed").isNotNull()
+    few = (has_commit & (F.col("samples") < rules.MINIMUM_SAMPLES)) | (
         F.col("_visible") & ((F.col("trend_is_measurable") & ~F.col("_measured")) | F.col("lag_seconds_is_lower_bound"))
     )
     status = (
