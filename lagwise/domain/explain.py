@@ -189,7 +189,11 @@ def _at_risk(who: _Subject) -> str:
     if nearest.loss_cause is not LossCause.EXPIRY:
         # Whole segments are deleted, when all of their records may be: that may take longer.
         loses = f"will lose unread records {when} at the earliest, at today's rates"
-        if not nearest.seconds_to_loss:
+        if nearest.seconds_to_loss_is_upper_bound:
+            loses = f"may lose unread records at any moment, and will within about {duration(nearest.seconds_to_loss)}"
+        elif nearest.seconds_to_loss and nearest.lag_seconds_is_lower_bound:
+            loses = f"will lose unread records in about {duration(nearest.seconds_to_loss)}, at today's rates"
+        elif not nearest.seconds_to_loss:
             loses = f"may lose unread records {when}"
         return f"{who.start} {loses}; {who.records}, the oldest for {who.age}."
     expire = f"The committed offsets of {who.name} expire {when}, because the group has no members"

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from lagwise.domain import lag as lags
 from lagwise.domain.forecast import Forecast, breach, catch_up
-from lagwise.domain.retention import Jumps, seconds_to_deletion, seconds_to_truncation, soonest
+from lagwise.domain.loss import deletion_of, loss_cause_of
+from lagwise.domain.retention import Jumps, soonest
 from lagwise.domain.trend import Trend
 from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, GroupState, LossCause, Status, UnknownReason
 
@@ -95,6 +96,7 @@ class Evidence:
     produce_rate_per_second: float | None = None
     consume_rate_per_second: float | None = None
     log_start_jumps: Jumps | None = None
+    log_start_rate_per_second: float | None = None
     state: str | None = None
     type: str | None = None
     owner: str | None = None
@@ -115,7 +117,8 @@ class Verdict:
     ``consume_rate_per_second`` is that of the evidence, a mean over its window, but 0 where nobody reads any more.
     ``to_catch_up`` is when the lag is gone, ``to_breach`` when the oldest unread record is older than the group's
     objective, at today's rates; None where neither is to be expected. ``loss_cause`` is how the loss of
-    ``seconds_to_loss`` would come; None where none will.
+    ``seconds_to_loss`` would come; None where none will. That time is an upper bound where all that is known of the
+    oldest unread record is that it is at least so old.
     """
 
     status: Status
@@ -126,6 +129,7 @@ class Verdict:
     to_catch_up: Forecast | None = None
     to_breach: Forecast | None = None
     seconds_to_loss: float | None = None
+    seconds_to_loss_is_upper_bound: bool = False
     loss_cause: LossCause | None = None
     records_lost: int = 0
 
@@ -248,37 +252,6 @@ def _breach(e: Evidence, policy: Policy, direction: Direction, *, stands: bool) 
     return breach(left, e.trend, e.produce_rate_per_second or 0.0)
 
 
-def _seconds_to_deletion(e: Evidence, lag: int, direction: Direction, *, stands: bool) -> float | None:
-    """Time until unread records are deleted; None is never."""
-    if lag == 0 or e.committed is None or e.log_start is None:
-        return None
-    produced, consumed = e.produce_rate_per_second or 0.0, e.consume_rate_per_second or 0.0
-    growth = 0.0
-    if stands:
-        growth, consumed = 1.0, 0.0
-    elif direction.grows and produced > 0:
-        growth = min(1.0, max(0.0, 1 - consumed / produced))
-    by_time = seconds_to_deletion(e.lag_seconds or 0.0, e.retention_seconds, growth)
-    by_size = None
-    jumps = e.log_start_jumps
-    if e.retention_is_by_size and jumps is not None and e.high_watermark is not None and (stands or direction.grows):
-        by_size = seconds_to_truncation(
-            lags.reads_from(e.committed, e.next_record) - e.log_start,
-            jumps.records,
-            max(0, e.high_watermark - jumps.high_watermark),
-            produce_rate_per_second=produced,
-            consume_rate_per_second=consumed,
-        )
-    return soonest(by_time, by_size)
-
-
-def _loss_cause(seconds_to_loss: float | None, seconds_to_deletion: float | None) -> LossCause | None:
-    """How the nearest loss would come."""
-    if seconds_to_loss is None:
-        return None
-    return LossCause.DELETION if seconds_to_loss == seconds_to_deletion else LossCause.EXPIRY
-
-
 def judge(e: Evidence, policy: Policy) -> Verdict:
     """The verdict on one group-partition."""
     if is_ghost(e):
@@ -310,8 +283,9 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     patience = max(policy.lag_objective_seconds, CADENCES_OF_PATIENCE * (e.commit_cadence_seconds or 0.0))
     is_level = (measured or not e.trend_is_measurable) and not direction.grows and not direction.shrinks
 
-    seconds_to_deletion = _seconds_to_deletion(e, lag, direction, stands=stopped or stalled)
-    seconds_to_loss = soonest(seconds_to_deletion, e.seconds_to_expiry)
+    deletion = deletion_of(e, lag, grows=direction.grows, stands=stopped or stalled)
+    seconds_to_loss = soonest(deletion.seconds, e.seconds_to_expiry)
+    loss_cause = loss_cause_of(seconds_to_loss, deletion.seconds)
     # A consumer that finds its records deleted goes on with the oldest there are, at whose edge it stays: between two
     # losses it is still losing.
     if lost == 0 and seconds_to_loss is not None and seconds_to_loss <= LOSING_WITHIN_SECONDS:
@@ -339,7 +313,8 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
             to_catch_up=catch_up(lag, e.trend) if direction.shrinks and e.trend is not None else None,
             to_breach=_breach(e, policy, direction, stands=stopped or stalled),
             seconds_to_loss=seconds_to_loss,
-            loss_cause=_loss_cause(seconds_to_loss, seconds_to_deletion),
+            seconds_to_loss_is_upper_bound=deletion.is_upper_bound and loss_cause is LossCause.DELETION,
+            loss_cause=loss_cause,
             records_lost=lost,
         )
 
