@@ -42,6 +42,8 @@ OPTIONS = {
     "target_utilisation": "--utilisation",
     "catch_up_seconds": "--catch-up",
     "restart_seconds": "--restart",
+    "outage_seconds": "--outage",
+    "outage_catch_up_seconds": "--outage-catch-up",
     "spare_nodes": "--spare-nodes",
     "share_of_ceiling": "--ceiling-share",
     "max_threads_per_node": "--max-threads",
@@ -131,6 +133,20 @@ class Amount(_NumberType):
 )
 @click.option(
     "--restart", "restart_seconds", type=Duration(), default="60s", help="How long nothing is read during a restart."
+)
+@click.option(
+    "--outage",
+    "outage_seconds",
+    type=Duration(),
+    default="0",
+    help="Length of an outage at peak that must be caught up with as well.",
+)
+@click.option(
+    "--outage-catch-up",
+    "outage_catch_up_seconds",
+    type=Duration(),
+    default="4h",
+    help="Time in which the backlog of the outage must be gone.",
 )
 @click.option("--lag", type=Amount(), default="0", help="Messages that already wait.")
 @click.option("--spare-nodes", type=int, default=1, help="Nodes that may fail at once.")

@@ -27,11 +27,12 @@ def report(advice: SizingAdvice) -> RenderableType:
 def _verdict(advice: SizingAdvice) -> RenderableType:
     body = Text(advice.verdict)
     if advice.changes:
-        body.append("\n\nCheapest change: ", style="bold")
-        body.append(advice.changes[0].sentence)
-        for change in advice.changes[1:]:
-            body.append("\nOr: ", style="bold")
+        body.append("\n")
+        for i, change in enumerate(advice.changes):
+            body.append("\nOr: " if i else "\nCheapest change: ", style="bold")
             body.append(change.sentence)
+            if change.cost:
+                body.append(f" {change.cost}", style="dim")
     triple = advice.triple
     if triple is None:
         title = Text(f"No answer on {plural(advice.partitions, 'partition')} · what binds: {advice.binds.value}")

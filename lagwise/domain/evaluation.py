@@ -125,6 +125,8 @@ def evaluate(rows: Rows, moment: Moment) -> Evaluation:
             parts_of(its),
             members=fact.members,
             idle_members=fact.idle_members,
+            state=fact.state,
+            group_type=fact.type,
             error=fact.error,
             places=_places(its, ends),
         )

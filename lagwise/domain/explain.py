@@ -10,7 +10,7 @@ from lagwise.domain.causes import Cause, Scope
 from lagwise.domain.forecast import Forecast
 from lagwise.domain.humanise import count, duration, interval, plural, rate
 from lagwise.domain.parts import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
-from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
+from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, LossCause, Status, UnknownReason
 
 #: More owners than this are not named.
 _MOST_OWNERS = 2
@@ -80,7 +80,7 @@ class _Subject:
     def unmoved(self) -> str:
         """How long nothing was committed: of several partitions the longest time."""
         longest = max((p.unmoved_seconds for p in self.parts if p.unmoved_seconds is not None), default=None)
-        return duration(longest) if self.number == 1 else f"up to {duration(longest)}"
+        return f" for {duration(longest)}" if self.number == 1 else f", the longest for {duration(longest)}"
 
     @property
     def owners(self) -> str:
@@ -101,6 +101,8 @@ def explain(
     *,
     members: int | None,
     idle_members: int,
+    state: str | None = None,
+    group_type: str | None = None,
     error: str | None = None,
     cause: Cause | None = None,
 ) -> str:
@@ -116,8 +118,7 @@ def explain(
         case Status.AT_RISK:
             return _at_risk(who)
         case Status.STOPPED:
-            why = f"no member owns {who.verb('it', 'them')}" if members else "the group has no members"
-            return f"{_standing(who)}; {why}."
+            return f"{_standing(who)}; {_nobody(who, members, state, group_type)}."
         case Status.STALLED:
             return f"{_standing(who)}; {who.owners}{_beside(who, cause)}."
         case Status.REWOUND:
@@ -138,6 +139,17 @@ def explain(
             return f"Keeps pace on {who.name}{_idle(idle_members, members or 0)}."
         case Status.GHOST | Status.UNKNOWN:
             return _unknown(who, reason or UnknownReason.NO_COMMIT, error)
+
+
+def _nobody(who: _Subject, members: int | None, state: str | None, group_type: str | None) -> str:
+    """Why nobody reads."""
+    if group_type == SIMPLE:
+        return "its offsets are committed from outside, by a job or a tool, which does not do so any more"
+    if state in REBALANCING_STATES:
+        return f"the group is rebalancing ({state}) and does not get past it"
+    if who.parts and all(p.owners for p in who.parts):
+        return f"the group keeps rebalancing, and its members do not get to read ({who.owners} now)"
+    return f"no member owns {who.verb('it', 'them')}" if members else "the group has no members"
 
 
 def _beside(who: _Subject, cause: Cause | None) -> str:
@@ -167,7 +179,7 @@ def _common(who: _Subject, cause: Cause | None) -> str:
 def _standing(who: _Subject) -> str:
     # Two times, because they differ: after a quiet hour the offset has not moved for long, and the records are young.
     waits = f"the oldest of {count(who.lag)} unread records" if who.lag != 1 else "the only unread record"
-    stands = f"{who.start} {who.verb('has', 'have')} committed nothing for {who.unmoved}"
+    stands = f"{who.start} {who.verb('has', 'have')} committed nothing{who.unmoved}"
     return f"{stands}, and {waits} has waited {who.age}"
 
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from lagwise.domain.humanise import clock, count, duration
+from lagwise.domain.humanise import clock, count, duration, plural, rate
 from lagwise.domain.vocabulary import TopicRole
 
 #: Growth of a dead-letter topic is told over this time.
@@ -21,6 +21,7 @@ class FindingKind(StrEnum):
     LOSS = "loss"
     DEAD_LETTERS = "dead_letters"
     UNREAD_RETRIES = "unread_retries"
+    LEFT_TOPICS = "left_topics"
     RETRIES = "retries"
     REBALANCES = "rebalances"
     ASSIGNMENT = "assignment"
@@ -90,6 +91,35 @@ def side_topic_findings(topics: Iterable[SideTopic]) -> list[Finding]:
         else:
             found += _retries(topic)
     return in_order(found)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftTopic:
+    """A topic that a group is assigned no more but has commits on: ``unread`` records wait, and more come at
+    ``produce_rate_per_second``; the last commit was ``unmoved_seconds`` ago."""
+
+    name: str
+    partitions: int
+    unread: int
+    produce_rate_per_second: float
+    unmoved_seconds: float
+
+
+def left_topic_findings(topics: Iterable[LeftTopic]) -> list[Finding]:
+    """Topics that were left while records go on coming: mostly that is meant, but a consumer that died in a group that
+    two services share looks just the same. Nothing where none come."""
+    return [
+        Finding(
+            FindingKind.LEFT_TOPICS,
+            f"It is assigned {topic.name} no more: on {plural(topic.partitions, 'partition')} nothing was committed "
+            f"for {duration(topic.unmoved_seconds)}, {count(topic.unread)} records are unread, and "
+            f"{rate(topic.produce_rate_per_second)} come per second.",
+            "If that is not meant, its consumer is gone while others of the same group live; if it is, delete the old "
+            "offsets.",
+        )
+        for topic in sorted(topics, key=lambda t: (-t.unread, t.name))
+        if topic.unread > 0 and topic.produce_rate_per_second > 0
+    ]
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:

@@ -70,11 +70,14 @@ def verdict_of(
     *,
     members: int | None,
     idle_members: int,
+    state: str | None = None,
+    group_type: str | None = None,
     error: str | None = None,
     places: Iterable[Place] = (),
 ) -> GroupVerdict:
     """The group's verdict from its partitions by status; ``error`` is the kind of what kept the group or its offsets
-    from being read, ``places`` say whose the partitions are and where they lie."""
+    from being read, ``places`` say whose the partitions are and where they lie. ``state`` and ``group_type`` are the
+    group's, as its coordinator and the collector name them."""
     status, reason = status_of(parts, error)
     cause = cause_of(status, places)
     counted = [p for p in parts if p.status is not Status.GHOST]
@@ -88,7 +91,17 @@ def verdict_of(
     return GroupVerdict(
         status=status,
         reason=reason,
-        sentence=explain(status, reason, parts, members=members, idle_members=idle_members, error=error, cause=cause),
+        sentence=explain(
+            status,
+            reason,
+            parts,
+            members=members,
+            idle_members=idle_members,
+            state=state,
+            group_type=group_type,
+            error=error,
+            cause=cause,
+        ),
         partitions=sum(p.partitions for p in counted),
         partitions_by_status=by_status,
         topics=tuple(sorted({t for p in counted for t in p.topics})),

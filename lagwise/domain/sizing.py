@@ -22,6 +22,8 @@ from lagwise.domain.sizing_ranges import (
 
 #: Rounding errors of this relative size must not add a thread or a node.
 _ROUNDING = 1e-9
+#: An outage is rarer than a restart: half a working day to be done with it.
+DEFAULT_OUTAGE_CATCH_UP_SECONDS = 4 * 3_600.0
 
 
 def knee_threads(cores: float, t1_seconds: float, t2_seconds: float) -> float:
@@ -86,20 +88,52 @@ def threads_for_share(
     return high
 
 
+def catch_up_factor(
+    *,
+    catch_up_seconds: float,
+    restart_seconds: float,
+    outage_seconds: float = 0.0,
+    outage_catch_up_seconds: float = DEFAULT_OUTAGE_CATCH_UP_SECONDS,
+) -> float:
+    """How many times the peak must be handled: 1 + the larger of restart / catch-up and outage / its own catch-up.
+
+    The larger, not the sum: what catches up after the one is there for the other as well, as long as they do not come
+    together.
+    """
+    check_number("catch_up_seconds", catch_up_seconds, 1.0, 30 * 86_400.0, "from 1 second to 30 days (in seconds)")
+    check_number("restart_seconds", restart_seconds, 0.0, 86_400.0, "from 0 to 1 day (in seconds)")
+    check_number("outage_seconds", outage_seconds, 0.0, 30 * 86_400.0, "from 0 to 30 days (in seconds)")
+    check_number(
+        "outage_catch_up_seconds", outage_catch_up_seconds, 1.0, 30 * 86_400.0, "from 1 second to 30 days (in seconds)"
+    )
+    return 1.0 + max(restart_seconds / catch_up_seconds, outage_seconds / outage_catch_up_seconds)
+
+
 def demand_rate_per_second(
-    peak_rate_per_second: float, *, lag: float, catch_up_seconds: float, restart_seconds: float
+    peak_rate_per_second: float,
+    *,
+    lag: float,
+    catch_up_seconds: float,
+    restart_seconds: float,
+    outage_seconds: float = 0.0,
+    outage_catch_up_seconds: float = DEFAULT_OUTAGE_CATCH_UP_SECONDS,
 ) -> float:
     """What must be handled per second at the worst: peak · (1 + restart / catch-up) + lag / catch-up.
 
     At peak, a restart of ``restart_seconds`` leaves peak · restart messages unread; they and the ``lag`` that already
-    waits must be gone after ``catch_up_seconds``, while new ones keep coming. The terms are those of Flink's
-    autoscaler (its *target capacity*), which divides only the peak by the utilisation; here all of it is.
+    waits must be gone after ``catch_up_seconds``, while new ones keep coming. An outage of ``outage_seconds`` likewise,
+    within ``outage_catch_up_seconds``: the harder of the two counts (:func:`catch_up_factor`). The terms are those of
+    Flink's autoscaler (its *target capacity*), which divides only the peak by the utilisation; here all of it is.
     """
     check_number("peak_rate_per_second", peak_rate_per_second, 0.0, 1e12, "a number from 0 to 1e12")
     check_number("lag", lag, 0.0, 1e15, "a number from 0 to 1e15")
-    check_number("catch_up_seconds", catch_up_seconds, 1.0, 30 * 86_400.0, "from 1 second to 30 days (in seconds)")
-    check_number("restart_seconds", restart_seconds, 0.0, 86_400.0, "from 0 to 1 day (in seconds)")
-    return peak_rate_per_second * (1.0 + restart_seconds / catch_up_seconds) + lag / catch_up_seconds
+    factor = catch_up_factor(
+        catch_up_seconds=catch_up_seconds,
+        restart_seconds=restart_seconds,
+        outage_seconds=outage_seconds,
+        outage_catch_up_seconds=outage_catch_up_seconds,
+    )
+    return peak_rate_per_second * factor + lag / catch_up_seconds
 
 
 def required_rate_per_second(demand: float, target_utilisation: float) -> float:

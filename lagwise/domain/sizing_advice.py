@@ -101,7 +101,8 @@ class SizingAdvice:
             "binds": self.binds.value,
             "verdict": self.verdict,
             "changes": [
-                {"kind": c.kind.value, "sentence": c.sentence, "triple": asdict(c.triple)} for c in self.changes
+                {"kind": c.kind.value, "sentence": c.sentence, "cost": c.cost, "triple": asdict(c.triple)}
+                for c in self.changes
             ],
             "inputs": {name: {"value": value, "source": known.get(name, "given")} for name, value in inputs.items()},
             "figures": {f.name: {"value": f.value, "unit": f.unit, "how": f.how} for f in self.figures},
@@ -161,6 +162,10 @@ def _figures(w: Workload, triple: Triple | None) -> list[Figure]:
     t1, t2 = say_duration(w.t1_seconds), say_duration(w.t2_seconds)
     cores, peak = say_number(w.cores), say_number(w.peak_rate_per_second)
     catch_up = say_duration(w.catch_up_seconds)
+    away, away_seconds, away_catch_up = "restart", say_duration(w.restart_seconds), catch_up
+    if w.outage_binds:
+        away, away_seconds = "outage", say_duration(w.outage_seconds)
+        away_catch_up = say_duration(w.outage_catch_up_seconds)
     limit = thread_limit(w)
     full = node_at(w, limit)
     per_second = "messages/s"
@@ -207,8 +212,8 @@ def _figures(w: Workload, triple: Triple | None) -> list[Figure]:
             "demand while catching up",
             w.demand_rate_per_second,
             per_second,
-            f"peak · (1 + restart / catch-up){' + lag / catch-up' if w.lag else ''} = {peak} · (1 + "
-            f"{say_duration(w.restart_seconds)} / {catch_up}){backlog}",
+            f"peak · (1 + {away} / {'its ' if w.outage_binds else ''}catch-up){' + lag / catch-up' if w.lag else ''} = "
+            f"{peak} · (1 + {away_seconds} / {away_catch_up}){backlog}",
         ),
         Figure(
             "required_rate_per_second",

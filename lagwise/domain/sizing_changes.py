@@ -10,6 +10,7 @@ from itertools import chain
 from math import floor, inf, log10, sqrt
 
 from lagwise.domain.humanise import plural
+from lagwise.domain.partition_costs import say_partition_costs
 from lagwise.domain.sizing import meets
 from lagwise.domain.sizing_ranges import MIN_SERVICE_SECONDS
 from lagwise.domain.sizing_search import Binding, Triple, find_triple, node_at, nodes_by_cpu, thread_limit
@@ -41,6 +42,8 @@ class Change:
     sentence: str
     workload: Workload
     triple: Triple
+    #: What it costs elsewhere, in words; None where that is nothing but the work.
+    cost: str | None = None
 
 
 def changes(workload: Workload, triple: Triple | None, binding: Binding) -> tuple[Change, ...]:
@@ -54,7 +57,9 @@ def changes(workload: Workload, triple: Triple | None, binding: Binding) -> tupl
     for kind, sentence, changed in candidates:
         then = find_triple(changed)
         if then is not None and (triple is None or then.nodes < triple.nodes):
-            found.append(Change(kind, f"{sentence}: then {_answer(then)}.", changed, then))
+            more = changed.partitions > workload.partitions
+            cost = say_partition_costs(workload.partitions, changed.partitions) if more else None
+            found.append(Change(kind, f"{sentence}: then {_answer(then)}.", changed, then, cost))
     return tuple(found)
 
 
@@ -84,11 +89,13 @@ def _candidates(workload: Workload) -> Iterator[tuple[ChangeKind, str, Workload]
 def _longer_catch_up(workload: Workload) -> Iterator[tuple[ChangeKind, str, Workload]]:
     """Time costs nothing; but it helps only where the backlog, not the peak, is what is too much."""
     for seconds in _LONGER_CATCH_UPS_SECONDS:
-        if seconds <= workload.catch_up_seconds:
+        before = workload.outage_catch_up_seconds if workload.outage_binds else workload.catch_up_seconds
+        if seconds <= before:
             continue
-        patient = replace(workload, catch_up_seconds=seconds)
+        after_outage = max(seconds, workload.outage_catch_up_seconds)
+        patient = replace(workload, catch_up_seconds=seconds, outage_catch_up_seconds=after_outage)
         if find_triple(patient) is not None:
-            sentence = f"Allow {say_duration(seconds)} instead of {say_duration(workload.catch_up_seconds)} to catch up"
+            sentence = f"Allow {say_duration(seconds)} instead of {say_duration(before)} to catch up"
             yield ChangeKind.CATCH_UP, sentence, patient
             return
 

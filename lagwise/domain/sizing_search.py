@@ -194,4 +194,4 @@ def what_binds(workload: Workload, triple: Triple | None) -> Binding:
 def largest_peak_per_second(workload: Workload, triple: Triple) -> float:
     """The highest peak that the triple carries under the same rules, messages per second."""
     demand = triple.capacity_per_second * workload.target_utilisation - workload.lag / workload.catch_up_seconds
-    return max(0.0, demand / (1.0 + workload.restart_seconds / workload.catch_up_seconds))
+    return max(0.0, demand / workload.catch_up_factor)

@@ -3,7 +3,12 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lagwise.domain.sizing import demand_rate_per_second, required_rate_per_second
+from lagwise.domain.sizing import (
+    DEFAULT_OUTAGE_CATCH_UP_SECONDS,
+    catch_up_factor,
+    demand_rate_per_second,
+    required_rate_per_second,
+)
 from lagwise.domain.sizing_ranges import OutOfRange, check_cores, check_count, check_number, check_service_time
 
 #: A topic with more partitions is not sized.
@@ -41,6 +46,18 @@ class Ordering(StrEnum):
     NONE = "none"
 
 
+def order_kept(concurrency: Concurrency, ordering: Ordering | None) -> Ordering:
+    """The order that is kept where ``ordering`` is asked for: None asks for nothing.
+
+    A consumer per thread keeps a partition's order whether asked to or not. A pool keeps none unless asked to.
+    """
+    if ordering is Ordering.GLOBAL:
+        return Ordering.GLOBAL
+    if concurrency is Concurrency.CONSUMER_PER_THREAD:
+        return Ordering.PARTITION
+    return ordering or Ordering.NONE
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """One question to sizing. Times are seconds, rates messages per second; a bad value raises OutOfRange."""
@@ -65,6 +82,10 @@ class Workload:
     catch_up_seconds: float = DEFAULT_CATCH_UP_SECONDS
     #: How long nothing is read when consumers restart.
     restart_seconds: float = DEFAULT_RESTART_SECONDS
+    #: An outage that must be caught up with as well: how long nothing is read; 0 asks for none.
+    outage_seconds: float = 0.0
+    #: Time in which the backlog of the outage must be gone.
+    outage_catch_up_seconds: float = DEFAULT_OUTAGE_CATCH_UP_SECONDS
     #: Nodes that may fail at once without the rest falling behind.
     spare_nodes: int = 1
     #: Threads are given to a node until it does this share of C/T2.
@@ -102,15 +123,8 @@ class Workload:
 
     @property
     def order(self) -> Ordering:
-        """The order that is kept.
-
-        A consumer per thread keeps a partition's order whether asked to or not. A pool keeps none unless asked to.
-        """
-        if self.ordering is Ordering.GLOBAL:
-            return Ordering.GLOBAL
-        if self.concurrency is Concurrency.CONSUMER_PER_THREAD:
-            return Ordering.PARTITION
-        return self.ordering or Ordering.NONE
+        """The order that is kept: see :func:`order_kept`."""
+        return order_kept(self.concurrency, self.ordering)
 
     @property
     def demand_rate_per_second(self) -> float:
@@ -120,7 +134,24 @@ class Workload:
             lag=self.lag,
             catch_up_seconds=self.catch_up_seconds,
             restart_seconds=self.restart_seconds,
+            outage_seconds=self.outage_seconds,
+            outage_catch_up_seconds=self.outage_catch_up_seconds,
         )
+
+    @property
+    def catch_up_factor(self) -> float:
+        """How many times the peak must be handled, so that a restart and an outage are caught up with in time."""
+        return catch_up_factor(
+            catch_up_seconds=self.catch_up_seconds,
+            restart_seconds=self.restart_seconds,
+            outage_seconds=self.outage_seconds,
+            outage_catch_up_seconds=self.outage_catch_up_seconds,
+        )
+
+    @property
+    def outage_binds(self) -> bool:
+        """Whether the outage asks for more than a restart does."""
+        return self.outage_seconds / self.outage_catch_up_seconds > self.restart_seconds / self.catch_up_seconds
 
     @property
     def required_rate_per_second(self) -> float:

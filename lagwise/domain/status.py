@@ -26,6 +26,9 @@ TELLING_CADENCES = 3.0
 STALLED_AFTER_SECONDS = 60.0
 #: … or than this where nobody does (a restart takes that long) …
 STOPPED_AFTER_SECONDS = 30.0
+#: … or than this where a group does not come to rest: by default its members have this long to come back to a rebalance
+#: (`max.poll.interval.ms`), and only then is one that does not end more than slow …
+UNSETTLED_AFTER_SECONDS = 300.0
 #: … or than this before its rhythm is known: a job that commits once a minute must have had the chance to.
 UNSEEN_AFTER_SECONDS = 90.0
 #: … or, of a group that is only a name for an engine's commits, a job that does so every few minutes.
@@ -275,7 +278,9 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     is_settled = e.state is not None and e.state not in (GroupState.UNKNOWN, *REBALANCING_STATES)
     is_unowned = e.owner is None and is_settled
     stopped = is_unowned and not e.rebalancing_now and not has_left_topic(e) and stands_for(STOPPED_AFTER_SECONDS)
-    stalled = e.owner is not None and stands_for(STALLED_AFTER_SECONDS)
+    # Of a group that hands its partitions out again and again, whose one is at this moment changes all the time.
+    stopped = stopped or (keeps_rebalancing(e) and not has_left_topic(e) and stands_for(UNSETTLED_AFTER_SECONDS))
+    stalled = not stopped and e.owner is not None and stands_for(STALLED_AFTER_SECONDS)
 
     visible = lag > 0 and is_visible(e, policy)
     measured = is_measured(e, policy)

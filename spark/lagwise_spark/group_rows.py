@@ -32,6 +32,8 @@ def group_verdicts(
             its_parts,
             members=fact.get("members"),
             idle_members=fact.get("idle_members") or 0,
+            state=fact.get("state"),
+            group_type=fact.get("type"),
             error=fact.get("group_error"),
             places=where.get(key, ()),
         )

@@ -27,6 +27,8 @@ class Row(NamedTuple):
     members: int | None = 3
     idle: int = 0
     error: str | None = None
+    state: str | None = None
+    group_type: str | None = None
 
 
 ROWS = (
@@ -83,8 +85,8 @@ ROWS = (
         8,
         "nobody is there",
         [part(STOPPED, 3, **WAITING)],
-        "All 3 partitions have committed nothing for up to 2 min 30 s, and the oldest of 41.2 k unread records has "
-        "waited 3 min 20 s; the group has no members.",
+        "All 3 partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41.2 k unread records "
+        "has waited 3 min 20 s; the group has no members.",
         members=0,
     ),
     Row(
@@ -98,8 +100,8 @@ ROWS = (
         10,
         "nor for these",
         [part(STOPPED, 2, **WAITING), WELL],
-        "2 of 11 partitions have committed nothing for up to 2 min 30 s, and the oldest of 41.2 k unread records has "
-        "waited 3 min 20 s; no member owns them.",
+        "2 of 11 partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41.2 k unread "
+        "records has waited 3 min 20 s; no member owns them.",
     ),
     Row(
         11,
@@ -112,15 +114,15 @@ ROWS = (
         12,
         "two of them",
         [part(STALLED, 2, "client b", "client a", **WAITING)],
-        "Both partitions have committed nothing for up to 2 min 30 s, and the oldest of 41.2 k unread records has "
-        "waited 3 min 20 s; their owners are client a and client b.",
+        "Both partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41.2 k unread records "
+        "has waited 3 min 20 s; their owners are client a and client b.",
     ),
     Row(
         13,
         "more than two are not named",
         [part(STALLED, 3, "client c", "client b", "client a", **WAITING), WELL],
-        "3 of 12 partitions have committed nothing for up to 2 min 30 s, and the oldest of 41.2 k unread records has "
-        "waited 3 min 20 s; members own them.",
+        "3 of 12 partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41.2 k unread "
+        "records has waited 3 min 20 s; members own them.",
     ),
     Row(
         14,
@@ -294,20 +296,46 @@ ROWS = (
     ),
     Row(
         37,
+        "a rebalance that does not end",
+        [part(STOPPED, 3, **WAITING)],
+        "All 3 partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41.2 k unread records "
+        "has waited 3 min 20 s; the group is rebalancing (PreparingRebalance) and does not get past it.",
+        state="PreparingRebalance",
+    ),
+    Row(
+        38,
+        "members that come, hang and go",
+        [part(STOPPED, 1, "client billing-2", **WAITING)],
+        "The only partition has committed nothing for 2 min 30 s, and the oldest of 41.2 k unread records has waited "
+        "3 min 20 s; the group keeps rebalancing, and its members do not get to read (its owner is client billing-2 "
+        "now).",
+        state="Stable",
+    ),
+    Row(
+        39,
+        "an engine, a script, or another cluster's mirror: there never were members",
+        [part(STOPPED, 1, **WAITING)],
+        "The only partition has committed nothing for 2 min 30 s, and the oldest of 41.2 k unread records has waited "
+        "3 min 20 s; its offsets are committed from outside, by a job or a tool, which does not do so any more.",
+        members=0,
+        group_type="simple",
+    ),
+    Row(
+        40,
         "nothing was ever committed, and it matters how much is written there",
         [part(UNKNOWN, 1, reason=UnknownReason.NO_COMMIT, produce_rate_per_second=20.0), WELL],
         "Nothing was ever committed on 1 of 10 partitions (orders-3), while 20.0 records/s are written there, so "
         "nobody can tell how far this group is.",
     ),
     Row(
-        38,
+        41,
         "the oldest record is older than anybody knows: what is told is the latest moment, not the earliest",
         [part(AT_RISK, 1, seconds_to_loss=9000.0, seconds_to_loss_is_upper_bound=True, **BEFORE)],
         "The only partition may lose unread records at any moment, and will within about 2 h 30 min; 41.2 k records "
         "wait, the oldest for ≥ 3 min 20 s.",
     ),
     Row(
-        39,
+        42,
         "the same, told from how the log start moves: neither the latest nor the earliest moment",
         [part(AT_RISK, 1, seconds_to_loss=9000.0, **BEFORE)],
         "The only partition will lose unread records in about 2 h 30 min, at today's rates; 41.2 k records wait, the "
@@ -318,7 +346,14 @@ ROWS = (
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.number:02d} {row.why}")
 def test_sentence(row: Row) -> None:
-    found = verdict_of(row.parts, members=row.members, idle_members=row.idle, error=row.error)
+    found = verdict_of(
+        row.parts,
+        members=row.members,
+        idle_members=row.idle,
+        state=row.state,
+        group_type=row.group_type,
+        error=row.error,
+    )
     assert found.sentence == row.sentence
 
 

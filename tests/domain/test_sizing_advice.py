@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lagwise.domain.partition_costs import say_partition_costs
 from lagwise.domain.repairman import node_throughput
 from lagwise.domain.sizing_advice import advise
 from lagwise.domain.sizing_changes import ChangeKind
+from lagwise.domain.sizing_ranges import OutOfRange
 from lagwise.domain.sizing_search import (
     Binding,
     Triple,
@@ -398,3 +400,34 @@ def test_bad_input_is_named_with_its_range(changed: dict[str, object], named: st
 
 def test_hottest_share_may_be_a_rounded_even_share() -> None:
     assert replace(USUAL, hottest_share=0.0208).hottest == 1 / 48
+
+
+def test_a_hard_outage_is_given_more_time_first() -> None:
+    """An hour over 4 hours asks for 1,250/s, 1,786 with slack; 24 threads do 1,600. Over 8 hours it is 1,607: no."""
+    outage = replace(USUAL, peak_rate_per_second=1_000, partitions=24, outage_seconds=3_600.0)
+    assert find_triple(outage) is None
+    first = advise(outage).changes[0]
+    assert first.kind is ChangeKind.CATCH_UP
+    assert first.sentence.startswith("Allow 12 h instead of 4 h to catch up: then")
+    assert first.workload.outage_catch_up_seconds == 12 * 3_600.0
+
+
+def test_the_largest_peak_counts_the_outage() -> None:
+    workload = replace(USUAL, partitions=960, outage_seconds=3_600.0)
+    triple = find_triple(workload)
+    assert triple is not None
+    peak = largest_peak_per_second(workload, triple)
+    assert peak == pytest.approx(triple.capacity_per_second * 0.7 / 1.25)
+    assert find_triple(replace(workload, peak_rate_per_second=peak)) == triple
+
+
+def test_what_more_partitions_cost_is_said_with_them_and_only_with_them() -> None:
+    for change in advise(USUAL).changes:
+        if change.kind is ChangeKind.PARTITIONS:
+            assert change.cost is not None
+            assert change.cost.startswith("It costs: for each replica at least 432 open files and 864 memory maps more")
+            assert change.cost.endswith("It cannot be undone.")
+        else:
+            assert change.cost is None
+    with pytest.raises(OutOfRange, match="after"):
+        say_partition_costs(48, 48)

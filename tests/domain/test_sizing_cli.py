@@ -59,6 +59,17 @@ def test_every_input_says_where_it_comes_from() -> None:
     assert inputs["concurrency"] == {"value": "consumer-per-thread", "source": "default"}
 
 
+def test_an_outage_asks_for_more() -> None:
+    figures = document(partitions="960", outage="1h")["figures"]
+    assert figures["demand_rate_per_second"] == {
+        "value": pytest.approx(25_000.0),
+        "unit": "messages/s",
+        "how": "peak · (1 + outage / its catch-up) = 20,000 · (1 + 1 h / 4 h)",
+    }
+    # The same hour over 40 hours asks for less than a restart does.
+    assert document(outage="1h", outage_catch_up="40h")["figures"] == document()["figures"]
+
+
 def test_no_answer_is_an_answer() -> None:
     made = document(partitions="48")
     assert made["feasible"] is False
@@ -66,6 +77,8 @@ def test_no_answer_is_an_answer() -> None:
     assert made["binds"] == "partitions"
     assert [change["kind"] for change in made["changes"]] == ["pool", "partitions", "faster"]
     assert all(change["triple"]["nodes"] == 13 for change in made["changes"][:2])
+    assert [change["cost"] is None for change in made["changes"]] == [True, False, True]
+    assert "432 open files and 864 memory maps" in made["changes"][1]["cost"]
     report = run(partitions="48")
     assert report.exit_code == 0
     assert "No answer on 48 partitions · what binds: partitions" in report.output
@@ -113,6 +126,8 @@ def test_amounts(text: str, rate: float) -> None:
         ({"utilisation": "70"}, "--utilisation", "must be a number from 0.01 to 1."),
         ({"catch_up": "0"}, "--catch-up", "must be from 1 second to 30 days."),
         ({"restart": "2d"}, "--restart", "must be from 0 to 1 day."),
+        ({"outage": "31d"}, "--outage", "must be from 0 to 30 days."),
+        ({"outage_catch_up": "0"}, "--outage-catch-up", "must be from 1 second to 30 days."),
         ({"lag": "-1"}, "--lag", "must be a number from 0 to 1e15."),
         ({"spare_nodes": "-1"}, "--spare-nodes", "must be a whole number from 0 to 100."),
         ({"ceiling_share": "1"}, "--ceiling-share", "must be a number from 0.01 to 0.999."),

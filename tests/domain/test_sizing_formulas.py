@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from lagwise.domain.repairman import node_throughput
 from lagwise.domain.sizing import (
     busiest_share,
+    catch_up_factor,
     demand_rate_per_second,
     knee_threads,
     node_ceiling_per_second,
@@ -112,6 +113,16 @@ def test_the_demand_really_works_the_backlog_off_in_time(
     assert (demand - peak) * catch_up == pytest.approx(backlog, rel=1e-6, abs=1e-3)
 
 
+def test_the_harder_of_a_restart_and_an_outage_counts() -> None:
+    """A minute over 30 minutes is 1/30 on top; an hour over 4 hours is 1/4, and both are caught up with by that."""
+    demand = demand_rate_per_second(
+        1_000, lag=0, catch_up_seconds=1_800, restart_seconds=60, outage_seconds=3_600, outage_catch_up_seconds=14_400
+    )
+    assert demand == pytest.approx(1_250)
+    short_one = demand_rate_per_second(1_000, lag=0, catch_up_seconds=1_800, restart_seconds=60, outage_seconds=60)
+    assert short_one == demand_rate_per_second(1_000, lag=0, catch_up_seconds=1_800, restart_seconds=60)
+
+
 @pytest.mark.parametrize(
     ("rate", "node", "nodes"),
     [(0.0, 100.0, 1), (1.0, 100.0, 1), (100.0, 100.0, 1), (100.1, 100.0, 2), (0.3, 0.1, 3), (1_000.0, 100.0, 10)],
@@ -163,6 +174,12 @@ def test_busiest_share_is_at_least_even_at_least_the_hottest_and_falls_with_read
         (lambda: demand_rate_per_second(1, lag=math.inf, catch_up_seconds=1, restart_seconds=0), "lag"),
         (lambda: demand_rate_per_second(1, lag=0, catch_up_seconds=0, restart_seconds=0), "catch_up_seconds"),
         (lambda: demand_rate_per_second(1, lag=0, catch_up_seconds=1, restart_seconds=1e9), "restart_seconds"),
+        (lambda: catch_up_factor(catch_up_seconds=1, restart_seconds=0, outage_seconds=-1), "outage_seconds"),
+        (lambda: catch_up_factor(catch_up_seconds=1, restart_seconds=0, outage_seconds=math.nan), "outage_seconds"),
+        (
+            lambda: catch_up_factor(catch_up_seconds=1, restart_seconds=0, outage_catch_up_seconds=0),
+            "outage_catch_up_seconds",
+        ),
         (lambda: required_rate_per_second(1, 0), "target_utilisation"),
         (lambda: nodes_for_rate(1, 0), "node_rate_per_second"),
         (lambda: busiest_share(0, 1, 1), "partitions"),

@@ -1333,9 +1333,50 @@ ROWS = (
         lag=400,
         to_loss=2400.0,
     ),
-    # --- nothing to read, and so nothing to commit ---
     row(
         131,
+        "a rebalance that does not end",
+        "members have five minutes by default to come back to a rebalance: after that nobody reads, whoever is in it",
+        replace(
+            STANDING,
+            owner=None,
+            state="PreparingRebalance",
+            rebalancing_now=True,
+            standstill_seconds=300.0,
+            trend=UP,
+            longer=UP,
+        ),
+        STOPPED,
+        FALLING_BEHIND,
+        lag=400,
+    ),
+    row(
+        132,
+        "members that come, hang and die",
+        "whose the partition is at this moment changes every minute, that nobody reads does not",
+        replace(STANDING, samples_of_unrest=10, standstill_seconds=300.0),
+        STOPPED,
+        lag=400,
+    ),
+    row(
+        133,
+        "one of them hangs in a group that hardly rebalances",
+        "that its owner does not get on is what there is to say",
+        replace(STANDING, samples_of_unrest=2, standstill_seconds=300.0),
+        STALLED,
+        lag=400,
+    ),
+    row(
+        134,
+        "a topic that was left by a group that keeps rebalancing",
+        "nobody is meant to read it",
+        replace(LEFT, samples_of_unrest=10, standstill_seconds=300.0, unmoved_seconds=300.0),
+        GHOST,
+        lag=None,
+    ),
+    # --- nothing to read, and so nothing to commit ---
+    row(
+        135,
         "owned and empty, never committed",
         "a client that commits only what it has read (librdkafka) commits nothing on a partition without records: "
         "nothing is unread there",
@@ -1343,35 +1384,35 @@ ROWS = (
         OK,
     ),
     row(
-        132,
+        136,
         "owned, never committed, all records deleted",
         "what was deleted can be read by nobody, and where nothing was committed nobody can say that it was lost",
         replace(EMPTY, log_start=1000, high_watermark=1000),
         OK,
     ),
     unknown(
-        133,
+        137,
         "owned, never committed, one record",
         "whether it was read cannot be known",
         replace(EMPTY, high_watermark=1),
         UnknownReason.NO_COMMIT,
     ),
     unknown(
-        134,
+        138,
         "empty, never committed, owned by nobody",
         "nobody reads it, as far as anybody knows",
         replace(EMPTY, owner=None),
         UnknownReason.NO_COMMIT,
     ),
     unknown(
-        135,
+        139,
         "empty, and its commit is gone",
         "where the group goes on is up to its settings: that is worth knowing, records or not",
         replace(EMPTY, ever_committed=True),
         UnknownReason.EXPIRED,
     ),
     unknown(
-        136,
+        140,
         "empty, in a group that keeps rebalancing",
         "who reads it is not settled, as for every other partition",
         replace(EMPTY, rebalancing_now=True),
@@ -1379,7 +1420,7 @@ ROWS = (
         lag=0,
     ),
     unknown(
-        137,
+        141,
         "empty as far as its end is known",
         "without the log start it cannot be known that nothing is there",
         replace(EMPTY, log_start=None),
@@ -1387,7 +1428,7 @@ ROWS = (
     ),
     # --- when records are lost that are older than anybody knows ---
     row(
-        138,
+        142,
         "stands before the log's beginning, nothing was ever deleted",
         "the oldest record has waited for 90 s that are known, and may be at its end: a bound, and no forecast",
         OLD,
@@ -1397,7 +1438,7 @@ ROWS = (
         at_most=True,
     ),
     row(
-        139,
+        143,
         "stands near the log start of a log that is deleted",
         "the log holds 600,000 records, a week's worth: its start moves on by one each 1.008 s on the average and is "
         "10,000 away, whatever the ages",
@@ -1408,7 +1449,7 @@ ROWS = (
         to_loss=10_080.0,
     ),
     row(
-        140,
+        144,
         "the same, and the log start was seen to move",
         "more was written a week ago than since: it comes nearer by 20 records a second",
         replace(OLD, committed=410_000, log_start=400_000, high_watermark=1_000_000, log_start_rate_per_second=20.0),
@@ -1418,7 +1459,7 @@ ROWS = (
         to_loss=500.0,
     ),
     row(
-        141,
+        145,
         "behind the history, and reads faster than the log start moves on",
         "the distance grows: by the log start it loses nothing, and by its age nobody can tell before the bound",
         replace(
@@ -1438,7 +1479,7 @@ ROWS = (
         at_most=True,
     ),
     row(
-        142,
+        146,
         "behind the history, on a log that is kept for ever",
         "what nobody deletes is not lost, wherever the log starts",
         replace(OLD, log_start=90_000, retention_seconds=None),
@@ -1446,7 +1487,7 @@ ROWS = (
         lag=900_000,
     ),
     row(
-        143,
+        147,
         "known to be older than is kept",
         "at least so old is old enough: at any moment, and no bound",
         replace(OLD, lag_seconds=700_000.0),
@@ -1457,7 +1498,7 @@ ROWS = (
         to_loss=0.0,
     ),
     row(
-        144,
+        148,
         "its commits expire before that",
         "when offsets expire is known to the second",
         replace(OLD, owner=None, state="Empty", seconds_to_expiry=3600.0),

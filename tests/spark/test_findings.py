@@ -134,3 +134,29 @@ def test_rebalances_that_somebody_must_look_at_are_told_for_an_hour(lake: Lake) 
     assert sentences(found) == {"billing": [f"The same clients leave by themselves and come back: {A} twice."]}
     assert found["shop", "billing"][0].remedy is not None
     assert findings_of(lake, news(64)) == {}
+
+
+def ghost(partition: int, *, unread: int, rate: float, hours: float) -> dict[str, Any]:
+    return reads("billing", "invoices", status="ghost", lag=None, partition=partition) | {
+        "committed": 100,
+        "log_start": 40,
+        "high_watermark": 100 + unread,
+        "produce_rate_per_second": rate,
+        "committed_since": at(NOW) - timedelta(hours=hours),
+    }
+
+
+def test_a_topic_that_was_left_while_records_come_is_told(lake: Lake) -> None:
+    append(lake, PARTITION_STATUS, ghost(0, unread=900, rate=1.5, hours=1), ghost(1, unread=300, rate=0.5, hours=2))
+    (finding,) = findings_of(lake, news(NOW))["shop", "billing"]
+    assert finding.sentence == (
+        "It is assigned invoices no more: on 2 partitions nothing was committed for 2 h, 1,200 records are unread, and "
+        "2.00 come per second."
+    )
+    assert finding.remedy is not None
+
+
+@pytest.mark.parametrize(("unread", "rate"), [(0, 2.0), (1200, 0.0)], ids=["all was read", "nothing comes"])
+def test_a_topic_that_was_left_for_good_is_not(lake: Lake, unread: int, rate: float) -> None:
+    append(lake, PARTITION_STATUS, ghost(0, unread=unread, rate=rate, hours=1))
+    assert findings_of(lake, news(NOW)) == {}

@@ -4,7 +4,16 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, timedelta
 from typing import Any
 
-from lagwise.domain.findings import GROWTH_SECONDS, Finding, FindingKind, SideTopic, in_order, side_topic_findings
+from lagwise.domain.findings import (
+    GROWTH_SECONDS,
+    Finding,
+    FindingKind,
+    LeftTopic,
+    SideTopic,
+    in_order,
+    left_topic_findings,
+    side_topic_findings,
+)
 from lagwise.domain.vocabulary import TopicRole
 from lagwise.tables.analysis import PARTITION_STATUS, WATERMARK_MINUTES
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
@@ -21,7 +30,12 @@ _TROUBLE = ("slow_processing", "failing_members", "storm", "churn")
 def findings_of(lake: Lake, news: Sequence[News]) -> dict[Group, list[Finding]]:
     """Findings by cluster and group, the most urgent first."""
     found: dict[Group, list[Finding]] = {}
-    for some in (_of_side_topics(lake, news), _of_rebalances(lake, news), _of_assignments(lake)):
+    for some in (
+        _of_side_topics(lake, news),
+        _of_left_topics(lake),
+        _of_rebalances(lake, news),
+        _of_assignments(lake),
+    ):
         for group, findings in some.items():
             found.setdefault(group, []).extend(findings)
     return {group: in_order(findings) for group, findings in found.items()}
@@ -47,6 +61,25 @@ def _of_assignments(lake: Lake) -> dict[Group, list[Finding]]:
         (row["cluster"], row["group"]): [Finding(FindingKind.ASSIGNMENT, text) for text in row["sentences"]]
         for row in rows
     }
+
+
+def _of_left_topics(lake: Lake) -> dict[Group, list[Finding]]:
+    rows = lake.query(
+        """
+        select cluster, "group", topic as name, count(*) as partitions,
+               sum(greatest(high_watermark - greatest(committed, log_start), 0))::bigint as unread,
+               coalesce(sum(produce_rate_per_second), 0) as produce_rate_per_second,
+               max(date_diff('second', committed_since, as_of))::double as unmoved_seconds
+        from partition_status where status = 'ghost' group by cluster, "group", topic
+        """,
+        over=[PARTITION_STATUS],
+    ).to_pylist()
+    found: dict[Group, list[LeftTopic]] = {}
+    for row in rows:
+        group = row.pop("cluster"), row.pop("group")
+        row["unread"], row["unmoved_seconds"] = row["unread"] or 0, row["unmoved_seconds"] or 0.0
+        found.setdefault(group, []).append(LeftTopic(**row))
+    return {group: findings for group, topics in found.items() if (findings := left_topic_findings(topics))}
 
 
 def _of_side_topics(lake: Lake, news: Sequence[News]) -> dict[Group, list[Finding]]:

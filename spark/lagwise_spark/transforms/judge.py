@@ -119,8 +119,10 @@ def _holds() -> dict[str, Column]:
         & ~F.col("rebalancing_now")
         & ~F.col("_has_left_topic")
     )
-    stopped = has_lag & F.col("owner").isNull() & having_no_owner_is_telling & stands_for(rules.STOPPED_AFTER_SECONDS)
-    stalled = has_lag & F.col("owner").isNotNull() & stands_for(rules.STALLED_AFTER_SECONDS)
+    is_unowned = F.col("owner").isNull() & having_no_owner_is_telling & stands_for(rules.STOPPED_AFTER_SECONDS)
+    is_unsettled = F.col("_unrest") & ~F.col("_has_left_topic") & stands_for(rules.UNSETTLED_AFTER_SECONDS)
+    stopped = has_lag & (is_unowned | is_unsettled)
+    stalled = has_lag & ~stopped & F.col("owner").isNotNull() & stands_for(rules.STALLED_AFTER_SECONDS)
     tells = F.col("_measured") & F.col("_visible") & F.col("longer_slope").isNotNull()
     slope, longer = F.col("lag_slope_per_second"), F.col("longer_slope")
     grows = tells & (

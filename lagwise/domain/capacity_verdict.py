@@ -1,0 +1,237 @@
+"""Is what runs enough, and until when: the words of the capacity page.
+
+Compared is what the running set-up can do with what it must do. Of both, only what is known counts: what a group can do
+shows under saturation alone, without it there is a lower bound (what it did) or nothing.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from itertools import pairwise
+
+from lagwise.domain.humanise import duration, plural
+from lagwise.domain.sizing import meets
+from lagwise.domain.sizing_ranges import OutOfRange, check_count, check_number
+from lagwise.domain.sizing_words import say_number, say_share
+
+#: Oversized is what so large a share of the nodes could do, or a smaller one: for less a change is not worth its risk.
+OVERSIZED_SHARE = 2 / 3
+#: A load test shows what a group can do when it has a backlog for this long.
+LOAD_TEST_SECONDS = 120.0
+_MAX_RATE = 1e12
+
+
+class CapacityVerdict(StrEnum):
+    """Whether what runs is enough, the worst first; undecided is none of the others."""
+
+    SHORT = "short"
+    TIGHT = "tight"
+    ENOUGH = "enough"
+    OVERSIZED = "oversized"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class CanDo:
+    """What the running set-up can do, messages per second. Without ``high`` only that it is at least ``low``."""
+
+    low: float
+    high: float | None = None
+
+    def __post_init__(self) -> None:
+        check_number("low", self.low, 0.0, _MAX_RATE, "a number from 0 to 1e12")
+        if self.high is not None:
+            check_number("high", self.high, self.low, _MAX_RATE, "a number from low to 1e12")
+
+
+@dataclass(frozen=True, slots=True)
+class SetUp:
+    """What runs, or what is advised."""
+
+    nodes: int
+    partitions: int
+    #: None where it is not known.
+    threads_per_node: int | None = None
+    #: What ``nodes`` counts: ``node``, or ``member`` where it is not known which members share a node.
+    unit: str = "node"
+
+    def __post_init__(self) -> None:
+        check_count("nodes", self.nodes, 0, 1_000_000)
+        check_count("partitions", self.partitions, 1, 1_000_000)
+        if self.threads_per_node is not None:
+            check_count("threads_per_node", self.threads_per_node, 1, 1_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class DemandAhead:
+    """The peak forecast for a time, messages per second: its mean, and the upper end of its interval."""
+
+    at: datetime
+    mean: float
+    upper: float
+
+    def __post_init__(self) -> None:
+        check_number("mean", self.mean, 0.0, _MAX_RATE, "a number from 0 to 1e12")
+        check_number("upper", self.upper, self.mean, _MAX_RATE, "a number from the mean to 1e12")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTest:
+    """The smallest load that would decide: a backlog of so many messages, and whether it is worked off this fast."""
+
+    #: Held up for ``seconds`` it is enough; where it is not reached, what is reached is what the group can do.
+    rate_per_second: float
+    seconds: float
+    #: Unread messages to begin with, at today's peak.
+    backlog: float
+    #: For so long the group has to stand still at today's peak to have that backlog; None where nothing comes.
+    pause_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityJudgement:
+    """The verdict with its reason."""
+
+    verdict: CapacityVerdict
+    sentence: str
+    #: When the forecast's mean asks for more than is there with its slack; None is not within the forecast.
+    enough_until: datetime | None = None
+    #: The same for the upper end of the forecast's interval.
+    enough_until_at_worst: datetime | None = None
+    load_test: LoadTest | None = None
+
+
+def judge_capacity(
+    can_do: CanDo | None,
+    peak_per_second: float | None,
+    forecast: Sequence[DemandAhead],
+    *,
+    target_utilisation: float,
+    running: SetUp,
+    advised: SetUp | None,
+) -> CapacityJudgement:
+    """The first of these that holds, with ``slack`` for the low end of what can be done, times the target utilisation.
+
+    - ``undecided``: today's peak is not known, or nothing is known of what the set-up can do, or only a lower bound
+      whose slack is less than the peak now or the forecast's highest mean.
+    - ``short``: even the high end of what can be done is below today's peak.
+    - ``tight``: the slack is below today's peak (it is carried, but not with the slack that was asked for, or only
+      perhaps), or below the forecast's highest mean (``enough`` ends, and when).
+    - ``oversized``: the advised nodes are at most two thirds of those that run, and in proportion do carry, with slack,
+      today's peak and all that the forecast holds possible. Never without a forecast or advice.
+    - ``enough``: otherwise. How long is not known where there is no forecast.
+
+    A lower bound never makes ``short`` or ``tight``: what was not asked for was not refused.
+    """
+    check_number("target_utilisation", target_utilisation, 0.01, 1.0, "a number from 0.01 to 1")
+    if peak_per_second is not None:
+        check_number("peak_per_second", peak_per_second, 0.0, _MAX_RATE, "a number from 0 to 1e12")
+    if any(later.at <= point.at for point, later in pairwise(forecast)):
+        raise OutOfRange("forecast", "in order of time", [point.at for point in forecast[:3]])
+    if peak_per_second is None:
+        return _undecided("There is no history of what arrives, so there is no peak to compare with", None)
+    peak, target = peak_per_second, target_utilisation
+    highest = max((point.mean for point in forecast), default=0.0)
+    needed = max(peak, highest)
+    test = _load_test(needed / target, peak)
+    if can_do is None:
+        return _undecided(f"What it can do is not known: it never had a backlog to show it. {_say_peak(peak)}", test)
+    carries = can_do.low * target
+    does = f"it can do {_say_can_do(can_do)}, {say_number(carries)} with {say_share(1 - target)} kept free"
+    if can_do.high is None and not meets(carries, needed):
+        why = f"It never had a backlog: all that is known is that {does}. {_say_peak(peak)}"
+        if highest > peak:
+            why += f", and {say_number(highest)} are forecast"
+        return _undecided(why, test)
+    until = next((point.at for point in forecast if not meets(carries, point.mean)), None)
+    at_worst = next((point.at for point in forecast if not meets(carries, point.upper)), None)
+
+    def judged(verdict: CapacityVerdict, sentence: str) -> CapacityJudgement:
+        asks = verdict in (CapacityVerdict.SHORT, CapacityVerdict.TIGHT) and advised not in (None, running)
+        instead = f" Advised are {_say_set_up(advised)}, instead of {_say_set_up(running)}." if asks and advised else ""
+        return CapacityJudgement(verdict, f"{sentence}.{instead}", until, at_worst)
+
+    if can_do.high is not None and not meets(can_do.high, peak):
+        lacks = say_number(peak - can_do.high)
+        return judged(CapacityVerdict.SHORT, f"{_say_peak(peak)}; {does}: at least {lacks} are missing at peak")
+    if not meets(carries, peak):
+        carried = "carried, but without that slack" if meets(can_do.low, peak) else "perhaps not carried"
+        return judged(CapacityVerdict.TIGHT, f"{_say_peak(peak)}; {does}: the peak is {carried}")
+    if until is not None:
+        return judged(
+            CapacityVerdict.TIGHT,
+            f"{_say_peak(peak)}; {does}: enough until {_day(until)}, when the forecast goes above it "
+            f"(up to {say_number(highest)})",
+        )
+    worst = max([peak, *(point.upper for point in forecast)])
+    if forecast and advised is not None and _carried_by_fewer(carries, worst, running, advised):
+        return judged(
+            CapacityVerdict.OVERSIZED,
+            f"{plural(advised.nodes, advised.unit)} of {running.nodes:,} would do: {does}; the forecast up to "
+            f"{_day(forecast[-1].at)} asks for {say_number(worst)} at most",
+        )
+    if not forecast:
+        ahead = "for how long is not known without a forecast"
+    elif at_worst is not None:
+        ahead = f"through the forecast up to {_day(forecast[-1].at)}, at worst until {_day(at_worst)}"
+    else:
+        ahead = f"through the whole forecast up to {_day(forecast[-1].at)}, also at worst ({say_number(worst)})"
+    return judged(CapacityVerdict.ENOUGH, f"{_say_peak(peak)}; {does}: enough, {ahead}")
+
+
+def combined(verdicts: Iterable[CapacityVerdict]) -> CapacityVerdict:
+    """The verdict of a whole from its parts': the worst one that was decided; undecided where none was.
+
+    An undecided part has no vote. It only cannot be taken for oversized: the whole is ``oversized`` if all parts are,
+    because nodes are taken from all of them (Cruise Control #1877 reported it while one part had not decided).
+    """
+    told = set(verdicts)
+    decided = told - {CapacityVerdict.UNDECIDED}
+    if not decided:
+        return CapacityVerdict.UNDECIDED
+    worst = next(verdict for verdict in CapacityVerdict if verdict in decided)
+    return CapacityVerdict.ENOUGH if worst is CapacityVerdict.OVERSIZED and told != decided else worst
+
+
+def _carried_by_fewer(carries: float, worst: float, running: SetUp, advised: SetUp) -> bool:
+    if advised.nodes > OVERSIZED_SHARE * running.nodes:
+        return False
+    return meets(carries * advised.nodes / running.nodes, worst)
+
+
+def _load_test(rate: float, peak: float) -> LoadTest:
+    """So many messages must wait that at this rate, while today's peak goes on, they last long enough to be timed."""
+    backlog = (rate - peak) * LOAD_TEST_SECONDS
+    return LoadTest(rate, LOAD_TEST_SECONDS, backlog, backlog / peak if peak > 0.0 else None)
+
+
+def _undecided(why: str, test: LoadTest | None) -> CapacityJudgement:
+    how = ""
+    if test is not None and test.rate_per_second > 0.0:
+        pause = f" (a pause of {duration(test.pause_seconds)} at peak leaves so many)" if test.pause_seconds else ""
+        how = (
+            f" To decide it, let {say_number(test.backlog)} messages wait{pause} and see whether it then handles "
+            f"{say_number(test.rate_per_second)} messages/s, for {duration(test.seconds)}."
+        )
+    return CapacityJudgement(CapacityVerdict.UNDECIDED, f"{why}.{how}", load_test=test)
+
+
+def _say_peak(peak: float) -> str:
+    return f"{say_number(peak)} messages/s arrive at peak"
+
+
+def _say_can_do(can_do: CanDo) -> str:
+    if can_do.high is None:
+        return f"at least {say_number(can_do.low)}"
+    low, high = say_number(can_do.low), say_number(can_do.high)
+    return low if low == high else f"{low} to {high}"
+
+
+def _say_set_up(set_up: SetUp) -> str:
+    threads = f" of {plural(set_up.threads_per_node, 'thread')}" if set_up.threads_per_node else ""
+    return f"{plural(set_up.nodes, set_up.unit)}{threads} on {plural(set_up.partitions, 'partition')}"
+
+
+def _day(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d}"

@@ -1,0 +1,99 @@
+"""The steps from the threads that run to those that are advised."""
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lagwise.domain.ramp_plan import RampStep, ramp_plan
+from lagwise.domain.repairman import node_throughput
+from lagwise.domain.sizing_ranges import OutOfRange
+
+
+def plan(running: int, advised: int, **changed: float) -> tuple[RampStep, ...]:
+    return ramp_plan(8, 0.012, 0.003, running_threads=running, advised_threads=advised, **changed)
+
+
+def threads(steps: tuple[RampStep, ...]) -> list[int]:
+    return [step.expected.threads for step in steps]
+
+
+@pytest.mark.parametrize(
+    ("running", "advised", "steps"),
+    [
+        (24, 40, [24, 28, 32, 36, 40]),
+        (4, 40, [4, 8, 13, 22, 31, 40]),  # 4, then at most 8 before a quarter of the way, 13
+        (1, 100, [1, 2, 4, 8, 16, 26, 51, 75, 100]),
+        (40, 41, [40, 41]),
+        (40, 40, [40]),
+        (80, 40, [80, 70, 60, 50, 40]),
+        (1, 2, [1, 2]),
+    ],
+)
+def test_steps(running: int, advised: int, steps: list[int]) -> None:
+    assert threads(plan(running, advised)) == steps
+
+
+def test_each_step_says_what_the_model_expects_and_when_to_stop() -> None:
+    first, second, *_, last = plan(24, 40)
+    assert first.gain_per_second == first.least_gain_per_second == 0.0
+    assert first.stop.startswith("Measure first")
+    assert second.expected == node_throughput(8, 28, 0.012, 0.003)
+    gain = second.expected.rate_per_second - first.expected.rate_per_second
+    assert second.gain_per_second == pytest.approx(gain)
+    assert second.least_gain_per_second == pytest.approx(gain / 2)
+    assert second.most_t1_seconds == pytest.approx(0.0144)
+    assert second.stop == (
+        "Go back where less than 127 of the expected 254 messages/s are gained, T1 is above 14.4 ms, or errors rise."
+    )
+    assert last.watch[0] == "throughput with a backlog: 2,465 messages/s, cores 92.4 % busy"
+    assert last.watch[1].startswith("waiting for a core (tq): 1.23 ms a message")
+    strict = plan(24, 40, least_gain_share=0.9, most_t1_rise=0.0)[1]
+    assert strict.least_gain_per_second == pytest.approx(0.9 * gain)
+    assert strict.most_t1_seconds == 0.012
+
+
+def test_the_way_down_stops_where_more_is_lost_than_expected() -> None:
+    step = plan(60, 40)[1]
+    assert step.gain_per_second < 0.0
+    assert step.least_gain_per_second == pytest.approx(2 * step.gain_per_second)
+    assert "are lost" in step.stop
+
+
+def test_where_nothing_more_is_expected_only_harm_stops() -> None:
+    """Without waiting, 8 threads fill 8 cores: 16 do no more."""
+    step = ramp_plan(8, 0.0, 0.003, running_threads=8, advised_threads=16)[-1]
+    assert step.gain_per_second == 0.0
+    assert step.stop == "Go back where errors rise."
+
+
+@given(st.integers(1, 5_000), st.integers(1, 5_000))
+def test_from_what_runs_to_what_is_advised_and_never_more_than_doubled(running: int, advised: int) -> None:
+    steps = threads(ramp_plan(0.5, 1.0, 0.001, running_threads=running, advised_threads=advised))
+    assert steps[0] == running and steps[-1] == advised
+    up = advised > running
+    assert all((after > before) == up and after != before for before, after in pairwise(steps))
+    assert all(after <= 2 * before for before, after in pairwise(steps))
+    assert len(steps) <= 5 + math.log2(max(1, advised / running))
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"running_threads": 0}, "running_threads"),
+        ({"advised_threads": -1}, "advised_threads"),
+        ({"least_gain_share": 0.0}, "least_gain_share"),
+        ({"least_gain_share": math.nan}, "least_gain_share"),
+        ({"most_t1_rise": -0.1}, "most_t1_rise"),
+        ({"cores": 0}, "cores"),
+        ({"t1_seconds": math.nan}, "t1_seconds"),
+        ({"t1_seconds": 0.0, "t2_seconds": 0.0}, "t2_seconds"),
+    ],
+)
+def test_bad_input_is_refused(changed: dict[str, float], named: str) -> None:
+    asked = {"cores": 8, "t1_seconds": 0.012, "t2_seconds": 0.003, "running_threads": 4, "advised_threads": 40}
+    with pytest.raises(OutOfRange) as refused:
+        ramp_plan(**(asked | changed))  # type: ignore[arg-type]
+    assert refused.value.argument == named
