@@ -37,6 +37,7 @@ _NUMBERS = (
     "consume_rate_per_second",
     "seconds_to_catch_up",
     "seconds_to_loss",
+    "seconds_to_loss_is_upper_bound",
     "loss_cause",
     "records_lost",
     "members",

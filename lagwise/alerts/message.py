@@ -97,19 +97,23 @@ def _outlook(event: Event, numbers: Numbers) -> str | None:
     if event is not Event.RESOLVED and numbers.records_lost:
         parts.append(f"{numbers.records_lost:,} records were deleted before they were read.")
     if event is not Event.RESOLVED and numbers.seconds_to_loss is not None:
-        parts.append(_next_loss(numbers.seconds_to_loss, numbers.loss_cause, is_losing=bool(numbers.records_lost)))
+        parts.append(_next_loss(numbers.seconds_to_loss, numbers))
     if numbers.seconds_to_catch_up is not None:
         parts.append(f"Caught up in about {duration_words(numbers.seconds_to_catch_up)}.")
     return " ".join(parts) or None
 
 
-def _next_loss(seconds: float, cause: str | None, *, is_losing: bool) -> str:
+def _next_loss(seconds: float, numbers: Numbers) -> str:
     when = duration_words(seconds)
-    if cause == LossCause.EXPIRY:
+    if numbers.loss_cause == LossCause.EXPIRY:
         return f"The committed offsets will expire {f'in about {when}' if seconds > 0 else 'at any moment'}."
+    if seconds > 0 and numbers.seconds_to_loss_is_upper_bound:
+        return f"Unread records may be deleted at any moment, and will be within about {when}."
     if seconds > 0:
         return f"Unread records will be deleted in {when} at the earliest."
-    return "Unread records are being deleted now." if is_losing else "Unread records may be deleted at any moment."
+    if numbers.records_lost:
+        return "Unread records are being deleted now."
+    return "Unread records may be deleted at any moment."
 
 
 def _time(at: datetime | None) -> str | None:

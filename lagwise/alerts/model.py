@@ -95,6 +95,7 @@ class Numbers:
     consume_rate_per_second: float | None = None
     seconds_to_catch_up: float | None = None
     seconds_to_loss: float | None = None
+    seconds_to_loss_is_upper_bound: bool | None = None
     loss_cause: str | None = None
     records_lost: int | None = None
     members: int | None = None

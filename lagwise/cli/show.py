@@ -30,6 +30,7 @@ PARTITION_KEYS = (
     "seconds_to_breach_low",
     "seconds_to_breach_high",
     "seconds_to_loss",
+    "seconds_to_loss_is_upper_bound",
     "loss_cause",
     "records_lost",
     "owner",

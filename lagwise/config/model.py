@@ -129,6 +129,31 @@ class Forecast(_Settings):
     """How many topics are forecast after one round at most, the stalest first (hundredths of a second each)."""
 
 
+class NodeSize(_Settings):
+    """What the nodes of some groups are like."""
+
+    groups: tuple[str, ...] = (".*",)
+    """Groups whose whole name one of these regular expressions matches."""
+    cores: Annotated[float, Field(ge=0.01, le=4096)]
+    """Cores of one node, or its CPU limit."""
+
+
+class Capacity(_Settings):
+    """Capacity verdicts and advice."""
+
+    target_utilisation: Annotated[float, Field(ge=0.01, le=1)] = 0.7
+    """How much of what a group can do its demand may use."""
+    nodes: tuple[NodeSize, ...] = ()
+    """What nodes are like; the first entry that names a group counts. Without one a group is sized by members."""
+
+    def cores_of(self, group: str) -> float | None:
+        """Cores of a node of this group; None is not known."""
+        for node in self.nodes:
+            if any(re.fullmatch(pattern, group, re.DOTALL) for pattern in node.groups):
+                return node.cores
+        return None
+
+
 class Analysis(_Settings):
     """The analysis, and what its verdicts go by."""
 
@@ -140,6 +165,8 @@ class Analysis(_Settings):
     """A trend is judged on at least this much time; before that a group with lag is `unknown: too_few_samples`."""
     forecast: Forecast = Forecast()
     """The forecast of what topics will be sent."""
+    capacity: Capacity = Capacity()
+    """Capacity verdicts and advice."""
     spark: Spark = Spark()
     """The Spark session."""
 

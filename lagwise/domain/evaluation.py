@@ -29,7 +29,16 @@ from lagwise.domain.ownership import GroupFacts, Row, Rows, group_facts, seconds
 from lagwise.domain.parts import PartitionsInStatus, last_catch_up, soonest_breach, total
 from lagwise.domain.retention import jumps_of
 from lagwise.domain.status import Evidence, Policy, Verdict, judge
-from lagwise.domain.time_lag import Age, Log, WatermarkPoint, age_of, ends_of, log_of, produced_per_second
+from lagwise.domain.time_lag import (
+    Age,
+    Log,
+    WatermarkPoint,
+    age_of,
+    ends_of,
+    log_of,
+    log_start_rate_of,
+    produced_per_second,
+)
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 Clock = Callable[[datetime], float]
@@ -145,6 +154,8 @@ def shown_age(judged: Judged) -> tuple[float | None, bool]:
     """``lag_seconds`` as it is shown, and whether it is a lower bound: not told where the lag is not known."""
     if judged.verdict.lag is None:
         return None, False
+    if judged.verdict.lag == 0:
+        return 0.0, False
     return judged.evidence.lag_seconds, judged.evidence.lag_seconds_is_lower_bound
 
 
@@ -212,6 +223,7 @@ def _evidence(
         produce_rate_per_second=produced_per_second(pace, log, now),
         consume_rate_per_second=pace.consume_rate_per_second,
         log_start_jumps=jumps_of(ends_of(log, now)),
+        log_start_rate_per_second=log_start_rate_of(log, now),
         state=facts.state,
         type=facts.type,
         owner=commit["owner"] if commit is not None else None,
@@ -278,6 +290,8 @@ def _part(
     evidence = [j.evidence for _, j in those]
     verdicts = [j.verdict for _, j in those]
     ages = [shown_age(j) for _, j in those]
+    losses = [(v.seconds_to_loss, v.seconds_to_loss_is_upper_bound) for v in verdicts if v.seconds_to_loss is not None]
+    nearest = min(losses, default=None)
     # The oldest unread record; among equals the lowest partition, then the last topic by name.
     worst = max(those, key=lambda one: (shown_age(one[1])[0] or 0.0, -one[0].partition, one[0].topic))[0]
     return PartitionsInStatus(
@@ -294,7 +308,8 @@ def _part(
         lag_slope_per_second=total(e.trend.slope for e in evidence if e.trend is not None),
         to_catch_up=last_catch_up(v.to_catch_up for v in verdicts),
         to_breach=soonest_breach(v.to_breach for v in verdicts),
-        seconds_to_loss=min((v.seconds_to_loss for v in verdicts if v.seconds_to_loss is not None), default=None),
+        seconds_to_loss=nearest[0] if nearest else None,
+        seconds_to_loss_is_upper_bound=bool(nearest and nearest[1]),
         loss_cause=loss_cause,
         records_lost=sum(v.records_lost for v in verdicts),
         worst_topic=worst.topic,

@@ -201,7 +201,11 @@ def _at_risk(who: _Subject) -> str:
     if nearest.loss_cause is not LossCause.EXPIRY:
         # Whole segments are deleted, when all of their records may be: that may take longer.
         loses = f"will lose unread records {when} at the earliest, at today's rates"
-        if not nearest.seconds_to_loss:
+        if nearest.seconds_to_loss_is_upper_bound:
+            loses = f"may lose unread records at any moment, and will within about {duration(nearest.seconds_to_loss)}"
+        elif nearest.seconds_to_loss and nearest.lag_seconds_is_lower_bound:
+            loses = f"will lose unread records in about {duration(nearest.seconds_to_loss)}, at today's rates"
+        elif not nearest.seconds_to_loss:
             loses = f"may lose unread records {when}"
         return f"{who.start} {loses}; {who.records}, the oldest for {who.age}."
     expire = f"The committed offsets of {who.name} expire {when}, because the group has no members"
@@ -256,7 +260,9 @@ def _unknown(who: _Subject, reason: UnknownReason, error: str | None) -> str:
             return f"The committed offsets of {who.name} are gone: they expired, or somebody deleted them."
         case UnknownReason.NO_COMMIT:
             where = f" on {who.name}" if who.number else ""
-            return f"Nothing was ever committed{where}, so nobody can tell how far this group is."
+            written = total(p.produce_rate_per_second for p in who.parts)
+            while_written = f", while {rate(written)} records/s are written there" if written else ""
+            return f"Nothing was ever committed{where}{while_written}, so nobody can tell how far this group is."
         case UnknownReason.RECREATED:
             return f"The topic of {who.name} was deleted and created again, and nothing is committed on the new one."
         case UnknownReason.OUT_OF_RANGE:

@@ -29,6 +29,7 @@ class GroupVerdict:
     to_catch_up: Forecast | None
     to_breach: Forecast | None
     seconds_to_loss: float | None
+    seconds_to_loss_is_upper_bound: bool
     loss_cause: LossCause | None
     records_lost: int
     worst_topic: str | None
@@ -113,6 +114,7 @@ def verdict_of(
         to_catch_up=last_catch_up(p.to_catch_up for p in summed) if status is Status.CATCHING_UP else None,
         to_breach=soonest_breach(p.to_breach for p in counted),
         seconds_to_loss=nearest.seconds_to_loss if nearest else None,
+        seconds_to_loss_is_upper_bound=bool(nearest and nearest.seconds_to_loss_is_upper_bound),
         loss_cause=nearest.loss_cause if nearest else None,
         records_lost=sum(p.records_lost for p in summed),
         worst_topic=worst.worst_topic if worst else None,

@@ -27,9 +27,11 @@ def interval(low: float, high: float | None) -> str:
     return f"{duration(low)} " + ("at the earliest" if high is None else f"to {duration(high)}")
 
 
-def loss_in(seconds: float | None) -> str:
-    """Time until records are lost: ``now`` where they already are."""
-    return "now" if seconds is not None and seconds <= 0 else duration(seconds)
+def loss_in(seconds: float | None, *, upper_bound: bool = False) -> str:
+    """Time until records are lost: ``now`` where they already are, ``≤ 6 d 23 h`` where it may come sooner."""
+    if seconds is not None and seconds <= 0:
+        return "now"
+    return f"≤ {duration(seconds)}" if upper_bound and seconds is not None else duration(seconds)
 
 
 def _duration(seconds: float) -> str:

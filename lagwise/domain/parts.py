@@ -36,6 +36,7 @@ class PartitionsInStatus:
     to_catch_up: Forecast | None = None
     to_breach: Forecast | None = None
     seconds_to_loss: float | None = None
+    seconds_to_loss_is_upper_bound: bool = False
     loss_cause: LossCause | None = None
     records_lost: int = 0
     worst_topic: str | None = None

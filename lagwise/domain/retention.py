@@ -83,6 +83,29 @@ def seconds_to_truncation(
     return (max(1, number) * size - written_since_jump) / written
 
 
+def log_start_rate(
+    measured_per_second: float | None, log_records: int, log_start: int, retention_seconds: float | None
+) -> float | None:
+    """Records per second by which a limit of time moves the log start on; None where nothing tells.
+
+    What was measured, or else the mean over the log: once its start has moved at all (beyond 0), what it holds is what
+    was written within the retention.
+    """
+    if measured_per_second is not None or not retention_seconds or log_start == 0:
+        return measured_per_second
+    return log_records / retention_seconds
+
+
+def seconds_to_log_start(
+    margin_records: int, log_start_rate_per_second: float | None, consume_rate_per_second: float
+) -> float | None:
+    """Time until the log start has reached the group, ``margin_records`` ahead of it, at these rates; None is never, or
+    not known. It needs no record's age, which nobody knows of records that are older than the history."""
+    if log_start_rate_per_second is None or log_start_rate_per_second <= consume_rate_per_second:
+        return None
+    return max(0, margin_records) / (log_start_rate_per_second - consume_rate_per_second)
+
+
 def soonest(*times: float | None) -> float | None:
     """The smallest of the times that are not None (never)."""
     known = [t for t in times if t is not None]

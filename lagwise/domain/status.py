@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from lagwise.domain import lag as lags
 from lagwise.domain.forecast import Forecast, breach, catch_up
-from lagwise.domain.retention import Jumps, seconds_to_deletion, seconds_to_truncation, soonest
+from lagwise.domain.loss import deletion_of, loss_cause_of
+from lagwise.domain.retention import Jumps, soonest
 from lagwise.domain.trend import Trend
 from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, GroupState, LossCause, Status, UnknownReason
 
@@ -25,8 +26,7 @@ TELLING_CADENCES = 3.0
 STALLED_AFTER_SECONDS = 60.0
 #: … or than this where nobody does (a restart takes that long) …
 STOPPED_AFTER_SECONDS = 30.0
-#: … or than this where a group does not come to rest: by default its members have this long to come back to a rebalance
-#: (`max.poll.interval.ms`), and only then is one that does not end more than slow …
+#: … or than this where a group does not come to rest: members have so long to come back (`max.poll.interval.ms`) …
 UNSETTLED_AFTER_SECONDS = 300.0
 #: … or than this before its rhythm is known: a job that commits once a minute must have had the chance to.
 UNSEEN_AFTER_SECONDS = 90.0
@@ -98,6 +98,7 @@ class Evidence:
     produce_rate_per_second: float | None = None
     consume_rate_per_second: float | None = None
     log_start_jumps: Jumps | None = None
+    log_start_rate_per_second: float | None = None
     state: str | None = None
     type: str | None = None
     owner: str | None = None
@@ -118,7 +119,8 @@ class Verdict:
     ``consume_rate_per_second`` is that of the evidence, a mean over its window, but 0 where nobody reads any more.
     ``to_catch_up`` is when the lag is gone, ``to_breach`` when the oldest unread record is older than the group's
     objective, at today's rates; None where neither is to be expected. ``loss_cause`` is how the loss of
-    ``seconds_to_loss`` would come; None where none will.
+    ``seconds_to_loss`` would come; None where none will. That time is an upper bound where all that is known of the
+    oldest unread record is that it is at least so old.
     """
 
     status: Status
@@ -129,6 +131,7 @@ class Verdict:
     to_catch_up: Forecast | None = None
     to_breach: Forecast | None = None
     seconds_to_loss: float | None = None
+    seconds_to_loss_is_upper_bound: bool = False
     loss_cause: LossCause | None = None
     records_lost: int = 0
 
@@ -185,17 +188,24 @@ def is_ghost(e: Evidence) -> bool:
     return e.committed is not None and has_left_topic(e) and e.unmoved_seconds >= GHOST_AFTER_SECONDS
 
 
+def has_nothing_to_commit(e: Evidence) -> bool:
+    """Whether nothing is committed because there never was anything to read: somebody owns the partition, and it holds
+    no record. Clients built on librdkafka commit nothing there."""
+    is_empty = e.log_start is not None and e.log_start == e.high_watermark
+    return is_empty and e.owner is not None and e.committed is None and not e.ever_committed
+
+
 def blind_reason(e: Evidence) -> UnknownReason | None:
     """Why the lag cannot be known, or None where it can."""
     if not e.readable:
         return UnknownReason.UNREADABLE
-    if e.committed is None:
+    if e.committed is None and not has_nothing_to_commit(e):
         return UnknownReason.EXPIRED if e.ever_committed else UnknownReason.NO_COMMIT
     if e.high_watermark is None or e.log_start is None:
         return UnknownReason.UNREADABLE
     if e.recreated:
         return UnknownReason.RECREATED
-    if e.committed > e.high_watermark:
+    if e.committed is not None and e.committed > e.high_watermark:
         return UnknownReason.OUT_OF_RANGE
     return None
 
@@ -244,47 +254,18 @@ def _breach(e: Evidence, policy: Policy, direction: Direction, *, stands: bool) 
     return breach(left, e.trend, e.produce_rate_per_second or 0.0)
 
 
-def _seconds_to_deletion(e: Evidence, lag: int, direction: Direction, *, stands: bool) -> float | None:
-    """Time until unread records are deleted; None is never."""
-    if lag == 0 or e.committed is None or e.log_start is None:
-        return None
-    produced, consumed = e.produce_rate_per_second or 0.0, e.consume_rate_per_second or 0.0
-    growth = 0.0
-    if stands:
-        growth, consumed = 1.0, 0.0
-    elif direction.grows and produced > 0:
-        growth = min(1.0, max(0.0, 1 - consumed / produced))
-    by_time = seconds_to_deletion(e.lag_seconds or 0.0, e.retention_seconds, growth)
-    by_size = None
-    jumps = e.log_start_jumps
-    if e.retention_is_by_size and jumps is not None and e.high_watermark is not None and (stands or direction.grows):
-        by_size = seconds_to_truncation(
-            lags.reads_from(e.committed, e.next_record) - e.log_start,
-            jumps.records,
-            max(0, e.high_watermark - jumps.high_watermark),
-            produce_rate_per_second=produced,
-            consume_rate_per_second=consumed,
-        )
-    return soonest(by_time, by_size)
-
-
-def _loss_cause(seconds_to_loss: float | None, seconds_to_deletion: float | None) -> LossCause | None:
-    """How the nearest loss would come."""
-    if seconds_to_loss is None:
-        return None
-    return LossCause.DELETION if seconds_to_loss == seconds_to_deletion else LossCause.EXPIRY
-
-
 def judge(e: Evidence, policy: Policy) -> Verdict:
     """The verdict on one group-partition."""
     if is_ghost(e):
         return Verdict(Status.GHOST, reasons=(Status.GHOST,), consume_rate_per_second=e.consume_rate_per_second)
     blind = blind_reason(e)
-    if blind is not None or e.committed is None or e.high_watermark is None or e.log_start is None:
+    if blind is not None or e.high_watermark is None or e.log_start is None:
         return Verdict(Status.UNKNOWN, blind, (Status.UNKNOWN,), consume_rate_per_second=e.consume_rate_per_second)
 
-    end = lags.readable_end(e.committed, e.high_watermark, e.last_stable)
-    reads_from = lags.reads_from(e.committed, e.next_record)
+    # Who has nothing to commit stands at the end.
+    committed = e.high_watermark if e.committed is None else e.committed
+    end = lags.readable_end(committed, e.high_watermark, e.last_stable)
+    reads_from = lags.reads_from(committed, e.next_record)
     lag = lags.lag(reads_from, e.log_start, end)
     lost = lags.records_lost(reads_from, e.log_start)
     age = e.lag_seconds or 0.0
@@ -296,7 +277,6 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     is_settled = e.state is not None and e.state not in (GroupState.UNKNOWN, *REBALANCING_STATES)
     is_unowned = e.owner is None and is_settled
     stopped = is_unowned and not e.rebalancing_now and not has_left_topic(e) and stands_for(STOPPED_AFTER_SECONDS)
-    # Of a group that hands its partitions out again and again, whose one is at this moment changes all the time.
     stopped = stopped or (keeps_rebalancing(e) and not has_left_topic(e) and stands_for(UNSETTLED_AFTER_SECONDS))
     stalled = not stopped and e.owner is not None and stands_for(STALLED_AFTER_SECONDS)
 
@@ -306,8 +286,9 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     patience = max(policy.lag_objective_seconds, CADENCES_OF_PATIENCE * (e.commit_cadence_seconds or 0.0))
     is_level = (measured or not e.trend_is_measurable) and not direction.grows and not direction.shrinks
 
-    seconds_to_deletion = _seconds_to_deletion(e, lag, direction, stands=stopped or stalled)
-    seconds_to_loss = soonest(seconds_to_deletion, e.seconds_to_expiry)
+    deletion = deletion_of(e, lag, grows=direction.grows, stands=stopped or stalled)
+    seconds_to_loss = soonest(deletion.seconds, e.seconds_to_expiry)
+    loss_cause = loss_cause_of(seconds_to_loss, deletion.seconds)
     # A consumer that finds its records deleted goes on with the oldest there are, at whose edge it stays: between two
     # losses it is still losing.
     if lost == 0 and seconds_to_loss is not None and seconds_to_loss <= LOSING_WITHIN_SECONDS:
@@ -317,7 +298,7 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
         Status.AT_RISK: seconds_to_loss is not None and seconds_to_loss <= policy.risk_horizon_seconds,
         Status.STOPPED: stopped,
         Status.STALLED: stalled,
-        Status.REWOUND: e.rewound_from is not None and e.committed < e.rewound_from,
+        Status.REWOUND: e.rewound_from is not None and committed < e.rewound_from,
         Status.FALLING_BEHIND: direction.grows,
         Status.LAGGING: is_level and lag > 0 and age > patience,
         Status.CATCHING_UP: direction.shrinks,
@@ -335,7 +316,8 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
             to_catch_up=catch_up(lag, e.trend) if direction.shrinks and e.trend is not None else None,
             to_breach=_breach(e, policy, direction, stands=stopped or stalled),
             seconds_to_loss=seconds_to_loss,
-            loss_cause=_loss_cause(seconds_to_loss, seconds_to_deletion),
+            seconds_to_loss_is_upper_bound=deletion.is_upper_bound and loss_cause is LossCause.DELETION,
+            loss_cause=loss_cause,
             records_lost=lost,
         )
 
@@ -347,6 +329,6 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
         return verdict(reasons[0])
     # A backlog that was there before anyone looked may be older than the objective.
     unclear = visible and ((e.trend_is_measurable and not measured) or e.lag_seconds_is_lower_bound)
-    if e.samples < MINIMUM_SAMPLES or unclear:
+    if (e.samples < MINIMUM_SAMPLES and not has_nothing_to_commit(e)) or unclear:
         return verdict(Status.UNKNOWN, UnknownReason.TOO_FEW_SAMPLES)
     return verdict(Status.OK)

@@ -83,6 +83,21 @@ def produce_rate_of(log: Log, as_of: float, window_seconds: float) -> float | No
     return (points[-1].high_watermark - points[0].high_watermark) / span if span > 0 else None
 
 
+def log_start_rate_of(log: Log, as_of: float) -> float | None:
+    """Records per second by which the log start moved on over the longest window. None unless it did so in each part
+    of it, before and within the shorter ones: it moves by jumps, and one of them says nothing about the next."""
+    within = [
+        [p for p in log.points if in_window(bucket_of(p.at, as_of), as_of, window)]
+        for window in reversed(WINDOWS_SECONDS)
+    ]
+    if not within[-1]:
+        return None
+    marks = [*(points[0] for points in within), within[-1][-1]]
+    if any(a.log_start >= b.log_start for a, b in pairwise(marks)):
+        return None
+    return (marks[-1].log_start - marks[0].log_start) / (marks[-1].at - marks[0].at)
+
+
 def produced_per_second(pace: Pace, log: Log, now: float) -> float | None:
     """The rate of the log over the window of the trend. The watermarks of a day are not kept together: on it, what was
     read and what the lag grew by is what was produced."""

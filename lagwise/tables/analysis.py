@@ -138,6 +138,12 @@ _BREACH = (
     Column("seconds_to_breach_high", pa.float64(), "upper end of its confidence interval; null is never"),
 )
 
+_IS_UPPER_BOUND = Column(
+    "seconds_to_loss_is_upper_bound",
+    pa.bool_(),
+    "the loss may come at any moment before: the oldest unread record is older than the history, nobody knows how much",
+)
+
 PARTITION_STATUS = Table(
     "partition_status",
     "analysis",
@@ -170,6 +176,7 @@ PARTITION_STATUS = Table(
             pa.float64(),
             "time until unread records are deleted, at the earliest, or offsets expire; null is never",
         ),
+        _IS_UPPER_BOUND,
         Column("loss_cause", pa.string(), "how that loss would come: deletion (of records) or expiry (of offsets)"),
         Column("records_lost", pa.int64(), "records deleted before they were read; 0 is none", nullable=False),
         Column("committed_since", TIMESTAMP, "since when the committed offset has had its value, at the latest"),
@@ -226,6 +233,7 @@ GROUP_STATUS = Table(
         *_CATCH_UP_ENDS,
         *_BREACH,
         Column("seconds_to_loss", pa.float64(), "shortest of its partitions'; null is never"),
+        _IS_UPPER_BOUND,
         Column("loss_cause", pa.string(), "how that loss would come: deletion (of records) or expiry (of offsets)"),
         Column("records_lost", pa.int64(), "sum over its partitions", nullable=False),
         Column("worst_topic", pa.string(), "topic of its worst partition"),

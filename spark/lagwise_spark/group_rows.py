@@ -65,6 +65,7 @@ def _part(row: Row) -> PartitionsInStatus:
         to_catch_up=_forecast(row, "catch_up"),
         to_breach=_forecast(row, "breach"),
         seconds_to_loss=row["seconds_to_loss"],
+        seconds_to_loss_is_upper_bound=bool(row["seconds_to_loss_is_upper_bound"]),
         loss_cause=LossCause(row["loss_cause"]) if row["loss_cause"] else None,
         records_lost=row["records_lost"] or 0,
         worst_topic=worst.get("topic"),

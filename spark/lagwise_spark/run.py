@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from lagwise.secrets import resolve
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.maintenance import maintain
 from lagwise.tables.store import Lake
+from lagwise_spark.jobs.capacity import plan
 from lagwise_spark.jobs.demand import forecast_topics
 from lagwise_spark.jobs.progress import read_news, read_progress
 from lagwise_spark.jobs.tick import TickCost, tick
@@ -28,6 +30,8 @@ _LOG = logging.getLogger("lagwise.spark")
 _NONE_DUE_SECONDS = 300.0
 #: … and where forecasts failed as a whole, so much.
 _FORECASTS_FAILED_SECONDS = 3600.0
+#: The same of capacity verdicts, which are made of small tables.
+_NONE_TO_PLAN_SECONDS, _PLAN_FAILED_SECONDS = 60.0, 600.0
 
 
 def open_lake(config: Config) -> Lake:
@@ -44,6 +48,7 @@ def analyze_once(config: Config) -> TickCost:
     try:
         cost = tick(session, lake, config)
         _forecast(session, lake, config)
+        _plan(lake, config)
     except LagwiseError:
         raise
     except Exception as error:  # Spark's own errors run over hundreds of lines
@@ -67,7 +72,7 @@ def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
     beat(state, ANALYSIS, "Spark is up")
     failures = 0
     maintained_at = time.monotonic()
-    forecast_from = maintained_at
+    forecast_from = plan_from = maintained_at
     try:
         while not stop.is_set():
             began = time.monotonic()
@@ -77,6 +82,8 @@ def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 beat(state, ANALYSIS, line_of(cost))
                 if time.monotonic() >= forecast_from:
                     forecast_from = time.monotonic() + _forecast(session, lake, config)
+                if time.monotonic() >= plan_from:
+                    plan_from = time.monotonic() + _plan(lake, config)
             except Exception as error:  # whatever a round dies of, the next one may succeed
                 failures += 1
                 reason = _reason(error)
@@ -115,6 +122,16 @@ def _forecast(session: SparkSession, lake: Lake, config: Config) -> float:
         return _NONE_DUE_SECONDS
     _LOG.info("the demand for %s brought up to date in %.1f s", plural(topics, "topic"), time.monotonic() - began)
     return 0.0
+
+
+def _plan(lake: Lake, config: Config) -> float:
+    """Judge the capacity of groups that are due; in how many seconds to look again. Costs nobody's verdict either."""
+    try:
+        judged = plan(lake, config.analysis.capacity, datetime.now(UTC))
+    except Exception as error:  # as above
+        _LOG.error("capacity was not judged, again in ten minutes: %s", _reason(error), exc_info=_trace_of(error))
+        return _PLAN_FAILED_SECONDS
+    return 0.0 if judged else _NONE_TO_PLAN_SECONDS
 
 
 def _maintain(lake: Lake, config: Config) -> None:

@@ -120,6 +120,14 @@ def test_the_outlook_names_what_will_be_lost(
     assert said is None if outlook is None else said.startswith(outlook)
 
 
+def test_a_loss_that_may_come_sooner_is_not_told_as_one_that_comes_later() -> None:
+    numbers = Numbers(seconds_to_loss=4800.0, seconds_to_loss_is_upper_bound=True, loss_cause="deletion")
+    player = Player(book())
+    player.see(20, observation(group_condition(15, "stopped", numbers=numbers)))
+    said = document(player.told[0], CONFIG)["outlook"]
+    assert said == "Unread records may be deleted at any moment, and will be within about 1 h 20 min."
+
+
 def test_no_golden_file_is_left_over() -> None:
     assert {file.stem for file in GOLDEN.glob("*.json")} == set(EXAMPLES)
 

@@ -84,6 +84,7 @@ class TestStatuses:
             "reasons",
             "lag_seconds",
             "seconds_to_loss",
+            "seconds_to_loss_is_upper_bound",
             "loss_cause",
             "cause",
             "look_past_markers",

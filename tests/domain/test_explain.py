@@ -15,6 +15,7 @@ LOSING_DATA, AT_RISK, STOPPED, STALLED, REWOUND, FALLING_BEHIND, LAGGING, CATCHI
 
 
 DELETION, EXPIRY = LossCause
+BEFORE = WAITING | {"lag_seconds_is_lower_bound": True}
 ONE = WAITING | {"lag": 1}
 
 
@@ -318,6 +319,27 @@ ROWS = (
         "3 min 20 s; its offsets are committed from outside, by a job or a tool, which does not do so any more.",
         members=0,
         group_type="simple",
+    ),
+    Row(
+        40,
+        "nothing was ever committed, and it matters how much is written there",
+        [part(UNKNOWN, 1, reason=UnknownReason.NO_COMMIT, produce_rate_per_second=20.0), WELL],
+        "Nothing was ever committed on 1 of 10 partitions (orders-3), while 20.0 records/s are written there, so "
+        "nobody can tell how far this group is.",
+    ),
+    Row(
+        41,
+        "the oldest record is older than anybody knows: what is told is the latest moment, not the earliest",
+        [part(AT_RISK, 1, seconds_to_loss=9000.0, seconds_to_loss_is_upper_bound=True, **BEFORE)],
+        "The only partition may lose unread records at any moment, and will within about 2 h 30 min; 41.2 k records "
+        "wait, the oldest for ≥ 3 min 20 s.",
+    ),
+    Row(
+        42,
+        "the same, told from how the log start moves: neither the latest nor the earliest moment",
+        [part(AT_RISK, 1, seconds_to_loss=9000.0, **BEFORE)],
+        "The only partition will lose unread records in about 2 h 30 min, at today's rates; 41.2 k records wait, the "
+        "oldest for ≥ 3 min 20 s.",
     ),
 )
 

@@ -161,3 +161,7 @@ def test_plural(number: int, text: str) -> None:
 
 def test_an_irregular_plural() -> None:
     assert (plural(1, "entry", "entries"), plural(2, "entry", "entries")) == ("1 entry", "2 entries")
+
+
+def test_a_loss_that_may_come_sooner_is_marked() -> None:
+    assert [loss_in(s, upper_bound=True) for s in (90.0, 0.0, None)] == ["≤ 1 min 30 s", "now", "—"]

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lagwise.domain.retention import jumps_of, seconds_to_deletion, seconds_to_truncation, soonest
+from lagwise.domain.retention import (
+    jumps_of,
+    log_start_rate,
+    seconds_to_deletion,
+    seconds_to_log_start,
+    seconds_to_truncation,
+    soonest,
+)
 
 # age of the oldest unread record, retention, growth of the age → seconds to its deletion
 DELETIONS = (
@@ -99,3 +106,39 @@ def test_soonest_leaves_out_what_never_comes() -> None:
     assert soonest(0.0, 5.0) == 0.0
     assert soonest(None, None) is None
     assert soonest() is None
+
+
+# measured rate, records in the log, log start, retention → records per second
+RATES = (
+    (1, "as measured", 20.0, 600, 5, 100.0, 20.0),
+    (2, "what the log holds was written within its retention", None, 600, 5, 100.0, 6.0),
+    (3, "nothing was deleted yet", None, 600, 0, 100.0, None),
+    (4, "no limit of time", None, 600, 5, None, None),
+    (5, "a limit that keeps nothing", None, 600, 5, 0.0, None),
+)
+
+
+@pytest.mark.parametrize(
+    ("measured", "records", "start", "retention", "rate"), [r[2:] for r in RATES], ids=[f"{r[0]} {r[1]}" for r in RATES]
+)
+def test_rate_of_the_log_start(
+    measured: float | None, records: int, start: int, retention: float | None, rate: float | None
+) -> None:
+    assert log_start_rate(measured, records, start, retention) == rate
+
+
+# records between log start and group, rate of the log start and of the group → seconds
+APPROACHES = (
+    (1, "the group stands", 600, 20.0, 0.0, 30.0),
+    (2, "the group moves on at half the rate", 600, 20.0, 10.0, 60.0),
+    (3, "as fast as the log start: never", 600, 20.0, 20.0, None),
+    (4, "nobody knows how fast it comes", 600, None, 0.0, None),
+    (5, "overtaken already", -5, 20.0, 0.0, 0.0),
+)
+
+
+@pytest.mark.parametrize(
+    ("margin", "rate", "read", "seconds"), [r[2:] for r in APPROACHES], ids=[f"{r[0]} {r[1]}" for r in APPROACHES]
+)
+def test_approach_of_the_log_start(margin: int, rate: float | None, read: float, seconds: float | None) -> None:
+    assert seconds_to_log_start(margin, rate, read) == seconds

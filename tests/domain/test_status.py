@@ -61,6 +61,19 @@ LEFT = replace(STANDING, owner=None, topic_is_assigned=False)
 NEVER = replace(
     HEALTHY, committed=None, ever_committed=False, lag_seconds=None, samples=0, span_seconds=0.0, trend=None
 )
+#: The same on a partition that holds no record.
+EMPTY = replace(NEVER, log_start=0, high_watermark=0, last_stable=0)
+#: A backlog that was there before anyone looked, of a topic that keeps records for a week.
+OLD = replace(
+    STANDING,
+    committed=100_000,
+    high_watermark=1_000_000,
+    lag_seconds=90.0,
+    lag_seconds_is_lower_bound=True,
+    commits_seen=0,
+    commit_cadence_seconds=None,
+    retention_seconds=604_800.0,
+)
 POLICY = Policy()
 
 
@@ -77,6 +90,7 @@ class Row(NamedTuple):
     to_loss: float | None = None
     cause: LossCause | None = None
     lost: int = 0
+    at_most: bool = False
     policy: Policy = POLICY
 
 
@@ -1360,6 +1374,140 @@ ROWS = (
         GHOST,
         lag=None,
     ),
+    # --- nothing to read, and so nothing to commit ---
+    row(
+        135,
+        "owned and empty, never committed",
+        "a client that commits only what it has read (librdkafka) commits nothing on a partition without records: "
+        "nothing is unread there",
+        EMPTY,
+        OK,
+    ),
+    row(
+        136,
+        "owned, never committed, all records deleted",
+        "what was deleted can be read by nobody, and where nothing was committed nobody can say that it was lost",
+        replace(EMPTY, log_start=1000, high_watermark=1000),
+        OK,
+    ),
+    unknown(
+        137,
+        "owned, never committed, one record",
+        "whether it was read cannot be known",
+        replace(EMPTY, high_watermark=1),
+        UnknownReason.NO_COMMIT,
+    ),
+    unknown(
+        138,
+        "empty, never committed, owned by nobody",
+        "nobody reads it, as far as anybody knows",
+        replace(EMPTY, owner=None),
+        UnknownReason.NO_COMMIT,
+    ),
+    unknown(
+        139,
+        "empty, and its commit is gone",
+        "where the group goes on is up to its settings: that is worth knowing, records or not",
+        replace(EMPTY, ever_committed=True),
+        UnknownReason.EXPIRED,
+    ),
+    unknown(
+        140,
+        "empty, in a group that keeps rebalancing",
+        "who reads it is not settled, as for every other partition",
+        replace(EMPTY, rebalancing_now=True),
+        UnknownReason.REBALANCING,
+        lag=0,
+    ),
+    unknown(
+        141,
+        "empty as far as its end is known",
+        "without the log start it cannot be known that nothing is there",
+        replace(EMPTY, log_start=None),
+        UnknownReason.NO_COMMIT,
+    ),
+    # --- when records are lost that are older than anybody knows ---
+    row(
+        142,
+        "stands before the log's beginning, nothing was ever deleted",
+        "the oldest record has waited for 90 s that are known, and may be at its end: a bound, and no forecast",
+        OLD,
+        STALLED,
+        lag=900_000,
+        to_loss=604_710.0,
+        at_most=True,
+    ),
+    row(
+        143,
+        "stands near the log start of a log that is deleted",
+        "the log holds 600,000 records, a week's worth: its start moves on by one each 1.008 s on the average and is "
+        "10,000 away, whatever the ages",
+        replace(OLD, committed=410_000, log_start=400_000, high_watermark=1_000_000),
+        AT_RISK,
+        STALLED,
+        lag=590_000,
+        to_loss=10_080.0,
+    ),
+    row(
+        144,
+        "the same, and the log start was seen to move",
+        "more was written a week ago than since: it comes nearer by 20 records a second",
+        replace(OLD, committed=410_000, log_start=400_000, high_watermark=1_000_000, log_start_rate_per_second=20.0),
+        AT_RISK,
+        STALLED,
+        lag=590_000,
+        to_loss=500.0,
+    ),
+    row(
+        145,
+        "behind the history, and reads faster than the log start moves on",
+        "the distance grows: by the log start it loses nothing, and by its age nobody can tell before the bound",
+        replace(
+            OLD,
+            committed=410_000,
+            log_start=400_000,
+            high_watermark=1_000_000,
+            standstill_seconds=0.0,
+            trend=UP,
+            longer=UP,
+            produce_rate_per_second=10.0,
+            consume_rate_per_second=6.0,
+        ),
+        FALLING_BEHIND,
+        lag=590_000,
+        to_loss=604_710.0 / 0.4,
+        at_most=True,
+    ),
+    row(
+        146,
+        "behind the history, on a log that is kept for ever",
+        "what nobody deletes is not lost, wherever the log starts",
+        replace(OLD, log_start=90_000, retention_seconds=None),
+        STALLED,
+        lag=900_000,
+    ),
+    row(
+        147,
+        "known to be older than is kept",
+        "at least so old is old enough: at any moment, and no bound",
+        replace(OLD, lag_seconds=700_000.0),
+        AT_RISK,
+        STALLED,
+        LAGGING,
+        lag=900_000,
+        to_loss=0.0,
+    ),
+    row(
+        148,
+        "its commits expire before that",
+        "when offsets expire is known to the second",
+        replace(OLD, owner=None, state="Empty", seconds_to_expiry=3600.0),
+        AT_RISK,
+        STOPPED,
+        lag=900_000,
+        to_loss=3600.0,
+        cause=LossCause.EXPIRY,
+    ),
 )
 
 
@@ -1370,7 +1518,7 @@ def test_verdict(row: Row) -> None:
     assert (verdict.lag, verdict.records_lost) == (row.lag, row.lost), row.why
     assert verdict.seconds_to_catch_up == pytest.approx(row.to_catch_up), row.why
     assert verdict.seconds_to_loss == pytest.approx(row.to_loss), row.why
-    assert verdict.loss_cause is row.cause, row.why
+    assert (verdict.loss_cause, verdict.seconds_to_loss_is_upper_bound) == (row.cause, row.at_most), row.why
 
 
 def test_rows_are_numbered_and_each_says_why() -> None:

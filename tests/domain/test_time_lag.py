@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lagwise.domain.time_lag import Age, Log, WatermarkPoint, age_of, ends_of, log_of, produce_rate_of
+from lagwise.domain.time_lag import (
+    Age,
+    Log,
+    WatermarkPoint,
+    age_of,
+    ends_of,
+    log_of,
+    log_start_rate_of,
+    produce_rate_of,
+)
 
 
 def points(*pairs: tuple[float, int]) -> list[WatermarkPoint]:
@@ -121,6 +130,29 @@ def test_ends_are_those_of_minutes_and_longer_ago_of_five() -> None:
 def test_the_log_before_a_recreation_has_no_ends() -> None:
     log = log_of([WatermarkPoint(0.0, 500, 400, "a"), WatermarkPoint(15.0, 20, 0, "b")])
     assert ends_of(log, 15.0) == [(0, 20), (0, 20)]
+
+
+def moving(*moves_at: float) -> Log:
+    """An hour of a log whose start moves on by 120 records at these times."""
+    return Log([WatermarkPoint(60.0 * n, 9000, 120 * sum(at <= 60.0 * n for at in moves_at)) for n in range(60)])
+
+
+class TestLogStartRate:
+    def test_of_one_that_keeps_moving(self) -> None:
+        assert log_start_rate_of(moving(*(240.0 * n for n in range(1, 15))), 3540.0) == 14 * 120 / 3540
+
+    def test_one_jump_or_two_say_nothing_about_the_next(self) -> None:
+        assert log_start_rate_of(moving(3500.0), 3540.0) is None
+        assert log_start_rate_of(moving(100.0, 3500.0), 3540.0) is None
+
+    def test_three_do_where_each_part_of_the_hour_has_one(self) -> None:
+        assert log_start_rate_of(moving(100.0, 3000.0, 3500.0), 3540.0) == 360 / 3540
+
+    def test_one_that_has_stopped_has_none(self) -> None:
+        assert log_start_rate_of(moving(100.0, 200.0, 2800.0), 3540.0) is None
+
+    def test_without_samples_of_the_last_minutes_nothing_is_known(self) -> None:
+        assert log_start_rate_of(moving(100.0, 3000.0, 3500.0), 4000.0) is None
 
 
 STEPS = st.lists(st.tuples(st.integers(1, 120), st.integers(0, 500)), min_size=1, max_size=40)

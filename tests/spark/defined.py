@@ -45,6 +45,7 @@ def expected(judged: Judged) -> dict[str, Any]:
         "commits_seen": evidence.commits_seen,
         "seconds_to_catch_up": verdict.seconds_to_catch_up,
         "seconds_to_loss": verdict.seconds_to_loss,
+        "seconds_to_loss_is_upper_bound": verdict.seconds_to_loss_is_upper_bound,
         "loss_cause": verdict.loss_cause,
         "records_lost": verdict.records_lost,
     }

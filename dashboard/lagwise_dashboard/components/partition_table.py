@@ -66,7 +66,9 @@ def frame(rows: list[Row], *, with_topic: bool) -> pa.Table:
         "Committed": [_offset(r["committed"]) for r in rows],
         "Unmoved for": [_unmoved(r) for r in rows],
         "Log": [_log(r) for r in rows],
-        "Loss in": [humanise.loss_in(r["seconds_to_loss"]) for r in rows],
+        "Loss in": [
+            humanise.loss_in(r["seconds_to_loss"], upper_bound=bool(r["seconds_to_loss_is_upper_bound"])) for r in rows
+        ],
         "Lost": [r["records_lost"] for r in rows],
     }
     if not with_topic:

@@ -88,7 +88,12 @@ def _metrics(row: Row) -> list[tuple[str, str, str | None]]:
             if row["loss_cause"] == LossCause.EXPIRY
             else ("Loss in", "Time until retention deletes unread records, at the earliest.")
         )
-        found.append((label, humanise.loss_in(row["seconds_to_loss"]), explained))
+        if is_bound := bool(row["seconds_to_loss_is_upper_bound"]):
+            explained = (
+                "≤ marks an upper bound: the oldest unread record is older than the history kept, so retention may "
+                "delete it at any moment until then."
+            )
+        found.append((label, humanise.loss_in(row["seconds_to_loss"], upper_bound=is_bound), explained))
     if row["records_lost"]:
         found.append(("Lost", humanise.count(row["records_lost"]), "Records deleted before they were read."))
     idle = f" ({row['idle_members']} idle)" if row["idle_members"] else ""

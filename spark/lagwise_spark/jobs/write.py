@@ -149,6 +149,7 @@ def _group_row(
         **_ends("catch_up", verdict.to_catch_up),
         **_ends("breach", verdict.to_breach),
         "seconds_to_loss": verdict.seconds_to_loss,
+        "seconds_to_loss_is_upper_bound": verdict.seconds_to_loss_is_upper_bound,
         "loss_cause": str(verdict.loss_cause) if verdict.loss_cause else None,
         "records_lost": verdict.records_lost,
         "worst_topic": verdict.worst_topic,

@@ -70,7 +70,7 @@ def evidence(known: Known) -> DataFrame:
     )
     rows = rows.withColumns(
         {
-            "lag": lag_expression(),
+            "lag": F.coalesce(lag_expression(), F.when(_has_nothing_to_commit(), F.lit(0))),
             "position": F.greatest(reads_from(), "log_start"),
             "window": F.coalesce("window", window_index(INTERVALS_PER_WINDOW * F.col("interval_seconds"))),
             # What a group-partition without a history, or a group that is gone, has none of.
@@ -89,6 +89,20 @@ def evidence(known: Known) -> DataFrame:
     is_told = F.col("consume_rate_per_second").isNotNull() & F.col("lag_slope_per_second").isNotNull()
     produce_rate = F.when((F.col("window") == DAY) & is_told, of_day).otherwise(measured)
     return with_steps(rows, {"produce_rate_per_second": produce_rate} | _derived()).drop("produce_rates")
+
+
+def _was_committed() -> Column:
+    return (
+        F.col("moved_at").isNotNull()
+        | F.col("previous_committed").isNotNull()
+        | (F.coalesce("previous_reason", F.lit("")) == str(UnknownReason.EXPIRED))
+    )
+
+
+def _has_nothing_to_commit() -> Column:
+    """:func:`lagwise.domain.status.has_nothing_to_commit`; null where it cannot be known."""
+    is_empty = F.col("log_start") == F.col("high_watermark")
+    return is_empty & F.col("owner").isNotNull() & F.col("committed").isNull() & ~_was_committed()
 
 
 def _clients(members: DataFrame) -> DataFrame:
@@ -132,9 +146,6 @@ def _derived() -> dict[str, Column]:
     # Where nothing is committed and nobody looked for the ends, there is nothing that could not be read.
     nothing_to_read = F.col("committed").isNull() & F.col("has_row_of_ends").isNull()
     closed_backlog = F.greatest(F.lit(0.0), F.col("backlog_seconds") - F.col("standstill_seconds"))
-    was_committed = (
-        F.col("moved_at").isNotNull() | F.col("previous_committed").isNotNull() | (before == str(UnknownReason.EXPIRED))
-    )
     return {
         "committed_since": moved_at,
         "unmoved_seconds": seconds_between(F.col("committed_since"), F.col("as_of")),
@@ -142,7 +153,7 @@ def _derived() -> dict[str, Column]:
         "commits_seen": F.coalesce("moves", F.lit(0)),
         "standstill_seconds": F.when(has_lag, standstill).otherwise(0.0),
         "commit_cadence_seconds": F.when(F.col("commits_seen") > 0, closed_backlog / F.col("commits_seen")),
-        "ever_committed": was_committed,
+        "ever_committed": _was_committed(),
         "recreated": F.coalesce(F.col("committed_since") < F.col("recreated_at"), F.lit(False)) | still_recreated,
         "topic_is_assigned": F.array_contains(assigned, F.col("topic")),
         "group_is_assigned": F.size(assigned) > 0,

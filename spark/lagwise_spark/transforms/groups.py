@@ -29,6 +29,7 @@ def partitions_by_status(partition_status: DataFrame) -> DataFrame:
         F.max(_catch_up_high()).alias("catch_up_high"),
         *[F.min(_breach())[end].alias(f"breach_{end}") for end in ("seconds", "low", "high")],
         F.min("seconds_to_loss").alias("seconds_to_loss"),
+        F.min(_loss())["seconds_to_loss_is_upper_bound"].alias("seconds_to_loss_is_upper_bound"),
         F.sum("records_lost").alias("records_lost"),
         # Among equals the lowest partition, then the last topic by name: any choice will do that is always the same.
         F.max_by(F.struct("topic", "partition"), F.struct(age, -F.col("partition"), F.col("topic"))).alias("worst"),
@@ -58,6 +59,12 @@ def _breach() -> Column:
         F.coalesce("seconds_to_breach_high", F.lit(inf)).alias("high"),
     )
     return F.when(F.col("seconds_to_breach").isNotNull(), forecast)
+
+
+def _loss() -> Column:
+    """The nearest one, of two at the same moment the one that will not come sooner."""
+    loss = F.struct("seconds_to_loss", "seconds_to_loss_is_upper_bound")
+    return F.when(F.col("seconds_to_loss").isNotNull(), loss)
 
 
 def _named() -> Column:

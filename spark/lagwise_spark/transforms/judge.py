@@ -27,6 +27,7 @@ def judge(evidence: DataFrame) -> DataFrame:
         "since": F.when(unsettled, F.col("as_of")).otherwise(F.col("previous_since")),
         "lag_seconds_is_lower_bound": is_known & F.col("lag_seconds_is_lower_bound"),
         "consume_rate_per_second": F.when(nobody_reads, F.lit(0.0)).otherwise(F.col("consume_rate_per_second")),
+        "seconds_to_loss_is_upper_bound": is_known & F.col("seconds_to_loss_is_upper_bound"),
         "records_lost": F.when(is_known, F.col("records_lost")).otherwise(F.lit(0)).cast("long"),
         **{
             name: F.when(is_known, F.col(name))
@@ -76,7 +77,7 @@ def _premises() -> dict[str, Column]:
         F.when(ghost, F.lit(str(Status.GHOST)))
         .when(~F.col("readable"), F.lit(str(UnknownReason.UNREADABLE)))
         .when(
-            F.col("committed").isNull(),
+            F.col("committed").isNull() & F.col("lag").isNull(),
             F.when(F.col("ever_committed"), F.lit(str(UnknownReason.EXPIRED))).otherwise(
                 F.lit(str(UnknownReason.NO_COMMIT))
             ),
@@ -161,15 +162,24 @@ def _numbers() -> dict[str, Column]:
     by_time = F.when(age >= retention, F.lit(0.0)).when(growth > 0, (retention - age) / growth)
     losing_ground = standing | F.col("_grows")
     by_size = F.when(losing_ground & F.col("retention_is_by_size"), _seconds_to_truncation(consumed))
+    is_bound, margin = F.col("lag_seconds_is_lower_bound"), reads_from() - F.col("log_start")
+    of_log = F.when(F.col("log_start") > 0, F.try_divide(F.col("high_watermark") - F.col("log_start"), retention))
+    approach = F.coalesce("log_start_rate_per_second", of_log) - consumed
+    by_log_start = F.when(
+        losing_ground & is_bound & retention.isNotNull() & (approach > 0), F.greatest(margin, F.lit(0)) / approach
+    )
+    is_by_age = (F.col("seconds_to_loss") == F.col("_by_time")) & (F.col("seconds_to_loss") > 0)
     is_by_deletion = F.col("seconds_to_loss") == F.col("_seconds_to_deletion")
     by_what = F.when(is_by_deletion, F.lit(str(LossCause.DELETION))).otherwise(F.lit(str(LossCause.EXPIRY)))
     lost_now = F.greatest(F.col("log_start") - reads_from(), F.lit(0))
     goes_on_losing = F.col("seconds_to_loss") <= rules.LOSING_WITHIN_SECONDS
     lost = F.when((lost_now == 0) & goes_on_losing, F.coalesce("lost_lately", F.lit(0))).otherwise(lost_now)
     return {
-        "_seconds_to_deletion": F.when(F.col("_has_lag"), F.least(by_time, by_size)),
+        "_by_time": by_time,
+        "_seconds_to_deletion": F.when(F.col("_has_lag"), F.least("_by_time", by_log_start, by_size)),
         "seconds_to_loss": F.least("_seconds_to_deletion", "seconds_to_expiry"),
         "loss_cause": F.when(F.col("seconds_to_loss").isNotNull(), by_what),
+        "seconds_to_loss_is_upper_bound": is_bound & is_by_deletion & is_by_age,
         "_at_risk": F.coalesce(F.col("seconds_to_loss") <= F.col("risk_horizon_seconds"), F.lit(False)),
         "records_lost": lost,
         "_losing_data": F.coalesce(F.col("records_lost") > 0, F.lit(False)),
@@ -229,7 +239,8 @@ def _verdict() -> dict[str, Column]:
     for word, held in _HELD[:-1]:
         status = status.when(F.col(held), F.lit(str(word)))
         is_bad = is_bad | F.col(held)
-    few = (F.col("samples") < rules.MINIMUM_SAMPLES) | (
+    has_commit = F.col("committed").isNotNull()
+    few = (has_commit & (F.col("samples") < rules.MINIMUM_SAMPLES)) | (
         F.col("_visible") & ((F.col("trend_is_measurable") & ~F.col("_measured")) | F.col("lag_seconds_is_lower_bound"))
     )
     status = (

@@ -5,6 +5,10 @@ two arrays of numbers, sorted apart from each other, are its history, and an off
 the other. Structs, one a sample, would say the same and take ten times as long to look through.
 """
 
+from functools import reduce
+from itertools import pairwise
+from operator import and_
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -36,7 +40,8 @@ def topic_histories(
 ) -> DataFrame:
     """One row per topic-partition, about its log since its last reset: ``seen_at`` and ``high_watermarks`` of its
     samples, in order, ``recreated_at``, ``produce_rates``, one per window, ``jump_records`` and
-    ``jump_high_watermark``, the fields of :class:`lagwise.domain.retention.Jumps`, and whether the log ``was_reset``.
+    ``jump_high_watermark``, the fields of :class:`lagwise.domain.retention.Jumps`, ``log_start_rate_per_second``, and
+    whether the log ``was_reset``.
     ``known_resets`` is :func:`resets`. Jumps are looked for where the size of a log is limited."""
     by_size = limits(topics).where("retention_is_by_size").drop("retention_seconds")
     of_this_log = (
@@ -73,6 +78,7 @@ def topic_histories(
         "jump_records",
         "jump_high_watermark",
         F.array(*[_produce_rate(i) for i in range(len(WINDOWS_SECONDS))]).alias("produce_rates"),
+        _log_start_rate().alias("log_start_rate_per_second"),
     )
 
 
@@ -105,7 +111,7 @@ def _jumps() -> dict[str, Column]:
 
 
 def _written(window: int) -> list[Column]:
-    """The first and the last high watermark within a window, and their times."""
+    """The first and the last high watermark and log start within a window, and their times."""
     is_within = F.col("age") < WINDOWS_SECONDS[window]
     first_at, last_at = F.when(is_within, F.col("first_at")), F.when(is_within, F.col("last_at"))
     return [
@@ -113,6 +119,8 @@ def _written(window: int) -> list[Column]:
         F.min_by("first_high_watermark", first_at).alias(f"first_{window}"),
         F.max(last_at).alias(f"last_at_{window}"),
         F.max_by("last_high_watermark", last_at).alias(f"last_{window}"),
+        F.min_by("first_log_start", first_at).alias(f"first_log_start_{window}"),
+        F.max_by("last_log_start", last_at).alias(f"last_log_start_{window}"),
     ]
 
 
@@ -120,6 +128,15 @@ def _produce_rate(window: int) -> Column:
     """Records per second from a window's first sample to its last, null where they are one."""
     span = seconds_between(F.col(f"first_at_{window}"), F.col(f"last_at_{window}"))
     return F.when(span > 0, (F.col(f"last_{window}") - F.col(f"first_{window}")) / span)
+
+
+def _log_start_rate() -> Column:
+    """:func:`lagwise.domain.time_lag.log_start_rate_of`."""
+    longest = len(WINDOWS_SECONDS) - 1
+    marks = [*(F.col(f"first_log_start_{window}") for window in range(longest, -1, -1)), F.col("last_log_start_0")]
+    moved_throughout = reduce(and_, (a < b for a, b in pairwise(marks)))
+    span = seconds_between(F.col(f"first_at_{longest}"), F.col("last_at_0"))
+    return F.when(moved_throughout, (marks[-1] - marks[0]) / span)
 
 
 def _count_not_above(ordered: str, value: Column) -> Column:

@@ -1,0 +1,64 @@
+"""When a group-partition loses unread records, from what is known of it: a part of the rules of
+:mod:`lagwise.domain.status`."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from lagwise.domain import lag as lags
+from lagwise.domain.retention import (
+    log_start_rate,
+    seconds_to_deletion,
+    seconds_to_log_start,
+    seconds_to_truncation,
+    soonest,
+)
+from lagwise.domain.vocabulary import LossCause
+
+if TYPE_CHECKING:
+    from lagwise.domain.status import Evidence
+
+
+class Deletion(NamedTuple):
+    """Time until unread records are deleted (None is never), and whether it may well come sooner."""
+
+    seconds: float | None
+    is_upper_bound: bool = False
+
+
+def deletion_of(e: "Evidence", lag: int, *, grows: bool, stands: bool) -> Deletion:
+    """When the ``lag`` unread records are deleted, of a group that ``stands`` or whose lag ``grows``, or neither."""
+    if lag == 0 or e.committed is None or e.log_start is None or e.high_watermark is None:
+        return Deletion(None)
+    produced, consumed = e.produce_rate_per_second or 0.0, e.consume_rate_per_second or 0.0
+    growth = 0.0
+    if stands:
+        growth, consumed = 1.0, 0.0
+    elif grows and produced > 0:
+        growth = min(1.0, max(0.0, 1 - consumed / produced))
+    by_time = seconds_to_deletion(e.lag_seconds or 0.0, e.retention_seconds, growth)
+    others: list[float | None] = []
+    loses_ground = stands or grows
+    margin = lags.reads_from(e.committed, e.next_record) - e.log_start
+    if loses_ground and e.lag_seconds_is_lower_bound and e.retention_seconds is not None:
+        moves = log_start_rate(
+            e.log_start_rate_per_second, e.high_watermark - e.log_start, e.log_start, e.retention_seconds
+        )
+        others.append(seconds_to_log_start(margin, moves, consumed))
+    jumps = e.log_start_jumps
+    if loses_ground and e.retention_is_by_size and jumps is not None:
+        by_size = seconds_to_truncation(
+            margin,
+            jumps.records,
+            max(0, e.high_watermark - jumps.high_watermark),
+            produce_rate_per_second=produced,
+            consume_rate_per_second=consumed,
+        )
+        others.append(by_size)
+    seconds = soonest(by_time, *others)
+    return Deletion(seconds, e.lag_seconds_is_lower_bound and bool(seconds) and seconds == by_time)
+
+
+def loss_cause_of(seconds_to_loss: float | None, seconds_to_deletion: float | None) -> LossCause | None:
+    """How the nearest loss would come."""
+    if seconds_to_loss is None:
+        return None
+    return LossCause.DELETION if seconds_to_loss == seconds_to_deletion else LossCause.EXPIRY
