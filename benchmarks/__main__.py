@@ -1,6 +1,6 @@
 """All measurements, one after the other: ``make bench`` (``ARGS=--small`` for a smoke test).
 
-    python -m benchmarks [sample tick curves backfill offsets verdicts demo] [--small]
+    python -m benchmarks [PART …] [--small]
 
 Figures are of this machine, now; ratios against a baseline of the same run are what can be compared.
 """
@@ -13,12 +13,16 @@ PARTS = {
     "sample": ("benchmarks.sample_kafka", "one sample of a large cluster, read from a real broker and written"),
     "tick": ("benchmarks.tick", "one round of the analysis over that much and an hour of history"),
     "curves": ("benchmarks.curves", "how a round's time grows with history and with group-partitions"),
+    "observed": ("benchmarks.observed", "once an hour: what consumers can do, from times with a backlog"),
     "backfill": ("benchmarks.backfill", "the first round over a day that was collected and never analysed"),
     "offsets": ("benchmarks.offsets_topic", "following __consumer_offsets: records a second of CPU"),
+    "probe": ("benchmarks.probe", "what the probe costs a message, and how right its T1 and T2 are"),
     "verdicts": (
         "benchmarks.verdicts",
         "whose verdicts are right, on histories of known truth; writes docs/verdicts.md",
     ),
+    "forecast": ("benchmarks.forecast", "what topics will be sent: error, coverage of the interval, time"),
+    "forecast-pass": ("benchmarks.forecast_pass", "forecasting a hundred of many topics after a round, inside Spark"),
     "demo": ("benchmarks.demo", "from the kill of a consumer to the page and the webhook; memory of the product"),
 }
 

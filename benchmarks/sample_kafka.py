@@ -1,7 +1,7 @@
 """What one sample of a big cluster costs: 10,000 partitions, 210 groups, 101,000 group-partitions, into the lake.
 
 Starts the sandbox's broker, fills it, and takes samples the way ``lagwise collect`` does: a reader process, a pipe, the
-comparison with the sample before, seven Delta tables. Beside it, as a yardstick on the same machine in the same
+comparison with the sample before, up to eight Delta tables. Beside it, as a yardstick on the same machine in the same
 minute, the plain way to do the same with the same library: one group after the other, one call for all partitions,
 a dictionary per row. Figures are of this machine in this hour; the ratio means more than the seconds.
 

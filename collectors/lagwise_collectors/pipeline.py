@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lagwise.config import Config
-from lagwise.tables.raw import EVENTS
+from lagwise.tables.raw import EVENTS, SERVICE_TIMES
 from lagwise.tables.store import Lake
 from lagwise_collectors.differences import Known, differences
 from lagwise_collectors.exact import ExactEvents, Tail
 from lagwise_collectors.protocol import ErrorTally, Snapshot, Source
+from lagwise_collectors.service_times import Measurements, measurements
 from lagwise_collectors.sink import Delivery, Sink
 from lagwise_collectors.spool import Spool
 
@@ -50,6 +51,7 @@ class Pipeline:
         self._source = source
         self._sink = sink
         self._known = Known()
+        self._measured = Measurements(None, SERVICE_TIMES.arrow.empty_table())
         self._told: dict[str, int] = {}
         self.failures = 0
 
@@ -67,6 +69,9 @@ class Pipeline:
         self._known = found.known
         if found.rows.num_rows:
             snapshot = snapshot.with_rows(EVENTS, found.rows)
+        self._measured = measurements(self._measured.seen, snapshot)
+        if self._measured.rows.num_rows:
+            snapshot = snapshot.with_rows(SERVICE_TIMES, self._measured.rows)
         if exact is not None:
             snapshot = exact.complete(snapshot, self._known)
         if found.dropped:

@@ -14,7 +14,17 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from lagwise.errors import LakeError
-from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, RAW_TABLES, SAMPLES, TOPICS, WATERMARKS
+from lagwise.tables.raw import (
+    COMMITS,
+    EVENTS,
+    GROUPS,
+    MEMBERS,
+    RAW_TABLES,
+    SAMPLES,
+    SERVICE_TIMES,
+    TOPICS,
+    WATERMARKS,
+)
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_collectors.protocol import ErrorTally, Snapshot
@@ -22,7 +32,7 @@ from lagwise_collectors.spool import Spool
 
 log = logging.getLogger("lagwise.collectors.sink")
 
-ORDER: tuple[Table, ...] = (TOPICS, GROUPS, MEMBERS, COMMITS, WATERMARKS, EVENTS, SAMPLES)
+ORDER: tuple[Table, ...] = (TOPICS, GROUPS, MEMBERS, COMMITS, WATERMARKS, EVENTS, SERVICE_TIMES, SAMPLES)
 #: How long a sample waits for its delivery before the next one is taken care of.
 PATIENCE_SECONDS = 5.0
 

@@ -1,12 +1,13 @@
 """``lagwise size``: how many threads, nodes and partitions a workload needs."""
 
 import re
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from lagwise.cli.group import json_option, print_json
+from lagwise.cli.group import data_option, json_option, open_lake, print_json
 from lagwise.domain import sizing_workload as defaults
 from lagwise.domain.sizing_ranges import OutOfRange
 from lagwise.domain.sizing_workload import Concurrency, Ordering, Workload
@@ -51,6 +52,11 @@ OPTIONS = {
     "ordering": "--ordering",
 }
 
+
+#: Without these there is no workload.
+_NEEDED = ("t1_seconds", "t2_seconds", "cores", "peak_rate_per_second", "partitions")
+#: Of these it is told where they come from, of a group.
+_TOLD = (*_NEEDED, "hottest_share", "lag")
 
 #: Wider than this, sentences are hard to read.
 _WIDTH = 110
@@ -104,13 +110,14 @@ class Amount(_NumberType):
 
 
 @click.command(context_settings={"show_default": True})
-@click.option(
-    "--t1", "t1_seconds", type=Duration(), required=True, help="Time per message spent waiting (I/O, a downstream)."
-)
-@click.option("--t2", "t2_seconds", type=Duration(), required=True, help="Time per message on the CPU.")
-@click.option("--cores", type=float, required=True, help="Cores of one node, or its CPU limit.")
-@click.option("--peak", "peak_rate_per_second", type=Amount(), required=True, help="Messages per second at peak.")
-@click.option("--partitions", type=int, required=True, help="Partitions (queues) of the topic.")
+@click.argument("group", required=False)
+@click.option("--topic", help="The topic, where the group reads several.")
+@click.option("--cluster", help="The group's cluster, where several clusters have a group of this name.")
+@click.option("--t1", "t1_seconds", type=Duration(), help="Time per message spent waiting (I/O, a downstream).")
+@click.option("--t2", "t2_seconds", type=Duration(), help="Time per message on the CPU.")
+@click.option("--cores", type=float, help="Cores of one node, or its CPU limit.")
+@click.option("--peak", "peak_rate_per_second", type=Amount(), help="Messages per second at peak.")
+@click.option("--partitions", type=int, help="Partitions (queues) of the topic.")
 @click.option(
     "--hottest-share",
     type=Share(),
@@ -176,11 +183,27 @@ class Amount(_NumberType):
     default=defaults.DEFAULT_MAX_THREADS_PER_NODE,
     help="No node gets more threads than this.",
 )
+@data_option
 @json_option("the advice, every figure with what it was made of,")
 @click.pass_context
-def size(context: click.Context, /, as_json: bool, **values: Any) -> None:
-    """Advise threads, nodes and partitions for a workload.
+def size(
+    context: click.Context,
+    /,
+    group: str | None,
+    topic: str | None,
+    cluster: str | None,
+    data: str | None,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """Advise threads, nodes and partitions, for a GROUP that is watched or for any workload.
 
+    Of a GROUP the demand, what its members do and what a probe measured are known: nothing has to be typed in, and
+    what is typed in counts instead. Without one, --t1, --t2, --cores, --peak and --partitions are needed.
+
+    \b
+      lagwise size billing
+      lagwise size billing --topic orders --peak 20k --json
     T1 is the time per message spent waiting for something outside, T2 the time on the CPU. They come from a profiler or
     from timing the handler: T2 is its CPU time, T1 its wall time less T2, measured on a node that is not busy (waiting
     for a core belongs to neither).
@@ -195,6 +218,11 @@ def size(context: click.Context, /, as_json: bool, **values: Any) -> None:
     """
     from lagwise.domain.sizing_advice import advise
 
+    row, sources = None, _sources(context)
+    if group is not None:
+        row, values, sources = _of_group(context, group, topic, cluster, data, values, sources)
+    elif needed := [OPTIONS[name] for name in _NEEDED if values[name] is None]:
+        raise click.UsageError(f"missing {', '.join(needed)}: type them in, or name a GROUP that is watched")
     ordering = values.pop("ordering")
     try:
         workload = Workload(
@@ -205,13 +233,39 @@ def size(context: click.Context, /, as_json: bool, **values: Any) -> None:
         raise click.BadParameter(_in_options(error), ctx=context, param_hint=OPTIONS.get(error.argument)) from None
     advice = advise(workload)
     if as_json:
-        print_json(advice.as_document(_sources(context)))
+        judged = {} if row is None else {"group": row}
+        print_json(judged | advice.as_document(sources))
         return
     from lagwise import screen
-    from lagwise.cli.size_report import report
+    from lagwise.cli.size_report import judgement, report
 
     console = screen.console()
-    console.print(report(advice), width=min(console.width, _WIDTH))
+    width = min(console.width, _WIDTH)
+    if row is not None:
+        console.print(judgement(row, {OPTIONS[name]: (values[name], sources[name]) for name in _TOLD}), width=width)
+    console.print(report(advice), width=width)
+
+
+def _of_group(
+    context: click.Context,
+    group: str,
+    topic: str | None,
+    cluster: str | None,
+    data: str | None,
+    values: dict[str, Any],
+    sources: dict[str, str],
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
+    """The group's row, and the values and sources with what the row knows and nobody typed in."""
+    from lagwise.cli.size_group import known_values, missing, row_of
+
+    row = row_of(open_lake(context.obj.load(data=data)), group, cluster, topic)
+    known, told = known_values(row, datetime.now(UTC))
+    typed = {name for name in OPTIONS if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    values = values | {name: value for name, value in known.items() if name not in typed}
+    sources = sources | {name: source for name, source in told.items() if name not in typed}
+    if (problem := missing(values, OPTIONS, row)) is not None:
+        raise problem
+    return row, values, sources
 
 
 def _in_options(error: OutOfRange) -> str:

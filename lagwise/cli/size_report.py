@@ -1,5 +1,8 @@
 """The sizing advice as a page in the terminal."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.panel import Panel
@@ -9,6 +12,7 @@ from rich.text import Text
 from lagwise.domain.humanise import plural
 from lagwise.domain.sizing_advice import SizingAdvice
 from lagwise.domain.sizing_words import explain_concurrency, say_duration, say_number, say_share
+from lagwise.logs import clean
 
 
 def report(advice: SizingAdvice) -> RenderableType:
@@ -22,6 +26,26 @@ def report(advice: SizingAdvice) -> RenderableType:
         _figure_table(advice),
         Padding(Text(explain_concurrency(advice.workload), style="dim"), (1, 0, 0, 0)),
     )
+
+
+#: Of each verdict on what runs, the colour of its frame.
+_COLOURS = {"short": "red", "tight": "yellow", "enough": "green", "oversized": "cyan"}
+
+
+def judgement(row: Mapping[str, Any], inputs: Mapping[str, tuple[float | None, str]]) -> RenderableType:
+    """What runs now and whether it is enough, and where the numbers for the advice come from."""
+    title = Text(f"{clean(row['group'])} on {clean(row['topic'])} · {row['verdict']}")
+    body = Text(clean(row["sentence"]))
+    body.append(f"\nConfidence: {row['confidence']}.", style="dim")
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), show_header=False)
+    table.add_column()
+    table.add_column(justify="right", style="bold")
+    table.add_column(style="dim", overflow="fold")
+    for option, (value, source) in inputs.items():
+        shown = "even" if value is None else say_duration(value) if option in ("--t1", "--t2") else say_number(value)
+        table.add_row(option, shown, source)
+    colour = _COLOURS.get(row["verdict"], "white")
+    return Group(Panel(body, title=title, title_align="left", border_style=colour), table, Text())
 
 
 def _verdict(advice: SizingAdvice) -> RenderableType:

@@ -4,6 +4,7 @@ from lagwise.config.load import load_config, settings_file, validated
 from lagwise.config.model import (
     Alerts,
     Analysis,
+    Capacity,
     Cluster,
     Config,
     Dashboard,
@@ -17,6 +18,7 @@ from lagwise.config.model import (
 __all__ = [
     "Alerts",
     "Analysis",
+    "Capacity",
     "Cluster",
     "Config",
     "Dashboard",

@@ -118,6 +118,42 @@ class Spark(_Settings):
     """Further Spark settings, passed through."""
 
 
+class Forecast(_Settings):
+    """The forecast of what topics will be sent."""
+
+    horizon_days: Annotated[int, Field(ge=7, le=730)] = 90
+    """How far ahead is planned. The highest rate to expect is that of the last week before then."""
+    every_hours: Annotated[int, Field(ge=1)] = 24
+    """How old the forecast of a topic becomes before it is made anew; that of one with too little history, an hour."""
+    topics_per_round: Annotated[int, Field(ge=1)] = 100
+    """How many topics are forecast after one round at most, the stalest first (hundredths of a second each)."""
+
+
+class NodeSize(_Settings):
+    """What the nodes of some groups are like."""
+
+    groups: tuple[str, ...] = (".*",)
+    """Groups whose whole name one of these regular expressions matches."""
+    cores: Annotated[float, Field(ge=0.01, le=4096)]
+    """Cores of one node, or its CPU limit."""
+
+
+class Capacity(_Settings):
+    """Capacity verdicts and advice."""
+
+    target_utilisation: Annotated[float, Field(ge=0.01, le=1)] = 0.7
+    """How much of what a group can do its demand may use."""
+    nodes: tuple[NodeSize, ...] = ()
+    """What nodes are like; the first entry that names a group counts. Without one a group is sized by members."""
+
+    def cores_of(self, group: str) -> float | None:
+        """Cores of a node of this group; None is not known."""
+        for node in self.nodes:
+            if any(re.fullmatch(pattern, group, re.DOTALL) for pattern in node.groups):
+                return node.cores
+        return None
+
+
 class Analysis(_Settings):
     """The analysis, and what its verdicts go by."""
 
@@ -127,6 +163,10 @@ class Analysis(_Settings):
     """`at_risk` is a loss that will happen within this time."""
     minimum_span_seconds: Seconds = 60.0
     """A trend is judged on at least this much time; before that a group with lag is `unknown: too_few_samples`."""
+    forecast: Forecast = Forecast()
+    """The forecast of what topics will be sent."""
+    capacity: Capacity = Capacity()
+    """Capacity verdicts and advice."""
     spark: Spark = Spark()
     """The Spark session."""
 
@@ -138,6 +178,8 @@ class Retention(_Settings):
     """Samples as they were read."""
     minutes_days: Annotated[int, Field(ge=1)] = 7
     """Minute statistics and watermark history; `lag_seconds` is exact as far back as this."""
+    demand_days: Annotated[int, Field(ge=14)] = 400
+    """What each topic was sent, by the hour: what forecasts are made of."""
     history_days: Annotated[int, Field(ge=1)] = 90
     """Group history, status changes, events, topics, and the health of collector and analysis."""
 

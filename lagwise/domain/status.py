@@ -26,8 +26,7 @@ TELLING_CADENCES = 3.0
 STALLED_AFTER_SECONDS = 60.0
 #: … or than this where nobody does (a restart takes that long) …
 STOPPED_AFTER_SECONDS = 30.0
-#: … or than this where a group does not come to rest: by default its members have this long to come back to a rebalance
-#: (`max.poll.interval.ms`), and only then is one that does not end more than slow …
+#: … or than this where a group does not come to rest: members have so long to come back (`max.poll.interval.ms`) …
 UNSETTLED_AFTER_SECONDS = 300.0
 #: … or than this before its rhythm is known: a job that commits once a minute must have had the chance to.
 UNSEEN_AFTER_SECONDS = 90.0
@@ -282,7 +281,6 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     is_settled = e.state is not None and e.state not in (GroupState.UNKNOWN, *REBALANCING_STATES)
     is_unowned = e.owner is None and is_settled
     stopped = is_unowned and not e.rebalancing_now and not has_left_topic(e) and stands_for(STOPPED_AFTER_SECONDS)
-    # Of a group that hands its partitions out again and again, whose one is at this moment changes all the time.
     stopped = stopped or (keeps_rebalancing(e) and not has_left_topic(e) and stands_for(UNSETTLED_AFTER_SECONDS))
     stalled = not stopped and e.owner is not None and stands_for(STALLED_AFTER_SECONDS)
 

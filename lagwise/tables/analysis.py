@@ -6,6 +6,8 @@ import pyarrow as pa
 
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
+from lagwise.tables.observed import OBSERVED_CAPACITY, THROUGHPUT
+from lagwise.tables.planning import PLANNING_TABLES
 from lagwise.tables.schema import TIMESTAMP, Column, Table
 
 _PAIR = (
@@ -337,5 +339,8 @@ ANALYSIS_TABLES = (
     REBALANCE_STATS,
     ASSIGNMENTS,
     CAPACITY,
+    THROUGHPUT,
+    OBSERVED_CAPACITY,
     TICKS,
+    *PLANNING_TABLES,
 )

@@ -14,22 +14,21 @@ from lagwise.config import Retention
 from lagwise.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import (
-    DAYS,
     FIVE_MINUTES,
     GROUP_HISTORY,
-    GROUP_STATUS,
     MINUTES,
-    PARTITION_STATUS,
     WATERMARK_FIVE_MINUTES,
     WATERMARK_MINUTES,
 )
-from lagwise.tables.membership import ASSIGNMENTS
+from lagwise.tables.planning import FORECASTS, TOPIC_HOURS
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 
 #: A day's partition with at least this many files is worth compacting.
 COMPACT_FROM_FILES = 40
+#: Forecasts are made anew every day; older ones tell nothing any more.
+FORECASTS_DAYS = 3
 #: Readers finish within this time; older files that no version needs are removed.
 KEEP_FILES_HOURS = 1
 
@@ -53,6 +52,10 @@ def days_kept(table: Table, retention: Retention) -> int | None:
         return None
     if table in _RAW:
         return retention.raw_days
+    if table is TOPIC_HOURS:
+        return retention.demand_days
+    if table is FORECASTS:
+        return FORECASTS_DAYS
     return retention.minutes_days if table in _MINUTES else retention.history_days
 
 
@@ -68,7 +71,7 @@ def maintain(lake: Lake, retention: Retention, *, now: datetime | None = None) -
             kept = days_kept(table, retention)
             if kept is not None:
                 deleted += _delete_days(delta, today - timedelta(days=kept))
-            compacted += _compact(delta, table)
+            compacted += _compact(delta, table, today)
             removed += len(
                 delta.vacuum(retention_hours=KEEP_FILES_HOURS, enforce_retention_duration=False, dry_run=False)
             )
@@ -85,13 +88,17 @@ def _delete_days(delta: DeltaTable, first_kept: date) -> int:
     return len(old)
 
 
-def _compact(delta: DeltaTable, table: Table) -> int:
-    if table in (PARTITION_STATUS, GROUP_STATUS, ASSIGNMENTS, DAYS):
+def _compact(delta: DeltaTable, table: Table, today: date) -> int:
+    if not table.partitioned:
         return 0  # replaced as a whole
     merged = 0
     for partition in delta.partitions():
         files = delta.file_uris(file_pruning_predicate=[("day", "=", partition["day"])])
-        if len(files) >= COMPACT_FROM_FILES:
-            metrics = delta.optimize.compact(partition_filters=[("day", "=", partition["day"])])
+        # A file an hour for more than a year would be ten thousand: those of a day that is over become one.
+        is_over = table is TOPIC_HOURS and partition["day"] < (today - timedelta(days=1)).isoformat()
+        if len(files) >= (2 if is_over else COMPACT_FROM_FILES):
+            day = [("day", "=", partition["day"])]
+            # Topics are read a few at a time: sorted, the others' pages are left out.
+            metrics = delta.optimize.z_order(["topic"], day) if is_over else delta.optimize.compact(day)
             merged += int(metrics["numFilesRemoved"])
     return merged

@@ -202,7 +202,55 @@ TOPICS = Table(
     skipping=("sampled_at",),
 )
 
-RAW_TABLES = (SAMPLES, WATERMARKS, COMMITS, GROUPS, MEMBERS, EVENTS, TOPICS)
+SERVICE_TIMES = Table(
+    "service_times",
+    "raw",
+    "measurement of what a message costs (a restarted collector may write the last ones again: take distinct ones)",
+    (
+        *_SAMPLE,
+        Column("sampled_at", TIMESTAMP, "when the commit that tells it was read", nullable=False),
+        Column(
+            "measured_at",
+            TIMESTAMP,
+            "when the measurement ended, by the clock of who measured (at most `sampled_at`); where it was not told, "
+            "`sampled_at`",
+            nullable=False,
+        ),
+        Column("group", pa.string(), "consumer group", nullable=False),
+        Column("topic", pa.string(), "topic", nullable=False),
+        Column("partition", pa.int32(), "the lowest partition whose commit tells it", nullable=False),
+        Column("member_id", pa.string(), "member that owned this partition; null is nobody"),
+        Column("client_id", pa.string(), "client.id of that member"),
+        Column("host", pa.string(), "address that member connects from"),
+        Column("source", pa.string(), "where it comes from: probe (docs/probe.md)", nullable=False),
+        Column(
+            "t1_seconds", pa.float64(), "T1, mean time of a message spent waiting for something outside", nullable=False
+        ),
+        Column("t2_seconds", pa.float64(), "T2, mean CPU time of a message", nullable=False),
+        Column(
+            "run_queue_seconds",
+            pa.float64(),
+            "Tq, mean time of a message runnable but without a core; null is not measured, and then T1 holds it",
+        ),
+        Column(
+            "lock_wait_seconds",
+            pa.float64(),
+            "how long a thread waited for the interpreter lock each time it wanted it; T1 holds these waits",
+        ),
+        Column(
+            "t1_doubt",
+            pa.string(),
+            "why T1 is only an upper bound: run_queue or interpreter_lock is in it; null is no doubt",
+        ),
+        Column("messages", pa.int64(), "how many messages the means are of", nullable=False),
+        Column("threads", pa.int32(), "how many threads handled them: the concurrency"),
+        Column("window_seconds", pa.float64(), "how long was measured"),
+    ),
+    clock="sampled_at",
+    skipping=("sampled_at",),
+)
+
+RAW_TABLES = (SAMPLES, WATERMARKS, COMMITS, GROUPS, MEMBERS, EVENTS, TOPICS, SERVICE_TIMES)
 
 #: DuckDB's condition on rows of `samples`: the run read something, or there was nothing to read. One that met only
 #: errors is no sign that its cluster is being watched.

@@ -1,8 +1,9 @@
-"""The analysis process: one Spark session, a round every interval, maintenance of the lake in between."""
+"""The analysis process: one Spark session, a round every interval, forecasts and maintenance of the lake in between."""
 
 import logging
 import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,21 @@ from lagwise.secrets import resolve
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.maintenance import maintain
 from lagwise.tables.store import Lake
+from lagwise_spark.jobs.capacity import plan
+from lagwise_spark.jobs.demand import forecast_topics
 from lagwise_spark.jobs.progress import read_news, read_progress
 from lagwise_spark.jobs.tick import TickCost, tick
 from lagwise_spark.session import start_session
 from lagwise_spark.tuning import LARGE_BACKLOG, LARGE_GROUP_PARTITIONS
 
 _LOG = logging.getLogger("lagwise.spark")
+
+#: Topics become due for a forecast once an hour: where none was, they are looked through again so much later, …
+_NONE_DUE_SECONDS = 300.0
+#: … and where forecasts failed as a whole, so much.
+_FORECASTS_FAILED_SECONDS = 3600.0
+#: The same of capacity verdicts, which are made of small tables.
+_NONE_TO_PLAN_SECONDS, _PLAN_FAILED_SECONDS = 60.0, 600.0
 
 
 def open_lake(config: Config) -> Lake:
@@ -37,6 +47,8 @@ def analyze_once(config: Config) -> TickCost:
     session = _session(config, lake)
     try:
         cost = tick(session, lake, config)
+        _forecast(session, lake, config)
+        _plan(lake, config)
     except LagwiseError:
         raise
     except Exception as error:  # Spark's own errors run over hundreds of lines
@@ -60,6 +72,7 @@ def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
     beat(state, ANALYSIS, "Spark is up")
     failures = 0
     maintained_at = time.monotonic()
+    forecast_from = plan_from = maintained_at
     try:
         while not stop.is_set():
             began = time.monotonic()
@@ -67,6 +80,10 @@ def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 cost = tick(session, lake, config)
                 failures = 0
                 beat(state, ANALYSIS, line_of(cost))
+                if time.monotonic() >= forecast_from:
+                    forecast_from = time.monotonic() + _forecast(session, lake, config)
+                if time.monotonic() >= plan_from:
+                    plan_from = time.monotonic() + _plan(lake, config)
             except Exception as error:  # whatever a round dies of, the next one may succeed
                 failures += 1
                 reason = _reason(error)
@@ -91,6 +108,30 @@ def _session(config: Config, lake: Lake) -> SparkSession:
         log_file=config.state / "logs" / "spark.log",
         thorough=pairs >= LARGE_GROUP_PARTITIONS or waiting >= LARGE_BACKLOG,
     )
+
+
+def _forecast(session: SparkSession, lake: Lake, config: Config) -> float:
+    """Forecast topics that are due; in how many seconds to look again. Whatever fails costs nobody's verdict."""
+    began = time.monotonic()
+    try:
+        topics = forecast_topics(session, lake, config.analysis.forecast)
+    except Exception as error:  # what a round has judged is written, whatever this dies of
+        _LOG.error("forecasts failed and will be tried again in an hour: %s", _reason(error), exc_info=_trace_of(error))
+        return _FORECASTS_FAILED_SECONDS
+    if not topics:
+        return _NONE_DUE_SECONDS
+    _LOG.info("the demand for %s brought up to date in %.1f s", plural(topics, "topic"), time.monotonic() - began)
+    return 0.0
+
+
+def _plan(lake: Lake, config: Config) -> float:
+    """Judge the capacity of groups that are due; in how many seconds to look again. Costs nobody's verdict either."""
+    try:
+        judged = plan(lake, config.analysis.capacity, datetime.now(UTC))
+    except Exception as error:  # as above
+        _LOG.error("capacity was not judged, again in ten minutes: %s", _reason(error), exc_info=_trace_of(error))
+        return _PLAN_FAILED_SECONDS
+    return 0.0 if judged else _NONE_TO_PLAN_SECONDS
 
 
 def _maintain(lake: Lake, config: Config) -> None:

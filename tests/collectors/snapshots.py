@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
-from lagwise_collectors.protocol import ErrorTally, Snapshot, rows_of, run_row
+from lagwise_collectors.protocol import ErrorTally, Snapshot, encoded, rows_of, run_row
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 INTERVAL = timedelta(seconds=15)
@@ -22,13 +22,14 @@ def sample(
     topics: Mapping[str, tuple[str | None, int]] | None = None,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     static: Mapping[str, str] | None = None,
+    metadata: Mapping[tuple[str, str, int], str] | None = None,
     errors: ErrorTally | None = None,
 ) -> Snapshot:
     """The snapshot of the ``number``-th round.
 
     ``groups`` is state by name (a state beginning with ! is an error; default: all that have commits, Empty);
     ``members`` what each member owns, by group; ``topics`` id and partitions (an id of None: the topic is unknown);
-    ``static`` instance ids by member.
+    ``static`` instance ids by member; ``metadata`` of commits, whose owners then are told too.
     """
     at = START + number * INTERVAL
     commits = commits or {}
@@ -61,6 +62,7 @@ def sample(
             "assigned_partitions": [len(owned) for _, _, owned in flat],
         },
     )
+    owners = {(g, t, p): m for g, m, owned in flat for t, p in owned} if metadata else {}
     keep(
         COMMITS,
         {
@@ -68,6 +70,8 @@ def sample(
             "topic": [t for _, t, _ in commits],
             "partition": [p for _, _, p in commits],
             "committed": list(commits.values()),
+            "metadata": encoded([(metadata or {}).get(key) for key in commits]),
+            "owner": encoded([owners.get(key) for key in commits]),
         },
     )
     marks = [(t, i, p) for t, (i, count) in (topics or {}).items() for p in range(count)]

@@ -95,6 +95,9 @@ _OTHER = {
     "alerts.channels[].url": "https://other",
     "alerts.channels[].secret": "${env:X}",
     "scaling.token": "${env:X}",
+    "analysis.capacity.nodes": "[{cores: 4}]",
+    "analysis.capacity.nodes[].groups": "['a']",
+    "analysis.capacity.target_utilisation": "0.5",
     "alerts.rules_file": "/tmp/rules.yaml",
     "alerts.dashboard_url": "https://other",
     "analysis.spark.master": "yarn",
@@ -112,7 +115,10 @@ _OTHER = {
 @pytest.mark.parametrize("key", sorted(keys(Config)))
 def test_the_documented_variable_sets_the_setting(key: str, tmp_path: Path) -> None:
     settings = tmp_path / "lagwise.yaml"
-    settings.write_text("clusters: [{bootstrap: 'h:1'}]\nalerts: {channels: [{name: a, url: 'http://h'}]}\n")
+    settings.write_text(
+        "clusters: [{bootstrap: 'h:1'}]\nalerts: {channels: [{name: a, url: 'http://h'}]}\n"
+        "analysis: {capacity: {nodes: [{cores: 2}]}}\n"
+    )
     variable = documented_settings()[key][1].strip("`")
     before = load_config(settings, environment={})
     after = load_config(settings, environment={variable: _OTHER.get(key, "77")})

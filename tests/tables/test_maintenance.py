@@ -6,7 +6,8 @@ import pyarrow as pa
 
 from lagwise.config import Retention
 from lagwise.tables.analysis import GROUP_HISTORY
-from lagwise.tables.maintenance import COMPACT_FROM_FILES, days_kept, maintain
+from lagwise.tables.maintenance import COMPACT_FROM_FILES, FORECASTS_DAYS, days_kept, maintain
+from lagwise.tables.planning import FORECASTS, TOPIC_HOURS
 from lagwise.tables.raw import GROUPS, SAMPLES, TOPICS
 from lagwise.tables.store import Lake
 from tests.tables.test_store import groups
@@ -44,6 +45,21 @@ def test_each_table_has_its_time() -> None:
     assert days_kept(GROUPS, retention) == 1
     assert days_kept(GROUP_HISTORY, retention) == 2
     assert days_kept(SAMPLES, retention) == 3
+    assert days_kept(TOPIC_HOURS, retention) == 400
+    assert days_kept(FORECASTS, retention) == FORECASTS_DAYS
+
+
+def test_past_days_of_what_is_kept_for_long_become_a_file_each(lake: Lake) -> None:
+    schema = pa.schema([f for f in TOPIC_HOURS.arrow if f.name != "day"])
+    empty = {"partitions": 1, "minutes": 0, "records": 0, "seconds": 0.0, "max_rate_per_second": 0.0, "zero_minutes": 0}
+    hours = [NOW - timedelta(hours=hour) for hour in range(72)]
+    for hour in hours:
+        row = empty | {"cluster": "c", "topic": "t", "hour": hour, "max_at": hour, "rates": []}
+        lake.append(TOPIC_HOURS, pa.Table.from_pylist([row], schema=schema))
+    maintain(lake, Retention(), now=NOW)
+    by_day = [len(lake.files(TOPIC_HOURS, days=(day, day))) for day in ("2026-03-07", "2026-03-08", "2026-03-09")]
+    assert by_day == [1, 1, 24], "late samples may still come for yesterday's hours"
+    assert sorted(row["hour"] for row in lake.read(TOPIC_HOURS).to_pylist()) == sorted(hours)
 
 
 def test_doing_it_again_does_nothing(lake: Lake) -> None:

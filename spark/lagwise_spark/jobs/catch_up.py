@@ -56,7 +56,7 @@ def catch_up(session: SparkSession, lake: Lake, news: Sequence[News], explicit: 
         finished = _finished_samples(lake, n, end)
         # Once for all of them: the lanes read the settings too, whenever they come to it.
         tune_for_catching_up(session, _samples_in(n, *parts[0]), explicit)
-        with slices.python_of_executors(), _lanes() as lanes:
+        with slices.python_of_executors("catching up", "numpy and pyarrow"), _lanes() as lanes:
             for some in _groups(parts, STRETCHES_PER_MERGE):
                 for start, until in some:
                     _LOG.info("%s: catching up, making the minutes from %s to %s", n.cluster, start, until)

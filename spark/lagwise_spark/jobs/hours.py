@@ -7,8 +7,9 @@ from datetime import timedelta
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lagwise.domain.history import HOURS_OF_DAY
-from lagwise.tables.analysis import DAYS, FIVE_MINUTES, HOURS, WATERMARK_FIVE_MINUTES
+from lagwise.domain.history import HOURS_OF_DAY, gap_seconds
+from lagwise.tables.analysis import DAYS, FIVE_MINUTES, HOURS, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
+from lagwise.tables.planning import TOPIC_HOURS
 from lagwise.tables.store import Lake
 from lagwise_spark.columns import GROUP_PARTITION
 from lagwise_spark.jobs import read, write
@@ -17,12 +18,13 @@ from lagwise_spark.jobs.progress import News, whole_hours_until
 from lagwise_spark.transforms.coarser import hours
 from lagwise_spark.transforms.day import whole_hours
 from lagwise_spark.transforms.time_lag import resets
+from lagwise_spark.transforms.topic_hours import topic_hours
 
 
 def finish_hours(session: SparkSession, lake: Lake, news: Sequence[News], contexts: DataFrame) -> list[News]:
     """Write the hours that are whole and not yet written, or that late samples have opened again, and replace the rows
-    of `days`. The five minutes of these clusters must have been written. Returns their news with the hours that are
-    left to later rounds."""
+    of `days`. The minutes and five minutes of these clusters must have been written. Returns their news with the hours
+    that are left to later rounds."""
     left = [replace(n, hours_from=max(n.hours_from, whole_hours_until(n.as_of))) for n in news]
     rolled = False
     for n, after in zip(news, left, strict=True):
@@ -31,6 +33,12 @@ def finish_hours(session: SparkSession, lake: Lake, news: Sequence[News], contex
             continue
         rows = within(session, read.stretch(session, lake, FIVE_MINUTES, start, until), n.cluster, start, until)
         write.replace_between(hours(_in_order(rows)), lake, HOURS, n.cluster, start, until)
+        # The first step of an hour begins with the last sample before it.
+        gap = gap_seconds(n.interval_seconds)
+        early = start - timedelta(seconds=gap)
+        ends = within(session, read.stretch(session, lake, WATERMARK_MINUTES, early, until), n.cluster, early, until)
+        of_topics = topic_hours(ends, gap).where(F.col("hour") >= F.lit(start))
+        write.replace_between(of_topics, lake, TOPIC_HOURS, n.cluster, start, until)
         rolled = True
     if rolled:
         start = min(whole_hours_until(n.as_of) for n in news) - timedelta(hours=HOURS_OF_DAY)

@@ -60,16 +60,16 @@ class Stretch:
 
 
 @contextmanager
-def python_of_executors() -> Iterator[None]:
-    """Raises MissingRequirement where it turns out meanwhile that the executors' Python cannot do the work."""
+def python_of_executors(work: str, packages: str) -> Iterator[None]:
+    """Raises MissingRequirement where it turns out meanwhile that the executors' Python cannot do this work, for which
+    it needs these packages."""
     try:
         yield
     except Exception as error:
         if any(sign in str(error) for sign in _LACKING):
             raise MissingRequirement(
-                f"catching up needs Python {sys.version_info.major}.{sys.version_info.minor} with numpy and pyarrow on "
-                "Spark's executors: install them there, and name that Python in analysis.spark.conf as "
-                "spark.pyspark.python"
+                f"{work} needs Python {sys.version_info.major}.{sys.version_info.minor} with {packages} on Spark's "
+                "executors: install them there, and name that Python in analysis.spark.conf as spark.pyspark.python"
             ) from error
         raise
 

@@ -44,6 +44,7 @@ from lagwise_spark.jobs.far_behind import older_history
 from lagwise_spark.jobs.findings import findings_of
 from lagwise_spark.jobs.hours import days, finish_hours
 from lagwise_spark.jobs.minutes import OpenMinutes, finish_minutes, open_minutes
+from lagwise_spark.jobs.observed import observe
 from lagwise_spark.jobs.progress import (
     News,
     five_minutes_of,
@@ -82,9 +83,9 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
     news = read_news(lake, read_progress(lake))
     if not news:
         return None
-    open_before = [n.open_from for n in news]
+    before = news
     news = catch_up(session, lake, news, config.analysis.spark.conf)
-    caught_up = sum((n.open_from - before) // timedelta(minutes=1) for n, before in zip(news, open_before, strict=True))
+    caught_up = sum((n.open_from - b.open_from) // timedelta(minutes=1) for n, b in zip(news, before, strict=True))
     contexts = contexts_frame(session, [_context(n, config) for n in news])
     if caught_up:
         # Many hours, while the session is still tuned for many rows; of other clusters the minutes come first.
@@ -108,6 +109,8 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
         # The two right after one another: who reads in between sees a group that is a round behind its partitions.
         write.replace(result.partitions, lake, PARTITION_STATUS)
         changes += write.groups(lake, verdicts, findings, {n.cluster: n.as_of for n in news})
+        # Last, because nobody waits for it: verdicts do not go by it.
+        observe(session, lake, before, news)
     judged = sum(row["partitions"] for row in by_status)
     groups = len(verdicts)
     cost = TickCost(

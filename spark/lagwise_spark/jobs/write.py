@@ -29,15 +29,15 @@ def replace(rows: DataFrame, lake: Lake, table: Table) -> None:
 
 
 def replace_between(rows: DataFrame, lake: Lake, table: Table, cluster: str, start: datetime, end: datetime) -> None:
-    """Replace one cluster's minutes in [start, end); doing it again changes nothing."""
-    names = [column.name for column in table.columns]
-    writer = rows.withColumn("day", F.to_date("minute")).select(*names, "day").write.format("delta")
+    """Replace one cluster's minutes, or hours, in [start, end); doing it again changes nothing."""
+    names, clock = [column.name for column in table.columns], str(table.clock)
+    writer = rows.withColumn("day", F.to_date(clock)).select(*names, "day").write.format("delta")
     if lake.files(table, since=start, until=end):
         quoted = cluster.replace("\\", "\\\\").replace("'", "\\'")
         predicate = (
             f"day >= DATE '{_utc(start):%Y-%m-%d}' AND day <= DATE '{_utc(end):%Y-%m-%d}' AND cluster = '{quoted}' AND "
-            f"minute >= TIMESTAMP '{_utc(start):%Y-%m-%d %H:%M:%S}' AND "
-            f"minute < TIMESTAMP '{_utc(end):%Y-%m-%d %H:%M:%S}'"
+            f"{clock} >= TIMESTAMP '{_utc(start):%Y-%m-%d %H:%M:%S}' AND "
+            f"{clock} < TIMESTAMP '{_utc(end):%Y-%m-%d %H:%M:%S}'"
         )
         writer = writer.mode("overwrite").option("replaceWhere", predicate)
     else:

@@ -1,0 +1,94 @@
+"""What it costs to forecast after a round: passes over a lake of many topics and a year of hours, inside Spark."""
+
+import argparse
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.bulk import Bulk
+from benchmarks.forecast import made, peaks_of
+from lagwise.config import Spark
+from lagwise.config.model import Forecast
+from lagwise.tables import ALL_TABLES
+from lagwise.tables.planning import RATE_COUNTS, TOPIC_HOURS
+from lagwise.tables.schema import TIMESTAMP
+from lagwise.tables.store import Lake
+from lagwise_spark.jobs.demand import forecast_topics
+from lagwise_spark.session import start_session
+
+#: So many different series; topics take turns.
+SERIES = 20
+BUCKETS_AN_HOUR = 8
+
+
+def write_history(lake: Lake, topics: int, days: int, until: datetime) -> None:
+    """A file a day, sorted by topic, as maintenance leaves them."""
+    rates = np.stack([made("daily, weekly, growing", days, seed) for seed in range(SERIES)])
+    peaks = np.stack([peaks_of(series, seed) for seed, series in enumerate(rates)])
+    which = np.arange(topics) % SERIES
+    names = pa.array([f"topic-{number:05d}" for number in range(topics)])
+    bulk = Bulk(lake)
+    rows = topics * 24
+    counts = pa.StructArray.from_arrays(
+        [
+            pa.array(np.tile(np.arange(BUCKETS_AN_HOUR, dtype=np.int32), rows)),
+            pa.array(np.full(rows * BUCKETS_AN_HOUR, 7, np.int32)),
+        ],
+        fields=list(RATE_COUNTS.value_type),
+    )
+    ends = pa.array(np.arange(rows + 1, dtype=np.int32) * BUCKETS_AN_HOUR)
+    first = until - timedelta(days=days)
+    for day in range(days):
+        of_day = slice(day * 24, day * 24 + 24)
+        hours = pa.array([first + timedelta(days=day, hours=hour) for hour in range(24)] * topics, TIMESTAMP)
+        columns = {
+            "cluster": pa.array(["bench"] * rows),
+            "topic": names.take(pa.array(np.repeat(np.arange(topics), 24))),
+            "hour": hours,
+            "partitions": np.full(rows, 3, np.int32),
+            "minutes": np.full(rows, 60, np.int32),
+            "records": (rates[which, of_day] * 3600).astype(np.int64).reshape(-1),
+            "seconds": np.full(rows, 3600.0),
+            "max_rate_per_second": peaks[which, of_day].reshape(-1),
+            "max_at": hours,
+            "zero_minutes": np.full(rows, 4, np.int32),
+            "rates": pa.ListArray.from_arrays(ends, counts, type=RATE_COUNTS),
+        }
+        schema = pa.schema([f for f in TOPIC_HOURS.arrow if f.name != "day"])
+        bulk.append(TOPIC_HOURS, pa.table([columns[name] for name in schema.names], schema=schema))
+    bulk.commit()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.forecast_pass")
+    parser.add_argument("--small", action="store_true")
+    options = parser.parse_args()
+    topics, days = (200, 60) if options.small else (2_000, 365)
+    with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder:
+        lake = Lake(folder)
+        lake.create(*ALL_TABLES)
+        write_history(lake, topics, days, datetime(2026, 3, 1, tzinfo=UTC))
+        session = start_session(Spark())
+        settings = Forecast()
+        try:
+            for number in range(4):
+                began = time.perf_counter()
+                done = forecast_topics(session, lake, settings)
+                seconds = time.perf_counter() - began
+                print(f"pass {number + 1}: {done} of {topics} topics with {days} days of hours in {seconds:.1f} s")
+            nothing = Forecast(every_hours=10_000, topics_per_round=topics)
+            forecast_topics(session, lake, nothing)
+            began = time.perf_counter()
+            assert forecast_topics(session, lake, nothing) == 0
+            print(f"where none is due: {time.perf_counter() - began:.3f} s")
+        finally:
+            session.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

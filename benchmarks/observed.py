@@ -1,0 +1,56 @@
+"""What looking for capacity under saturation costs, once an hour: an hour of a large cluster, a fifth of whose readers
+are behind."""
+
+import argparse
+import tempfile
+import time
+from dataclasses import replace
+from datetime import timedelta
+
+from benchmarks.curves import END, GROUPS, INTERVAL_SECONDS
+from benchmarks.history_lake import History
+from benchmarks.synthetic_lake import Shape, make_lake
+from lagwise.config import Retention, Spark
+from lagwise_spark.frames import freed_afterwards
+from lagwise_spark.jobs.observed import observe
+from lagwise_spark.jobs.progress import read_news, read_progress
+from lagwise_spark.session import start_session
+from lagwise_spark.tuning import LARGE_GROUP_PARTITIONS, tune
+
+
+def measure(pairs: int, rounds: int) -> list[float]:
+    """Seconds for one hour, as often as asked."""
+    with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder:
+        lake = make_lake(f"{folder}/lake")
+        samples = round(3600 * 1.25 / INTERVAL_SECONDS)
+        start = END - timedelta(seconds=INTERVAL_SECONDS * samples)
+        History(lake, Shape(pairs // GROUPS, GROUPS, 0), start, samples, INTERVAL_SECONDS).write(Retention())
+        session = start_session(Spark(), thorough=pairs >= LARGE_GROUP_PARTITIONS)
+        tune(session, pairs, {})
+        try:
+            [news] = read_news(lake, read_progress(lake))
+            whole = replace(news, hours_from=END)
+            took = []
+            for _ in range(rounds):
+                began = time.monotonic()
+                with freed_afterwards(session):
+                    assert observe(session, lake, [replace(whole, hours_from=END - timedelta(hours=1))], [whole]) == 1
+                took.append(time.monotonic() - began)
+            return took
+        finally:
+            session.stop()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--small", action="store_true", help="a smoke test: 1,000 group-partitions")
+    parser.add_argument("--pairs", type=int, help="one number of group-partitions (default: 10,000 and 100,000)")
+    parser.add_argument("--rounds", type=int, default=3, help="how often (default 3)")
+    options = parser.parse_args()
+    for pairs in [options.pairs] if options.pairs else [1_000] if options.small else [10_000, 100_000]:
+        took = measure(pairs, 1 if options.small else options.rounds)
+        print(f"{pairs:,} group-partitions, an hour: {', '.join(f'{t:.1f} s' for t in took)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,243 @@
+"""What the probe costs and how right it is: T1 and T2 it tells beside the true ones, from one thread to the knee.
+
+The work is a sleep (T1) and PBKDF2 (T2), which releases the interpreter lock and needs next to no memory. The truth
+comes from the wall clock, not from the clocks that the probe reads. T1: the sleep, and by how much sleeps are late.
+T2: the hashing is done in pieces of some milliseconds; one during which the thread never lost its core took exactly as
+long as the wall clock says, and since all pieces are alike, the mean of those is the mean of all. So it is true under
+the conditions of the run: two busy hardware threads of one core are slower than one alone.
+
+Then handlers that hold the lock: whether the probe says so. And what the collector pays for looking at 100,000 commits.
+
+    python -m benchmarks.probe [--seconds 5] [--small] [--json]
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import resource
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+
+from lagwise.domain.service_times import ServiceTimes, parse_service_times
+from lagwise.domain.sizing import knee_threads
+from lagwise.probe import Probe
+from lagwise.tables.raw import COMMITS
+from lagwise_collectors.protocol import Snapshot
+from lagwise_collectors.service_times import measurements
+
+CPU_SHARES = (0.01, 0.1, 0.5, 0.9, 0.99)
+#: The smaller one of T1 and T2: a sleep is late by some 0.06 ms, which must be little of it.
+LEAST_SECONDS = 0.004
+GOAL = 0.05
+_CALLS = 20_000
+_COMMITS = 100_000
+#: Rounds of hashing that take a few milliseconds, and how often they are timed.
+_BURST, _TIMES = 5_000, 100
+_PIECE_SECONDS = 0.006
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One run: the true times, in seconds per message, and what the probe told."""
+
+    cpu_share: float
+    threads: int
+    true_t1: float
+    true_t2: float
+    told: ServiceTimes
+
+    @property
+    def errors(self) -> tuple[float, float]:
+        """Relative errors of T1 and T2."""
+        return self.told.t1_seconds / self.true_t1 - 1, self.told.t2_seconds / self.true_t2 - 1
+
+    def line(self) -> str:
+        t1, t2 = self.errors
+        told = self.told
+        queued, lock = told.run_queue_seconds or 0.0, told.lock_wait_seconds or 0.0
+        return (
+            f"{self.cpu_share:9.0%}{self.threads:9}{told.messages:10}"
+            f"{self.true_t1 * 1e3:9.2f}{told.t1_seconds * 1e3:9.2f}{t1:7.1%}"
+            f"{self.true_t2 * 1e3:9.2f}{told.t2_seconds * 1e3:9.2f}{t2:7.1%}"
+            f"{queued * 1e3:9.2f}{(told.t1_seconds + queued) * 1e3:9.2f}{lock * 1e3:10.2f}  {told.t1_doubt or ''}"
+        )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=5.0, help="length of a run (default 5)")
+    parser.add_argument("--small", action="store_true", help="few and short runs: does it work at all?")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args()
+    seconds = 1.0 if options.small else options.seconds
+    cores = len(os.sched_getaffinity(0))
+    result: dict[str, Any] = {"cores": cores, "load": os.getloadavg()[0], **costs()}
+    say = (lambda line: None) if options.json else (lambda line: print(line, flush=True))
+    say(f"{cores} cores, load {result['load']:.1f}")
+    say(f"a measured call costs {result['cpu_microseconds']:.1f} µs of CPU more than a plain one")
+    say(f"the meter of the interpreter lock takes {result['meter_share']:.2%} of a core")
+    say(f"looking at {_COMMITS:,} commits without a text costs {result['commits_milliseconds']:.1f} ms\n")
+    say("milliseconds:                       T1                       T2               Tq  T1 + Tq  a wait for")
+    say("CPU share  threads  messages     true     told  error     true     told  error     told  (naive)  the lock")
+    points = []
+    for share in CPU_SHARES[1::2] if options.small else CPU_SHARES:
+        for point in runs(share, cores, seconds, few=options.small):
+            points.append(point)
+            say(point.line())
+    sure = [point for point in points if point.told.t1_doubt is None]
+    worst = [max((abs(point.errors[0]) for point in sure), default=0.0), max(abs(p.errors[1]) for p in points)]
+    say(f"\nworst: T1 {worst[0]:.1%}, T2 {worst[1]:.1%}; T1 of the {len(sure)} runs of {len(points)} without a doubt")
+    say(f"the goal is {GOAL:.0%}; load {os.getloadavg()[0]:.1f}\n")
+    locked = {threads: holding_the_lock(threads, seconds) for threads in (1, 12)}
+    for threads, told in locked.items():
+        say(
+            f"{threads} threads that hold the interpreter lock: T1 {told.t1_seconds * 1e3:.2f} ms of a true "
+            f"{_LOCKED_SLEEP_SECONDS * 1e3:.0f} ms, a wait for the lock {(told.lock_wait_seconds or 0) * 1e3:.2f} ms, "
+            f"doubt: {told.t1_doubt}"
+        )
+    if options.json:
+        result |= {"points": [asdict(point) for point in points], "worst": {"t1": worst[0], "t2": worst[1]}}
+        result["locked"] = {threads: asdict(told) for threads, told in locked.items()}
+        print(json.dumps(result, indent=2, default=str))
+    return 0 if options.small or max(worst) <= GOAL else 1
+
+
+def costs() -> dict[str, float]:
+    """CPU time of a measured call beyond a plain one, of the lock's meter, and of the collector's look at commits."""
+
+    def plain() -> None: ...
+
+    measured = Probe().handler(plain)
+    measured()
+    calls = [cpu_of(lambda: repeat(measured)) - cpu_of(lambda: repeat(plain)) for _ in range(9)]
+    process, wall = time.process_time(), time.perf_counter()
+    time.sleep(1)
+    meter = (time.process_time() - process) / (time.perf_counter() - wall)
+    columns = {name: pa.nulls(_COMMITS, COMMITS.arrow.field(name).type) for name in COMMITS.arrow.names}
+    columns["metadata"] = pa.array([f"theirs {n % 100}" for n in range(_COMMITS)]).dictionary_encode()
+    snapshot = Snapshot("bench", "0", {COMMITS.name: pa.table(columns)})
+    looks = [cpu_of(lambda: measurements(frozenset(), snapshot)) for _ in range(9)]
+    return {
+        "cpu_microseconds": statistics.median(calls) / _CALLS * 1e6,
+        "meter_share": meter,
+        "commits_milliseconds": statistics.median(looks) * 1e3,
+    }
+
+
+def repeat(call: Callable[[], None]) -> None:
+    for _ in range(_CALLS):
+        call()
+
+
+def cpu_of(work: Callable[[], object]) -> float:
+    began = time.thread_time()
+    work()
+    return time.thread_time() - began
+
+
+def runs(share: float, cores: int, seconds: float, *, few: bool) -> list[Point]:
+    """One mix with one thread, half as many as the knee, and as many."""
+    total = max(5 * LEAST_SECONDS, LEAST_SECONDS / min(share, 1 - share))
+    knee = max(1, round(knee_threads(cores, total * (1 - share), total * share)))
+    counts = {1, knee} if few else {1, max(1, knee // 2), knee}
+    return [run(share, total, threads, seconds) for threads in sorted(counts)]
+
+
+def run(share: float, total: float, threads: int, seconds: float) -> Point:
+    """Measure one mix with so many threads."""
+    sleep_seconds = total * (1 - share)
+    pieces = max(1, round(total * share / _PIECE_SECONDS))
+    rounds = round(total * share / pieces / undisturbed(lambda: burn(_BURST)) * _BURST)
+    true_t1 = sleep_seconds + undisturbed(lambda: time.sleep(LEAST_SECONDS)) - LEAST_SECONDS
+    whole: list[float] = []
+    probe = Probe(0)
+
+    @probe.handler
+    def handle() -> None:
+        time.sleep(sleep_seconds)
+        for _ in range(pieces):
+            switches, began = switches_so_far(), time.perf_counter()
+            burn(rounds)
+            took = time.perf_counter() - began
+            if switches_so_far() == switches:
+                whole.append(took)
+
+    def consume(seed: int) -> None:
+        time.sleep(Random(seed).uniform(0, total))  # else all of them want the cores at the same time
+        while time.monotonic() < end:
+            handle()
+
+    end = time.monotonic() + max(seconds, 20 * total)
+    workers = [threading.Thread(target=consume, args=(number,)) for number in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    told = told_by(probe)
+    assert told.run_queue_seconds is not None, "this system does not tell the time in the run queue"
+    return Point(share, threads, true_t1, pieces * statistics.mean(whole), told)
+
+
+def switches_so_far() -> int:
+    """How often this thread has lost its core, or given it up."""
+    usage = resource.getrusage(resource.RUSAGE_THREAD)
+    return usage.ru_nvcsw + usage.ru_nivcsw
+
+
+def told_by(probe: Probe) -> ServiceTimes:
+    told = parse_service_times(probe.metadata())
+    assert told is not None
+    return told
+
+
+def burn(rounds: int) -> None:
+    """CPU work without the interpreter lock."""
+    hashlib.pbkdf2_hmac("sha256", b"lagwise", b"probe", rounds)
+
+
+def undisturbed(work: Callable[[], None]) -> float:
+    """How long it takes by the wall clock where nothing disturbs it: the lower tenth of many times."""
+    walls = []
+    for _ in range(_TIMES):
+        began = time.perf_counter()
+        work()
+        walls.append(time.perf_counter() - began)
+    return sorted(walls)[_TIMES // 10]
+
+
+_LOCKED_SLEEP_SECONDS = 0.016
+
+
+def holding_the_lock(threads: int, seconds: float) -> ServiceTimes:
+    """What the probe tells of handlers that sleep 16 ms and then calculate in Python for about 2 ms."""
+    probe = Probe(0)
+
+    @probe.handler
+    def handle() -> None:
+        time.sleep(_LOCKED_SLEEP_SECONDS)
+        sum(number * number for number in range(30_000))
+
+    def consume() -> None:
+        while time.monotonic() < end:
+            handle()
+
+    end = time.monotonic() + seconds
+    workers = [threading.Thread(target=consume) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return told_by(probe)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,314 @@
+"""From everything that is known of a group's work on a topic to its capacity verdict and the advice.
+
+What a number is, where it comes from, from how many observations and how old it is stays together
+(:class:`Input`), so that nothing is advised without showing what it rests on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from lagwise.domain.capacity_verdict import CanDo, CapacityJudgement, DemandAhead, SetUp, judge_capacity
+from lagwise.domain.sizing import busiest_share
+from lagwise.domain.sizing_advice import SizingAdvice, advise
+from lagwise.domain.sizing_ranges import OutOfRange
+from lagwise.domain.sizing_search import capacity_per_second, node_at
+from lagwise.domain.sizing_workload import (
+    DEFAULT_MAX_THREADS_PER_NODE,
+    DEFAULT_TARGET_UTILISATION,
+    Concurrency,
+    Workload,
+)
+
+#: How far below the model a node may really be (docs/sizing.md: measured within 6 %, and a little optimistic).
+MODEL_ERROR = 0.1
+#: A probe's means of fewer messages are a beginning.
+TELLING_MESSAGES = 1_000
+#: Older measurements tell of another version of the consumer, perhaps.
+FRESH = timedelta(days=1)
+#: A forecast from less history has not seen every day of the week twice.
+TELLING_HISTORY_HOURS = 14 * 24
+
+
+class Source(StrEnum):
+    """What it is known from what the running set-up can do."""
+
+    #: It was seen to do it while it had a backlog.
+    SATURATION = "saturation"
+    #: Worked out from T1 and T2, which a probe measured, and the cores.
+    PROBE = "probe"
+    #: Only a lower bound: what it did while it had no backlog.
+    THROUGHPUT = "throughput"
+    NONE = "none"
+
+
+class Confidence(StrEnum):
+    """How much the advice rests on."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One number that went in. ``samples`` and ``measured_at`` are None where there is no such thing."""
+
+    name: str
+    value: float
+    source: str
+    samples: int | None = None
+    measured_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceTime:
+    """What a message costs, as a probe measured it: means over ``messages``, seconds."""
+
+    t1_seconds: float
+    t2_seconds: float
+    #: Threads that handle messages on one node.
+    threads: int
+    messages: int
+    measured_at: datetime
+    #: Why T1 is only an upper bound; None is no doubt.
+    t1_doubt: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What the members together were seen to do. ``rate_per_second`` is None where there was no saturation."""
+
+    rate_per_second: float | None
+    low_per_second: float | None
+    high_per_second: float | None
+    at_least_per_second: float | None
+    seconds_per_message: float | None
+    blocks: int
+    measured_until: datetime | None
+    is_scaled: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """What arrives: the peak so far and, where there is a forecast, the one to come."""
+
+    peak_per_second: float
+    peak_at: datetime
+    minutes: int
+    history_hours: int
+    #: Highest minute rate at the horizon; None is no forecast.
+    forecast_peak_per_second: float | None = None
+    horizon_days: int | None = None
+    ahead: tuple[DemandAhead, ...] = ()
+    #: End of the last hour that the forecast knew.
+    as_of: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """Everything that is known of a group's work on one topic."""
+
+    partitions: int
+    #: Members that own any of its partitions, and the hosts they run on.
+    members: int
+    nodes: int
+    as_of: datetime
+    hottest_share: float | None = None
+    lag: int | None = None
+    #: Cores of one node, and where that is known from.
+    cores: float | None = None
+    cores_source: str = "settings"
+    service: ServiceTime | None = None
+    observed: Observed | None = None
+    demand: Demand | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """Verdict and advice. ``workload`` and ``advice`` are None where not enough is known to ask sizing."""
+
+    judgement: CapacityJudgement
+    source: Source
+    confidence: Confidence
+    #: What all members can do together, messages per second; without ``high`` at least so much.
+    can_do: CanDo | None
+    member_rate_per_second: float | None
+    workload: Workload | None
+    advice: SizingAdvice | None
+    inputs: tuple[Input, ...]
+
+
+def assess(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISATION) -> Assessment:
+    """Judge what runs and advise what should. Numbers outside of what sizing takes count as not known."""
+    workload = workload_of(known, target_utilisation)
+    advice = advise(workload) if workload is not None else None
+    can_do, source = _can_do(known, workload)
+    demand = known.demand
+    judgement = judge_capacity(
+        can_do,
+        demand.peak_per_second if demand else None,
+        demand.ahead if demand else (),
+        target_utilisation=target_utilisation,
+        running=_running(known),
+        advised=_advised(known, advice),
+    )
+    return Assessment(
+        judgement,
+        source,
+        _confidence(known, source),
+        can_do,
+        _member_rate(known, source, workload),
+        workload,
+        advice,
+        tuple(_inputs(known)),
+    )
+
+
+def _unit(known: Known) -> str:
+    """What is counted: nodes where T1, T2 and the cores are known, else members."""
+    return "node" if known.service is not None and known.cores is not None else "member"
+
+
+def _running(known: Known) -> SetUp:
+    if _unit(known) == "member" or known.service is None:
+        return SetUp(known.members, known.partitions, unit="member")
+    return SetUp(known.nodes, known.partitions, known.service.threads)
+
+
+def _advised(known: Known, advice: SizingAdvice | None) -> SetUp | None:
+    if advice is None or advice.triple is None:
+        return None
+    triple = advice.triple
+    unit = _unit(known)
+    return SetUp(triple.nodes, triple.partitions, triple.threads_per_node if unit == "node" else None, unit)
+
+
+def workload_of(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISATION) -> Workload | None:
+    """The question to sizing. With a probe's T1 and T2 and the cores it is about threads and nodes; with no more than
+    the time per message of one member, seen under saturation, it is about how many members, one thread each, taken as
+    never short of a core. None where neither is known, or the demand is not."""
+    if known.demand is None or known.members == 0:
+        return None
+    peak = max(known.demand.peak_per_second, known.demand.forecast_peak_per_second or 0.0)
+    try:
+        asked = Workload(
+            t1_seconds=1.0,
+            t2_seconds=0.0,
+            cores=known.cores or 1.0,
+            peak_rate_per_second=peak,
+            partitions=known.partitions,
+            hottest_share=known.hottest_share,
+            lag=float(known.lag or 0),
+            target_utilisation=target_utilisation,
+            max_threads_per_node=1,
+        )
+        service, observed = known.service, known.observed
+        if service is not None and known.cores is not None:
+            pool = service.threads > -(-known.members // max(1, known.nodes))
+            return replace(
+                asked,
+                t1_seconds=service.t1_seconds,
+                t2_seconds=service.t2_seconds,
+                max_threads_per_node=DEFAULT_MAX_THREADS_PER_NODE,
+                concurrency=Concurrency.POOL if pool else Concurrency.CONSUMER_PER_THREAD,
+            )
+        if observed is not None and observed.seconds_per_message is not None:
+            return replace(asked, t1_seconds=observed.seconds_per_message)
+    except OutOfRange:
+        return None
+    return None
+
+
+def _can_do(known: Known, workload: Workload | None) -> tuple[CanDo | None, Source]:
+    seen = known.observed
+    if seen is not None and seen.rate_per_second is not None:
+        low = seen.low_per_second if seen.low_per_second is not None else seen.rate_per_second
+        high = seen.high_per_second if seen.high_per_second is not None else seen.rate_per_second
+        share = _carried_share(known)
+        return CanDo(max(0.0, low) * share, max(0.0, high) * share), Source.SATURATION
+    at_least = seen.at_least_per_second if seen is not None and seen.at_least_per_second is not None else 0.0
+    if known.service is not None and known.cores is not None and workload is not None:
+        modelled = capacity_per_second(workload, max(1, known.nodes), known.service.threads)
+        # What it has done it can do, whatever the model says.
+        low = max((1.0 - MODEL_ERROR) * modelled, at_least)
+        return CanDo(low, max(low, modelled)), Source.PROBE
+    return (CanDo(at_least), Source.THROUGHPUT) if at_least > 0.0 else (None, Source.NONE)
+
+
+def _carried_share(known: Known) -> float:
+    """What of the members' throughput under saturation, when all of them are busy, they carry of what arrives: there
+    the busiest is full first, and the others have time left."""
+    if not known.members:
+        return 1.0
+    hottest = max(1.0 / known.partitions, known.hottest_share or 0.0)
+    return 1.0 / (known.members * busiest_share(known.partitions, known.members, hottest))
+
+
+def _member_rate(known: Known, source: Source, workload: Workload | None) -> float | None:
+    """What one member can do when it is busy all the time, as all are under saturation."""
+    match source:
+        case Source.SATURATION if known.members and known.observed is not None:
+            rate = known.observed.rate_per_second
+            return None if rate is None else rate / known.members
+        case Source.PROBE if known.members and workload is not None and known.service is not None:
+            node = node_at(workload, known.service.threads).rate_per_second
+            return node * max(1, known.nodes) / known.members
+        case _:
+            return None
+
+
+def _confidence(known: Known, source: Source) -> Confidence:
+    """High where what runs was measured lately and enough, and the forecast has seen two weeks; each thing that is
+    missing takes a step."""
+    if source in (Source.NONE, Source.THROUGHPUT) or known.demand is None:
+        return Confidence.NONE
+    doubts = 0
+    if source is Source.SATURATION and known.observed is not None:
+        until = known.observed.measured_until
+        doubts += known.observed.is_scaled or until is None or known.as_of - until > 7 * FRESH
+    if source is Source.PROBE and known.service is not None:
+        service = known.service
+        doubts += service.messages < TELLING_MESSAGES or known.as_of - service.measured_at > FRESH
+        doubts += service.t1_doubt is not None
+    doubts += known.demand.history_hours < TELLING_HISTORY_HOURS or known.demand.forecast_peak_per_second is None
+    return (Confidence.HIGH, Confidence.MEDIUM, Confidence.LOW, Confidence.LOW)[int(doubts)]
+
+
+def _inputs(known: Known) -> Sequence[Input]:
+    now = known.as_of
+    found = [
+        Input("partitions", known.partitions, "topic", measured_at=now),
+        Input("members", known.members, "latest sample", measured_at=now),
+        Input("nodes", known.nodes, "hosts of the members in the latest sample", measured_at=now),
+    ]
+    if known.hottest_share is not None:
+        found.append(Input("hottest_share", known.hottest_share, "rates of the partitions", measured_at=now))
+    if known.lag is not None:
+        found.append(Input("lag", float(known.lag), "latest sample", measured_at=now))
+    if known.cores is not None:
+        found.append(Input("cores", known.cores, known.cores_source))
+    if known.service is not None:
+        s = known.service
+        doubt = f"probe; T1 is an upper bound: it holds waits for {s.t1_doubt}" if s.t1_doubt else "probe"
+        found += [
+            Input("t1_seconds", s.t1_seconds, doubt.replace("_", " "), s.messages, s.measured_at),
+            Input("t2_seconds", s.t2_seconds, "probe", s.messages, s.measured_at),
+            Input("threads_per_node", float(s.threads), "probe", s.messages, s.measured_at),
+        ]
+    if known.observed is not None:
+        o = known.observed
+        if o.rate_per_second is not None:
+            how = "saturation, in proportion to the members" if o.is_scaled else "saturation"
+            found.append(Input("observed_rate_per_second", o.rate_per_second, how, o.blocks, o.measured_until))
+        elif o.at_least_per_second is not None:
+            found.append(Input("at_least_per_second", o.at_least_per_second, "best five minutes"))
+    if known.demand is not None:
+        d = known.demand
+        found.append(Input("peak_rate_per_second", d.peak_per_second, "history of minutes", d.minutes, d.peak_at))
+        if d.forecast_peak_per_second is not None:
+            how = f"forecast, {d.horizon_days} days ahead"
+            found.append(Input("forecast_peak_per_second", d.forecast_peak_per_second, how, d.history_hours, d.as_of))
+    return found

@@ -1,0 +1,120 @@
+"""What a consumer measured of itself, as it stands in the metadata of its commits: the text of ``lagwise.probe``.
+
+``docs/probe.md`` has the grammar. Metadata is anybody's: what is not such a text, or not a possible one, is no
+measurement, and never an error.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from lagwise.domain.sizing_ranges import MAX_SERVICE_SECONDS, MAX_THREADS, MIN_SERVICE_SECONDS
+
+#: What the text begins with: format and version, and the space before the first field.
+PREFIX = "lw1 "
+#: A text longer than this is not ours. Kafka's own limit is ``offset.metadata.max.bytes``, 4,096 by default.
+LONGEST_TEXT = 512
+
+#: One wait for the interpreter lock matters from this share of T1 + T2 on. Below the floor it may be the timer's doing.
+LOCK_WAIT_SHARE = 0.02
+LOCK_WAIT_FLOOR_SECONDS = 0.0005
+
+_FIELD = re.compile(r"([a-z][a-z0-9]{0,7})=([!-~]{1,32})")
+_NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?(?:[eE][-+]?[0-9]{1,3})?")
+_COUNT = re.compile(r"[1-9][0-9]{0,11}")
+_MOST_MESSAGES = 10**11
+_LONGEST_WINDOW_SECONDS = 10 * 365 * 86_400.0
+#: 2020 to 9999: what was measured before there was a probe, and what no calendar holds, is no time.
+_EARLIEST, _LATEST = 1_577_836_800, 253_402_300_799
+
+
+class MeasuredBy(StrEnum):
+    """Where service times come from."""
+
+    PROBE = "probe"
+
+
+class T1Doubt(StrEnum):
+    """Why a measured T1 is more than the time spent waiting for something outside: it can only be an upper bound."""
+
+    #: The time in the run queue could not be read and is in it.
+    RUN_QUEUE = "run_queue"
+    #: Threads wait for the interpreter lock, and that is in it.
+    INTERPRETER_LOCK = "interpreter_lock"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceTimes:
+    """Means per message over ``messages`` of them, in seconds. None is "not told".
+
+    ``t1_seconds`` is the time spent waiting for something outside, ``t2_seconds`` the CPU time, ``run_queue_seconds``
+    the time runnable without a core (where None, it is in T1), ``lock_wait_seconds`` how long one wait for the
+    interpreter lock took (those of a message are in T1). ``threads`` did the work, within ``window_seconds`` that ended
+    at ``ended_at``.
+    """
+
+    t1_seconds: float
+    t2_seconds: float
+    messages: int
+    run_queue_seconds: float | None = None
+    lock_wait_seconds: float | None = None
+    threads: int | None = None
+    window_seconds: float | None = None
+    ended_at: datetime | None = None
+
+    @property
+    def t1_doubt(self) -> T1Doubt | None:
+        """Why T1 is only an upper bound; None where nothing speaks against it."""
+        if self.run_queue_seconds is None:
+            return T1Doubt.RUN_QUEUE
+        matters = max(LOCK_WAIT_FLOOR_SECONDS, LOCK_WAIT_SHARE * (self.t1_seconds + self.t2_seconds))
+        if self.lock_wait_seconds is not None and self.lock_wait_seconds >= matters:
+            return T1Doubt.INTERPRETER_LOCK
+        return None
+
+
+def parse_service_times(text: str) -> ServiceTimes | None:
+    """The measurement that a commit's metadata tells; None where it tells none, or an impossible one.
+
+    T1 below a nanosecond is 0; a T2 below it was not measured, and the text is refused, as it is for any field that is
+    not within its range. Fields with other names are left alone: they are a later version's.
+    """
+    if not text.startswith(PREFIX) or len(text) > LONGEST_TEXT:
+        return None
+    fields: dict[str, str] = {}
+    for part in text[len(PREFIX) :].split(" "):
+        field = _FIELD.fullmatch(part)
+        if field is None or field[1] in fields:
+            return None
+        fields[field[1]] = field[2]
+    try:
+        t1_seconds = _number(fields["t1"], 0.0, MAX_SERVICE_SECONDS)
+        return ServiceTimes(
+            t1_seconds=0.0 if t1_seconds < MIN_SERVICE_SECONDS else t1_seconds,
+            t2_seconds=_number(fields["t2"], MIN_SERVICE_SECONDS, MAX_SERVICE_SECONDS),
+            messages=_count(fields["n"], 1, _MOST_MESSAGES),
+            run_queue_seconds=_number(fields["tq"], 0.0, MAX_SERVICE_SECONDS) if "tq" in fields else None,
+            lock_wait_seconds=_number(fields["tl"], 0.0, MAX_SERVICE_SECONDS) if "tl" in fields else None,
+            threads=_count(fields["c"], 1, MAX_THREADS) if "c" in fields else None,
+            window_seconds=_number(fields["s"], 0.0, _LONGEST_WINDOW_SECONDS) if "s" in fields else None,
+            ended_at=_time(fields["at"]) if "at" in fields else None,
+        )
+    except (KeyError, ValueError):
+        return None
+
+
+def _number(text: str, low: float, high: float) -> float:
+    if _NUMBER.fullmatch(text) is None or not low <= float(text) <= high:
+        raise ValueError(text)
+    return float(text)
+
+
+def _count(text: str, low: int, high: int) -> int:
+    if _COUNT.fullmatch(text) is None or not low <= int(text) <= high:
+        raise ValueError(text)
+    return int(text)
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromtimestamp(_count(text, _EARLIEST, _LATEST), UTC)

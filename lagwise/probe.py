@@ -1,0 +1,299 @@
+"""Measures a message handler: what a message costs on the CPU, in waiting, and in queueing for a core.
+
+The means go, as a short text, into the metadata of the consumer's commits, where Lagwise finds them: no agent, no port.
+``docs/probe.md`` has the text's grammar, for any language, and how to use this module. Standard library only.
+
+T2 is the CPU time of the thread; Tq the time it was runnable but waited for a core, which Linux tells in
+``/proc/thread-self/schedstat``; T1 = wall time − T2 − Tq the time it waited for something else. Where Tq cannot be read
+the text leaves it out, and T1 then holds it. T1 holds the waits for CPython's interpreter lock too: how long one of
+them is gets sampled by :class:`_LockMeter` and told as ``tl``.
+"""
+
+import functools
+import inspect
+import operator
+import os
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+#: What the text begins with: the format and its version.
+MARK = "lw1"
+#: How often the lock's meter looks: 20 times a second cost some thousandths of a core.
+_METER_SECONDS = 0.05
+
+#: Messages, and their CPU time, run-queue time and wall time in nanoseconds.
+_Sums = tuple[int, ...]
+_NOTHING: _Sums = (0, 0, 0, 0)
+
+
+class _RunQueue:
+    """How long the thread that made this has waited for a core so far. For that thread alone."""
+
+    def __init__(self) -> None:
+        self._file = -1
+        try:
+            self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+            # A thread that runs has been given a core at least once: 0 times is a kernel that does not count.
+            self.known = int(os.pread(self._file, 64, 0).split()[2]) > 0
+        except (AttributeError, OSError, ValueError, IndexError):
+            self.known = False
+
+    def nanoseconds(self) -> int:
+        """0 where it is not known."""
+        return int(os.pread(self._file, 64, 0).split()[1]) if self.known else 0
+
+    def __del__(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+
+
+class _Worker:
+    """What one thread has measured. It alone writes, and replaces ``sums`` as a whole, so that others may read."""
+
+    def __init__(self) -> None:
+        self.thread = threading.current_thread()
+        self.run_queue = _RunQueue()
+        self.busy = False
+        self.sums = _NOTHING
+        #: What of ``sums`` has been taken for a text.
+        self.taken = _NOTHING
+
+    def clocks(self) -> tuple[int, int, int]:
+        """The thread's CPU, run-queue and wall clocks, always in this order.
+
+        A thread whose time is up loses its core at the next system call: that is the first one here, and what it then
+        waits for a core is in the run-queue time and in the wall time, or in neither.
+        """
+        return time.thread_time_ns(), self.run_queue.nanoseconds(), time.perf_counter_ns()
+
+
+class _Measured:
+    """The context manager around one call of a handler. Exceptions pass, and what led to them is measured.
+
+    Inside another one of the same thread it does nothing: the outer one measures both.
+    """
+
+    __slots__ = ("_began", "_outermost", "_worker", "messages")
+
+    def __init__(self, worker: _Worker, messages: int) -> None:
+        self._worker = worker
+        #: How many messages are handled. May be set inside, when that becomes known.
+        self.messages = messages
+
+    def __enter__(self) -> "_Measured":
+        worker = self._worker
+        self._outermost = not worker.busy
+        if self._outermost:
+            worker.busy = True
+            self._began = worker.clocks()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        worker = self._worker
+        if self._outermost:
+            worker.busy = False
+            if self.messages > 0:
+                worker.sums = _plus(worker.sums, (self.messages, *_minus(worker.clocks(), self._began)))
+
+
+class _LockMeter:
+    """Samples how long a thread waits for the interpreter lock: by how much it is late after a short sleep.
+
+    What it then waited for a core is not counted, nor the timer's own lateness: the least ever seen.
+    """
+
+    def __init__(self) -> None:
+        #: How many samples, and the sum of them in nanoseconds.
+        self.samples = (0, 0)
+        self._least: int | None = None
+        threading.Thread(target=self._run, name="lagwise-probe", daemon=True).start()
+
+    def seconds(self, since: tuple[int, int]) -> float | None:
+        """Mean wait of the samples after ``since``; None where there are none."""
+        (count, total), (count_before, total_before) = self.samples, since
+        if count == count_before or self._least is None:
+            return None
+        return max(0.0, (total - total_before) / (count - count_before) - self._least) / 1e9
+
+    def _run(self) -> None:
+        itself = _Worker()
+        # Without the time in the run queue it would be told with the wait for the lock, which is something else.
+        while itself.run_queue.known:
+            before = itself.clocks()
+            time.sleep(_METER_SECONDS)
+            cpu, queued, wall = _minus(itself.clocks(), before)
+            late = max(0, wall - cpu - queued - int(_METER_SECONDS * 1e9))
+            self._least = late if self._least is None else min(late, self._least)
+            self.samples = (self.samples[0] + 1, self.samples[1] + late)
+
+
+class Probe:
+    """Measures handlers in any number of threads, and makes the text for their commits.
+
+    A text covers at least ``period_seconds``, and stays the same until the next one is due: all commits of that time
+    tell one measurement, and no two overlap. 0 makes a new text for each commit after which there is something new.
+    """
+
+    def __init__(self, period_seconds: float = 10.0) -> None:
+        self._period_seconds = period_seconds
+        self._start()
+        _PROBES.add(self)
+
+    def _start(self) -> None:
+        """Begin with nothing: at first, and in the child of a fork, where the parent's threads are not."""
+        self._lock = threading.Lock()
+        self._mine = threading.local()
+        self._workers: list[_Worker] = []
+        self._text = ""
+        self._began_at: float | None = None
+        self._meter: _LockMeter | None = None
+        self._meter_taken = (0, 0)
+        #: For the next text: sums, of how many threads, and whether all of them know their time in the run queue.
+        self._sums, self._threads, self._queue_known = _NOTHING, 0, True
+
+    def handler(self, handle: Callable[_P, _R]) -> Callable[_P, _R]:
+        """Decorator: a call handles one message. TypeError for functions that do their work after the call."""
+        return self._measuring(handle, lambda arguments: 1)
+
+    def batch_handler(self, handle: Callable[_P, _R]) -> Callable[_P, _R]:
+        """Decorator: a call handles the messages in its last positional argument, which has a length."""
+        return self._measuring(handle, lambda arguments: len(arguments[-1]))
+
+    def messages(self, count: int = 1) -> _Measured:
+        """Context manager around the handling of so many messages. With none, nothing is counted."""
+        worker: _Worker | None = getattr(self._mine, "worker", None)
+        return _Measured(self._new_worker() if worker is None else worker, count)
+
+    def metadata(self) -> str:
+        """The text to commit with an offset; empty as long as there is no measurement."""
+        with self._lock:
+            now = time.monotonic()
+            if self._began_at is not None and now - self._began_at >= self._period_seconds:
+                self._tell(now, now - self._began_at)
+            return self._text
+
+    def commit(
+        self, consumer: Any, message: Any = None, *, offsets: Iterable[Any] | None = None, **settings: Any
+    ) -> Any:
+        """confluent-kafka's ``consumer.commit`` of a message or of TopicPartitions, with the text in it."""
+        return consumer.commit(offsets=self._stamped(message, offsets), **settings)
+
+    def store_offsets(self, consumer: Any, message: Any = None, *, offsets: Iterable[Any] | None = None) -> None:
+        """confluent-kafka's ``consumer.store_offsets`` with the text in it, where the client commits by itself."""
+        consumer.store_offsets(offsets=self._stamped(message, offsets))
+
+    def _measuring(self, handle: Callable[_P, _R], count: Callable[[tuple[Any, ...]], int]) -> Callable[_P, _R]:
+        later = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+        if any(is_later(handle) for is_later in later):
+            raise TypeError(f"{handle!r} does its work after the call: a thread's time does not tell what it costs")
+
+        @functools.wraps(handle)
+        def measured(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            with self.messages(count(args)):
+                return handle(*args, **kwargs)
+
+        return measured
+
+    def _new_worker(self) -> _Worker:
+        worker = self._mine.worker = _Worker()
+        with self._lock:
+            self._take_from_the_dead()
+            self._workers.append(worker)
+            if self._began_at is None:
+                self._began_at = time.monotonic()
+                self._meter = _lock_meter()
+                self._meter_taken = self._meter.samples if self._meter else (0, 0)
+        return worker
+
+    def _take(self, workers: Iterable[_Worker]) -> None:
+        """Add what these have measured since the last time."""
+        for worker in workers:
+            sums = worker.sums
+            if sums != worker.taken:
+                self._sums = _plus(self._sums, _minus(sums, worker.taken))
+                self._threads += 1
+                self._queue_known = self._queue_known and worker.run_queue.known
+                worker.taken = sums
+
+    def _take_from_the_dead(self) -> None:
+        dead = [worker for worker in self._workers if not worker.thread.is_alive()]
+        self._take(dead)
+        for worker in dead:
+            self._workers.remove(worker)
+
+    def _tell(self, now: float, seconds: float) -> None:
+        """Make the text of the last ``seconds``, if anything was measured in them."""
+        self._take_from_the_dead()
+        self._take(self._workers)
+        messages, cpu, queued, wall = self._sums
+        if messages == 0:
+            return
+        each = 1e9 * messages
+        text = f"{MARK} t1={max(0, wall - cpu - queued) / each:.6g} t2={cpu / each:.6g}"
+        if self._queue_known:
+            text += f" tq={queued / each:.6g}"
+        text += f" n={messages} c={self._threads} s={seconds:.6g} at={int(time.time())}"
+        if self._meter is not None:
+            lock_wait = self._meter.seconds(self._meter_taken)
+            self._meter_taken = self._meter.samples
+            if lock_wait is not None:
+                text += f" tl={lock_wait:.6g}"
+        self._text, self._began_at = text, now
+        self._sums, self._threads, self._queue_known = _NOTHING, 0, True
+
+    def _stamped(self, message: Any, offsets: Iterable[Any] | None) -> list[Any]:
+        """TopicPartitions with the text. Metadata that somebody else put there is left alone."""
+        if message is not None:
+            # The message came from this module, so it is loaded; importing it here would be a dependency.
+            made = sys.modules["confluent_kafka"].TopicPartition
+            after = {"leader_epoch": epoch} if (epoch := message.leader_epoch()) is not None else {}
+            offsets = [made(message.topic(), message.partition(), message.offset() + 1, **after)]
+        elif offsets is None:
+            raise TypeError("what to commit is a message or offsets")
+        text = self.metadata()
+        return [_with_metadata(offset, text) for offset in offsets]
+
+
+def _with_metadata(offset: Any, text: str) -> Any:
+    """A TopicPartition with the text in the place of none, or of an earlier one."""
+    if not text or (offset.metadata and offset.metadata.partition(" ")[0] != MARK):
+        return offset
+    epoch = {} if offset.leader_epoch is None else {"leader_epoch": offset.leader_epoch}
+    return type(offset)(offset.topic, offset.partition, offset.offset, metadata=text, **epoch)
+
+
+def _plus(one: _Sums, other: _Sums) -> _Sums:
+    return tuple(map(operator.add, one, other))
+
+
+def _minus(one: _Sums, other: _Sums) -> _Sums:
+    return tuple(map(operator.sub, one, other))
+
+
+_PROBES: "weakref.WeakSet[Probe]" = weakref.WeakSet()
+_METERS: list[_LockMeter] = []  # none or one
+
+
+def _lock_meter() -> _LockMeter | None:
+    """The meter of this process; None in a build without an interpreter lock."""
+    if not _METERS and getattr(sys, "_is_gil_enabled", lambda: True)():
+        _METERS.append(_LockMeter())
+    return _METERS[0] if _METERS else None
+
+
+def _forked() -> None:
+    """In the child of a fork: no other thread has come along, and a lock may have been held by one."""
+    _METERS.clear()
+    for probe in list(_PROBES):
+        probe._start()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

@@ -1,0 +1,222 @@
+"""Capacity verdicts and advice, from what the other tables know. Small rows, by the driver; some at every round.
+
+Sizing one group's work on a topic takes milliseconds, which at tens of thousands of them is no part of a round: the
+stalest go first, and what is left waits for the next.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from lagwise.config import Capacity
+from lagwise.domain.capacity import Assessment, Demand, Known, Observed, ServiceTime, assess
+from lagwise.domain.capacity_verdict import DemandAhead
+from lagwise.tables.analysis import PARTITION_STATUS
+from lagwise.tables.capacity import CAPACITY
+from lagwise.tables.observed import OBSERVED_CAPACITY
+from lagwise.tables.planning import DEMAND, FORECASTS
+from lagwise.tables.raw import SERVICE_TIMES
+from lagwise.tables.store import Lake
+from lagwise_spark.jobs import write
+
+#: An answer is looked at again when it is so old.
+AGAIN_AFTER = timedelta(minutes=5)
+#: So many a round, at most.
+AT_MOST = 200
+#: A probe's measurements of so long before its newest one are taken together.
+_TOGETHER = timedelta(hours=1)
+_LONGEST = timedelta(days=2)
+
+Row = Mapping[str, Any]
+Key = tuple[str, str, str]
+
+_READERS = """
+    select cluster, "group", topic, max(as_of) as as_of, count(*) as partitions,
+           count(distinct owner) as members, count(distinct coalesce(host, owner)) as nodes, sum(lag) as lag,
+           sum(produce_rate_per_second) as rate,
+           max(produce_rate_per_second) / nullif(sum(produce_rate_per_second), 0) as hottest_share
+    from partition_status where status != 'ghost' group by cluster, "group", topic
+"""
+_SERVICE = """
+    with told as (
+        select distinct cluster, "group", topic, coalesce(host, '') as host, measured_at, t1_seconds, t2_seconds,
+               messages, threads, t1_doubt
+        from service_times where sampled_at >= ?
+    ), newest as (
+        select *, max(measured_at) over (partition by cluster, "group", topic) as last from told
+    ), together as (
+        select * from newest where measured_at >= last - to_seconds(?)
+    ), hosts as (
+        select cluster, "group", topic, host, max(threads) as threads from together group by all
+    )
+    select cluster, "group", topic, sum(t1_seconds * messages) / sum(messages) as t1_seconds,
+           sum(t2_seconds * messages) / sum(messages) as t2_seconds, sum(messages)::bigint as messages,
+           max(measured_at) as measured_at, max(t1_doubt) as t1_doubt,
+           (select round(avg(threads)) from hosts h
+            where h.cluster = t.cluster and h."group" = t."group" and h.topic = t.topic)::int as threads
+    from together t group by cluster, "group", topic
+"""
+_AHEAD = """
+    with newest as (
+        select *, max(made_at) over (partition by cluster, topic) as last from forecasts
+    )
+    select cluster, topic, "at", busiest_per_second as mean, busiest_high_per_second as high, made_at
+    from newest where made_at = last and "at" >= ? order by cluster, topic, "at"
+"""
+
+
+def plan(lake: Lake, settings: Capacity, now: datetime, at_most: int = AT_MOST) -> int:
+    """Judge the group-topics whose answers are oldest; how many were. Groups that went away are left out of the
+    table. Raises LakeError."""
+    readers = {_key(r): r for r in lake.query(_READERS, over=[PARTITION_STATUS]).to_pylist()}
+    before = {_key(r): r for r in lake.read(CAPACITY).to_pylist()}
+    due = sorted(
+        (key for key in readers if key not in before or before[key]["as_of"] <= now - AGAIN_AFTER),
+        key=lambda key: (before[key]["as_of"].timestamp() if key in before else 0.0, key),
+    )[:at_most]
+    if not due and before.keys() <= readers.keys():
+        return 0
+    facts = _Facts(lake, settings, now)
+    made = {key: _row(readers[key], assess(facts.known(readers[key]), settings.target_utilisation)) for key in due}
+    kept = [row for key, row in before.items() if key in readers and key not in made]
+    write.replace_small(lake, CAPACITY, write.table_of(CAPACITY, [*kept, *made.values()]))
+    return len(made)
+
+
+def _key(row: Row) -> Key:
+    return row["cluster"], row["group"], row["topic"]
+
+
+class _Facts:
+    """The rows of the other tables, by what they are about."""
+
+    def __init__(self, lake: Lake, settings: Capacity, now: datetime) -> None:
+        self._settings = settings
+        since = now - _LONGEST
+        service = lake.query(_SERVICE, [since, _TOGETHER.total_seconds()], over=[SERVICE_TIMES], since=since)
+        self._service = {_key(r): r for r in service.to_pylist()}
+        observed = lake.query("select * from observed_capacity where member is null", over=[OBSERVED_CAPACITY])
+        self._observed = {_key(r): r for r in observed.to_pylist()}
+        self._demand = {(r["cluster"], r["topic"]): r for r in lake.read(DEMAND).to_pylist()}
+        self._ahead: dict[tuple[str, str], list[Row]] = defaultdict(list)
+        for row in lake.query(_AHEAD, [now], over=[FORECASTS], since=now - 2 * _LONGEST).to_pylist():
+            self._ahead[row["cluster"], row["topic"]].append(row)
+
+    def known(self, reader: Row) -> Known:
+        key, topic = _key(reader), (reader["cluster"], reader["topic"])
+        service, observed, demand = self._service.get(key), self._observed.get(key), self._demand.get(topic)
+        return Known(
+            partitions=reader["partitions"],
+            members=reader["members"],
+            nodes=reader["nodes"],
+            as_of=reader["as_of"],
+            hottest_share=reader["hottest_share"],
+            lag=None if reader["lag"] is None else int(reader["lag"]),
+            cores=self._settings.cores_of(reader["group"]),
+            service=None if service is None else _service_time(service),
+            observed=None if observed is None else _observed(observed),
+            demand=None if demand is None else _demand(demand, self._ahead[topic]),
+        )
+
+
+def _service_time(row: Row) -> ServiceTime:
+    return ServiceTime(
+        t1_seconds=row["t1_seconds"],
+        t2_seconds=row["t2_seconds"],
+        threads=row["threads"] or 1,
+        messages=row["messages"],
+        measured_at=row["measured_at"],
+        t1_doubt=row["t1_doubt"],
+    )
+
+
+def _observed(row: Row) -> Observed:
+    return Observed(
+        rate_per_second=row["rate_per_second"],
+        low_per_second=row["rate_low_per_second"],
+        high_per_second=row["rate_high_per_second"],
+        at_least_per_second=row["at_least_per_second"],
+        seconds_per_message=row["seconds_per_message"],
+        blocks=row["blocks"],
+        measured_until=row["measured_until"],
+        is_scaled=row["is_scaled"],
+    )
+
+
+def _demand(row: Row, ahead: Sequence[Row]) -> Demand:
+    return Demand(
+        peak_per_second=row["peak_per_second"],
+        peak_at=row["peak_at"],
+        minutes=row["minutes"],
+        history_hours=row["history_hours"],
+        forecast_peak_per_second=row["forecast_peak_per_second"],
+        horizon_days=row["horizon_days"],
+        ahead=tuple(_minutes_ahead(row, ahead)) if row["forecast_peak_per_second"] is not None else (),
+        as_of=row["as_of"],
+    )
+
+
+def _minutes_ahead(row: Row, ahead: Sequence[Row]) -> Iterable[DemandAhead]:
+    """The forecast of busy hours as one of busy minutes: by as much as the peak at the horizon, which is one of
+    minutes, is above the busiest hour of the last week before it."""
+    if not ahead:
+        return
+    week = [r["mean"] for r in ahead if r["at"] > ahead[-1]["at"] - timedelta(days=7)]
+    factor = max(1.0, row["forecast_peak_per_second"] / max(week)) if max(week) > 0 else 1.0
+    for r in ahead:
+        mean = max(0.0, r["mean"]) * factor
+        yield DemandAhead(r["at"], mean, max(mean, r["high"] * factor))
+
+
+def _row(reader: Row, found: Assessment) -> dict[str, Any]:
+    advice, can_do, values = found.advice, found.can_do, {i.name: i for i in found.inputs}
+
+    def value(name: str) -> float | None:
+        return values[name].value if name in values else None
+
+    threads = value("threads_per_node")
+    return {
+        "cluster": reader["cluster"],
+        "group": reader["group"],
+        "topic": reader["topic"],
+        "as_of": reader["as_of"],
+        "verdict": str(found.judgement.verdict),
+        "sentence": found.judgement.sentence,
+        "enough_until": found.judgement.enough_until,
+        "partitions": reader["partitions"],
+        "members": reader["members"],
+        "nodes": reader["nodes"],
+        "hottest_share": reader["hottest_share"],
+        "lag": reader["lag"],
+        "produce_rate_per_second": reader["rate"],
+        "peak_rate_per_second": value("peak_rate_per_second"),
+        "forecast_peak_rate_per_second": value("forecast_peak_per_second"),
+        "member_rate_per_second": found.member_rate_per_second,
+        "capacity_low_per_second": can_do.low if can_do else None,
+        "capacity_high_per_second": can_do.high if can_do else None,
+        "capacity_source": str(found.source),
+        "t1_seconds": found.workload.t1_seconds if found.workload else value("t1_seconds"),
+        "t2_seconds": found.workload.t2_seconds if found.workload else value("t2_seconds"),
+        "cores": value("cores"),
+        "threads_per_node": None if threads is None else int(threads),
+        "max_threads_per_node": found.workload.max_threads_per_node if found.workload else None,
+        "concurrency": str(found.workload.concurrency) if found.workload else None,
+        "advised_nodes": advice.nodes if advice else None,
+        "advised_threads_per_node": advice.threads_per_node if advice else None,
+        "advised_partitions": advice.triple.partitions if advice and advice.triple else None,
+        "binds": str(advice.binds) if advice else None,
+        "change": advice.cheapest_change if advice else None,
+        "advice": advice.verdict if advice else None,
+        "confidence": str(found.confidence),
+        "inputs": [
+            {
+                "name": i.name,
+                "value": i.value,
+                "source": i.source,
+                "samples": i.samples,
+                "measured_at": i.measured_at,
+            }
+            for i in found.inputs
+        ],
+    }

@@ -1,0 +1,163 @@
+"""From what is known of a group's work on a topic to verdict and advice: each row is a case, and what must come out."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lagwise.domain.capacity import Confidence, Demand, Known, Observed, ServiceTime, Source, assess, workload_of
+from lagwise.domain.capacity_verdict import CapacityVerdict, DemandAhead
+from lagwise.domain.sizing_workload import Concurrency
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+#: 600 a second at peak, growing to 900 in ninety days.
+AHEAD = tuple(DemandAhead(NOW + timedelta(days=d), 600.0 + d * 10 / 3, 700.0 + d * 10 / 3) for d in range(1, 91))
+DEMAND = Demand(
+    peak_per_second=600.0, peak_at=NOW - timedelta(days=2), minutes=40_000, history_hours=700,
+    forecast_peak_per_second=900.0, horizon_days=90, ahead=AHEAD, as_of=NOW,
+)  # fmt: skip
+#: A node of four cores does at most 1,333 of these a second.
+SERVICE = ServiceTime(t1_seconds=0.012, t2_seconds=0.003, threads=20, messages=50_000, measured_at=NOW)
+SEEN = Observed(
+    rate_per_second=1_500.0, low_per_second=1_450.0, high_per_second=1_550.0, at_least_per_second=1_400.0,
+    seconds_per_message=0.004, blocks=40, measured_until=NOW - timedelta(hours=3),
+)  # fmt: skip
+NEVER = Observed(
+    rate_per_second=None, low_per_second=None, high_per_second=None, at_least_per_second=600.0,
+    seconds_per_message=None, blocks=0, measured_until=None,
+)  # fmt: skip
+KNOWN = Known(partitions=12, members=6, nodes=2, as_of=NOW, hottest_share=1 / 12, lag=0)
+
+
+def known(**values: Any) -> Known:
+    return replace(KNOWN, **values)
+
+
+V, C = CapacityVerdict, Confidence
+# why: known → verdict, source, confidence
+CASES = (
+    ("nothing at all", known(), V.UNDECIDED, Source.NONE, C.NONE),
+    ("only what arrives", known(demand=DEMAND), V.UNDECIDED, Source.NONE, C.NONE),
+    ("no backlog ever", known(demand=DEMAND, observed=NEVER), V.UNDECIDED, Source.THROUGHPUT, C.NONE),
+    ("seen under a backlog", known(demand=DEMAND, observed=SEEN), V.ENOUGH, Source.SATURATION, C.HIGH),
+    (
+        "and that long ago",
+        known(demand=DEMAND, observed=replace(SEEN, measured_until=NOW - timedelta(days=30))),
+        V.ENOUGH, Source.SATURATION, C.MEDIUM,
+    ),
+    (
+        "with another number of members",
+        known(demand=DEMAND, observed=replace(SEEN, is_scaled=True)),
+        V.ENOUGH, Source.SATURATION, C.MEDIUM,
+    ),
+    (
+        "less than arrives",
+        known(demand=DEMAND, observed=replace(SEEN, low_per_second=500.0, high_per_second=550.0)),
+        V.SHORT, Source.SATURATION, C.HIGH,
+    ),
+    (
+        "not for the whole horizon",
+        known(demand=DEMAND, observed=replace(SEEN, low_per_second=1_100.0, high_per_second=1_150.0)),
+        V.TIGHT, Source.SATURATION, C.HIGH,
+    ),
+    (
+        "a hot partition fills its reader first",
+        known(demand=DEMAND, observed=SEEN, hottest_share=0.6),
+        V.SHORT, Source.SATURATION, C.HIGH,
+    ),
+    ("a probe without cores is no capacity", known(demand=DEMAND, service=SERVICE), V.UNDECIDED, Source.NONE, C.NONE),
+    (
+        "a probe and the cores, one member a node that feeds a pool",
+        known(demand=DEMAND, service=SERVICE, cores=4.0, members=2),
+        V.ENOUGH, Source.PROBE, C.HIGH,
+    ),
+    (
+        "a few messages are a beginning",
+        known(demand=DEMAND, service=replace(SERVICE, messages=20), cores=4.0, members=2),
+        V.ENOUGH, Source.PROBE, C.MEDIUM,
+    ),
+    (
+        "whose T1 holds more than waiting, and of too short a history",
+        known(
+            demand=replace(DEMAND, history_hours=30, forecast_peak_per_second=None, ahead=()),
+            service=replace(SERVICE, t1_doubt="interpreter_lock"), cores=4.0, members=2,
+        ),
+        V.ENOUGH, Source.PROBE, C.LOW,
+    ),
+    ("saturation is seen, a model is not", known(demand=DEMAND, observed=SEEN, service=SERVICE, cores=4.0),
+     V.ENOUGH, Source.SATURATION, C.HIGH),
+    ("what was seen but not what arrives", known(observed=SEEN), V.UNDECIDED, Source.SATURATION, C.NONE),
+    ("nobody is there", known(demand=DEMAND, observed=NEVER, members=0, nodes=0), V.UNDECIDED, Source.THROUGHPUT,
+     C.NONE),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("its", "verdict", "source", "confidence"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_cases(its: Known, verdict: CapacityVerdict, source: Source, confidence: Confidence) -> None:
+    found = assess(its)
+    assert (found.judgement.verdict, found.source, found.confidence) == (verdict, source, confidence)
+    assert found.judgement.sentence.endswith(".")
+    assert (found.judgement.load_test is not None) == (verdict is V.UNDECIDED and its.demand is not None)
+
+
+def test_what_can_be_done_is_bounded_by_the_busiest() -> None:
+    """Six members that are busy all the time do 1,500; of what arrives evenly on 12 partitions they carry as much, of
+    15 partitions only what the one with three of them carries."""
+    even = assess(known(demand=DEMAND, observed=SEEN)).can_do
+    assert even is not None
+    assert (even.low, even.high) == pytest.approx((1_450.0, 1_550.0))
+    uneven = assess(known(demand=DEMAND, observed=SEEN, partitions=15, hottest_share=None)).can_do
+    assert uneven is not None
+    assert uneven.high == pytest.approx(1_550.0 * 15 / 18)
+
+
+def test_what_a_member_does() -> None:
+    assert assess(known(demand=DEMAND, observed=SEEN)).member_rate_per_second == pytest.approx(250.0)
+    assert assess(known(demand=DEMAND, observed=NEVER)).member_rate_per_second is None
+    probed = assess(known(demand=DEMAND, service=SERVICE, cores=4.0, members=2)).member_rate_per_second
+    assert probed == pytest.approx(1_193.0, rel=0.01)  # M/M/4//20
+
+
+def test_what_sizing_is_asked() -> None:
+    by_members = workload_of(known(demand=DEMAND, observed=SEEN))
+    assert by_members is not None
+    assert (by_members.t1_seconds, by_members.t2_seconds, by_members.max_threads_per_node) == (0.004, 0.0, 1)
+    assert by_members.peak_rate_per_second == 900.0  # at the horizon, which is above today's
+    pool = workload_of(known(demand=DEMAND, service=SERVICE, cores=4.0))
+    assert pool is not None
+    assert (pool.t2_seconds, pool.concurrency) == (0.003, Concurrency.POOL)
+    each = workload_of(known(demand=DEMAND, service=replace(SERVICE, threads=3), cores=4.0))
+    assert each is not None
+    assert each.concurrency is Concurrency.CONSUMER_PER_THREAD
+
+
+def test_every_input_says_where_it_comes_from() -> None:
+    found = {i.name: i for i in assess(known(demand=DEMAND, observed=SEEN, service=SERVICE, cores=4.0)).inputs}
+    assert (found["t1_seconds"].value, found["t1_seconds"].samples, found["t1_seconds"].source) == (
+        0.012, 50_000, "probe",
+    )  # fmt: skip
+    assert found["peak_rate_per_second"].measured_at == NOW - timedelta(days=2)
+    assert found["forecast_peak_per_second"].source == "forecast, 90 days ahead"
+    assert found["observed_rate_per_second"].samples == 40
+    assert found["cores"].source == "settings"
+    doubted = replace(SERVICE, t1_doubt="interpreter_lock")
+    assert "interpreter lock" in {i.name: i for i in assess(known(service=doubted)).inputs}["t1_seconds"].source
+
+
+NUMBER = st.floats(allow_nan=True, allow_infinity=True)
+
+
+@given(t1=NUMBER, t2=NUMBER, hottest=st.none() | st.floats(0, 1), partitions=st.integers(1, 50))
+@settings(max_examples=200, deadline=None)
+def test_absurd_measurements_are_not_known(t1: float, t2: float, hottest: float | None, partitions: int) -> None:
+    service = replace(SERVICE, t1_seconds=t1, t2_seconds=t2)
+    its = known(demand=DEMAND, service=service, cores=4.0, hottest_share=hottest, partitions=partitions)
+    found = assess(its)
+    assert isinstance(found.judgement.verdict, CapacityVerdict)
+    if found.workload is None:
+        assert found.judgement.verdict is V.UNDECIDED

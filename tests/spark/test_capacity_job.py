@@ -1,0 +1,190 @@
+"""Capacity verdicts from the tables of the lake: the driver's part, which needs no JVM."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lagwise.config import Capacity
+from lagwise.domain.scaling import ScalingPolicy, Why
+from lagwise.scaling_signal import signal
+from lagwise.tables import ALL_TABLES
+from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
+from lagwise.tables.capacity import CAPACITY
+from lagwise.tables.observed import OBSERVED_CAPACITY
+from lagwise.tables.planning import DEMAND, FORECASTS
+from lagwise.tables.raw import SERVICE_TIMES
+from lagwise.tables.schema import Table
+from lagwise.tables.store import Lake
+from lagwise_spark.jobs.capacity import AGAIN_AFTER, plan
+from tests.platform.judged import append, group, partition, row
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+EIGHT_CORES = Capacity.model_validate({"nodes": [{"groups": ["bill.*"], "cores": 8}]})
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    made = Lake(str(tmp_path / "lake"))
+    made.create(*ALL_TABLES)
+    return made
+
+
+def reads(lake: Lake, name: str, *, members: int = 4, partitions: int = 12, rate: float = 50.0) -> None:
+    """A group on `orders` whose members run two to a host."""
+    append(
+        lake,
+        PARTITION_STATUS,
+        *[
+            partition(
+                name, n, as_of=NOW, lag=5, produce_rate_per_second=rate, owner=f"m{n % members}",
+                host=f"10.0.0.{n % members // 2}",
+            )
+            for n in range(partitions)
+        ],
+        partition(name, 0, as_of=NOW, topic="left", status="ghost"),
+    )  # fmt: skip
+
+
+def some(table: Table, **values: Any) -> dict[str, Any]:
+    keys = {"cluster": "shop", "group": "billing", "topic": "orders"}
+    names = {column.name for column in table.columns}
+    return row(table, **{k: v for k, v in keys.items() if k in names} | values)
+
+
+def demand(lake: Lake, peak: float = 600.0, later: float | None = None) -> None:
+    ahead = {} if later is None else {"forecast_peak_per_second": later, "model": "theta"}
+    append(
+        lake,
+        DEMAND,
+        some(DEMAND, as_of=NOW, peak_per_second=peak, peak_at=NOW - timedelta(days=1), minutes=30_000,
+             history_hours=500, horizon_days=90, **ahead),
+    )  # fmt: skip
+    if later is not None:
+        # A busy hour's mean is half of its busiest minute.
+        days = [NOW + timedelta(days=d) for d in range(1, 91)]
+        means = [(peak + (later - peak) * n / 89) / 2 for n in range(90)]
+        for made, factor in ((NOW - timedelta(days=1), 7.0), (NOW, 1.0)):  # the newer one counts
+            append(
+                lake,
+                FORECASTS,
+                *[
+                    some(FORECASTS, made_at=made, at=at, hours=24, produce_rate_per_second=mean * factor,
+                         busiest_per_second=mean * factor, busiest_high_per_second=mean * 1.1 * factor)
+                    for at, mean in zip(days, means, strict=True)
+                ],
+            )  # fmt: skip
+
+
+def seen(lake: Lake, rate: float | None, *, margin: float = 0.05) -> None:
+    values = {"rate_per_second": rate, "rate_low_per_second": rate and rate * (1 - margin),
+              "rate_high_per_second": rate and rate * (1 + margin), "at_least_per_second": 300.0}  # fmt: skip
+    if rate:
+        values |= {"seconds_per_message": 4 / rate, "blocks": 30, "measured_until": NOW - timedelta(hours=1)}
+    append(
+        lake,
+        OBSERVED_CAPACITY,
+        some(OBSERVED_CAPACITY, as_of=NOW, **values),
+        some(OBSERVED_CAPACITY, as_of=NOW, member="m0 (10.0.0.0)", rate_per_second=1.0),
+    )
+
+
+def probed(lake: Lake, minutes_ago: float, t1: float, t2: float, messages: int, *, host: str = "10.0.0.0") -> None:
+    at = NOW - timedelta(minutes=minutes_ago)
+    append(
+        lake,
+        SERVICE_TIMES,
+        some(SERVICE_TIMES, sampled_at=at, measured_at=at, source="probe", t1_seconds=t1, t2_seconds=t2,
+             messages=messages, threads=20, host=host, partition=0),
+    )  # fmt: skip
+
+
+def rows(lake: Lake) -> dict[str, dict[str, Any]]:
+    return {r["group"]: r for r in lake.read(CAPACITY).to_pylist()}
+
+
+def test_everything_that_is_known(lake: Lake) -> None:
+    reads(lake, "billing")
+    demand(lake, 600.0, 900.0)
+    seen(lake, 1_500.0)
+    assert plan(lake, Capacity(), NOW) == 1
+    found = rows(lake)["billing"]
+    assert (found["verdict"], found["capacity_source"], found["confidence"]) == ("enough", "saturation", "high")
+    assert (found["partitions"], found["members"], found["nodes"], found["lag"]) == (12, 4, 2, 60)
+    assert (found["peak_rate_per_second"], found["forecast_peak_rate_per_second"]) == (600.0, 900.0)
+    assert found["member_rate_per_second"] == 375.0
+    assert found["capacity_low_per_second"] == pytest.approx(1_425.0)
+    # At 70 %: 900/s · 1.03 need 1,329/s, four members of 375/s; and one spare.
+    assert (found["advised_nodes"], found["advised_threads_per_node"]) == (5, 1)
+    assert {i["name"] for i in found["inputs"]} >= {"peak_rate_per_second", "observed_rate_per_second", "partitions"}
+
+
+def test_when_it_ends(lake: Lake) -> None:
+    """What is forecast are hours; the peak of minutes is as far above them on the way as at the horizon."""
+    reads(lake, "billing")
+    demand(lake, 600.0, 900.0)
+    seen(lake, 1_128.0)
+    plan(lake, Capacity(), NOW)
+    found = rows(lake)["billing"]
+    # 750/s are half-way between the two peaks, and 70 % of the low end, 1,071.6/s.
+    assert found["verdict"] == "tight"
+    assert found["enough_until"] == pytest.approx(NOW + timedelta(days=46), abs=timedelta(days=1))
+
+
+def test_a_probe_with_cores(lake: Lake) -> None:
+    """The hour before the newest measurement counts, each by its messages; two tellers of the same are one."""
+    reads(lake, "billing", members=2)
+    demand(lake)
+    probed(lake, 5, 0.010, 0.003, 30_000)
+    probed(lake, 5, 0.010, 0.003, 30_000)
+    probed(lake, 20, 0.020, 0.003, 10_000)
+    probed(lake, 70, 9.0, 9.0, 10_000)
+    plan(lake, EIGHT_CORES, NOW)
+    found = rows(lake)["billing"]
+    assert (found["capacity_source"], found["cores"], found["threads_per_node"]) == ("probe", 8.0, 20)
+    assert found["t1_seconds"] == pytest.approx(0.0125)
+    assert found["concurrency"] == "pool"
+    plan(lake, Capacity(), NOW + AGAIN_AFTER)
+    assert rows(lake)["billing"]["verdict"] == "undecided"  # whose nodes nobody knows
+
+
+def test_nothing_is_known(lake: Lake) -> None:
+    reads(lake, "billing")
+    assert plan(lake, Capacity(), NOW) == 1
+    found = rows(lake)["billing"]
+    assert (found["verdict"], found["capacity_source"], found["confidence"]) == ("undecided", "none", "none")
+    assert found["advice"] is None
+    assert found["sentence"].endswith(".")
+
+
+def test_the_stalest_first_and_each_in_its_turn(lake: Lake) -> None:
+    for name in ("a", "b", "c"):
+        reads(lake, name)
+    assert plan(lake, Capacity(), NOW, at_most=2) == 2
+    assert set(rows(lake)) == {"a", "b"}
+    assert plan(lake, Capacity(), NOW, at_most=2) == 1
+    assert set(rows(lake)) == {"a", "b", "c"}
+    assert plan(lake, Capacity(), NOW, at_most=2) == 0
+    assert plan(lake, Capacity(), NOW + AGAIN_AFTER, at_most=2) == 2
+
+
+def test_an_empty_lake(lake: Lake) -> None:
+    assert plan(lake, Capacity(), NOW) == 0
+
+
+def test_autoscalers_are_told_by_it(lake: Lake) -> None:
+    reads(lake, "billing")
+    demand(lake)
+    seen(lake, 1_500.0)
+    plan(lake, Capacity(), NOW)
+    append(lake, GROUP_STATUS, group("billing", "ok", as_of=NOW, members=4))
+    past = [NOW - timedelta(minutes=n) for n in range(30)]
+    append(
+        lake,
+        GROUP_HISTORY,
+        *[some(GROUP_HISTORY, as_of=at, status="ok", lag=0, produce_rate_per_second=150.0) for at in past],
+    )
+    found = signal(lake, "shop", "billing", ScalingPolicy(), NOW, stale_after_seconds=60.0)
+    assert (found.desired.replicas, found.desired.why) == (1, Why.FEWER_NEEDED)
+    assert found.replica_rate_per_second == 375.0

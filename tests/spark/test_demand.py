@@ -1,0 +1,233 @@
+"""What topics were sent, by the hour as it is defined; and the forecasts of the topics that are due."""
+
+import random
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from lagwise.config import Config
+from lagwise.config.model import Forecast
+from lagwise.domain.demand import EndMinute, TopicHour, bucket_of_rate, rates_of, topic_hours
+from lagwise.domain.history import gap_seconds
+from lagwise.tables.analysis import WATERMARK_MINUTES
+from lagwise.tables.planning import DEMAND, FORECASTS, TOPIC_HOURS
+from lagwise.tables.store import Lake
+from tests.spark.recorder import Recorder
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+START = datetime(2026, 3, 1, 21, 43, tzinfo=UTC)
+INTERVAL_SECONDS = 45.0
+SAMPLES = 330
+#: A sample of the second hour is delivered two hours after it.
+LATE, DELIVERED = 100, 260
+#: Nothing was collected for a quarter of an hour.
+GAP = range(150, 170)
+
+
+class SlowRecorder(Recorder):
+    interval_seconds = INTERVAL_SECONDS
+
+
+def defined(lake: Lake, topic: str, gap: float) -> list[TopicHour]:
+    """The topic's hours by their definition, from all minutes there are."""
+    rows = [row for row in lake.read(WATERMARK_MINUTES).to_pylist() if row["topic"] == topic]
+    return topic_hours([_end(row) for row in rows], gap)
+
+
+def _end(row: dict[str, Any]) -> EndMinute:
+    names = ("partition", "minute", "first_at", "last_at", "first_high_watermark", "last_high_watermark")
+    return EndMinute(*(row[name] for name in names), was_reset=row["reset_at"] is not None)
+
+
+def shown(lake: Lake, topic: str) -> list[TopicHour]:
+    rows = sorted((r for r in lake.read(TOPIC_HOURS).to_pylist() if r["topic"] == topic), key=lambda r: r["hour"])
+    names = [name for name in rows[0] if name not in ("cluster", "topic", "rates", "day")]
+    return [
+        TopicHour(**{n: row[n] for n in names}, rates={r["bucket"]: r["minutes"] for r in row["rates"]}) for row in rows
+    ]
+
+
+@pytest.mark.timeout(600)
+def test_hours_are_what_is_defined(spark: "SparkSession", lake: Lake) -> None:
+    """Over rounds that finish an hour each, one that catches up, a late sample, a gap, a truncated and a re-created
+    topic, an unreadable partition and one that is added."""
+    from lagwise_spark.jobs.tick import tick
+
+    config = Config(data=str(Path(lake.uri).parent))
+    recorder = SlowRecorder(lake, START, gathers=True)
+    noise, high = random.Random(3), dict.fromkeys(range(3), 0)
+    for i in range(SAMPLES):
+        at = recorder.elapsed
+        if i in GAP:
+            recorder.count += 1
+            continue
+        high = {p: h + (0 if noise.random() < 0.2 else noise.randrange(40_000)) for p, h in high.items()}
+        ends = {
+            "noisy": {p: h for p, h in high.items() if p < (2 if at < 6000 else 3) and (p, i // 12) != (1, 5)},
+            "cut": {0: 10 * int(at) if i < 60 else 10 * int(at) - 2000},
+            "again": {0: 70 * int(at) if i < 200 else 900_000 + 3 * int(at)},
+            "still": {0: 12},
+        }
+        topic_ids = {"again": "old" if i < 200 else "new"}
+        commits = {("g", topic, p): (0, "m") for topic, its in ends.items() for p in its}
+        recorder.sample(ends, commits, topic_ids=topic_ids, withheld=i == LATE)
+        if i == DELIVERED:
+            recorder.deliver_withheld()
+        if i in (90, 110, DELIVERED, SAMPLES - 1):
+            recorder.write()
+            tick(spark, lake, config)
+    gap = gap_seconds(INTERVAL_SECONDS)
+    for topic in ("noisy", "cut", "again", "still"):
+        hours = shown(lake, topic)
+        wanted = [hour for hour in defined(lake, topic, gap) if hour.hour <= hours[-1].hour]
+        assert len(hours) == len(wanted) == 4
+        for mine, theirs in zip(hours, wanted, strict=True):
+            assert mine == theirs, topic
+    assert {hour.max_rate_per_second for hour in shown(lake, "still")} == {0.0}
+    assert max(hour.max_rate_per_second for hour in shown(lake, "cut")) == pytest.approx(10.0)
+    assert max(hour.max_rate_per_second for hour in shown(lake, "again")) == pytest.approx(70.0)
+    assert max(hour.partitions for hour in shown(lake, "noisy")) == 3
+
+
+def history(topic: str, rates: np.ndarray, first: datetime, *, known: np.ndarray | None = None) -> list[dict[str, Any]]:
+    """Rows of `topic_hours`: hours of steady rates, each with a minute of twice that."""
+    rows = []
+    for i, rate in enumerate(rates):
+        if known is not None and not known[i]:
+            continue
+        hour, records = first + timedelta(hours=i), int(rate * 3600)
+        counts = [{"bucket": bucket_of_rate(rate), "minutes": 60}] if rate > 0 else []
+        rows.append(
+            {
+                "cluster": "test",
+                "topic": topic,
+                "hour": hour,
+                "partitions": 1,
+                "minutes": 60,
+                "records": records,
+                "seconds": 3600.0,
+                "max_rate_per_second": 2.0 * rate,
+                "max_at": hour,
+                "zero_minutes": 0 if rate > 0 else 60,
+                "rates": counts,
+            }
+        )
+    return rows
+
+
+def write_histories(lake: Lake, days: int = 35) -> dict[str, np.ndarray]:
+    """Histories of all kinds that end with the same hour."""
+    noise = np.random.default_rng(7)
+    t = np.arange(24 * days)
+    weekly = 1000 * (1 + 0.5 * np.sin(t * np.pi / 12)) * np.where(t // 24 % 7 >= 5, 0.5, 1.0)
+    burst = np.full(len(t), 2.0)
+    burst[300] = 1e6
+    known = noise.random(len(t)) > 0.1
+    known[400:500] = False
+    series = {
+        "weekly": weekly * np.exp(noise.normal(0, 0.05, len(t))),
+        "nothing": np.zeros(len(t)),
+        "same": np.full(len(t), 5.0),
+        "burst": burst,
+        "new": np.full(5, 3.0),
+        "young": 10 + np.sin(np.arange(24 * 5) * np.pi / 12),
+        "gaps": weekly,
+    }
+    rows = []
+    for topic, rates in series.items():
+        first = START.replace(minute=0) - timedelta(hours=len(rates))
+        rows += history(topic, rates, first, known=known if topic == "gaps" else None)
+    schema = pa.schema([f for f in TOPIC_HOURS.arrow if f.name != "day"])
+    lake.append(TOPIC_HOURS, pa.Table.from_pylist(rows, schema=schema))
+    return series
+
+
+@pytest.mark.timeout(600)
+def test_topics_are_forecast_the_stalest_first_and_once(spark: "SparkSession", lake: Lake) -> None:
+    from lagwise_spark.jobs.demand import forecast_topics
+
+    series = write_histories(lake)
+    until = START.replace(minute=0)
+    assert forecast_topics(spark, lake, Forecast(topics_per_round=4)) == 4
+    assert forecast_topics(spark, lake, Forecast(topics_per_round=4)) == 3
+    assert forecast_topics(spark, lake, Forecast()) == 0, "nothing is due"
+    rows = {row["topic"]: row for row in lake.read(DEMAND).to_pylist()}
+    assert rows.keys() == series.keys()
+    assert {row["as_of"] for row in rows.values()} == {until}
+    ahead: dict[str, list[dict[str, Any]]] = {topic: [] for topic in rows}
+    for row in lake.read(FORECASTS).to_pylist():
+        ahead[row["topic"]].append(row)
+
+    for topic, row in rows.items():
+        told = rates_of(shown(lake, topic))
+        assert told is not None
+        assert {name: row[name] for name in asdict(told)} == asdict(told), topic
+
+    weekly = rows["weekly"]
+    assert weekly["reason"] is None
+    assert weekly["peak_per_second"] == pytest.approx(2 * series["weekly"].max())
+    assert weekly["p50_per_second"] == pytest.approx(np.median(series["weekly"]), rel=0.03)
+    assert weekly["mase"] <= weekly["baseline_mase"]
+    assert weekly["growth_low_per_month"] <= 0.0 <= weekly["growth_high_per_month"]
+    assert weekly["forecast_peak_low_per_second"] < 3000 < weekly["forecast_peak_high_per_second"] < 6000
+    assert len(ahead["weekly"]) == 14 * 24 + 76
+    by_time = sorted(ahead["weekly"], key=lambda row: row["at"])
+    assert by_time[0]["at"] == until
+    assert by_time[-1]["at"] + timedelta(days=1) == until + timedelta(days=90)
+    assert all(0 <= r["low_per_second"] <= r["produce_rate_per_second"] <= r["high_per_second"] for r in by_time)
+    truth = 1000 * (1 + 0.5 * np.sin(np.arange(24 * 7) * np.pi / 12)) * np.where(np.arange(168) // 24 >= 5, 0.5, 1.0)
+    # 35 days are five weeks: the next hour is the first of the pattern again.
+    told = np.array([row["produce_rate_per_second"] for row in by_time[:168]])
+    assert np.abs(told / truth - 1).mean() < 0.05
+
+    assert rows["nothing"]["forecast_peak_high_per_second"] == 0.0
+    assert rows["same"]["forecast_peak_per_second"] == pytest.approx(10.0)
+    assert {row["produce_rate_per_second"] for row in ahead["same"]} == {5.0}
+    assert rows["same"]["mase"] is None, "a history that never changes has no scale"
+    assert rows["burst"]["peak_per_second"] == 2e6
+    assert max(row["produce_rate_per_second"] for row in ahead["burst"]) == pytest.approx(2.0)
+    assert rows["new"]["reason"].startswith("too little history: 0.2 days; a forecast 90 days ahead needs 14")
+    assert ahead["new"] == []
+    assert rows["new"]["peak_per_second"] == 6.0
+    assert rows["young"]["reason"].startswith("too little history: 5.0 days")
+    assert rows["young"]["forecast_peak_per_second"] is None
+    assert len(ahead["young"]) == 5 * 24, "as far ahead as back"
+    assert rows["gaps"]["reason"] is None
+    assert rows["gaps"]["history_hours"] < 35 * 24 - 100
+    for row in [*rows.values(), *(one for its in ahead.values() for one in its)]:
+        assert all(np.isfinite(v) for v in row.values() if isinstance(v, float)), row
+
+
+@pytest.mark.timeout(600)
+def test_what_becomes_due(spark: "SparkSession", lake: Lake) -> None:
+    from lagwise_spark.jobs.demand import forecast_topics
+
+    write_histories(lake)
+    settings = Forecast()
+    assert forecast_topics(spark, lake, settings) == 7
+
+    def hours_pass(hours: int, after: int) -> None:
+        first = START.replace(minute=0) + timedelta(hours=after)
+        rows = [r for topic in ("weekly", "new") for r in history(topic, np.full(hours, 4.0), first)]
+        schema = pa.schema([f for f in TOPIC_HOURS.arrow if f.name != "day"])
+        lake.append(TOPIC_HOURS, pa.Table.from_pylist(rows, schema=schema))
+
+    hours_pass(1, 0)
+    assert forecast_topics(spark, lake, settings) == 2, "those whose history was too short"
+    hours_pass(23, 1)
+    assert forecast_topics(spark, lake, settings) == 7
+    assert forecast_topics(spark, lake, settings.model_copy(update={"horizon_days": 30})) == 7, "another horizon"
+    hours_pass(60, 24)
+    assert forecast_topics(spark, lake, settings) == 2, "the others are gone"
+    rows = lake.read(FORECASTS).to_pylist()
+    keys = [(r["topic"], r["made_at"], r["at"], r["hours"]) for r in rows if r["made_at"] > START]
+    assert len(set(keys)) == len(keys)
