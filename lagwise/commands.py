@@ -46,10 +46,13 @@ def first_command(
     reason: str | None = None,
     loss_cause: str | None = None,
     topic: str | None = None,
+    transaction_seconds: float | None = None,
 ) -> str:
     """What to run first about a group of this status: the command that shows most of what is behind it."""
     if reason == UnknownReason.UNREADABLE:
         return "lagwise doctor"
+    if transaction_seconds is not None and topic is not None:
+        return f"{kafka_tool('kafka-transactions', cluster, clusters)} find-hanging {option('--topic', topic)}"
     groups = kafka_tool("kafka-consumer-groups", cluster, clusters)
     named = option("--group", group)
     if status in _ASK_FOR_MEMBERS or reason == UnknownReason.REBALANCING:

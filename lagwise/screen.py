@@ -47,6 +47,7 @@ def first_step(row: dict[str, Any], clusters: Sequence[Cluster]) -> Text:
         reason=row["reason"],
         loss_cause=row["loss_cause"],
         topic=row["worst_topic"],
+        transaction_seconds=row["transaction_seconds"],
     )
     return Text("To begin with: ", style="dim").append_text(plain(command))
 

@@ -40,6 +40,7 @@ _NUMBERS = (
     "seconds_to_loss_is_upper_bound",
     "loss_cause",
     "records_lost",
+    "transaction_seconds",
     "members",
     "worst_topic",
     "worst_partition",

@@ -98,6 +98,7 @@ class Numbers:
     seconds_to_loss_is_upper_bound: bool | None = None
     loss_cause: str | None = None
     records_lost: int | None = None
+    transaction_seconds: float | None = None
     members: int | None = None
     worst_topic: str | None = None
     worst_partition: int | None = None

@@ -20,6 +20,7 @@ def first_command(notification: Notification, clusters: Sequence[Cluster]) -> st
         reason=notification.reason,
         loss_cause=notification.numbers.loss_cause,
         topic=notification.numbers.worst_topic,
+        transaction_seconds=notification.numbers.transaction_seconds,
     )
 
 

@@ -33,6 +33,7 @@ PARTITION_KEYS = (
     "seconds_to_loss_is_upper_bound",
     "loss_cause",
     "records_lost",
+    "transaction_seconds",
     "owner",
     "client_id",
     "host",

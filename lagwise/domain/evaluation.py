@@ -8,7 +8,7 @@ columns that verdicts rest on are looked at, and their order does not matter.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -180,6 +180,12 @@ def _evidence(
     next_record, committed_at = (commit.get(name) if commit is not None else None for name in _LOOKED_UP)
     lag = Observation(now, committed, log_start, high_watermark, last_stable, next_record=next_record).lag
     movement = movement_of(observations, now, gap, recreated_at=log.recreated_at)
+    last_stable_age = age_of(last_stable, log, now) if last_stable is not None else None
+    last_stable_seconds = last_stable_age.seconds if last_stable_age is not None else None
+    if lag is not None and lags.is_held_back(committed, high_watermark, last_stable, last_stable_seconds):
+        lag = Observation(now, committed, log_start, high_watermark, next_record=next_record).lag
+        # That nothing could be read is no sign of life.
+        movement = replace(movement, drained_at=None)
     committed_since = movement.moved_at if movement.moved_at is not None else now
     pace = pace_of(observations, now, movement, interval_seconds=interval, gap=gap, recreated_at=log.recreated_at)
     age: Age | None = None
@@ -207,6 +213,7 @@ def _evidence(
         log_start=log_start,
         high_watermark=high_watermark,
         last_stable=last_stable,
+        last_stable_seconds=last_stable_seconds,
         samples=pace.samples,
         span_seconds=pace.span_seconds,
         lag_seconds=age.seconds if age is not None else None,
@@ -315,6 +322,12 @@ def _part(
         worst_topic=worst.topic,
         worst_partition=worst.partition,
         topics=frozenset(pair.topic for pair, _ in those),
+        transaction_seconds=max((v.transaction_seconds or 0.0 for v in verdicts), default=0.0) or None,
+        held_back_records=sum(
+            (e.high_watermark or 0) - (e.last_stable or 0)
+            for e, v in zip(evidence, verdicts, strict=True)
+            if v.transaction_seconds is not None
+        ),
         owners=frozenset(j.owner for _, j in those if j.owner is not None),
     )
 

@@ -114,24 +114,24 @@ def explain(
     who = _Subject(ours, sum(p.partitions for p in counted))
     match status:
         case Status.LOSING_DATA:
-            return f"{_losing_data(who)}{_common(who, cause)}."
+            return f"{_losing_data(who)}{_common(who, cause)}{_held_back(who)}."
         case Status.AT_RISK:
             return _at_risk(who)
         case Status.STOPPED:
-            return f"{_standing(who)}; {_nobody(who, members, state, group_type)}."
+            return f"{_standing(who)}; {_nobody(who, members, state, group_type)}{_held_back(who)}."
         case Status.STALLED:
-            return f"{_standing(who)}; {who.owners}{_beside(who, cause)}."
+            return f"{_standing(who)}; {who.owners}{_beside(who, cause)}{_held_back(who)}."
         case Status.REWOUND:
             return (
                 f"The committed offset of {who.name} went back and is not yet past where it was; "
                 f"{who.records} to be read, for the first time or again."
             )
         case Status.FALLING_BEHIND:
-            return f"{_falling_behind(who)}{_common(who, cause)}."
+            return f"{_falling_behind(who)}{_common(who, cause)}{_held_back(who)}."
         case Status.LAGGING:
             return (
                 f"{who.start} {who.verb('stays', 'stay')} behind: {who.records}, the oldest for {who.age}, "
-                f"and that neither grows nor shrinks{_common(who, cause)}."
+                f"and that neither grows nor shrinks{_common(who, cause)}{_held_back(who)}."
             )
         case Status.CATCHING_UP:
             return _catching_up(who)
@@ -139,6 +139,19 @@ def explain(
             return f"Keeps pace on {who.name}{_idle(idle_members, members or 0)}."
         case Status.GHOST | Status.UNKNOWN:
             return _unknown(who, reason or UnknownReason.NO_COMMIT, error)
+
+
+def _held_back(who: _Subject) -> str:
+    """The transaction that keeps readers of committed records from reading, where one hangs: they are not to blame."""
+    seconds = max((p.transaction_seconds or 0.0 for p in who.parts), default=0.0)
+    if not seconds:
+        return ""
+    records = sum(p.held_back_records for p in who.parts)
+    are = "is" if records == 1 else "are"
+    return (
+        f"; {count(records)} of them {are} held back from readers of committed records by a transaction that hangs, "
+        f"open for at least {duration(seconds)}"
+    )
 
 
 def _nobody(who: _Subject, members: int | None, state: str | None, group_type: str | None) -> str:
@@ -207,7 +220,7 @@ def _at_risk(who: _Subject) -> str:
             loses = f"will lose unread records in about {duration(nearest.seconds_to_loss)}, at today's rates"
         elif not nearest.seconds_to_loss:
             loses = f"may lose unread records {when}"
-        return f"{who.start} {loses}; {who.records}, the oldest for {who.age}."
+        return f"{who.start} {loses}; {who.records}, the oldest for {who.age}{_held_back(who)}."
     expire = f"The committed offsets of {who.name} expire {when}, because the group has no members"
     if not who.lag:
         return f"{expire}."

@@ -32,6 +32,7 @@ class GroupVerdict:
     seconds_to_loss_is_upper_bound: bool
     loss_cause: LossCause | None
     records_lost: int
+    transaction_seconds: float | None
     worst_topic: str | None
     worst_partition: int | None
     cause: Cause | None = None
@@ -117,6 +118,7 @@ def verdict_of(
         seconds_to_loss_is_upper_bound=bool(nearest and nearest.seconds_to_loss_is_upper_bound),
         loss_cause=nearest.loss_cause if nearest else None,
         records_lost=sum(p.records_lost for p in summed),
+        transaction_seconds=max((p.transaction_seconds or 0.0 for p in summed), default=0.0) or None,
         worst_topic=worst.worst_topic if worst else None,
         worst_partition=worst.worst_partition if worst else None,
         cause=cause,

@@ -1,15 +1,36 @@
 """What is unread, and what can no longer be read, in records."""
 
+#: No transaction lasts longer: 15 minutes are the longest that a broker allows by default
+#: (`transaction.max.timeout.ms`), and a minute is enough to end one that has timed out. One that was open for longer
+#: hangs, until somebody aborts it.
+TRANSACTION_HANGS_AFTER_SECONDS = 960.0
 
-def readable_end(committed: int, high_watermark: int, last_stable: int | None) -> int:
+
+def is_held_back(
+    committed: int | None, high_watermark: int | None, last_stable: int | None, last_stable_seconds: float | None
+) -> bool:
+    """Whether a transaction that hangs keeps this group from reading, if it is a reader of committed records.
+
+    The last stable offset is the first one of the oldest open transaction: that was begun before the record there was
+    written, ``last_stable_seconds`` ago (None: not known).
+    """
+    if committed is None or high_watermark is None or last_stable is None or last_stable_seconds is None:
+        return False
+    return committed <= last_stable < high_watermark and last_stable_seconds >= TRANSACTION_HANGS_AFTER_SECONDS
+
+
+def readable_end(
+    committed: int, high_watermark: int, last_stable: int | None, last_stable_seconds: float | None = None
+) -> int:
     """The offset up to which this group can read.
 
     A reader of committed records stops at the last stable offset while a transaction is open, and the broker does not
     say who reads how. A group that has committed beyond the last stable offset cannot be such a reader; every other
     one is taken for one, because lag must never be invented: records behind an open transaction count as soon as the
-    transaction ends.
+    transaction ends, and behind one that hangs they count: it does not end by itself.
     """
-    if last_stable is not None and committed <= last_stable:
+    is_held = is_held_back(committed, high_watermark, last_stable, last_stable_seconds)
+    if last_stable is not None and not is_held and committed <= last_stable:
         return min(last_stable, high_watermark)
     return high_watermark
 

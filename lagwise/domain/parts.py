@@ -19,7 +19,9 @@ class PartitionsInStatus:
     ``worst_*`` is the one with the oldest unread record, ``unmoved_seconds`` the longest time a committed offset has
     stayed where it is, ``to_catch_up`` when the last of them is expected to have caught up, ``to_breach`` when the
     first of them is expected to breach the objective, ``commits_seen`` how often committed offsets were seen to move
-    within the longest window, ``owners`` the distinct "client on host" of their owners.
+    within the longest window, ``transaction_seconds`` for how long the oldest transaction that hangs has been open
+    (None is none) and ``held_back_records`` how many records lie behind such, ``owners`` the distinct "client on host"
+    of their owners.
     """
 
     status: Status
@@ -39,6 +41,8 @@ class PartitionsInStatus:
     seconds_to_loss_is_upper_bound: bool = False
     loss_cause: LossCause | None = None
     records_lost: int = 0
+    transaction_seconds: float | None = None
+    held_back_records: int = 0
     worst_topic: str | None = None
     worst_partition: int | None = None
     topics: frozenset[str] = field(default_factory=frozenset)

@@ -66,12 +66,12 @@ class Policy:
 class Evidence:
     """What is known of one group-partition at one moment. Times in seconds, None where not known.
 
-    ``next_record`` is the offset of the next record that there is, where that was looked up. ``samples`` and
-    ``span_seconds`` speak of the window the trend is judged on, ``trend`` of the lag over it,
-    ``longer`` of the lag over the next longer window. ``commits_seen`` is how often the committed offset was seen to
-    move, ``unmoved_seconds`` for how long it has stayed where it is, ``standstill_seconds`` for how long while there
-    was something to read. ``lost_lately`` is the most records that were deleted unread at any sample of the shortest
-    window.
+    ``next_record`` is the offset of the next record that there is, where that was looked up, ``last_stable_seconds``
+    the age of the record at the last stable offset. ``samples`` and ``span_seconds`` speak of the window the trend is
+    judged on, ``trend`` of the lag over it, ``longer`` of the lag over the next longer window. ``commits_seen`` is how
+    often the committed offset was seen to move, ``unmoved_seconds`` for how long it has stayed where it is,
+    ``standstill_seconds`` for how long while there was something to read. ``lost_lately`` is the most records that were
+    deleted unread at any sample of the shortest window.
     """
 
     readable: bool = True
@@ -82,6 +82,7 @@ class Evidence:
     log_start: int | None = None
     high_watermark: int | None = None
     last_stable: int | None = None
+    last_stable_seconds: float | None = None
     samples: int = 0
     span_seconds: float = 0.0
     lag_seconds: float | None = None
@@ -121,6 +122,7 @@ class Verdict:
     objective, at today's rates; None where neither is to be expected. ``loss_cause`` is how the loss of
     ``seconds_to_loss`` would come; None where none will. That time is an upper bound where all that is known of the
     oldest unread record is that it is at least so old.
+    ``transaction_seconds`` is for how long a transaction has been open, at least, that hangs and holds records back.
     """
 
     status: Status
@@ -134,6 +136,7 @@ class Verdict:
     seconds_to_loss_is_upper_bound: bool = False
     loss_cause: LossCause | None = None
     records_lost: int = 0
+    transaction_seconds: float | None = None
 
     @property
     def seconds_to_catch_up(self) -> float | None:
@@ -264,7 +267,8 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
 
     # Who has nothing to commit stands at the end.
     committed = e.high_watermark if e.committed is None else e.committed
-    end = lags.readable_end(committed, e.high_watermark, e.last_stable)
+    end = lags.readable_end(committed, e.high_watermark, e.last_stable, e.last_stable_seconds)
+    is_held_back = lags.is_held_back(committed, e.high_watermark, e.last_stable, e.last_stable_seconds)
     reads_from = lags.reads_from(committed, e.next_record)
     lag = lags.lag(reads_from, e.log_start, end)
     lost = lags.records_lost(reads_from, e.log_start)
@@ -319,6 +323,7 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
             seconds_to_loss_is_upper_bound=deletion.is_upper_bound and loss_cause is LossCause.DELETION,
             loss_cause=loss_cause,
             records_lost=lost,
+            transaction_seconds=e.last_stable_seconds if is_held_back else None,
         )
 
     if reasons and reasons[0] is not Status.CATCHING_UP:

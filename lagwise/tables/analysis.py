@@ -144,6 +144,12 @@ _IS_UPPER_BOUND = Column(
     "the loss may come at any moment before: the oldest unread record is older than the history, nobody knows how much",
 )
 
+_TRANSACTION = Column(
+    "transaction_seconds",
+    pa.float64(),
+    "for how long a transaction has been open, at least, that hangs and holds records back; null is none",
+)
+
 PARTITION_STATUS = Table(
     "partition_status",
     "analysis",
@@ -179,6 +185,7 @@ PARTITION_STATUS = Table(
         _IS_UPPER_BOUND,
         Column("loss_cause", pa.string(), "how that loss would come: deletion (of records) or expiry (of offsets)"),
         Column("records_lost", pa.int64(), "records deleted before they were read; 0 is none", nullable=False),
+        _TRANSACTION,
         Column("committed_since", TIMESTAMP, "since when the committed offset has had its value, at the latest"),
         Column("commit_cadence_seconds", pa.float64(), "seconds between commits while there was something to commit"),
         Column("owner", pa.string(), "member id the partition is assigned to"),
@@ -236,6 +243,7 @@ GROUP_STATUS = Table(
         _IS_UPPER_BOUND,
         Column("loss_cause", pa.string(), "how that loss would come: deletion (of records) or expiry (of offsets)"),
         Column("records_lost", pa.int64(), "sum over its partitions", nullable=False),
+        _TRANSACTION,
         Column("worst_topic", pa.string(), "topic of its worst partition"),
         Column("worst_partition", pa.int32(), "its worst partition: by status, then by age of the oldest unread"),
         Column("cause", pa.string(), "where its trouble sits: partition, member, broker or group; null is no trouble"),

@@ -68,6 +68,8 @@ def _part(row: Row) -> PartitionsInStatus:
         seconds_to_loss_is_upper_bound=bool(row["seconds_to_loss_is_upper_bound"]),
         loss_cause=LossCause(row["loss_cause"]) if row["loss_cause"] else None,
         records_lost=row["records_lost"] or 0,
+        transaction_seconds=row["transaction_seconds"],
+        held_back_records=row["held_back_records"] or 0,
         worst_topic=worst.get("topic"),
         worst_partition=worst.get("partition"),
         topics=frozenset(row["topics"] or ()),

@@ -5,6 +5,7 @@ import subprocess
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -245,6 +246,10 @@ def test_a_plain_cluster_needs_no_client_properties() -> None:
             {"status": "unknown", "reason": "rebalancing"},
             "kafka-consumer-groups … --describe --members --verbose --group=orders",
         ),
+        (
+            {"status": "stalled", "topic": "t", "transaction_seconds": 4500.0},
+            "kafka-transactions … find-hanging --topic=t",
+        ),
         ({"status": "unknown", "reason": "unreadable"}, "lagwise doctor"),
         ({"status": "falling_behind"}, "kafka-consumer-groups … --describe --group=orders"),
         (
@@ -257,7 +262,7 @@ def test_a_plain_cluster_needs_no_client_properties() -> None:
         ),
     ],
 )
-def test_the_first_command_suits_the_status(known: dict[str, str], command: str) -> None:
+def test_the_first_command_suits_the_status(known: dict[str, Any], command: str) -> None:
     clusters = Config.model_validate({"clusters": [{"bootstrap": "localhost:9092"}]}).clusters
     found = first_command("kafka", "orders", clusters, **known)
     assert found == command.replace("…", "--bootstrap-server localhost:9092")

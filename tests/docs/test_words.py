@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lagwise import trace_csv
-from lagwise.domain import history, status
+from lagwise.domain import history, lag, status
 from lagwise.domain.causes import Scope
 from lagwise.domain.vocabulary import BURROW_WORDS, SIMPLE, LossCause, Status, UnknownReason
 from lagwise.traces import read_trace
@@ -86,6 +86,7 @@ class TestStatuses:
             "seconds_to_loss",
             "seconds_to_loss_is_upper_bound",
             "loss_cause",
+            "transaction_seconds",
             "cause",
             "look_past_markers",
             "findings",
@@ -96,6 +97,7 @@ class TestStatuses:
         }
         columns |= {"produce_rate_per_second", "consume_rate_per_second"}
         kafka = {"auto.offset.reset", "retention.ms", "retention.bytes"}
+        kafka |= {"transaction.max.timeout.ms", "kafka-transactions"}
         known = {*Status, *UnknownReason, *LossCause, *Scope, SIMPLE, *columns, *kafka, "lagwise size", "lagwise lag"}
         assert {word for word in code(STATUSES) if "/" not in word} <= known
 
@@ -120,6 +122,7 @@ class TestStatuses:
         text = " ".join(STATUSES.split())
         assert "fewer than three samples" in text and status.MINIMUM_SAMPLES == 3
         assert "three commit cadences" in text and status.TELLING_CADENCES == 3
+        assert "more than 16 minutes" in text and lag.TRANSACTION_HANGS_AFTER_SECONDS == 16 * 60
         assert "before two commits" in text and status.COMMITS_OF_RHYTHM == 2
         assert "it is six cadences" in text and status.TELLING_CADENCES * status.CADENCE_IF_RARE == 6
         assert "before ten commits" in text and status.COMMITS_OF_RHYTHM_IF_RARE == 10

@@ -341,6 +341,14 @@ ROWS = (
         "The only partition will lose unread records in about 2 h 30 min, at today's rates; 41.2 k records wait, the "
         "oldest for ≥ 3 min 20 s.",
     ),
+    Row(
+        43,
+        "the owner is not to blame: a transaction hangs, and how much lies behind it",
+        [part(STALLED, 1, "client billing-2", transaction_seconds=4500.0, held_back_records=41_000, **WAITING)],
+        "The only partition has committed nothing for 2 min 30 s, and the oldest of 41.2 k unread records has waited "
+        "3 min 20 s; its owner is client billing-2; 41.0 k of them are held back from readers of committed records by "
+        "a transaction that hangs, open for at least 1 h 15 min.",
+    ),
 )
 
 

@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lagwise.domain import lag as lags
 from lagwise.domain import status as rules
 from lagwise.domain.evaluation import Pair, evaluate
 from lagwise.domain.retention import Jumps
@@ -109,6 +110,8 @@ class TestRules:
         for name in vars(rules):
             if name.endswith("_SECONDS"):
                 monkeypatch.setattr(rules, name, getattr(rules, name) * times)
+        hangs_after = lags.TRANSACTION_HANGS_AFTER_SECONDS
+        monkeypatch.setattr(lags, "TRANSACTION_HANGS_AFTER_SECONDS", hangs_after * times)
         for row in ROWS:
             verdict = judge(_in_seconds_of(row.evidence, times), _policy_in_seconds_of(row.policy, times))
             assert (verdict.status, verdict.reason, verdict.reasons) == (row.status, row.reason, row.reasons), row.name
@@ -138,6 +141,7 @@ class TestRules:
 
 
 TIMES = {
+    "last_stable_seconds",
     "span_seconds",
     "lag_seconds",
     "unmoved_seconds",
@@ -146,7 +150,7 @@ TIMES = {
     "retention_seconds",
     "seconds_to_expiry",
 }
-RATES = {"produce_rate_per_second", "consume_rate_per_second"}
+RATES = {"produce_rate_per_second", "consume_rate_per_second", "log_start_rate_per_second"}
 COUNTS = {"committed", "next_record", "log_start", "high_watermark", "last_stable", "rewound_from", "lost_lately"}
 RECORDS = {*COUNTS, *RATES, "trend", "longer", "log_start_jumps"}
 

@@ -74,6 +74,16 @@ OLD = replace(
     commit_cadence_seconds=None,
     retention_seconds=604_800.0,
 )
+#: Everything before an open transaction is read; behind its first record, 16 min old, lie 662 more.
+OPEN = replace(
+    HEALTHY,
+    high_watermark=1663,
+    last_stable=1000,
+    last_stable_seconds=960.0,
+    lag_seconds=960.0,
+    unmoved_seconds=960.0,
+    standstill_seconds=960.0,
+)
 POLICY = Policy()
 
 
@@ -91,6 +101,7 @@ class Row(NamedTuple):
     cause: LossCause | None = None
     lost: int = 0
     at_most: bool = False
+    open_for: float | None = None
     policy: Policy = POLICY
 
 
@@ -1508,6 +1519,63 @@ ROWS = (
         to_loss=3600.0,
         cause=LossCause.EXPIRY,
     ),
+    # --- a transaction that hangs ---
+    row(
+        149,
+        "open for as long as a transaction may be",
+        "it still ends by itself, and until then nothing can be read beyond it",
+        replace(OPEN, last_stable_seconds=959.0),
+        OK,
+        lag=0,
+    ),
+    row(
+        150,
+        "hangs: open for longer than any transaction may be",
+        "it does not end by itself, so what lies beyond is unread and gets older: the owner does not get on",
+        OPEN,
+        STALLED,
+        LAGGING,
+        lag=663,
+        open_for=960.0,
+    ),
+    row(
+        151,
+        "hangs, and nobody is there to read on when it is aborted",
+        "a group without members does not keep pace with anything",
+        replace(OPEN, owner=None, state="Empty", topic_is_assigned=False, group_is_assigned=False),
+        STOPPED,
+        LAGGING,
+        lag=663,
+        open_for=960.0,
+    ),
+    row(
+        152,
+        "hangs, and the topic keeps records for half an hour",
+        "nobody will have read what is deleted then",
+        replace(OPEN, retention_seconds=1800.0),
+        AT_RISK,
+        STALLED,
+        LAGGING,
+        lag=663,
+        to_loss=840.0,
+        open_for=960.0,
+    ),
+    row(
+        153,
+        "hangs, and the group reads beyond it",
+        "a reader of uncommitted records is not held back",
+        replace(OPEN, committed=1663, lag_seconds=0.0, standstill_seconds=0.0, unmoved_seconds=0.0),
+        OK,
+        lag=0,
+    ),
+    row(
+        154,
+        "nothing beyond the last stable offset, however old it is",
+        "no transaction is open where all can be read",
+        replace(OPEN, high_watermark=1000, lag_seconds=0.0, standstill_seconds=0.0),
+        OK,
+        lag=0,
+    ),
 )
 
 
@@ -1519,6 +1587,7 @@ def test_verdict(row: Row) -> None:
     assert verdict.seconds_to_catch_up == pytest.approx(row.to_catch_up), row.why
     assert verdict.seconds_to_loss == pytest.approx(row.to_loss), row.why
     assert (verdict.loss_cause, verdict.seconds_to_loss_is_upper_bound) == (row.cause, row.at_most), row.why
+    assert verdict.transaction_seconds == row.open_for, row.why
 
 
 def test_rows_are_numbered_and_each_says_why() -> None:

@@ -247,6 +247,102 @@ def open_transaction() -> World:
 
 
 @story
+def hanging_transaction() -> World:
+    w = World(
+        "hanging-transaction",
+        """A producer dies in the middle of a transaction that its broker never ends (a fault of old clients). Whoever
+        reads committed records only cannot get beyond it: the service that lives, and the report that is shut down
+        meanwhile. By the last stable offset, up to which both have read all, nobody would see it. For sixteen minutes
+        it is like any transaction; then it is told, and after forty somebody aborts it.""",
+        minutes=60,
+    )
+    topic = w.topic("payments", rate=30, stable=[0])
+    w.group("clearing", {"clearing-1": pairs("payments", 1)}, speed=1000, commit_every_s=5)
+    report = w.group("report", {"report-1": pairs("payments", 1)}, speed=1000, commit_every_s=5)
+
+    def begin() -> None:
+        topic.open_transaction = True
+
+    def end() -> None:
+        topic.open_transaction = False
+
+    def back() -> None:
+        report.members, report.state = {"report-2": pairs("payments", 1)}, "Stable"
+
+    w.at(603, begin)
+    w.at(903, leave(report))
+    w.at(3003, end)
+    w.at(3003, back)
+    w.run()
+    for group, word in (("clearing", "stalled"), ("report", "stopped")):
+        w.truth("ok", GRACE, 603 + 960, group)
+        w.truth(f"ok|{word}", 603 + 960, 603 + 960 + GRACE, group)
+        w.truth(word, 603 + 960 + GRACE, 3000, group)
+        w.truth(f"{word}|lagging|catching_up|ok", 3000, 3003 + 2 * GRACE, group)
+        w.truth("ok", 3003 + 2 * GRACE, w.seconds, group)
+    return w
+
+
+@story
+def empty_partition() -> World:
+    w = World(
+        "empty-partition",
+        """A service reads a busy topic and one that nobody writes to yet. Its client (librdkafka) commits only what it
+        has read, so on the empty partition nothing is committed: there is nothing to read. After a quarter of an hour
+        the first records come.""",
+        minutes=30,
+    )
+    w.topic("orders", partitions=2, rate=30)
+    w.topic("refunds", rate=steps((0, 0), (900, 5)))
+    group = w.group("shop", {"shop-1": [*pairs("orders", 2), *pairs("refunds", 1)]}, speed=300, commit_every_s=5)
+    refunds = ("refunds", 0)
+    group.committed[refunds] = None
+    del group.position[refunds]
+
+    def begin() -> None:
+        w.follow(group, refunds, speed=300, at=0)
+
+    w.at(904, begin)
+    w.run()
+    w.truth("ok", GRACE, w.seconds, "shop", "orders", 0)
+    w.truth("ok", 0, 899, "shop", *refunds)
+    w.truth("ok|unknown:no_commit|unknown:too_few_samples", 900, 900 + 2 * GRACE, "shop", *refunds)
+    w.truth("ok", 900 + 2 * GRACE, w.seconds, "shop", *refunds)
+    w.truth("ok", GRACE, 899, "shop")
+    w.truth("ok", 900 + 2 * GRACE, w.seconds, "shop")
+    return w
+
+
+@story
+def old_backlog() -> World:
+    w = World(
+        "old-backlog",
+        """Lagwise is set up where a consumer has hung for almost a week, on a topic that keeps a week. When its records
+        were written nobody has seen, so by their age they might have a week to live; they have a quarter of an hour:
+        the log start is that near, and moves on.""",
+        minutes=40,
+    )
+    topic = w.topic("meter-readings", rate=10, records=6_100_000, retention_ms=604_800_000)
+    topic.start = [60_000]
+    group = w.group("invoicing", {"invoicing-1": pairs("meter-readings", 1)}, speed=0)
+    pair = ("meter-readings", 0)
+    group.committed[pair], group.position[pair] = 70_000, 70_000
+
+    def delete(now: float) -> None:
+        # What was written a week ago, at ten records a second: a segment of five minutes at a time.
+        topic.start[0] = 60_000 + 3000 * int(now // 300)
+
+    w.every_second(delete)
+    w.run()
+    # It takes 90 s to tell that it stands still, and that is all that was ever seen of it.
+    w.truth("unknown:too_few_samples", 0, 75, "invoicing")
+    w.truth("unknown:too_few_samples|at_risk", 75, 90 + GRACE, "invoicing")
+    w.truth("at_risk", 90 + GRACE, 1185, "invoicing")
+    w.truth("losing_data", 1200 + GRACE, w.seconds, "invoicing")
+    return w
+
+
+@story
 def commit_markers() -> World:
     w = World(
         "commit-markers",

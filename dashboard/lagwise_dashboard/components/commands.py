@@ -37,8 +37,13 @@ def for_group(config: Config, row: Row) -> list[Command]:
         reason=row["reason"],
         loss_cause=row["loss_cause"],
         topic=topic,
+        transaction_seconds=row["transaction_seconds"],
     )
-    purpose = "What the cluster's account may see" if first == "lagwise doctor" else "How long the topic keeps records"
+    purpose = "How long the topic keeps records"
+    if first == "lagwise doctor":
+        purpose = "What the cluster's account may see"
+    elif "find-hanging" in first:
+        purpose = "The transaction that hangs, and whose it is; the same tool aborts it"
     known = next((c for c in found if c.text == first), Command(purpose, first))
     found = [known, *(c for c in found if c is not known)]
     if topic is not None:

@@ -152,6 +152,7 @@ def _group_row(
         "seconds_to_loss_is_upper_bound": verdict.seconds_to_loss_is_upper_bound,
         "loss_cause": str(verdict.loss_cause) if verdict.loss_cause else None,
         "records_lost": verdict.records_lost,
+        "transaction_seconds": verdict.transaction_seconds,
         "worst_topic": verdict.worst_topic,
         "worst_partition": verdict.worst_partition,
         "cause": str(verdict.cause.scope) if verdict.cause else None,

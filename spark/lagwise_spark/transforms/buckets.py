@@ -7,6 +7,7 @@ holds cannot depend on it: first every sample is compared with the one before, t
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
+from lagwise.domain.lag import TRANSACTION_HANGS_AFTER_SECONDS
 from lagwise_spark.columns import GROUP_PARTITION, TOPIC_PARTITION, minute_of, seconds_between
 
 
@@ -22,11 +23,21 @@ def with_lag(commits: DataFrame, watermarks: DataFrame) -> DataFrame:
     return joined.withColumn("lag", lag_expression())
 
 
-def lag_expression() -> Column:
-    """Unread records that still exist, from the columns committed, next_record, log_start, high_watermark and
-    last_stable."""
+def is_held_back() -> Column:
+    """:func:`lagwise.domain.lag.is_held_back`, from the columns of its arguments' names."""
     committed, last_stable, high = F.col("committed"), F.col("last_stable"), F.col("high_watermark")
-    end = F.when(last_stable.isNotNull() & (committed <= last_stable), F.least(last_stable, high)).otherwise(high)
+    hangs = F.col("last_stable_seconds") >= TRANSACTION_HANGS_AFTER_SECONDS
+    return F.coalesce((committed <= last_stable) & (last_stable < high) & hangs, F.lit(False))
+
+
+def lag_expression(is_held: Column | None = None) -> Column:
+    """Unread records that still exist, from the columns committed, next_record, log_start, high_watermark and
+    last_stable, and from whether a transaction that hangs holds some back (where that was looked at)."""
+    committed, last_stable, high = F.col("committed"), F.col("last_stable"), F.col("high_watermark")
+    is_waiting = last_stable.isNotNull() & (committed <= last_stable)
+    if is_held is not None:
+        is_waiting &= ~is_held
+    end = F.when(is_waiting, F.least(last_stable, high)).otherwise(high)
     position = F.greatest(reads_from(), F.col("log_start"))
     known = committed.isNotNull() & F.col("log_start").isNotNull() & high.isNotNull() & (committed <= high)
     return F.when(known, F.greatest(end - position, F.lit(0)))

@@ -12,10 +12,10 @@ from pyspark.sql import functions as F
 from lagwise.domain.history import INTERVALS_PER_WINDOW
 from lagwise.domain.vocabulary import SIMPLE, GroupState, UnknownReason
 from lagwise_spark.columns import GROUP, GROUP_PARTITION, TOPIC_PARTITION, seconds_between, with_steps
-from lagwise_spark.transforms.buckets import lag_expression, reads_from
+from lagwise_spark.transforms.buckets import is_held_back, lag_expression, reads_from
 from lagwise_spark.transforms.pace import DAY, window_index
 from lagwise_spark.transforms.retention import limits
-from lagwise_spark.transforms.time_lag import with_age
+from lagwise_spark.transforms.time_lag import with_age, with_last_stable_age
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,9 @@ def evidence(known: Known) -> DataFrame:
         .join(ends, list(TOPIC_PARTITION), "left")
         .join(known.histories, list(TOPIC_PARTITION), "left")
     )
-    rows = rows.withColumns(
+    rows = with_last_stable_age(rows).withColumns(
         {
-            "lag": F.coalesce(lag_expression(), F.when(_has_nothing_to_commit(), F.lit(0))),
+            "lag": F.coalesce(lag_expression(is_held_back()), F.when(_has_nothing_to_commit(), F.lit(0))),
             "position": F.greatest(reads_from(), "log_start"),
             "window": F.coalesce("window", window_index(INTERVALS_PER_WINDOW * F.col("interval_seconds"))),
             # What a group-partition without a history, or a group that is gone, has none of.
@@ -138,7 +138,8 @@ def _derived() -> dict[str, Column]:
     counted_from = F.when(was_a_group, F.greatest("empty_since", last_commit)).otherwise(F.col("committed_at"))
     expires_in = F.col("offsets_retention_seconds") - seconds_between(counted_from, F.col("as_of"))
     has_lag = F.coalesce(F.col("lag") > 0, F.lit(False))
-    undrained = seconds_between(F.col("drained_at"), F.col("as_of"))
+    # That nothing could be read is no sign of life.
+    undrained = F.when(~is_held_back(), seconds_between(F.col("drained_at"), F.col("as_of")))
     # A null is left out of the least: an age that is a lower bound says nothing.
     age = F.when(~F.col("lag_seconds_is_lower_bound"), F.coalesce("lag_seconds", F.lit(0.0)))
     standstill = F.least("unmoved_seconds", age, undrained)

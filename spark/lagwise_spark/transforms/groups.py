@@ -31,6 +31,8 @@ def partitions_by_status(partition_status: DataFrame) -> DataFrame:
         F.min("seconds_to_loss").alias("seconds_to_loss"),
         F.min(_loss())["seconds_to_loss_is_upper_bound"].alias("seconds_to_loss_is_upper_bound"),
         F.sum("records_lost").alias("records_lost"),
+        F.max("transaction_seconds").alias("transaction_seconds"),
+        F.sum(_held_back()).alias("held_back_records"),
         # Among equals the lowest partition, then the last topic by name: any choice will do that is always the same.
         F.max_by(F.struct("topic", "partition"), F.struct(age, -F.col("partition"), F.col("topic"))).alias("worst"),
         F.collect_set("topic").alias("topics"),
@@ -59,6 +61,10 @@ def _breach() -> Column:
         F.coalesce("seconds_to_breach_high", F.lit(inf)).alias("high"),
     )
     return F.when(F.col("seconds_to_breach").isNotNull(), forecast)
+
+
+def _held_back() -> Column:
+    return F.when(F.col("transaction_seconds").isNotNull(), F.col("high_watermark") - F.col("last_stable"))
 
 
 def _loss() -> Column:

@@ -11,7 +11,7 @@ from lagwise.domain.retention import ROUNDING
 from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, GroupState, LossCause, Status, UnknownReason
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise_spark.columns import with_steps
-from lagwise_spark.transforms.buckets import reads_from
+from lagwise_spark.transforms.buckets import is_held_back, reads_from
 
 #: When the lag is gone or the objective is missed, with the ends of the confidence interval.
 FORECASTS = tuple(f"seconds_to_{what}{end}" for what in ("catch_up", "breach") for end in ("", "_low", "_high"))
@@ -27,6 +27,7 @@ def judge(evidence: DataFrame) -> DataFrame:
         "since": F.when(unsettled, F.col("as_of")).otherwise(F.col("previous_since")),
         "lag_seconds_is_lower_bound": is_known & F.col("lag_seconds_is_lower_bound"),
         "consume_rate_per_second": F.when(nobody_reads, F.lit(0.0)).otherwise(F.col("consume_rate_per_second")),
+        "transaction_seconds": F.when(is_known & is_held_back(), F.col("last_stable_seconds")),
         "seconds_to_loss_is_upper_bound": is_known & F.col("seconds_to_loss_is_upper_bound"),
         "records_lost": F.when(is_known, F.col("records_lost")).otherwise(F.lit(0)).cast("long"),
         **{

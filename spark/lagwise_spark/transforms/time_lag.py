@@ -154,31 +154,57 @@ def _count_not_above(ordered: str, value: Column) -> Column:
 def with_age(rows: DataFrame) -> DataFrame:
     """Add ``lag_seconds`` and ``lag_seconds_is_lower_bound`` to rows that have ``lag``, ``position``, ``as_of`` and the
     columns of :func:`topic_histories`; null where the lag is, or where there is no history."""
-    position = F.col("position")
     looked_for = F.col("lag") > 0
-    after, before = F.col("_not_above"), F.col("_not_above") - 1
-    share = (position - F.col("_a")) / (F.col("_b") - F.col("_a"))
-    between = seconds_between(F.col("_a_at"), F.col("_b_at"))
-    exact = seconds_between(F.col("_a_at"), F.col("as_of")) - share * between
-    bound = seconds_between(F.col("_b_at"), F.col("as_of"))
-    has_history = F.col("seen_at").isNotNull() & (F.size("seen_at") > 0)
     seconds = (
-        F.when(F.col("lag").isNull() | ~has_history, F.lit(None).cast("double"))
+        F.when(F.col("lag").isNull() | ~_has_history(), F.lit(None).cast("double"))
         .when(~looked_for | F.col("_b").isNull(), F.lit(0.0))
-        .otherwise(F.greatest(F.lit(0.0), F.coalesce(exact, bound)))
+        .otherwise(_seconds_since_written(F.col("position")))
     )
     staged = with_steps(
         rows,
-        {
-            "_not_above": F.when(looked_for, _count_not_above("high_watermarks", position)),
-            "_a_at": F.get("seen_at", before),
-            "_a": F.get("high_watermarks", before),
-            "_b_at": F.get("seen_at", after),
-            "_b": F.get("high_watermarks", after),
+        _neighbours(F.col("position"), looked_for)
+        | {
             "lag_seconds": seconds,
             "lag_seconds_is_lower_bound": F.coalesce(
                 looked_for & F.col("_b").isNotNull() & F.col("_a").isNull(), F.lit(False)
             ),
         },
     )
-    return staged.drop("_not_above", "_a_at", "_a", "_b_at", "_b", "seen_at", "high_watermarks")
+    return staged.drop(*_NEIGHBOURS, "seen_at", "high_watermarks")
+
+
+def with_last_stable_age(rows: DataFrame) -> DataFrame:
+    """Add ``last_stable_seconds``, the age of the record at the last stable offset, to rows that have ``as_of`` and the
+    columns of :func:`topic_histories`; null where there is none, or no history."""
+    last_stable = F.col("last_stable")
+    looked_for = last_stable < F.col("high_watermark")
+    seconds = F.when(looked_for & F.col("_b").isNotNull(), _seconds_since_written(last_stable))
+    return with_steps(rows, _neighbours(last_stable, looked_for) | {"last_stable_seconds": seconds}).drop(*_NEIGHBOURS)
+
+
+_NEIGHBOURS = ("_not_above", "_a_at", "_a", "_b_at", "_b")
+
+
+def _has_history() -> Column:
+    return F.col("seen_at").isNotNull() & (F.size("seen_at") > 0)
+
+
+def _neighbours(position: Column, looked_for: Column) -> dict[str, Column]:
+    """The samples between which the log reached an offset: the last one that had not passed it, and the next."""
+    after, before = F.col("_not_above"), F.col("_not_above") - 1
+    return {
+        "_not_above": F.when(looked_for, _count_not_above("high_watermarks", position)),
+        "_a_at": F.get("seen_at", before),
+        "_a": F.get("high_watermarks", before),
+        "_b_at": F.get("seen_at", after),
+        "_b": F.get("high_watermarks", after),
+    }
+
+
+def _seconds_since_written(position: Column) -> Column:
+    """The age of the record at an offset from its neighbours, a lower bound where there is only the later one."""
+    share = (position - F.col("_a")) / (F.col("_b") - F.col("_a"))
+    between = seconds_between(F.col("_a_at"), F.col("_b_at"))
+    exact = seconds_between(F.col("_a_at"), F.col("as_of")) - share * between
+    bound = seconds_between(F.col("_b_at"), F.col("as_of"))
+    return F.greatest(F.lit(0.0), F.coalesce(exact, bound))
