@@ -130,7 +130,8 @@ def judge_capacity(
     if any(later.at <= point.at for point, later in pairwise(forecast)):
         raise OutOfRange("forecast", "in order of time", [point.at for point in forecast[:3]])
     if peak_per_second is None:
-        return _undecided("There is no whole hour of history of what arrives yet, so there is no peak to compare with", None)
+        why = "There is no whole hour of history of what arrives yet, so there is no peak to compare with"
+        return _undecided(why, None)
     peak, target = peak_per_second, target_utilisation
     highest = max((point.mean for point in forecast), default=0.0)
     needed = max(peak, highest)
