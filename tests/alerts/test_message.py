@@ -120,6 +120,18 @@ def test_the_outlook_names_what_will_be_lost(
     assert said is None if outlook is None else said.startswith(outlook)
 
 
+def test_offsets_that_expire_with_nothing_unread_are_not_called_a_risk_of_losing_data() -> None:
+    player = Player(book())
+    for unread, now in ((0, 0), (0, 15), (1, 30), (1, 45)):
+        numbers = Numbers(lag_records=unread, seconds_to_loss=4800.0, loss_cause="expiry")
+        player.see(now + 5, observation(group_condition(now, "at_risk", numbers=numbers)))
+    said = [(told["event"], told["severity"], told["summary"]) for told in (document(n, CONFIG) for n in player.told)]
+    assert said == [
+        ("firing", "info", "Group orders on kafka will lose its committed offsets; it has read everything"),
+        ("escalated", "page", "Group orders on kafka is at risk of losing data"),
+    ]
+
+
 def test_no_golden_file_is_left_over() -> None:
     assert {file.stem for file in GOLDEN.glob("*.json")} == set(EXAMPLES)
 
