@@ -43,6 +43,10 @@ class Finding:
     remedy: str | None = None
 
 
+#: Of an hour at whose end something began that did not end in it.
+CONTINUED = Finding("continued", "What began at the end of this hour went on in the next one, and is told there.")
+
+
 def explain_rebalances(
     rebalances: Sequence["Rebalance"],
     setup: Setup,
@@ -59,7 +63,10 @@ def explain_rebalances(
     ):
         if causes[cause]:
             return explained([r for r in rebalances if r.cause is cause])
-    came = Counter(_client(name) for r in rebalances for name in r.joined)
+    began = _began(rebalances[0])
+    if began and not any(r.left for r in rebalances):
+        return _start(rebalances)
+    came = Counter(_client(name) for r in rebalances[began:] for name in r.joined)
     went = Counter(_client(name) for r in rebalances for name in r.left)
     if churning:
         return _churn(rebalances, churning, setup, is_storm=is_storm)
@@ -152,6 +159,17 @@ def _deployment(rebalances: Sequence["Rebalance"], went: Counter[str], setup: Se
         "a rolling deployment.",
         _milder(setup).strip() or None,
     )
+
+
+def _began(first: "Rebalance") -> bool:
+    """Whether nobody was in the group before."""
+    nobody_before = first.members is not None and first.members == len(first.joined) > 0
+    return not first.left and (first.cause is RebalanceCause.GROUP_APPEARED or nobody_before)
+
+
+def _start(rebalances: Sequence["Rebalance"]) -> Finding:
+    came = plural(sum(len(r.joined) for r in rebalances), "member")
+    return Finding("start", f"The group started: {came} came, and nobody was there before.")
 
 
 def _scaling(rebalances: Sequence["Rebalance"], difference: int, setup: Setup) -> Finding:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from lagwise.domain.rebalance_words import Setup
-from lagwise.domain.rebalances import Rebalance, stats_of
+from lagwise.domain.rebalances import Rebalance, by_hour, stats_of, stats_of_hour
 from lagwise.domain.vocabulary import RebalanceCause
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
@@ -207,6 +207,37 @@ ROWS = (
         None,
     ),
     Row(
+        "a group that came up was not scaled",
+        [
+            at(1, RebalanceCause.GROUP_APPEARED, joined=(A,), members=1),
+            at(1.1, RebalanceCause.MEMBER_JOINED, joined=(B, C)),
+        ],
+        "start",
+        "The group started: 3 members came, and nobody was there before.",
+        None,
+        RANGE,
+    ),
+    Row(
+        "one that comes up and loses a member did not restart it",
+        [
+            at(1, RebalanceCause.MEMBER_JOINED, joined=(A, B), members=2),
+            at(20, RebalanceCause.MEMBER_LEFT, left=(B,), members=1),
+        ],
+        "scaling",
+        "The group was scaled to 1: 1 member fewer than before.",
+        None,
+    ),
+    Row(
+        "everybody was gone for a moment: the group is back, it did not start",
+        [
+            at(1, RebalanceCause.MEMBER_LEFT, left=(A, B), members=0),
+            at(2, RebalanceCause.GROUP_APPEARED, joined=(A, B), members=2),
+        ],
+        "deployment",
+        "2 members went and came back once each within 1 min, as in a rolling deployment.",
+        None,
+    ),
+    Row(
         "another subscription",
         [at(1, RebalanceCause.SUBSCRIPTION_CHANGED)],
         "subscription_changed",
@@ -274,6 +305,45 @@ class TestNumbers:
         ended = stats_of([unfinished, still, at(3, duration_seconds=100.0)], RANGE)
         assert (ended.rebalances, ended.downtime_seconds, ended.left) == (1, 100.0, 2)
 
+    def test_time_in_which_several_were_under_way_counts_once(self) -> None:
+        each = [at(n / 12, uncommitted_seconds=6.0) for n in range(12)]
+        assert stats_of(each, RANGE).downtime_seconds_at_most == 61.0, "every 5 s, the first after 6 s"
+        within = [at(1, duration_seconds=50.0), at(1.1, uncommitted_seconds=20.0)]
+        assert stats_of(within, RANGE).downtime_seconds_at_most == 56.0
+
     def test_of_no_rebalance_there_is_nothing_to_say(self) -> None:
         with pytest.raises(ValueError, match="no rebalance"):
             stats_of([], RANGE)
+
+
+class TestAcrossTheHour:
+    """What belongs together is judged together, in the hour in which it ends; it is counted where it happened."""
+
+    def test_a_restart_over_the_hour_is_one_deployment(self) -> None:
+        before, after = by_hour(restart(59.8, A)).values()
+        told = stats_of_hour(before, MILD), stats_of_hour(after, MILD)
+        assert [(t.finding.cause, t.rebalances, t.left, t.joined) for t in told] == [
+            ("continued", 1, 1, 0),
+            ("deployment", 1, 0, 1),
+        ]
+
+    def test_a_storm_over_the_hour_is_one(self) -> None:
+        storm = [rebalance for n in range(4) for rebalance in restart(58.2 + n, A)]
+        hours = by_hour(storm[::-1])
+        told = {start.hour: stats_of_hour(hour, MILD) for start, hour in hours.items()}
+        assert {hour: (stats.rebalances, stats.is_storm) for hour, stats in told.items()} == {
+            3: (4, False),
+            4: (4, True),
+        }
+        assert told[4].churning == (A,)
+
+    def test_what_is_farther_apart_than_a_storm_is_judged_by_itself(self) -> None:
+        [before, after] = by_hour([*restart(44, A), *restart(58, B), *restart(73, C)]).values()
+        assert [len(before.counted), len(before.judged)] == [4, 3]
+        assert [len(after.counted), len(after.judged)] == [2, 3]
+
+    def test_one_that_had_not_ended_at_the_hour_counts_in_the_next_one_only(self) -> None:
+        unfinished = at(59.9, RebalanceCause.UNFINISHED, duration_seconds=30.0, left=(A,))
+        before, after = by_hour([unfinished, at(60.1, duration_seconds=42.0, left=(A,))]).values()
+        assert (stats_of_hour(before, MILD).rebalances, stats_of_hour(before, MILD).downtime_seconds) == (0, None)
+        assert (stats_of_hour(after, MILD).rebalances, stats_of_hour(after, MILD).downtime_seconds) == (1, 42.0)

@@ -130,9 +130,7 @@ def show_rebalances(rows: list[Row], now: datetime) -> None:
         alt="Rebalances of the group by hour, with their likely cause",
         column_config={
             "Rebalances": tables.right_column(),
-            "Without reading": tables.right_column(
-                help="Sum of their durations; ≤ where only an upper bound is known."
-            ),
+            "Without reading": tables.right_column(help="Time that they took; ≤ where only an upper bound is known."),
             "Moved": st.column_config.NumberColumn(help="Partitions that changed hands."),
             "Read again": tables.right_column(
                 help="Records that had been read and not committed, so that the next owner read them again: at most."
