@@ -5,22 +5,20 @@ was read but not committed. One now and then is a deployment; many are a storm t
 because they rebalance are thrown out for being slow.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import zip_longest
 
 from lagwise.domain.parts import total
+from lagwise.domain.rebalance_clients import DEPARTURES_OF_CHURN, brief_stays, churning_of
 from lagwise.domain.rebalance_words import CONTINUED, Finding, Setup, explain_rebalances
 from lagwise.domain.vocabulary import RebalanceCause
 
 #: A storm is at least so many rebalances within STORM_WINDOW …
 REBALANCES_OF_STORM = 5
 STORM_WINDOW = timedelta(minutes=15)
-#: … of which some client has gone at least so often, or so many have come and gone: in a deployment everybody who goes
-#: had long been there, and who comes stays.
-DEPARTURES_OF_CHURN = 2
+#: … of which some client has gone more than once, or more than one has come and gone.
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +110,8 @@ def stats_of_hour(hour: Hour, setup: Setup) -> RebalanceStats:
     counted, seen = _told_once(hour.counted), _told_once(hour.judged)
     # One that was seen before it had ended is told again when it has.
     lasting = [r for r in counted if r.cause is not RebalanceCause.UNFINISHED or (r is counted[-1] and not goes_on)]
-    departures = Counter(client for r in seen for client in r.left)
-    churning = tuple(
-        client for client, times in sorted(departures.items(), key=lambda c: (-c[1], c[0])) if _churns(times)
-    )
-    is_storm = _is_storm(seen)
+    churning, is_storm = churning_of(seen), _is_storm(seen)
+    stays = sorted(stay.until - stay.since for stay in brief_stays(seen))
     return RebalanceStats(
         rebalances=len(lasting),
         downtime_seconds=_covered_seconds((r.at, r.duration_seconds) for r in lasting),
@@ -130,7 +125,7 @@ def stats_of_hour(hour: Hour, setup: Setup) -> RebalanceStats:
         is_storm=is_storm,
         exact=all(r.exact for r in counted),
         last_at=counted[-1].at,
-        finding=explain_rebalances(seen, setup, churning=churning, brief_stays=_brief_stays(seen), is_storm=is_storm)
+        finding=explain_rebalances(seen, setup, churning=churning, brief_stays=stays, is_storm=is_storm)
         if seen
         else CONTINUED,
     )
@@ -160,31 +155,16 @@ def _told_once(seen: Sequence[Rebalance]) -> list[Rebalance]:
     return told
 
 
-def _churns(times: int) -> bool:
-    return times >= DEPARTURES_OF_CHURN
-
-
 def _is_storm(seen: Sequence[Rebalance]) -> bool:
     """Whether within some window there are many rebalances, and they are not just everybody going and coming once."""
+    stays = brief_stays(seen)
     for first in seen:
         window = [r for r in seen if first.at <= r.at < first.at + STORM_WINDOW]
-        departures = Counter(client for r in window for client in r.left)
         nobody_changes = not any(r.joined or r.left for r in window)
-        comes_and_goes = any(map(_churns, departures.values())) or _churns(len(_brief_stays(window)))
+        comes_and_goes = (
+            churning_of(window)
+            or len([s for s in stays if s.since >= first.at and s.until <= window[-1].at]) >= DEPARTURES_OF_CHURN
+        )
         if len(window) >= REBALANCES_OF_STORM and (nobody_changes or comes_and_goes):
             return True
     return False
-
-
-def _brief_stays(seen: Iterable[Rebalance]) -> list[timedelta]:
-    """How long those stayed who came and went within a STORM_WINDOW. A member that gets a new name with every start, as
-    a pod does, can be told from others by nothing else."""
-    came: dict[str, datetime] = {}
-    stays = []
-    for rebalance in seen:
-        for client in rebalance.left:
-            since = came.pop(client, None)
-            if since is not None and rebalance.at - since < STORM_WINDOW:
-                stays.append(rebalance.at - since)
-        came |= dict.fromkeys(rebalance.joined, rebalance.at)
-    return stays

@@ -27,6 +27,24 @@ def restart(minute: float, who: str, back: str | None = None) -> list[Rebalance]
     ]
 
 
+def streams_restart(minute: float, host: int, new_host: int) -> list[Rebalance]:
+    """Is back after 3 s under another process id, and given up under the old one when its session timeout is over."""
+    name = "app-0b5f1c1e-0000-4000-8000-{:012d}-StreamThread-1-consumer (10.0.0.{})".format
+    old, new = name(host, host), name(host + (new_host != host) * 100, new_host)
+    return [
+        at(minute, RebalanceCause.MEMBER_JOINED, joined=(new,), members=4),
+        at(
+            minute + 0.7,
+            RebalanceCause.MEMBER_FAILED,
+            left=(old,),
+            failed=(old,),
+            members=3,
+            silent_seconds=47.0,
+            session_timeout_seconds=45.0,
+        ),
+    ]
+
+
 class Row(NamedTuple):
     why: str
     rebalances: list[Rebalance]
@@ -88,6 +106,119 @@ ROWS = (
         "polling (billing-2 (10.0.0.2)).",
         "Return fewer records per poll (max.poll.records), or allow more time (max.poll.interval.ms); then find what "
         "takes so long.",
+    ),
+    Row(
+        "one failure among forty other departures: the client that goes most is named, the failure beside it",
+        [
+            *(rebalance for n in range(20) for rebalance in restart(2 * n, A)),
+            at(50, RebalanceCause.MEMBER_FAILED, left=(C,), failed=(C,)),
+        ],
+        "storm",
+        "The same clients leave by themselves and come back: billing-1 (10.0.0.1) 20 times. Besides, 1 member was "
+        "thrown out for silence (billing-3 (10.0.0.3)).",
+        "Find what restarts them (an autoscaler, a failing health check, an orchestrator that moves them).",
+        storm=True,
+        churning=(A,),
+    ),
+    Row(
+        "the one that fails most often is named first, and how often",
+        [
+            *(at(m, RebalanceCause.MEMBER_FAILED, left=(who,), failed=(who,)) for m, who in ((1, A), (20, B), (40, B))),
+            at(50, RebalanceCause.MEMBER_LEFT, left=(C,)),
+        ],
+        "failing_members",
+        "Members crashed or stood still: 3 times a member sent no heartbeat for its session.timeout.ms (billing-2 "
+        "(10.0.0.2) twice, billing-1 (10.0.0.1)).",
+        "Look on those hosts for crashes, kills for want of memory, and long garbage collections.",
+        churning=(B,),
+    ),
+    Row(
+        "a deployment of Kafka Streams, which sends no LeaveGroup: who is new comes before who is old is given up",
+        [rebalance for n in range(3) for rebalance in streams_restart(2 * n, n, n)],
+        "deployment",
+        "3 members fell silent and came back once each within 4 min 42 s, as in a rolling deployment of clients that "
+        "do not leave the group when they close (Kafka Streams does not by default).",
+        "If nobody deployed then, look on those hosts for crashes. What such a member owned is read by nobody until "
+        "its session.timeout.ms of 45 s is over, unless it leaves the group when it closes.",
+    ),
+    Row(
+        "the same in pods, which are on another host, and get another process id, with every start",
+        [rebalance for n in range(3) for rebalance in streams_restart(2 * n, n, n + 10)],
+        "deployment",
+        "3 members fell silent and came back once each within 4 min 42 s, as in a rolling deployment of clients that "
+        "do not leave the group when they close (Kafka Streams does not by default).",
+        "If nobody deployed then, look on those hosts for crashes. What such a member owned is read by nobody until "
+        "its session.timeout.ms of 45 s is over, unless it leaves the group when it closes.",
+    ),
+    Row(
+        "two of five fail and come back: that is no deployment",
+        [
+            rebalance
+            for n, who in enumerate((A, B))
+            for rebalance in (
+                at(3 * n, RebalanceCause.MEMBER_FAILED, left=(who,), failed=(who,), members=4),
+                at(3 * n + 1, RebalanceCause.MEMBER_JOINED, joined=(who,), members=5),
+            )
+        ],
+        "failing_members",
+        "Members crashed or stood still: twice a member sent no heartbeat for its session.timeout.ms (billing-1 "
+        "(10.0.0.1), billing-2 (10.0.0.2)).",
+        "Look on those hosts for crashes, kills for want of memory, and long garbage collections.",
+    ),
+    Row(
+        "a static member that is retired can but fail to come back",
+        [at(5, RebalanceCause.MEMBER_FAILED, left=(C,), failed=(C,), session_timeout_seconds=300.0, members=2)],
+        "scaling",
+        "1 member did not come back within its session.timeout.ms of 5 min (billing-3 (10.0.0.3)): static members do "
+        "not leave by themselves, so this is how one is retired.",
+        "If nobody retired it, look on its host for a crash, a kill for want of memory, or a restart that failed.",
+    ),
+    Row(
+        "six processes of librdkafka on a host, none of which was given a client id: each restarts once",
+        [rebalance for n in range(6) for rebalance in restart(n, "rdkafka (10.0.0.5)")],
+        "deployment",
+        "6 members went and came back once each within 5 min 30 s, as in a rolling deployment.",
+        None,
+    ),
+    Row(
+        "two of them, of which six cannot have gone without one going again",
+        [
+            rebalance
+            for n in range(6)
+            for rebalance in (
+                at(n, RebalanceCause.MEMBER_LEFT, left=("consumer-billing-1 (10.0.0.5)",), members=1),
+                at(n + 0.5, RebalanceCause.MEMBER_JOINED, joined=("consumer-billing-1 (10.0.0.5)",), members=2),
+            )
+        ],
+        "storm",
+        "The same clients leave by themselves and come back: consumer-billing-1 (10.0.0.5) 6 times.",
+        "Find what restarts them (an autoscaler, a failing health check, an orchestrator that moves them).",
+        storm=True,
+        churning=("consumer-billing-1 (10.0.0.5)",),
+    ),
+    Row(
+        "pods of librdkafka that crash on start are known by their hosts",
+        [
+            rebalance
+            for n in range(6)
+            for rebalance in (
+                at(2 * n, RebalanceCause.MEMBER_JOINED, joined=(f"rdkafka (10.0.0.{n})",)),
+                at(2 * n + 0.2, RebalanceCause.MEMBER_LEFT, left=(f"rdkafka (10.0.0.{n})",)),
+            )
+        ],
+        "storm",
+        "12 rebalances within 10 min 12 s: 6 members came and went again, usually after 12 s.",
+        "Find what ends them so soon after their start: a crash, a failing health check, a lack of memory, an "
+        "autoscaler.",
+        storm=True,
+    ),
+    Row(
+        "deployed, and rolled back half an hour later",
+        [*restart(1, A), *restart(2, B), *restart(3, C), *restart(31, B), *restart(32, A), *restart(33, C)],
+        "deployment",
+        "3 members went and came back twice each within 32 min 30 s, as in 2 rolling deployments.",
+        None,
+        churning=(A, B, C),
     ),
     Row(
         "everybody goes and comes once: a deployment, however many rebalances it makes",
