@@ -78,9 +78,9 @@ class _Subject:
 
     @property
     def unmoved(self) -> str:
-        """How long nothing was committed: of several partitions the longest time."""
+        """For how long nothing was committed; of several partitions at least one has it so long."""
         longest = max((p.unmoved_seconds for p in self.parts if p.unmoved_seconds is not None), default=None)
-        return duration(longest) if self.number == 1 else f"up to {duration(longest)}"
+        return f" for {duration(longest)}" if self.number == 1 else f", one of them for {duration(longest)}"
 
     @property
     def owners(self) -> str:
@@ -167,7 +167,7 @@ def _common(who: _Subject, cause: Cause | None) -> str:
 def _standing(who: _Subject) -> str:
     # Two times, because they differ: after a quiet hour the offset has not moved for long, and the records are young.
     waits = f"the oldest of {count(who.lag)} unread records" if who.lag != 1 else "the only unread record"
-    stands = f"{who.start} {who.verb('has', 'have')} committed nothing for {who.unmoved}"
+    stands = f"{who.start} {who.verb('has', 'have')} committed nothing{who.unmoved}"
     return f"{stands}, and {waits} has waited {who.age}"
 
 

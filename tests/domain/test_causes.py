@@ -134,8 +134,8 @@ SENTENCES = (
         "a hanging member",
         [part(STALLED, 3, A, **WAITING), WELL],
         [Place(STALLED, A, 1, 3), Place(OK, B, 1, 9)],
-        "3 of 12 partitions have committed nothing for up to 2 min 30 s, and the oldest of 41.2 k unread records has "
-        f"waited 3 min 20 s; their owner is {A}, which gets on with none of its own.",
+        "3 of 12 partitions have committed nothing, one of them for 2 min 30 s, and the oldest of 41.2 k unread "
+        f"records has waited 3 min 20 s; their owner is {A}, which gets on with none of its own.",
     ),
     (
         "a member that owns just this one",
@@ -155,8 +155,9 @@ SENTENCES = (
         "a broker",
         [part(STALLED, 2, A, B, **WAITING), WELL],
         [Place(STALLED, A, 3, 1), Place(STALLED, B, 3, 1), Place(OK, A, 1, 9)],
-        "2 of 11 partitions have committed nothing for up to 2 min 30 s, and the oldest of 41.2 k unread records has "
-        f"waited 3 min 20 s; their owners are {A} and {B}; broker 3 leads them all, and none of the others.",
+        "2 of 11 partitions have committed nothing, one of them for 2 min 30 s, and the oldest of 41.2 k unread "
+        f"records has waited 3 min 20 s; their owners are {A} and {B}; broker 3 leads them all, and none of "
+        "the others.",
     ),
     (
         "a slow member",

@@ -215,8 +215,8 @@ def test_the_partition_that_is_named_has_the_oldest_record_and_among_equals_the_
     assert (found.status, found.worst_topic, found.worst_partition) == (Status.STALLED, "orders", 4)
     assert (found.lag_seconds, found.lag_seconds_is_lower_bound) == (285.0, True)
     assert found.sentence == (
-        "All 3 partitions have committed nothing for up to 4 min 45 s, and the oldest of 300 unread records has waited "
-        "≥ 4 min 45 s; their owner is client app on host 10.0.0.7."
+        "All 3 partitions have committed nothing, one of them for 4 min 45 s, and the oldest of 300 unread records has "
+        "waited ≥ 4 min 45 s; their owner is client app on host 10.0.0.7."
     )
 
 

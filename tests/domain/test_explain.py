@@ -82,8 +82,8 @@ ROWS = (
         8,
         "nobody is there",
         [part(STOPPED, 3, **WAITING)],
-        "All 3 partitions have committed nothing for up to 2 min 30 s, and the oldest of 41.2 k unread records has "
-        "waited 3 min 20 s; the group has no members.",
+        "All 3 partitions have committed nothing, one of them for 2 min 30 s, and the oldest of 41.2 k unread records "
+        "has waited 3 min 20 s; the group has no members.",
         members=0,
     ),
     Row(
@@ -97,8 +97,8 @@ ROWS = (
         10,
         "nor for these",
         [part(STOPPED, 2, **WAITING), WELL],
-        "2 of 11 partitions have committed nothing for up to 2 min 30 s, and the oldest of 41.2 k unread records has "
-        "waited 3 min 20 s; no member owns them.",
+        "2 of 11 partitions have committed nothing, one of them for 2 min 30 s, and the oldest of 41.2 k unread "
+        "records has waited 3 min 20 s; no member owns them.",
     ),
     Row(
         11,
@@ -111,15 +111,15 @@ ROWS = (
         12,
         "two of them",
         [part(STALLED, 2, "client b", "client a", **WAITING)],
-        "Both partitions have committed nothing for up to 2 min 30 s, and the oldest of 41.2 k unread records has "
-        "waited 3 min 20 s; their owners are client a and client b.",
+        "Both partitions have committed nothing, one of them for 2 min 30 s, and the oldest of 41.2 k unread records "
+        "has waited 3 min 20 s; their owners are client a and client b.",
     ),
     Row(
         13,
         "more than two are not named",
         [part(STALLED, 3, "client c", "client b", "client a", **WAITING), WELL],
-        "3 of 12 partitions have committed nothing for up to 2 min 30 s, and the oldest of 41.2 k unread records has "
-        "waited 3 min 20 s; members own them.",
+        "3 of 12 partitions have committed nothing, one of them for 2 min 30 s, and the oldest of 41.2 k unread "
+        "records has waited 3 min 20 s; members own them.",
     ),
     Row(
         14,

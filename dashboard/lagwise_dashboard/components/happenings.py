@@ -26,6 +26,8 @@ _KINDS = {
 _REBALANCE = "rebalance"
 #: Height of rows whose sentences are wrapped.
 _TALL = 66
+#: Pixels: who joined and left may be a long list, which can be scrolled to.
+_DETAILS_WIDTH = 900
 
 
 def marks(changes: list[Row], events: list[Row]) -> list[Mark]:
@@ -97,6 +99,7 @@ def show_events(rows: list[Row], now: datetime, span: str) -> None:
         row_height=tables.ROW_HEIGHT,
         placeholder="",
         alt="Events of the group and its topics, the newest first",
+        column_config={"Details": st.column_config.TextColumn(width=_DETAILS_WIDTH)},
     )
 
 
