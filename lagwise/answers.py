@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from lagwise.config import Config
+from lagwise.domain.staleness import age_seconds, allowed_age_seconds
 from lagwise.domain.vocabulary import STATUSES_WORST_FIRST, Status
 from lagwise.errors import LagwiseError
 from lagwise.logs import clean
@@ -13,11 +14,6 @@ from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS, STATUS_CHANG
 from lagwise.tables.raw import READ_SOMETHING, SAMPLES
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-
-#: Data older than this many intervals is called stale.
-_STALE_INTERVALS = 3
-#: … but a round may take this long without anything being wrong.
-_SLACK_SECONDS = 20.0
 
 _JUDGED = "select cluster, max(as_of) as as_of from group_status group by cluster"
 _SAMPLED = f"""
@@ -72,8 +68,8 @@ def freshness(lake: Lake, config: Config, now: datetime) -> Freshness:
     clusters = []
     for name in sorted({*judged, *(intervals or samples)}):
         sample = samples.get(name, {"read_at": None, "interval_seconds": intervals.get(name, 15.0), "errors": None})
-        age = _age(judged.get(name), now)
-        allowed = _STALE_INTERVALS * (sample["interval_seconds"] + config.analysis.interval_seconds) + _SLACK_SECONDS
+        age = age_seconds(judged.get(name), now)
+        allowed = allowed_age_seconds(sample["interval_seconds"], config.analysis.interval_seconds)
         clusters.append(
             ClusterFreshness(
                 cluster=name,
@@ -81,17 +77,17 @@ def freshness(lake: Lake, config: Config, now: datetime) -> Freshness:
                 age_seconds=age,
                 stale=age is None or age > allowed,
                 sampled_at=sample["read_at"],
-                sample_age_seconds=_age(sample["read_at"], now),
+                sample_age_seconds=age_seconds(sample["read_at"], now),
                 errors={error["kind"]: error["count"] for error in sample["errors"] or ()},
             )
         )
     as_of = min((c.as_of for c in clusters if c.as_of is not None), default=None)
     return Freshness(
         as_of=as_of,
-        age_seconds=_age(as_of, now),
+        age_seconds=age_seconds(as_of, now),
         stale=not clusters or any(c.stale for c in clusters),
         analyzed_at=analyzed_at,
-        analysis_age_seconds=_age(analyzed_at, now),
+        analysis_age_seconds=age_seconds(analyzed_at, now),
         clusters=tuple(clusters),
     )
 
@@ -144,7 +140,3 @@ def _rank(status: str) -> float:
     if status == Status.UNKNOWN:
         return Status.CATCHING_UP.rank - 0.5
     return STATUSES_WORST_FIRST.index(Status(status)) if status in set(Status) else -1.0
-
-
-def _age(at: datetime | None, now: datetime) -> float | None:
-    return None if at is None else max(0.0, (now - at).total_seconds())

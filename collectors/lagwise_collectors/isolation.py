@@ -25,17 +25,19 @@ class IsolatedSource(ReaderProcess):
     """Reads a cluster through a process of its own.
 
     A sample in which the process is lost is tried again with a new one, and if that fails too, it is a sample with an
-    error. The same holds for a process that hangs, which is not tried again.
+    error. The same holds for a process that hangs, which is not tried again. ``state`` is the file in which next
+    records that were looked up outlive the process.
     """
 
     def __init__(
         self,
         cluster: Cluster,
         *,
+        state: Path | None = None,
         hang_seconds: float | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        order = Order("cluster", cluster).as_json()
+        order = Order("cluster", cluster, str(state or "")).as_json()
         super().__init__(order, hang_seconds or _STEPS * (cluster.timeout_seconds + 2) + _GRACE_SECONDS)
         self._cluster = cluster
         self._clock = clock

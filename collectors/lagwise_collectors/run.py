@@ -36,7 +36,7 @@ def collect_once(config: Config) -> list[RunCost]:
     costs: dict[str, RunCost] = {}
 
     def sample(cluster: Cluster) -> None:
-        pipeline = pipeline_of(cluster.name, IsolatedSource(cluster), config, lake)
+        pipeline = pipeline_of(cluster.name, _source_of(cluster, config), config, lake)
         try:
             costs[cluster.name] = pipeline.run()
         finally:
@@ -65,7 +65,7 @@ def collect_forever(config: Config, stop: threading.Event, state: Path) -> None:
     """
     lake = _lake(config)
     heart = _Heart(state, [cluster.name for cluster in config.clusters])
-    sources = {cluster.name: IsolatedSource(cluster) for cluster in config.clusters}
+    sources = {cluster.name: _source_of(cluster, config) for cluster in config.clusters}
     tails = {c.name: IsolatedTail(c, _state_of(c, config)) for c in config.clusters if c.offsets_topic}
     threads = [
         threading.Thread(
@@ -167,6 +167,11 @@ def _in_threads(jobs: Sequence[Callable[[], None]]) -> None:
         thread.join()
     if failures:
         raise failures[0]
+
+
+def _source_of(cluster: Cluster, config: Config) -> IsolatedSource:
+    """A cluster's samples, and the file that outlives their reader; the prefix as for the spool."""
+    return IsolatedSource(cluster, state=config.state / "next-records" / f"cluster-{cluster.name}.json")
 
 
 def _state_of(cluster: Cluster, config: Config) -> Path:

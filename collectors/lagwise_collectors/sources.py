@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a reader process is for: samples of the cluster, or its ``__consumer_offsets`` with its ``state`` file."""
+    """What a reader process is for: samples of the cluster, or its ``__consumer_offsets``. ``state`` is the file of its
+    own in which it keeps what has to outlive it; samples can do without, if it is empty."""
 
     reads: Literal["cluster", "offsets_topic"]
     cluster: Cluster
@@ -39,7 +40,7 @@ def reader_of(order: Order) -> "Source | OffsetsTail":
         return OffsetsTail(order.cluster, Path(order.state))
     from lagwise_collectors.kafka.source import KafkaSource
 
-    return KafkaSource(order.cluster)
+    return KafkaSource(order.cluster, state=Path(order.state) if order.state else None)
 
 
 def system_of(cluster: Cluster) -> str:

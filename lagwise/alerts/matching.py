@@ -41,9 +41,11 @@ def _judge_group(rule: Rule, condition: GroupCondition, now: datetime) -> Verdic
 def _looks_for(rule: Rule, condition: GroupCondition) -> bool:
     subject = condition.subject
     reasons = rule.when.unknown_reasons
+    has_unread = condition.numbers.lag_records != 0
     return (
         condition.status in rule.when.statuses
         and (condition.status is not Status.UNKNOWN or not reasons or condition.reason in reasons)
+        and rule.when.unread in (None, has_unread)
         and rule.clusters.selects(subject.cluster or "")
         and rule.groups.selects(subject.group or "")
     )

@@ -13,7 +13,7 @@ from lagwise.alerts.durations import duration_words
 from lagwise.alerts.model import FRESH, STALE, Event, Kind, Notification, Numbers
 from lagwise.alerts.remedies import dashboard_link, first_command
 from lagwise.config import Config
-from lagwise.domain.vocabulary import LossCause
+from lagwise.domain.vocabulary import LossCause, Status
 
 SCHEMA = "lagwise.alert.v1"
 
@@ -84,6 +84,8 @@ def _summary(notification: Notification) -> str:
         Kind.ANALYSIS: "The analysis",
     }[subject.kind]
     if notification.event is not Event.RESOLVED:
+        if notification.status == Status.AT_RISK and notification.numbers.lag_records == 0:
+            return f"{who} will lose its committed offsets; it has read everything"
         return f"{who} is {_words(notification.status)}"
     ended = f"{who} is no longer {_words(notification.previous_status)}"
     if notification.status is None:

@@ -36,6 +36,9 @@ class When(_Strict):
     """The group has one of these statuses."""
     unknown_reasons: tuple[UnknownReason, ...] = ()
     """Of the groups that are `unknown`, only those for one of these reasons; empty is any reason."""
+    unread: bool | None = None
+    """Of the groups with one of the statuses, only those with unread records (`true`; a lag that is not known counts as
+    some) or without any (`false`); null is both."""
     stale: Literal["collection", "analysis"] | None = None
     """Instead of statuses: no data has come from the collector of a cluster, or from the analysis …"""
     older_than: Duration | None = None
@@ -49,6 +52,8 @@ class When(_Strict):
             raise ValueError("stale and older_than go together, as in {stale: collection, older_than: 2m}")
         if self.unknown_reasons and Status.UNKNOWN not in self.statuses:
             raise ValueError("unknown_reasons needs the status unknown among the statuses")
+        if self.unread is not None and self.stale:
+            raise ValueError("unread goes with statuses: stale data has no unread records")
         return self
 
 

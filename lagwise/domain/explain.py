@@ -78,7 +78,7 @@ class _Subject:
 
     @property
     def unmoved(self) -> str:
-        """How long nothing was committed: of several partitions the longest time."""
+        """For how long nothing was committed; of several partitions at least one has it so long."""
         longest = max((p.unmoved_seconds for p in self.parts if p.unmoved_seconds is not None), default=None)
         return f" for {duration(longest)}" if self.number == 1 else f", the longest for {duration(longest)}"
 

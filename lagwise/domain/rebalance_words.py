@@ -7,12 +7,13 @@ the consumer protocol of KIP-848 lets the others read on meanwhile. ``heartbeat.
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from lagwise.domain.humanise import duration, plural
+from lagwise.domain.rebalance_clients import client_of, departed, is_everybody, rounds_of
 from lagwise.domain.vocabulary import RebalanceCause
 
 if TYPE_CHECKING:
@@ -23,6 +24,10 @@ EAGER_ASSIGNORS = frozenset({"range", "roundrobin", "sticky"})
 #: A session timeout of less than this is shorter than some garbage collections.
 SHORT_SESSION_SECONDS = 30.0
 _MOST_NAMES = 3
+#: More rounds than these in an hour are no deployments.
+_DEPLOYMENTS_OF_AN_HOUR = (2, 3)
+#: The group threw a member out.
+_FAILURES = (RebalanceCause.POLL_INTERVAL_EXCEEDED, RebalanceCause.MEMBER_FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,10 @@ class Finding:
     remedy: str | None = None
 
 
+#: Of an hour at whose end something began that did not end in it.
+CONTINUED = Finding("continued", "What began at the end of this hour went on in the next one, and is told there.")
+
+
 def explain_rebalances(
     rebalances: Sequence["Rebalance"],
     setup: Setup,
@@ -51,16 +60,53 @@ def explain_rebalances(
     brief_stays: Sequence[timedelta],
     is_storm: bool,
 ) -> Finding:
-    """The likeliest cause, what it is concluded from, and what would help; the rebalances in order of time."""
+    """The likeliest cause, what it is concluded from, and what would help; the rebalances in order of time.
+
+    It is the one that explains most of the departures; members that failed are told of beside another one.
+    """
+    failing = [r for r in rebalances if r.cause in _FAILURES]
+    others = [r for r in rebalances if r.left and r.cause not in _FAILURES]
+    if failing and len(failing) >= len(others):
+        return _failing(rebalances, failing, setup)
+    found = _coming_and_going(rebalances, setup, churning=churning, brief_stays=brief_stays, is_storm=is_storm)
+    return replace(found, sentence=f"{found.sentence}{_besides(failing)}")
+
+
+def _failing(rebalances: Sequence["Rebalance"], failing: Sequence["Rebalance"], setup: Setup) -> Finding:
+    """Why members were thrown out of the group."""
+    slow = [r for r in failing if r.cause is RebalanceCause.POLL_INTERVAL_EXCEEDED]
+    silent = [r for r in failing if r.cause is RebalanceCause.MEMBER_FAILED]
+    if len(slow) >= len(silent):
+        return _slow_processing(slow)
+    fell = Counter(label for r in silent for label in departed(r))
+    came = Counter(client_of(label) for r in rebalances for label in r.joined)
+    went = Counter(client_of(label) for label in fell.elements())
+    once = max(fell.values(), default=0) == 1 and all(r in silent for r in rebalances if r.left)
+    if once and came == went and fell.total() > 1 and is_everybody(fell.total(), rebalances):
+        return _silent_deployment(rebalances, silent, fell.total(), setup)
+    timeout = _longest(r.session_timeout_seconds for r in silent)
+    if once and not came and setup.has_static_members and (timeout or 0.0) >= SHORT_SESSION_SECONDS:
+        return _retired(silent, fell.total())
+    return _failures(silent)
+
+
+def _coming_and_going(
+    rebalances: Sequence["Rebalance"],
+    setup: Setup,
+    *,
+    churning: Sequence[str],
+    brief_stays: Sequence[timedelta],
+    is_storm: bool,
+) -> Finding:
+    """Why members came and went, where most went by themselves or nobody did."""
     causes = Counter(r.cause for r in rebalances if r.cause is not None)
-    for cause, explained in (
-        (RebalanceCause.POLL_INTERVAL_EXCEEDED, _slow_processing),
-        (RebalanceCause.MEMBER_FAILED, _failures),
-    ):
-        if causes[cause]:
-            return explained([r for r in rebalances if r.cause is cause])
-    came = Counter(_client(name) for r in rebalances for name in r.joined)
-    went = Counter(_client(name) for r in rebalances for name in r.left)
+    began = _began(rebalances[0])
+    if began and not any(r.left for r in rebalances):
+        return _start(rebalances)
+    came = Counter(client_of(name) for r in rebalances[began:] for name in r.joined)
+    went = Counter(client_of(name) for r in rebalances for name in r.left)
+    if churning and came == went and not is_storm and (rounds := rounds_of(rebalances)) in _DEPLOYMENTS_OF_AN_HOUR:
+        return _deployment(rebalances, went, setup, rounds)
     if churning:
         return _churn(rebalances, churning, setup, is_storm=is_storm)
     if is_storm and len(brief_stays) > 1:
@@ -82,8 +128,8 @@ def explain_rebalances(
 
 
 def _slow_processing(those: Sequence["Rebalance"]) -> Finding:
-    silence = max((r.silent_seconds for r in those if r.silent_seconds is not None), default=None)
-    limit = max((r.poll_interval_seconds for r in those if r.poll_interval_seconds is not None), default=None)
+    silence = _longest(r.silent_seconds for r in those)
+    limit = _longest(r.poll_interval_seconds for r in those)
     evidence = f"{_times(len(those))} a member was thrown out for not polling"
     if silence is not None:
         evidence += f", after it had committed nothing for {duration(silence)}"
@@ -98,8 +144,8 @@ def _slow_processing(those: Sequence["Rebalance"]) -> Finding:
 
 
 def _failures(those: Sequence["Rebalance"]) -> Finding:
-    silence = max((r.silent_seconds for r in those if r.silent_seconds is not None), default=None)
-    timeout = max((r.session_timeout_seconds for r in those if r.session_timeout_seconds is not None), default=None)
+    silence = _longest(r.silent_seconds for r in those)
+    timeout = _longest(r.session_timeout_seconds for r in those)
     evidence = f"{_times(len(those))} a member sent no heartbeat for its session.timeout.ms"
     if timeout is not None:
         evidence += f" of {duration(timeout)}"
@@ -117,7 +163,7 @@ def _churn(rebalances: Sequence["Rebalance"], churning: Sequence[str], setup: Se
     departures = Counter(name for r in rebalances for name in r.left)
     names = ", ".join(f"{name} {_times(departures[name])}" for name in churning[:_MOST_NAMES])
     more = f" and {len(churning) - _MOST_NAMES} more" if len(churning) > _MOST_NAMES else ""
-    leave_by_themselves = all(r.cause is RebalanceCause.MEMBER_LEFT for r in rebalances if r.left)
+    leave_by_themselves = all(r.cause is RebalanceCause.MEMBER_LEFT for r in rebalances if set(r.left) & set(churning))
     how = "leave by themselves and come back" if leave_by_themselves else "come and go"
     remedy = (
         "Find what restarts them (an autoscaler, a failing health check, an orchestrator that moves them)."
@@ -143,15 +189,51 @@ def _passing_through(rebalances: Sequence["Rebalance"], stays: Sequence[timedelt
     )
 
 
-def _deployment(rebalances: Sequence["Rebalance"], went: Counter[str], setup: Setup) -> Finding:
-    took = rebalances[-1].at - rebalances[0].at
-    span = f" within {duration(took.total_seconds())}" if took else ""
+def _deployment(rebalances: Sequence["Rebalance"], went: Counter[str], setup: Setup, rounds: int = 1) -> Finding:
+    members = went.total() // rounds
+    as_in = "a rolling deployment" if rounds == 1 else f"{rounds} rolling deployments"
     return Finding(
         "deployment",
-        f"{plural(went.total(), 'member')} went and came back once{' each' if went.total() > 1 else ''}{span}, as in "
-        "a rolling deployment.",
+        f"{plural(members, 'member')} went and came back {_times(rounds)}{' each' if members > 1 else ''}"
+        f"{_within(rebalances)}, as in {as_in}.",
         _milder(setup).strip() or None,
     )
+
+
+def _silent_deployment(
+    rebalances: Sequence["Rebalance"], silent: Sequence["Rebalance"], members: int, setup: Setup
+) -> Finding:
+    timeout = _longest(r.session_timeout_seconds for r in silent)
+    until = "its session timeout" if timeout is None else f"its session.timeout.ms of {duration(timeout)}"
+    return Finding(
+        "deployment",
+        f"{plural(members, 'member')} fell silent and came back once each{_within(rebalances)}, as in a rolling "
+        "deployment of clients that do not leave the group when they close (Kafka Streams does not by default).",
+        "If nobody deployed then, look on those hosts for crashes. What such a member owned "
+        f"is read by nobody until {until} is over, unless it leaves the group when it closes.{_milder(setup)}",
+    )
+
+
+def _retired(silent: Sequence["Rebalance"], members: int) -> Finding:
+    timeout = _longest(r.session_timeout_seconds for r in silent)
+    within = "its session timeout" if timeout is None else f"its session.timeout.ms of {duration(timeout)}"
+    return Finding(
+        "scaling",
+        f"{plural(members, 'member')} did not come back within {within}{_who(silent)}: static members do not leave by "
+        "themselves, so this is how one is retired.",
+        "If nobody retired it, look on its host for a crash, a kill for want of memory, or a restart that failed.",
+    )
+
+
+def _began(first: "Rebalance") -> bool:
+    """Whether nobody was in the group before."""
+    nobody_before = first.members is not None and first.members == len(first.joined) > 0
+    return not first.left and (first.cause is RebalanceCause.GROUP_APPEARED or nobody_before)
+
+
+def _start(rebalances: Sequence["Rebalance"]) -> Finding:
+    came = plural(sum(len(r.joined) for r in rebalances), "member")
+    return Finding("start", f"The group started: {came} came, and nobody was there before.")
 
 
 def _scaling(rebalances: Sequence["Rebalance"], difference: int, setup: Setup) -> Finding:
@@ -185,16 +267,32 @@ def _milder(setup: Setup) -> str:
     return f" What makes it cheaper: {'; '.join(advice)}." if advice else ""
 
 
-def _client(label: str) -> str:
-    """The client id of "client (host)": what comes back after a restart, often on another host."""
-    return label.rsplit(" (", 1)[0]
+def _within(rebalances: Sequence["Rebalance"]) -> str:
+    took = rebalances[-1].at - rebalances[0].at
+    return f" within {duration(took.total_seconds())}" if took else ""
+
+
+def _longest(seconds: Iterable[float | None]) -> float | None:
+    return max((s for s in seconds if s is not None), default=None)
+
+
+def _besides(failing: Sequence["Rebalance"]) -> str:
+    """Members that failed, beside what explains the other departures."""
+    if not failing:
+        return ""
+    members = sum(max(1, len(departed(r))) for r in failing)
+    return f" Besides, {plural(members, 'member was', 'members were')} thrown out for silence{_who(failing)}."
 
 
 def _who(those: Sequence["Rebalance"]) -> str:
+    """In brackets, the worst first, with how often where that is more than once."""
     names = Counter(name for r in those for name in (r.failed or r.left))
     if not names:
         return ""
-    shown = ", ".join(name for name, _ in sorted(names.items(), key=lambda n: (-n[1], n[0]))[:_MOST_NAMES])
+    shown = ", ".join(
+        name if times == 1 else f"{name} {_times(times)}"
+        for name, times in sorted(names.items(), key=lambda n: (-n[1], n[0]))[:_MOST_NAMES]
+    )
     return f" ({shown}{f' and {len(names) - _MOST_NAMES} more' if len(names) > _MOST_NAMES else ''})"
 
 

@@ -1,26 +1,24 @@
-"""What the rebalances of a group within an hour amount to: how many, how long, who comes and goes, why, and what helps.
+"""What the rebalances of a group by hour amount to: how many, how long, who comes and goes, why, and what helps.
 
 Every rebalance costs time in which some or all partitions are read by nobody, and makes the next owner read again what
 was read but not committed. One now and then is a deployment; many are a storm that feeds itself: members that are slow
 because they rebalance are thrown out for being slow.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import zip_longest
 
 from lagwise.domain.parts import total
-from lagwise.domain.rebalance_words import Finding, Setup, explain_rebalances
+from lagwise.domain.rebalance_clients import DEPARTURES_OF_CHURN, brief_stays, churning_of
+from lagwise.domain.rebalance_words import CONTINUED, Finding, Setup, explain_rebalances
 from lagwise.domain.vocabulary import RebalanceCause
 
 #: A storm is at least so many rebalances within STORM_WINDOW …
 REBALANCES_OF_STORM = 5
 STORM_WINDOW = timedelta(minutes=15)
-#: … of which some client has gone at least so often, or so many have come and gone: in a deployment everybody who goes
-#: had long been there, and who comes stays.
-DEPARTURES_OF_CHURN = 2
+#: … of which some client has gone more than once, or more than one has come and gone.
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +42,13 @@ class Rebalance:
 
 @dataclass(frozen=True, slots=True)
 class RebalanceStats:
-    """The rebalances of a group within a stretch of time.
+    """The rebalances of a group within an hour.
 
-    ``downtime_seconds`` is the sum of their durations, None where none of them is known. Classic groups do not tell
-    them: ``downtime_seconds_at_most`` takes the time since the last commit on what changed hands where the duration is
-    not known, in which nobody can have read for longer than that. ``churning`` are the clients that went at least
-    twice, the one that went most often first. ``exact`` is whether all of them were read from the offsets topic: from
-    samples some may have been missed.
+    ``downtime_seconds`` is the time they took, None where none of them is known. Classic groups do not tell it:
+    ``downtime_seconds_at_most`` takes the time since the last commit on what changed hands where the duration is not
+    known, in which nobody can have read for longer than that. Time in which several were under way counts once.
+    ``churning`` are the clients that went at least twice, the one that went most often first. ``exact`` is whether all
+    of them were read from the offsets topic: from samples some may have been missed.
     """
 
     rebalances: int
@@ -66,35 +64,83 @@ class RebalanceStats:
     finding: Finding
 
 
+@dataclass(frozen=True, slots=True)
+class Hour:
+    """The rebalances of a group that fell into an hour, and those that its cause is concluded from.
+
+    What belongs together is judged together, in the hour in which it ends: the rebalances of an hour's last
+    STORM_WINDOW are ``judged`` with the next hour, if that follows within such a window.
+    """
+
+    counted: tuple[Rebalance, ...]
+    judged: tuple[Rebalance, ...]
+
+
+def by_hour(rebalances: Iterable[Rebalance]) -> dict[datetime, Hour]:
+    """A group's rebalances by the start of their hour (UTC)."""
+    counted: dict[datetime, list[Rebalance]] = {}
+    for rebalance in sorted(rebalances, key=lambda r: r.at):
+        counted.setdefault(hour_of(rebalance.at), []).append(rebalance)
+    judged = {start: list(its) for start, its in counted.items()}
+    for start in list(counted):
+        following = counted.get(start + timedelta(hours=1))
+        if following is not None:
+            goes_on = [r for r in counted[start] if following[0].at - r.at < STORM_WINDOW]
+            judged[start] = judged[start][: len(judged[start]) - len(goes_on)]
+            judged[start + timedelta(hours=1)][:0] = goes_on
+    return {start: Hour(tuple(its), tuple(judged[start])) for start, its in counted.items()}
+
+
+def hour_of(at: datetime) -> datetime:
+    """The start of the hour (UTC)."""
+    return at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+
+
 def stats_of(rebalances: Iterable[Rebalance], setup: Setup) -> RebalanceStats:
-    """Sum up at least one rebalance of a group. Raises ValueError for none."""
-    seen = _told_once(sorted(rebalances, key=lambda r: r.at))
-    if not seen:
+    """Sum up at least one rebalance of a group, by itself. Raises ValueError for none."""
+    seen = tuple(sorted(rebalances, key=lambda r: r.at))
+    return stats_of_hour(Hour(seen, seen), setup)
+
+
+def stats_of_hour(hour: Hour, setup: Setup) -> RebalanceStats:
+    """Sum up an hour with at least one rebalance. Raises ValueError for none."""
+    if not hour.counted:
         raise ValueError("there is no rebalance to sum up")
+    goes_on = hour.counted[-1] not in hour.judged
+    counted, seen = _told_once(hour.counted), _told_once(hour.judged)
     # One that was seen before it had ended is told again when it has.
-    ended = [r for r in seen if r.cause is not RebalanceCause.UNFINISHED]
-    number = len(ended) + (seen[-1].cause is RebalanceCause.UNFINISHED)
-    lasting = [r for r in seen if r in ended or r is seen[-1]]
-    departures = Counter(client for r in seen for client in r.left)
-    churning = tuple(
-        client for client, times in sorted(departures.items(), key=lambda c: (-c[1], c[0])) if _churns(times)
-    )
-    is_storm = _is_storm(seen)
+    lasting = [r for r in counted if r.cause is not RebalanceCause.UNFINISHED or (r is counted[-1] and not goes_on)]
+    churning, is_storm = churning_of(seen), _is_storm(seen)
+    stays = sorted(stay.until - stay.since for stay in brief_stays(seen))
     return RebalanceStats(
-        rebalances=number,
-        downtime_seconds=total(r.duration_seconds for r in lasting),
-        downtime_seconds_at_most=total(
-            r.uncommitted_seconds if r.duration_seconds is None else r.duration_seconds for r in lasting
+        rebalances=len(lasting),
+        downtime_seconds=_covered_seconds((r.at, r.duration_seconds) for r in lasting),
+        downtime_seconds_at_most=_covered_seconds(
+            (r.at, r.uncommitted_seconds if r.duration_seconds is None else r.duration_seconds) for r in lasting
         ),
-        partitions_moved=total(r.partitions_moved for r in seen),
-        joined=sum(len(r.joined) for r in seen),
-        left=departures.total(),
+        partitions_moved=total(r.partitions_moved for r in counted),
+        joined=sum(len(r.joined) for r in counted),
+        left=sum(len(r.left) for r in counted),
         churning=churning,
         is_storm=is_storm,
-        exact=all(r.exact for r in seen),
-        last_at=seen[-1].at,
-        finding=explain_rebalances(seen, setup, churning=churning, brief_stays=_brief_stays(seen), is_storm=is_storm),
+        exact=all(r.exact for r in counted),
+        last_at=counted[-1].at,
+        finding=explain_rebalances(seen, setup, churning=churning, brief_stays=stays, is_storm=is_storm)
+        if seen
+        else CONTINUED,
     )
+
+
+def _covered_seconds(spans: Iterable[tuple[datetime, float | None]]) -> float | None:
+    """How much time is covered by spans that end at these moments and last so long; None where none is known."""
+    known = sorted((at - timedelta(seconds=lasted), at) for at, lasted in spans if lasted is not None)
+    if not known:
+        return None
+    covered, until = timedelta(), known[0][0]
+    for start, end in known:
+        covered += max(timedelta(), end - max(start, until))
+        until = max(until, end)
+    return covered.total_seconds()
 
 
 def _told_once(seen: Sequence[Rebalance]) -> list[Rebalance]:
@@ -109,31 +155,16 @@ def _told_once(seen: Sequence[Rebalance]) -> list[Rebalance]:
     return told
 
 
-def _churns(times: int) -> bool:
-    return times >= DEPARTURES_OF_CHURN
-
-
 def _is_storm(seen: Sequence[Rebalance]) -> bool:
     """Whether within some window there are many rebalances, and they are not just everybody going and coming once."""
+    stays = brief_stays(seen)
     for first in seen:
         window = [r for r in seen if first.at <= r.at < first.at + STORM_WINDOW]
-        departures = Counter(client for r in window for client in r.left)
         nobody_changes = not any(r.joined or r.left for r in window)
-        comes_and_goes = any(map(_churns, departures.values())) or _churns(len(_brief_stays(window)))
+        comes_and_goes = (
+            churning_of(window)
+            or len([s for s in stays if s.since >= first.at and s.until <= window[-1].at]) >= DEPARTURES_OF_CHURN
+        )
         if len(window) >= REBALANCES_OF_STORM and (nobody_changes or comes_and_goes):
             return True
     return False
-
-
-def _brief_stays(seen: Iterable[Rebalance]) -> list[timedelta]:
-    """How long those stayed who came and went within a STORM_WINDOW. A member that gets a new name with every start, as
-    a pod does, can be told from others by nothing else."""
-    came: dict[str, datetime] = {}
-    stays = []
-    for rebalance in seen:
-        for client in rebalance.left:
-            since = came.pop(client, None)
-            if since is not None and rebalance.at - since < STORM_WINDOW:
-                stays.append(rebalance.at - since)
-        came |= dict.fromkeys(rebalance.joined, rebalance.at)
-    return stays

@@ -129,6 +129,18 @@ def test_a_loss_that_may_come_sooner_is_not_told_as_one_that_comes_later() -> No
     assert said == "Unread records may be deleted at any moment, and will be within about 1 h 20 min."
 
 
+def test_offsets_that_expire_with_nothing_unread_are_not_called_a_risk_of_losing_data() -> None:
+    player = Player(book())
+    for unread, now in ((0, 0), (0, 15), (1, 30), (1, 45)):
+        numbers = Numbers(lag_records=unread, seconds_to_loss=4800.0, loss_cause="expiry")
+        player.see(now + 5, observation(group_condition(now, "at_risk", numbers=numbers)))
+    said = [(told["event"], told["severity"], told["summary"]) for told in (document(n, CONFIG) for n in player.told)]
+    assert said == [
+        ("firing", "info", "Group orders on kafka will lose its committed offsets; it has read everything"),
+        ("escalated", "page", "Group orders on kafka is at risk of losing data"),
+    ]
+
+
 def test_no_golden_file_is_left_over() -> None:
     assert {file.stem for file in GOLDEN.glob("*.json")} == set(EXAMPLES)
 

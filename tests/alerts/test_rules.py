@@ -6,7 +6,7 @@ import pytest
 
 from lagwise.alerts.durations import duration_words, parse_duration
 from lagwise.alerts.matching import judge
-from lagwise.alerts.model import Severity
+from lagwise.alerts.model import Numbers, Severity
 from lagwise.alerts.rules import load_rules
 from lagwise.errors import ConfigError
 from tests.alerts.support import at, group_condition, write_yaml
@@ -18,6 +18,7 @@ class TestTheRulesThatComeWithLagwise:
         assert severities == {
             "losing_data": Severity.PAGE,
             "at_risk": Severity.PAGE,
+            "offsets_expiring": Severity.INFO,
             "stopped": Severity.PAGE,
             "stalled": Severity.PAGE,
             "falling_behind": Severity.WARN,
@@ -33,7 +34,7 @@ class TestTheRulesThatComeWithLagwise:
 
     def test_groups_that_may_be_abandoned_are_left_out(self) -> None:
         cautious = {rule.name for rule in load_rules(None).rules if rule.only_if_seen_active}
-        assert cautious == {"losing_data", "at_risk", "stopped"}
+        assert cautious == {"losing_data", "at_risk", "offsets_expiring", "stopped"}
 
 
 BAD = [
@@ -56,6 +57,12 @@ BAD = [
         "rules.0.when",
         "unknown",
     ),
+    (
+        "rules: [{name: a, when: {stale: analysis, older_than: 1m, unread: true}, severity: page}]",
+        "rules.0.when",
+        "unread",
+    ),
+    ("rules: [{name: a, when: {statuses: [ok], unread: 3}, severity: page}]", "rules.0.when.unread", "true or false"),
     (
         "rules: [{name: a, when: {statuses: [unknown], unknown_reasons: [lost]}, severity: page}]",
         "rules.0.when.unknown_reasons.0",
@@ -126,6 +133,24 @@ def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 
 
 class TestMatching:
+    @pytest.mark.parametrize(
+        ("when", "lag", "expected"),
+        [
+            ("unread: true", 1, "match"),
+            ("unread: true", 0, "clear"),
+            ("unread: false", 0, "match"),
+            ("unread: false", 1, "clear"),
+            ("unread: true", None, "match"),
+            ("unread: false", None, "clear"),
+        ],
+    )
+    def test_unread_records(self, tmp_path: Path, when: str, lag: int | None, expected: str) -> None:
+        rule = f"rules: [{{name: a, severity: page, when: {{statuses: [at_risk], {when}}}}}]"
+        file = write_yaml(tmp_path / "r.yaml", rule)
+        condition = group_condition(0, "at_risk", numbers=Numbers(lag_records=lag))
+        verdict, _ = judge(load_rules(file).rules[0], condition, at(5))
+        assert verdict.value == expected
+
     def _verdict(self, tmp_path: Path, rule: str, **condition: str) -> str:
         file = write_yaml(tmp_path / "r.yaml", f"rules: [{{name: a, severity: page, {rule}}}]")
         verdict, _ = judge(load_rules(file).rules[0], group_condition(0, **condition), at(5))

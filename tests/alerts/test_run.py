@@ -322,6 +322,11 @@ def test_the_rules_in_the_docs_are_rules(tmp_path: Path, config: MakeConfig) -> 
     assert (len(rules), len(settings)) == (1, 1)
     file = write_yaml(tmp_path / "rules.yaml", rules[0])
     loaded = Alerts(config({"ops": "http://127.0.0.1:1/"}, alerts={"rules_file": str(file)}), watching_since=None)
-    assert [rule.name for rule in loaded.book.rules] == ["payments_late", "offsets_expired", "collector_late"]
+    assert [rule.name for rule in loaded.book.rules] == [
+        "payments_late",
+        "offsets_expired",
+        "offsets_expiring",
+        "collector_late",
+    ]
     loaded.close()
     Config.model_validate(yaml.safe_load(settings[0]))

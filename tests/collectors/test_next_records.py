@@ -1,12 +1,14 @@
 """What comes next where a group stands still: told by fetching once, remembered, and asked again only for a reason."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
 
 from lagwise.tables.raw import COMMITS
-from lagwise_collectors.kafka.next_records import MOST_LOOK_UPS, NEAR, Next, NextRecords, Place
+from lagwise_collectors.kafka.looked_up import LookedUp, Next, Place
+from lagwise_collectors.kafka.next_records import MOST_LOOK_UPS, NEAR, NextRecords
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_sandbox.broker import Broker
 from tests.collectors.kafka import Lab, rows
@@ -125,6 +127,66 @@ class TestWhenItIsAskedFor:
         assert [known.after(commit, ends(10)) for _ in range(3)] == [[None], [None], [10]]
 
 
+class TestOnceItIsDeleted:
+    """Nothing can be fetched any more: what was found before counts, and the one offset of a marker is no loss."""
+
+    def test_of_a_single_offset_before_an_empty_log_nobody_can_tell_that_it_was_a_record(self) -> None:
+        log = Log(end=10)
+        known = NextRecords(log)
+        assert known.after([Place("t", 0, 9)], ends(10, start=10)) == [10]
+        assert log.asked == []
+
+    @pytest.mark.parametrize(
+        ("why", "commit", "start", "end"),
+        [
+            ("two offsets are no single marker", 8, 10, 10),
+            ("after it come records, which were fetched if they were there", 9, 10, 2_000),
+            ("it is the end", 10, 10, 10),
+        ],
+    )
+    def test_of_others_nothing_is_taken_for_granted(self, why: str, commit: int, start: int, end: int) -> None:
+        known = NextRecords(Log(end=end))
+        assert known.after([Place("t", 0, commit)], ends(end, start=start)) == [None], why
+
+    @pytest.mark.parametrize(("records", "found"), [((), 10), ((8,), 8)])
+    def test_what_was_found_before_outlives_the_process_and_a_partition_that_cannot_be_read(
+        self, tmp_path: Path, records: tuple[int, ...], found: int
+    ) -> None:
+        commit, file = [Place("t", 0, 8)], tmp_path / "state" / "lab.json"
+        before = NextRecords(Log(*records, end=10), LookedUp(file))
+        before.after(commit, ends(10))
+        assert before.after(commit, ends(10)) == [found]
+        after = NextRecords(Log(end=10), LookedUp(file))
+        assert after.after(commit, {}) == [found]
+        assert after.after(commit, ends(10, start=10)) == [found]
+
+    def test_what_is_no_longer_committed_is_forgotten(self, tmp_path: Path) -> None:
+        file = tmp_path / "lab.json"
+        NextRecords(Log(end=10), LookedUp(file)).after([Place("t", 0, 9)], ends(10, start=10))
+        NextRecords(Log(end=10), LookedUp(file)).after([Place("t", 0, 10)], ends(10, start=10))
+        assert LookedUp(file).load() == {}
+
+    @pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "other"}', '{"format": null, "places": 1}'])
+    def test_a_damaged_file_is_as_good_as_none(
+        self, tmp_path: Path, content: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        file = tmp_path / "lab.json"
+        file.write_text(content)
+        known = NextRecords(Log(end=10), LookedUp(file))
+        assert "looked up anew" in caplog.text
+        assert known.after([Place("t", 0, 9)], ends(10, start=10)) == [10]
+        assert LookedUp(file).load() == {Place("t", 0, 9): Next(10, False)}
+
+    def test_a_file_that_cannot_be_written_costs_nothing_else(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        (tmp_path / "taken").write_text("a file where a folder should be")
+        known = NextRecords(Log(end=10), LookedUp(tmp_path / "taken" / "lab.json"))
+        for start in (10, 10):
+            assert known.after([Place("t", 0, 9)], ends(10, start=start)) == [10]
+        assert caplog.text.count("cannot be written") == 1
+
+
 @pytest.mark.broker
 class TestOnABroker:
     @pytest.fixture
@@ -185,6 +247,39 @@ class TestOnABroker:
         lab.admin.delete_records([TopicPartition(topic, 0, 6)])[TopicPartition(topic, 0)].result(10)
         lab.commit(lab.name("reader"), topic, {0: 1})
         assert self.next_of(source) == {0: 6}
+
+    @staticmethod
+    def delete_all(lab: Lab, topic: str, before: int) -> None:
+        lab.admin.delete_records([TopicPartition(topic, 0, before)])[TopicPartition(topic, 0)].result(10)
+
+    def test_a_marker_that_retention_deleted_while_nobody_watched_is_no_loss(self, lab: Lab) -> None:
+        topic = lab.topic(partitions=1)
+        self.transaction(lab, topic, b"a", b"b")
+        lab.commit(lab.name("reader"), topic, {0: 2})
+        self.delete_all(lab, topic, 3)
+        assert self.next_of(KafkaSource(lab.cluster())) == {0: 3}
+
+    def test_aborted_records_that_retention_deleted_are_known_after_a_restart(self, lab: Lab, tmp_path: Path) -> None:
+        topic, state = lab.topic(partitions=1), tmp_path / "lab.json"
+        self.transaction(lab, topic, b"a")
+        self.transaction(lab, topic, b"never", b"was", commit=False)
+        lab.commit(lab.name("reader"), topic, {0: 1})
+        before = KafkaSource(lab.cluster(), state=state)
+        assert self.next_of(before) == {0: 5}
+        before.close()
+        self.delete_all(lab, topic, 5)
+        assert self.next_of(KafkaSource(lab.cluster(), state=state)) == {0: 5}
+        assert self.next_of(KafkaSource(lab.cluster())) == {0: None}, "the file it is that tells"
+
+    def test_a_record_that_retention_deleted_is_still_a_loss_after_a_restart(self, lab: Lab, tmp_path: Path) -> None:
+        topic, state = lab.topic(partitions=1), tmp_path / "lab.json"
+        lab.produce(topic, {0: 3})
+        lab.commit(lab.name("reader"), topic, {0: 2})
+        before = KafkaSource(lab.cluster(), state=state)
+        assert self.next_of(before) == {0: 2}
+        before.close()
+        self.delete_all(lab, topic, 3)
+        assert self.next_of(KafkaSource(lab.cluster(), state=state)) == {0: 2}
 
     def test_settings_may_forbid_it(self, lab: Lab) -> None:
         topic = lab.topic(partitions=1)

@@ -38,18 +38,20 @@ class Scene:
     #: Age of the newest sample and of the newest tick at ``now``.
     sample_age: timedelta = timedelta(seconds=6)
     tick_age: timedelta = timedelta(seconds=4)
+    #: Age of the newest sample that was judged; None is that of the newest.
+    judged_age: timedelta | None = None
     #: The interval that the collectors claim to keep: above the real one, a lake stays fresh for longer.
     promised: timedelta = INTERVAL
     errors: dict[str, list[Row]] = field(default_factory=dict)
 
     @property
     def as_of(self) -> datetime:
-        return self.now - self.sample_age
+        return self.now - (self.sample_age if self.judged_age is None else self.judged_age)
 
     @property
     def times(self) -> list[datetime]:
         steps = int(self.hours * 3600 / INTERVAL.total_seconds())
-        return [self.as_of - INTERVAL * i for i in range(steps, -1, -1)]
+        return [self.now - self.sample_age - INTERVAL * i for i in range(steps, -1, -1)]
 
 
 def write(lake: Lake, scene: Scene) -> None:

@@ -127,7 +127,7 @@ def test_the_newest_sample_is_found_however_old_it_is(stored: Lake, scene: Scene
         assert [s["cluster"] for s in newest.samples] == ["prod", "staging"]
         assert {s["finished_at"] for s in newest.samples} == {scene.as_of}
         assert newest.tick is not None
-        assert newest.as_of == scene.as_of
+        assert newest.as_of == {"prod": scene.as_of, "staging": scene.as_of}
 
 
 def test_errors_are_added_up_by_kind(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_table_that_does_not_exist_is_empty(tmp_path: Path) -> None:
     lake = Lake(str(tmp_path / "nowhere"))
     assert overview.groups(lake, Filters(), quiet=None) == []
     assert overview.counts(lake, None, "").total == 0
-    assert health.newest(lake, NOW) == health.Newest((), None, None, None)
+    assert health.newest(lake, NOW) == health.Newest((), None, None, {})
     assert all(s["bytes"] is None for s in health.sizes(lake))
 
 

@@ -122,6 +122,22 @@ def test_stale_data_is_called_stale_separately(
     assert ":red-badge[✕ " in _text(app)
 
 
+def test_samples_that_wait_between_a_well_collector_and_a_well_analysis_are_told(
+    open_app: Open, tmp_path: Path
+) -> None:
+    lakes.write_to(tmp_path, Scene(NOW, judged_age=timedelta(seconds=135)))
+    app = open_app()
+    assert "The newest judged sample of **prod** is 2 min 15 s old (expected at most 1 min 50 s)." in app.error[0].value
+    assert "The analysis has" not in app.error[0].value
+    assert ":red-badge[✕ 2 min 15 s old]" in _text(app)
+    assert "samples wait on the way" in _text(open_app("health"))
+
+
+def test_the_page_and_the_terminal_call_the_same_data_stale(open_app: Open, tmp_path: Path) -> None:
+    lakes.write_to(tmp_path, Scene(NOW, judged_age=timedelta(seconds=110)))
+    assert not open_app().error, "three intervals of both and 20 s, as in tests/platform/test_answers.py"
+
+
 def test_filters_in_the_address_are_applied(open_app: Open, busy: Path) -> None:
     app = open_app(status=["stopped", "stalled"], q="IN", only="prod")
     assert sorted(_column(app.dataframe[0], "Group")) == ["fraud-scoring", "invoice-mailer"]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from lagwise.domain.rebalance_words import Setup
-from lagwise.domain.rebalances import Rebalance, stats_of
+from lagwise.domain.rebalances import Rebalance, by_hour, stats_of, stats_of_hour
 from lagwise.domain.vocabulary import RebalanceCause
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
@@ -24,6 +24,24 @@ def restart(minute: float, who: str, back: str | None = None) -> list[Rebalance]
     return [
         at(minute, RebalanceCause.MEMBER_LEFT, left=(who,)),
         at(minute + 0.5, RebalanceCause.MEMBER_JOINED, joined=(back or who,)),
+    ]
+
+
+def streams_restart(minute: float, host: int, new_host: int) -> list[Rebalance]:
+    """Is back after 3 s under another process id, and given up under the old one when its session timeout is over."""
+    name = "app-0b5f1c1e-0000-4000-8000-{:012d}-StreamThread-1-consumer (10.0.0.{})".format
+    old, new = name(host, host), name(host + (new_host != host) * 100, new_host)
+    return [
+        at(minute, RebalanceCause.MEMBER_JOINED, joined=(new,), members=4),
+        at(
+            minute + 0.7,
+            RebalanceCause.MEMBER_FAILED,
+            left=(old,),
+            failed=(old,),
+            members=3,
+            silent_seconds=47.0,
+            session_timeout_seconds=45.0,
+        ),
     ]
 
 
@@ -88,6 +106,119 @@ ROWS = (
         "polling (billing-2 (10.0.0.2)).",
         "Return fewer records per poll (max.poll.records), or allow more time (max.poll.interval.ms); then find what "
         "takes so long.",
+    ),
+    Row(
+        "one failure among forty other departures: the client that goes most is named, the failure beside it",
+        [
+            *(rebalance for n in range(20) for rebalance in restart(2 * n, A)),
+            at(50, RebalanceCause.MEMBER_FAILED, left=(C,), failed=(C,)),
+        ],
+        "storm",
+        "The same clients leave by themselves and come back: billing-1 (10.0.0.1) 20 times. Besides, 1 member was "
+        "thrown out for silence (billing-3 (10.0.0.3)).",
+        "Find what restarts them (an autoscaler, a failing health check, an orchestrator that moves them).",
+        storm=True,
+        churning=(A,),
+    ),
+    Row(
+        "the one that fails most often is named first, and how often",
+        [
+            *(at(m, RebalanceCause.MEMBER_FAILED, left=(who,), failed=(who,)) for m, who in ((1, A), (20, B), (40, B))),
+            at(50, RebalanceCause.MEMBER_LEFT, left=(C,)),
+        ],
+        "failing_members",
+        "Members crashed or stood still: 3 times a member sent no heartbeat for its session.timeout.ms (billing-2 "
+        "(10.0.0.2) twice, billing-1 (10.0.0.1)).",
+        "Look on those hosts for crashes, kills for want of memory, and long garbage collections.",
+        churning=(B,),
+    ),
+    Row(
+        "a deployment of Kafka Streams, which sends no LeaveGroup: who is new comes before who is old is given up",
+        [rebalance for n in range(3) for rebalance in streams_restart(2 * n, n, n)],
+        "deployment",
+        "3 members fell silent and came back once each within 4 min 42 s, as in a rolling deployment of clients that "
+        "do not leave the group when they close (Kafka Streams does not by default).",
+        "If nobody deployed then, look on those hosts for crashes. What such a member owned is read by nobody until "
+        "its session.timeout.ms of 45 s is over, unless it leaves the group when it closes.",
+    ),
+    Row(
+        "the same in pods, which are on another host, and get another process id, with every start",
+        [rebalance for n in range(3) for rebalance in streams_restart(2 * n, n, n + 10)],
+        "deployment",
+        "3 members fell silent and came back once each within 4 min 42 s, as in a rolling deployment of clients that "
+        "do not leave the group when they close (Kafka Streams does not by default).",
+        "If nobody deployed then, look on those hosts for crashes. What such a member owned is read by nobody until "
+        "its session.timeout.ms of 45 s is over, unless it leaves the group when it closes.",
+    ),
+    Row(
+        "two of five fail and come back: that is no deployment",
+        [
+            rebalance
+            for n, who in enumerate((A, B))
+            for rebalance in (
+                at(3 * n, RebalanceCause.MEMBER_FAILED, left=(who,), failed=(who,), members=4),
+                at(3 * n + 1, RebalanceCause.MEMBER_JOINED, joined=(who,), members=5),
+            )
+        ],
+        "failing_members",
+        "Members crashed or stood still: twice a member sent no heartbeat for its session.timeout.ms (billing-1 "
+        "(10.0.0.1), billing-2 (10.0.0.2)).",
+        "Look on those hosts for crashes, kills for want of memory, and long garbage collections.",
+    ),
+    Row(
+        "a static member that is retired can but fail to come back",
+        [at(5, RebalanceCause.MEMBER_FAILED, left=(C,), failed=(C,), session_timeout_seconds=300.0, members=2)],
+        "scaling",
+        "1 member did not come back within its session.timeout.ms of 5 min (billing-3 (10.0.0.3)): static members do "
+        "not leave by themselves, so this is how one is retired.",
+        "If nobody retired it, look on its host for a crash, a kill for want of memory, or a restart that failed.",
+    ),
+    Row(
+        "six processes of librdkafka on a host, none of which was given a client id: each restarts once",
+        [rebalance for n in range(6) for rebalance in restart(n, "rdkafka (10.0.0.5)")],
+        "deployment",
+        "6 members went and came back once each within 5 min 30 s, as in a rolling deployment.",
+        None,
+    ),
+    Row(
+        "two of them, of which six cannot have gone without one going again",
+        [
+            rebalance
+            for n in range(6)
+            for rebalance in (
+                at(n, RebalanceCause.MEMBER_LEFT, left=("consumer-billing-1 (10.0.0.5)",), members=1),
+                at(n + 0.5, RebalanceCause.MEMBER_JOINED, joined=("consumer-billing-1 (10.0.0.5)",), members=2),
+            )
+        ],
+        "storm",
+        "The same clients leave by themselves and come back: consumer-billing-1 (10.0.0.5) 6 times.",
+        "Find what restarts them (an autoscaler, a failing health check, an orchestrator that moves them).",
+        storm=True,
+        churning=("consumer-billing-1 (10.0.0.5)",),
+    ),
+    Row(
+        "pods of librdkafka that crash on start are known by their hosts",
+        [
+            rebalance
+            for n in range(6)
+            for rebalance in (
+                at(2 * n, RebalanceCause.MEMBER_JOINED, joined=(f"rdkafka (10.0.0.{n})",)),
+                at(2 * n + 0.2, RebalanceCause.MEMBER_LEFT, left=(f"rdkafka (10.0.0.{n})",)),
+            )
+        ],
+        "storm",
+        "12 rebalances within 10 min 12 s: 6 members came and went again, usually after 12 s.",
+        "Find what ends them so soon after their start: a crash, a failing health check, a lack of memory, an "
+        "autoscaler.",
+        storm=True,
+    ),
+    Row(
+        "deployed, and rolled back half an hour later",
+        [*restart(1, A), *restart(2, B), *restart(3, C), *restart(31, B), *restart(32, A), *restart(33, C)],
+        "deployment",
+        "3 members went and came back twice each within 32 min 30 s, as in 2 rolling deployments.",
+        None,
+        churning=(A, B, C),
     ),
     Row(
         "everybody goes and comes once: a deployment, however many rebalances it makes",
@@ -207,6 +338,37 @@ ROWS = (
         None,
     ),
     Row(
+        "a group that came up was not scaled",
+        [
+            at(1, RebalanceCause.GROUP_APPEARED, joined=(A,), members=1),
+            at(1.1, RebalanceCause.MEMBER_JOINED, joined=(B, C)),
+        ],
+        "start",
+        "The group started: 3 members came, and nobody was there before.",
+        None,
+        RANGE,
+    ),
+    Row(
+        "one that comes up and loses a member did not restart it",
+        [
+            at(1, RebalanceCause.MEMBER_JOINED, joined=(A, B), members=2),
+            at(20, RebalanceCause.MEMBER_LEFT, left=(B,), members=1),
+        ],
+        "scaling",
+        "The group was scaled to 1: 1 member fewer than before.",
+        None,
+    ),
+    Row(
+        "everybody was gone for a moment: the group is back, it did not start",
+        [
+            at(1, RebalanceCause.MEMBER_LEFT, left=(A, B), members=0),
+            at(2, RebalanceCause.GROUP_APPEARED, joined=(A, B), members=2),
+        ],
+        "deployment",
+        "2 members went and came back once each within 1 min, as in a rolling deployment.",
+        None,
+    ),
+    Row(
         "another subscription",
         [at(1, RebalanceCause.SUBSCRIPTION_CHANGED)],
         "subscription_changed",
@@ -274,6 +436,45 @@ class TestNumbers:
         ended = stats_of([unfinished, still, at(3, duration_seconds=100.0)], RANGE)
         assert (ended.rebalances, ended.downtime_seconds, ended.left) == (1, 100.0, 2)
 
+    def test_time_in_which_several_were_under_way_counts_once(self) -> None:
+        each = [at(n / 12, uncommitted_seconds=6.0) for n in range(12)]
+        assert stats_of(each, RANGE).downtime_seconds_at_most == 61.0, "every 5 s, the first after 6 s"
+        within = [at(1, duration_seconds=50.0), at(1.1, uncommitted_seconds=20.0)]
+        assert stats_of(within, RANGE).downtime_seconds_at_most == 56.0
+
     def test_of_no_rebalance_there_is_nothing_to_say(self) -> None:
         with pytest.raises(ValueError, match="no rebalance"):
             stats_of([], RANGE)
+
+
+class TestAcrossTheHour:
+    """What belongs together is judged together, in the hour in which it ends; it is counted where it happened."""
+
+    def test_a_restart_over_the_hour_is_one_deployment(self) -> None:
+        before, after = by_hour(restart(59.8, A)).values()
+        told = stats_of_hour(before, MILD), stats_of_hour(after, MILD)
+        assert [(t.finding.cause, t.rebalances, t.left, t.joined) for t in told] == [
+            ("continued", 1, 1, 0),
+            ("deployment", 1, 0, 1),
+        ]
+
+    def test_a_storm_over_the_hour_is_one(self) -> None:
+        storm = [rebalance for n in range(4) for rebalance in restart(58.2 + n, A)]
+        hours = by_hour(storm[::-1])
+        told = {start.hour: stats_of_hour(hour, MILD) for start, hour in hours.items()}
+        assert {hour: (stats.rebalances, stats.is_storm) for hour, stats in told.items()} == {
+            3: (4, False),
+            4: (4, True),
+        }
+        assert told[4].churning == (A,)
+
+    def test_what_is_farther_apart_than_a_storm_is_judged_by_itself(self) -> None:
+        [before, after] = by_hour([*restart(44, A), *restart(58, B), *restart(73, C)]).values()
+        assert [len(before.counted), len(before.judged)] == [4, 3]
+        assert [len(after.counted), len(after.judged)] == [2, 3]
+
+    def test_one_that_had_not_ended_at_the_hour_counts_in_the_next_one_only(self) -> None:
+        unfinished = at(59.9, RebalanceCause.UNFINISHED, duration_seconds=30.0, left=(A,))
+        before, after = by_hour([unfinished, at(60.1, duration_seconds=42.0, left=(A,))]).values()
+        assert (stats_of_hour(before, MILD).rebalances, stats_of_hour(before, MILD).downtime_seconds) == (0, None)
+        assert (stats_of_hour(after, MILD).rebalances, stats_of_hour(after, MILD).downtime_seconds) == (1, 42.0)

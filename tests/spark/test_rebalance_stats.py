@@ -12,7 +12,7 @@ from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs import write
 from lagwise_spark.jobs.progress import News
-from lagwise_spark.jobs.rebalances import sum_up
+from lagwise_spark.jobs.rebalances import _MOST_EXPOSURES, sum_up
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 A, B = "billing-1 (10.0.0.1)", "billing-2 (10.0.0.2)"
@@ -87,7 +87,7 @@ def test_each_hour_of_each_group_is_one_row(lake: Lake) -> None:
     assert (other["group"], other["exact"], other["cause"], other["downtime_seconds"]) == (
         "other",
         False,
-        "scaling",
+        "start",
         None,
     )
 
@@ -111,6 +111,28 @@ def test_hours_that_are_over_stay_as_they_were(lake: Lake) -> None:
     append(lake, EVENTS, left(301, B))
     assert sum_up(lake, news(302)) == 1
     assert [row["hour"] for row in stats(lake)] == [at(0), at(300)]
+
+
+def test_what_goes_on_after_the_hour_is_told_there_and_the_hour_before_is_told_anew(lake: Lake) -> None:
+    append(lake, EVENTS, left(20, B, duration_seconds=1.0), left(59.8, A, duration_seconds=2.0, members=2))
+    sum_up(lake, news(60))
+    assert [row["sentence"] for row in stats(lake)] == ["The group was scaled to 2: 2 members fewer than before."]
+    append(lake, EVENTS, rebalance(60.2, cause="member_joined", joined=[A], members=3, duration_seconds=4.0))
+    assert sum_up(lake, news(61)) == 2
+    told = [(row["rebalances"], row["downtime_seconds"], row["left"], row["joined"]) for row in stats(lake)]
+    assert told == [(2, 3.0, 2, 0), (1, 4.0, 0, 1)], "counted where they happened"
+    assert [row["cause"] for row in stats(lake)] == ["scaling", "deployment"]
+    assert sum_up(lake, news(62)) == 0
+
+
+def test_what_goes_on_after_midnight_is_told_there(lake: Lake) -> None:
+    midnight = 21 * 60.0
+    append(lake, EVENTS, left(midnight - 0.2, A), rebalance(midnight + 0.2, cause="member_joined", joined=[A]))
+    sum_up(lake, news(midnight + 1))
+    assert [row["cause"] for row in stats(lake)] == ["continued", "deployment"]
+    append(lake, EVENTS, rebalance(midnight + 150, cause="rejoined"))
+    sum_up(lake, news(midnight + 151))
+    assert [row["cause"] for row in stats(lake)] == ["continued", "deployment", "rejoins"]
 
 
 def test_what_a_killed_collector_told_twice_counts_once(lake: Lake) -> None:
@@ -161,6 +183,23 @@ class TestExposure:
                     }
                 )
         append(lake, MINUTES, *rows)
+
+    def test_of_more_than_are_looked_up_no_bound_is_claimed(self, lake: Lake) -> None:
+        self.minutes(lake, lag=500, committed_per_minute=100)
+        append(lake, EVENTS, *(left(2 + n / 60, A, generation=n) for n in range(_MOST_EXPOSURES)))
+        sum_up(lake, news(8))
+        assert stats(lake)[0]["reread_records_at_most"] == _MOST_EXPOSURES * 1_000
+        append(lake, EVENTS, left(1, B))
+        sum_up(lake, news(9))
+        assert stats(lake)[0]["reread_records_at_most"] is None
+
+    def test_it_stays_known_when_only_the_hour_after_it_changes(self, lake: Lake) -> None:
+        self.minutes(lake, lag=500, committed_per_minute=100)
+        append(lake, EVENTS, left(9, A))
+        sum_up(lake, news(10))
+        append(lake, EVENTS, *(left(61 + n / 60, B, generation=n) for n in range(_MOST_EXPOSURES + 1)))
+        sum_up(lake, news(65))
+        assert [row["reread_records_at_most"] for row in stats(lake)] == [1_000, None]
 
     @pytest.mark.parametrize(
         ("why", "event", "records"),

@@ -168,3 +168,12 @@ def test_in_words() -> None:
         "20 min: no clear trend"
     )
     assert in_words(told[3:]) == in_words([]) == ""
+
+
+def test_two_windows_over_the_same_young_history_are_one() -> None:
+    told = [
+        WindowTrend(300.0, 290.0, 2, 12.34, 8.0, 16.68),
+        WindowTrend(900.0, 330.0, 2, -4.0, -5.0, -3.0),
+    ]
+    assert [trend.length for trend in told] == ["5 min", "5 min"]
+    assert in_words(told) == "5 min: shrinks by 4.00 records/s (3.00 to 5.00)"

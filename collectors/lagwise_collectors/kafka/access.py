@@ -12,7 +12,8 @@ from lagwise.errors import ConfigError
 from lagwise_collectors.kafka.client import Client
 from lagwise_collectors.kafka.errors import WHOLE_CLUSTER_ADVICE, KafkaTrouble
 from lagwise_collectors.kafka.groups import Group, describe_groups, list_groups, topics_of
-from lagwise_collectors.kafka.next_records import Place, try_one
+from lagwise_collectors.kafka.looked_up import Place
+from lagwise_collectors.kafka.next_records import try_one
 from lagwise_collectors.kafka.offsets import CommitReader
 from lagwise_collectors.kafka.topics import (
     Topic,

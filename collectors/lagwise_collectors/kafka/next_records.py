@@ -5,18 +5,23 @@ offset and is delivered to nobody, aborted records are delivered to no reader of
 gaps. No request tells that; a fetch does. So where a pair has stood still within a short distance of the end from one
 sample to the next, the next record is fetched once, and its offset is remembered for as long as the commit stays what
 it is. Nothing but its offset is looked at.
+
+Retention deletes markers like records, and then nothing can be fetched any more. What was found before is therefore
+kept in a file too. Where nothing was found in time, and the log is empty but for the one offset that a marker takes,
+nobody can tell a deleted marker from a deleted record, and it is taken for a marker: a loss must never be invented.
 """
 
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from lagwise.config import Cluster
 from lagwise_collectors.kafka.client import LibrarySayings, librdkafka_settings
 from lagwise_collectors.kafka.errors import KafkaTrouble, kind_of, trouble_of
+from lagwise_collectors.kafka.looked_up import LookedUp, Next, Place
 
 log = logging.getLogger("lagwise.collectors.kafka")
 
@@ -28,31 +33,17 @@ PATIENCE_SECONDS = 1.0
 _POLL_SECONDS = 0.05
 
 
-class Place(NamedTuple):
-    """An offset of a topic-partition."""
-
-    topic: str
-    partition: int
-    offset: int
-
-
-class Next(NamedTuple):
-    """What comes at or after a place: a record at this offset, or, where there is none, the end."""
-
-    offset: int
-    is_record: bool
-
-
 class NextRecords:
     """Remembers from sample to sample which commits stand still, and what comes next there. For one thread.
 
     ``fetch`` tells what comes next at each of some places, each of another partition; places of which it was not told
-    in time may be missing.
+    in time may be missing. ``kept`` is the file that outlives this object.
     """
 
-    def __init__(self, fetch: Callable[[Sequence[Place]], Mapping[Place, Next]]) -> None:
+    def __init__(self, fetch: Callable[[Sequence[Place]], Mapping[Place, Next]], kept: LookedUp | None = None) -> None:
         self._fetch = fetch
-        self._known: dict[Place, Next] = {}
+        self._kept = kept
+        self._known: dict[Place, Next] = {} if kept is None else kept.load()
         self._ends: dict[Place, int] = {}
 
     def after(
@@ -65,19 +56,23 @@ class NextRecords:
         known: dict[Place, Next] = {}
         near: dict[Place, int] = {}
         for commit in commits:
-            if commit is None or (its_ends := ends.get(commit[:2])) is None:
+            if commit is None:
                 continue
-            start, end = its_ends
             found = self._known.get(commit)
             if found is not None:
                 known[commit] = found
-                if found.is_record:
-                    continue
+            if (its_ends := ends.get(commit[:2])) is None or (found is not None and found.is_record):
+                continue
+            start, end = its_ends
+            if found is None and start == end == commit.offset + 1:
+                known[commit] = Next(end, is_record=False)
             if 0 < end - max(commit.offset, start, found.offset if found else 0) <= NEAR:
                 near[commit] = end
         still = [commit for commit, end in near.items() if self._ends.get(commit) == end]
         known |= self._look_up(still, known, ends)
         self._known, self._ends = known, near
+        if self._kept is not None:
+            self._kept.keep(known)
         return [known[commit].offset if commit is not None and commit in known else None for commit in commits]
 
     def _look_up(

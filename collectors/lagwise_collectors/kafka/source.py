@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from confluent_kafka import KafkaException
@@ -15,7 +16,8 @@ from lagwise_collectors.kafka.access import check_access
 from lagwise_collectors.kafka.client import Client
 from lagwise_collectors.kafka.errors import KafkaTrouble, trouble_of
 from lagwise_collectors.kafka.groups import Listing, describe_groups, list_groups, topics_of
-from lagwise_collectors.kafka.next_records import NextRecords, Place, fetcher_of
+from lagwise_collectors.kafka.looked_up import LookedUp, Place
+from lagwise_collectors.kafka.next_records import NextRecords, fetcher_of
 from lagwise_collectors.kafka.offsets import CommitReader, Commits
 from lagwise_collectors.kafka.run import Run
 from lagwise_collectors.kafka.side_topics import Side, side_topics
@@ -40,12 +42,20 @@ class KafkaSource:
     """Samples one Kafka cluster.
 
     librdkafka can end the process it runs in (see :mod:`lagwise_collectors.isolation`): outside of tests and
-    benchmarks this runs in a process of its own.
+    benchmarks this runs in a process of its own. ``state`` is the file in which next records that were looked up
+    outlive it.
     """
 
-    def __init__(self, cluster: Cluster, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        *,
+        state: Path | None = None,
+    ) -> None:
         self._cluster = cluster
         self._clock = clock
+        self._looked_up = None if state is None else LookedUp(state)
         self._session: _Session | None = None
 
     def collect(self) -> Snapshot:
@@ -72,7 +82,7 @@ class KafkaSource:
 
     def _read(self, run: Run) -> None:
         if self._session is None:
-            self._session = _Session(self._cluster, self._clock)
+            self._session = _Session(self._cluster, self._clock, self._looked_up)
         session, level = self._session, logging.DEBUG
         try:
             session.read(run)
@@ -86,14 +96,14 @@ class KafkaSource:
 class _Session:
     """One connection, and what is remembered from sample to sample as long as it lasts."""
 
-    def __init__(self, cluster: Cluster, clock: Callable[[], datetime]) -> None:
+    def __init__(self, cluster: Cluster, clock: Callable[[], datetime], looked_up: LookedUp | None) -> None:
         self.client = Client(cluster)
         self._cluster = cluster
         self._clock = clock
         self._reader = CommitReader(self.client, clock)
         self._commits = Commits()
         self._fetcher = fetcher_of(cluster)
-        self._next_records = NextRecords(self._fetcher) if self._fetcher is not None else None
+        self._next_records = NextRecords(self._fetcher, looked_up) if self._fetcher is not None else None
         self._side_topics = side_topics(cluster, self.client)
         self._configs = TopicConfigs(self.client, cluster.interval_seconds)
         self._selected: dict[str, bool] = {}

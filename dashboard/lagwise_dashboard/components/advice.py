@@ -56,6 +56,12 @@ def troubles(fresh: Freshness, runs: list[Row], errors: list[Row], tick_seconds:
                 f"should be every {humanise.duration(source.interval_seconds)}. Either the collector does not run, or "
                 "it cannot write: look at its log, at free space on the disk of the lake, and at `lagwise doctor`."
             )
+    found += [
+        f"**The newest judged sample of {literal.markdown(s.name)} is {humanise.duration(round(s.age_seconds or 0))} "
+        "old**, though the cluster is collected and the analysis finishes its rounds: samples wait on the way. See in "
+        "the parts below whether any wait for the lake, and in the log of the analysis whether it reads new ones."
+        for s in fresh.held_up
+    ]
     analysis = fresh.analysis
     if analysis.stale and not fresh.nothing_collected:
         age = "ever" if analysis.at is None else f"for {humanise.duration(round(analysis.age_seconds or 0))}"

@@ -1,4 +1,8 @@
-"""How old the data is, on every page, for collection and analysis separately: old data never passes for the present."""
+"""How old the data is, on every page: old data never passes for the present.
+
+Three things have an age: the collection of each cluster, the analysis, and what the verdicts rest on. The last can be
+old while the first two work: a sample may wait for the lake, or for its turn.
+"""
 
 import math
 from dataclasses import dataclass
@@ -7,38 +11,33 @@ from datetime import datetime
 import streamlit as st
 
 from lagwise.config import Config
-from lagwise.domain import humanise
+from lagwise.domain import humanise, staleness
 from lagwise_dashboard import literal, settings
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.queries import health
 from lagwise_dashboard.queries.base import Row
 
-#: Older than this many intervals (plus the time that one round takes) is stale.
-STALE_INTERVALS = 3
 _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One thing that must be fresh: a cluster's collection, or the analysis. ``at`` None: never happened.
+    """One thing that must be fresh: a cluster's collection or verdicts, or the analysis. ``at`` None: never happened.
 
-    ``trouble`` is why the newest attempt read nothing: the kind of its first error, and what was said.
+    It is expected every ``interval_seconds``, and stale when it is older than ``allowed_seconds``. ``trouble`` is why
+    the newest attempt read nothing: the kind of its first error, and what was said.
     """
 
     name: str
     at: datetime | None
     interval_seconds: float
-    round_seconds: float
+    allowed_seconds: float
     now: datetime
     trouble: tuple[str, str] | None = None
 
     @property
     def age_seconds(self) -> float | None:
-        return None if self.at is None else max(0.0, (self.now - self.at).total_seconds())
-
-    @property
-    def allowed_seconds(self) -> float:
-        return STALE_INTERVALS * self.interval_seconds + self.round_seconds
+        return staleness.age_seconds(self.at, self.now)
 
     @property
     def stale(self) -> bool:
@@ -47,12 +46,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """How old everything is at ``now``; ``as_of`` is the moment the verdicts speak of."""
+    """How old everything is at ``now``; ``verdicts`` are those on the clusters that have any."""
 
     collections: tuple[Source, ...]
     analysis: Source
-    as_of: datetime | None
+    verdicts: tuple[Source, ...]
     now: datetime
+
+    @property
+    def as_of(self) -> datetime | None:
+        """The moment that the verdicts speak of; where clusters differ, the oldest."""
+        return min((v.at for v in self.verdicts if v.at is not None), default=None)
 
     @property
     def nothing_collected(self) -> bool:
@@ -60,7 +64,15 @@ class Freshness:
 
     @property
     def stale(self) -> tuple[Source, ...]:
-        return tuple(s for s in (*self.collections, self.analysis) if s.stale)
+        return tuple(s for s in (*self.collections, self.analysis, *self.verdicts) if s.stale)
+
+    @property
+    def held_up(self) -> tuple[Source, ...]:
+        """Stale verdicts that neither a stale collection nor a stale analysis explains."""
+        if self.analysis.stale:
+            return ()
+        late = {source.name for source in self.collections if source.stale}
+        return tuple(v for v in self.verdicts if v.stale and v.name not in late)
 
 
 def read(now: datetime) -> Freshness:
@@ -73,27 +85,36 @@ def judge(newest: health.Newest, config: Config, now: datetime) -> Freshness:
     """The ages of what is newest, against the intervals that were asked for."""
     sampled: dict[str, Row] = {row["cluster"]: row for row in newest.samples}
     intervals = {cluster.name: cluster.interval_seconds for cluster in config.clusters}
-    names = [*intervals, *sorted(sampled.keys() - intervals.keys())]
-    collections = tuple(
-        Source(
-            name,
-            sampled[name]["read_at"] if name in sampled else None,
-            sampled[name]["interval_seconds"] if name in sampled else intervals[name],
-            sampled[name]["wall_seconds"] if name in sampled else 0.0,
-            now,
-            _trouble(sampled[name]) if name in sampled else None,
-        )
-        for name in names
+    intervals |= {name: sample["interval_seconds"] for name, sample in sampled.items()}
+    collections = tuple(_collection(name, sampled.get(name), intervals[name], now) for name in intervals)
+    each, tick = config.analysis.interval_seconds, newest.tick
+    analysis = _source(
+        "analysis", tick["finished_at"] if tick else None, each, tick["wall_seconds"] if tick else 0.0, now
     )
-    tick = newest.tick
-    analysis = Source(
-        "analysis",
-        tick["finished_at"] if tick else None,
-        config.analysis.interval_seconds,
-        tick["wall_seconds"] if tick else 0.0,
-        now,
+    verdicts = tuple(
+        Source(name, as_of, each, staleness.allowed_age_seconds(intervals.get(name, each), each), now)
+        for name, as_of in newest.as_of.items()
     )
-    return Freshness(collections, analysis, newest.as_of, now)
+    return Freshness(collections, analysis, verdicts, now)
+
+
+def _collection(name: str, sample: Row | None, interval_seconds: float, now: datetime) -> Source:
+    if sample is None:
+        return _source(name, None, interval_seconds, 0.0, now)
+    return _source(name, sample["read_at"], interval_seconds, sample["wall_seconds"], now, _trouble(sample))
+
+
+def _source(
+    name: str,
+    at: datetime | None,
+    interval_seconds: float,
+    round_seconds: float,
+    now: datetime,
+    trouble: tuple[str, str] | None = None,
+) -> Source:
+    """Something that may be late by some intervals and the time that one round takes."""
+    allowed = staleness.STALE_INTERVALS * interval_seconds + round_seconds
+    return Source(name, at, interval_seconds, allowed, now, trouble)
 
 
 def _age_or_never(source: Source) -> float:
@@ -112,6 +133,8 @@ def strip(freshness: Freshness) -> None:
     now = freshness.now
     oldest = max(freshness.collections, key=_age_or_never, default=None)
     parts = [f"**Data as of {humanise.clock(freshness.as_of, now)}**"]
+    if any(verdict.stale for verdict in freshness.verdicts):
+        parts.append(f":red-badge[✕ {humanise.since(freshness.as_of, now)} old]")
     if oldest is not None:
         which = f" ({literal.markdown(oldest.name)})" if len(freshness.collections) > 1 else ""
         parts.append(_badge("collected", oldest, any(s.stale for s in freshness.collections), which))
@@ -139,6 +162,11 @@ def _complaints(fresh: Freshness) -> str:
         said.append(f"So have {humanise.plural(len(clusters) - _NAMED, 'other cluster')}.")
     if fresh.analysis.stale:
         said.append(f"The analysis has {_not_for(fresh.analysis, 'finished a round')}.")
+    said += [
+        f"The newest judged sample of **{literal.markdown(s.name)}** is {humanise.duration(round(s.age_seconds or 0))} "
+        f"old (expected at most {humanise.duration(s.allowed_seconds)})."
+        for s in fresh.held_up[:_NAMED]
+    ]
     return " ".join(said)
 
 

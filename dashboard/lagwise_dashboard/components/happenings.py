@@ -26,6 +26,8 @@ _KINDS = {
 _REBALANCE = "rebalance"
 #: Height of rows whose sentences are wrapped.
 _TALL = 66
+#: Pixels: who joined and left may be a long list, which can be scrolled to.
+_DETAILS_WIDTH = 900
 
 
 def marks(changes: list[Row], events: list[Row]) -> list[Mark]:
@@ -97,6 +99,7 @@ def show_events(rows: list[Row], now: datetime, span: str) -> None:
         row_height=tables.ROW_HEIGHT,
         placeholder="",
         alt="Events of the group and its topics, the newest first",
+        column_config={"Details": st.column_config.TextColumn(width=_DETAILS_WIDTH)},
     )
 
 
@@ -130,9 +133,7 @@ def show_rebalances(rows: list[Row], now: datetime) -> None:
         alt="Rebalances of the group by hour, with their likely cause",
         column_config={
             "Rebalances": tables.right_column(),
-            "Without reading": tables.right_column(
-                help="Sum of their durations; ≤ where only an upper bound is known."
-            ),
+            "Without reading": tables.right_column(help="Time that they took; ≤ where only an upper bound is known."),
             "Moved": st.column_config.NumberColumn(help="Partitions that changed hands."),
             "Read again": tables.right_column(
                 help="Records that had been read and not committed, so that the next owner read them again: at most."

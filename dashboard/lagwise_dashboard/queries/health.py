@@ -1,5 +1,6 @@
 """The monitor's own health: how old the data is, what went wrong on the way, and what it costs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -31,13 +32,13 @@ class Newest:
     """The newest sample of each cluster, and the newest finished tick (None: the analysis never finished one).
 
     ``read_at`` of a sample is the end of the newest one of its cluster that read anything (null: none ever did).
-    ``tick_seconds`` is the median duration of the last rounds.
+    ``tick_seconds`` is the median duration of the last rounds, ``as_of`` the newest judged sample of each cluster.
     """
 
     samples: tuple[Row, ...]
     tick: Row | None
     tick_seconds: float | None
-    as_of: datetime | None
+    as_of: Mapping[str, datetime]
 
 
 @reads(SAMPLES, TICKS, GROUP_STATUS)
@@ -54,12 +55,12 @@ def newest(lake: Lake, now_day: datetime) -> Newest:
         found = rows(lake, {SAMPLES: None}, samples, {"limit": MOST_CLUSTERS})
     tick = rows(lake, {TICKS: recent}, ticks) or rows(lake, {TICKS: None}, ticks)
     lately = rows(lake, {TICKS: recent}, _LATELY, {"rounds": _ROUNDS})
-    judged = rows(lake, {GROUP_STATUS: None}, "select max(as_of) as as_of from group_status")
+    judged = rows(lake, {GROUP_STATUS: None}, "select cluster, max(as_of) as as_of from group_status group by cluster")
     return Newest(
         tuple({**r["newest"], "read_at": r["read_at"]} for r in found),
         tick[0] if tick else None,
         lately[0]["wall_seconds"],
-        judged[0]["as_of"],
+        {r["cluster"]: r["as_of"] for r in judged},
     )
 
 

@@ -1,17 +1,19 @@
 """`rebalance_stats` from the newest events: few rows, so the driver does it.
 
-An hour of a group is summed up again as long as new rebalances are told of it, and then never again.
+An hour of a group is summed up again as long as new rebalances are told of it or of its neighbours (what belongs
+together is judged together), and then never again.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
 
 from lagwise.domain.rebalance_words import Setup
-from lagwise.domain.rebalances import Rebalance, RebalanceStats, stats_of
+from lagwise.domain.rebalances import STORM_WINDOW, Hour, Rebalance, RebalanceStats, by_hour, hour_of, stats_of_hour
 from lagwise.domain.vocabulary import EventSource, RebalanceCause
 from lagwise.tables.analysis import MINUTES
 from lagwise.tables.membership import REBALANCE_STATS
@@ -26,45 +28,51 @@ Key = tuple[str, str, datetime]
 #: Events that come so late (an outage of the lake, the offsets topic read after a restart), or on the same day, are
 #: still summed up.
 _LOOK_BACK = timedelta(hours=2)
-#: Exposure is looked up for so many rebalances a round; a cluster in uproar must not hold up the verdicts.
+#: Exposure is looked up for so many rebalances a round; a cluster in uproar must not hold up the verdicts. That of an
+#: hour of which not all were looked up is not known.
 _MOST_EXPOSURES = 200
+_HOUR = timedelta(hours=1)
 
 
 def sum_up(lake: Lake, news: Sequence[News]) -> int:
     """Write the rows of hours in which something was told since they were last summed up; how many these are."""
-    start = _hour(min(n.as_of for n in news) - _LOOK_BACK).replace(hour=0)
-    days = (start.date().isoformat(), "9999-12-31")
+    start = hour_of(min(n.as_of for n in news) - _LOOK_BACK).replace(hour=0)
+    hours: dict[Key, Hour] = {}
     told: dict[Key, list[Row]] = {}
-    for event in _events(lake, start, days):
-        told.setdefault((event["cluster"], event["group"], _hour(event["at"])), []).append(event)
+    # What began before midnight may have gone on after it.
+    for group, events in groupby(_events(lake, start - STORM_WINDOW), key=lambda e: (e["cluster"], e["group"])):
+        rows = list(events)
+        hours |= {(*group, at): hour for at, hour in by_hour(map(_rebalance, rows)).items() if at >= start}
+        for event in rows:
+            told.setdefault((*group, hour_of(event["at"])), []).append(event)
+    days = (start.date().isoformat(), "9999-12-31")
     known = lake.query("select * exclude day from rebalance_stats", over=[REBALANCE_STATS], days=days)
-    before = {(r["cluster"], r["group"], _hour(r["hour"])): r for r in known.to_pylist()}
-    fresh = {key: events for key, events in told.items() if key not in before or before[key]["events"] != len(events)}
+    before = {(r["cluster"], r["group"], hour_of(r["hour"])): r for r in known.to_pylist()}
+    fresh = {key for key in hours if key not in before or before[key]["events"] != len(told[key])}
     if not fresh:
         return 0
     setups = _setups(lake, news)
-    exposures = _exposures(lake, [event for events in fresh.values() for event in events])
-    made = {
-        key: _row(key, stats_of(map(_rebalance, events), setups.get(key[:2], Setup())), events, exposures)
-        for key, events in fresh.items()
-    }
+    exposures = _exposures(lake, [event for key in fresh for event in told[key]])
+    made = {}
+    neighbours = {(cluster, group, at + step) for cluster, group, at in fresh for step in (-_HOUR, _HOUR)}
+    for key in fresh | (neighbours & hours.keys()):
+        stats = stats_of_hour(hours[key], setups.get(key[:2], Setup()))
+        reread = _sum(exposures, key[:2], told[key]) if key in fresh else before[key]["reread_records_at_most"]
+        made[key] = _row(key, stats, len(told[key]), reread)
     rows = list((before | made).values())
     write.replace_days_since(lake, REBALANCE_STATS, write.table_of(REBALANCE_STATS, rows), start.date())
     return len(made)
 
 
-def _events(lake: Lake, start: datetime, days: tuple[str, str]) -> list[Row]:
+def _events(lake: Lake, start: datetime) -> list[Row]:
     # Distinct: a collector that was killed between writing and noting it down tells the same events again.
     sql = """
         select distinct on (cluster, "group", "at", generation, cause) * from events
         where kind = 'rebalance' and "at" >= ? and "group" is not null order by cluster, "group", "at"
     """
+    days = (start.date().isoformat(), "9999-12-31")
     rows: list[Row] = lake.query(sql, [start], over=[EVENTS], days=days).to_pylist()
     return rows
-
-
-def _hour(at: datetime) -> datetime:
-    return at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
 def _rebalance(event: Row) -> Rebalance:
@@ -95,8 +103,9 @@ def _setups(lake: Lake, news: Sequence[News]) -> dict[tuple[str, str], Setup]:
     return {(r["cluster"], r["group"]): Setup(r["type"], r["assignor"], r["has_static_members"]) for r in rows}
 
 
-def _exposures(lake: Lake, events: Sequence[Row]) -> dict[tuple[str, str, datetime], int]:
-    """Per rebalance how many records can at most have been read and not committed.
+def _exposures(lake: Lake, events: Sequence[Row]) -> dict[Key, int | None]:
+    """Per rebalance how many records can at most have been read and not committed, None where that is not known; those
+    that there were too many of are missing.
 
     Of each partition that changed hands (of every one where it is not told which), what was unread around that time:
     what is read but not committed is part of it. Where the time since the last commit is known, no more than the group
@@ -138,7 +147,8 @@ def _exposures(lake: Lake, events: Sequence[Row]) -> dict[tuple[str, str, dateti
         days=(first.date().isoformat(), "9999-12-31"),
         given={"asked": asked},
     ).to_pylist()
-    return {(r["cluster"], r["group"], r["at"]): r["records"] for r in rows if r["records"] is not None}
+    unknown: dict[Key, int | None] = {(e["cluster"], e["group"], e["at"]): None for e in told}
+    return unknown | {(r["cluster"], r["group"], r["at"]): r["records"] for r in rows}
 
 
 def _pairs(event: Row) -> list[str] | None:
@@ -147,9 +157,7 @@ def _pairs(event: Row) -> list[str] | None:
     return [f"{entry['topic']}-{partition}" for entry in event["moved"] for partition in entry["partitions"]]
 
 
-def _row(
-    key: Key, stats: RebalanceStats, events: Sequence[Row], exposures: Mapping[tuple[str, str, datetime], int]
-) -> dict[str, Any]:
+def _row(key: Key, stats: RebalanceStats, events: int, reread: int | None) -> dict[str, Any]:
     cluster, group, hour = key
     return {
         "cluster": cluster,
@@ -167,12 +175,15 @@ def _row(
         "cause": stats.finding.cause,
         "sentence": stats.finding.sentence,
         "remedy": stats.finding.remedy,
-        "reread_records_at_most": _sum(exposures.get((cluster, group, e["at"])) for e in events),
+        "reread_records_at_most": reread,
         "last_at": stats.last_at,
-        "events": len(events),
+        "events": events,
     }
 
 
-def _sum(values: Iterable[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
+def _sum(exposures: Mapping[Key, int | None], group: tuple[str, str], events: Sequence[Row]) -> int | None:
+    keys = [(*group, event["at"]) for event in events]
+    if any(key not in exposures for key in keys):
+        return None
+    known = [records for key in keys if (records := exposures[key]) is not None]
     return sum(known) if known else None

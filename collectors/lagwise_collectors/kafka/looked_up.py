@@ -1,0 +1,77 @@
+"""What was looked up of next records, kept in a file from start to start.
+
+Once retention has deleted a commit marker, nothing can tell any more that it was one: what was found while it was there
+has to outlive the process. The file is replaced as a whole. One that is damaged is of no use, and is as good as none:
+then records are looked up anew, as far as they still exist.
+"""
+
+import contextlib
+import json
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+log = logging.getLogger("lagwise.collectors.kafka")
+
+_FORMAT = "lagwise-next-records-1"
+
+
+class Place(NamedTuple):
+    """An offset of a topic-partition."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+class Next(NamedTuple):
+    """What comes at or after a place: a record at this offset, or, where there is none, the end."""
+
+    offset: int
+    is_record: bool
+
+
+class LookedUp:
+    """The file of one cluster. For one thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._kept: Mapping[Place, Next] = {}
+        self._well = True
+
+    def load(self) -> dict[Place, Next]:
+        """What the file holds; nothing where there is none that can be used."""
+        try:
+            data = json.loads(self._path.read_bytes())
+            if data["format"] != _FORMAT:
+                raise ValueError(f"its format is {data['format']}")
+            found = {Place(*place): Next(offset, is_record) for *place, offset, is_record in data["places"]}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            log.warning("%s cannot be used, so next records are looked up anew: %s", self._path, error)
+            return {}
+        self._kept = found
+        return dict(found)
+
+    def keep(self, known: Mapping[Place, Next]) -> None:
+        """Replace the file where it says something else. Trouble is told once, and costs nothing but the file."""
+        if known == self._kept:
+            return
+        part = self._path.with_suffix(".part")
+        places = [[*place, *found] for place, found in known.items()]
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            part.write_text(json.dumps({"format": _FORMAT, "places": places}))
+            os.replace(part, self._path)
+            self._well = True
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                part.unlink(missing_ok=True)
+            if self._well:
+                log.warning("%s cannot be written: %s", self._path, error.strerror)
+            self._well = False
+            return
+        self._kept = dict(known)
