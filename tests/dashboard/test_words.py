@@ -160,12 +160,23 @@ def test_the_command_to_begin_with_comes_first_and_none_comes_twice() -> None:
     assert stalled[0].purpose == "Members and what each of them owns"
     threatened = commands.for_group(Config(), _row("kafka", "g", status="at_risk", cause="deletion", topic="t"))
     assert threatened[0].text.startswith("kafka-configs ")
-    for found in (stalled, threatened):
+    held_back = commands.for_group(
+        Config(), _row("kafka", "g", status="stalled", topic="t", transaction_seconds=4500.0)
+    )
+    assert held_back[0].text == "kafka-transactions --bootstrap-server HOST:PORT find-hanging --topic=t"
+    assert held_back[0].purpose.startswith("The transaction that hangs")
+    for found in (stalled, threatened, held_back):
         assert len({c.text for c in found}) == len(found)
 
 
 def _row(
-    cluster: str, group: str, *, topic: str | None = None, status: str = "ok", cause: str | None = None
+    cluster: str,
+    group: str,
+    *,
+    topic: str | None = None,
+    status: str = "ok",
+    cause: str | None = None,
+    transaction_seconds: float | None = None,
 ) -> dict[str, object]:
     return {
         "cluster": cluster,
@@ -174,6 +185,7 @@ def _row(
         "status": status,
         "reason": None,
         "loss_cause": cause,
+        "transaction_seconds": transaction_seconds,
     }
 
 
