@@ -246,9 +246,10 @@ def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
 
 
 def _breach(e: Evidence, policy: Policy, direction: Direction, *, stands: bool) -> Forecast | None:
-    """When the oldest unread record is older than the objective; None where that is so, or not to be expected."""
+    """When the oldest unread record is older than the objective; None where that is so, or not to be expected, as where
+    retention deletes records before they are so old."""
     left = policy.lag_objective_seconds - (e.lag_seconds or 0.0)
-    if left <= 0:
+    if left <= 0 or (e.retention_seconds is not None and e.retention_seconds <= policy.lag_objective_seconds):
         return None
     if stands:
         return Forecast(left, left, left)  # what nobody reads gets older by a second each second

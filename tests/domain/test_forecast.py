@@ -55,6 +55,11 @@ class TestInAVerdict:
     def test_one_that_is_missed_already_has_none(self) -> None:
         assert self.verdict(self.GROWS, objective=40.0) is None
 
+    @pytest.mark.parametrize(("retention", "misses"), [(None, True), (301.0, True), (300.0, False), (60.0, False)])
+    def test_what_is_deleted_before_it_is_so_old_cannot_miss_it(self, retention: float | None, misses: bool) -> None:
+        for evidence in (self.GROWS, STANDING):
+            assert (self.verdict(replace(evidence, retention_seconds=retention)) is not None) is misses
+
     def test_a_level_lag_has_none(self) -> None:
         assert self.verdict(BEHIND) is None
 

@@ -204,11 +204,12 @@ def _forecasts(standing: Column) -> dict[str, Column]:
     slope, low, high = (F.col(f"lag_slope_{name}per_second") for name in ("", "low_", "high_"))
     shrinks = F.col("_shrinks") & (slope < 0)
     left = F.col("lag_objective_seconds") - F.col("_age")
+    gets_so_old = F.coalesce(F.col("retention_seconds") > F.col("lag_objective_seconds"), F.lit(True))
     grows = F.col("_grows") & (F.col("_produced") > 0) & (slope > 0)
 
     def breach(of: Column) -> Column:
         older_per_second = F.least(F.lit(1.0), of / F.col("_produced"))
-        return F.when(left > 0, F.when(standing, left).when(grows & (of > 0), left / older_per_second))
+        return F.when((left > 0) & gets_so_old, F.when(standing, left).when(grows & (of > 0), left / older_per_second))
 
     return {
         "seconds_to_catch_up": F.when(shrinks, F.col("lag") / -slope),
