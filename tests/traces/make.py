@@ -334,9 +334,9 @@ def old_backlog() -> World:
 
     w.every_second(delete)
     w.run()
-    # It takes 90 s to tell that it stands still, and that is all that was ever seen of it.
-    w.truth("unknown:too_few_samples", 0, 75, "invoicing")
-    w.truth("unknown:too_few_samples|at_risk", 75, 90 + GRACE, "invoicing")
+    # It takes 90 s to tell that it stands still, and that is all that was ever seen of it. Whoever says so sooner has
+    # guessed, but is right.
+    w.truth("unknown:too_few_samples|at_risk", 0, 90 + GRACE, "invoicing")
     w.truth("at_risk", 90 + GRACE, 1185, "invoicing")
     w.truth("losing_data", 1200 + GRACE, w.seconds, "invoicing")
     return w

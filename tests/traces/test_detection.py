@@ -76,13 +76,15 @@ class Trouble(NamedTuple):
 
 
 #: Every group of the traces that stops or hangs. Where a loss is near, that is shown and the word is one of the
-#: reasons; the collector of one trace comes back only at 1,500 s.
+#: reasons; the collector of one trace comes back only at 1,500 s, and a transaction hangs once it is 16 min old.
 TROUBLES = (
     Trouble("clock-jump", "mailer", 601, "stopped"),
     Trouble("collector-gap", "mailer", 1500, "stopped"),
     Trouble("commit-markers", "auditor", 2043, "stalled"),
     Trouble("compaction", "price-audit", 901, "stopped"),
     Trouble("ghost-topic", "old-report", 600, "stopped"),
+    Trouble("hanging-transaction", "clearing", 1563, "stalled"),
+    Trouble("hanging-transaction", "report", 1563, "stopped"),
     Trouble("leader-change", "mailer", 601, "stopped"),
     Trouble("poison-pill", "thumbnailer", 600, "stalled"),
     Trouble("retention-by-size", "aggregator", 900, "stalled"),
