@@ -44,7 +44,9 @@ MINUTES = Table(
         ),
         Column("backlog_seconds", pa.float64(), "seconds of the steps that began with lag"),
         Column("last_drained_at", TIMESTAMP, "time of the last sample at which nothing was unread"),
-        Column("first_progress_at", TIMESTAMP, "time of the first sample that had moved, or at which nothing was unread"),
+        Column(
+            "first_progress_at", TIMESTAMP, "time of the first sample that had moved, or at which nothing was unread"
+        ),
         Column("rewound_from", pa.int64(), "highest committed offset from which a step went back"),
         Column("max_lost", pa.int64(), "most records deleted unread at a sample: log start − committed; null is none"),
     ),
@@ -184,7 +186,11 @@ PARTITION_STATUS = Table(
         Column("loss_cause", pa.string(), "how that loss would come: deletion (of records) or expiry (of offsets)"),
         Column("records_lost", pa.int64(), "records deleted before they were read; 0 is none", nullable=False),
         Column("committed_since", TIMESTAMP, "since when the committed offset has had its value, at the latest"),
-        Column("commit_cadence_seconds", pa.float64(), "seconds between commits while there was something to commit, or the longest pause that is usual"),
+        Column(
+            "commit_cadence_seconds",
+            pa.float64(),
+            "seconds between commits while there was something to commit, or the longest pause that is usual",
+        ),
         Column("owner", pa.string(), "member id the partition is assigned to"),
         Column("client_id", pa.string(), "client.id of the owner"),
         Column("host", pa.string(), "address of the owner"),
