@@ -140,6 +140,7 @@ class History:
             "last_moved_at": _latest(moved, times[1:]),
             "backlog_seconds": dt * (lag[:-1] > 0).sum(axis=0),
             "last_drained_at": _latest(lag[inside] == 0, times[len(every) - len(numbers) :]),
+            "first_progress_at": _earliest(moved | (lag[1:] == 0), times[1:]),
         }
 
     def _minutes_of_ends(self, at: datetime, length: timedelta) -> dict[str, Any]:
@@ -259,6 +260,11 @@ def _latest(holds: np.ndarray, times: pa.Array) -> pa.Array:
     """Per column the time of the last row in which it holds; null where there is none."""
     last = len(holds) - 1 - holds[::-1].argmax(axis=0)
     return times.take(pa.array(last, mask=~holds.any(axis=0)))
+
+
+def _earliest(holds: np.ndarray, times: pa.Array) -> pa.Array:
+    """Per column the time of the first row in which it holds; null where there is none."""
+    return times.take(pa.array(holds.argmax(axis=0), mask=~holds.any(axis=0)))
 
 
 def _hours(start: datetime, end: datetime) -> Iterator[datetime]:

@@ -17,7 +17,6 @@ from lagwise.domain.causes import Place
 from lagwise.domain.groups import GroupVerdict, verdict_of
 from lagwise.domain.history import (
     Observation,
-    cadence_of,
     clock_from,
     gap_seconds,
     movement_of,
@@ -28,6 +27,7 @@ from lagwise.domain.history import (
 from lagwise.domain.ownership import GroupFacts, Row, Rows, group_facts, seconds_to_expiry
 from lagwise.domain.parts import PartitionsInStatus, last_catch_up, soonest_breach, total
 from lagwise.domain.retention import jumps_of
+from lagwise.domain.rhythm import cadence_of, usual_pause_of
 from lagwise.domain.status import Evidence, Policy, Verdict, judge
 from lagwise.domain.time_lag import (
     Age,
@@ -187,7 +187,16 @@ def _evidence(
         # That nothing could be read is no sign of life.
         movement = replace(movement, drained_at=None)
     committed_since = movement.moved_at if movement.moved_at is not None else now
-    pace = pace_of(observations, now, movement, interval_seconds=interval, gap=gap, recreated_at=log.recreated_at)
+    usual_pause = usual_pause_of(observations, now, interval, recreated_at=log.recreated_at)
+    pace = pace_of(
+        observations,
+        now,
+        movement,
+        interval_seconds=interval,
+        gap=gap,
+        recreated_at=log.recreated_at,
+        usual_pause_seconds=usual_pause,
+    )
     age: Age | None = None
     if lag == 0:
         age = Age(0.0, False)
@@ -221,7 +230,7 @@ def _evidence(
         unmoved_seconds=whole_micros(now - committed_since),
         standstill_seconds=standstill,
         commits_seen=movement.moves,
-        commit_cadence_seconds=cadence_of(movement.moves, movement.backlog_seconds, standstill),
+        commit_cadence_seconds=cadence_of(movement.moves, movement.backlog_seconds, standstill, usual_pause),
         rewound_from=movement.rewound_from,
         lost_lately=movement.lost_lately,
         trend_is_measurable=pace.is_measurable,

@@ -217,17 +217,11 @@ def standstill_of(
     return stands if age_is_lower_bound else min(stands, age_seconds)
 
 
-def cadence_of(moves: int, backlog_seconds: float, standstill_seconds: float) -> float | None:
-    """Seconds from commit to commit while there was something to commit; None before the first.
-
-    The standstill that still lasts is left out: a group that has stopped would otherwise be given ever more time.
-    """
-    return max(0.0, backlog_seconds - standstill_seconds) / moves if moves else None
-
-
-def windows_for(moves: int, backlog_seconds: float, interval_seconds: float) -> tuple[float, float] | None:
+def windows_for(
+    moves: int, backlog_seconds: float, interval_seconds: float, usual_pause_seconds: float | None = None
+) -> tuple[float, float] | None:
     """The window a trend is judged on and the one that must agree; None where the commits are too rare for any."""
-    needed = INTERVALS_PER_WINDOW * interval_seconds
+    needed = max(INTERVALS_PER_WINDOW * interval_seconds, CADENCES_PER_WINDOW * (usual_pause_seconds or 0.0))
     if moves:
         needed = max(needed, CADENCES_PER_WINDOW * backlog_seconds / moves)
     for window, longer in zip(WINDOWS_SECONDS, (*WINDOWS_SECONDS[1:], WINDOWS_SECONDS[-1]), strict=True):
@@ -244,10 +238,12 @@ def pace_of(
     interval_seconds: float,
     gap: float,
     recreated_at: float | None = None,
+    usual_pause_seconds: float | None = None,
 ) -> Pace:
-    """Trend of the lag and rate of the commits, from observations in order of time."""
+    """Trend of the lag and rate of the commits, from observations in order of time. ``usual_pause_seconds`` is
+    :func:`lagwise.domain.rhythm.usual_pause_of`."""
     known = [o for o in observations if o.lag is not None]
-    windows = windows_for(movement.moves, movement.backlog_seconds, interval_seconds)
+    windows = windows_for(movement.moves, movement.backlog_seconds, interval_seconds, usual_pause_seconds)
     window = windows[0] if windows else WINDOWS_SECONDS[-1]
     judged = [o for o in known if _counts(o.at, as_of, window, recreated_at)]
     span = whole_micros(judged[-1].at - judged[0].at) if judged else 0.0

@@ -46,6 +46,9 @@ MINUTES = Table(
         ),
         Column("backlog_seconds", pa.float64(), "seconds of the steps that began with lag"),
         Column("last_drained_at", TIMESTAMP, "time of the last sample at which nothing was unread"),
+        Column(
+            "first_progress_at", TIMESTAMP, "time of the first sample that had moved, or at which nothing was unread"
+        ),
         Column("rewound_from", pa.int64(), "highest committed offset from which a step went back"),
         Column("max_lost", pa.int64(), "most records deleted unread at a sample: log start − committed; null is none"),
     ),
@@ -100,7 +103,18 @@ WATERMARK_FIVE_MINUTES = _merged(
     "the five minutes",
     "topic-partition and five minutes: five of `watermark_minutes` merged, for what lies further back",
 )
-HOURS = _merged(MINUTES, "hours", "the hour", "group-partition and hour: twelve of `five_minutes` merged")
+_HOURS = _merged(MINUTES, "hours", "the hour", "group-partition and hour: twelve of `five_minutes` merged")
+HOURS = replace(
+    _HOURS,
+    columns=(
+        *_HOURS.columns,
+        Column(
+            "longest_pause_seconds",
+            pa.float64(),
+            "longest time without progress between samples with some (told where it is five minutes or more)",
+        ),
+    ),
+)
 
 DAYS = Table(
     "days",
@@ -112,6 +126,7 @@ DAYS = Table(
         *[c for c in MINUTES.columns if c.name in ("samples", "first_at", "last_at")],
         *[c for c in MINUTES.columns if c.name in ("first_committed", "last_committed")],
         *[c for c in MINUTES.columns if c.name.startswith("sum_") or c.name == "steps"],
+        Column("usual_pause_seconds", pa.float64(), "longest pause between commits that is usual; null is none"),
     ),
 )
 
@@ -187,7 +202,11 @@ PARTITION_STATUS = Table(
         Column("records_lost", pa.int64(), "records deleted before they were read; 0 is none", nullable=False),
         _TRANSACTION,
         Column("committed_since", TIMESTAMP, "since when the committed offset has had its value, at the latest"),
-        Column("commit_cadence_seconds", pa.float64(), "seconds between commits while there was something to commit"),
+        Column(
+            "commit_cadence_seconds",
+            pa.float64(),
+            "seconds between commits while there was something to commit, or the longest pause that is usual",
+        ),
         Column("owner", pa.string(), "member id the partition is assigned to"),
         Column("client_id", pa.string(), "client.id of the owner"),
         Column("host", pa.string(), "address of the owner"),

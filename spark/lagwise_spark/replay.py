@@ -25,6 +25,7 @@ from lagwise_spark.columns import minute_of, seconds_between
 from lagwise_spark.frames import contexts_frame, empty, frame, freed_afterwards, materialised
 from lagwise_spark.group_rows import group_verdicts
 from lagwise_spark.transforms import buckets
+from lagwise_spark.transforms.coarser import hours
 from lagwise_spark.transforms.day import whole_hours
 from lagwise_spark.transforms.groups import partitions_by_status, places
 from lagwise_spark.transforms.judge import FORECASTS
@@ -262,7 +263,7 @@ def _inputs(
     return Inputs(
         contexts=contexts,
         minutes=of_pairs,
-        days=whole_hours(of_pairs, resets(of_ends), contexts),
+        days=whole_hours(hours(of_pairs), resets(of_ends), contexts),
         watermark_minutes=of_ends,
         commits=seen(commits, is_latest),
         watermarks=seen(watermarks, is_latest),

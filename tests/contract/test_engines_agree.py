@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,9 +16,10 @@ import pytest
 from lagwise.domain.forecast import Forecast
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 from lagwise.replay import shown_of
-from lagwise.traces import Row, Trace, sample_id
+from lagwise.trace_events import events_of
+from lagwise.traces import Row, Trace, moment, sample_id
 from tests.contract.histories import history
-from tests.contract.oracle import shown_by_oracle
+from tests.contract.oracle import evaluation_at, shown_by_oracle
 from tests.traces.replayed import replayed, traces
 
 if TYPE_CHECKING:
@@ -77,6 +79,46 @@ def test_on_logs_that_are_deleted_by_size(spark: "SparkSession") -> None:
         to_come = [s.numbers["seconds_to_loss"] for s in shown if s.topic and s.loss_cause == LossCause.DELETION]
         losses.update("at once" if seconds == 0 else "later" for seconds in to_come)
     assert min(losses["at once"], losses["later"]) >= 10, losses
+
+
+@pytest.mark.timeout(900)
+def test_on_histories_of_a_day_and_more(spark: "SparkSession") -> None:
+    """Slow enough for rhythms that only a day shows, with pauses that come again and again."""
+    batch = [stretched(history(seed), 2 + seed % 4) for seed in range(60)]
+    rhythms = 0
+    for trace, shown in zip(batch, shown_of(spark, batch), strict=True):
+        assert list(differences(shown, shown_by_oracle(trace))) == []
+        last = evaluation_at(trace, trace.sample_times[-1], events_of(trace))
+        cadences = [judged.evidence.commit_cadence_seconds or 0.0 for judged in last.partitions.values()]
+        rhythms += sum(cadence >= 2 * trace.sample_interval_s for cadence in cadences)
+    assert rhythms >= 20
+
+
+def stretched(trace: Trace, every: int) -> Trace:
+    """The same history in about thirty hours, of groups that commit with every so manyth sample only."""
+    origin = moment(0.0)
+    slower = 1 + int(30 * 3600.0 / max(trace.sample_times[-1], 1.0))
+
+    def later(value: Any) -> Any:
+        return origin + slower * (value - origin) if isinstance(value, datetime) else value
+
+    rows = {table: [{n: later(v) for n, v in row.items()} for row in its] for table, its in trace.rows.items()}
+    held: dict[tuple[str, str, int], int | None] = {}
+
+    def rare(row: Row) -> Row:
+        pair = row["group"], row["topic"], row["partition"]
+        if pair not in held or int(row["sample_id"]) % every == 0:
+            held[pair] = row["committed"]
+        return row | {"committed": held[pair], "next_record": None}
+
+    rows["commits"] = [rare(row) for row in sorted(rows["commits"], key=lambda row: row["sample_id"])]
+    return replace(
+        trace,
+        sample_interval_s=slower * trace.sample_interval_s,
+        evaluate_every_s=slower * trace.evaluate_every_s,
+        sample_times=tuple(slower * at for at in trace.sample_times),
+        rows=rows,
+    )
 
 
 def in_segments(trace: Trace, seed: int) -> Trace:

@@ -14,7 +14,6 @@ from lagwise.domain.history import (
     Observation,
     bucket_in,
     bucket_of,
-    cadence_of,
     clock_from,
     gap_seconds,
     in_window,
@@ -336,19 +335,3 @@ def test_an_age_of_at_least_so_much_does_not_shorten_a_standstill() -> None:
     movement = Movement(700.0, 650.0, 3, 60.0, None)
     assert standstill_of(movement, 40, 20.0, 1000.0, age_is_lower_bound=True) == 300.0
     assert standstill_of(movement, 40, 20.0, 1000.0) == 20.0
-
-
-# commits seen, seconds with a backlog, standstill → seconds from commit to commit
-CADENCES = (
-    (1, "ten commits in five minutes of backlog", 10, 300.0, 0.0, 30.0),
-    (2, "none was seen: no rhythm, not an infinite one", 0, 300.0, 0.0, None),
-    (3, "the standstill that lasts is not its rhythm", 10, 900.0, 600.0, 30.0),
-    (4, "a standstill from before the look-back makes no negative rhythm", 1, 300.0, 600.0, 0.0),
-)
-
-
-@pytest.mark.parametrize(
-    ("moves", "backlog", "standstill", "seconds"), [r[2:] for r in CADENCES], ids=[f"{r[0]} {r[1]}" for r in CADENCES]
-)
-def test_cadence(moves: int, backlog: float, standstill: float, seconds: float | None) -> None:
-    assert cadence_of(moves, backlog, standstill) == seconds

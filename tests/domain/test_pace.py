@@ -44,6 +44,15 @@ def test_window(moves: int, backlog: float, interval: float, windows: tuple[floa
     assert windows_for(moves, backlog, interval) == windows
 
 
+@pytest.mark.parametrize(
+    ("moves", "usual", "windows"),
+    [(24, 900.0, LONG), (24, 901.0, DAY), (0, 3480.0, DAY), (24, 21_600.0, DAY), (24, 21_601.0, None), (2, 300.0, DAY)],
+)
+def test_window_of_usual_pauses(moves: int, usual: float, windows: tuple[float, float] | None) -> None:
+    """A window holds four of them, however many commits there are between two."""
+    assert windows_for(moves, 3600.0, 15.0, usual) == windows
+
+
 @reproducible
 @given(st.integers(0, 50), st.floats(0.0, 3600.0), st.floats(1.0, 900.0) | st.floats(1.0, 20_000.0))
 def test_the_shortest_window_that_holds_four_commits_and_five_samples(

@@ -90,3 +90,5 @@ def test_it_says_what_the_definition_says(spark: "SparkSession", lake: Lake) -> 
     days = {Pair(row["group"], row["topic"], row["partition"]): row for row in lake.read(DAYS).to_pylist()}
     assert {row["until"] for row in days.values()} == {until}
     assert days[Pair("level", "plain", 0)]["samples"] == 23 * 6
+    assert days[Pair("level", "plain", 0)]["usual_pause_seconds"] == 2400.0
+    assert days[Pair("often", "plain", 0)]["usual_pause_seconds"] is None

@@ -116,6 +116,87 @@ def slow_committer() -> World:
 
 
 @story
+def periodic_jobs() -> World:
+    hour = 3600.0
+    w = World(
+        "periodic-jobs",
+        """Records come all the time, and cron starts a job every 10, 20 and 60 minutes that reads what there is within
+        one to three minutes, commits every five seconds and leaves. Between two runs lag grows and nobody is a member:
+        that is how it is meant. The job of 20 minutes is not started any more after five hours, and is seen to be
+        stopped once three of its pauses have passed. Another consumer, which commits every five seconds all day, is
+        killed after six hours and is seen to be stopped as soon as ever.""",
+        minutes=6.5 * 60,
+        interval_s=30,
+        evaluate_every_s=120,
+        only_changes=True,
+        step_s=5,
+    )
+    ends_s = 5 * hour
+    for period_s, run_s in ((600, 60), (1200, 90), (3600, 180)):
+        name = f"every-{period_s // 60}-minutes"
+        topic = f"orders-{period_s // 60}"
+        w.topic(topic, rate=20)
+        group = w.group(name, {f"{name}-1": pairs(topic, 1)}, speed=2000)
+        until_s = ends_s if period_s == 1200 else w.seconds + 1
+
+        def tick(
+            now: float,
+            group: Group = group,
+            period_s: int = period_s,
+            run_s: int = run_s,
+            until_s: float = until_s,
+            topic: str = topic,
+        ) -> None:
+            runs = now % period_s < run_s and now < until_s
+            group.members = {f"{group.name}-1": pairs(topic, 1)} if runs else {}
+            group.state = "Stable" if runs else "Empty"
+
+        w.every_second(tick)
+        # What is usual is known after the second whole hour in which a pause ended.
+        known_s = (2 if period_s < 3600 else 3) * hour + 600
+        w.truth("ok|catching_up", known_s, min(until_s, w.seconds), name)
+    # Its last run ended 90 s after 4 h 40 min, and the pause before that one is 18 min 30 s long.
+    w.truth("stopped", ends_s - 1200 + 90 + 3 * 1140 + 2 * w.interval_s, w.seconds, "every-20-minutes")
+    w.topic("payments", rate=20)
+    steady = w.group("steady", {"steady-1": pairs("payments", 1)})
+    w.at(6 * hour, leave(steady))
+    w.truth("ok", 3 * w.interval_s, 6 * hour, "steady")
+    w.truth("stopped", 6 * hour + 90, w.seconds, "steady")
+    w.run()
+    return w
+
+
+@story
+def rare_commits() -> World:
+    hour = 3600.0
+    w = World(
+        "rare-commits",
+        """Two connectors write files and commit when a file is full: every 50 minutes the one, every 60 the other. Both
+        keep pace and are members all the time. After eight hours the first hangs: what it had read it still commits
+        when that is due, and then nothing any more, which is seen when it has lasted for three times as long as usual.
+        """,
+        minutes=11.5 * 60,
+        interval_s=60,
+        evaluate_every_s=300,
+        only_changes=True,
+        step_s=10,
+    )
+    hangs_s = 8 * hour
+    for minutes in (50, 60):
+        w.topic(f"events-{minutes}", rate=50)
+        name = f"connect-{minutes}"
+        group = w.group(name, {f"{name}-1": pairs(f"events-{minutes}", 1)}, commit_every_s=60 * minutes)
+        if minutes == 50:
+            group.speed["events-50", 0] = steps((0, 1000), (hangs_s, 0))
+    w.run()
+    w.truth("ok", 4 * hour + 600, hangs_s + 2 * 3000 - w.interval_s, "connect-50")
+    # Its last commit is that of 8 h 20 min.
+    w.truth("stalled", 8 * hour + 1200 + 3 * 3000 + 2 * w.interval_s, w.seconds, "connect-50")
+    w.truth("ok", 4 * hour + 600, w.seconds, "connect-60")
+    return w
+
+
+@story
 def stopped_with_a_zero() -> World:
     w = World(
         "stopped-with-a-zero",

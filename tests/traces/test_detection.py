@@ -67,16 +67,20 @@ def test_wherever_it_falls_between_two_samples(
 
 
 class Trouble(NamedTuple):
-    """A group that stops or stalls in a trace: from when on that can be seen, and which word must hold for it."""
+    """A group that stops or stalls in a trace: from when on that can be seen, which word must hold for it, and within
+    how many seconds."""
 
     trace: str
     group: str
     since_s: float
     status: str
+    within_s: float = WITHIN_S
 
 
 #: Every group of the traces that stops or hangs. Where a loss is near, that is shown and the word is one of the
-#: reasons; the collector of one trace comes back only at 1,500 s, and a transaction hangs once it is 16 min old.
+#: reasons; the collector of one trace comes back only at 1,500 s, and a transaction hangs once it is 16 min old. Who
+#: commits rarely has three of its usual pauses from its last commit on; where samples are 30 s apart, three of them and
+#: the first take longer too.
 TROUBLES = (
     Trouble("clock-jump", "mailer", 601, "stopped"),
     Trouble("collector-gap", "mailer", 1500, "stopped"),
@@ -86,7 +90,10 @@ TROUBLES = (
     Trouble("hanging-transaction", "clearing", 1563, "stalled"),
     Trouble("hanging-transaction", "report", 1563, "stopped"),
     Trouble("leader-change", "mailer", 601, "stopped"),
+    Trouble("periodic-jobs", "every-20-minutes", 16_890, "stopped", within_s=3 * 1140 + 120),
+    Trouble("periodic-jobs", "steady", 21_600, "stopped", within_s=120),
     Trouble("poison-pill", "thumbnailer", 600, "stalled"),
+    Trouble("rare-commits", "connect-50", 30_000, "stalled", within_s=3 * 3000 + 300),
     Trouble("retention-by-size", "aggregator", 900, "stalled"),
     Trouble("retention-overrun", "reporter", 600, "stopped"),
     Trouble("skip-to-end", "ticker", 600, "stalled"),
@@ -105,7 +112,7 @@ def test_in_every_trace_in_which_it_happens(spark: "SparkSession") -> None:
             if one.group == trouble.group and one.time_s >= trouble.since_s and trouble.status in one.reasons
         }
         delay = min(held) - trouble.since_s
-        if delay > WITHIN_S:
+        if delay > trouble.within_s:
             late[trouble] = delay
     assert late == {}
 

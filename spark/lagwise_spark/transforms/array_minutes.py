@@ -26,6 +26,8 @@ OF_ENDS = ("sample_id", "sampled_at", "topic", "partition", "topic_id", "log_sta
 
 _NAMES = ("sample_id", "group", "topic", "topic_id")
 _MINUTE = 60_000_000
+#: Later than every time.
+_NEVER = np.iinfo(np.int64).max
 _TIMESTAMP = pa.timestamp("us", tz="UTC")
 
 
@@ -182,6 +184,8 @@ def _minutes_of_pairs(rows: Rows, names: _Names, span: Span) -> pa.RecordBatch:
     def most(mask: Array, values: Array) -> pa.Array:
         return _nullable(np.maximum.reduceat(np.where(mask, values, NULL), starts)[wanted])
 
+    progress = np.where(moved | (lag == 0), at, _NEVER)
+    first_progress = np.minimum.reduceat(progress, starts)[wanted]
     first, last = starts[wanted], lasts[wanted]
     log = rows["log"][first]
     return pa.RecordBatch.from_pydict(
@@ -210,6 +214,7 @@ def _minutes_of_pairs(rows: Rows, names: _Names, span: Span) -> pa.RecordBatch:
             "last_moved_at": most(moved, at).cast(_TIMESTAMP),
             "backlog_seconds": total(np.where(previous_lag > 0, dt, 0.0)),
             "last_drained_at": most(lag == 0, at).cast(_TIMESTAMP),
+            "first_progress_at": pa.array(first_progress, mask=first_progress == _NEVER).cast(_TIMESTAMP),
             "rewound_from": most(went_back, previous_committed),
             "max_lost": most(rows["lost"] > 0, rows["lost"]),
         }

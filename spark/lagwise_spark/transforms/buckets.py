@@ -126,6 +126,7 @@ def minutes_of_steps(steps: DataFrame) -> DataFrame:
         F.max(F.when(moved, F.col("sampled_at"))).alias("last_moved_at"),
         F.coalesce(F.sum(F.when(F.col("previous_lag") > 0, dt)), F.lit(0.0)).alias("backlog_seconds"),
         F.max(F.when(F.col("lag") == 0, F.col("sampled_at"))).alias("last_drained_at"),
+        F.min(F.when(moved | (F.col("lag") == 0), F.col("sampled_at"))).alias("first_progress_at"),
         F.max(F.when(went_back, F.col("previous_committed"))).alias("rewound_from"),
         F.max(F.when(lost > 0, lost)).alias("max_lost"),
     )

@@ -1,6 +1,6 @@
 """Minutes merged by five, and these by the hour: rows of the same shape, for what lies further back in a window."""
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from lagwise.tables.analysis import WATERMARK_FIVE_MINUTES
@@ -22,10 +22,24 @@ def five_minutes(minutes: DataFrame) -> DataFrame:
 
 def hours(minutes: DataFrame) -> DataFrame:
     """Rows of `hours` from those of `minutes` or of `five_minutes`."""
-    return _merged(minutes, hour_of(F.col("minute")))
+    # Across the start of the hour it is told with the day, which knows the hour before.
+    is_of_hour = hour_of(last_progress()) == hour_of(F.col("minute"))
+    rows = minutes.withColumn("pause", F.when(is_of_hour, pause_before()))
+    return _merged(rows, hour_of(F.col("minute")), F.max("pause").alias("longest_pause_seconds"))
 
 
-def _merged(minutes: DataFrame, bucket: Column) -> DataFrame:
+def last_progress() -> Column:
+    """When the group had last got on before each bucket, as its earlier ones tell."""
+    before = Window.partitionBy(*GROUP_PARTITION).orderBy("minute").rowsBetween(Window.unboundedPreceding, -1)
+    return F.max(F.greatest("last_moved_at", "last_drained_at")).over(before)
+
+
+def pause_before() -> Column:
+    """The seconds without progress that ended in each bucket and began in an earlier one."""
+    return seconds_between(last_progress(), F.col("first_progress_at"))
+
+
+def _merged(minutes: DataFrame, bucket: Column, *more: Column) -> DataFrame:
     rows = minutes.withColumn("bucket", bucket)
     return (
         rows.groupBy(*GROUP_PARTITION, "bucket")
@@ -39,6 +53,8 @@ def _merged(minutes: DataFrame, bucket: Column) -> DataFrame:
             F.max("last_drained_at").alias("last_drained_at"),
             F.max("rewound_from").alias("rewound_from"),
             F.max("max_lost").alias("max_lost"),
+            F.min("first_progress_at").alias("first_progress_at"),
+            *more,
         )
         .withColumnRenamed("bucket", "minute")
     )

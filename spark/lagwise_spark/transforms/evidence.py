@@ -153,7 +153,10 @@ def _derived() -> dict[str, Column]:
         "readable": F.col("group_error").isNull() & (has_watermarks | nothing_to_read),
         "commits_seen": F.coalesce("moves", F.lit(0)),
         "standstill_seconds": F.when(has_lag, standstill).otherwise(0.0),
-        "commit_cadence_seconds": F.when(F.col("commits_seen") > 0, closed_backlog / F.col("commits_seen")),
+        # Nulls are left out of the greatest.
+        "commit_cadence_seconds": F.greatest(
+            F.when(F.col("commits_seen") > 0, closed_backlog / F.col("commits_seen")), "usual_pause_seconds"
+        ),
         "ever_committed": _was_committed(),
         "recreated": F.coalesce(F.col("committed_since") < F.col("recreated_at"), F.lit(False)) | still_recreated,
         "topic_is_assigned": F.array_contains(assigned, F.col("topic")),

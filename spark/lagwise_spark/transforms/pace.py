@@ -71,6 +71,7 @@ def _before_the_last_hours(days: DataFrame, recreated: DataFrame, contexts: Data
         F.lit(True).alias("is_of_day"),
         *[expression.alias(name) for name, expression in shifted.items()],
         *_ENDS,
+        "usual_pause_seconds",
     )
 
 
@@ -130,6 +131,7 @@ def _windows(slots: DataFrame) -> DataFrame:
         F.max("last_moved_at").alias("last_moved_at"),
         F.max("last_drained_at").alias("last_drained_at"),
         F.min("first_seen_at").alias("first_seen_at"),
+        F.max("usual_pause_seconds").alias("usual_pause_seconds"),
     ]
     for window in range(DAY + 1):
         aggregates += [F.sum(within(window, F.col(name))).alias(f"{name}_{window}") for name in STATISTICS]
@@ -146,6 +148,7 @@ def _windows(slots: DataFrame) -> DataFrame:
 def _chosen(windows: DataFrame, contexts: DataFrame) -> DataFrame:
     """Pick the window that suits the cadence, and the next longer one."""
     rhythm = F.when(F.col("moves") > 0, F.col("backlog_seconds") / F.col("moves")).otherwise(0.0)
+    rhythm = F.greatest(rhythm, "usual_pause_seconds")
     needed = F.greatest(INTERVALS_PER_WINDOW * F.col("interval_seconds"), CADENCES_PER_WINDOW * rhythm)
 
     hour = OLDER - 1
@@ -168,6 +171,7 @@ def _chosen(windows: DataFrame, contexts: DataFrame) -> DataFrame:
             "backlog_seconds",
             "rewound_from",
             "lost_lately",
+            "usual_pause_seconds",
             F.coalesce("last_moved_at", "first_seen_at").alias("moved_at"),
             F.col("last_drained_at").alias("drained_at"),
             F.col("last_moved_at").isNotNull().alias("was_seen_moving"),
@@ -199,6 +203,7 @@ def _trend(chosen: DataFrame) -> DataFrame:
         "backlog_seconds",
         "rewound_from",
         "lost_lately",
+        "usual_pause_seconds",
         "moved_at",
         "drained_at",
         "was_seen_moving",

@@ -1,0 +1,106 @@
+"""The rhythm in which a group-partition commits, and the pauses that are usual with it."""
+
+import pytest
+
+from lagwise.domain.history import HOUR_SECONDS, Observation
+from lagwise.domain.rhythm import cadence_of, usual_pause_of
+from tests.domain.observed import seen
+
+# commits seen, seconds with a backlog, standstill, usual pause → seconds from commit to commit
+CADENCES = (
+    (1, "ten commits in five minutes of backlog", 10, 300.0, 0.0, None, 30.0),
+    (2, "none was seen: no rhythm, not an infinite one", 0, 300.0, 0.0, None, None),
+    (3, "the standstill that lasts is not its rhythm", 10, 900.0, 600.0, None, 30.0),
+    (4, "a standstill from before the look-back makes no negative rhythm", 1, 300.0, 600.0, None, 0.0),
+    (5, "a job that runs every ten minutes", 24, 3600.0, 0.0, 540.0, 540.0),
+    (6, "a job that has not run for an hour", 0, 3600.0, 3600.0, 3420.0, 3420.0),
+    (7, "a usual pause that the mean exceeds", 1, 3600.0, 0.0, 600.0, 3600.0),
+)
+
+
+@pytest.mark.parametrize(
+    ("moves", "backlog", "standstill", "usual", "seconds"),
+    [r[2:] for r in CADENCES],
+    ids=[f"{r[0]} {r[1]}" for r in CADENCES],
+)
+def test_cadence(moves: int, backlog: float, standstill: float, usual: float | None, seconds: float | None) -> None:
+    assert cadence_of(moves, backlog, standstill, usual) == seconds
+
+
+MINUTE = 60.0
+
+
+def history(
+    hours: float,
+    *pauses: tuple[float, float],
+    every: tuple[float, float] | None = None,
+    interval: float = MINUTE,
+    drained: bool = False,
+) -> list[Observation]:
+    """Samples of a partition on which ten records a second are written. The group commits at every sample, but in
+    pauses (from, to), seconds, and in those of ``every`` period (period, how long of it): the last commit is at the
+    pause's beginning, the next at its end. Some are unread at every sample unless it ``drained`` what there is."""
+    rows: list[tuple[float, int | None, int | None]] = []
+    committed = 0
+    for n in range(int(hours * HOUR_SECONDS / interval) + 1):
+        at = n * interval
+        rests = any(since < at < until for since, until in pauses)
+        rests |= every is not None and 0 < at % every[0] < every[1]
+        if not rests:
+            committed = int(10 * at)
+        rows.append((at, committed, int(10 * at) + (0 if drained else 100)))
+    return seen(*rows)
+
+
+def hour(number: float) -> float:
+    return number * HOUR_SECONDS
+
+
+OUTAGE = (hour(2.1), hour(2.8))
+
+# hours of history (judged at its end), observations, re-created at (hours) → usual pause
+PAUSES = (
+    (1, "it commits at every sample", history(9), None, None),
+    (2, "a run every ten minutes, nine minutes apart", history(6, every=(600.0, 540.0)), None, 540.0),
+    (3, "a run every twenty minutes", history(6, every=(1200.0, 1080.0)), None, 1080.0),
+    (4, "a run every hour: its pauses begin in the hour before",
+     history(6, every=(3600.0, 3480.0)), None, 3480.0),
+    (5, "a commit every fifty minutes", history(9, every=(3000.0, 3000.0)), None, 3000.0),
+    (6, "a commit every six hours", history(24.5, every=(hour(6), hour(6))), None, hour(6)),
+    (7, "one outage is no rhythm", history(9, OUTAGE), None, None),
+    (8, "nor are two in a day", history(24, OUTAGE, (hour(12.1), hour(12.9))), None, None),
+    (9, "nor three that grow", history(24, OUTAGE, (hour(7.1), hour(9.9)), (hour(12.1), hour(18.9))), None, None),
+    (10, "an outage of an hourly job does not stretch its rhythm",
+     history(12, (hour(4), hour(9)), every=(3600.0, 3480.0)), None, 3480.0),
+    (11, "pauses of less than five minutes show in an hour's mean", history(6, every=(600.0, 240.0)), None, None),
+    (12, "five minutes", history(6, every=(600.0, 300.0)), None, 300.0),
+    (13, "nothing to read is no pause", history(9, drained=True), None, None),
+    (14, "from where nothing was unread on", history(6, every=(1200.0, 1080.0), drained=True), None, 1080.0),
+    (15, "pauses are told once their hours are whole", history(2.16, every=(600.0, 540.0)), None, None),
+    (16, "of two whole hours", history(2.17, every=(600.0, 540.0)), None, 540.0),
+    (17, "those of another topic of that name are another's", history(6, every=(600.0, 540.0)), 3.5, None),
+    (18, "two whole hours of the new one", history(6, every=(600.0, 540.0)), 2.5, 540.0),
+    (19, "a slow collector's intervals are no pauses", history(24, interval=900.0), None, None),
+    (20, "two of its intervals are", history(24, every=(1800.0, 1800.0), interval=900.0), None, 1800.0),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("observations", "recreated", "pause"), [r[2:] for r in PAUSES], ids=[f"{r[0]:02d} {r[1]}" for r in PAUSES]
+)
+def test_usual_pause(observations: list[Observation], recreated: float | None, pause: float | None) -> None:
+    interval = observations[1].at - observations[0].at
+    recreated_at = None if recreated is None else hour(recreated)
+    assert usual_pause_of(observations, observations[-1].at, interval, recreated_at=recreated_at) == pause
+
+
+def test_without_samples_there_is_none() -> None:
+    assert usual_pause_of([], 0.0, 15.0) is None
+
+
+def test_the_day_before_does_not_count() -> None:
+    """Runs every ten minutes on the first day, commits at every sample since: a day later nothing is left of them."""
+    changed = history(50, *[(600.0 * n, 600.0 * n + 540.0) for n in range(6 * 24)])
+    at = {n: changed[: int(n * 60) + 1] for n in (24, 30, 43, 49)}
+    found = {n: usual_pause_of(its, its[-1].at, MINUTE) for n, its in at.items()}
+    assert found == {24: 540.0, 30: 540.0, 43: None, 49: None}
