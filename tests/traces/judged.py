@@ -6,18 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from lagwise.domain.evaluation import Evaluation, Moment, evaluate
-from lagwise.domain.history import COARSE_SECONDS, LOOKBACK_SECONDS
+from lagwise.domain.history import COARSE_SECONDS, DAY_SECONDS, HOUR_SECONDS, LOOKBACK_SECONDS
 from lagwise.domain.status import Policy
 from lagwise.trace_events import events_of
 from lagwise.traces import Row, Trace, moment, sample_id
 
-#: The longest window but for the day, which only rare committers need, whole buckets at its beginning, a gap before
-#: them, and some.
+#: The longest window but for the day, which only periodic jobs and rare committers need, with whole buckets at its beginning,
+#: a gap before them, and some.
 LOOKED_AT_S = LOOKBACK_SECONDS + 3 * COARSE_SECONDS
+#: The day, with the hour that is not whole yet and some.
+DAY_LOOKED_AT_S = DAY_SECONDS + HOUR_SECONDS
 
 
-def judged(trace: Trace, samples: Sequence[int]) -> Iterator[tuple[float, Evaluation]]:
-    """The verdicts at these samples (by their numbers), each with its time."""
+def judged(
+    trace: Trace, samples: Sequence[int], looked_at_s: float = DAY_LOOKED_AT_S
+) -> Iterator[tuple[float, Evaluation]]:
+    """The verdicts at these samples (by their numbers), each with its time, from so many seconds of history."""
     rows = {table: sorted(its_rows, key=lambda row: str(row["sample_id"])) for table, its_rows in trace.rows.items()}
     ids = {table: [str(row["sample_id"]) for row in its_rows] for table, its_rows in rows.items()}
     events = group_events(trace)
@@ -26,7 +30,7 @@ def judged(trace: Trace, samples: Sequence[int]) -> Iterator[tuple[float, Evalua
     policy = Policy(trace.sample_interval_s, trace.lag_objective_s, trace.risk_horizon_s)
     for index in samples:
         time_s = trace.sample_times[index]
-        first = sample_id(bisect_left(trace.sample_times, time_s - LOOKED_AT_S))
+        first = sample_id(bisect_left(trace.sample_times, time_s - looked_at_s))
         last = sample_id(index)
         seen: dict[str, list[Row]] = {"topics": trace.rows["topics"], "events": events}
         for table in ("commits", "watermarks", "groups"):

@@ -16,7 +16,7 @@ import pytest
 
 from lagwise.traces import Trace, read_trace
 from tests.traces import noise
-from tests.traces.judged import group_events, judged
+from tests.traces.judged import LOOKED_AT_S, group_events, judged
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,7 +32,7 @@ def unhealthy(number: int, hours: float, every: int) -> list[str]:
     samples = range(settled + number % every, len(trace.sample_times), every)
     found = []
     count = 0
-    for at, evaluation in judged(trace, samples):
+    for at, evaluation in judged(trace, samples, LOOKED_AT_S):
         for group, verdict in evaluation.groups.items():
             count += 1
             if verdict.status not in noise.WELL:
@@ -119,7 +119,7 @@ def test_a_part_of_the_history_is_judged_like_the_whole() -> None:
     trace: Trace = noise.trace_of([18], 4.0)
     events = group_events(trace)
     samples = [60, 400, 700, len(trace.sample_times) - 1]
-    for index, (at, part) in zip(samples, judged(trace, samples), strict=True):
+    for index, (at, part) in zip(samples, judged(trace, samples, LOOKED_AT_S), strict=True):
         assert at == trace.sample_times[index]
         whole = evaluation_at(trace, at, events)
         assert {p: j.verdict for p, j in part.partitions.items()} == {p: j.verdict for p, j in whole.partitions.items()}
