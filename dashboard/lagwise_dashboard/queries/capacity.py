@@ -1,11 +1,19 @@
-"""What the history says about a group's load: the numbers that sizing starts from."""
+"""What is known of groups' capacity: the verdicts, and what the history says about a group's load."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
+from lagwise.domain.capacity_verdict import CapacityVerdict
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
+from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.store import Lake
-from lagwise_dashboard.queries.base import days, reads, rows
+from lagwise_dashboard.queries.base import Row, days, reads, rows
+
+#: The headroom table holds no more rows than this.
+MOST_ROWS = 200
+_VERDICTS = [str(verdict) for verdict in CapacityVerdict]
+#: A verdict that this version does not know comes first: it is not to be overlooked.
+_WORST_FIRST = """coalesce(list_position($verdicts, verdict), 0), enough_until nulls last, cluster, "group", topic"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,4 +75,27 @@ def load(lake: Lake, cluster: str, group: str, since: datetime, until: datetime)
         last_at=row["last_at"],
         hottest_share=row["hottest"],
         lag=row["lag"],
+    )
+
+
+@reads(CAPACITY)
+def headroom(lake: Lake, limit: int = MOST_ROWS) -> tuple[list[Row], int]:
+    """The verdicts on all groups and topics, the worst and the soonest first, and how many there are in all."""
+    found = rows(
+        lake,
+        {CAPACITY: None},
+        f"select *, count(*) over () as total from capacity order by {_WORST_FIRST} limit $limit",  # noqa: S608 (our own constants)
+        {"verdicts": _VERDICTS, "limit": limit},
+    )
+    return found, found[0]["total"] if found else 0
+
+
+@reads(CAPACITY)
+def standing(lake: Lake, cluster: str, group: str) -> list[Row]:
+    """A group's verdicts, one for each topic it reads, the worst first."""
+    return rows(
+        lake,
+        {CAPACITY: None},
+        f"""select * from capacity where cluster = $cluster and "group" = $group order by {_WORST_FIRST}""",  # noqa: S608 (our own constants)
+        {"cluster": cluster, "group": group, "verdicts": _VERDICTS},
     )
