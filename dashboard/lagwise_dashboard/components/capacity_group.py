@@ -12,7 +12,7 @@ from lagwise.domain.known_workload import known_values
 from lagwise.domain.sizing_words import say_number, say_share
 from lagwise_dashboard import literal
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.components import capacity_headroom, capacity_inputs, capacity_standing
+from lagwise_dashboard.components import capacity_headroom, capacity_inputs, capacity_standing, capacity_what_if
 from lagwise_dashboard.components.freshness import Freshness
 from lagwise_dashboard.queries import capacity as queries
 from lagwise_dashboard.queries import overview
@@ -93,7 +93,7 @@ def _topic(rows: list[Row]) -> Row | None:
         key=_TOPIC,
         bind="query-params",
         format_func=literal.shown,
-        on_change=capacity_inputs.forget_known,
+        on_change=_forget_known,
     )
     return rows[topics.index(chosen)] if chosen in topics else rows[0]
 
@@ -101,7 +101,12 @@ def _topic(rows: list[Row]) -> Row | None:
 def _forget() -> None:
     """What was typed over one group's numbers is not the next one's."""
     st.session_state.pop(_TOPIC, None)
+    _forget_known()
+
+
+def _forget_known() -> None:
     capacity_inputs.forget_known()
+    capacity_what_if.forget()
 
 
 def _choose_row(row: Row) -> None:

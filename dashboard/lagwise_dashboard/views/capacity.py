@@ -1,13 +1,30 @@
 """How many threads, nodes and partitions does a workload need? Every input is editable and in the address."""
 
+from datetime import datetime
+
 import streamlit as st
 
 from lagwise.domain.sizing_advice import advise
 from lagwise.domain.sizing_ranges import OutOfRange
 from lagwise_dashboard import literal, settings
-from lagwise_dashboard.components import capacity_answer, capacity_group, capacity_inputs, freshness, page
+from lagwise_dashboard.cache import ask
+from lagwise_dashboard.components import (
+    capacity_answer,
+    capacity_export,
+    capacity_forecast,
+    capacity_group,
+    capacity_inputs,
+    capacity_ramp,
+    capacity_what_if,
+    freshness,
+    page,
+)
 from lagwise_dashboard.components.boundary import boundary
+from lagwise_dashboard.components.capacity_export import Report
 from lagwise_dashboard.components.capacity_group import Chosen
+from lagwise_dashboard.queries import capacity as queries
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.queries.capacity import Outlook
 
 
 def body() -> None:
@@ -20,6 +37,11 @@ def body() -> None:
     chosen = Chosen()
     with boundary():
         chosen = capacity_group.choose(fresh, now)
+    target = settings.config().analysis.capacity.target_utilisation
+    outlook = None
+    if chosen.row is not None:
+        with boundary():
+            outlook = _outlook(chosen.row, target, now)
     st.subheader("What it takes", anchor=False)
     left, right = st.columns([1, 2], gap="large")
     with left:
@@ -31,7 +53,18 @@ def body() -> None:
     advice = advise(workload)
     with right:
         capacity_answer.show(advice)
+    running, what_if = capacity_what_if.show(advice, chosen.row)
+    ramp = capacity_ramp.steps(advice, running)
+    capacity_ramp.show(ramp)
     capacity_answer.reasons(advice)
+    capacity_export.show(Report(advice, chosen.row, outlook, what_if, ramp, target, now))
+
+
+def _outlook(row: Row, target: float, now: datetime) -> Outlook:
+    # By the minute, so that browsers that look at the same moment share one answer.
+    outlook = ask(queries.outlook, row["cluster"], row["topic"], now.replace(second=0, microsecond=0))
+    capacity_forecast.show(row, outlook, target, now)
+    return outlook
 
 
 page.show("Capacity", body, help_text="How many threads, nodes and partitions a workload needs, and why.")
