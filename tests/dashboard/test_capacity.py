@@ -26,7 +26,7 @@ from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_dashboard.components import capacity_chart, capacity_command
 from lagwise_dashboard.queries import capacity as queries
-from tests.dashboard import lakes, planning
+from tests.dashboard import lakes
 from tests.dashboard.browsing import READY_MS, Visit
 from tests.dashboard.conftest import NOW, Open
 from tests.dashboard.lakes import Scene
@@ -245,13 +245,6 @@ def test_load_is_unknown_rather_than_guessed(tmp_path: Path) -> None:
 
 
 # --- verdicts --------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def planned(busy: Path) -> Path:
-    """The stories with demand, forecasts and measurements, and the verdicts that the analysis makes of them."""
-    planning.write(Lake(str(busy / "lake")), NOW)
-    return busy
 
 
 def verdict_of(folder: Path, group: str) -> dict[str, Any]:
