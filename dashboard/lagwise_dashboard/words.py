@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from lagwise.domain.capacity_verdict import CapacityVerdict
 from lagwise.domain.vocabulary import Status, UnknownReason
 
 MarkdownColour = Literal["red", "orange", "yellow", "green", "blue", "violet", "gray"]
@@ -63,6 +64,18 @@ LOOKS: dict[Status, Look] = {
     Status.UNKNOWN: Look("unknown", "?", "#475569", "gray", "It cannot be known; the reason says why."),
 }
 
+CAPACITY_LOOKS: dict[CapacityVerdict, Look] = {
+    CapacityVerdict.SHORT: Look("short", "▲", "#DC2626", "red", "What runs cannot carry today's peak."),
+    CapacityVerdict.TIGHT: Look(
+        "tight", "↗", "#B45309", "orange", "The peak, or the one forecast, is not carried with the slack asked for."
+    ),
+    CapacityVerdict.ENOUGH: Look("enough", "✓", "#15803D", "green", "The peak is carried, with slack."),
+    CapacityVerdict.OVERSIZED: Look("oversized", "↓", "#2563EB", "blue", "Two thirds of it, or less, would do."),
+    CapacityVerdict.UNDECIDED: Look(
+        "undecided", "?", "#475569", "gray", "It never showed what it can do; the sentence says what would decide it."
+    ),
+}
+
 #: Not knowing is worth a look before a group that is catching up, so it is not left to the end of the list.
 DISPLAY_ORDER: tuple[Status, ...] = (
     Status.LOSING_DATA,
@@ -96,6 +109,14 @@ def look(status: str | None) -> Look:
         return LOOKS[Status(status or "")]
     except ValueError:
         return Look(status or "—", "?", "#475569", "gray", "A status this version of the dashboard does not know.")
+
+
+def capacity_look(verdict: str | None) -> Look:
+    """How a capacity verdict from the lake looks; an unknown word as in :func:`look`."""
+    try:
+        return CAPACITY_LOOKS[CapacityVerdict(verdict or "")]
+    except ValueError:
+        return Look(verdict or "—", "?", "#475569", "gray", "A verdict this version of the dashboard does not know.")
 
 
 def label(status: str | None, reason: str | None = None) -> str:

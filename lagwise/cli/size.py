@@ -256,7 +256,8 @@ def _of_group(
     sources: dict[str, str],
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
     """The group's row, and the values and sources with what the row knows and nobody typed in."""
-    from lagwise.cli.size_group import known_values, missing, row_of
+    from lagwise.cli.size_group import missing, row_of
+    from lagwise.domain.known_workload import known_values
 
     row = row_of(open_lake(context.obj.load(data=data)), group, cluster, topic)
     known, told = known_values(row, datetime.now(UTC))

@@ -11,7 +11,8 @@ from playwright.sync_api import Browser
 from streamlit.testing.v1 import AppTest
 
 import lagwise_dashboard
-from tests.dashboard import alerts, lakes
+from lagwise.tables.store import Lake
+from tests.dashboard import alerts, lakes, planning
 from tests.dashboard.browsing import Visit
 from tests.dashboard.lakes import Scene
 from tests.dashboard.serving import served, write_settings
@@ -65,12 +66,20 @@ def busy(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def planned(busy: Path) -> Path:
+    """The stories with demand, forecasts and measurements, and the verdicts that the analysis makes of them."""
+    planning.write(Lake(str(busy / "lake")), NOW)
+    return busy
+
+
 @pytest.fixture(scope="session")
 def address(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[str]:
     """The served dashboard over the stories and the hostile names; its data stays fresh for hours."""
     folder = tmp_path_factory.mktemp("served")
     now = datetime.now(UTC)
-    lakes.write_to(folder, Scene(now, stories=GROUPS_OF_THE_DEMO + HOSTILE_GROUPS, promised=_LONG))
+    lake = lakes.write_to(folder, Scene(now, stories=GROUPS_OF_THE_DEMO + HOSTILE_GROUPS, promised=_LONG))
+    planning.write(lake, now)
     alerts.write_to(folder, now)
     with served(folder, interval_seconds=_LONG.total_seconds()) as found:
         yield found

@@ -17,10 +17,11 @@ from streamlit.testing.v1 import AppTest
 
 from lagwise.cli.size import size
 from lagwise.domain.sizing_advice import advise
-from lagwise.domain.sizing_words import say_number
+from lagwise.domain.sizing_words import say_duration, say_number
 from lagwise.domain.sizing_workload import Concurrency, Ordering, Workload
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
+from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_dashboard.components import capacity_chart, capacity_command
@@ -56,7 +57,7 @@ def metric(app: AppTest, label: str) -> str:
 def test_without_a_group_it_calculates_an_example_and_says_so(open_app: Open, busy: Path) -> None:
     app = open_app("capacity")
     assert "what stands grey in the fields below is an example" in texts(app)
-    assert "T1 and T2 are typed in for now: measured capacity comes with the probe." in texts(app)
+    assert "No verdict on capacity yet." in texts(app)
     expected = advise(Workload(t1_seconds=0.012, t2_seconds=0.003, cores=4, peak_rate_per_second=1_000, partitions=24))
     assert expected.verdict in texts(app)
     assert metric(app, "Nodes") == str(expected.nodes) == "3"
@@ -126,7 +127,7 @@ def test_typing_changes_the_answer(open_app: Open, busy: Path) -> None:
     assert "No number of nodes and threads carries this load on 24 partitions" in texts(app)
     assert metric(app, "Nodes") == "—"
     assert "Cheapest change:" in texts(app)
-    app.segmented_control(key="capacity_concurrency").set_value("pool").run()
+    app.selectbox(key="capacity_concurrency").set_value("pool").run()
     assert not app.exception
     assert int(metric(app, "Nodes").replace(",", "")) > 20
 
@@ -243,6 +244,96 @@ def test_load_is_unknown_rather_than_guessed(tmp_path: Path) -> None:
     assert queries.load(lake, "prod", "nobody", NOW - week, NOW) is None
 
 
+# --- verdicts --------------------------------------------------------------------------------------------------------
+
+
+def verdict_of(folder: Path, group: str) -> dict[str, Any]:
+    (row,) = recorded(folder, CAPACITY, group)
+    return row
+
+
+def table(app: AppTest, column: str) -> Any:
+    """The one table that has the column."""
+    return next(d.value for d in app.dataframe if column in d.value.columns)
+
+
+def test_without_a_group_all_verdicts_are_shown_the_worst_first(open_app: Open, planned: Path) -> None:
+    app = open_app("capacity")
+    headroom = table(app, "Can do")
+    words_shown = [cell[0] for cell in headroom["Verdict"]]
+    ranks = [["▲ short", "↗ tight", "✓ enough", "↓ oversized", "? undecided"].index(word) for word in words_shown]
+    assert ranks == sorted(ranks)
+    assert set(ranks) == set(range(5))
+    assert list(headroom["Group"][:2]) == ["clickstream-archive", "checkout"]
+    row = verdict_of(planned, CHECKOUT)
+    shown = headroom[headroom["Group"] == "checkout"].iloc[0]
+    assert shown["Enough until"] == f"{row['enough_until']:%Y-%m-%d}"
+    assert shown["Peak so far"] == "320/s"
+    assert f"{len(headroom)} verdicts" in texts(app)
+
+
+def test_a_group_s_verdict_comes_first_with_everything_it_rests_on(open_app: Open, planned: Path) -> None:
+    app = open_app("capacity", capacity_group=CHECKOUT)
+    row = verdict_of(planned, CHECKOUT)
+    assert row["verdict"] == "tight"
+    assert f"**↗ tight** &nbsp; {row['sentence']}" in texts(app)
+    assert metric(app, "Enough until").replace("\\", "") == f"{row['enough_until']:%Y-%m-%d}"
+    assert metric(app, "Confidence") == row["confidence"]
+    inputs = table(app, "Where from")
+    assert len(inputs) == len(row["inputs"])
+    t1 = inputs[inputs["Input"] == "T1, waiting"].iloc[0]
+    assert list(t1)[1:] == [say_duration(0.030), "probe", "52.0 k", "3 min"]
+    assert "Headroom" not in [s.value for s in app.subheader]
+
+
+def test_the_verdict_fills_what_sizing_is_asked(open_app: Open, planned: Path) -> None:
+    app = open_app("capacity", capacity_group=CHECKOUT)
+    row = verdict_of(planned, CHECKOUT)
+    assert app.number_input(key="capacity_t1_ms").placeholder == "30, from the group"
+    assert app.number_input(key="capacity_t2_ms").placeholder == "4, from the group"
+    assert app.number_input(key="capacity_cores").placeholder == "2, from the group"
+    assert app.selectbox(key="capacity_concurrency").placeholder == "pool, from the group"
+    assert app.number_input(key="capacity_peak").placeholder == "512, from the group"  # the forecast one is higher
+    assert metric(app, "Nodes") == str(row["advised_nodes"])
+    assert metric(app, "Threads a node") == str(row["advised_threads_per_node"])
+    app = open_app("capacity", capacity_group=CHECKOUT, capacity_t1_ms="60", capacity_concurrency="consumer-per-thread")
+    assert "--t1 60ms --t2 4ms --cores 2 --peak 512" in app.code[0].value
+    assert "--concurrency" not in app.code[0].value
+    app.selectbox(key="capacity_group").set_value("prod/recommendations").run()
+    assert "--t1 2.5ms --t2 0ms" in app.code[0].value  # 16 members do 6,400 a second
+    assert "--max-threads 1" in app.code[0].value
+
+
+def test_a_group_of_several_topics_shows_the_worst_and_lets_choose(open_app: Open, planned: Path) -> None:
+    lake = Lake(str(planned / "lake"))
+    row = verdict_of(planned, CHECKOUT)
+    other = row | {"topic": ":red[carts]", "verdict": "short", "sentence": "Too little.", "partitions": 7}
+    lakes.overwrite(lake, CAPACITY, [*lake.read(CAPACITY).to_pylist(), other])
+    app = open_app("capacity", capacity_group=CHECKOUT)
+    assert "**▲ short** &nbsp; Too little." in texts(app)
+    assert app.number_input(key="capacity_partitions").placeholder == "7, from the group"
+    app.selectbox(key="capacity_topic").set_value("carts").run()
+    assert not app.exception
+    assert f"**↗ tight** &nbsp; {row['sentence']}" in texts(app)
+    assert app.number_input(key="capacity_partitions").placeholder == "12, from the group"
+    app.selectbox(key="capacity_group").set_value("prod/recommendations").run()
+    assert "**↓ oversized**" in texts(app)
+
+
+def test_a_group_without_a_verdict_says_so(open_app: Open, busy: Path) -> None:
+    app = open_app("capacity", capacity_group=CHECKOUT)
+    assert "No verdict on its capacity yet." in texts(app)
+    assert app.number_input(key="capacity_t1_ms").placeholder == "12, as an example"
+
+
+def test_a_word_of_a_later_version_is_shown_first(planned: Path) -> None:
+    lake = Lake(str(planned / "lake"))
+    rows = lake.read(CAPACITY).to_pylist()
+    lakes.overwrite(lake, CAPACITY, [*rows[1:], rows[0] | {"verdict": "*new*"}])
+    found, total = queries.headroom(lake, 2)
+    assert (found[0]["verdict"], len(found), total) == ("*new*", 2, len(rows))
+
+
 # --- chart and command -----------------------------------------------------------------------------------------------
 
 workloads = st.builds(
@@ -300,7 +391,7 @@ def test_the_chart_shows_the_curve_below_the_lines_and_marks_the_advice(workload
 @pytest.mark.browser
 def test_the_address_keeps_what_was_chosen_and_typed(visit: Visit) -> None:
     page = visit.open("/capacity")
-    page.get_by_role("combobox", name="Load of the group").click()
+    page.get_by_role("combobox", name="Group").click()
     page.get_by_role("option", name=CHECKOUT, exact=True).click()
     expect(page.get_by_text("It reads 12 partitions.")).to_be_visible(timeout=READY_MS)
     peak = page.get_by_role("spinbutton", name="Peak (messages/s)")

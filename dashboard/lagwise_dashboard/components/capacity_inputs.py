@@ -1,17 +1,20 @@
 """The inputs of the capacity page. Every one is in the address, so that a question can be shared as a link."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
 from lagwise.domain import sizing_workload as defaults
 from lagwise.domain.sizing_ranges import MAX_CORES, MIN_CORES, OutOfRange
 from lagwise.domain.sizing_workload import MAX_PARTITIONS, Concurrency, Ordering, Workload
-from lagwise_dashboard.queries.capacity import Load
 
-#: The load. Left empty, these are the chosen group's, as it is at any time, or an example's; only what is typed goes
-#: into the address, so a link to a group stays up to date, and a link to an assumption stays what it was.
+#: What a Workload's fields are known to be of the chosen group; a field that is left out is not known.
+Known = Mapping[str, Any]
+
 PEAK, PARTITIONS, HOTTEST = "capacity_peak", "capacity_partitions", "capacity_hottest"
+_CONCURRENCY = "capacity_concurrency"
 _EXAMPLE_PEAK, _EXAMPLE_PARTITIONS = 1_000.0, 24
 
 
@@ -106,9 +109,15 @@ _NUMBERS = {
 }
 
 
-def forget_load() -> None:
-    """Empty the fields that a group's load fills."""
-    for key in (PEAK, PARTITIONS, HOTTEST):
+#: Numbers that a group may be known by. Left empty, they, and those of the load, are the chosen group's, as it is at
+#: any time, or an example's; only what is typed goes into the address, so a link to a group stays up to date, and a
+#: link to an assumption stays what it was.
+_KNOWABLE = ("t1_seconds", "t2_seconds", "cores", "max_threads_per_node")
+
+
+def forget_known() -> None:
+    """Empty the fields that a group fills."""
+    for key in (PEAK, PARTITIONS, HOTTEST, _CONCURRENCY, *(_NUMBERS[name].key for name in _KNOWABLE)):
         st.session_state[key] = None
 
 
@@ -120,23 +129,23 @@ def complaint(error: OutOfRange) -> str:
     return f"{names.get(error.argument, error.argument)} must be {allowed}."
 
 
-def show(load: Load | None) -> Workload:
+def show(known: Known) -> Workload:
     """Draw the inputs; what they ask. Raises OutOfRange where two of them do not fit together."""
-    numbers = {"peak_rate_per_second": _peak(load)}
+    numbers = {"peak_rate_per_second": _peak(known)}
     left, right = st.columns(2)
     with left:
-        partitions = _partitions(load)
-        numbers["t1_seconds"] = _number("t1_seconds")
+        partitions = _partitions(known)
+        numbers["t1_seconds"] = _number("t1_seconds", known)
     with right:
-        hottest = _hottest(load, partitions)
-        numbers["t2_seconds"] = _number("t2_seconds")
-    numbers["cores"] = _number("cores")
-    concurrency, ordering = _concurrency(), _ordering()
+        hottest = _hottest(known, partitions)
+        numbers["t2_seconds"] = _number("t2_seconds", known)
+    numbers["cores"] = _number("cores", known)
+    concurrency, ordering = _concurrency(known), _ordering()
     with st.expander("Slack and limits"):
         left, right = st.columns(2)
         for i, name in enumerate(list(_NUMBERS)[3:]):
             with (left, right)[i % 2]:
-                numbers[name] = _number(name)
+                numbers[name] = _number(name, known)
     spare, threads = int(numbers.pop("spare_nodes")), int(numbers.pop("max_threads_per_node"))
     return Workload(
         **numbers,
@@ -149,33 +158,37 @@ def show(load: Load | None) -> Workload:
     )
 
 
-def _number(name: str) -> float:
+def _number(name: str, known: Known) -> float:
     of = _NUMBERS[name]
+    usual, is_known = of.usual, name in known
+    if is_known:
+        usual = min(max(float(f"{known[name] / of.scale:.4g}"), of.low), of.high)
     typed = st.number_input(
         f"{of.label} ({of.unit})",
         min_value=of.low,
         max_value=of.high,
-        value=of.usual,
+        value=None if name in _KNOWABLE else of.usual,
         step=of.step,
+        placeholder=f"{usual:.12g}, {_source(is_known)}",
         format="%g",
         key=of.key,
         bind="query-params",
         help=of.help,
     )
     # 70 % is 0.7, not 0.7000000000000001
-    return float(f"{typed * of.scale:.12g}")
+    return float(f"{(usual if typed is None else typed) * of.scale:.12g}")
 
 
-def _peak(load: Load | None) -> float:
-    known = None if load is None else load.peak_rate_per_second
-    usual = _EXAMPLE_PEAK if known is None else _rounded_up(known)
+def _peak(known: Known) -> float:
+    peak = known.get("peak_rate_per_second")
+    usual = _EXAMPLE_PEAK if peak is None else _rounded_up(peak)
     typed = st.number_input(
         "Peak (messages/s)",
         min_value=0.0,
         max_value=1e12,
         value=None,
         step=100.0,
-        placeholder=f"{usual:.12g}, {_source(known)}",
+        placeholder=f"{usual:.12g}, {_source(peak is not None)}",
         format="%g",
         key=PEAK,
         bind="query-params",
@@ -184,16 +197,15 @@ def _peak(load: Load | None) -> float:
     return usual if typed is None else typed
 
 
-def _partitions(load: Load | None) -> int:
-    known = load.partitions if load is not None and load.partitions else None
-    usual = _EXAMPLE_PARTITIONS if known is None else min(known, MAX_PARTITIONS)
+def _partitions(known: Known) -> int:
+    usual: int = min(known.get("partitions", _EXAMPLE_PARTITIONS), MAX_PARTITIONS)
     typed = st.number_input(
         "Partitions",
         min_value=1,
         max_value=MAX_PARTITIONS,
         value=None,
         step=1,
-        placeholder=f"{usual}, {_source(known)}",
+        placeholder=f"{usual}, {_source('partitions' in known)}",
         key=PARTITIONS,
         bind="query-params",
         help="Partitions of the topic (queues, in RocketMQ).",
@@ -201,43 +213,44 @@ def _partitions(load: Load | None) -> int:
     return usual if typed is None else typed
 
 
-def _hottest(load: Load | None, partitions: int) -> float | None:
+def _hottest(known: Known, partitions: int) -> float | None:
     """The share; None is even. The group's own is no longer true with another number of partitions."""
-    known = load.hottest_share if load is not None and load.partitions == partitions else None
-    known = None if known is None or known < 1.01 / partitions else float(f"{known:.3g}")
+    share = known.get("hottest_share") if known.get("partitions") == partitions else None
+    share = None if share is None or share < 1.01 / partitions else float(f"{share:.3g}")
     typed = st.number_input(
         "Hottest partition (%)",
         min_value=0.0,
         max_value=100.0,
         value=None,
         step=1.0,
-        placeholder="even" if known is None else f"{100 * known:.4g}, {_source(known)}",
+        placeholder="even" if share is None else f"{100 * share:.4g}, {_source(True)}",
         format="%g",
         key=HOTTEST,
         bind="query-params",
         help="Share of the traffic in the hottest partition; 0 takes it as even, the same for all partitions.",
     )
     if typed is None:
-        return known
+        return share
     return typed / 100.0 if typed > 0.0 else None
 
 
-def _source(known: float | None) -> str:
-    return "as an example" if known is None else "from the group"
+def _source(is_known: bool) -> str:
+    return "from the group" if is_known else "as an example"
 
 
-def _concurrency() -> Concurrency:
-    chosen = st.segmented_control(
+def _concurrency(known: Known) -> Concurrency:
+    usual = Concurrency(known.get("concurrency", Concurrency.CONSUMER_PER_THREAD))
+    chosen = st.selectbox(
         "A node's threads",
         [c.value for c in Concurrency],
-        default=Concurrency.CONSUMER_PER_THREAD.value,
-        required=True,
-        key="capacity_concurrency",
+        index=None,
+        placeholder=f"{usual}, {_source('concurrency' in known)}",
+        key=_CONCURRENCY,
         bind="query-params",
         help="Kafka's consumer belongs to one thread. Either every thread has one of its own, and works only while "
         "it holds a partition (consumer-per-thread); or one consumer a node hands its messages to many threads (pool).",
     )
-    return Concurrency(chosen or Concurrency.CONSUMER_PER_THREAD)
+    return Concurrency(chosen) if chosen else usual
 
 
 def _ordering() -> Ordering | None:

@@ -22,7 +22,11 @@ MOST_ROWS_SEEN = 25
 
 def status_column(label: str = "Status", *, width: int | None = None) -> Any:
     """A column of badges: each cell is a list of labels (:func:`words.label`) or of plain status words."""
-    looks = [words.LOOKS[s] for s in words.DISPLAY_ORDER]
+    return badge_column(label, [words.LOOKS[s] for s in words.DISPLAY_ORDER], width=width)
+
+
+def badge_column(label: str, looks: Sequence[words.Look], *, width: int | None = None) -> Any:
+    """A column of badges: each cell is a list of the looks' labels. The help explains them, the worst first."""
     column: Any = st.column_config.MultiselectColumn(
         label,
         options=[look.label for look in looks],

@@ -1,11 +1,21 @@
-"""What the history says about a group's load: the numbers that sizing starts from."""
+"""What is known of groups' capacity: the verdicts, and what the history says about a group's load."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from lagwise.domain.capacity_verdict import CapacityVerdict, DemandAhead
+from lagwise.domain.demand_ahead import busy_minutes
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
+from lagwise.tables.capacity import CAPACITY
+from lagwise.tables.planning import DEMAND, FORECASTS
 from lagwise.tables.store import Lake
-from lagwise_dashboard.queries.base import days, reads, rows
+from lagwise_dashboard.queries.base import Row, days, reads, rows
+
+#: The headroom table holds no more rows than this.
+MOST_ROWS = 200
+_VERDICTS = [str(verdict) for verdict in CapacityVerdict]
+#: A verdict that this version does not know comes first: it is not to be overlooked.
+_WORST_FIRST = """coalesce(list_position($verdicts, verdict), 0), enough_until nulls last, cluster, "group", topic"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +36,24 @@ class Load:
     hottest_share: float | None
     #: Unread records now.
     lag: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DayAhead:
+    """The busiest minute of a day to come, messages per second, with the ends of its 90 % interval."""
+
+    at: datetime
+    low: float
+    peak: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a topic will be sent. ``demand`` is its row of that table; no ``days`` is no forecast."""
+
+    demand: Row | None
+    days: tuple[DayAhead, ...]
 
 
 @reads(GROUP_STATUS, GROUP_HISTORY, PARTITION_STATUS)
@@ -68,3 +96,63 @@ def load(lake: Lake, cluster: str, group: str, since: datetime, until: datetime)
         hottest_share=row["hottest"],
         lag=row["lag"],
     )
+
+
+@reads(CAPACITY)
+def headroom(lake: Lake, limit: int = MOST_ROWS) -> tuple[list[Row], int]:
+    """The verdicts on all groups and topics, the worst and the soonest first, and how many there are in all."""
+    found = rows(
+        lake,
+        {CAPACITY: None},
+        f"select *, count(*) over () as total from capacity order by {_WORST_FIRST} limit $limit",  # noqa: S608 (our own constants)
+        {"verdicts": _VERDICTS, "limit": limit},
+    )
+    return found, found[0]["total"] if found else 0
+
+
+@reads(CAPACITY)
+def standing(lake: Lake, cluster: str, group: str) -> list[Row]:
+    """A group's verdicts, one for each topic it reads, the worst first."""
+    return rows(
+        lake,
+        {CAPACITY: None},
+        f"""select * from capacity where cluster = $cluster and "group" = $group order by {_WORST_FIRST}""",  # noqa: S608 (our own constants)
+        {"cluster": cluster, "group": group, "verdicts": _VERDICTS},
+    )
+
+
+#: Forecasts are made every hour; one that is older than this is no longer shown.
+_NEWEST_FORECAST = timedelta(days=4)
+
+
+@reads(DEMAND, FORECASTS)
+def outlook(lake: Lake, cluster: str, topic: str, now: datetime) -> Outlook:
+    """The newest forecast of a topic, day by day from now on."""
+    about = {"cluster": cluster, "topic": topic}
+    demand = rows(lake, {DEMAND: None}, "select * from demand where cluster = $cluster and topic = $topic", about)
+    hours = rows(
+        lake,
+        {FORECASTS: days(now - _NEWEST_FORECAST, now)},
+        """
+        select "at", made_at, busiest_per_second as mean, busiest_high_per_second as high,
+            -- of a day only its mean hour's lower end is kept
+            low_per_second / nullif(produce_rate_per_second, 0) as low_share
+        from forecasts where cluster = $cluster and topic = $topic
+        qualify made_at = max(made_at) over () and "at" >= $now order by "at"
+        """,
+        about | {"now": now},
+    )
+    peak = demand[0]["forecast_peak_per_second"] if demand else None
+    if peak is None:
+        return Outlook(demand[0] if demand else None, ())
+    means = [max(0.0, hour["mean"]) for hour in hours]
+    ahead = busy_minutes(
+        [DemandAhead(h["at"], mean, max(mean, h["high"])) for h, mean in zip(hours, means, strict=True)], peak
+    )
+    busiest: dict[int, DayAhead] = {}
+    for hour, point in zip(hours, ahead, strict=True):
+        day = (hour["at"] - hour["made_at"]).days
+        if day not in busiest or point.mean > busiest[day].peak:
+            low = point.mean * min(1.0, max(0.0, hour["low_share"] or 0.0))
+            busiest[day] = DayAhead(point.at, low, point.mean, point.upper)
+    return Outlook(demand[0], tuple(busiest.values()))

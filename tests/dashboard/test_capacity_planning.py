@@ -1,0 +1,258 @@
+"""The rest of the capacity page: the forecast, what if, the ramp plan, and what can be taken away."""
+
+import csv
+import io
+import re
+from datetime import timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lagwise.domain.capacity_verdict import DemandAhead
+from lagwise.domain.demand_ahead import busy_minutes
+from lagwise.domain.ramp_plan import ramp_plan
+from lagwise.domain.sizing_advice import advise
+from lagwise.domain.sizing_search import capacity_per_second
+from lagwise.domain.sizing_workload import Concurrency, Workload
+from lagwise.domain.vocabulary import Status
+from lagwise.tables.capacity import CAPACITY
+from lagwise.tables.planning import FORECASTS
+from lagwise.tables.store import Lake
+from lagwise_dashboard.components import capacity_export, capacity_forecast, capacity_ramp, capacity_what_if
+from lagwise_dashboard.components.capacity_export import Report
+from lagwise_dashboard.components.capacity_what_if import SetUp, WhatIf
+from lagwise_dashboard.queries import capacity as queries
+from lagwise_spark.jobs import capacity as job
+from tests.dashboard import lakes, planning
+from tests.dashboard.conftest import NOW, Open
+from tests.dashboard.lakes import Scene
+from tests.dashboard.planning import Plan
+from tests.dashboard.stories import HOSTILE_NAMES, Story
+from tests.dashboard.test_capacity import CHECKOUT, texts, verdict_of
+
+TARGET = 0.7
+#: Twelve threads of 1/15 ms do nearly 800 a second: two nodes of them more than arrives.
+WORKLOAD = Workload(
+    t1_seconds=0.012,
+    t2_seconds=0.003,
+    cores=8,
+    peak_rate_per_second=1_000,
+    partitions=24,
+    concurrency=Concurrency.POOL,
+)
+
+
+# --- forecast --------------------------------------------------------------------------------------------------------
+
+
+def test_the_outlook_is_the_newest_forecast_from_now_on_by_its_busiest_minutes(planned: Path) -> None:
+    lake = Lake(str(planned / "lake"))
+    older = [row | {"made_at": row["made_at"] - timedelta(hours=1)} for row in lake.read(FORECASTS).to_pylist()]
+    lakes.append(lake, FORECASTS, [row | {"busiest_per_second": 1e6, "busiest_high_per_second": 1e6} for row in older])
+    later = NOW + timedelta(days=3)
+    found = queries.outlook(lake, "prod", "carts", later)
+    assert found.demand is not None
+    assert len(found.days) == 87
+    assert found.days[0].at >= later
+    assert all(day.low <= day.peak <= day.high for day in found.days)
+    # What the verdict says of the horizon is the chart's highest point.
+    assert max(day.peak for day in found.days) == pytest.approx(found.demand["forecast_peak_per_second"])
+    assert queries.outlook(lake, "prod", "nothing", NOW) == queries.Outlook(None, ())
+
+
+def test_busy_minutes_are_those_that_the_verdict_was_made_with() -> None:
+    hours = [DemandAhead(NOW + timedelta(hours=12 * i), 10.0 + i % 7, 14.0 + i % 7) for i in range(40)]
+    rows = [{"at": h.at, "mean": h.mean, "high": h.upper} for h in hours]
+    for peak in (0.0, 9.0, 40.0):
+        assert list(busy_minutes(hours, peak)) == list(job._minutes_ahead({"forecast_peak_per_second": peak}, rows))
+    silent = [DemandAhead(NOW, 0.0, 1.0)]
+    assert busy_minutes(silent, 5.0) == tuple(silent)
+    assert busy_minutes([], 5.0) == ()
+
+
+def test_the_chart_crosses_the_line_where_the_verdict_says(planned: Path) -> None:
+    row = verdict_of(planned, CHECKOUT)
+    outlook = queries.outlook(Lake(str(planned / "lake")), "prod", "carts", NOW)
+    made = capacity_forecast.chart(row, outlook, TARGET)
+    usable = row["capacity_low_per_second"] * TARGET
+    first = next(day.at for day in outlook.days if day.peak > usable)
+    assert abs(first - row["enough_until"]) < timedelta(days=1)
+    said = [a.text for a in made.layout.annotations]
+    assert said == [
+        "can do today: 587 to 653/s",
+        "with 30 % kept free: 411/s",
+        f"enough until {row['enough_until']:%Y-%m-%d}",
+    ]
+    assert list(made.data[2].y) == [day.peak for day in outlook.days]
+
+
+def test_where_there_is_no_forecast_the_reason_is_told(open_app: Open, planned: Path) -> None:
+    app = open_app("capacity", capacity_group="prod/email-notifications")
+    assert "No forecast: there are only 3 days of history: 14 are needed." in texts(app)
+    app = open_app("capacity", capacity_group="prod/audit-log")
+    assert "No forecast: there is no history of what arrives on this topic yet." in texts(app)
+
+
+# --- what if ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_outage_of_all_is_the_fluid_limit(open_app: Open, planned: Path) -> None:
+    inputs = {
+        "capacity_t1_ms": "12",
+        "capacity_t2_ms": "3",
+        "capacity_cores": "8",
+        "capacity_peak": "1000",
+        "capacity_partitions": "24",
+        "capacity_concurrency": "pool",
+        "capacity_running_nodes": "3",
+        "capacity_running_threads": "12",
+        "capacity_outage_min": "10",
+    }
+    app = open_app("capacity", **inputs)
+    assert "Running: 3 nodes of 12 threads." in texts(app)
+    can_do = capacity_per_second(WORKLOAD, 3, 12)
+    drain = 1_000 * 600 / (can_do - 1_000)
+    said = re.search(
+        r"Running: 3 nodes.*?The lag rises to (.*?) messages, the oldest .*? (\d+) min (\d+) s later", texts(app)
+    )
+    assert said is not None
+    assert said[1] == "600 k"
+    assert int(said[2]) * 60 + int(said[3]) == pytest.approx(drain, rel=0.01)
+    app.number_input(key="capacity_running_nodes").set_value(1).run()
+    assert "It is never worked off: more arrives than this can do." in texts(app)
+
+
+def test_a_rolling_restart_takes_one_node_at_a_time(open_app: Open, planned: Path) -> None:
+    app = open_app("capacity", capacity_what="rolling-restart", capacity_node_restart_s="120", capacity_group=CHECKOUT)
+    assert "One node after the other is away for 2 min." in texts(app)
+    assert "Running: 6 nodes of 4 threads. No lag worth speaking of." in texts(app).replace("**", "")
+
+
+def test_what_cannot_be_simulated_is_told(open_app: Open, planned: Path) -> None:
+    app = open_app("capacity", capacity_partitions="20000", capacity_running_nodes="2", capacity_running_threads="2")
+    assert "This cannot be simulated: partitions" in texts(app)
+    app = open_app("capacity", capacity_peak="0", capacity_outage_min="0")
+    assert "No lag worth speaking of." in texts(app)
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (None, (None, None)),
+        ({"threads_per_node": 4, "t2_seconds": 0.1, "nodes": 3, "members": 6}, (3, 4)),
+        ({"threads_per_node": None, "t2_seconds": 0.0, "nodes": 3, "members": 6}, (6, 1)),
+        ({"threads_per_node": None, "t2_seconds": None, "nodes": 3, "members": 6}, (3, None)),
+        ({"threads_per_node": None, "t2_seconds": 0.0, "nodes": 0, "members": 0}, (None, 1)),
+    ],
+)
+def test_what_runs(row: dict[str, Any] | None, expected: tuple[int | None, int | None]) -> None:
+    assert capacity_what_if.running_of(row) == expected
+
+
+def test_the_ramp_leads_from_what_runs_to_the_advice(open_app: Open, planned: Path) -> None:
+    app = open_app("capacity", capacity_group=CHECKOUT)
+    row = verdict_of(planned, CHECKOUT)
+    shown = next(d.value for d in app.dataframe if "When to go back" in d.value.columns)
+    plan = ramp_plan(2.0, 0.030, 0.004, running_threads=4, advised_threads=row["advised_threads_per_node"])
+    assert list(shown["Threads"]) == [str(step.expected.threads) for step in plan]
+    assert list(shown["When to go back"]) == [step.stop for step in plan]
+    same = SetUp("Running", 9, row["advised_threads_per_node"])
+    advice = advise(WORKLOAD)
+    assert advice.triple is not None
+    assert capacity_ramp.steps(advice, SetUp("Running", 9, advice.triple.threads_per_node)) == ()
+    assert capacity_ramp.steps(advice, None) == ()
+    assert same.label.startswith("Running: 9 nodes")
+
+
+# --- what can be taken away ------------------------------------------------------------------------------------------
+
+
+class _Tags(HTMLParser):
+    """Every tag with its attributes, and the text that is neither script nor style."""
+
+    def __init__(self, document: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.feed(document)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1][0] not in ("script", "style"):
+            self.text.append(data)
+
+
+def report_of(lake: Lake, row: dict[str, Any]) -> Report:
+    """What the page would hand over for a row."""
+    advice = advise(WORKLOAD)
+    running = SetUp("Running", 3, 4)
+    interruption = capacity_what_if.Interruption(at_seconds=300.0, seconds=600.0)
+    of = capacity_what_if.scenario(WORKLOAD, running, interruption)
+    what_if = WhatIf("Nothing is read for 10 min.", interruption, ((running, capacity_what_if._outcome(of)),))
+    outlook = queries.outlook(lake, row["cluster"], row["topic"], NOW)
+    return Report(advice, row, outlook, what_if, capacity_ramp.steps(advice, running), TARGET, NOW)
+
+
+def test_the_csv_holds_every_number_exactly(planned: Path) -> None:
+    row = verdict_of(planned, CHECKOUT)
+    report = report_of(Lake(str(planned / "lake")), row)
+    lines = list(csv.DictReader(io.StringIO(capacity_export.as_csv(report))))
+    found = {(line["section"], line["name"]): line for line in lines}
+    assert float(found["rests on", "t1_seconds"]["value"]) == 0.030
+    assert found["rests on", "t1_seconds"]["note"].startswith("probe, from 52000, 2026-11-21T11:57:05")
+    assert float(found["verdict", "capacity_low_per_second"]["value"]) == row["capacity_low_per_second"]
+    assert found["verdict", "sentence"]["value"] == row["sentence"]
+    assert float(found["asked", "peak_rate_per_second"]["value"]) == 1_000.0
+    assert {f.label for f in report.advice.figures} <= {line["name"] for line in lines if line["section"] == "figure"}
+    assert sum(line["section"] == "forecast" for line in lines) == 90
+    assert sum(line["section"] == "ramp" for line in lines) == len(report.ramp) > 1
+    assert float(found["what if", "Running: 3 nodes of 4 threads: peak lag"]["value"]) >= 600_000
+
+
+@pytest.mark.parametrize(
+    "name", [*HOSTILE_NAMES, "=cmd|' /C calc'!A0", "@SUM(1)", "</script><img src=x onerror=alert(1)>"]
+)
+def test_what_is_taken_away_is_harmless_whatever_the_names_are(planned: Path, name: str) -> None:
+    row = verdict_of(planned, CHECKOUT) | {"group": name, "sentence": name, "confidence": name}
+    report = report_of(Lake(str(planned / "lake")), row)
+    for line in csv.reader(io.StringIO(capacity_export.as_csv(report))):
+        assert not any(cell.startswith(("=", "+", "-", "@")) and not _is_number(cell) for cell in line)
+    document = capacity_export.as_html(report)
+    page = _Tags(document)
+    assert {tag for tag, _ in page.tags} <= {
+        *("html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "small", "b", "pre", "div", "script"),
+        *("table", "tr", "th", "td"),
+    }
+    allowed = {"lang", "charset", "http-equiv", "content", "class", "type", "id", "style"}
+    assert {attribute for _, attributes in page.tags for attribute in attributes} <= allowed
+    assert "default-src 'none'" in document
+    assert capacity_export._safe(name) in document
+    assert document.count("Plotly.newPlot(") >= 3  # ours; the library's own text may hold more
+
+
+def _is_number(cell: str) -> bool:
+    return re.fullmatch(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?", cell) is not None
+
+
+def test_without_a_group_there_is_a_report_all_the_same() -> None:
+    report = Report(advise(WORKLOAD), None, None, None, (), TARGET, NOW)
+    assert "Capacity of a workload" in capacity_export.as_html(report)
+    assert "asked,partitions,24,," in capacity_export.as_csv(report)
+
+
+def test_groups_of_hostile_names_have_a_whole_page(open_app: Open, tmp_path: Path) -> None:
+    stories = tuple(Story(name, Status.OK, "flat", "fine", topic=name) for name in HOSTILE_NAMES)
+    lake = lakes.write_to(tmp_path, Scene(NOW, stories=stories))
+    planning.write(lake, NOW, tuple(Plan(name, name, 100.0, growth=0.8, seen=200.0) for name in HOSTILE_NAMES))
+    assert len(lake.read(CAPACITY).to_pylist()) == len(HOSTILE_NAMES)
+    app = open_app("capacity")
+    for name in HOSTILE_NAMES:
+        app.selectbox(key="capacity_group").set_value(f"prod/{name}").run()
+        assert not app.exception
+        assert "**↗ tight**" in texts(app)
+        assert "The busiest minute of each day" in texts(app)
