@@ -21,7 +21,6 @@ from lagwise.tables.analysis import (
     HOURS,
     MINUTES,
     STATUS_CHANGES,
-    TICKS,
     WATERMARK_FIVE_MINUTES,
     WATERMARK_MINUTES,
     WATERMARK_POINT,
@@ -29,6 +28,7 @@ from lagwise.tables.analysis import (
 from lagwise.tables.raw import EVENTS
 from lagwise.tables.schema import TIMESTAMP, Table
 from lagwise.tables.store import Lake
+from lagwise.tables.ticks import TICKS
 
 #: Rows of a compacted file: about the 100 MB that compaction aims at.
 ROWS_PER_FILE = 2_500_000

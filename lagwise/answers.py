@@ -10,10 +10,11 @@ from lagwise.domain.staleness import age_seconds, allowed_age_seconds
 from lagwise.domain.vocabulary import STATUSES_WORST_FIRST, Status
 from lagwise.errors import LagwiseError
 from lagwise.logs import clean
-from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES, TICKS
+from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
 from lagwise.tables.raw import READ_SOMETHING, SAMPLES
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
+from lagwise.tables.ticks import TICKS
 
 _JUDGED = "select cluster, max(as_of) as as_of from group_status group by cluster"
 _SAMPLED = f"""

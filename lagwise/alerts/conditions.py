@@ -18,9 +18,10 @@ from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.errors import LakeError
 from lagwise.logs import clean
 from lagwise.tables import Table
-from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES, TICKS
+from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.raw import READ_SOMETHING, SAMPLES
 from lagwise.tables.store import Lake
+from lagwise.tables.ticks import TICKS
 
 log = logging.getLogger("lagwise.alerts")
 

@@ -7,7 +7,7 @@ Rows are those of the raw tables (``lagwise.tables.raw``) as plain mappings, key
 columns that verdicts rest on are looked at, and their order does not matter.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
@@ -28,20 +28,17 @@ from lagwise.domain.ownership import GroupFacts, Row, Rows, group_facts, seconds
 from lagwise.domain.parts import PartitionsInStatus, last_catch_up, soonest_breach, total
 from lagwise.domain.retention import jumps_of
 from lagwise.domain.rhythm import cadence_of, usual_pause_of
+from lagwise.domain.sampled import Clock, logs_of, retention_of, sampled_at
 from lagwise.domain.status import Evidence, Policy, Verdict, judge
 from lagwise.domain.time_lag import (
     Age,
     Log,
-    WatermarkPoint,
     age_of,
     ends_of,
-    log_of,
     log_start_rate_of,
     produced_per_second,
 )
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
-
-Clock = Callable[[datetime], float]
 
 #: What a sample has of a commit only where the collector may read records.
 _LOOKED_UP = ("next_record", "committed_at")
@@ -92,11 +89,11 @@ def evaluate(rows: Rows, moment: Moment) -> Evaluation:
     watermarks = [r for r in rows.get("watermarks", ()) if r["sampled_at"] <= now]
     facts = group_facts(rows, moment.sample_id, moment.as_of)
     clock = clock_from(now)
-    logs = _logs(watermarks, clock)
+    logs = logs_of(watermarks, clock)
     observations = _observations(commits, watermarks, clock)
     latest = {_pair(r): r for r in commits if r["sample_id"] == moment.sample_id}
     ends = {(r["topic"], r["partition"]): r for r in watermarks if r["sample_id"] == moment.sample_id}
-    topics = {r["topic"]: r for r in sorted(rows.get("topics", ()), key=_time) if r["sampled_at"] <= now}
+    topics = {r["topic"]: r for r in sorted(rows.get("topics", ()), key=sampled_at) if r["sampled_at"] <= now}
     clients = {
         (r["group"], r["member_id"]): client_of(r)
         for r in rows.get("members", ())
@@ -209,7 +206,7 @@ def _evidence(
         now,
         age_is_lower_bound=age is not None and age.is_lower_bound,
     )
-    retention_seconds, retention_is_by_size = _retention(topic)
+    retention_seconds, retention_is_by_size = retention_of(topic)
     has_ends = log_start is not None and high_watermark is not None
     return Evidence(
         # That nothing is committed is believed only of a partition that could be read, or is not watched any more: the
@@ -260,32 +257,10 @@ def _evidence(
     )
 
 
-def _retention(topic: Row | None) -> tuple[float | None, bool]:
-    """For how many seconds a topic keeps records (None is forever, or not known), and whether it limits their size."""
-    if topic is None or "delete" not in (topic.get("cleanup_policy") or "delete"):
-        return None, False
-    by_time, by_size = topic.get("retention_ms"), topic.get("retention_bytes")
-    return (
-        by_time / 1000.0 if by_time is not None and by_time >= 0 else None,
-        by_size is not None and by_size >= 0,
-    )
-
-
-def _logs(watermarks: Sequence[Row], clock: Clock) -> dict[tuple[str, int], Log]:
-    points: dict[tuple[str, int], list[WatermarkPoint]] = {}
-    for row in sorted(watermarks, key=_time):
-        if row["high_watermark"] is not None and row["log_start"] is not None:
-            point = WatermarkPoint(
-                clock(row["sampled_at"]), row["high_watermark"], row["log_start"], row.get("topic_id")
-            )
-            points.setdefault((row["topic"], row["partition"]), []).append(point)
-    return {key: log_of(its_points) for key, its_points in points.items()}
-
-
 def _observations(commits: Sequence[Row], watermarks: Sequence[Row], clock: Clock) -> dict[Pair, list[Observation]]:
     ends = {(r["sample_id"], r["topic"], r["partition"]): r for r in watermarks}
     observations: dict[Pair, list[Observation]] = {}
-    for row in sorted(commits, key=_time):
+    for row in sorted(commits, key=sampled_at):
         end = ends.get((row["sample_id"], row["topic"], row["partition"]), {})
         observation = Observation(
             clock(row["sampled_at"]),
@@ -350,8 +325,3 @@ def client_of(member: Row) -> str | None:
     if member["client_id"] is None:
         return None
     return f"client {member['client_id']}" + ("" if member["host"] is None else f" on host {member['host']}")
-
-
-def _time(row: Row) -> datetime:
-    at: datetime = row["sampled_at"]
-    return at

@@ -9,6 +9,7 @@ from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.observed import OBSERVED_CAPACITY, THROUGHPUT
 from lagwise.tables.planning import PLANNING_TABLES
 from lagwise.tables.schema import TIMESTAMP, Column, Table
+from lagwise.tables.ticks import TICKS
 
 _PAIR = (
     Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
@@ -309,39 +310,6 @@ STATUS_CHANGES = Table(
     ),
     clock="at",
     skipping=("at",),
-)
-
-PROGRESS = pa.list_(
-    pa.struct(
-        [
-            pa.field("cluster", pa.string()),
-            pa.field("read_until", TIMESTAMP),
-            pa.field("finished_until", TIMESTAMP),
-            pa.field("hours_until", TIMESTAMP),
-        ]
-    )
-)
-
-TICKS = Table(
-    "ticks",
-    "analysis",
-    "finished round of the analysis: its own health, and how far it has got",
-    (
-        Column("started_at", TIMESTAMP, "when the round began", nullable=False),
-        Column("finished_at", TIMESTAMP, "when its results had been written", nullable=False),
-        Column("wall_seconds", pa.float64(), "duration", nullable=False),
-        Column("samples", pa.int64(), "samples that were new to it", nullable=False),
-        Column("group_partitions", pa.int64(), "group-partitions it judged", nullable=False),
-        Column(
-            "progress",
-            PROGRESS,
-            "per cluster: newest `samples.written_at` it has read, the minute before which the minutes are final, and "
-            "the hour before which the hours are",
-            nullable=False,
-        ),
-    ),
-    clock="started_at",
-    skipping=("started_at",),
 )
 
 ANALYSIS_TABLES = (

@@ -25,9 +25,10 @@ from lagwise.alerts.model import (
 )
 from lagwise.alerts.rules import RuleBook, load_rules
 from lagwise.domain.vocabulary import Status, UnknownReason
-from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES, TICKS
+from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
+from lagwise.tables.ticks import TICKS
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 CLUSTER = "kafka"

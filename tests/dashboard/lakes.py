@@ -17,11 +17,12 @@ from deltalake import write_deltalake
 from lagwise.domain.assignment.rows import assignment_rows
 from lagwise.domain.vocabulary import GroupState, Status, UnknownReason
 from lagwise.tables import ALL_TABLES
-from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES, TICKS
+from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
+from lagwise.tables.ticks import TICKS
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, Story
 
 INTERVAL = timedelta(seconds=15)

@@ -15,8 +15,9 @@ import pytest
 from lagwise.config import Config
 from lagwise.doctor import Diagnosis, Result, diagnoses
 from lagwise.parts import write_settings
-from lagwise.tables.analysis import GROUP_STATUS, TICKS
+from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.store import Lake
+from lagwise.tables.ticks import TICKS
 
 pytestmark = pytest.mark.timeout(120)
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from lagwise.tables import ALL_TABLES
-from lagwise.tables.analysis import ANALYSIS_TABLES, TICKS
+from lagwise.tables.analysis import ANALYSIS_TABLES
 from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.planning import FORECASTS
 from lagwise.tables.store import Lake
+from lagwise.tables.ticks import TICKS
 from tests.spark.recorder import Recorder
 from tests.spark.standalone import WORKERS, executors_of, standalone_cluster
 

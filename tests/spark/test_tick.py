@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lagwise.config import Config
-from lagwise.tables.analysis import GROUP_STATUS, MINUTES, PARTITION_STATUS, STATUS_CHANGES, TICKS, WATERMARK_MINUTES
+from lagwise.tables.analysis import GROUP_STATUS, MINUTES, PARTITION_STATUS, STATUS_CHANGES, WATERMARK_MINUTES
 from lagwise.tables.store import Lake
+from lagwise.tables.ticks import TICKS
 from tests.spark.recorder import Recorder
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from lagwise.domain.status import Policy
 from lagwise.trace_events import events_of
 from lagwise.traces import Row, Trace, moment, sample_id
 
-#: The longest window but for the day, which only periodic jobs and rare committers need, with whole buckets at its beginning,
-#: a gap before them, and some.
+#: The longest window but for the day, which only periodic jobs and rare committers need, with whole buckets at its
+#: beginning, a gap before them, and some.
 LOOKED_AT_S = LOOKBACK_SECONDS + 3 * COARSE_SECONDS
 #: The day, with the hour that is not whole yet and some.
 DAY_LOOKED_AT_S = DAY_SECONDS + HOUR_SECONDS

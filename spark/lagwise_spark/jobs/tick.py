@@ -27,13 +27,13 @@ from lagwise.tables.analysis import (
     MINUTES,
     PARTITION_STATUS,
     STATUS_CHANGES,
-    TICKS,
     WATERMARK_FIVE_MINUTES,
     WATERMARK_MINUTES,
 )
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
+from lagwise.tables.ticks import TICKS
 from lagwise_spark.columns import GROUP, seconds_between
 from lagwise_spark.frames import contexts_frame, frame, freed_afterwards
 from lagwise_spark.group_rows import group_verdicts
