@@ -14,7 +14,7 @@ from typing import Literal
 from urllib.parse import urlencode
 
 from lagwise import health as heartbeats
-from tests.dashboard import alerts, lakes
+from tests.dashboard import alerts, lakes, planning
 from tests.dashboard.browsing import READY_MS, Visit, chromium, launched
 from tests.dashboard.lakes import Scene
 from tests.dashboard.serving import served
@@ -67,7 +67,7 @@ def running(address: str | None) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as made:
         data = Path(made)
         now = datetime.now(UTC)
-        lakes.write_to(data, Scene(now, errors=_ERRORS))
+        planning.write(lakes.write_to(data, Scene(now, errors=_ERRORS)), now)
         alerts.write_to(data, now)
         for part, line in (
             (heartbeats.COLLECTOR, "prod: 16 groups, 130 group-partitions, 0.23 s"),

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 from streamlit.testing.v1 import AppTest
 
 from lagwise.cli.size import size
@@ -117,6 +117,7 @@ def test_every_input_can_come_from_the_address(open_app: Open, busy: Path) -> No
     advice = advise(workload)
     assert advice.verdict in texts(app)
     assert all(change.sentence in texts(app) for change in advice.changes)
+    assert all(change.cost in texts(app) for change in advice.changes if change.cost)
     assert figures(app)["capacity needed"] == f"{workload.required_rate_per_second:,.0f}"
     assert app.code[0].value == capacity_command.command(workload)
 
@@ -407,5 +408,36 @@ def test_the_address_keeps_what_was_chosen_and_typed(visit: Visit) -> None:
     visit.settled()
     expect(peak).to_have_value("5000", timeout=READY_MS)
     expect(page.get_by_role("spinbutton", name="Partitions")).to_have_attribute("placeholder", "12, from the group")
-    expect(page.locator(".js-plotly-plot")).to_be_visible(timeout=READY_MS)
+    expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=READY_MS)
     assert visit.overflow() == 0
+
+
+@pytest.mark.browser
+def test_a_click_on_a_verdict_chooses_its_group_and_the_report_needs_nothing_else(
+    visit: Visit, browser: Browser, tmp_path: Path
+) -> None:
+    page = visit.open("/capacity")
+    table = page.locator('[data-testid="stDataFrame"]').first
+    expect(table.locator("canvas td").filter(has_text="clickstream-archive").first).to_be_attached(timeout=READY_MS)
+    box = table.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + 170, box["y"] + 31 + 15)  # the middle of the first row, in the column of the group
+    page.wait_for_url(re.compile("capacity_group="), timeout=READY_MS)
+    query = parse_qs(urlsplit(page.url).query)
+    assert query["capacity_group"] == ["prod/clickstream-archive"]
+    expect(page.locator("p", has_text="are missing at peak")).to_be_visible(timeout=READY_MS)
+    expect(page.locator(".js-plotly-plot")).to_have_count(3, timeout=READY_MS)
+    with page.expect_download(timeout=READY_MS) as download:
+        page.get_by_role("button", name="Report as HTML").click()
+    file = tmp_path / "report.html"
+    download.value.save_as(file)
+    context = browser.new_context(offline=True)
+    report, asked, wrong = context.new_page(), [], []
+    report.on("request", lambda request: asked.append(request.url))
+    report.on("pageerror", lambda error: wrong.append(str(error)))
+    report.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    report.goto(file.as_uri())
+    expect(report.get_by_role("heading", name="Capacity of clickstream-archive on clicks (prod)")).to_be_visible()
+    expect(report.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=READY_MS)
+    context.close()
+    assert (asked, wrong) == ([file.as_uri()], [])

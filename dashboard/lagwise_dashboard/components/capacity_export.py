@@ -37,7 +37,7 @@ body { font: 15px/1.5 system-ui, sans-serif; color: #1e293b; max-width: 60rem; m
 table { border-collapse: collapse; margin: .5rem 0 1.5rem; }
 th, td { border-bottom: 1px solid #e2e8f0; padding: .25rem .9rem .25rem 0; text-align: left; vertical-align: top; }
 th { color: #64748b; font-weight: 500; }
-td { overflow-wrap: anywhere; }
+h1, p, pre { overflow-wrap: anywhere; } pre { white-space: pre-wrap; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 .verdict { border-left: 4px solid #0d9488; padding: .3rem 1rem; background: #f1f5f9; }
 small { color: #64748b; }

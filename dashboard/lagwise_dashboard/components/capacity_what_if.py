@@ -23,7 +23,7 @@ _HEIGHT = 280
 _BEFORE_SECONDS = 300.0
 _POINTS = 300
 #: Above this a simulation of a rolling restart takes seconds: so many times all partitions are dealt out.
-_MOST_DEALT = 400_000
+_MOST_DEALT = 200_000
 
 
 @dataclass(frozen=True, slots=True)
