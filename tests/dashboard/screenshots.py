@@ -23,10 +23,10 @@ PAGES = {
     "overview": "/",
     "group": "/group",
     "alerts": "/alerts",
-    "capacity": "/capacity",
+    "capacity": "/capacity?capacity_group=prod/checkout",
     "health": "/health",
 }
-_SHORTEST, _TALLEST = 700, 2600
+_SHORTEST, _TALLEST = 700, 3200
 _HEIGHT = """() => document.querySelector('[data-testid="stMain"]').scrollHeight"""
 _ERRORS = {
     "prod": [{"kind": "leader_not_available", "count": 2, "example": "watermarks of clicks[4]: it has no leader"}]
