@@ -242,6 +242,11 @@ class _refusing_updates:
 class TestThreads:
     """The real threads, with the real clock."""
 
+    @pytest.fixture(autouse=True)
+    def _real_time(self, clock: Clock) -> None:
+        """Threads go by the real clock: what was queued days ago by it would be given up at the first failure."""
+        clock.now = datetime.now(UTC)
+
     def _outbox(self, engine: Engine, urls: dict[str, str], timeout_seconds: float = 5.0) -> Outbox:
         def now() -> datetime:
             return datetime.now(UTC)
