@@ -13,7 +13,7 @@ def busy_minutes(busy_hours: Sequence[DemandAhead], forecast_peak_per_second: fl
     """The forecast of busy hours, in order of time, as one of busy minutes.
 
     ``forecast_peak_per_second`` is the highest minute rate in the last week of the forecast: by as much as it is above
-    that week's busiest hour, all hours are raised. The same as `minutes_ahead` in the analysis' capacity job.
+    that week's busiest hour, all hours are raised.
     """
     if not busy_hours:
         return ()

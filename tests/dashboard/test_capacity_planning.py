@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from lagwise.domain.capacity_verdict import DemandAhead
-from lagwise.domain.demand_ahead import busy_minutes
 from lagwise.domain.ramp_plan import ramp_plan
 from lagwise.domain.sizing_advice import advise
 from lagwise.domain.sizing_search import capacity_per_second
@@ -24,7 +22,6 @@ from lagwise_dashboard.components import capacity_export, capacity_forecast, cap
 from lagwise_dashboard.components.capacity_export import Report
 from lagwise_dashboard.components.capacity_what_if import SetUp, WhatIf
 from lagwise_dashboard.queries import capacity as queries
-from lagwise_spark.jobs import capacity as job
 from tests.dashboard import lakes, planning
 from tests.dashboard.conftest import NOW, Open
 from tests.dashboard.lakes import Scene
@@ -60,16 +57,6 @@ def test_the_outlook_is_the_newest_forecast_from_now_on_by_its_busiest_minutes(p
     # What the verdict says of the horizon is the chart's highest point.
     assert max(day.peak for day in found.days) == pytest.approx(found.demand["forecast_peak_per_second"])
     assert queries.outlook(lake, "prod", "nothing", NOW) == queries.Outlook(None, ())
-
-
-def test_busy_minutes_are_those_that_the_verdict_was_made_with() -> None:
-    hours = [DemandAhead(NOW + timedelta(hours=12 * i), 10.0 + i % 7, 14.0 + i % 7) for i in range(40)]
-    rows = [{"at": h.at, "mean": h.mean, "high": h.upper} for h in hours]
-    for peak in (0.0, 9.0, 40.0):
-        assert list(busy_minutes(hours, peak)) == list(job._minutes_ahead({"forecast_peak_per_second": peak}, rows))
-    silent = [DemandAhead(NOW, 0.0, 1.0)]
-    assert busy_minutes(silent, 5.0) == tuple(silent)
-    assert busy_minutes([], 5.0) == ()
 
 
 def test_the_chart_crosses_the_line_where_the_verdict_says(planned: Path) -> None:

@@ -5,13 +5,14 @@ stalest go first, and what is left waits for the next.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from lagwise.config import Capacity
 from lagwise.domain.capacity import Assessment, Demand, Known, Observed, ServiceTime, assess
 from lagwise.domain.capacity_verdict import DemandAhead
+from lagwise.domain.demand_ahead import busy_minutes
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.observed import OBSERVED_CAPACITY
@@ -145,28 +146,23 @@ def _observed(row: Row) -> Observed:
 
 
 def _demand(row: Row, ahead: Sequence[Row]) -> Demand:
+    peak = row["forecast_peak_per_second"]
     return Demand(
         peak_per_second=row["peak_per_second"],
         peak_at=row["peak_at"],
         minutes=row["minutes"],
         history_hours=row["history_hours"],
-        forecast_peak_per_second=row["forecast_peak_per_second"],
+        forecast_peak_per_second=peak,
         horizon_days=row["horizon_days"],
-        ahead=tuple(_minutes_ahead(row, ahead)) if row["forecast_peak_per_second"] is not None else (),
+        ahead=busy_minutes(_busy_hours(ahead), peak) if peak is not None else (),
         as_of=row["as_of"],
     )
 
 
-def _minutes_ahead(row: Row, ahead: Sequence[Row]) -> Iterable[DemandAhead]:
-    """The forecast of busy hours as one of busy minutes: by as much as the peak at the horizon, which is one of
-    minutes, is above the busiest hour of the last week before it."""
-    if not ahead:
-        return
-    week = [r["mean"] for r in ahead if r["at"] > ahead[-1]["at"] - timedelta(days=7)]
-    factor = max(1.0, row["forecast_peak_per_second"] / max(week)) if max(week) > 0 else 1.0
-    for r in ahead:
-        mean = max(0.0, r["mean"]) * factor
-        yield DemandAhead(r["at"], mean, max(mean, r["high"] * factor))
+def _busy_hours(ahead: Sequence[Row]) -> list[DemandAhead]:
+    """The forecast's busiest hours; an interval's end never lies below the mean, nor anything below nothing."""
+    means = [max(0.0, row["mean"]) for row in ahead]
+    return [DemandAhead(row["at"], mean, max(mean, row["high"])) for row, mean in zip(ahead, means, strict=True)]
 
 
 def _row(reader: Row, found: Assessment) -> dict[str, Any]:
