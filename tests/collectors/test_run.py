@@ -65,9 +65,16 @@ class Running:
         return beat.line if beat else ""
 
 
+def _command_of(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:  # it has ended, perhaps one of another test's
+        return ""
+
+
 def readers() -> list[psutil.Process]:
     children = psutil.Process().children(recursive=True)
-    return [p for p in children if p.is_running() and "lagwise_collectors.worker" in " ".join(p.cmdline())]
+    return [p for p in children if "lagwise_collectors.worker" in _command_of(p)]
 
 
 @pytest.mark.broker

@@ -115,7 +115,7 @@ def test_a_key_without_a_value_in_the_file_can_be_filled_from_the_environment(tm
         ("dta: x", "dta: there is no such setting; known here: alerts, analysis, clusters, dashboard, data"),
         (
             "analysis: {intervall: 3}",
-            "analysis.intervall: there is no such setting; known here: forecast, interval_seconds",
+            "analysis.intervall: there is no such setting; known here: capacity, forecast, interval_seconds",
         ),
         ("clusters: [{bootstrap: 'h:1', grups: {}}]", "clusters.0.grups: there is no such setting; known here: boot"),
         ("clusters: [{name: a}]", "clusters.0.bootstrap: is required"),
