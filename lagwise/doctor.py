@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from lagwise_collectors.protocol import Check
 
 _GIB = 1024**3
-_MINIMUM_JAVA = 17
 _SPARK_SECONDS = 300.0
 
 

@@ -256,7 +256,7 @@ def _of_group(
     sources: dict[str, str],
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
     """The group's row, and the values and sources with what the row knows and nobody typed in."""
-    from lagwise.cli.size_group import missing, row_of
+    from lagwise.cli.size_group import not_known, row_of
     from lagwise.domain.known_workload import known_values
 
     row = row_of(open_lake(context.obj.load(data=data)), group, cluster, topic)
@@ -264,8 +264,8 @@ def _of_group(
     typed = {name for name in OPTIONS if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
     values = values | {name: value for name, value in known.items() if name not in typed}
     sources = sources | {name: source for name, source in told.items() if name not in typed}
-    if (problem := missing(values, OPTIONS, row)) is not None:
-        raise problem
+    if still := [option for name, option in OPTIONS.items() if name in _NEEDED and values.get(name) is None]:
+        raise not_known(row, still)
     return row, values, sources
 
 

@@ -1,6 +1,6 @@
 """The group that ``lagwise size GROUP`` is asked about, and what is not known of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -9,8 +9,6 @@ from lagwise.errors import LagwiseError
 from lagwise.logs import clean
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.store import Lake
-
-_REQUIRED = ("t1_seconds", "t2_seconds", "cores", "peak_rate_per_second", "partitions")
 
 
 def row_of(lake: Lake, group: str, cluster: str | None, topic: str | None) -> dict[str, Any]:
@@ -35,12 +33,9 @@ def row_of(lake: Lake, group: str, cluster: str | None, topic: str | None) -> di
     return dict(rows[0])
 
 
-def missing(values: Mapping[str, Any], options: Mapping[str, str], row: Mapping[str, Any]) -> click.UsageError | None:
-    """What still has to be typed in; None where nothing has."""
-    names = [options[name] for name in _REQUIRED if values.get(name) is None]
-    if not names:
-        return None
+def not_known(row: Mapping[str, Any], options: Sequence[str]) -> click.UsageError:
+    """That these still have to be typed in, why, and what would help."""
     return click.UsageError(
-        f"not known of {clean(row['group'])}: {', '.join(names)}. {row['sentence']} Type them in, or let a consumer "
+        f"not known of {clean(row['group'])}: {', '.join(options)}. {row['sentence']} Type them in, or let a consumer "
         "measure T1 and T2 with the probe and name the cores in `analysis.capacity.nodes`."
     )

@@ -6,15 +6,8 @@ from typing import Any
 
 from lagwise.domain.humanise import count, duration
 
-#: Fields of a Workload that a group's row fills: the input that each is told with.
-_INPUTS = {
-    "t1_seconds": "t1_seconds",
-    "t2_seconds": "t2_seconds",
-    "cores": "cores",
-    "partitions": "partitions",
-    "hottest_share": "hottest_share",
-    "lag": "lag",
-}
+#: Fields of a Workload that a group's row fills under their own names, as its inputs are called, too.
+_SAME = ("t1_seconds", "t2_seconds", "cores", "partitions", "hottest_share", "lag")
 
 
 def known_values(row: Mapping[str, Any], now: datetime) -> tuple[dict[str, Any], dict[str, str]]:
@@ -22,10 +15,10 @@ def known_values(row: Mapping[str, Any], now: datetime) -> tuple[dict[str, Any],
     inputs = {i["name"]: i for i in row["inputs"]}
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
-    for name, source in _INPUTS.items():
+    for name in _SAME:
         if row[name] is not None:
             values[name] = row[name]
-            sources[name] = _source(inputs.get(source), now)
+            sources[name] = _source(inputs.get(name), now)
     peaks = {name: row[name] for name in ("peak_rate_per_second", "forecast_peak_rate_per_second") if row[name]}
     if peaks:
         highest = max(peaks, key=lambda name: peaks[name])

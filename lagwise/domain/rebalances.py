@@ -96,12 +96,6 @@ def hour_of(at: datetime) -> datetime:
     return at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
-def stats_of(rebalances: Iterable[Rebalance], setup: Setup) -> RebalanceStats:
-    """Sum up at least one rebalance of a group, by itself. Raises ValueError for none."""
-    seen = tuple(sorted(rebalances, key=lambda r: r.at))
-    return stats_of_hour(Hour(seen, seen), setup)
-
-
 def stats_of_hour(hour: Hour, setup: Setup) -> RebalanceStats:
     """Sum up an hour with at least one rebalance. Raises ValueError for none."""
     if not hour.counted:

@@ -81,9 +81,6 @@ REBALANCING_STATES = frozenset(
     }
 )
 
-#: The group has no members; whatever is committed now is committed from outside the group protocol.
-MEMBERLESS_STATES = frozenset({GroupState.EMPTY, GroupState.DEAD})
-
 
 #: Type of a group that is only a name for commits: Flink, a script, a consumer that assigns partitions to itself.
 SIMPLE = "simple"

@@ -1,6 +1,7 @@
 """The steps from the threads that run to those that are advised."""
 
 import math
+from typing import Any
 from itertools import pairwise
 
 import pytest
@@ -93,7 +94,7 @@ def test_from_what_runs_to_what_is_advised_and_never_more_than_doubled(running: 
     ],
 )
 def test_bad_input_is_refused(changed: dict[str, float], named: str) -> None:
-    asked = {"cores": 8, "t1_seconds": 0.012, "t2_seconds": 0.003, "running_threads": 4, "advised_threads": 40}
+    asked: dict[str, Any] = {"cores": 8, "t1_seconds": 0.012, "t2_seconds": 0.003, "running_threads": 4, "advised_threads": 40}
     with pytest.raises(OutOfRange) as refused:
-        ramp_plan(**(asked | changed))  # type: ignore[arg-type]
+        ramp_plan(**(asked | changed))
     assert refused.value.argument == named

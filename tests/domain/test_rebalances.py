@@ -1,18 +1,25 @@
 """What rebalances amount to, and why they happen: each row is an hour of a group's life and what must be said of it."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import pytest
 
 from lagwise.domain.rebalance_words import Setup
-from lagwise.domain.rebalances import Rebalance, by_hour, stats_of, stats_of_hour
+from lagwise.domain.rebalances import Hour, Rebalance, RebalanceStats, by_hour, stats_of_hour
 from lagwise.domain.vocabulary import RebalanceCause
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 A, B, C = "billing-1 (10.0.0.1)", "billing-2 (10.0.0.2)", "billing-3 (10.0.0.3)"
 RANGE = Setup("classic", "range")
 MILD = Setup("classic", "cooperative-sticky", has_static_members=True)
+
+
+def stats_of(rebalances: Iterable[Rebalance], setup: Setup) -> RebalanceStats:
+    """Of rebalances that are judged by themselves, in whatever order they come."""
+    seen = tuple(sorted(rebalances, key=lambda r: r.at))
+    return stats_of_hour(Hour(seen, seen), setup)
 
 
 def at(minute: float, cause: RebalanceCause | None = None, **facts: Any) -> Rebalance:

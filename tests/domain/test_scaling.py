@@ -1,6 +1,7 @@
 """How many replicas to have: what is needed at a moment, and when that is acted on."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -61,11 +62,11 @@ def test_needed(rate: float, lag: float, replica: float, partitions: int, hottes
 
 def test_the_limits_of_the_policy() -> None:
     few = ScalingPolicy(target_utilisation=0.5, min_replicas=2, max_replicas=3)
-    much = {"produce_rate_per_second": 1e4, "lag": 0.0, "replica_rate_per_second": 10.0, "partitions": 64}
-    assert replicas_needed(few, **much) == 3  # type: ignore[arg-type]
-    assert replicas_needed(few, **much | {"produce_rate_per_second": 1.0}) == 2  # type: ignore[arg-type]
+    much: dict[str, Any] = {"produce_rate_per_second": 1e4, "lag": 0.0, "replica_rate_per_second": 10.0, "partitions": 64}
+    assert replicas_needed(few, **much) == 3
+    assert replicas_needed(few, **much | {"produce_rate_per_second": 1.0}) == 2
     off = ScalingPolicy(min_replicas=0)
-    assert replicas_needed(off, **much | {"produce_rate_per_second": 0.0}) == 0  # type: ignore[arg-type]
+    assert replicas_needed(off, **much | {"produce_rate_per_second": 0.0}) == 0
 
 
 def test_capped_by_the_policy_only_as_many_as_help() -> None:
@@ -113,9 +114,9 @@ def test_never_more_than_partitions_and_never_fewer_for_more(
     ids=lambda value: str(value),
 )
 def test_bad_numbers(values: dict[str, float], argument: str) -> None:
-    good = {"produce_rate_per_second": 1.0, "lag": 0.0, "replica_rate_per_second": 1.0, "partitions": 1}
+    good: dict[str, Any] = {"produce_rate_per_second": 1.0, "lag": 0.0, "replica_rate_per_second": 1.0, "partitions": 1}
     with pytest.raises(OutOfRange) as caught:
-        replicas_needed(EASY, **good | values)  # type: ignore[arg-type]
+        replicas_needed(EASY, **good | values)
     assert caught.value.argument == argument
 
 

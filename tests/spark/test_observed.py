@@ -39,7 +39,8 @@ def record(recorder: Recorder, world: World, until: int) -> None:
     while recorder.count < until:
         i = recorder.count
         at = recorder.elapsed
-        ends, commits = {"orders": {}, "letters": {0: 60 * at}}, {}  # type: ignore[var-annotated]
+        ends: dict[str, dict[int, int]] = {"orders": {}, "letters": {0: 60 * at}}
+        commits: dict[tuple[str, str, int], tuple[int, str | None]] = {}
         for p, samples in world.samples.items():
             _, committed, lag = samples[i]
             ends["orders"][p] = committed + lag

@@ -67,10 +67,6 @@ class ConsumerGroup:
         change = Change(RebalanceCause.STATIC_MEMBER_RETURNED, session_ms=self.session_ms, poll_ms=member.poll_ms)
         return Rebalance(group, at_ms, self.epoch, self.epoch, change, len(self.told), None)
 
-    def forget_member(self, member_id: str) -> None:
-        """The tombstone of a member's metadata."""
-        self.members.pop(member_id, None)
-
     def begin(self, group: str, epoch: int, at_ms: int, commits: CommitsOn) -> Rebalance | None:
         """A new epoch. Returns the rebalance that it overtakes, if there is one."""
         if epoch == self.epoch:
