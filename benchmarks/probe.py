@@ -27,8 +27,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from lagwise.domain.service_times import ServiceTimes, parse_service_times
-from lagwise.domain.sizing import knee_threads
+from lagwise.domain.capacity.service_times import ServiceTimes, parse_service_times
+from lagwise.domain.sizing.formulas import knee_threads
 from lagwise.probe import Probe
 from lagwise.tables.raw import COMMITS
 from lagwise_collectors.protocol import Snapshot

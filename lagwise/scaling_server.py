@@ -19,8 +19,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from lagwise import health
 from lagwise.config import Config
-from lagwise.domain.scaling import ScalingPolicy
-from lagwise.domain.sizing_ranges import OutOfRange
+from lagwise.domain.capacity.scaling import ScalingPolicy
+from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.errors import ConfigError, LakeError
 from lagwise.scaling_signal import StaleData, UnknownGroup, signal
 from lagwise.secrets import resolve

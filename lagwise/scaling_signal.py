@@ -1,11 +1,11 @@
-"""What an autoscaler is told about a group: read from the lake, decided by :mod:`lagwise.domain.scaling`."""
+"""What an autoscaler is told about a group: read from the lake, decided by :mod:`lagwise.domain.capacity.scaling`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from lagwise.domain.scaling import Desired, Need, ScalingPolicy, desired_replicas, need_at
+from lagwise.domain.capacity.scaling import Desired, Need, ScalingPolicy, desired_replicas, need_at
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.store import Lake

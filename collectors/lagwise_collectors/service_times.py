@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lagwise.domain.service_times import PREFIX, MeasuredBy, ServiceTimes, parse_service_times
+from lagwise.domain.capacity.service_times import PREFIX, MeasuredBy, ServiceTimes, parse_service_times
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SERVICE_TIMES
 from lagwise_collectors.protocol import Snapshot, rows_of
 

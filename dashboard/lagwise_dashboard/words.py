@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from lagwise.domain.capacity_verdict import CapacityVerdict
+from lagwise.domain.capacity.verdict import CapacityVerdict
 from lagwise.domain.vocabulary import Status, UnknownReason
 
 MarkdownColour = Literal["red", "orange", "yellow", "green", "blue", "violet", "gray"]

@@ -8,9 +8,9 @@ import click
 from click.core import ParameterSource
 
 from lagwise.cli.group import data_option, json_option, open_lake, print_json
-from lagwise.domain import sizing_workload as defaults
-from lagwise.domain.sizing_ranges import OutOfRange
-from lagwise.domain.sizing_workload import Concurrency, Ordering, Workload
+from lagwise.domain.sizing import workload as defaults
+from lagwise.domain.sizing.ranges import OutOfRange
+from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
 
 if TYPE_CHECKING:
     _NumberType = click.ParamType[float]
@@ -216,7 +216,7 @@ def size(
 
     Exits 0 whenever there is advice, also where it is that no number of nodes is enough.
     """
-    from lagwise.domain.sizing_advice import advise
+    from lagwise.domain.sizing.advice import advise
 
     row, sources = None, _sources(context)
     if group is not None:
@@ -257,7 +257,7 @@ def _of_group(
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
     """The group's row, and the values and sources with what the row knows and nobody typed in."""
     from lagwise.cli.size_group import not_known, row_of
-    from lagwise.domain.known_workload import known_values
+    from lagwise.domain.sizing.known_workload import known_values
 
     row = row_of(open_lake(context.obj.load(data=data)), group, cluster, topic)
     known, told = known_values(row, datetime.now(UTC))

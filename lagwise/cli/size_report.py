@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from lagwise.domain.humanise import plural
-from lagwise.domain.sizing_advice import SizingAdvice
-from lagwise.domain.sizing_words import explain_concurrency, say_duration, say_number, say_share
+from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.words import explain_concurrency, say_duration, say_number, say_share
 from lagwise.logs import clean
 
 

@@ -16,9 +16,9 @@ from playwright.sync_api import Browser, expect
 from streamlit.testing.v1 import AppTest
 
 from lagwise.cli.size import size
-from lagwise.domain.sizing_advice import advise
-from lagwise.domain.sizing_words import say_duration, say_number
-from lagwise.domain.sizing_workload import Concurrency, Ordering, Workload
+from lagwise.domain.sizing.advice import advise
+from lagwise.domain.sizing.words import say_duration, say_number
+from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from lagwise.domain.ramp_plan import ramp_plan
-from lagwise.domain.sizing_advice import advise
-from lagwise.domain.sizing_search import capacity_per_second
-from lagwise.domain.sizing_workload import Concurrency, Workload
+from lagwise.domain.sizing.advice import advise
+from lagwise.domain.sizing.ramp_plan import ramp_plan
+from lagwise.domain.sizing.search import capacity_per_second
+from lagwise.domain.sizing.workload import Concurrency, Workload
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.planning import FORECASTS

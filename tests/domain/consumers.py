@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from lagwise.domain.observed_capacity import Floor
-from lagwise.domain.saturation import Block, Bucket, Habit, blocks_of, habit_of, saturated_minutes
+from lagwise.domain.capacity.observed import Floor
+from lagwise.domain.capacity.saturation import Block, Bucket, Habit, blocks_of, habit_of, saturated_minutes
 
 HOUR = 3600.0
 GAP_SECONDS = 120.0

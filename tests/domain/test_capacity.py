@@ -8,9 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lagwise.domain.capacity import Confidence, Demand, Known, Observed, ServiceTime, Source, assess, workload_of
-from lagwise.domain.capacity_verdict import CapacityVerdict, DemandAhead
-from lagwise.domain.sizing_workload import Concurrency
+from lagwise.domain.capacity.assessment import (
+    Confidence,
+    Demand,
+    Known,
+    Observed,
+    ServiceTime,
+    Source,
+    assess,
+    workload_of,
+)
+from lagwise.domain.capacity.verdict import CapacityVerdict, DemandAhead
+from lagwise.domain.sizing.workload import Concurrency
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 #: 600 a second at peak, growing to 900 in ninety days.

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lagwise.domain.capacity_verdict import (
+from lagwise.domain.capacity.verdict import (
     CanDo,
     CapacityJudgement,
     CapacityVerdict,
@@ -21,7 +21,7 @@ from lagwise.domain.capacity_verdict import (
     combined,
     judge_capacity,
 )
-from lagwise.domain.sizing_ranges import OutOfRange
+from lagwise.domain.sizing.ranges import OutOfRange
 
 SHORT, TIGHT, ENOUGH, OVERSIZED, UNDECIDED = CapacityVerdict
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lagwise.domain.demand import (
+from lagwise.domain.capacity.demand import (
     EndMinute,
     TopicHour,
     bucket_of_rate,

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lagwise.domain.observed_capacity import Floor, Undecided, observed_capacity
-from lagwise.domain.observed_words import capacity_sentence, load_test
-from lagwise.domain.saturation import Block
+from lagwise.domain.capacity.observed import Floor, Undecided, observed_capacity
+from lagwise.domain.capacity.observed_words import capacity_sentence, load_test
+from lagwise.domain.capacity.saturation import Block
 from tests.domain.consumers import World, daily
 
 SEEDS = range(5)

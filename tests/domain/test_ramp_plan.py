@@ -1,16 +1,16 @@
 """The steps from the threads that run to those that are advised."""
 
 import math
-from typing import Any
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lagwise.domain.ramp_plan import RampStep, ramp_plan
-from lagwise.domain.repairman import node_throughput
-from lagwise.domain.sizing_ranges import OutOfRange
+from lagwise.domain.sizing.ramp_plan import RampStep, ramp_plan
+from lagwise.domain.sizing.ranges import OutOfRange
+from lagwise.domain.sizing.repairman import node_throughput
 
 
 def plan(running: int, advised: int, **changed: float) -> tuple[RampStep, ...]:
@@ -94,7 +94,13 @@ def test_from_what_runs_to_what_is_advised_and_never_more_than_doubled(running: 
     ],
 )
 def test_bad_input_is_refused(changed: dict[str, float], named: str) -> None:
-    asked: dict[str, Any] = {"cores": 8, "t1_seconds": 0.012, "t2_seconds": 0.003, "running_threads": 4, "advised_threads": 40}
+    asked: dict[str, Any] = {
+        "cores": 8,
+        "t1_seconds": 0.012,
+        "t2_seconds": 0.003,
+        "running_threads": 4,
+        "advised_threads": 40,
+    }
     with pytest.raises(OutOfRange) as refused:
         ramp_plan(**(asked | changed))
     assert refused.value.argument == named

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lagwise.domain.scaling import (
+from lagwise.domain.capacity.scaling import (
     Desired,
     Need,
     ScalingPolicy,
@@ -16,7 +16,7 @@ from lagwise.domain.scaling import (
     need_at,
     replicas_needed,
 )
-from lagwise.domain.sizing_ranges import OutOfRange
+from lagwise.domain.sizing.ranges import OutOfRange
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 #: Half of the capacity may be used and the lag be gone in a hundred seconds: sums that can be done in the head.
@@ -62,7 +62,12 @@ def test_needed(rate: float, lag: float, replica: float, partitions: int, hottes
 
 def test_the_limits_of_the_policy() -> None:
     few = ScalingPolicy(target_utilisation=0.5, min_replicas=2, max_replicas=3)
-    much: dict[str, Any] = {"produce_rate_per_second": 1e4, "lag": 0.0, "replica_rate_per_second": 10.0, "partitions": 64}
+    much: dict[str, Any] = {
+        "produce_rate_per_second": 1e4,
+        "lag": 0.0,
+        "replica_rate_per_second": 10.0,
+        "partitions": 64,
+    }
     assert replicas_needed(few, **much) == 3
     assert replicas_needed(few, **much | {"produce_rate_per_second": 1.0}) == 2
     off = ScalingPolicy(min_replicas=0)

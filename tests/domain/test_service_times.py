@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lagwise.domain.service_times import LONGEST_TEXT, ServiceTimes, T1Doubt, parse_service_times
-from lagwise.domain.sizing_ranges import check_service_time
+from lagwise.domain.capacity.service_times import LONGEST_TEXT, ServiceTimes, T1Doubt, parse_service_times
+from lagwise.domain.sizing.ranges import check_service_time
 
 WHOLE = "lw1 t1=0.0163 t2=0.0045 tq=0.0036 n=327 c=8 s=10.02 at=1795319012 tl=4.1e-05"
 

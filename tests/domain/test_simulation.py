@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lagwise.domain.repairman import node_throughput
-from lagwise.domain.simulation import Outcome, simulate
-from lagwise.domain.simulation_dealing import deal, epochs
-from lagwise.domain.simulation_scenario import Interruption, Scenario, Traffic
-from lagwise.domain.simulation_sharing import NodeKind, fair_level, reader_level
-from lagwise.domain.sizing import busiest_share
-from lagwise.domain.sizing_ranges import OutOfRange
-from lagwise.domain.sizing_search import capacity_per_second
-from lagwise.domain.sizing_workload import Concurrency, Ordering, Workload
+from lagwise.domain.simulation.dealing import deal, epochs
+from lagwise.domain.simulation.fluid import Outcome, simulate
+from lagwise.domain.simulation.scenario import Interruption, Scenario, Traffic
+from lagwise.domain.simulation.sharing import NodeKind, fair_level, reader_level
+from lagwise.domain.sizing.formulas import busiest_share
+from lagwise.domain.sizing.ranges import OutOfRange
+from lagwise.domain.sizing.repairman import node_throughput
+from lagwise.domain.sizing.search import capacity_per_second
+from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
 
 POOL = Concurrency.POOL
 HOUR = 3_600.0

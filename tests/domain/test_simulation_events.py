@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from lagwise.domain.repairman import node_throughput
-from lagwise.domain.simulation import simulate
-from lagwise.domain.simulation_events import Run, Spread, simulate_messages
-from lagwise.domain.simulation_scenario import Interruption, Scenario, Traffic
-from lagwise.domain.sizing_ranges import OutOfRange
-from lagwise.domain.sizing_workload import Concurrency, Ordering
+from lagwise.domain.simulation.events import Run, Spread, simulate_messages
+from lagwise.domain.simulation.fluid import simulate
+from lagwise.domain.simulation.scenario import Interruption, Scenario, Traffic
+from lagwise.domain.sizing.ranges import OutOfRange
+from lagwise.domain.sizing.repairman import node_throughput
+from lagwise.domain.sizing.workload import Concurrency, Ordering
 
 POOL = Concurrency.POOL
 #: Student's t, two-sided 99 %, 15 degrees of freedom (any table).

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lagwise.domain.partition_costs import say_partition_costs
-from lagwise.domain.repairman import node_throughput
-from lagwise.domain.sizing_advice import advise
-from lagwise.domain.sizing_changes import ChangeKind
-from lagwise.domain.sizing_ranges import OutOfRange
-from lagwise.domain.sizing_search import (
+from lagwise.domain.sizing.advice import advise
+from lagwise.domain.sizing.changes import ChangeKind
+from lagwise.domain.sizing.partition_costs import say_partition_costs
+from lagwise.domain.sizing.ranges import OutOfRange
+from lagwise.domain.sizing.repairman import node_throughput
+from lagwise.domain.sizing.search import (
     Binding,
     Triple,
     capacity_per_second,
@@ -23,7 +23,7 @@ from lagwise.domain.sizing_search import (
     thread_limit,
     what_binds,
 )
-from lagwise.domain.sizing_workload import Concurrency, Ordering, Workload
+from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
 
 reproducible = settings(max_examples=150)
 

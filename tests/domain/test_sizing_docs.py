@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from lagwise.cli.size import OPTIONS, size
-from lagwise.domain.repairman import node_throughput
-from lagwise.domain.sizing import straight_line_rate_per_second
-from lagwise.domain.sizing_search import Binding
+from lagwise.domain.sizing.formulas import straight_line_rate_per_second
+from lagwise.domain.sizing.repairman import node_throughput
+from lagwise.domain.sizing.search import Binding
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sizing.md").read_text(encoding="utf-8")
 CONSOLE = re.findall(r"```console\n\$ (.*?)\n(.*?)```", PAGE, re.DOTALL)
@@ -54,6 +54,6 @@ def test_every_option_and_every_binding_is_named() -> None:
 
 
 def test_the_example_with_47_threads() -> None:
-    from lagwise.domain.sizing import busiest_share
+    from lagwise.domain.sizing.formulas import busiest_share
 
     assert busiest_share(48, 47, 1 / 48) == busiest_share(48, 24, 1 / 48) > busiest_share(48, 48, 1 / 48)

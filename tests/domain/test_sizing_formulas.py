@@ -6,8 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lagwise.domain.repairman import node_throughput
-from lagwise.domain.sizing import (
+from lagwise.domain.sizing.formulas import (
     busiest_share,
     catch_up_factor,
     demand_rate_per_second,
@@ -19,6 +18,7 @@ from lagwise.domain.sizing import (
     thread_rate_per_second,
     threads_for_share,
 )
+from lagwise.domain.sizing.repairman import node_throughput
 
 reproducible = settings(max_examples=200)
 times = st.floats(1e-5, 1.0)

@@ -15,7 +15,7 @@ import pytest
 
 from lagwise import health
 from lagwise.config import Config
-from lagwise.domain.scaling import ScalingPolicy, Why
+from lagwise.domain.capacity.scaling import ScalingPolicy, Why
 from lagwise.errors import ConfigError
 from lagwise.parts import free_port, product_parts
 from lagwise.scaling_server import Server, serve_forever

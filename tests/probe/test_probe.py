@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lagwise import probe as module
-from lagwise.domain.service_times import PREFIX, ServiceTimes, parse_service_times
+from lagwise.domain.capacity.service_times import PREFIX, ServiceTimes, parse_service_times
 from lagwise.probe import MARK, Probe
 
 MS = 1_000_000

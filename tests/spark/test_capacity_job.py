@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lagwise.config import Capacity
-from lagwise.domain.scaling import ScalingPolicy, Why
+from lagwise.domain.capacity.scaling import ScalingPolicy, Why
 from lagwise.scaling_signal import signal
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
@@ -17,6 +17,7 @@ from lagwise.tables.planning import DEMAND, FORECASTS
 from lagwise.tables.raw import SERVICE_TIMES
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
+from lagwise_spark.jobs import write
 from lagwise_spark.jobs.capacity import AGAIN_AFTER, plan
 from tests.platform.judged import append, group, partition, row
 
@@ -45,6 +46,12 @@ def reads(lake: Lake, name: str, *, members: int = 4, partitions: int = 12, rate
         ],
         partition(name, 0, as_of=NOW, topic="left", status="ghost"),
     )  # fmt: skip
+
+
+def judged_again(lake: Lake) -> None:
+    """The statuses of a round so much later that the capacity verdicts are due."""
+    again = [{**r, "as_of": r["as_of"] + AGAIN_AFTER} for r in lake.read(PARTITION_STATUS).to_pylist()]
+    write.replace_small(lake, PARTITION_STATUS, write.table_of(PARTITION_STATUS, again))
 
 
 def some(table: Table, **values: Any) -> dict[str, Any]:
@@ -145,6 +152,7 @@ def test_a_probe_with_cores(lake: Lake) -> None:
     assert (found["capacity_source"], found["cores"], found["threads_per_node"]) == ("probe", 8.0, 20)
     assert found["t1_seconds"] == pytest.approx(0.0125)
     assert found["concurrency"] == "pool"
+    judged_again(lake)
     plan(lake, Capacity(), NOW + AGAIN_AFTER)
     assert rows(lake)["billing"]["verdict"] == "undecided"  # whose nodes nobody knows
 
@@ -166,7 +174,14 @@ def test_the_stalest_first_and_each_in_its_turn(lake: Lake) -> None:
     assert plan(lake, Capacity(), NOW, at_most=2) == 1
     assert set(rows(lake)) == {"a", "b", "c"}
     assert plan(lake, Capacity(), NOW, at_most=2) == 0
+    judged_again(lake)
     assert plan(lake, Capacity(), NOW + AGAIN_AFTER, at_most=2) == 2
+
+
+def test_where_nothing_is_collected_nothing_is_judged_again(lake: Lake) -> None:
+    reads(lake, "billing")
+    assert plan(lake, Capacity(), NOW) == 1
+    assert plan(lake, Capacity(), NOW + 3 * AGAIN_AFTER) == 0
 
 
 def test_an_empty_lake(lake: Lake) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lagwise.config import Config
-from lagwise.domain.observed_capacity import Floor, observed_capacity
-from lagwise.domain.saturation import Block
+from lagwise.domain.capacity.observed import Floor, observed_capacity
+from lagwise.domain.capacity.saturation import Block
 from lagwise.tables.observed import OBSERVED_CAPACITY, THROUGHPUT
 from lagwise.tables.raw import EVENTS
 from lagwise.tables.store import Lake

@@ -4,9 +4,9 @@ import pandas as pd
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise.domain.sizing_advice import SizingAdvice
-from lagwise.domain.sizing_search import Binding, largest_peak_per_second
-from lagwise.domain.sizing_words import explain_concurrency, say_duration, say_number, say_share
+from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.search import Binding, largest_peak_per_second
+from lagwise.domain.sizing.words import explain_concurrency, say_duration, say_number, say_share
 from lagwise_dashboard import literal, plot_theme
 from lagwise_dashboard.components import capacity_chart, capacity_command, tables
 

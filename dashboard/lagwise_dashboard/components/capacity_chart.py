@@ -5,11 +5,11 @@ import math
 import plotly.graph_objects as go
 
 from lagwise.domain import humanise
-from lagwise.domain.repairman import node_throughput
-from lagwise.domain.sizing import knee_threads, node_ceiling_per_second, thread_rate_per_second
-from lagwise.domain.sizing_advice import SizingAdvice
-from lagwise.domain.sizing_search import nodes_by_cpu, thread_limit, threads_that_fill_a_node
-from lagwise.domain.sizing_words import say_number
+from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.formulas import knee_threads, node_ceiling_per_second, thread_rate_per_second
+from lagwise.domain.sizing.repairman import node_throughput
+from lagwise.domain.sizing.search import nodes_by_cpu, thread_limit, threads_that_fill_a_node
+from lagwise.domain.sizing.words import say_number
 from lagwise_dashboard import plot_theme
 
 _HEIGHT = 340

@@ -1,7 +1,7 @@
 """The command that asks in a terminal what the capacity page asks."""
 
-from lagwise.domain import sizing_workload as defaults
-from lagwise.domain.sizing_workload import Concurrency, Workload
+from lagwise.domain.sizing import workload as defaults
+from lagwise.domain.sizing.workload import Concurrency, Workload
 
 
 def command(workload: Workload) -> str:

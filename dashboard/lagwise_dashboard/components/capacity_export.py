@@ -11,9 +11,9 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise.domain.ramp_plan import RampStep
-from lagwise.domain.sizing_advice import SizingAdvice
-from lagwise.domain.sizing_words import explain_concurrency
+from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.ramp_plan import RampStep
+from lagwise.domain.sizing.words import explain_concurrency
 from lagwise_dashboard import literal, words
 from lagwise_dashboard.components import (
     capacity_answer,

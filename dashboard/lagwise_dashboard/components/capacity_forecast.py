@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise.domain.sizing_words import say_number, say_share
+from lagwise.domain.sizing.words import say_number, say_share
 from lagwise_dashboard import literal, plot_theme
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.capacity import Outlook

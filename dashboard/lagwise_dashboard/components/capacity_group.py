@@ -8,8 +8,8 @@ from typing import Any
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise.domain.known_workload import known_values
-from lagwise.domain.sizing_words import say_number, say_share
+from lagwise.domain.sizing.known_workload import known_values
+from lagwise.domain.sizing.words import say_number, say_share
 from lagwise_dashboard import literal
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.components import capacity_headroom, capacity_inputs, capacity_standing, capacity_what_if

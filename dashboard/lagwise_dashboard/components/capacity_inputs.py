@@ -6,9 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from lagwise.domain import sizing_workload as defaults
-from lagwise.domain.sizing_ranges import MAX_CORES, MIN_CORES, OutOfRange
-from lagwise.domain.sizing_workload import MAX_PARTITIONS, Concurrency, Ordering, Workload
+from lagwise.domain.sizing import workload as defaults
+from lagwise.domain.sizing.ranges import MAX_CORES, MIN_CORES, OutOfRange
+from lagwise.domain.sizing.workload import MAX_PARTITIONS, Concurrency, Ordering, Workload
 
 #: What a Workload's fields are known to be of the chosen group; a field that is left out is not known.
 Known = Mapping[str, Any]

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from lagwise.domain.ramp_plan import RampStep, ramp_plan
-from lagwise.domain.sizing_advice import SizingAdvice
-from lagwise.domain.sizing_words import say_number, say_share
+from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.ramp_plan import RampStep, ramp_plan
+from lagwise.domain.sizing.words import say_number, say_share
 from lagwise_dashboard import literal
 from lagwise_dashboard.components import tables
 from lagwise_dashboard.components.capacity_what_if import SetUp

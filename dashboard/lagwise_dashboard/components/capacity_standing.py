@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise.domain.capacity_verdict import CapacityVerdict
-from lagwise.domain.sizing_words import say_duration, say_number, say_share
+from lagwise.domain.capacity.verdict import CapacityVerdict
+from lagwise.domain.sizing.words import say_duration, say_number, say_share
 from lagwise_dashboard import literal, words
 from lagwise_dashboard.components import tables
 from lagwise_dashboard.queries.base import Row

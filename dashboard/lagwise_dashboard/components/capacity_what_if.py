@@ -7,11 +7,11 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise.domain.simulation import Outcome, simulate
-from lagwise.domain.simulation_scenario import Interruption, Scenario, Traffic
-from lagwise.domain.sizing_advice import SizingAdvice
-from lagwise.domain.sizing_ranges import OutOfRange
-from lagwise.domain.sizing_workload import Workload
+from lagwise.domain.simulation.fluid import Outcome, simulate
+from lagwise.domain.simulation.scenario import Interruption, Scenario, Traffic
+from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.ranges import OutOfRange
+from lagwise.domain.sizing.workload import Workload
 from lagwise_dashboard import literal, plot_theme
 from lagwise_dashboard.queries.base import Row
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from lagwise.domain.capacity_verdict import CapacityVerdict, DemandAhead
-from lagwise.domain.demand_ahead import busy_minutes
+from lagwise.domain.capacity.demand_ahead import busy_minutes
+from lagwise.domain.capacity.verdict import CapacityVerdict
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.planning import DEMAND, FORECASTS
@@ -145,10 +145,7 @@ def outlook(lake: Lake, cluster: str, topic: str, now: datetime) -> Outlook:
     peak = demand[0]["forecast_peak_per_second"] if demand else None
     if peak is None:
         return Outlook(demand[0] if demand else None, ())
-    means = [max(0.0, hour["mean"]) for hour in hours]
-    ahead = busy_minutes(
-        [DemandAhead(h["at"], mean, max(mean, h["high"])) for h, mean in zip(hours, means, strict=True)], peak
-    )
+    ahead = busy_minutes([(hour["at"], hour["mean"], hour["high"]) for hour in hours], peak)
     busiest: dict[int, DayAhead] = {}
     for hour, point in zip(hours, ahead, strict=True):
         day = (hour["at"] - hour["made_at"]).days

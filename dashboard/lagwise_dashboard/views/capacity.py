@@ -4,8 +4,8 @@ from datetime import datetime
 
 import streamlit as st
 
-from lagwise.domain.sizing_advice import advise
-from lagwise.domain.sizing_ranges import OutOfRange
+from lagwise.domain.sizing.advice import advise
+from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise_dashboard import literal, settings
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.components import (

@@ -10,9 +10,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lagwise.config import Capacity
-from lagwise.domain.capacity import Assessment, Demand, Known, Observed, ServiceTime, assess
-from lagwise.domain.capacity_verdict import DemandAhead
-from lagwise.domain.demand_ahead import busy_minutes
+from lagwise.domain.capacity.assessment import Assessment, Demand, Known, Observed, ServiceTime, assess
+from lagwise.domain.capacity.demand_ahead import busy_minutes
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.observed import OBSERVED_CAPACITY
@@ -21,7 +20,7 @@ from lagwise.tables.raw import SERVICE_TIMES
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs import write
 
-#: An answer is looked at again when it is so old.
+#: An answer is looked at again when the status is so much newer: where nothing is collected, nothing is judged again.
 AGAIN_AFTER = timedelta(minutes=5)
 #: So many a round, at most.
 AT_MOST = 200
@@ -72,9 +71,10 @@ def plan(lake: Lake, settings: Capacity, now: datetime, at_most: int = AT_MOST) 
     table. Raises LakeError."""
     readers = {_key(r): r for r in lake.query(_READERS, over=[PARTITION_STATUS]).to_pylist()}
     before = {_key(r): r for r in lake.read(CAPACITY).to_pylist()}
+    judged = {key: row["as_of"] for key, row in before.items()}
     due = sorted(
-        (key for key in readers if key not in before or before[key]["as_of"] <= now - AGAIN_AFTER),
-        key=lambda key: (before[key]["as_of"].timestamp() if key in before else 0.0, key),
+        (key for key, reader in readers.items() if key not in judged or judged[key] <= reader["as_of"] - AGAIN_AFTER),
+        key=lambda key: (judged[key].timestamp() if key in judged else 0.0, key),
     )[:at_most]
     if not due and before.keys() <= readers.keys():
         return 0
@@ -154,15 +154,9 @@ def _demand(row: Row, ahead: Sequence[Row]) -> Demand:
         history_hours=row["history_hours"],
         forecast_peak_per_second=peak,
         horizon_days=row["horizon_days"],
-        ahead=busy_minutes(_busy_hours(ahead), peak) if peak is not None else (),
+        ahead=busy_minutes([(r["at"], r["mean"], r["high"]) for r in ahead], peak) if peak is not None else (),
         as_of=row["as_of"],
     )
-
-
-def _busy_hours(ahead: Sequence[Row]) -> list[DemandAhead]:
-    """The forecast's busiest hours; an interval's end never lies below the mean, nor anything below nothing."""
-    means = [max(0.0, row["mean"]) for row in ahead]
-    return [DemandAhead(row["at"], mean, max(mean, row["high"])) for row, mean in zip(ahead, means, strict=True)]
 
 
 def _row(reader: Row, found: Assessment) -> dict[str, Any]:

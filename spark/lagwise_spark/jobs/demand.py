@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lagwise.config.model import Forecast
-from lagwise.domain import demand
+from lagwise.domain.capacity import demand
 from lagwise.errors import LakeError
 from lagwise.tables.planning import DEMAND, FORECASTS, TOPIC_HOURS
 from lagwise.tables.store import Lake

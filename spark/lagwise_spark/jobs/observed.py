@@ -13,9 +13,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lagwise.domain.observed_capacity import Floor, observed_capacity
-from lagwise.domain.observed_words import capacity_sentence, load_test
-from lagwise.domain.saturation import Block, SaturatedMinute, blocks_of, is_uneasy
+from lagwise.domain.capacity.observed import Floor, observed_capacity
+from lagwise.domain.capacity.observed_words import capacity_sentence, load_test
+from lagwise.domain.capacity.saturation import Block, SaturatedMinute, blocks_of, is_uneasy
 from lagwise.domain.vocabulary import EventKind
 from lagwise.tables.analysis import FIVE_MINUTES, MINUTES
 from lagwise.tables.observed import OBSERVED_CAPACITY, THROUGHPUT

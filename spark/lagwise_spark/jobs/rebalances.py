@@ -12,8 +12,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from lagwise.domain.rebalance_words import Setup
-from lagwise.domain.rebalances import STORM_WINDOW, Hour, Rebalance, RebalanceStats, by_hour, hour_of, stats_of_hour
+from lagwise.domain.rebalances.activity import (
+    STORM_WINDOW,
+    Hour,
+    Rebalance,
+    RebalanceStats,
+    by_hour,
+    hour_of,
+    stats_of_hour,
+)
+from lagwise.domain.rebalances.words import Setup
 from lagwise.domain.vocabulary import EventSource, RebalanceCause
 from lagwise.tables.analysis import MINUTES
 from lagwise.tables.membership import REBALANCE_STATS

@@ -1,4 +1,4 @@
-"""Minutes under saturation, in bulk: :mod:`lagwise.domain.saturation` for all group-partitions at once.
+"""Minutes under saturation, in bulk: :mod:`lagwise.domain.capacity.saturation` for all group-partitions at once.
 
 `hours` here are a column ``hour``, the start of the UTC hour; a bucket's habits are those of its own hour.
 """
@@ -6,13 +6,13 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from lagwise.domain.history import COARSE_SECONDS
-from lagwise.domain.saturation import (
+from lagwise.domain.capacity.saturation import (
     CADENCES_AT_WORK,
     CADENCES_OF_BACKLOG,
     LEAST_BACKLOG_SECONDS,
     LEAST_SECONDS_AT_WORK,
 )
+from lagwise.domain.history import COARSE_SECONDS
 from lagwise_spark.columns import GROUP, GROUP_PARTITION, hour_of, minute_of, seconds_between, with_steps
 
 GROUP_TOPIC = (*GROUP, "topic")
@@ -20,8 +20,8 @@ GROUP_TOPIC = (*GROUP, "topic")
 
 def habits(five_minutes: DataFrame) -> DataFrame:
     """One row per group-partition and hour from rows of `five_minutes`: ``cadence_seconds`` (null where nothing was
-    committed), ``needed_backlog`` and ``longest_silence_seconds`` as in :class:`lagwise.domain.saturation.Habit`,
-    ``records`` committed, and ``max_lag``."""
+    committed), ``needed_backlog`` and ``longest_silence_seconds`` as in
+    :class:`lagwise.domain.capacity.saturation.Habit`, ``records`` committed, and ``max_lag``."""
     span = F.greatest(F.lit(COARSE_SECONDS / 2), seconds_between(F.col("first_at"), F.col("last_at")))
     pace = (F.col("last_committed") - F.col("first_committed")) / span
     is_lively = (F.col("moves") >= 2) & (F.col("backlog_seconds") > 0)
@@ -142,7 +142,7 @@ def promising(judged: DataFrame) -> DataFrame:
 
 def saturated(judged: DataFrame) -> DataFrame:
     """Saturated minutes of groups (``member`` null) and of their members: the fields of
-    :class:`lagwise.domain.saturation.SaturatedMinute`, rebalances not yet considered."""
+    :class:`lagwise.domain.capacity.saturation.SaturatedMinute`, rebalances not yet considered."""
     earlier = Window.partitionBy(*GROUP_PARTITION, "hour").orderBy("minute")
     moved_at = F.last("last_moved_at", ignorenulls=True).over(earlier)
     is_at_work = seconds_between(moved_at, F.col("last_at")) <= F.col("longest_silence_seconds")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lagwise.domain.demand import quantile_of, too_little
+from lagwise.domain.capacity.demand import quantile_of, too_little
 from lagwise_spark.transforms import forecasting
 from lagwise_spark.transforms.forecasting import DAY, WEEK, Array, Forecast
 

@@ -1,9 +1,12 @@
-"""From minutes of high watermarks to hours of topics: :func:`lagwise.domain.demand.topic_hours` is the definition."""
+"""From minutes of high watermarks to hours of topics.
+
+:func:`lagwise.domain.capacity.demand.topic_hours` is the definition.
+"""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from lagwise.domain.demand import LEAST_SECONDS, LOG_WIDTH
+from lagwise.domain.capacity.demand import LEAST_SECONDS, LOG_WIDTH
 from lagwise_spark.columns import TOPIC_PARTITION, hour_of
 
 _TOPIC = ("cluster", "topic")

@@ -13,11 +13,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from lagwise.domain.humanise import duration, plural
-from lagwise.domain.rebalance_clients import client_of, departed, is_everybody, rounds_of
+from lagwise.domain.rebalances.clients import client_of, departed, is_everybody, rounds_of
 from lagwise.domain.vocabulary import RebalanceCause
 
 if TYPE_CHECKING:
-    from lagwise.domain.rebalances import Rebalance
+    from lagwise.domain.rebalances.activity import Rebalance
 
 #: Assignors that take every partition from everybody at every rebalance (the eager protocol).
 EAGER_ASSIGNORS = frozenset({"range", "roundrobin", "sticky"})

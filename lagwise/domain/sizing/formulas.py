@@ -3,22 +3,22 @@
 In all of them T1 is the time per message spent waiting for something outside (I/O, locks, a downstream), T2 the time
 per message on the CPU, and C the cores of one node. Time spent runnable but waiting for a core belongs to neither.
 Times are seconds, rates messages per second. A bad argument raises
-:class:`~lagwise.domain.sizing_ranges.OutOfRange`, a ValueError that names the argument and its range.
+:class:`~lagwise.domain.sizing.ranges.OutOfRange`, a ValueError that names the argument and its range.
 
 How the advice is put together from them is told in ``docs/sizing.md``; the advice itself is made by
-:func:`lagwise.domain.sizing_advice.advise`.
+:func:`lagwise.domain.sizing.advice.advise`.
 """
 
 import math
 
-from lagwise.domain.repairman import node_throughput
-from lagwise.domain.sizing_ranges import (
+from lagwise.domain.sizing.ranges import (
     check_cores,
     check_count,
     check_number,
     check_service_time,
     check_threads,
 )
+from lagwise.domain.sizing.repairman import node_throughput
 
 #: Rounding errors of this relative size must not add a thread or a node.
 _ROUNDING = 1e-9

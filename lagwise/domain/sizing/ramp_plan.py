@@ -7,9 +7,9 @@ them while going back is still easy.
 import math
 from dataclasses import dataclass
 
-from lagwise.domain.repairman import NodeThroughput, node_throughput
-from lagwise.domain.sizing_ranges import check_number, check_threads
-from lagwise.domain.sizing_words import say_duration, say_number, say_share
+from lagwise.domain.sizing.ranges import check_number, check_threads
+from lagwise.domain.sizing.repairman import NodeThroughput, node_throughput
+from lagwise.domain.sizing.words import say_duration, say_number, say_share
 
 #: Shares of the way.
 _STEPS = (0.25, 0.5, 0.75, 1.0)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from lagwise.domain.saturation import Block
+from lagwise.domain.capacity.saturation import Block
 
 #: Two-sided 95 % quantiles of Student's t for 1, 2, … 30 degrees of freedom, then the normal one.
 T_95 = (
@@ -38,27 +38,33 @@ def newest_of(blocks: Sequence[Block]) -> tuple[Sequence[Block], Sequence[Block]
 def _change(blocks: Sequence[Block]) -> int | None:
     """Where blocks before and after differ most, if that is more than chance: the index of the first one after."""
     n = len(blocks)
-    # Sums from the left, so that all cuts together cost no more than one pass.
-    sums = [(0.0, 0.0, 0.0)]
-    for block in blocks:
-        seconds, records, squares = sums[-1]
-        length, rate = block.end - block.start, rate_of([block])
-        sums.append((seconds + length, records + block.records, squares + length * rate * rate))
-    total = sums[-1]
+    # Sums from both ends, so that all cuts together cost no more than two passes. (Neither side is the total without
+    # the other: a difference of sums may come to nothing beside a very long block.)
+    lefts, rights = _sums(blocks), _sums(blocks[::-1])[::-1]
+    total_seconds = lefts[-1][0]
     best, found = CHANGE_ERRORS, None
     for cut in range(LEAST_BLOCKS_BEFORE, n - 1):
-        left = sums[cut]
-        right = (total[0] - left[0], total[1] - left[1], total[2] - left[2])
+        left, right = lefts[cut], rights[cut]
         a, b = left[1] / left[0], right[1] / right[0]
         if abs(a - b) < CHANGE_SHARE * max(a, b):
             continue
         # One scatter for both sides: two blocks alone may be alike by chance.
         within = max(0.0, left[2] - left[0] * a * a) + max(0.0, right[2] - right[0] * b * b)
-        variance = max(within / total[0], (0.01 * a) ** 2)
+        variance = max(within / total_seconds, (0.01 * a) ** 2)
         errors = abs(a - b) / math.sqrt(variance * (1 / cut + 1 / (n - cut)))
         if errors > best:
             best, found = errors, cut
     return found
+
+
+def _sums(blocks: Sequence[Block]) -> list[tuple[float, float, float]]:
+    """Seconds, records, and seconds times the squared rate: of no block, of the first, of the first two, and so on."""
+    sums = [(0.0, 0.0, 0.0)]
+    for block in blocks:
+        seconds, records, squares = sums[-1]
+        length, rate = block.end - block.start, rate_of([block])
+        sums.append((seconds + length, records + block.records, squares + length * rate * rate))
+    return sums
 
 
 def episodes_of(blocks: Sequence[Block]) -> list[list[Block]]:

@@ -10,12 +10,12 @@ from itertools import chain
 from math import floor, inf, log10, sqrt
 
 from lagwise.domain.humanise import plural
-from lagwise.domain.partition_costs import say_partition_costs
-from lagwise.domain.sizing import meets
-from lagwise.domain.sizing_ranges import MIN_SERVICE_SECONDS
-from lagwise.domain.sizing_search import Binding, Triple, find_triple, node_at, nodes_by_cpu, thread_limit
-from lagwise.domain.sizing_words import say_duration, say_share
-from lagwise.domain.sizing_workload import MAX_PARTITIONS, Concurrency, Ordering, Workload
+from lagwise.domain.sizing.formulas import meets
+from lagwise.domain.sizing.partition_costs import say_partition_costs
+from lagwise.domain.sizing.ranges import MIN_SERVICE_SECONDS
+from lagwise.domain.sizing.search import Binding, Triple, find_triple, node_at, nodes_by_cpu, thread_limit
+from lagwise.domain.sizing.words import say_duration, say_share
+from lagwise.domain.sizing.workload import MAX_PARTITIONS, Concurrency, Ordering, Workload
 
 #: Adding partitions is one command, but it cannot be taken back, moves keys to other partitions, and costs the brokers
 #: and every rebalance. Up to this factor it is offered before changes to the consumers' code, beyond it after them.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from lagwise.domain.sizing_ranges import MAX_SERVICE_SECONDS, MAX_THREADS, MIN_SERVICE_SECONDS
+from lagwise.domain.sizing.ranges import MAX_SERVICE_SECONDS, MAX_THREADS, MIN_SERVICE_SECONDS
 
 #: What the text begins with: format and version, and the space before the first field.
 PREFIX = "lw1 "

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from lagwise.domain.simulation_scenario import Scenario
-from lagwise.domain.sizing_workload import Concurrency, Ordering
+from lagwise.domain.simulation.scenario import Scenario
+from lagwise.domain.sizing.workload import Concurrency, Ordering
 
 
 @dataclass(frozen=True, slots=True)

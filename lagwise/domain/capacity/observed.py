@@ -1,7 +1,7 @@
 """What consumers can do, estimated from the times in which they had a backlog; never from others.
 
-Throughput is a censored observation of capacity: while records wait (:mod:`lagwise.domain.saturation`) it is the
-capacity; else it is what arrived, and the capacity is at least that. So the estimate comes from saturated blocks
+Throughput is a censored observation of capacity: while records wait (:mod:`lagwise.domain.capacity.saturation`) it is
+the capacity; else it is what arrived, and the capacity is at least that. So the estimate comes from saturated blocks
 alone, and the best five minutes beside them bound it from below, which can contradict an estimate and never make one.
 
 Minutes that follow one another are alike, so the interval is that of the means of blocks, widened by the correlation
@@ -13,8 +13,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from lagwise.domain.block_statistics import episodes_of, margin_of, newest_of, rate_of, scatter_of, seconds_of, whole_of
-from lagwise.domain.saturation import Block
+from lagwise.domain.capacity.block_statistics import (
+    episodes_of,
+    margin_of,
+    newest_of,
+    rate_of,
+    scatter_of,
+    seconds_of,
+    whole_of,
+)
+from lagwise.domain.capacity.saturation import Block
 
 #: Fewer blocks, or less time in them, decide nothing.
 LEAST_BLOCKS = 3

@@ -20,7 +20,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
 
-from lagwise.domain.sizing_ranges import check_cores, check_service_time, check_threads
+from lagwise.domain.sizing.ranges import check_cores, check_service_time, check_threads
 
 #: Terms this small beside the largest cannot change a double: the sum over the states stops there.
 _NEGLIGIBLE = 1e-30
@@ -60,7 +60,7 @@ def node_throughput(cores: float, threads: int, t1_seconds: float, t2_seconds: f
 
     ``t1_seconds`` is the time per message spent waiting for something outside, ``t2_seconds`` the time on the CPU.
     ``cores`` may be a fraction, as a container's CPU limit is. Exact, to rounding, for any number of threads.
-    Raises :class:`~lagwise.domain.sizing_ranges.OutOfRange` (a ValueError) that names the argument and its range.
+    Raises :class:`~lagwise.domain.sizing.ranges.OutOfRange` (a ValueError) that names the argument and its range.
     """
     check_cores(cores)
     check_threads("threads", threads)

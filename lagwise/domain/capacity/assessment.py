@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from lagwise.domain.capacity_verdict import CanDo, CapacityJudgement, DemandAhead, SetUp, judge_capacity
-from lagwise.domain.sizing import busiest_share
-from lagwise.domain.sizing_advice import SizingAdvice, advise
-from lagwise.domain.sizing_ranges import OutOfRange
-from lagwise.domain.sizing_search import capacity_per_second, node_at
-from lagwise.domain.sizing_workload import (
+from lagwise.domain.capacity.verdict import CanDo, CapacityJudgement, DemandAhead, SetUp, judge_capacity
+from lagwise.domain.sizing.advice import SizingAdvice, advise
+from lagwise.domain.sizing.formulas import busiest_share
+from lagwise.domain.sizing.ranges import OutOfRange
+from lagwise.domain.sizing.search import capacity_per_second, node_at
+from lagwise.domain.sizing.workload import (
     DEFAULT_MAX_THREADS_PER_NODE,
     DEFAULT_TARGET_UTILISATION,
     Concurrency,

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from lagwise.domain.rebalances import Rebalance
+    from lagwise.domain.rebalances.activity import Rebalance
 
 #: Who comes and goes within this time stays briefly.
 BRIEF_STAY = timedelta(minutes=15)

@@ -1,8 +1,8 @@
 """What was observed of a group's capacity, in a sentence; and where that decides nothing, the test that would."""
 
+from lagwise.domain.capacity.observed import LEAST_SATURATED_SECONDS, ObservedCapacity, Undecided
+from lagwise.domain.capacity.saturation import LEAST_BACKLOG_SECONDS, UNREST_SECONDS
 from lagwise.domain.humanise import count, duration, plural, rate
-from lagwise.domain.observed_capacity import LEAST_SATURATED_SECONDS, ObservedCapacity, Undecided
-from lagwise.domain.saturation import LEAST_BACKLOG_SECONDS, UNREST_SECONDS
 
 #: A load test is laid out for a group that can do this many times what it did so far; one that can do more is found to
 #: have caught up early, which says just that.

@@ -3,7 +3,7 @@
 A consumer that keeps up does as much as arrives: its throughput says what is demanded, not what it can do. Only while
 records wait for it all the time does its throughput show its capacity (Flink's autoscaler, which calls that the
 observed true processing rate, goes by the same). This module finds those stretches of time and cuts them into blocks
-of whole commit cadences; :mod:`lagwise.domain.observed_capacity` makes an estimate of them. It is the definition of
+of whole commit cadences; :mod:`lagwise.domain.capacity.observed` makes an estimate of them. It is the definition of
 what Spark computes (``lagwise_spark.transforms.saturation``).
 
 That something is unread does not mean that there is a backlog: a commit that comes every minute leaves up to a minute

@@ -19,9 +19,9 @@ from functools import partial
 from itertools import accumulate, count
 from statistics import fmean
 
-from lagwise.domain.simulation_dealing import Epoch, deal, epochs
-from lagwise.domain.simulation_scenario import MAX_SECONDS, Scenario
-from lagwise.domain.sizing_ranges import OutOfRange, check_count, check_number
+from lagwise.domain.simulation.dealing import Epoch, deal, epochs
+from lagwise.domain.simulation.scenario import MAX_SECONDS, Scenario
+from lagwise.domain.sizing.ranges import OutOfRange, check_count, check_number
 
 #: More messages than this take minutes: ask the fluid model.
 MAX_MESSAGES = 5_000_000

@@ -6,7 +6,7 @@ segment hold 10,200 files open.
 """
 
 from lagwise.domain.humanise import plural
-from lagwise.domain.sizing_ranges import check_count
+from lagwise.domain.sizing.ranges import check_count
 
 _MAPS_OF_A_SEGMENT = 2
 

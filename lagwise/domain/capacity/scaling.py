@@ -6,7 +6,7 @@ fast a replica works decides how many it takes. Each moment gives two counts: wh
 added when more are needed all through a short while, and taken away when even the careful count was lower all through a
 long one. In between nothing changes: that is the hysteresis, and a rebalance is spared.
 
-The terms of the demand are those of :func:`lagwise.domain.sizing.demand_rate_per_second`, the windows those of
+The terms of the demand are those of :func:`lagwise.domain.sizing.formulas.demand_rate_per_second`, the windows those of
 Kubernetes' horizontal pod autoscaler (``stabilizationWindowSeconds``).
 """
 
@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from lagwise.domain.sizing import busiest_share, demand_rate_per_second, meets, required_rate_per_second
-from lagwise.domain.sizing_ranges import OutOfRange, check_count, check_number
-from lagwise.domain.sizing_workload import DEFAULT_CATCH_UP_SECONDS, DEFAULT_TARGET_UTILISATION
+from lagwise.domain.sizing.formulas import busiest_share, demand_rate_per_second, meets, required_rate_per_second
+from lagwise.domain.sizing.ranges import OutOfRange, check_count, check_number
+from lagwise.domain.sizing.workload import DEFAULT_CATCH_UP_SECONDS, DEFAULT_TARGET_UTILISATION
 
 #: More replicas than this are not asked for.
 MAX_REPLICAS = 100_000

@@ -7,9 +7,9 @@ from bisect import bisect_left
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from lagwise.domain.repairman import NodeThroughput, node_throughput
-from lagwise.domain.sizing import busiest_share, meets, nodes_for_rate, threads_for_share
-from lagwise.domain.sizing_workload import Concurrency, Ordering, Workload
+from lagwise.domain.sizing.formulas import busiest_share, meets, nodes_for_rate, threads_for_share
+from lagwise.domain.sizing.repairman import NodeThroughput, node_throughput
+from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
 
 
 class Binding(StrEnum):
@@ -79,9 +79,9 @@ def capacity_per_second(workload: Workload, nodes: int, threads: int) -> float:
     """What ``nodes`` nodes with ``threads`` threads each can do before the busiest reader falls behind.
 
     A reader is whatever holds partitions: a thread where each is a consumer, a node where a pool works for it. The
-    busiest reader gets :func:`~lagwise.domain.sizing.busiest_share` of the traffic, so the group as a whole can take
-    that reader's own throughput over that share. Where order is kept, a partition's messages are one thread's work,
-    whose throughput among ``threads`` busy threads is the node's over their number.
+    busiest reader gets :func:`~lagwise.domain.sizing.formulas.busiest_share` of the traffic, so the group as a whole
+    can take that reader's own throughput over that share. Where order is kept, a partition's messages are one thread's
+    work, whose throughput among ``threads`` busy threads is the node's over their number.
     """
     if workload.order is Ordering.GLOBAL:
         return node_at(workload, 1).rate_per_second

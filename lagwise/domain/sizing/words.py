@@ -1,7 +1,7 @@
 """The advice in words."""
 
 from lagwise.domain.humanise import duration, plural
-from lagwise.domain.sizing_search import (
+from lagwise.domain.sizing.search import (
     Binding,
     Triple,
     largest_capacity_per_second,
@@ -9,7 +9,7 @@ from lagwise.domain.sizing_search import (
     nodes_by_cpu,
     thread_limit,
 )
-from lagwise.domain.sizing_workload import Concurrency, Ordering, Workload
+from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 #: From here on whole seconds are enough.

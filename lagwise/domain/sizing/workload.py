@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lagwise.domain.sizing import (
+from lagwise.domain.sizing.formulas import (
     DEFAULT_OUTAGE_CATCH_UP_SECONDS,
     catch_up_factor,
     demand_rate_per_second,
     required_rate_per_second,
 )
-from lagwise.domain.sizing_ranges import OutOfRange, check_cores, check_count, check_number, check_service_time
+from lagwise.domain.sizing.ranges import OutOfRange, check_cores, check_count, check_number, check_service_time
 
 #: A topic with more partitions is not sized.
 MAX_PARTITIONS = 100_000

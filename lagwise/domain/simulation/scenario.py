@@ -1,7 +1,7 @@
 """What a what-if simulation is asked: the traffic, the partitions, who reads them how, and what goes wrong when.
 
 Times are seconds from the start of the simulation, rates messages per second. A bad value raises
-:class:`~lagwise.domain.sizing_ranges.OutOfRange`, a ValueError that names the argument and its range.
+:class:`~lagwise.domain.sizing.ranges.OutOfRange`, a ValueError that names the argument and its range.
 """
 
 from bisect import bisect_right
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
-from lagwise.domain.sizing_ranges import (
+from lagwise.domain.sizing.ranges import (
     OutOfRange,
     check_cores,
     check_count,
@@ -17,7 +17,7 @@ from lagwise.domain.sizing_ranges import (
     check_service_time,
     check_threads,
 )
-from lagwise.domain.sizing_workload import DEFAULT_RESTART_SECONDS, Concurrency, Ordering, order_kept
+from lagwise.domain.sizing.workload import DEFAULT_RESTART_SECONDS, Concurrency, Ordering, order_kept
 
 #: The longest time that is simulated: a year.
 MAX_SECONDS = 366 * 86_400.0
@@ -164,7 +164,7 @@ class Scenario:
 
     @property
     def order(self) -> Ordering:
-        """The order that is kept, as in :class:`~lagwise.domain.sizing_workload.Workload`."""
+        """The order that is kept, as in :class:`~lagwise.domain.sizing.workload.Workload`."""
         return order_kept(self.concurrency, self.ordering)
 
     @property

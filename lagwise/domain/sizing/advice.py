@@ -5,16 +5,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 
 from lagwise.domain.humanise import plural
-from lagwise.domain.repairman import NodeThroughput
-from lagwise.domain.sizing import (
+from lagwise.domain.sizing.changes import Change, changes
+from lagwise.domain.sizing.formulas import (
     knee_threads,
     node_ceiling_per_second,
     straight_line_rate_per_second,
     thread_rate_per_second,
 )
-from lagwise.domain.sizing_changes import Change, changes
-from lagwise.domain.sizing_ranges import MAX_THREADS
-from lagwise.domain.sizing_search import (
+from lagwise.domain.sizing.ranges import MAX_THREADS
+from lagwise.domain.sizing.repairman import NodeThroughput
+from lagwise.domain.sizing.search import (
     Binding,
     Triple,
     find_triple,
@@ -26,8 +26,8 @@ from lagwise.domain.sizing_search import (
     threads_that_fill_a_node,
     what_binds,
 )
-from lagwise.domain.sizing_words import say_duration, say_number, say_share, verdict
-from lagwise.domain.sizing_workload import Workload
+from lagwise.domain.sizing.words import say_duration, say_number, say_share, verdict
+from lagwise.domain.sizing.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import zip_longest
 
 from lagwise.domain.parts import total
-from lagwise.domain.rebalance_clients import DEPARTURES_OF_CHURN, brief_stays, churning_of
-from lagwise.domain.rebalance_words import CONTINUED, Finding, Setup, explain_rebalances
+from lagwise.domain.rebalances.clients import DEPARTURES_OF_CHURN, brief_stays, churning_of
+from lagwise.domain.rebalances.words import CONTINUED, Finding, Setup, explain_rebalances
 from lagwise.domain.vocabulary import RebalanceCause
 
 #: A storm is at least so many rebalances within STORM_WINDOW …

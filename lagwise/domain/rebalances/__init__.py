@@ -1,0 +1,1 @@
+"""What the rebalances of a group amount to, and why they happen."""

@@ -1,0 +1,1 @@
+"""What would happen to lag: traffic, members and outages played through before they happen."""

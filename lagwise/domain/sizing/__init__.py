@@ -1,0 +1,1 @@
+"""What a workload needs: threads, nodes and partitions, and what would change it."""
