@@ -206,7 +206,7 @@ def _evidence(
         now,
         age_is_lower_bound=age is not None and age.is_lower_bound,
     )
-    retention_seconds, retention_is_by_size = retention_of(topic)
+    limits = retention_of(topic)
     has_ends = log_start is not None and high_watermark is not None
     return Evidence(
         # That nothing is committed is believed only of a partition that could be read, or is not watched any more: the
@@ -245,8 +245,9 @@ def _evidence(
         rebalancing_now=facts.rebalancing_now,
         samples_of_unrest=facts.samples_of_unrest,
         group_samples=facts.samples,
-        retention_seconds=retention_seconds,
-        retention_is_by_size=retention_is_by_size,
+        retention_seconds=limits.seconds,
+        retention_is_by_size=limits.is_by_size,
+        segment_seconds=limits.segment_seconds,
         seconds_to_expiry=seconds_to_expiry(
             facts,
             committed_since,
@@ -281,8 +282,8 @@ def _part(
     evidence = [j.evidence for _, j in those]
     verdicts = [j.verdict for _, j in those]
     ages = [shown_age(j) for _, j in those]
-    losses = [(v.seconds_to_loss, v.seconds_to_loss_is_upper_bound) for v in verdicts if v.seconds_to_loss is not None]
-    nearest = min(losses, default=None)
+    losses = [v for v in verdicts if v.seconds_to_loss is not None]
+    nearest = min(losses, key=_loss_order, default=None)
     # The oldest unread record; among equals the lowest partition, then the last topic by name.
     worst = max(those, key=lambda one: (shown_age(one[1])[0] or 0.0, -one[0].partition, one[0].topic))[0]
     return PartitionsInStatus(
@@ -299,8 +300,9 @@ def _part(
         lag_slope_per_second=total(e.trend.slope for e in evidence if e.trend is not None),
         to_catch_up=last_catch_up(v.to_catch_up for v in verdicts),
         to_breach=soonest_breach(v.to_breach for v in verdicts),
-        seconds_to_loss=nearest[0] if nearest else None,
-        seconds_to_loss_is_upper_bound=bool(nearest and nearest[1]),
+        seconds_to_loss=nearest.seconds_to_loss if nearest else None,
+        seconds_to_loss_is_upper_bound=bool(nearest and nearest.seconds_to_loss_is_upper_bound),
+        seconds_to_loss_at_latest=nearest.seconds_to_loss_at_latest if nearest else None,
         loss_cause=loss_cause,
         records_lost=sum(v.records_lost for v in verdicts),
         worst_topic=worst.topic,
@@ -313,6 +315,16 @@ def _part(
             if v.transaction_seconds is not None
         ),
         owners=frozenset(j.owner for _, j in those if j.owner is not None),
+    )
+
+
+def _loss_order(verdict: Verdict) -> tuple[float, bool, float]:
+    """Of two losses at the same moment the one that will not come sooner comes first, then the one with no limit."""
+    at_latest = verdict.seconds_to_loss_at_latest
+    return (
+        verdict.seconds_to_loss or 0.0,
+        verdict.seconds_to_loss_is_upper_bound,
+        -1.0 if at_latest is None else at_latest,
     )
 
 

@@ -213,13 +213,17 @@ def _at_risk(who: _Subject) -> str:
     when = f"in {duration(nearest.seconds_to_loss)}" if nearest.seconds_to_loss else "at any moment"
     if nearest.loss_cause is not LossCause.EXPIRY:
         # Whole segments are deleted, when all of their records may be: that may take longer.
-        loses = f"will lose unread records {when} at the earliest, at today's rates"
+        last = nearest.seconds_to_loss_at_latest
+        until = f" and in {duration(last)} at the latest (whole segments are deleted)" if last else ""
+        loses = f"will lose unread records {when} at the earliest{until}, at today's rates"
         if nearest.seconds_to_loss_is_upper_bound:
-            loses = f"may lose unread records at any moment, and will within about {duration(nearest.seconds_to_loss)}"
+            will = duration(last or nearest.seconds_to_loss)
+            loses = f"may lose unread records at any moment, and will within about {will}"
         elif nearest.seconds_to_loss and nearest.lag_seconds_is_lower_bound:
             loses = f"will lose unread records in about {duration(nearest.seconds_to_loss)}, at today's rates"
         elif not nearest.seconds_to_loss:
-            loses = f"may lose unread records {when}"
+            will = f", and will within {duration(last)} (whole segments are deleted)" if last else ""
+            loses = f"may lose unread records {when}{will}"
         return f"{who.start} {loses}; {who.records}, the oldest for {who.age}{_held_back(who)}."
     expire = f"The committed offsets of {who.name} expire {when}, because the group has no members"
     if not who.lag:

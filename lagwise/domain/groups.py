@@ -30,6 +30,7 @@ class GroupVerdict:
     to_breach: Forecast | None
     seconds_to_loss: float | None
     seconds_to_loss_is_upper_bound: bool
+    seconds_to_loss_at_latest: float | None
     loss_cause: LossCause | None
     records_lost: int
     transaction_seconds: float | None
@@ -116,6 +117,7 @@ def verdict_of(
         to_breach=soonest_breach(p.to_breach for p in counted),
         seconds_to_loss=nearest.seconds_to_loss if nearest else None,
         seconds_to_loss_is_upper_bound=bool(nearest and nearest.seconds_to_loss_is_upper_bound),
+        seconds_to_loss_at_latest=nearest.seconds_to_loss_at_latest if nearest else None,
         loss_cause=nearest.loss_cause if nearest else None,
         records_lost=sum(p.records_lost for p in summed),
         transaction_seconds=max((p.transaction_seconds or 0.0 for p in summed), default=0.0) or None,

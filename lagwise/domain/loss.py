@@ -7,6 +7,7 @@ from lagwise.domain import lag as lags
 from lagwise.domain.retention import (
     log_start_rate,
     seconds_to_deletion,
+    seconds_to_last_deletion,
     seconds_to_log_start,
     seconds_to_truncation,
     soonest,
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
 
 
 class Deletion(NamedTuple):
-    """Time until unread records are deleted (None is never), and whether it may well come sooner."""
+    """Time until unread records are deleted (None is never), whether it may well come sooner, and until when they are
+    at the latest (None is not known)."""
 
     seconds: float | None
     is_upper_bound: bool = False
+    at_latest: float | None = None
 
 
 def deletion_of(e: "Evidence", lag: int, *, grows: bool, stands: bool) -> Deletion:
@@ -54,7 +57,8 @@ def deletion_of(e: "Evidence", lag: int, *, grows: bool, stands: bool) -> Deleti
         )
         others.append(by_size)
     seconds = soonest(by_time, *others)
-    return Deletion(seconds, e.lag_seconds_is_lower_bound and bool(seconds) and seconds == by_time)
+    at_latest = seconds_to_last_deletion(e.lag_seconds or 0.0, e.retention_seconds, e.segment_seconds, growth)
+    return Deletion(seconds, e.lag_seconds_is_lower_bound and bool(seconds) and seconds == by_time, at_latest)
 
 
 def loss_cause_of(seconds_to_loss: float | None, seconds_to_deletion: float | None) -> LossCause | None:

@@ -39,6 +39,7 @@ class PartitionsInStatus:
     to_breach: Forecast | None = None
     seconds_to_loss: float | None = None
     seconds_to_loss_is_upper_bound: bool = False
+    seconds_to_loss_at_latest: float | None = None
     loss_cause: LossCause | None = None
     records_lost: int = 0
     transaction_seconds: float | None = None

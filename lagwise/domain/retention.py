@@ -11,6 +11,8 @@ from itertools import pairwise
 from math import floor
 from typing import NamedTuple
 
+#: How often a broker looks for segments to delete, by default (``log.retention.check.interval.ms``).
+CHECK_SECONDS = 300.0
 #: Of a jump, such a share is no more than the rounding of floating-point numbers.
 ROUNDING = 1e-9
 
@@ -47,7 +49,8 @@ def seconds_to_deletion(
 
     ``age_growth`` is how fast the oldest unread record gets older: 1 for a group that reads nothing, 1 − consumed /
     produced for one that reads too slowly, 0 for one that keeps pace. Kafka deletes whole segments, whose newest
-    record must be past the retention, so the true moment is somewhat later: the answer errs on the early side.
+    record must be past the retention, so this is the earliest moment: nobody but the broker knows where its segments
+    end. The latest is :func:`seconds_to_last_deletion`.
     """
     if retention_seconds is None:
         return None
@@ -56,6 +59,20 @@ def seconds_to_deletion(
     if age_growth <= 0:
         return None
     return (retention_seconds - lag_seconds) / age_growth
+
+
+def seconds_to_last_deletion(
+    lag_seconds: float, retention_seconds: float | None, segment_seconds: float | None, age_growth: float
+) -> float | None:
+    """Time until the oldest unread record is gone at the latest, by age; None is never, or not known.
+
+    A segment is deleted when its newest record is older than the retention, the active one too. It takes no record
+    that is ``segment_seconds`` (``segment.ms``) younger than its first, which is no younger than the unread one: so
+    that much later, and a round of the broker's check, the unread record is gone.
+    """
+    if retention_seconds is None or segment_seconds is None:
+        return None
+    return seconds_to_deletion(lag_seconds, retention_seconds + segment_seconds + CHECK_SECONDS, age_growth)
 
 
 def seconds_to_truncation(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from lagwise.domain.ownership import Row
 from lagwise.domain.time_lag import Log, WatermarkPoint, log_of
@@ -10,14 +11,26 @@ from lagwise.domain.time_lag import Log, WatermarkPoint, log_of
 Clock = Callable[[datetime], float]
 
 
-def retention_of(topic: Row | None) -> tuple[float | None, bool]:
-    """For how many seconds a topic keeps records (None is forever, or not known), and whether it limits their size."""
-    if topic is None or "delete" not in (topic.get("cleanup_policy") or "delete"):
-        return None, False
-    by_time, by_size = topic.get("retention_ms"), topic.get("retention_bytes")
-    return (
+class Retention(NamedTuple):
+    """For how many ``seconds`` a topic keeps records (None is forever, or not known), whether it limits their size, and
+    for how many seconds at most a segment takes them (None is not known)."""
+
+    seconds: float | None = None
+    is_by_size: bool = False
+    segment_seconds: float | None = None
+
+
+def retention_of(topic: Row | None) -> Retention:
+    """What a topic's settings say."""
+    policy = ((topic or {}).get("cleanup_policy")) or "delete"
+    if topic is None or "delete" not in policy:
+        return Retention()
+    by_time, by_size, segment = topic.get("retention_ms"), topic.get("retention_bytes"), topic.get("segment_ms")
+    return Retention(
         by_time / 1000.0 if by_time is not None and by_time >= 0 else None,
         by_size is not None and by_size >= 0,
+        # Compaction makes one segment of several, which holds more than segment.ms of records.
+        segment / 1000.0 if segment is not None and "compact" not in policy else None,
     )
 
 

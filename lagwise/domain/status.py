@@ -110,6 +110,7 @@ class Evidence:
     group_samples: int = 0
     retention_seconds: float | None = None
     retention_is_by_size: bool = False
+    segment_seconds: float | None = None
     seconds_to_expiry: float | None = None
 
 
@@ -121,7 +122,8 @@ class Verdict:
     ``to_catch_up`` is when the lag is gone, ``to_breach`` when the oldest unread record is older than the group's
     objective, at today's rates; None where neither is to be expected. ``loss_cause`` is how the loss of
     ``seconds_to_loss`` would come; None where none will. That time is an upper bound where all that is known of the
-    oldest unread record is that it is at least so old.
+    oldest unread record is that it is at least so old. ``seconds_to_loss_at_latest`` is when unread records are deleted
+    at the latest, where they are deleted by age and it is known.
     ``transaction_seconds`` is for how long a transaction has been open, at least, that hangs and holds records back.
     """
 
@@ -134,6 +136,7 @@ class Verdict:
     to_breach: Forecast | None = None
     seconds_to_loss: float | None = None
     seconds_to_loss_is_upper_bound: bool = False
+    seconds_to_loss_at_latest: float | None = None
     loss_cause: LossCause | None = None
     records_lost: int = 0
     transaction_seconds: float | None = None
@@ -322,6 +325,7 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
             to_breach=_breach(e, policy, direction, stands=stopped or stalled),
             seconds_to_loss=seconds_to_loss,
             seconds_to_loss_is_upper_bound=deletion.is_upper_bound and loss_cause is LossCause.DELETION,
+            seconds_to_loss_at_latest=deletion.at_latest if loss_cause is LossCause.DELETION else None,
             loss_cause=loss_cause,
             records_lost=lost,
             transaction_seconds=e.last_stable_seconds if is_held_back else None,

@@ -160,6 +160,13 @@ _IS_UPPER_BOUND = Column(
     "the loss may come at any moment before: the oldest unread record is older than the history, nobody knows how much",
 )
 
+_AT_LATEST = Column(
+    "seconds_to_loss_at_latest",
+    pa.float64(),
+    "time until unread records are deleted by age at the latest: whole segments are, of up to segment.ms of records "
+    "each; null is not known, or never",
+)
+
 _TRANSACTION = Column(
     "transaction_seconds",
     pa.float64(),
@@ -199,6 +206,7 @@ PARTITION_STATUS = Table(
             "time until unread records are deleted, at the earliest, or offsets expire; null is never",
         ),
         _IS_UPPER_BOUND,
+        _AT_LATEST,
         Column("loss_cause", pa.string(), "how that loss would come: deletion (of records) or expiry (of offsets)"),
         Column("records_lost", pa.int64(), "records deleted before they were read; 0 is none", nullable=False),
         _TRANSACTION,
@@ -261,6 +269,7 @@ GROUP_STATUS = Table(
         *_BREACH,
         Column("seconds_to_loss", pa.float64(), "shortest of its partitions'; null is never"),
         _IS_UPPER_BOUND,
+        _AT_LATEST,
         Column("loss_cause", pa.string(), "how that loss would come: deletion (of records) or expiry (of offsets)"),
         Column("records_lost", pa.int64(), "sum over its partitions", nullable=False),
         _TRANSACTION,

@@ -66,6 +66,7 @@ def _part(row: Row) -> PartitionsInStatus:
         to_breach=_forecast(row, "breach"),
         seconds_to_loss=row["seconds_to_loss"],
         seconds_to_loss_is_upper_bound=bool(row["seconds_to_loss_is_upper_bound"]),
+        seconds_to_loss_at_latest=row["seconds_to_loss_at_latest"],
         loss_cause=LossCause(row["loss_cause"]) if row["loss_cause"] else None,
         records_lost=row["records_lost"] or 0,
         transaction_seconds=row["transaction_seconds"],

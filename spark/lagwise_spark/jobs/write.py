@@ -150,6 +150,7 @@ def _group_row(
         **_ends("breach", verdict.to_breach),
         "seconds_to_loss": verdict.seconds_to_loss,
         "seconds_to_loss_is_upper_bound": verdict.seconds_to_loss_is_upper_bound,
+        "seconds_to_loss_at_latest": verdict.seconds_to_loss_at_latest,
         "loss_cause": str(verdict.loss_cause) if verdict.loss_cause else None,
         "records_lost": verdict.records_lost,
         "transaction_seconds": verdict.transaction_seconds,

@@ -30,6 +30,7 @@ def partitions_by_status(partition_status: DataFrame) -> DataFrame:
         *[F.min(_breach())[end].alias(f"breach_{end}") for end in ("seconds", "low", "high")],
         F.min("seconds_to_loss").alias("seconds_to_loss"),
         F.min(_loss())["seconds_to_loss_is_upper_bound"].alias("seconds_to_loss_is_upper_bound"),
+        F.min(_loss())["seconds_to_loss_at_latest"].alias("seconds_to_loss_at_latest"),
         F.sum("records_lost").alias("records_lost"),
         F.max("transaction_seconds").alias("transaction_seconds"),
         F.sum(_held_back()).alias("held_back_records"),
@@ -68,8 +69,8 @@ def _held_back() -> Column:
 
 
 def _loss() -> Column:
-    """The nearest one, of two at the same moment the one that will not come sooner."""
-    loss = F.struct("seconds_to_loss", "seconds_to_loss_is_upper_bound")
+    """The nearest one, of two at the same moment the one that will not come sooner, then the one with no limit."""
+    loss = F.struct("seconds_to_loss", "seconds_to_loss_is_upper_bound", "seconds_to_loss_at_latest")
     return F.when(F.col("seconds_to_loss").isNotNull(), loss)
 
 

@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lagwise.domain import status as rules
-from lagwise.domain.retention import ROUNDING
+from lagwise.domain.retention import CHECK_SECONDS, ROUNDING
 from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, GroupState, LossCause, Status, UnknownReason
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise_spark.columns import with_steps
@@ -32,7 +32,14 @@ def judge(evidence: DataFrame) -> DataFrame:
         "records_lost": F.when(is_known, F.col("records_lost")).otherwise(F.lit(0)).cast("long"),
         **{
             name: F.when(is_known, F.col(name))
-            for name in ("lag", "lag_seconds", "seconds_to_loss", "loss_cause", *FORECASTS)
+            for name in (
+                "lag",
+                "lag_seconds",
+                "seconds_to_loss",
+                "seconds_to_loss_at_latest",
+                "loss_cause",
+                *FORECASTS,
+            )
         },
     }
     columns = [column.name for column in PARTITION_STATUS.columns]
@@ -161,6 +168,8 @@ def _numbers() -> dict[str, Column]:
         .otherwise(0.0)
     )
     by_time = F.when(age >= retention, F.lit(0.0)).when(growth > 0, (retention - age) / growth)
+    last = retention + F.col("segment_seconds") + CHECK_SECONDS
+    at_latest = F.when(age >= last, F.lit(0.0)).when(growth > 0, (last - age) / growth)
     losing_ground = standing | F.col("_grows")
     by_size = F.when(losing_ground & F.col("retention_is_by_size"), _seconds_to_truncation(consumed))
     is_bound, margin = F.col("lag_seconds_is_lower_bound"), reads_from() - F.col("log_start")
@@ -181,6 +190,7 @@ def _numbers() -> dict[str, Column]:
         "seconds_to_loss": F.least("_seconds_to_deletion", "seconds_to_expiry"),
         "loss_cause": F.when(F.col("seconds_to_loss").isNotNull(), by_what),
         "seconds_to_loss_is_upper_bound": is_bound & is_by_deletion & is_by_age,
+        "seconds_to_loss_at_latest": F.when(F.col("_has_lag") & is_by_deletion, at_latest),
         "_at_risk": F.coalesce(F.col("seconds_to_loss") <= F.col("risk_horizon_seconds"), F.lit(False)),
         "records_lost": lost,
         "_losing_data": F.coalesce(F.col("records_lost") > 0, F.lit(False)),

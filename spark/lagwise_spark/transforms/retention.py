@@ -5,14 +5,20 @@ from pyspark.sql import functions as F
 
 
 def limits(topics: DataFrame) -> DataFrame:
-    """``retention_seconds`` (null is no limit) and ``retention_is_by_size`` of each topic, from its newest row."""
+    """``retention_seconds`` (null is no limit), ``retention_is_by_size`` and ``segment_seconds`` (null is not known) of
+    each topic, from its newest row: :func:`lagwise.domain.sampled.retention_of`."""
     return topics.select(
         "cluster",
         "topic",
         F.when(_deletes() & (F.col("retention_ms") >= 0), F.col("retention_ms") / 1000.0).alias("retention_seconds"),
         (_deletes() & (F.coalesce(F.col("retention_bytes"), F.lit(-1)) >= 0)).alias("retention_is_by_size"),
+        F.when(_deletes() & ~_compacts(), F.col("segment_ms") / 1000.0).alias("segment_seconds"),
     )
 
 
 def _deletes() -> Column:
     return F.coalesce(F.col("cleanup_policy"), F.lit("delete")).contains("delete")
+
+
+def _compacts() -> Column:
+    return F.coalesce(F.col("cleanup_policy"), F.lit("delete")).contains("compact")

@@ -43,7 +43,7 @@ def topic_histories(
     ``jump_high_watermark``, the fields of :class:`lagwise.domain.retention.Jumps`, ``log_start_rate_per_second``, and
     whether the log ``was_reset``.
     ``known_resets`` is :func:`resets`. Jumps are looked for where the size of a log is limited."""
-    by_size = limits(topics).where("retention_is_by_size").drop("retention_seconds")
+    by_size = limits(topics).where("retention_is_by_size").drop("retention_seconds", "segment_seconds")
     of_this_log = (
         watermark_minutes.drop("recreated_at")
         .join(F.broadcast(contexts.select("cluster", "as_of")), "cluster")
