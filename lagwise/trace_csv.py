@@ -98,6 +98,7 @@ TOPICS = (
     Column("retention_ms", _limit),
     Column("retention_bytes", _limit, needed=False),
     Column("cleanup_policy", _text, needed=False),
+    Column("segment_ms", _limit, needed=False),
 )
 TRUTH = (
     Column("group", _name),

@@ -122,10 +122,7 @@ def explain(
         case Status.STALLED:
             return f"{_standing(who)}; {who.owners}{_beside(who, cause)}{_held_back(who)}."
         case Status.REWOUND:
-            return (
-                f"The committed offset of {who.name} went back and is not yet past where it was; "
-                f"{who.records} to be read, for the first time or again."
-            )
+            return _rewound(who)
         case Status.FALLING_BEHIND:
             return f"{_falling_behind(who)}{_common(who, cause)}{_held_back(who)}."
         case Status.LAGGING:
@@ -203,6 +200,16 @@ def _losing_data(who: _Subject) -> str:
     rest = f"{who.records}, the oldest for {who.age}" if who.lag else "nothing else waits"
     was = "record was" if lost == 1 else "records were"
     return f"{count(lost)} {was} deleted before this group read {'it' if lost == 1 else 'them'} ({where}); {rest}"
+
+
+def _rewound(who: _Subject) -> str:
+    back = sum(p.rewound_records for p in who.parts)
+    ago = min((p.rewound_seconds for p in who.parts if p.rewound_seconds is not None), default=None)
+    by = f" by {plural(back, 'record')}, {duration(ago)} ago," if back and ago is not None else ""
+    return (
+        f"The committed offset of {who.name} went back{by} and is not yet past where it was; {who.records} to be read, "
+        "for the first time or again."
+    )
 
 
 def _at_risk(who: _Subject) -> str:

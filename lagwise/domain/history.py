@@ -127,7 +127,8 @@ class Movement:
     ``moved_at`` is when it was first seen where it is now (None where it was never seen), ``drained_at`` when nothing
     was last unread, ``moves`` how often the offset was seen to move within the look-back, ``backlog_seconds`` for how
     much of that time there was something to commit, ``lost_lately`` the most records that were deleted unread at any
-    sample of the shortest window.
+    sample of the shortest window. ``rewound_records`` is by how many the steps went back within the look-back, and
+    ``rewound_at`` when the last of them was seen.
     """
 
     moved_at: float | None
@@ -136,6 +137,8 @@ class Movement:
     backlog_seconds: float
     rewound_from: int | None
     lost_lately: int = 0
+    rewound_records: int = 0
+    rewound_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +182,8 @@ def movement_of(
     moves = 0
     backlog_seconds = 0.0
     rewound_from: int | None = None
+    rewound_records = 0
+    rewound_at: float | None = None
     for a, b, is_step in known_steps(seen, gap):
         assert a.committed is not None
         assert b.committed is not None
@@ -190,9 +195,20 @@ def movement_of(
             backlog_seconds += b.at - a.at
         if counts and _went_back(a, b) and _is_after(b.at, recreated_at, as_of):
             rewound_from = max(rewound_from or 0, a.committed)
+            rewound_records += a.committed - b.committed
+            rewound_at = b.at
     lately = [o for o in seen if _counts(o.at, as_of, WINDOWS_SECONDS[0], recreated_at)]
     lost_lately = max((lags.records_lost(o.reads_from, o.log_start or 0) for o in lately), default=0)
-    return Movement(moved_at, drained_at, moves, whole_micros(backlog_seconds), rewound_from, lost_lately)
+    return Movement(
+        moved_at,
+        drained_at,
+        moves,
+        whole_micros(backlog_seconds),
+        rewound_from,
+        lost_lately,
+        rewound_records,
+        rewound_at,
+    )
 
 
 def standstill_of(

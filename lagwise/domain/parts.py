@@ -19,7 +19,8 @@ class PartitionsInStatus:
     ``worst_*`` is the one with the oldest unread record, ``unmoved_seconds`` the longest time a committed offset has
     stayed where it is, ``to_catch_up`` when the last of them is expected to have caught up, ``to_breach`` when the
     first of them is expected to breach the objective, ``commits_seen`` how often committed offsets were seen to move
-    within the longest window, ``transaction_seconds`` for how long the oldest transaction that hangs has been open
+    within the longest window, ``rewound_records`` by how many records they went back in all, ``rewound_seconds`` how
+    long ago the last of them did, ``transaction_seconds`` for how long the oldest transaction that hangs has been open
     (None is none) and ``held_back_records`` how many records lie behind such, ``owners`` the distinct "client on host"
     of their owners.
     """
@@ -42,6 +43,8 @@ class PartitionsInStatus:
     seconds_to_loss_at_latest: float | None = None
     loss_cause: LossCause | None = None
     records_lost: int = 0
+    rewound_records: int = 0
+    rewound_seconds: float | None = None
     transaction_seconds: float | None = None
     held_back_records: int = 0
     worst_topic: str | None = None

@@ -71,7 +71,8 @@ class Evidence:
     judged on, ``trend`` of the lag over it, ``longer`` of the lag over the next longer window. ``commits_seen`` is how
     often the committed offset was seen to move, ``unmoved_seconds`` for how long it has stayed where it is,
     ``standstill_seconds`` for how long while there was something to read. ``lost_lately`` is the most records that were
-    deleted unread at any sample of the shortest window.
+    deleted unread at any sample of the shortest window. ``rewound_records`` is by how many records the committed offset
+    was seen to go back, ``rewound_seconds`` how long ago it last did.
     """
 
     readable: bool = True
@@ -92,6 +93,8 @@ class Evidence:
     commits_seen: int = 0
     commit_cadence_seconds: float | None = None
     rewound_from: int | None = None
+    rewound_records: int = 0
+    rewound_seconds: float | None = None
     lost_lately: int = 0
     trend_is_measurable: bool = True
     trend: Trend | None = None
@@ -124,6 +127,7 @@ class Verdict:
     ``seconds_to_loss`` would come; None where none will. That time is an upper bound where all that is known of the
     oldest unread record is that it is at least so old. ``seconds_to_loss_at_latest`` is when unread records are deleted
     at the latest, where they are deleted by age and it is known.
+    ``rewound_records`` and ``rewound_seconds`` are those of the evidence, while the group is not past where it was.
     ``transaction_seconds`` is for how long a transaction has been open, at least, that hangs and holds records back.
     """
 
@@ -139,6 +143,8 @@ class Verdict:
     seconds_to_loss_at_latest: float | None = None
     loss_cause: LossCause | None = None
     records_lost: int = 0
+    rewound_records: int = 0
+    rewound_seconds: float | None = None
     transaction_seconds: float | None = None
 
     @property
@@ -328,6 +334,8 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
             seconds_to_loss_at_latest=deletion.at_latest if loss_cause is LossCause.DELETION else None,
             loss_cause=loss_cause,
             records_lost=lost,
+            rewound_records=e.rewound_records if holds[Status.REWOUND] else 0,
+            rewound_seconds=e.rewound_seconds if holds[Status.REWOUND] else None,
             transaction_seconds=e.last_stable_seconds if is_held_back else None,
         )
 

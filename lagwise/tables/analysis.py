@@ -52,6 +52,8 @@ MINUTES = Table(
         ),
         Column("rewound_from", pa.int64(), "highest committed offset from which a step went back"),
         Column("max_lost", pa.int64(), "most records deleted unread at a sample: log start − committed; null is none"),
+        Column("rewound_records", pa.int64(), "sum of the records by which steps went back; null is none"),
+        Column("rewound_at", TIMESTAMP, "time of the last sample that had gone back"),
     ),
     clock="minute",
     skipping=("minute",),
@@ -209,6 +211,12 @@ PARTITION_STATUS = Table(
         _AT_LATEST,
         Column("loss_cause", pa.string(), "how that loss would come: deletion (of records) or expiry (of offsets)"),
         Column("records_lost", pa.int64(), "records deleted before they were read; 0 is none", nullable=False),
+        Column(
+            "rewound_records",
+            pa.int64(),
+            "records by which the committed offset went back within an hour; null where it is past where it was",
+        ),
+        Column("rewound_at", TIMESTAMP, "when it last did, of a group that is not past where it was"),
         _TRANSACTION,
         Column("committed_since", TIMESTAMP, "since when the committed offset has had its value, at the latest"),
         Column(

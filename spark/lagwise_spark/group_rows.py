@@ -69,6 +69,8 @@ def _part(row: Row) -> PartitionsInStatus:
         seconds_to_loss_at_latest=row["seconds_to_loss_at_latest"],
         loss_cause=LossCause(row["loss_cause"]) if row["loss_cause"] else None,
         records_lost=row["records_lost"] or 0,
+        rewound_records=row["rewound_records"] or 0,
+        rewound_seconds=row["rewound_seconds"],
         transaction_seconds=row["transaction_seconds"],
         held_back_records=row["held_back_records"] or 0,
         worst_topic=worst.get("topic"),

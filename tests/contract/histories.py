@@ -96,6 +96,7 @@ def history(seed: int) -> Trace:
                 | {
                     "retention_ms": chance.one_of((-1, 60_000, 600_000, 604_800_000, None)),
                     "retention_bytes": chance.one_of((None, -1, 1_000_000)),
+                    "segment_ms": chance.one_of((None, 60_000, 604_800_000)),
                     "cleanup_policy": chance.one_of(("delete", "compact", "compact,delete", None)),
                 }
             )

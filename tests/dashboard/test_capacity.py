@@ -126,7 +126,7 @@ def test_typing_changes_the_answer(open_app: Open, busy: Path) -> None:
     app = open_app("capacity")
     app.number_input(key="capacity_peak").set_value(20_000.0).run()
     assert "No number of nodes and threads carries this load on 24 partitions" in texts(app)
-    assert metric(app, "Nodes") == "—"
+    assert not [m.label for m in app.metric if m.value == "—" or m.label == "Nodes"]
     assert "Cheapest change:" in texts(app)
     app.selectbox(key="capacity_concurrency").set_value("pool").run()
     assert not app.exception

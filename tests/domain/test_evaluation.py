@@ -173,6 +173,24 @@ def test_retention(
     assert (evidence.retention_seconds, evidence.retention_is_by_size) == (seconds, by_size)
 
 
+# segment_ms, cleanup_policy → for how many seconds at most a segment takes records
+SEGMENTS = (
+    (1, "closed after a week", 604_800_000, "delete", 604_800.0),
+    (2, "the policy is not known: Kafka's default", 60_000, None, 60.0),
+    (3, "compaction makes one of several", 60_000, "compact,delete", None),
+    (4, "not known", None, "delete", None),
+)
+
+
+@pytest.mark.parametrize(
+    ("ms", "policy", "seconds"), [r[2:] for r in SEGMENTS], ids=[f"{r[0]} {r[1]}" for r in SEGMENTS]
+)
+def test_segments(world: World, ms: int | None, policy: str | None, seconds: float | None) -> None:
+    world.sampled(0)
+    world.topic(0, retention_ms=600_000, segment_ms=ms, cleanup_policy=policy)
+    assert world.judged(0).partitions[ORDERS].evidence.segment_seconds == seconds
+
+
 def test_a_topic_s_latest_settings_up_to_the_moment_count(world: World) -> None:
     for sample in range(3):
         world.sampled(sample)

@@ -75,6 +75,36 @@ ROWS = (
         "The only partition may lose unread records at any moment; 41.2 k records wait, the oldest for 3 min 20 s.",
     ),
     Row(
+        44,
+        "not before the retention, and by the time at which the whole segment must be gone",
+        [part(AT_RISK, 1, seconds_to_loss=7500.0, seconds_to_loss_at_latest=612_600.0, **WAITING)],
+        "The only partition will lose unread records in 2 h 5 min at the earliest and in 7 d 2 h at the latest (whole "
+        "segments are deleted), at today's rates; 41.2 k records wait, the oldest for 3 min 20 s.",
+    ),
+    Row(
+        45,
+        "at the edge, in a segment that may take records for days yet",
+        [part(AT_RISK, 1, seconds_to_loss=0.0, seconds_to_loss_at_latest=604_800.0, **WAITING)],
+        "The only partition may lose unread records at any moment, and will within 7 d (whole segments are deleted); "
+        "41.2 k records wait, the oldest for 3 min 20 s.",
+    ),
+    Row(
+        46,
+        "older than the history, in such a segment: the latest moment is that of the segment",
+        [
+            part(
+                AT_RISK,
+                1,
+                seconds_to_loss=9000.0,
+                seconds_to_loss_is_upper_bound=True,
+                seconds_to_loss_at_latest=18_000.0,
+                **BEFORE,
+            )
+        ],
+        "The only partition may lose unread records at any moment, and will within about 5 h; 41.2 k records wait, "
+        "the oldest for ≥ 3 min 20 s.",
+    ),
+    Row(
         7,
         "nothing is unread, so it is the commits that are at risk",
         [part(AT_RISK, 3, seconds_to_loss=3600.0, loss_cause=EXPIRY, lag=0, lag_seconds=0.0)],
@@ -137,6 +167,17 @@ ROWS = (
         [part(REWOUND, 1, **WAITING), WELL],
         "The committed offset of 1 of 10 partitions (orders-3) went back and is not yet past where it was; 41.2 k "
         "records wait to be read, for the first time or again.",
+    ),
+    Row(
+        47,
+        "by how much, and when the last of them did",
+        [
+            part(REWOUND, 2, rewound_records=41_000, rewound_seconds=720.0, **WAITING),
+            part(REWOUND, 1, rewound_records=200, rewound_seconds=840.0, lag=0, loss_cause=EXPIRY),
+            WELL,
+        ],
+        "The committed offset of 3 of 12 partitions went back by 41,200 records, 12 min ago, and is not yet past where "
+        "it was; 41.2 k records wait to be read, for the first time or again.",
     ),
     Row(
         16,

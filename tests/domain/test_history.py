@@ -204,13 +204,19 @@ MOVEMENTS: tuple[tuple[int, str, list[Observation], float, Movement], ...] = (
         130.0,
         Movement(121.0, None, 0, 0.0, None),
     ),
-    (9, "went back from 90 to 40", seen((0.0, 90, 99), (15.0, 40, 99)), 15.0, Movement(15.0, None, 1, 15.0, 90)),
+    (
+        9,
+        "went back from 90 to 40",
+        seen((0.0, 90, 99), (15.0, 40, 99)),
+        15.0,
+        Movement(15.0, None, 1, 15.0, 90, 0, 50, 15.0),
+    ),
     (
         10,
-        "went back twice: it must pass the farthest it ever was",
+        "went back twice, 60 records in all: it must pass the farthest it ever was",
         seen((0.0, 90, 99), (15.0, 40, 99), (30.0, 60, 99), (45.0, 50, 99)),
         45.0,
-        Movement(45.0, None, 3, 45.0, 90),
+        Movement(45.0, None, 3, 45.0, 90, 0, 60, 45.0),
     ),
     (
         11,

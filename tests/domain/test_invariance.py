@@ -148,10 +148,21 @@ TIMES = {
     "standstill_seconds",
     "commit_cadence_seconds",
     "retention_seconds",
+    "rewound_seconds",
+    "segment_seconds",
     "seconds_to_expiry",
 }
 RATES = {"produce_rate_per_second", "consume_rate_per_second", "log_start_rate_per_second"}
-COUNTS = {"committed", "next_record", "log_start", "high_watermark", "last_stable", "rewound_from", "lost_lately"}
+COUNTS = {
+    "committed",
+    "next_record",
+    "log_start",
+    "high_watermark",
+    "last_stable",
+    "rewound_from",
+    "rewound_records",
+    "lost_lately",
+}
 RECORDS = {*COUNTS, *RATES, "trend", "longer", "log_start_jumps"}
 
 

@@ -11,6 +11,7 @@ from lagwise.domain.retention import (
     jumps_of,
     log_start_rate,
     seconds_to_deletion,
+    seconds_to_last_deletion,
     seconds_to_log_start,
     seconds_to_truncation,
     soonest,
@@ -34,6 +35,31 @@ DELETIONS = (
 )
 def test_deletion(age: float, retention: float | None, growth: float, seconds: float | None) -> None:
     assert seconds_to_deletion(age, retention, growth) == seconds
+
+
+HOUR, WEEK = 3600.0, 7 * 86_400.0
+# age of the oldest unread record, retention, segment.ms, growth of the age → seconds until it is gone at the latest
+LAST_DELETIONS = (
+    (1, "kept for an hour, in a segment of a week at most", 600.0, HOUR, WEEK, 1.0, WEEK + HOUR + 300 - 600),
+    (2, "segments of a minute: a minute and the broker's check later", 600.0, HOUR, 60.0, 1.0, HOUR + 60 + 300 - 600),
+    (3, "past the retention, in a segment that takes records yet", HOUR + 60, HOUR, WEEK, 1.0, WEEK + 300 - 60),
+    (4, "reads half of what is written: twice as long", 600.0, HOUR, 60.0, 0.5, 2 * (HOUR + 60 + 300 - 600)),
+    (5, "keeps its distance: never", HOUR + 60, HOUR, WEEK, 0.0, None),
+    (6, "older than any segment gets: it is going now", WEEK + HOUR + 400, HOUR, WEEK, 1.0, 0.0),
+    (7, "kept forever", 1e9, None, WEEK, 1.0, None),
+    (8, "nobody knows how long a segment takes records", 600.0, HOUR, None, 1.0, None),
+)
+
+
+@pytest.mark.parametrize(
+    ("age", "retention", "segment", "growth", "seconds"),
+    [r[2:] for r in LAST_DELETIONS],
+    ids=[f"{r[0]} {r[1]}" for r in LAST_DELETIONS],
+)
+def test_last_deletion(
+    age: float, retention: float | None, segment: float | None, growth: float, seconds: float | None
+) -> None:
+    assert seconds_to_last_deletion(age, retention, segment, growth) == seconds
 
 
 # log start and high watermark at the ends of buckets → by how much it jumps, where the log ended before it last did

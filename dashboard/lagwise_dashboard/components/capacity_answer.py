@@ -8,7 +8,7 @@ from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.search import Binding, largest_peak_per_second
 from lagwise.domain.sizing.words import explain_concurrency, say_duration, say_number, say_share
 from lagwise_dashboard import literal, plot_theme
-from lagwise_dashboard.components import capacity_chart, capacity_command, tables
+from lagwise_dashboard.components import capacity_chart, capacity_command, tables, tiles
 
 #: What binds, as it reads in a metric.
 BINDS = {
@@ -70,9 +70,7 @@ def _verdict(advice: SizingAdvice) -> None:
             "The peak at which this answer would be used up, everything else as it stands.",
         ),
     ]
-    with st.container(horizontal=True, gap="small"):
-        for label, value, explained in shown:
-            st.metric(label, value, help=explained, border=True)
+    tiles.show(shown)
 
 
 def _points(advice: SizingAdvice) -> None:

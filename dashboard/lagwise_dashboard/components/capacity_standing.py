@@ -9,7 +9,7 @@ from lagwise.domain import humanise
 from lagwise.domain.capacity.verdict import CapacityVerdict
 from lagwise.domain.sizing.words import say_duration, say_number, say_share
 from lagwise_dashboard import literal, words
-from lagwise_dashboard.components import tables
+from lagwise_dashboard.components import tables, tiles
 from lagwise_dashboard.queries.base import Row
 
 _BOXES: dict[str, Callable[[str], object]] = {
@@ -46,9 +46,7 @@ def show(row: Row, now: datetime) -> None:
     _BOXES.get(row["verdict"], st.info)(
         f"**{literal.markdown(words.capacity_look(row['verdict']).label)}** &nbsp; {literal.markdown(row['sentence'])}"
     )
-    with st.container(horizontal=True, gap="small"):
-        for label, value, explained in _metrics(row):
-            st.metric(label, literal.markdown(value), help=explained, border=True)
+    tiles.show(_metrics(row), missing_because="what is known so far does not tell")
     with st.expander("What this rests on"):
         _inputs(row, now)
 
@@ -92,7 +90,7 @@ def input_rows(row: Row, now: datetime) -> list[tuple[str, str, str, str, str]]:
     ]
 
 
-def _metrics(row: Row) -> list[tuple[str, str, str]]:
+def _metrics(row: Row) -> list[tiles.Tile]:
     source = _SOURCES.get(row["capacity_source"], row["capacity_source"])
     return [
         ("Peak so far", per_second(row["peak_rate_per_second"]), "Messages in the busiest minute of the history."),

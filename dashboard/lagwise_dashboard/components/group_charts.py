@@ -15,6 +15,7 @@ from lagwise_dashboard import literal, plot_theme, words
 #: A gap of more than this many times the usual distance between points is drawn as a gap.
 _GAP = 3.0
 _HEIGHT = 470
+_FILL, _FAINT_FILL = "rgba(13,148,136,0.14)", "rgba(13,148,136,0.05)"
 #: More lines than this across the charts are a smear: of the others only the triangles are drawn …
 MOST_LINES = 12
 #: … and of more than these not even those; the caption says so.
@@ -79,19 +80,28 @@ def chart(
 
 def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
     at = points["at"]
-    bounds = points["lag_seconds_is_lower_bound"]
-    made.add_trace(
-        plot_theme.line(
-            at, [None if v is None else v / scale for v in points["lag_seconds"]],
-            name="age", line={"color": plot_theme.LAG, "width": 2}, fill="tozeroy", fillcolor="rgba(13,148,136,0.14)",
-            customdata=[
-                humanise.duration(v, lower_bound=bool(b)) + f" · {humanise.count(n)} records"
-                for v, b, n in zip(points["lag_seconds"], bounds, points["lag"], strict=True)
-            ],
-            hovertemplate="%{customdata}<extra>oldest unread</extra>", showlegend=False,
-        ),
-        row=2, col=1,
-    )  # fmt: skip
+    is_bound = [bool(b) for b in points["lag_seconds_is_lower_bound"]]
+    ages = [None if v is None else v / scale for v in points["lag_seconds"]]
+    told = [
+        humanise.duration(v, lower_bound=b) + f" · {humanise.count(n)} records"
+        for v, b, n in zip(points["lag_seconds"], is_bound, points["lag"], strict=True)
+    ]
+    # The line is drawn up to its first point of the other kind, so that it is not broken there.
+    reaches = [b or any(is_bound[max(0, i - 1) : i + 2]) for i, b in enumerate(is_bound)]
+    for name, extra, dash, fill, shown in (
+        ("age", "oldest unread", "solid", _FILL, [not b for b in is_bound]),
+        ("age, at least", "oldest unread, at least so old", "dot", _FAINT_FILL, reaches),
+    ):
+        if not any(shown):
+            continue
+        made.add_trace(
+            plot_theme.line(
+                at, [v if s else None for v, s in zip(ages, shown, strict=True)],
+                name=name, line={"color": plot_theme.LAG, "width": 2, "dash": dash}, fill="tozeroy", fillcolor=fill,
+                customdata=told, hovertemplate="%{customdata}<extra>" + extra + "</extra>", showlegend=any(is_bound),
+            ),
+            row=2, col=1,
+        )  # fmt: skip
     for name, column, colour in (
         ("written", "produce_rate_per_second", plot_theme.PRODUCED),
         ("read", "consume_rate_per_second", plot_theme.CONSUMED),

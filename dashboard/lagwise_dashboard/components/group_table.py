@@ -23,6 +23,8 @@ SORTS: dict[str, str] = {
     "Out/s": "out",
     "Since": "since",
 }
+#: Pixels of the sentence: with what stands before "In/s", a row is as wide as the page in a window of 1,280.
+_WHY_WIDTH = 528
 _NO_VERDICT = frozenset({Status.OK, Status.GHOST, Status.UNKNOWN})
 
 
@@ -31,18 +33,18 @@ def frame(rows: list[Row], now: datetime, *, with_cluster: bool) -> pa.Table:
     columns: dict[str, list[Any]] = {
         "Status": [tables.badges([r["status"]]) for r in rows],
         "Group": [literal.shown(r["group"]) for r in rows],
+        "Why": [literal.shown(r["sentence"]) for r in rows],
         "Oldest unread": [
             humanise.duration(r["lag_seconds"], lower_bound=bool(r["lag_seconds_is_lower_bound"])) for r in rows
         ],
         "Last hour": [r["trend"] for r in rows],
         "Lag": [humanise.count(r["lag"]) for r in rows],
+        "Since": [humanise.since(r["since"], now) for r in rows],
         "In/s": [humanise.rate(r["produce_rate_per_second"]) for r in rows],
         "Out/s": [humanise.rate(r["consume_rate_per_second"]) for r in rows],
         "Caught up in": [catch_up(r) for r in rows],
         "Worst partition": [worst_partition(r) for r in rows],
         "Members": [members(r) for r in rows],
-        "Since": [humanise.since(r["since"], now) for r in rows],
-        "Why": [literal.shown(r["sentence"]) for r in rows],
     }
     if with_cluster:
         columns["Cluster"] = [literal.shown(r["cluster"]) for r in rows]
@@ -51,12 +53,13 @@ def frame(rows: list[Row], now: datetime, *, with_cluster: bool) -> pa.Table:
 
 def show(rows: list[Row], now: datetime, *, key: str, with_cluster: bool, on_select: Callable[[], None]) -> Row | None:
     """Draw the table; the row that was clicked, if one was. ``on_select`` hears of clicks on headings, too."""
+    row_height = tables.wrapped_height((r["sentence"] for r in rows), _WHY_WIDTH)
     event: Any = st.dataframe(
         frame(rows, now, with_cluster=with_cluster),
         key=key,
         hide_index=True,
-        height=tables.height(len(rows)),
-        row_height=tables.ROW_HEIGHT,
+        height=tables.height(len(rows), row_height),
+        row_height=row_height,
         placeholder=tables.PLACEHOLDER,
         on_select=on_select,
         selection_mode=["single-cell", "single-column"],
@@ -64,6 +67,7 @@ def show(rows: list[Row], now: datetime, *, key: str, with_cluster: bool, on_sel
         column_config={
             "Status": tables.status_column(width=128),
             "Group": st.column_config.TextColumn(width=150),
+            "Why": st.column_config.TextColumn(width=_WHY_WIDTH, help="The verdict in one sentence."),
             "Oldest unread": tables.right_column(
                 width=96,
                 help="Age of the oldest record the group has not read. ≥ marks a lower bound: it is older than the "
@@ -77,6 +81,7 @@ def show(rows: list[Row], now: datetime, *, key: str, with_cluster: bool, on_sel
                 "that is less than an hour ago), each group on its own scale.",
             ),
             "Lag": tables.right_column(width=60, help="Unread records; unknown partitions and ghosts left out."),
+            "Since": tables.right_column(width=86, help="How long the status has been shown."),
             "In/s": tables.right_column(width=54, help=tables.WRITTEN_HELP),
             "Out/s": tables.right_column(width=54, help=tables.READ_HELP),
             "Caught up in": tables.right_column(
@@ -88,8 +93,6 @@ def show(rows: list[Row], now: datetime, *, key: str, with_cluster: bool, on_sel
             "Members": st.column_config.TextColumn(
                 width=129, help="Members, idle ones among them, and the group's state."
             ),
-            "Since": tables.right_column(width=86, help="How long the status has been shown."),
-            "Why": st.column_config.TextColumn(width=620, help="The verdict in one sentence."),
             "Cluster": st.column_config.TextColumn(width=66),
         },
     )  # fmt: skip

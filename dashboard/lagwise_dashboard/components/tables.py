@@ -1,6 +1,7 @@
 """Columns that several tables share."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,10 @@ PLACEHOLDER = "—"
 ROW_HEIGHT = 30
 HEADER_HEIGHT = 31
 MOST_ROWS_SEEN = 25
+_LINE_HEIGHT = 18
+_CHARACTER_WIDTH = 6.0
+_CELL_PADDING = 16
+_MOST_LINES = 5
 
 
 def status_column(label: str = "Status", *, width: int | None = None) -> Any:
@@ -51,6 +56,13 @@ def badges(statuses: Iterable[str | None]) -> list[str]:
 def height(rows: int, row_height: int = ROW_HEIGHT) -> int:
     """Pixels for a table of so many rows, up to a page of them; beyond that it scrolls."""
     return HEADER_HEIGHT + row_height * min(max(rows, 1), MOST_ROWS_SEEN) + 3
+
+
+def wrapped_height(texts: Iterable[str | None], width: int) -> int:
+    """Pixels for rows in which the longest of the texts is wrapped in a column of so many pixels, and can be read."""
+    a_line = (width - _CELL_PADDING) / _CHARACTER_WIDTH
+    lines = ceil(max((len(text or "") for text in texts), default=0) / a_line)
+    return ROW_HEIGHT + _LINE_HEIGHT * (min(max(lines, 1), _MOST_LINES) - 1)
 
 
 def table(columns: Mapping[str, Sequence[Any]]) -> pa.Table:

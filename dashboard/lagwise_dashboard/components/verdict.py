@@ -7,7 +7,7 @@ import streamlit as st
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import LossCause, Status
 from lagwise_dashboard import literal, words
-from lagwise_dashboard.components import group_table, tables
+from lagwise_dashboard.components import group_table, tables, tiles
 from lagwise_dashboard.queries.base import Row
 
 _BAD = frozenset({Status.LOSING_DATA, Status.AT_RISK, Status.STOPPED, Status.STALLED})
@@ -29,7 +29,7 @@ def show(row: Row, now: datetime) -> None:
     else:
         st.info(text)
     _findings(row)
-    _numbers(row)
+    tiles.show(_metrics(row), missing_because=_why_missing(row))
 
 
 def _findings(row: Row) -> None:
@@ -42,10 +42,8 @@ def _findings(row: Row) -> None:
         st.markdown("\n".join(lines))
 
 
-def _numbers(row: Row) -> None:
-    with st.container(horizontal=True, gap="small"):
-        for label, value, explained in _metrics(row):
-            st.metric(label, literal.markdown(value), help=explained, border=True)
+def _why_missing(row: Row) -> str:
+    return words.reason_in_words(row["reason"]) or "the newest samples do not tell"
 
 
 def _catch_up_help(row: Row) -> str:
@@ -66,9 +64,14 @@ def _interval(row: Row, what: str) -> str:
     return f"{ends}, with 99 % confidence"
 
 
-def _metrics(row: Row) -> list[tuple[str, str, str | None]]:
+def _at_latest(row: Row) -> str:
+    seconds = row["seconds_to_loss_at_latest"]
+    return f"; at the latest in {humanise.duration(seconds)}, as whole segments are deleted" if seconds else ""
+
+
+def _metrics(row: Row) -> list[tiles.Tile]:
     """Label, value and explanation; those that do not concern this group are left out."""
-    found: list[tuple[str, str, str | None]] = [
+    found: list[tiles.Tile] = [
         (
             "Oldest unread",
             humanise.duration(row["lag_seconds"], lower_bound=bool(row["lag_seconds_is_lower_bound"])),
@@ -78,15 +81,16 @@ def _metrics(row: Row) -> list[tuple[str, str, str | None]]:
         ("Lag", humanise.count(row["lag"]), "Unread records; unknown partitions and ghosts left out."),
         ("Written /s", humanise.rate(row["produce_rate_per_second"]), tables.WRITTEN_HELP),
         ("Read /s", humanise.rate(row["consume_rate_per_second"]), tables.READ_HELP),
-        ("Caught up in", group_table.catch_up(row), _catch_up_help(row)),
     ]
+    if row["lag"]:
+        found.append(("Caught up in", group_table.catch_up(row), _catch_up_help(row)))
     if row["seconds_to_breach"] is not None:
         found.append(("Objective missed in", humanise.duration(row["seconds_to_breach"]), _breach_help(row)))
     if row["seconds_to_loss"] is not None:
         label, explained = (
             ("Commits expire in", "Time until the broker forgets the committed offsets of this group without members.")
             if row["loss_cause"] == LossCause.EXPIRY
-            else ("Loss in", "Time until retention deletes unread records, at the earliest.")
+            else ("Loss in", f"Time until retention deletes unread records, at the earliest{_at_latest(row)}.")
         )
         if is_bound := bool(row["seconds_to_loss_is_upper_bound"]):
             explained = (

@@ -184,6 +184,8 @@ def _minutes_of_pairs(rows: Rows, names: _Names, span: Span) -> pa.RecordBatch:
     def most(mask: Array, values: Array) -> pa.Array:
         return _nullable(np.maximum.reduceat(np.where(mask, values, NULL), starts)[wanted])
 
+    went_back_at = np.maximum.reduceat(np.where(went_back, at, NULL), starts)[wanted]
+    back = total(np.where(went_back, previous_committed - committed, 0))
     progress = np.where(moved | (lag == 0), at, _NEVER)
     first_progress = np.minimum.reduceat(progress, starts)[wanted]
     first, last = starts[wanted], lasts[wanted]
@@ -217,6 +219,8 @@ def _minutes_of_pairs(rows: Rows, names: _Names, span: Span) -> pa.RecordBatch:
             "first_progress_at": pa.array(first_progress, mask=first_progress == _NEVER).cast(_TIMESTAMP),
             "rewound_from": most(went_back, previous_committed),
             "max_lost": most(rows["lost"] > 0, rows["lost"]),
+            "rewound_records": _nullable(np.where(went_back_at == NULL, NULL, back)),
+            "rewound_at": _nullable(went_back_at).cast(_TIMESTAMP),
         }
     )
 

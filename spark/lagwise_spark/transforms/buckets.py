@@ -129,6 +129,8 @@ def minutes_of_steps(steps: DataFrame) -> DataFrame:
         F.min(F.when(moved | (F.col("lag") == 0), F.col("sampled_at"))).alias("first_progress_at"),
         F.max(F.when(went_back, F.col("previous_committed"))).alias("rewound_from"),
         F.max(F.when(lost > 0, lost)).alias("max_lost"),
+        F.sum(F.when(went_back, F.col("previous_committed") - F.col("committed"))).alias("rewound_records"),
+        F.max(F.when(went_back, F.col("sampled_at"))).alias("rewound_at"),
     )
 
 

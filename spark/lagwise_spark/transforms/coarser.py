@@ -53,6 +53,8 @@ def _merged(minutes: DataFrame, bucket: Column, *more: Column) -> DataFrame:
             F.max("last_drained_at").alias("last_drained_at"),
             F.max("rewound_from").alias("rewound_from"),
             F.max("max_lost").alias("max_lost"),
+            F.sum("rewound_records").alias("rewound_records"),
+            F.max("rewound_at").alias("rewound_at"),
             F.min("first_progress_at").alias("first_progress_at"),
             *more,
         )

@@ -32,6 +32,8 @@ def partitions_by_status(partition_status: DataFrame) -> DataFrame:
         F.min(_loss())["seconds_to_loss_is_upper_bound"].alias("seconds_to_loss_is_upper_bound"),
         F.min(_loss())["seconds_to_loss_at_latest"].alias("seconds_to_loss_at_latest"),
         F.sum("records_lost").alias("records_lost"),
+        F.sum("rewound_records").alias("rewound_records"),
+        F.min(seconds_between(F.col("rewound_at"), F.col("as_of"))).alias("rewound_seconds"),
         F.max("transaction_seconds").alias("transaction_seconds"),
         F.sum(_held_back()).alias("held_back_records"),
         # Among equals the lowest partition, then the last topic by name: any choice will do that is always the same.

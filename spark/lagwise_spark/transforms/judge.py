@@ -29,6 +29,8 @@ def judge(evidence: DataFrame) -> DataFrame:
         "consume_rate_per_second": F.when(nobody_reads, F.lit(0.0)).otherwise(F.col("consume_rate_per_second")),
         "transaction_seconds": F.when(is_known & is_held_back(), F.col("last_stable_seconds")),
         "seconds_to_loss_is_upper_bound": is_known & F.col("seconds_to_loss_is_upper_bound"),
+        "rewound_records": F.when(is_known & F.col("_rewound"), F.col("rewound_records")),
+        "rewound_at": F.when(is_known & F.col("_rewound"), F.col("rewound_at")),
         "records_lost": F.when(is_known, F.col("records_lost")).otherwise(F.lit(0)).cast("long"),
         **{
             name: F.when(is_known, F.col(name))

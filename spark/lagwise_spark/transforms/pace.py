@@ -113,6 +113,8 @@ def _slots(minutes: DataFrame, recreated: DataFrame, contexts: DataFrame) -> Dat
         F.max("last_moved_at").alias("last_moved_at"),
         F.max("last_drained_at").alias("last_drained_at"),
         F.max(of_same_log(F.col("rewound_from"))).alias("rewound_from"),
+        F.sum(of_same_log(F.col("rewound_records"))).alias("rewound_records"),
+        F.max(of_same_log(F.col("rewound_at"))).alias("rewound_at"),
         F.max(of_same_log(F.col("max_lost"))).alias("max_lost"),
     )
 
@@ -127,6 +129,8 @@ def _windows(slots: DataFrame) -> DataFrame:
         # As :func:`lagwise.domain.history.whole_micros`.
         F.round(F.coalesce(F.sum(within(lookback, F.col("backlog_seconds"))), F.lit(0.0)), 6).alias("backlog_seconds"),
         F.max(within(lookback, F.col("rewound_from"))).alias("rewound_from"),
+        F.sum(within(lookback, F.col("rewound_records"))).alias("rewound_records"),
+        F.max(within(lookback, F.col("rewound_at"))).alias("rewound_at"),
         F.max(within(0, F.col("max_lost"))).alias("lost_lately"),
         F.max("last_moved_at").alias("last_moved_at"),
         F.max("last_drained_at").alias("last_drained_at"),
@@ -170,6 +174,8 @@ def _chosen(windows: DataFrame, contexts: DataFrame) -> DataFrame:
             "moves",
             "backlog_seconds",
             "rewound_from",
+            "rewound_records",
+            "rewound_at",
             "lost_lately",
             "usual_pause_seconds",
             F.coalesce("last_moved_at", "first_seen_at").alias("moved_at"),
@@ -202,6 +208,8 @@ def _trend(chosen: DataFrame) -> DataFrame:
         "moves",
         "backlog_seconds",
         "rewound_from",
+        "rewound_records",
+        "rewound_at",
         "lost_lately",
         "usual_pause_seconds",
         "moved_at",
