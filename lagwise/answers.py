@@ -10,6 +10,7 @@ from lagwise.domain.staleness import age_seconds, allowed_age_seconds
 from lagwise.domain.vocabulary import STATUSES_WORST_FIRST, Status
 from lagwise.errors import LagwiseError
 from lagwise.logs import clean
+from lagwise.program import program
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
 from lagwise.tables.raw import READ_SOMETHING, SAMPLES
 from lagwise.tables.schema import Table
@@ -108,7 +109,9 @@ def group(lake: Lake, name: str, cluster: str | None) -> dict[str, Any]:
         raise LagwiseError(f"there is nothing to answer from in {clean(lake.uri)}: no analysis has written to it yet")
     if not found:
         where = f" in cluster {clean(cluster)}" if cluster else ""
-        raise LagwiseError(f"the analysis knows no group {clean(name)!r}{where}; `lagwise status` lists those it knows")
+        raise LagwiseError(
+            f"the analysis knows no group {clean(name)!r}{where}; `{program()} status` lists those it knows"
+        )
     if len(found) > 1:
         names = ", ".join(sorted(r["cluster"] for r in found))
         raise LagwiseError(f"there is a group {clean(name)!r} in {clean(names)}: name one with --cluster")

@@ -13,6 +13,7 @@ from lagwise.commands import first_command
 from lagwise.config import Cluster
 from lagwise.doctor import Diagnosis, Result
 from lagwise.domain.humanise import count, duration
+from lagwise.program import program
 from lagwise.supervisor import PartStatus, State
 from lagwise.wording import exact, in_one_line, plain, status_text
 
@@ -89,7 +90,8 @@ def freshness_lines(fresh: Freshness) -> list[Text]:
         return [_unreadable(cluster) for cluster in unreadable]
     if not any(cluster.sampled_at for cluster in fresh.clusters):
         said = (
-            "No data yet: no collector has written a sample to this lake. `lagwise up` or `lagwise collect` fill it; "
+            f"No data yet: no collector has written a sample to this lake. `{program()} up` or `{program()} collect` "
+            "fill it; "
             "--data names another one."
         )
         return [Text(said, style="bold yellow")]
@@ -115,7 +117,7 @@ def freshness_lines(fresh: Freshness) -> list[Text]:
 
 def _unreadable(cluster: ClusterFreshness) -> Text:
     line = Text("The cluster ", style="bold red").append_text(plain(cluster.cluster)).append(" cannot be read: ")
-    return line.append_text(plain(", ".join(sorted(cluster.errors)))).append("; `lagwise doctor` says what to do.")
+    return line.append_text(plain(", ".join(sorted(cluster.errors)))).append(f"; `{program()} doctor` says what to do.")
 
 
 def _ago(seconds: float | None) -> str:

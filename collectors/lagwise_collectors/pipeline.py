@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lagwise.config import Config
+from lagwise.program import program
 from lagwise.tables.raw import EVENTS, SERVICE_TIMES
 from lagwise.tables.store import Lake
 from lagwise_collectors.differences import Known, differences
@@ -134,7 +135,7 @@ def pipeline_of(name: str, source: Source, config: Config, lake: Lake, tail: Tai
 def line_of(cost: RunCost) -> str:
     """A round in words, for the heartbeat and the terminal."""
     if cost.errors and not cost.groups:
-        line = f"{cost.cluster}: cannot be read ({', '.join(cost.errors)}); its log and `lagwise doctor` say more"
+        line = f"{cost.cluster}: cannot be read ({', '.join(cost.errors)}); its log and `{program()} doctor` say more"
     else:
         line = f"{cost.cluster}: {cost.groups} groups, {cost.partitions} partitions in {cost.wall_seconds:.2f} s, "
         line += f"{sum(cost.errors.values())} errors ({', '.join(cost.errors)})" if cost.errors else "no errors"

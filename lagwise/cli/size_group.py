@@ -7,6 +7,7 @@ import click
 
 from lagwise.errors import LagwiseError
 from lagwise.logs import clean
+from lagwise.program import program
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.store import Lake
 
@@ -21,7 +22,7 @@ def row_of(lake: Lake, group: str, cluster: str | None, topic: str | None) -> di
     if not rows:
         about = f"group {clean(group)!r}" + (f" on topic {clean(topic)!r}" if topic else "")
         raise LagwiseError(
-            f"nothing is known of the capacity of {about} yet; `lagwise status` lists the groups, and the analysis "
+            f"nothing is known of the capacity of {about} yet; `{program()} status` lists the groups, and the analysis "
             "works capacity out a few minutes after it has seen one. Without GROUP all numbers can be typed in"
         )
     if len({row["cluster"] for row in rows}) > 1:

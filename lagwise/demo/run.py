@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lagwise import answers
+from lagwise.commands import shell_word
 from lagwise.config import Config, Spark
 from lagwise.demo.folder import demo_folder
 from lagwise.demo.memory import Memory
@@ -21,6 +22,7 @@ from lagwise.demo.stage import Stage
 from lagwise.demo.watch import Watch
 from lagwise.errors import LagwiseError
 from lagwise.parts import dashboard_address, running_product, with_dashboard_port
+from lagwise.program import program
 from lagwise.supervisor import Supervisor
 from lagwise.tables.store import Lake
 
@@ -83,7 +85,7 @@ def _play(options: Options, signals: Signals, stage: Stage, folder: Path, receiv
         with running_product(config, dashboard=options.dashboard) as supervisor:
             if options.dashboard:
                 stage.say(f"dashboard: {dashboard_address(config.dashboard.host, config.dashboard.port)}")
-            stage.say(f"ask it from another terminal: lagwise status --data {config.data}")
+            stage.say(f"ask it from another terminal: {program()} status --data {shell_word(config.data)}")
             show = _Show(options, signals, stage, config, supervisor, receiver, broker, workload)
             with stage.live():
                 show.run()

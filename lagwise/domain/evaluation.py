@@ -284,6 +284,7 @@ def _part(
     evidence = [j.evidence for _, j in those]
     verdicts = [j.verdict for _, j in those]
     ages = [shown_age(j) for _, j in those]
+    rewound = [j.evidence for _, j in those if Status.REWOUND in j.verdict.reasons]
     losses = [v for v in verdicts if v.seconds_to_loss is not None]
     nearest = min(losses, key=_loss_order, default=None)
     # The oldest unread record; among equals the lowest partition, then the last topic by name.
@@ -307,8 +308,8 @@ def _part(
         seconds_to_loss_at_latest=nearest.seconds_to_loss_at_latest if nearest else None,
         loss_cause=loss_cause,
         records_lost=sum(v.records_lost for v in verdicts),
-        rewound_records=sum(v.rewound_records for v in verdicts),
-        rewound_seconds=min((v.rewound_seconds for v in verdicts if v.rewound_seconds is not None), default=None),
+        rewound_records=sum(e.rewound_records for e in rewound),
+        rewound_seconds=min((e.rewound_seconds for e in rewound if e.rewound_seconds is not None), default=None),
         worst_topic=worst.topic,
         worst_partition=worst.partition,
         topics=frozenset(pair.topic for pair, _ in those),

@@ -127,7 +127,6 @@ class Verdict:
     ``seconds_to_loss`` would come; None where none will. That time is an upper bound where all that is known of the
     oldest unread record is that it is at least so old. ``seconds_to_loss_at_latest`` is when unread records are deleted
     at the latest, where they are deleted by age and it is known.
-    ``rewound_records`` and ``rewound_seconds`` are those of the evidence, while the group is not past where it was.
     ``transaction_seconds`` is for how long a transaction has been open, at least, that hangs and holds records back.
     """
 
@@ -143,8 +142,6 @@ class Verdict:
     seconds_to_loss_at_latest: float | None = None
     loss_cause: LossCause | None = None
     records_lost: int = 0
-    rewound_records: int = 0
-    rewound_seconds: float | None = None
     transaction_seconds: float | None = None
 
     @property
@@ -334,8 +331,6 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
             seconds_to_loss_at_latest=deletion.at_latest if loss_cause is LossCause.DELETION else None,
             loss_cause=loss_cause,
             records_lost=lost,
-            rewound_records=e.rewound_records if holds[Status.REWOUND] else 0,
-            rewound_seconds=e.rewound_seconds if holds[Status.REWOUND] else None,
             transaction_seconds=e.last_stable_seconds if is_held_back else None,
         )
 

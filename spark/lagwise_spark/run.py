@@ -13,6 +13,7 @@ from lagwise.config import Config
 from lagwise.domain.humanise import plural
 from lagwise.errors import LagwiseError
 from lagwise.health import ANALYSIS, beat
+from lagwise.program import program
 from lagwise.secrets import resolve
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.maintenance import maintain
@@ -56,7 +57,7 @@ def analyze_once(config: Config) -> TickCost:
     finally:
         session.stop()
     if cost is None:
-        raise LagwiseError("nothing has been collected yet: run `lagwise collect --once` first")
+        raise LagwiseError(f"nothing has been collected yet: run `{program()} collect --once` first")
     return cost
 
 

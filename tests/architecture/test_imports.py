@@ -25,6 +25,7 @@ SHARED = (
     "lagwise.health",
     "lagwise.leash",
     "lagwise.logs",
+    "lagwise.program",
     "lagwise.secrets",
     "lagwise.trace_csv",
     "lagwise.trace_rows",
