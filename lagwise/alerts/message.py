@@ -110,7 +110,7 @@ def _next_loss(seconds: float, numbers: Numbers) -> str:
     if numbers.loss_cause == LossCause.EXPIRY:
         return f"The committed offsets will expire {f'in about {when}' if seconds > 0 else 'at any moment'}."
     if seconds > 0 and numbers.seconds_to_loss_is_upper_bound:
-        return f"Unread records may be deleted at any moment, and will be within about {when}."
+        return f"Unread records may be deleted at any moment, and are past the retention in about {when}."
     if seconds > 0:
         return f"Unread records will be deleted in {when} at the earliest."
     if numbers.records_lost:

@@ -154,7 +154,7 @@ def _held_back(who: _Subject) -> str:
 def _nobody(who: _Subject, members: int | None, state: str | None, group_type: str | None) -> str:
     """Why nobody reads."""
     if group_type == SIMPLE:
-        return "its offsets are committed from outside, by a job or a tool, which does not do so any more"
+        return "its offsets are committed from outside, by a job, a tool or a mirror, which does not do so any more"
     if state in REBALANCING_STATES:
         return f"the group is rebalancing ({state}) and does not get past it"
     if who.parts and all(p.owners for p in who.parts):

@@ -126,7 +126,7 @@ def test_a_loss_that_may_come_sooner_is_not_told_as_one_that_comes_later() -> No
     player = Player(book())
     player.see(20, observation(group_condition(15, "stopped", numbers=numbers)))
     said = document(player.told[0], CONFIG)["outlook"]
-    assert said == "Unread records may be deleted at any moment, and will be within about 1 h 20 min."
+    assert said == "Unread records may be deleted at any moment, and are past the retention in about 1 h 20 min."
 
 
 def test_offsets_that_expire_with_nothing_unread_are_not_called_a_risk_of_losing_data() -> None:

@@ -73,7 +73,7 @@ class Story:
         return {
             "lag": int(self.lag * share),
             "lag_seconds": self.lag_seconds * share,
-            "lag_seconds_is_lower_bound": self.lower_bound and ago == 0,
+            "lag_seconds_is_lower_bound": self.lower_bound and ago <= self.since_seconds,
             "produce_rate_per_second": produced,
             "consume_rate_per_second": self._consumed(produced, ago),
         }

@@ -9,7 +9,7 @@ import pytest
 from lagwise.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
 from lagwise.tables.store import Lake
-from lagwise_dashboard.components import group_charts
+from lagwise_dashboard.components import group_charts, tables
 from lagwise_dashboard.components.group_charts import Mark
 from lagwise_dashboard.queries import base, group, health, overview
 from lagwise_dashboard.queries.overview import Filters
@@ -201,6 +201,33 @@ def test_a_gap_in_the_history_is_a_gap_in_the_line(tmp_path: Path) -> None:
     assert len(bands) == 2, "the status is not claimed for a time nobody looked at"
 
 
+def test_an_age_that_is_a_lower_bound_is_drawn_as_one() -> None:
+    ages = [(10.0, False), (20.0, False), (30.0, True), (40.0, True), (50.0, False)]
+    history = pa.table(
+        {
+            "at": [NOW - timedelta(minutes=9 - n) for n in range(len(ages))],
+            "lag_seconds": [age for age, _ in ages],
+            "lag_seconds_is_lower_bound": [is_bound for _, is_bound in ages],
+            "lag": [1_000] * len(ages),
+            "produce_rate_per_second": [1.0] * len(ages),
+            "consume_rate_per_second": [1.0] * len(ages),
+            "status": ["stopped"] * len(ages),
+        }
+    )
+    made = group_charts.chart(history, [], NOW - HOUR, NOW, objective_seconds=None, zoom="z")
+    known, bound = (next(t for t in made.data if t.name == name) for name in ("age", "age, at least"))
+    assert (known.line.dash, bound.line.dash, bound.showlegend) == ("solid", "dot", True)
+    assert list(known.y) == [10.0, 20.0, None, None, 50.0]
+    assert list(bound.y) == [None, 20.0, 30.0, 40.0, 50.0], "up to its neighbours, so that the line is not broken"
+    assert "at least" in bound.hovertemplate
+    assert bound.customdata[2] == "≥ 30 s · 1,000 records"
+
+
+def test_without_a_lower_bound_the_legend_does_not_speak_of_one() -> None:
+    made = group_charts.chart(no_history(), [], NOW - HOUR, NOW, objective_seconds=None, zoom="z")
+    assert "age, at least" not in [t.name for t in made.data]
+
+
 def no_history() -> pa.Table:
     history = lakes._arrow(GROUP_HISTORY, []).select(["as_of", "lag_seconds", "lag_seconds_is_lower_bound", "lag"])
     history = history.rename_columns(["at", *history.column_names[1:]])
@@ -233,3 +260,18 @@ def test_where_much_happened_only_the_weighty_is_drawn_as_a_line(events: int, ch
     assert len(made.layout.shapes) == 2 * lines, "across both charts"
     (drawn,) = [t for t in made.data if t.mode == "markers"]
     assert len(drawn.x) == len(marks), "every one can be pointed at"
+
+
+@pytest.mark.parametrize(
+    ("texts", "pixels"),
+    [
+        ([], tables.ROW_HEIGHT),
+        (["Keeps pace on all 6 partitions.", None], tables.ROW_HEIGHT),
+        (["short", "x" * 100], tables.WRAPPING_ROW_HEIGHT),
+        (["x" * 250], tables.WRAPPING_ROW_HEIGHT),
+        (["x" * 330], tables.WRAPPING_ROW_HEIGHT + 18),
+        (["x" * 9_000], tables.ROW_HEIGHT + 4 * 18),
+    ],
+)
+def test_rows_are_as_high_as_their_longest_sentence_but_not_without_end(texts: list[str | None], pixels: int) -> None:
+    assert tables.wrapped_height(texts, 528) == pixels

@@ -290,7 +290,14 @@ def test_why_it_is_unknown(open_app: Open, busy: Path) -> None:
     app = open_app("group", cluster="prod", group="feature-flags-audit")
     assert "? unknown: no commit" in app.info[0].value
     assert list(_column(app.dataframe[0], "Status")[0]) == ["? unknown", "nothing has been committed yet"]
-    assert "Lag=—" in _text(app)
+    assert "Not known: Oldest unread, Lag, Written /s, Read /s (nothing has been committed yet)." in _text(app)
+    assert "—" not in [metric.value for metric in app.metric], "a box with a dash in it tells nothing"
+
+
+def test_the_overview_begins_with_what_is_wrong_and_why(open_app: Open, busy: Path) -> None:
+    shown = open_app("overview").dataframe[0].value
+    assert list(shown.columns[:3]) == ["Status", "Group", "Why"]
+    assert all(shown["Why"])
 
 
 def test_of_a_group_that_could_not_be_read_nothing_is_said_that_nobody_knows(open_app: Open, tmp_path: Path) -> None:

@@ -85,6 +85,9 @@ class TestStatuses:
             "lag_seconds",
             "seconds_to_loss",
             "seconds_to_loss_is_upper_bound",
+            "seconds_to_loss_at_latest",
+            "rewound_records",
+            "rewound_at",
             "loss_cause",
             "transaction_seconds",
             "cause",
@@ -96,7 +99,8 @@ class TestStatuses:
             "last_loss_records",
         }
         columns |= {"produce_rate_per_second", "consume_rate_per_second"}
-        kafka = {"auto.offset.reset", "retention.ms", "retention.bytes"}
+        kafka = {"auto.offset.reset", "retention.ms", "retention.bytes", "segment.ms"}
+        kafka |= {"Log", "UnifiedLog", "deletableSegments", "deleteRetentionMsBreachedSegments"}
         kafka |= {"transaction.max.timeout.ms", "kafka-transactions"}
         known = {*Status, *UnknownReason, *LossCause, *Scope, SIMPLE, *columns, *kafka, "lagwise size", "lagwise lag"}
         assert {word for word in code(STATUSES) if "/" not in word} <= known

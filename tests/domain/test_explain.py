@@ -357,7 +357,8 @@ ROWS = (
         "an engine, a script, or another cluster's mirror: there never were members",
         [part(STOPPED, 1, **WAITING)],
         "The only partition has committed nothing for 2 min 30 s, and the oldest of 41.2 k unread records has waited "
-        "3 min 20 s; its offsets are committed from outside, by a job or a tool, which does not do so any more.",
+        "3 min 20 s; its offsets are committed from outside, by a job, a tool or a mirror, which does not do so any "
+        "more.",
         members=0,
         group_type="simple",
     ),

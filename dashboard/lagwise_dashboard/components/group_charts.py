@@ -92,13 +92,13 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
         ("age", "oldest unread", "solid", _FILL, [not b for b in is_bound]),
         ("age, at least", "oldest unread, at least so old", "dot", _FAINT_FILL, reaches),
     ):
-        if not any(shown):
+        if name != "age" and not any(is_bound):
             continue
         made.add_trace(
             plot_theme.line(
                 at, [v if s else None for v, s in zip(ages, shown, strict=True)],
                 name=name, line={"color": plot_theme.LAG, "width": 2, "dash": dash}, fill="tozeroy", fillcolor=fill,
-                customdata=told, hovertemplate="%{customdata}<extra>" + extra + "</extra>", showlegend=any(is_bound),
+                customdata=told, hovertemplate="%{customdata}<extra>" + extra + "</extra>", showlegend=any(is_bound) and any(shown),
             ),
             row=2, col=1,
         )  # fmt: skip

@@ -24,8 +24,6 @@ _KINDS = {
     "config_changed": "Setting changed",
 }
 _REBALANCE = "rebalance"
-#: Height of rows whose sentences are wrapped.
-_TALL = 66
 #: Pixels: who joined and left may be a long list, which can be scrolled to.
 _DETAILS_WIDTH = 900
 
@@ -127,8 +125,8 @@ def show_rebalances(rows: list[Row], now: datetime) -> None:
         ),
         key="group_rebalances",
         hide_index=True,
-        height=tables.height(min(len(rows), 6), _TALL),
-        row_height=_TALL,
+        height=tables.height(min(len(rows), 6), tables.WRAPPING_ROW_HEIGHT),
+        row_height=tables.WRAPPING_ROW_HEIGHT,
         placeholder=tables.PLACEHOLDER,
         alt="Rebalances of the group by hour, with their likely cause",
         column_config={

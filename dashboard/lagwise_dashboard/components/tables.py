@@ -19,6 +19,8 @@ PLACEHOLDER = "—"
 ROW_HEIGHT = 30
 HEADER_HEIGHT = 31
 MOST_ROWS_SEEN = 25
+#: The lowest rows in which Streamlit wraps text; three lines fit.
+WRAPPING_ROW_HEIGHT = 66
 _LINE_HEIGHT = 18
 _CHARACTER_WIDTH = 6.0
 _CELL_PADDING = 16
@@ -62,7 +64,9 @@ def wrapped_height(texts: Iterable[str | None], width: int) -> int:
     """Pixels for rows in which the longest of the texts is wrapped in a column of so many pixels, and can be read."""
     a_line = (width - _CELL_PADDING) / _CHARACTER_WIDTH
     lines = ceil(max((len(text or "") for text in texts), default=0) / a_line)
-    return ROW_HEIGHT + _LINE_HEIGHT * (min(max(lines, 1), _MOST_LINES) - 1)
+    if lines <= 1:
+        return ROW_HEIGHT
+    return max(WRAPPING_ROW_HEIGHT, ROW_HEIGHT + _LINE_HEIGHT * (min(lines, _MOST_LINES) - 1))
 
 
 def table(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
