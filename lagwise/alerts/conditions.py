@@ -14,7 +14,7 @@ import duckdb
 
 from lagwise.alerts.model import Numbers
 from lagwise.alerts.observation import SIGNS_OF_LIFE, CollectionRow, GroupRow, Snapshot
-from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.domain.vocabulary import SIMPLE, Status, UnknownReason
 from lagwise.errors import LakeError
 from lagwise.logs import clean
 from lagwise.tables import Table
@@ -48,7 +48,10 @@ _NUMBERS = (
 )
 
 _GROUPS_SQL = f"""
-select cluster, "group", as_of, status, reason, since, sentence, commits_seen, {", ".join(_NUMBERS)}
+select cluster, "group", as_of, status, reason, since, sentence, commits_seen,
+    coalesce(type = '{SIMPLE}', false)
+        and coalesce(bool_or(type <> '{SIMPLE}') over (partition by "group"), false) as is_mirrored,
+    {", ".join(_NUMBERS)}
 from group_status
 """  # noqa: S608 (column names of our own)
 
@@ -164,7 +167,7 @@ def _utc_or_none(value: Any) -> datetime | None:
 
 
 def _group_row(row: tuple[Any, ...]) -> GroupRow:
-    cluster, group, as_of, status, reason, since, sentence, commits_seen, *numbers = row
+    cluster, group, as_of, status, reason, since, sentence, commits_seen, is_mirrored, *numbers = row
     known = [None if isinstance(n, float) and not math.isfinite(n) else n for n in numbers]
     return GroupRow(
         cluster=cluster,
@@ -176,6 +179,7 @@ def _group_row(row: tuple[Any, ...]) -> GroupRow:
         since=_utc(since),
         sentence=sentence,
         commits_seen=commits_seen or 0,
+        is_mirrored=is_mirrored,
         numbers=Numbers(*known),
     )
 

@@ -25,7 +25,11 @@ VERDICT_VALID_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """What the analysis says of one group."""
+    """What the analysis says of one group.
+
+    It ``is_mirrored`` where it never was more than a name for commits from outside, and a real group of that name is in
+    another cluster: a mirror (MirrorMaker 2) copies that one's offsets.
+    """
 
     cluster: str
     group: str
@@ -36,6 +40,7 @@ class GroupRow:
     sentence: str
     commits_seen: int
     numbers: Numbers
+    is_mirrored: bool = False
 
     @property
     def subject(self) -> Subject:
@@ -130,6 +135,8 @@ def observe(
 
 
 def _seen_active(row: GroupRow, snapshot: Snapshot, active: Set[str]) -> bool | None:
+    if row.is_mirrored:  # what moves its commits is the mirror: who reads is in the other cluster, and watched there
+        return False
     if row.is_active or row.subject.fingerprint in active:
         return True
     return None if snapshot.active_before is None else (row.cluster, row.group) in snapshot.active_before

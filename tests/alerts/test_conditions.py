@@ -103,6 +103,31 @@ class TestGroups:
 
 class TestSignsOfLife:
     @pytest.mark.parametrize(
+        ("why", "here", "elsewhere", "active"),
+        [
+            ("a mirror copies the offsets of the other cluster's group", "simple", "classic", False),
+            ("the same of a group of the new protocol", "simple", "consumer", False),
+            ("two jobs that commit from outside, one in each cluster", "simple", "simple", True),
+            ("a group of its own in each cluster: production and a test", "classic", "classic", True),
+            ("the group that is copied", "classic", "simple", True),
+            ("what it is elsewhere is not known", "simple", None, True),
+            ("what it is here is not known", None, "classic", True),
+        ],
+    )
+    def test_of_a_mirrored_group_they_are_the_mirror_s(
+        self, reader: Reader, writer: LakeWriter, why: str, here: str | None, elsewhere: str | None, active: bool
+    ) -> None:
+        both = {
+            "group": "g",
+            "status": "stopped",
+            "commits_seen": 1,
+        }
+        writer.all_well(at(0), {"a": both | {"type": here}, "b": both | {"cluster": "source", "type": elsewhere}})
+        observation = seen(reader.read(at(5)), 5, clusters=(CLUSTER, "source"))
+        (found,) = [c for c in observation.conditions if isinstance(c, GroupCondition) and c.subject.cluster == CLUSTER]
+        assert found.seen_active is active, why
+
+    @pytest.mark.parametrize(
         ("why", "row", "active"),
         [
             ("no members, nothing committed, and lag", {"status": "stopped"}, False),

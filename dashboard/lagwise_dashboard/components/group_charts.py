@@ -98,7 +98,8 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
             plot_theme.line(
                 at, [v if s else None for v, s in zip(ages, shown, strict=True)],
                 name=name, line={"color": plot_theme.LAG, "width": 2, "dash": dash}, fill="tozeroy", fillcolor=fill,
-                customdata=told, hovertemplate="%{customdata}<extra>" + extra + "</extra>", showlegend=any(is_bound) and any(shown),
+                customdata=told, hovertemplate="%{customdata}<extra>" + extra + "</extra>",
+                showlegend=any(is_bound) and any(shown),
             ),
             row=2, col=1,
         )  # fmt: skip
