@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lagwise.domain.evaluation import Judged, Moment, Pair, evaluate, shown_age
+from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise.tables.store import Lake
@@ -38,6 +39,8 @@ def expected(judged: Judged) -> dict[str, Any]:
         "lag_seconds": age,
         "lag_seconds_is_lower_bound": is_bound,
         "samples": evidence.samples,
+        "rewound_records": evidence.rewound_records if Status.REWOUND in verdict.reasons else None,
+        "seconds_to_loss_at_latest": verdict.seconds_to_loss_at_latest,
         "commit_cadence_seconds": evidence.commit_cadence_seconds,
         "lag_slope_per_second": evidence.trend.slope if evidence.trend else None,
         "produce_rate_per_second": evidence.produce_rate_per_second,
