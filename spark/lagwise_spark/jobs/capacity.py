@@ -4,18 +4,18 @@ Sizing one group's work on a topic takes milliseconds, which at tens of thousand
 stalest go first, and what is left waits for the next.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from lagwise.config import Capacity
 from lagwise.domain.capacity.assessment import Assessment, Demand, Known, Observed, ServiceTime, assess
-from lagwise.domain.capacity.demand_ahead import busy_minutes
+from lagwise.domain.capacity.verdict import DemandAhead
+from lagwise.tables.ahead import demand_ahead
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.observed import OBSERVED_CAPACITY
-from lagwise.tables.planning import DEMAND, FORECASTS
+from lagwise.tables.planning import DEMAND
 from lagwise.tables.raw import SERVICE_TIMES
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs import write
@@ -69,13 +69,6 @@ _SERVICE = """
            any_value(n.threads) as threads, any_value(n.cores) as cores
     from together join nodes n using (cluster, "group", topic) group by cluster, "group", topic
 """
-_AHEAD = """
-    with newest as (
-        select *, max(made_at) over (partition by cluster, topic) as last from forecasts
-    )
-    select cluster, topic, "at", busiest_per_second as mean, busiest_high_per_second as high, made_at
-    from newest where made_at = last and "at" >= ? order by cluster, topic, "at"
-"""
 
 
 def plan(lake: Lake, settings: Capacity, now: datetime, at_most: int = AT_MOST) -> int:
@@ -114,9 +107,7 @@ class _Facts:
         observed = lake.query("select * from observed_capacity where member is null", over=[OBSERVED_CAPACITY])
         self._observed = {_key(r): r for r in observed.to_pylist()}
         self._demand = {(r["cluster"], r["topic"]): r for r in lake.read(DEMAND).to_pylist()}
-        self._ahead: dict[tuple[str, str], list[Row]] = defaultdict(list)
-        for row in lake.query(_AHEAD, [now], over=[FORECASTS], since=now - 2 * _LONGEST).to_pylist():
-            self._ahead[row["cluster"], row["topic"]].append(row)
+        self._ahead = demand_ahead(lake, now)
 
     def known(self, reader: Row) -> Known:
         key, topic = _key(reader), (reader["cluster"], reader["topic"])
@@ -134,7 +125,7 @@ class _Facts:
             cores_source=source,
             service=None if service is None else _service_time(service),
             observed=None if observed is None else _observed(observed),
-            demand=None if demand is None else _demand(demand, self._ahead[topic]),
+            demand=None if demand is None else _demand(demand, self._ahead.get(topic, ())),
         )
 
 
@@ -162,16 +153,15 @@ def _observed(row: Row) -> Observed:
     )
 
 
-def _demand(row: Row, ahead: Sequence[Row]) -> Demand:
-    peak = row["forecast_peak_per_second"]
+def _demand(row: Row, ahead: tuple[DemandAhead, ...]) -> Demand:
     return Demand(
         peak_per_second=row["peak_per_second"],
         peak_at=row["peak_at"],
         minutes=row["minutes"],
         history_hours=row["history_hours"],
-        forecast_peak_per_second=peak,
+        forecast_peak_per_second=row["forecast_peak_per_second"],
         horizon_days=row["horizon_days"],
-        ahead=busy_minutes([(r["at"], r["mean"], r["high"]) for r in ahead], peak) if peak is not None else (),
+        ahead=ahead,
         as_of=row["as_of"],
     )
 
