@@ -6,7 +6,7 @@ The means go, as a short text, into the metadata of the consumer's commits, wher
 T2 is the CPU time of the thread; Tq the time it was runnable but waited for a core, which Linux tells in
 ``/proc/thread-self/schedstat``; T1 = wall time − T2 − Tq the time it waited for something else. Where Tq cannot be read
 the text leaves it out, and T1 then holds it. T1 holds the waits for CPython's interpreter lock too: how long one of
-them is gets sampled by :class:`_LockMeter` and told as ``tl``.
+them is gets sampled by :class:`_LockMeter` and told as ``tl``. ``cores`` is what the process may use.
 """
 
 import functools
@@ -17,7 +17,8 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path, PurePosixPath
 from typing import Any, ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
@@ -245,6 +246,8 @@ class Probe:
             self._meter_taken = self._meter.samples
             if lock_wait is not None:
                 text += f" tl={lock_wait:.6g}"
+        if (cores := usable_cores()) is not None:
+            text += f" cores={cores:.6g}"
         self._text, self._began_at = text, now
         self._sums, self._threads, self._queue_known = _NOTHING, 0, True
 
@@ -259,6 +262,34 @@ class Probe:
             raise TypeError("what to commit is a message or offsets")
         text = self.metadata()
         return [_with_metadata(offset, text) for offset in offsets]
+
+
+def usable_cores(root: Path = Path("/")) -> float | None:
+    """Cores that this process may use: as many as it may run on, or the limit of its control group if that is less.
+
+    A control group's limit is ``cpu.max`` (version 2; those of its parents hold, too) or ``cpu.cfs_quota_us`` (version
+    1), below ``root``. None where the system does not even tell how many cores there are.
+    """
+    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min([float(here), *_limits(root)]) if here else None
+
+
+def _limits(root: Path) -> Iterator[float]:
+    groups = root / "sys/fs/cgroup"
+    places = [groups / "cpu"]
+    try:
+        own = next(x[3:] for x in (root / "proc/self/cgroup").read_text().splitlines() if x.startswith("0::"))
+        places += [groups / str(at).lstrip("/") for at in (PurePosixPath(own), *PurePosixPath(own).parents)]
+    except (OSError, StopIteration):
+        places.append(groups)
+    for place in places:
+        for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
+            try:
+                quota, period = " ".join((place / name).read_text() for name in names).split()
+                if int(quota) > 0:
+                    yield int(quota) / int(period)
+            except (OSError, ValueError, ZeroDivisionError):
+                pass  # no such file, or "max": no limit
 
 
 def _with_metadata(offset: Any, text: str) -> Any:

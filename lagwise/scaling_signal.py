@@ -8,13 +8,22 @@ from typing import Any
 from lagwise.domain.capacity.scaling import Desired, Need, ScalingPolicy, desired_replicas, need_at
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
+from lagwise.tables.membership import ASSIGNMENTS
 from lagwise.tables.store import Lake
 
-_PARTITIONS = """
-    select topic, count(*) as partitions,
-           max(produce_rate_per_second) / nullif(sum(produce_rate_per_second), 0) as hottest_share,
-           coalesce(sum(produce_rate_per_second), 0) as rate
+_TOPICS = """
+    select topic, coalesce(sum(produce_rate_per_second), 0) as rate
     from partition_status where cluster = ? and "group" = ? and status != 'ghost' group by topic
+"""
+#: What members can share: each partition by itself, or, where an assignor hands out the topics one by one, the same way
+#: every time, the partitions of equal number of all topics together.
+_SHARED = """
+    with shared as (
+        select coalesce(sum(produce_rate_per_second), 0) as rate from partition_status
+        where cluster = ? and "group" = ? and status != 'ghost'
+        group by partition, case when ? then null else topic end
+    )
+    select count(*) as partitions, max(rate) / nullif(sum(rate), 0) as hottest_share from shared
 """
 _HISTORY = """
     select as_of, lag, produce_rate_per_second as rate from group_history
@@ -77,20 +86,19 @@ def signal(
     age = (now - row["as_of"]).total_seconds()
     if age > stale_after_seconds:
         raise StaleData(f"the last verdict on this group is {age:.0f} s old, more than {stale_after_seconds:.0f} s")
-    topics = lake.query(_PARTITIONS, [cluster, group], over=[PARTITION_STATUS]).to_pylist()
+    topics = lake.query(_TOPICS, [cluster, group], over=[PARTITION_STATUS]).to_pylist()
     rates = lake.query(
         'select topic, member_rate_per_second as rate from capacity where cluster = ? and "group" = ?',
         [cluster, group],
         over=[CAPACITY],
     ).to_pylist()
     running = row["members"] or 0
-    partitions = sum(t["partitions"] for t in topics)
+    partitions, hottest = _shared(lake, cluster, group)
     replica_rate = mixed_rate(topics, {r["topic"]: r["rate"] for r in rates})
     needs: list[Need] = []
     if replica_rate is not None and partitions:
         since = now - timedelta(seconds=policy.down_after_seconds) - timedelta(minutes=5)
         history = lake.query(_HISTORY, [cluster, group, since], over=[GROUP_HISTORY], since=since).to_pylist()
-        hottest = _hottest(topics)
         needs = [
             need_at(
                 policy,
@@ -128,7 +136,15 @@ def mixed_rate(topics: Sequence[Mapping[str, Any]], member_rates: Mapping[str, f
     return min((rate for rate in known if rate), default=None)
 
 
-def _hottest(topics: Sequence[Mapping[str, Any]]) -> float | None:
-    """Share of all traffic that the hottest partition of any topic has; None where nothing arrives."""
-    total = sum(t["rate"] for t in topics)
-    return max((t["rate"] * (t["hottest_share"] or 0.0) for t in topics), default=0.0) / total if total > 0 else None
+def _shared(lake: Lake, cluster: str, group: str) -> tuple[int, float | None]:
+    """How many parts the work comes in, and the share of the greatest; None where nothing arrives.
+
+    The range assignor gives the first members the first partitions of each topic, so that members beyond the largest
+    topic's partitions get none.
+    """
+    assignor = lake.query(
+        'select assignor from assignments where cluster = ? and "group" = ?', [cluster, group], over=[ASSIGNMENTS]
+    ).to_pylist()
+    by_topic = bool(assignor) and assignor[0]["assignor"] == "range"
+    [row] = lake.query(_SHARED, [cluster, group, by_topic], over=[PARTITION_STATUS]).to_pylist()
+    return row["partitions"], row["hottest_share"]

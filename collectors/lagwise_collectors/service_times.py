@@ -109,4 +109,5 @@ _MEASURED = (
     "messages",
     "threads",
     "window_seconds",
+    "cores",
 )

@@ -1,35 +1,17 @@
 """``lagwise size``: how many threads, nodes and partitions a workload needs."""
 
-import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from lagwise.cli.group import data_option, json_option, open_lake, print_json
+from lagwise.cli.numbers import Amount, Duration, Share
+from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.domain.sizing import workload as defaults
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
-
-if TYPE_CHECKING:
-    _NumberType = click.ParamType[float]
-else:
-    _NumberType = click.ParamType  # not generic at run time before click 8.4
-
-_UNIT_SECONDS = {
-    "ns": 1e-9,
-    "us": 1e-6,
-    "µs": 1e-6,
-    "μs": 1e-6,
-    "ms": 1e-3,
-    "s": 1.0,
-    "m": 60.0,
-    "min": 60.0,
-    "h": 3_600.0,
-    "d": 86_400.0,
-}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*([a-zµμ]+)")
 
 #: The option that sets each field of a Workload; the reports and the errors name it.
 OPTIONS = {
@@ -62,53 +44,6 @@ _TOLD = (*_NEEDED, "hottest_share", "lag")
 _WIDTH = 110
 
 
-class Duration(_NumberType):
-    """A duration with its unit (12ms, 3us, 1.5s, 30m, 2h, 3d); 0 needs none. Converted to seconds."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Seconds; a default is passed through as it is."""
-        if isinstance(value, int | float):
-            return float(value)
-        text = str(value).strip().lower()
-        if text == "0":
-            return 0.0
-        match = _DURATION.fullmatch(text)
-        if match is None or match[2] not in _UNIT_SECONDS:
-            self.fail(f"{value!r} is not a duration: write a number and ns, us, ms, s, m, h or d, such as 12ms.", param)
-        return float(match[1]) * _UNIT_SECONDS[match[2]]
-
-
-class Share(_NumberType):
-    """A share of one, 0.1 or 10%."""
-
-    name = "share"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The share as a number from 0 to 1, not yet checked."""
-        text = str(value).strip()
-        try:
-            return float(text.removesuffix("%").strip()) / 100.0 if text.endswith("%") else float(text)
-        except ValueError:
-            self.fail(f"{value!r} is not a share: write a number such as 0.1 or 10%.", param)
-
-
-class Amount(_NumberType):
-    """A number, with k or M for thousands and millions."""
-
-    name = "number"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number, not yet checked."""
-        text = str(value).strip()
-        factor = {"k": 1e3, "M": 1e6}.get(text[-1:], 1.0)
-        try:
-            return float(text.rstrip("kM") if factor > 1.0 else text) * factor
-        except ValueError:
-            self.fail(f"{value!r} is not a number: write 20000, 20k or 1.5M.", param)
-
-
 @click.command(context_settings={"show_default": True})
 @click.argument("group", required=False)
 @click.option("--topic", help="The topic, where the group reads several.")
@@ -117,6 +52,13 @@ class Amount(_NumberType):
 @click.option("--t2", "t2_seconds", type=Duration(), help="Time per message on the CPU.")
 @click.option("--cores", type=float, help="Cores of one node, or its CPU limit.")
 @click.option("--peak", "peak_rate_per_second", type=Amount(), help="Messages per second at peak.")
+@click.option(
+    "--horizon",
+    "horizon_seconds",
+    type=Duration(),
+    show_default="as far as is planned: analysis.forecast.horizon_days",
+    help="Size a GROUP for what is forecast up to then, such as 30d.",
+)
 @click.option("--partitions", type=int, help="Partitions (queues) of the topic.")
 @click.option(
     "--hottest-share",
@@ -194,6 +136,7 @@ def size(
     cluster: str | None,
     data: str | None,
     as_json: bool,
+    horizon_seconds: float | None,
     **values: Any,
 ) -> None:
     """Advise threads, nodes and partitions, for a GROUP that is watched or for any workload.
@@ -203,6 +146,7 @@ def size(
 
     \b
       lagwise size billing
+      lagwise size billing --topic orders --horizon 30d
       lagwise size billing --topic orders --peak 20k --json
     T1 is the time per message spent waiting for something outside, T2 the time on the CPU. They come from a profiler or
     from timing the handler: T2 is its CPU time, T1 its wall time less T2, measured on a node that is not busy (waiting
@@ -218,9 +162,13 @@ def size(
     """
     from lagwise.domain.sizing.advice import advise
 
-    row, sources = None, _sources(context)
+    row, sources, ahead = None, _sources(context), None
     if group is not None:
-        row, values, sources = _of_group(context, group, topic, cluster, data, values, sources)
+        row, values, sources, ahead = _of_group(
+            context, (group, topic, cluster, data), horizon_seconds, values, sources
+        )
+    elif horizon_seconds is not None:
+        raise click.UsageError("--horizon is about the forecast of a GROUP's topic: name one, or type in --peak")
     elif needed := [OPTIONS[name] for name in _NEEDED if values[name] is None]:
         raise click.UsageError(f"missing {', '.join(needed)}: type them in, or name a GROUP that is watched")
     ordering = values.pop("ordering")
@@ -232,6 +180,10 @@ def size(
     except OutOfRange as error:
         raise click.BadParameter(_in_options(error), ctx=context, param_hint=OPTIONS.get(error.argument)) from None
     advice = advise(workload)
+    if row is not None and ahead is not None:
+        from lagwise.cli.size_horizon import judged_within
+
+        row = judged_within(row, ahead, advice, workload.target_utilisation)
     if as_json:
         judged = {} if row is None else {"group": row}
         print_json(judged | advice.as_document(sources))
@@ -248,25 +200,33 @@ def size(
 
 def _of_group(
     context: click.Context,
-    group: str,
-    topic: str | None,
-    cluster: str | None,
-    data: str | None,
+    about: tuple[str, str | None, str | None, str | None],
+    horizon_seconds: float | None,
     values: dict[str, Any],
     sources: dict[str, str],
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
-    """The group's row, and the values and sources with what the row knows and nobody typed in."""
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, str], tuple[DemandAhead, ...] | None]:
+    """The group's row; values and sources with what is known of it and nobody typed in; what is ahead within the
+    horizon, where one is asked for. ``about`` are group, topic, cluster and data folder."""
     from lagwise.cli.size_group import not_known, row_of
+    from lagwise.cli.size_horizon import ahead_within, highest
     from lagwise.domain.sizing.known_workload import known_values
 
-    row = row_of(open_lake(context.obj.load(data=data)), group, cluster, topic)
-    known, told = known_values(row, datetime.now(UTC))
+    group, topic, cluster, data = about
+    config, now = context.obj.load(data=data), datetime.now(UTC)
+    lake = open_lake(config)
+    row, ahead = row_of(lake, group, cluster, topic), None
+    known, told = known_values(row, now)
+    known["target_utilisation"] = config.analysis.capacity.target_utilisation
+    told["target_utilisation"] = "settings"
+    if horizon_seconds is not None:
+        ahead = ahead_within(lake, row, horizon_seconds, now)
+        known["peak_rate_per_second"], told["peak_rate_per_second"] = highest(row, ahead)
     typed = {name for name in OPTIONS if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
     values = values | {name: value for name, value in known.items() if name not in typed}
     sources = sources | {name: source for name, source in told.items() if name not in typed}
     if still := [option for name, option in OPTIONS.items() if name in _NEEDED and values.get(name) is None]:
         raise not_known(row, still)
-    return row, values, sources
+    return row, values, sources, ahead
 
 
 def _in_options(error: OutOfRange) -> str:

@@ -38,5 +38,5 @@ def not_known(row: Mapping[str, Any], options: Sequence[str]) -> click.UsageErro
     """That these still have to be typed in, why, and what would help."""
     return click.UsageError(
         f"not known of {clean(row['group'])}: {', '.join(options)}. {row['sentence']} Type them in, or let a consumer "
-        "measure T1 and T2 with the probe and name the cores in `analysis.capacity.nodes`."
+        "measure T1 and T2 with the probe, which tells the cores, too (where it does not: `analysis.capacity.nodes`)."
     )

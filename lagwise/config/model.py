@@ -144,7 +144,7 @@ class Capacity(_Settings):
     target_utilisation: Annotated[float, Field(ge=0.01, le=1)] = 0.7
     """How much of what a group can do its demand may use."""
     nodes: tuple[NodeSize, ...] = ()
-    """What nodes are like; the first entry that names a group counts. Without one a group is sized by members."""
+    """What nodes are like; the first entry that names a group counts. Without one it is what a probe tells."""
 
     def cores_of(self, group: str) -> float | None:
         """Cores of a node of this group; None is not known."""

@@ -96,13 +96,18 @@ def side_topic_findings(topics: Iterable[SideTopic]) -> list[Finding]:
 @dataclass(frozen=True, slots=True)
 class LeftTopic:
     """A topic that a group is assigned no more but has commits on: ``unread`` records wait, and more come at
-    ``produce_rate_per_second``; the last commit was ``unmoved_seconds`` ago."""
+    ``produce_rate_per_second``; the last commit was ``unmoved_seconds`` ago.
+
+    In a group that lives, the broker forgets what was committed on a topic that no member subscribes to
+    ``offsets.retention.minutes`` after that commit (KIP-211): ``seconds_to_expiry``, None where it does not tell.
+    """
 
     name: str
     partitions: int
     unread: int
     produce_rate_per_second: float
     unmoved_seconds: float
+    seconds_to_expiry: float | None = None
 
 
 def left_topic_findings(topics: Iterable[LeftTopic]) -> list[Finding]:
@@ -113,13 +118,20 @@ def left_topic_findings(topics: Iterable[LeftTopic]) -> list[Finding]:
             FindingKind.LEFT_TOPICS,
             f"It is assigned {topic.name} no more: on {plural(topic.partitions, 'partition')} nothing was committed "
             f"for {duration(topic.unmoved_seconds)}, {count(topic.unread)} records are unread, and "
-            f"{rate(topic.produce_rate_per_second)} come per second.",
+            f"{rate(topic.produce_rate_per_second)} come per second.{_forgotten(topic.seconds_to_expiry)}",
             "If that is not meant, its consumer is gone while others of the same group live; if it is, delete the old "
             "offsets.",
         )
         for topic in sorted(topics, key=lambda t: (-t.unread, t.name))
         if topic.unread > 0 and topic.produce_rate_per_second > 0
     ]
+
+
+def _forgotten(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    when = f"in {duration(seconds)}" if seconds > 0 else "at any moment"
+    return f" The offsets expire {when}: after that a consumer begins where auto.offset.reset says."
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:

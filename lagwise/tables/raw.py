@@ -245,6 +245,7 @@ SERVICE_TIMES = Table(
         Column("messages", pa.int64(), "how many messages the means are of", nullable=False),
         Column("threads", pa.int32(), "how many threads handled them: the concurrency"),
         Column("window_seconds", pa.float64(), "how long was measured"),
+        Column("cores", pa.float64(), "cores that the measuring process may use"),
     ),
     clock="sampled_at",
     skipping=("sampled_at",),

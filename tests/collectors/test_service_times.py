@@ -36,7 +36,7 @@ def rows(*snapshots: Snapshot) -> list[list[dict[str, Any]]]:
 
 
 def test_a_row_tells_what_the_text_tells_and_who_owns_the_partition() -> None:
-    told = {("shop", "orders", 2): text(more=" c=8 s=10.5 tl=0.00004")}
+    told = {("shop", "orders", 2): text(more=" c=8 s=10.5 tl=0.00004 cores=4")}
     [[row]] = rows(snapshot(0, told, members={"shop": {"web#1": [("orders", 2)]}}))
     assert row == {
         "sample_id": "0",
@@ -58,6 +58,7 @@ def test_a_row_tells_what_the_text_tells_and_who_owns_the_partition() -> None:
         "messages": 50,
         "threads": 8,
         "window_seconds": 10.5,
+        "cores": 4.0,
     }
 
 

@@ -14,16 +14,31 @@ from typing import Literal
 from urllib.parse import urlencode
 
 from lagwise import health as heartbeats
+from lagwise.domain.sizing.workload import Concurrency, Workload
+from lagwise_dashboard.components.capacity_scenarios import KEPT, Scenario, written
 from tests.dashboard import alerts, lakes, planning
 from tests.dashboard.browsing import READY_MS, Visit, chromium, launched
 from tests.dashboard.lakes import Scene
 from tests.dashboard.serving import served
 
+#: A scenario that is compared with what is known of the group.
+_BIGGER = Scenario(
+    "nodes of 4 cores",
+    Workload(
+        t1_seconds=0.030,
+        t2_seconds=0.004,
+        cores=4.0,
+        peak_rate_per_second=512.0,
+        partitions=12,
+        hottest_share=0.0978,
+        concurrency=Concurrency.POOL,
+    ),
+)
 PAGES = {
     "overview": "/",
     "group": "/group",
     "alerts": "/alerts",
-    "capacity": "/capacity?capacity_group=prod/checkout",
+    "capacity": "/capacity?" + urlencode({"capacity_group": "prod/checkout", KEPT: written(_BIGGER)}),
     "health": "/health",
 }
 _SHORTEST, _TALLEST = 700, 3200

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from dataclasses import replace
 from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,13 +14,14 @@ import pytest
 from lagwise.domain.sizing.advice import advise
 from lagwise.domain.sizing.ramp_plan import ramp_plan
 from lagwise.domain.sizing.search import capacity_per_second
-from lagwise.domain.sizing.workload import Concurrency, Workload
+from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.planning import FORECASTS
 from lagwise.tables.store import Lake
 from lagwise_dashboard.components import capacity_export, capacity_forecast, capacity_ramp, capacity_what_if
 from lagwise_dashboard.components.capacity_export import Report
+from lagwise_dashboard.components.capacity_scenarios import ABOVE, KEPT, MOST_KEPT, Compared, Scenario, read, written
 from lagwise_dashboard.components.capacity_what_if import SetUp, WhatIf
 from lagwise_dashboard.queries import capacity as queries
 from tests.dashboard import lakes, planning
@@ -140,6 +142,62 @@ def test_what_runs(row: dict[str, Any] | None, expected: tuple[int | None, int |
     assert capacity_what_if.running_of(row) == expected
 
 
+# --- scenarios -------------------------------------------------------------------------------------------------------
+
+
+def compared(app: Any) -> dict[str, dict[str, str]]:
+    """The comparison: by scenario, what stands on each line."""
+    shown = next(d.value for d in app.dataframe if ABOVE in d.value.columns)
+    return {name: dict(zip(shown[""], shown[name], strict=True)) for name in shown.columns if name}
+
+
+def test_a_kept_scenario_stays_beside_what_is_changed(open_app: Open, planned: Path) -> None:
+    app = open_app("capacity", capacity_peak="1000", capacity_cores="8")
+    app.text_input(key="capacity_scenario_name").set_value("today").run()
+    app.button(key="capacity_keep").click().run()
+    app.number_input(key="capacity_peak").set_value(3_000.0).run()
+    found = compared(app)
+    assert list(found) == [ABOVE, "today"]
+    assert (found["today"]["Peak"], found[ABOVE]["Peak"]) == ("1,000/s", "3,000/s")
+    assert "Cores of a node" not in found["today"]  # the same in both
+    workload = Workload(t1_seconds=0.012, t2_seconds=0.003, cores=8, peak_rate_per_second=1_000, partitions=24)
+    before, after = (advise(replace(workload, peak_rate_per_second=peak)) for peak in (1_000, 3_000))
+    assert (found["today"]["Nodes"], found[ABOVE]["Nodes"]) == (str(before.nodes), str(after.nodes or "—"))
+    kept = app.query_params[KEPT]
+    again = open_app("capacity", capacity_peak="3000", capacity_cores="8", **{KEPT: kept})
+    assert compared(again) == found
+    again.button(key="capacity_forget_0").click().run()
+    assert KEPT not in again.query_params
+    assert not [d for d in again.dataframe if ABOVE in d.value.columns]
+
+
+def test_what_was_written_into_the_address_is_read_whatever_the_name_is() -> None:
+    asked = replace(WORKLOAD, ordering=Ordering.PARTITION, hottest_share=0.1, outage_seconds=1 / 3)
+    for name in (*HOSTILE_NAMES, "a;b=c", "", "Scenario 1"):
+        assert read([written(Scenario(name, asked))]) == ([Scenario(name[:40], asked)], 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "x", "x;cores", "x;cores=two", "x;cores=nan", "x;a=b=c", "x;partitions=1e9;cores=1", "x;__class__=1"],
+)
+def test_an_address_that_holds_nonsense_costs_only_that(open_app: Open, planned: Path, text: str) -> None:
+    assert read([text]) == ([], 1)
+    assert read([written(Scenario("good", WORKLOAD)).replace("cores=8", "cores=1e999")]) == ([], 1)
+    app = open_app("capacity", **{KEPT: [text, written(Scenario("good", WORKLOAD))]})
+    assert list(compared(app)) == [ABOVE, "good"]
+    assert "1 scenario in the link cannot be read" in texts(app)
+
+
+def test_more_than_a_few_are_not_kept(open_app: Open, planned: Path) -> None:
+    many = [written(Scenario(f"s{i}", replace(WORKLOAD, spare_nodes=i))) for i in range(MOST_KEPT + 2)]
+    app = open_app("capacity", **{KEPT: many})
+    assert len(compared(app)) == 1 + MOST_KEPT
+    assert app.button(key="capacity_keep").disabled
+    app.text_input(key="capacity_scenario_name").set_value("s1").run()
+    assert not app.button(key="capacity_keep").disabled
+
+
 def test_the_ramp_leads_from_what_runs_to_the_advice(open_app: Open, planned: Path) -> None:
     app = open_app("capacity", capacity_group=CHECKOUT)
     row = verdict_of(planned, CHECKOUT)
@@ -182,7 +240,8 @@ def report_of(lake: Lake, row: dict[str, Any]) -> Report:
     of = capacity_what_if.scenario(WORKLOAD, running, interruption)
     what_if = WhatIf("Nothing is read for 10 min.", interruption, ((running, capacity_what_if._outcome(of)),))
     outlook = queries.outlook(lake, row["cluster"], row["topic"], NOW)
-    return Report(advice, row, outlook, what_if, capacity_ramp.steps(advice, running), TARGET, NOW)
+    kept = (Compared("=cmd", advice, what_if.outcomes[0][1]),)
+    return Report(advice, row, outlook, what_if, kept, capacity_ramp.steps(advice, running), TARGET, NOW)
 
 
 def test_the_csv_holds_every_number_exactly(planned: Path) -> None:
@@ -227,7 +286,7 @@ def _is_number(cell: str) -> bool:
 
 
 def test_without_a_group_there_is_a_report_all_the_same() -> None:
-    report = Report(advise(WORKLOAD), None, None, None, (), TARGET, NOW)
+    report = Report(advise(WORKLOAD), None, None, None, (), (), TARGET, NOW)
     assert "Capacity of a workload" in capacity_export.as_html(report)
     assert "asked,partitions,24,," in capacity_export.as_csv(report)
 

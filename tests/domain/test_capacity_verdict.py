@@ -18,7 +18,6 @@ from lagwise.domain.capacity.verdict import (
     CapacityVerdict,
     DemandAhead,
     SetUp,
-    combined,
     judge_capacity,
 )
 from lagwise.domain.sizing.ranges import OutOfRange
@@ -211,33 +210,6 @@ def test_the_smallest_load_test_shows_what_is_needed() -> None:
     assert test.pause_seconds is not None and test.pause_seconds * 500 == pytest.approx(test.backlog)
     silent = judge_capacity(None, 0.0, FLAT, target_utilisation=0.7, running=RUNNING, advised=None).load_test
     assert silent is not None and silent.pause_seconds is None and silent.backlog == pytest.approx(500 / 0.7 * 120)
-
-
-# --- of several parts ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("parts", "whole"),
-    [
-        ([], UNDECIDED),
-        ([UNDECIDED, UNDECIDED], UNDECIDED),
-        ([ENOUGH, UNDECIDED], ENOUGH),
-        ([UNDECIDED, SHORT, OVERSIZED], SHORT),
-        ([TIGHT, ENOUGH], TIGHT),
-        ([OVERSIZED, OVERSIZED], OVERSIZED),
-        ([OVERSIZED, ENOUGH], ENOUGH),
-        # Cruise Control #1877: one goal had not decided, and the whole was reported as over-provisioned.
-        ([OVERSIZED, UNDECIDED], ENOUGH),
-    ],
-)
-def test_combined(parts: list[CapacityVerdict], whole: CapacityVerdict) -> None:
-    assert combined(parts) is whole
-    assert combined(reversed(parts)) is whole
-
-
-@given(st.lists(st.sampled_from([SHORT, TIGHT, ENOUGH])), st.integers(0, 3))
-def test_undecided_has_no_vote(parts: list[CapacityVerdict], undecided: int) -> None:
-    assert combined(parts + [UNDECIDED] * undecided) is combined(parts)
 
 
 # --- what must hold of all -------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lagwise.domain.capacity.service_times import LONGEST_TEXT, ServiceTimes, T1Doubt, parse_service_times
 from lagwise.domain.sizing.ranges import check_service_time
 
-WHOLE = "lw1 t1=0.0163 t2=0.0045 tq=0.0036 n=327 c=8 s=10.02 at=1795319012 tl=4.1e-05"
+WHOLE = "lw1 t1=0.0163 t2=0.0045 tq=0.0036 n=327 c=8 s=10.02 at=1795319012 tl=4.1e-05 cores=1.5"
 
 
 def test_a_whole_text() -> None:
@@ -22,6 +22,7 @@ def test_a_whole_text() -> None:
         threads=8,
         window_seconds=10.02,
         ended_at=datetime(2026, 11, 22, 3, 43, 32, tzinfo=UTC),
+        cores=1.5,
     )
 
 
@@ -82,6 +83,8 @@ def test_what_is_below_a_nanosecond_is_no_wait() -> None:
         "lw1 t1=1 t2=1 n=1 c=100001",
         "lw1 t1=1 t2=1 n=1 s=1e12",
         "lw1 t1=1 t2=1 n=1 at=12",
+        "lw1 t1=1 t2=1 n=1 cores=0",
+        "lw1 t1=1 t2=1 n=1 cores=4097",
         "lw1 t1=1 t2=1 n=1 at=999999999999",
         "lw1 t1=1 t2=1 n=1 " + "x=" + "1" * LONGEST_TEXT,
         "lw1 t1=1 t2=1 n=1 " + " ".join(f"x{i}=1" for i in range(LONGEST_TEXT)),
@@ -98,7 +101,7 @@ _HOSTILE = st.one_of(
     st.lists(
         st.builds(
             "{}={}".format,
-            st.sampled_from(["t1", "t2", "tq", "tl", "n", "c", "s", "at", "x"]),
+            st.sampled_from(["t1", "t2", "tq", "tl", "n", "c", "s", "at", "cores", "x"]),
             st.one_of(st.floats().map(str), st.integers().map(str), st.text(max_size=9)),
         ),
         max_size=9,

@@ -22,6 +22,7 @@ from lagwise.scaling_server import Server, serve_forever
 from lagwise.scaling_signal import StaleData, UnknownGroup, mixed_rate, signal
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
+from lagwise.tables.membership import ASSIGNMENTS
 from lagwise.tables.store import Lake
 from tests.platform.judged import HOSTILE, append, group, partition, row
 
@@ -50,7 +51,7 @@ def write(
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     made = Lake(str(tmp_path / "lake"))
-    made.create(GROUP_STATUS, PARTITION_STATUS, GROUP_HISTORY, CAPACITY)
+    made.create(GROUP_STATUS, PARTITION_STATUS, GROUP_HISTORY, CAPACITY, ASSIGNMENTS)
     return made
 
 
@@ -64,6 +65,26 @@ def test_a_group_that_needs_more_gets_them(lake: Lake) -> None:
     # 500/s at 70 % are 714/s; four members hold two partitions each and do 400/s, eight do 800/s.
     assert (found.desired.replicas, found.desired.why) == (8, Why.MORE_NEEDED)
     assert (found.running, found.partitions, found.replica_rate_per_second) == (2, 8, 100.0)
+
+
+@pytest.mark.parametrize(
+    ("assignor", "partitions", "replicas"),
+    [("range", 8, 8), ("cooperative-sticky", 12, 12), (None, 12, 12)],
+)
+def test_the_partitions_that_members_can_share_are_the_assignors(
+    lake: Lake, assignor: str | None, partitions: int, replicas: int
+) -> None:
+    """Eight partitions of one topic and four of another, and more to do than any number of members can."""
+    write(lake, rate=5_000.0)
+    other = [partition("billing", n, as_of=NOW, topic="refunds", produce_rate_per_second=1.0) for n in range(4)]
+    append(lake, PARTITION_STATUS, *other)
+    refunds = row(
+        CAPACITY, cluster="shop", group="billing", topic="refunds", partitions=4, member_rate_per_second=100.0
+    )
+    append(lake, CAPACITY, refunds)
+    append(lake, ASSIGNMENTS, row(ASSIGNMENTS, cluster="shop", group="billing", assignor=assignor))
+    found = asked(lake)
+    assert (found.partitions, found.desired.replicas) == (partitions, replicas)
 
 
 def test_what_a_member_can_do_is_not_known(lake: Lake) -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -178,6 +179,43 @@ class TestTruth:
 
         measured = Probe().handler(handle)
         assert (measured("a"), measured.__name__, measured.__doc__) == ("A", "handle", "Handles.")
+
+    @pytest.mark.parametrize(
+        ("files", "cores"),
+        [
+            ({}, 1e9),
+            ({"proc/self/cgroup": "0::/pod/app\n", "sys/fs/cgroup/pod/app/cpu.max": "max 100000\n"}, 1e9),
+            ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "25000 100000\n"}, 0.25),
+            # A parent's limit holds for its children; a path that is not there is another namespace's.
+            ({"proc/self/cgroup": "0::/pod/app\n", "sys/fs/cgroup/pod/cpu.max": "50000 100000\n"}, 0.5),
+            ({"proc/self/cgroup": "0::/../elsewhere\n", "sys/fs/cgroup/cpu.max": "50000 100000\n"}, 0.5),
+            (
+                {
+                    "proc/self/cgroup": "1:cpu:/\n",
+                    "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "75000\n",
+                    "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
+                },
+                0.75,
+            ),
+            (
+                {"sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"},
+                1e9,
+            ),
+            ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "nonsense"}, 1e9),
+        ],
+    )
+    def test_cores_are_those_of_the_machine_or_of_the_control_group(
+        self, tmp_path: Path, files: dict[str, str], cores: float
+    ) -> None:
+        for name, content in files.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(content)
+        assert module.usable_cores(tmp_path) == min(len(os.sched_getaffinity(0)), cores)
+
+    def test_the_text_tells_the_cores(self) -> None:
+        probe = Probe(0)
+        probe.handler(lambda: None)()
+        assert told(probe).cores == module.usable_cores()
 
     def test_where_the_run_queue_cannot_be_read_it_is_left_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def no_proc(*_: Any) -> int:

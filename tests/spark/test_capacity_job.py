@@ -97,13 +97,13 @@ def seen(lake: Lake, rate: float | None, *, margin: float = 0.05) -> None:
     )
 
 
-def probed(lake: Lake, minutes_ago: float, t1: float, t2: float, messages: int, *, host: str = "10.0.0.0") -> None:
+def probed(lake: Lake, minutes_ago: float, t1: float, t2: float, messages: int, **more: Any) -> None:
     at = NOW - timedelta(minutes=minutes_ago)
     append(
         lake,
         SERVICE_TIMES,
         some(SERVICE_TIMES, sampled_at=at, measured_at=at, source="probe", t1_seconds=t1, t2_seconds=t2,
-             messages=messages, threads=20, host=host, partition=0),
+             messages=messages, partition=0, **{"threads": 20, "host": "10.0.0.0"} | more),
     )  # fmt: skip
 
 
@@ -155,6 +155,26 @@ def test_a_probe_with_cores(lake: Lake) -> None:
     judged_again(lake)
     plan(lake, Capacity(), NOW + AGAIN_AFTER)
     assert rows(lake)["billing"]["verdict"] == "undecided"  # whose nodes nobody knows
+
+
+def test_the_probe_tells_the_cores_and_the_threads_of_all_processes_of_a_host(lake: Lake) -> None:
+    """Two processes on one host, of which one has told twice, and earlier under another member's name; one on another
+    host, with more cores. A setting counts more."""
+    reads(lake, "billing", members=3)
+    demand(lake)
+    probed(lake, 30, 0.012, 0.003, 9_000, threads=8, cores=4.0, member_id="before a rebalance")
+    probed(lake, 5.4, 0.012, 0.003, 9_000, threads=8, cores=4.0, member_id="a")
+    probed(lake, 5.2, 0.012, 0.003, 9_000, threads=10, cores=4.0, member_id="a")
+    probed(lake, 5.1, 0.012, 0.003, 9_000, threads=10, cores=4.0, member_id="b")
+    probed(lake, 9, 0.012, 0.003, 9_000, threads=30, cores=6.0, member_id="c", host="10.0.0.1")
+    plan(lake, Capacity(), NOW)
+    found = rows(lake)["billing"]
+    assert (found["cores"], found["threads_per_node"]) == (5.0, 25)
+    (cores,) = [i for i in found["inputs"] if i["name"] == "cores"]
+    assert cores["source"] == "probe"
+    judged_again(lake)
+    plan(lake, EIGHT_CORES, NOW)
+    assert rows(lake)["billing"]["cores"] == 8.0
 
 
 def test_nothing_is_known(lake: Lake) -> None:

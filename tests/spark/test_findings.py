@@ -156,6 +156,15 @@ def test_a_topic_that_was_left_while_records_come_is_told(lake: Lake) -> None:
     assert finding.remedy is not None
 
 
+@pytest.mark.parametrize(("kept_hours", "told"), [(26, "in 1 d"), (1, "at any moment")], ids=["in a day", "overdue"])
+def test_when_the_offsets_of_a_topic_that_was_left_expire(lake: Lake, kept_hours: int, told: str) -> None:
+    append(lake, PARTITION_STATUS, ghost(0, unread=900, rate=1.5, hours=2))
+    (finding,) = findings_of(lake, news(NOW, kept_hours * 3600.0))["shop", "billing"]
+    assert finding.sentence.endswith(
+        f" The offsets expire {told}: after that a consumer begins where auto.offset.reset says."
+    )
+
+
 @pytest.mark.parametrize(("unread", "rate"), [(0, 2.0), (1200, 0.0)], ids=["all was read", "nothing comes"])
 def test_a_topic_that_was_left_for_good_is_not(lake: Lake, unread: int, rate: float) -> None:
     append(lake, PARTITION_STATUS, ghost(0, unread=unread, rate=rate, hours=1))

@@ -22,7 +22,7 @@ def at(minutes: float) -> datetime:
     return START + timedelta(minutes=minutes)
 
 
-def news(minutes: float) -> list[News]:
+def news(minutes: float, offsets_retention_seconds: float | None = None) -> list[News]:
     return [
         News(
             cluster="shop",
@@ -30,7 +30,7 @@ def news(minutes: float) -> list[News]:
             as_of=at(minutes),
             interval_seconds=15.0,
             group_partitions=4,
-            offsets_retention_seconds=None,
+            offsets_retention_seconds=offsets_retention_seconds,
             new_samples=1,
             read_until=at(minutes),
             open_from=at(minutes),

@@ -1,6 +1,7 @@
 """The command that asks in a terminal what the capacity page asks."""
 
 from lagwise.domain.sizing import workload as defaults
+from lagwise.domain.sizing.formulas import DEFAULT_OUTAGE_CATCH_UP_SECONDS
 from lagwise.domain.sizing.workload import Concurrency, Workload
 
 
@@ -20,6 +21,12 @@ def command(workload: Workload) -> str:
         words.append(f"--catch-up {_text(w.catch_up_seconds)}s")
     if w.restart_seconds != defaults.DEFAULT_RESTART_SECONDS:
         words.append(f"--restart {_text(w.restart_seconds)}s")
+    if w.outage_seconds:
+        words.append(f"--outage {_text(w.outage_seconds)}s")
+    if w.outage_catch_up_seconds != DEFAULT_OUTAGE_CATCH_UP_SECONDS:
+        words.append(f"--outage-catch-up {_text(w.outage_catch_up_seconds)}s")
+    if w.share_of_ceiling != defaults.DEFAULT_SHARE_OF_CEILING:
+        words.append(f"--ceiling-share {_text(w.share_of_ceiling * 100)}%")
     if w.lag:
         words.append(f"--lag {_text(w.lag)}")
     if w.spare_nodes != 1:

@@ -21,9 +21,11 @@ from lagwise_dashboard.components import (
     capacity_command,
     capacity_forecast,
     capacity_ramp,
+    capacity_scenarios,
     capacity_standing,
     capacity_what_if,
 )
+from lagwise_dashboard.components.capacity_scenarios import Compared
 from lagwise_dashboard.components.capacity_what_if import WhatIf
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.capacity import Outlook
@@ -52,6 +54,7 @@ class Report:
     row: Row | None
     outlook: Outlook | None
     what_if: WhatIf | None
+    scenarios: tuple[Compared, ...]
     ramp: tuple[RampStep, ...]
     target_utilisation: float
     now: datetime
@@ -93,6 +96,10 @@ def _cell(value: object) -> object:
     return "" if value is None else value
 
 
+def _plain(value: object) -> object:
+    return value if isinstance(value, int | float) else str(value)
+
+
 def _lines(report: Report) -> Iterable[tuple[object, ...]]:
     advice, row = report.advice, report.row
     if row is not None:
@@ -108,13 +115,7 @@ def _lines(report: Report) -> Iterable[tuple[object, ...]]:
             yield "rests on", told["name"], told["value"], "", f"{told['source']}{samples}{at}"
     for of in fields(advice.workload):
         value = getattr(advice.workload, of.name)
-        yield (
-            "asked",
-            of.name,
-            value if isinstance(value, int | float) else None if value is None else str(value),
-            "",
-            "",
-        )
+        yield "asked", of.name, None if value is None else _plain(value), "", ""
     yield "advice", "verdict", advice.verdict, "", ""
     for name, value in asdict(advice.triple).items() if advice.triple else ():
         yield "advice", name, value, "", ""
@@ -129,6 +130,14 @@ def _lines(report: Report) -> Iterable[tuple[object, ...]]:
         yield "what if", f"{set_up.label}: peak lag", outcome.peak_lag, "messages", question
         yield "what if", f"{set_up.label}: oldest unread", outcome.peak_lag_seconds, "s", question
         yield "what if", f"{set_up.label}: drained after", outcome.drain_seconds, "s", question
+    for one in report.scenarios:
+        for name, value in asdict(one.advice.workload).items():
+            yield "scenario", f"{one.name}: {name}", None if value is None else _plain(value), "", "asked"
+        for name, value in asdict(one.advice.triple).items() if one.advice.triple else ():
+            yield "scenario", f"{one.name}: {name}", value, "", "advised"
+        if one.outcome is not None:
+            yield "scenario", f"{one.name}: peak lag", one.outcome.peak_lag, "messages", "what if"
+            yield "scenario", f"{one.name}: drained after", one.outcome.drain_seconds, "s", "what if"
     for step in report.ramp:
         yield "ramp", step.expected.threads, step.expected.rate_per_second, "messages/s", step.stop
 
@@ -166,6 +175,8 @@ def as_html(report: Report) -> str:
             charts.add(capacity_what_if.chart(report.what_if)),
             *(f"<p>{_safe(s.label)}. {_safe(capacity_what_if.words(o))}</p>" for s, o in report.what_if.outcomes),
         ]
+    if report.scenarios:
+        parts += ["<h2>Scenarios</h2>", _table(capacity_scenarios.columns(report.scenarios))]
     if report.ramp:
         parts += ["<h2>How to get there</h2>", _table(capacity_ramp.columns(report.ramp))]
     return (

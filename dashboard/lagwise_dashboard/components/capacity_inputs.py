@@ -7,7 +7,9 @@ from typing import Any
 import streamlit as st
 
 from lagwise.domain.sizing import workload as defaults
+from lagwise.domain.sizing.formulas import DEFAULT_OUTAGE_CATCH_UP_SECONDS
 from lagwise.domain.sizing.ranges import MAX_CORES, MIN_CORES, OutOfRange
+from lagwise.domain.sizing.words import say_number
 from lagwise.domain.sizing.workload import MAX_PARTITIONS, Concurrency, Ordering, Workload
 
 #: What a Workload's fields are known to be of the chosen group; a field that is left out is not known.
@@ -95,6 +97,39 @@ _NUMBERS = {
         "How long nothing is read: the 45 s after which Kafka gives up a crashed consumer, and a rebalance.",
         step=10.0,
     ),
+    "outage_seconds": _Number(
+        "capacity_sized_outage_min",
+        "An outage takes",
+        "min",
+        0.0,
+        0.0,
+        43_200.0,
+        "An outage, at peak, that must be caught up with as well; 0 asks for none.",
+        scale=60.0,
+        step=10.0,
+    ),
+    "outage_catch_up_seconds": _Number(
+        "capacity_outage_catch_up_min",
+        "Catch up with it within",
+        "min",
+        DEFAULT_OUTAGE_CATCH_UP_SECONDS / 60.0,
+        1.0,
+        43_200.0,
+        "Time in which the backlog of that outage must be gone.",
+        scale=60.0,
+        step=30.0,
+    ),
+    "share_of_ceiling": _Number(
+        "capacity_ceiling",
+        "Fill a node to",
+        "% of its ceiling",
+        100.0 * defaults.DEFAULT_SHARE_OF_CEILING,
+        1.0,
+        99.9,
+        "A node is given threads until it does this share of what its cores can do at most.",
+        scale=0.01,
+        step=1.0,
+    ),
     "lag": _Number("capacity_lag", "Backlog", "messages", 0.0, 0.0, 1e15, "Messages that already wait.", step=1_000.0),
     "max_threads_per_node": _Number(
         "capacity_max_threads",
@@ -127,6 +162,21 @@ def complaint(error: OutOfRange) -> str:
     names |= {"peak_rate_per_second": "Peak", "partitions": "Partitions", "hottest_share": "Hottest partition"}
     allowed = error.allowed.replace("t1_seconds", "T1").replace(" (in seconds)", "")
     return f"{names.get(error.argument, error.argument)} must be {allowed}."
+
+
+def spoken(workload: Workload) -> dict[str, str]:
+    """Every input as the page names and shows it."""
+    w = workload
+    hottest = "even" if w.hottest_share is None else f"{100 * w.hottest_share:.3g} %"
+    said = {
+        "Peak": f"{say_number(w.peak_rate_per_second)}/s",
+        "Partitions": f"{w.partitions:,}",
+        "Hottest partition": hottest,
+    }
+    for name, number in _NUMBERS.items():
+        unit = "" if number.unit in ("or its CPU limit", "N+…") else f" {number.unit}"
+        said[number.label] = f"{float(f'{getattr(w, name) / number.scale:.4g}'):,.12g}{unit}"
+    return said | {"A node's threads": str(w.concurrency), "Order to keep": str(w.order)}
 
 
 def show(known: Known) -> Workload:

@@ -49,8 +49,8 @@ class WhatIf:
     outcomes: tuple[tuple[SetUp, Outcome], ...]
 
 
-def show(advice: SizingAdvice, row: Row | None) -> tuple[SetUp | None, WhatIf | None]:
-    """Draw the inputs and the answer: what runs, and what comes of it; None is not known."""
+def show(advice: SizingAdvice, row: Row | None) -> tuple[SetUp | None, Interruption, WhatIf | None]:
+    """Draw the inputs and the answer: what runs (None is not known), what happens, and what comes of it."""
     st.subheader("What if", anchor=False)
     left, right = st.columns([1, 2], gap="large")
     with left:
@@ -60,7 +60,7 @@ def show(advice: SizingAdvice, row: Row | None) -> tuple[SetUp | None, WhatIf | 
     if advice.triple is not None:
         set_ups.append(SetUp("Advised", advice.triple.nodes, advice.triple.threads_per_node))
     with right:
-        return running, _answer(advice.workload, set_ups, interruption, question)
+        return running, interruption, _answer(advice.workload, set_ups, interruption, question)
 
 
 def _answer(workload: Workload, set_ups: list[SetUp], interruption: Interruption, question: str) -> WhatIf | None:
@@ -109,6 +109,14 @@ def scenario(workload: Workload, set_up: SetUp, interruption: Interruption) -> S
         ordering=workload.ordering,
         interruption=interruption,
     )
+
+
+def outcome_of(workload: Workload, set_up: SetUp, interruption: Interruption) -> Outcome | None:
+    """What comes of it; None where it cannot be simulated."""
+    try:
+        return _outcome(scenario(workload, set_up, interruption))
+    except OutOfRange:
+        return None
 
 
 def words(outcome: Outcome) -> str:

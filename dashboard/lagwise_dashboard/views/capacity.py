@@ -15,6 +15,7 @@ from lagwise_dashboard.components import (
     capacity_group,
     capacity_inputs,
     capacity_ramp,
+    capacity_scenarios,
     capacity_what_if,
     freshness,
     page,
@@ -53,11 +54,12 @@ def body() -> None:
     advice = advise(workload)
     with right:
         capacity_answer.show(advice)
-    running, what_if = capacity_what_if.show(advice, chosen.row)
+    running, interruption, what_if = capacity_what_if.show(advice, chosen.row)
+    scenarios = capacity_scenarios.show(advice, interruption)
     ramp = capacity_ramp.steps(advice, running)
     capacity_ramp.show(ramp)
     capacity_answer.reasons(advice)
-    capacity_export.show(Report(advice, chosen.row, outlook, what_if, ramp, target, now))
+    capacity_export.show(Report(advice, chosen.row, outlook, what_if, scenarios, ramp, target, now))
 
 
 def _outlook(row: Row, target: float, now: datetime) -> Outlook:

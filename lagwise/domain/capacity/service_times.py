@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from lagwise.domain.sizing.ranges import MAX_SERVICE_SECONDS, MAX_THREADS, MIN_SERVICE_SECONDS
+from lagwise.domain.sizing.ranges import MAX_CORES, MAX_SERVICE_SECONDS, MAX_THREADS, MIN_CORES, MIN_SERVICE_SECONDS
 
 #: What the text begins with: format and version, and the space before the first field.
 PREFIX = "lw1 "
@@ -51,7 +51,7 @@ class ServiceTimes:
     ``t1_seconds`` is the time spent waiting for something outside, ``t2_seconds`` the CPU time, ``run_queue_seconds``
     the time runnable without a core (where None, it is in T1), ``lock_wait_seconds`` how long one wait for the
     interpreter lock took (those of a message are in T1). ``threads`` did the work, within ``window_seconds`` that ended
-    at ``ended_at``.
+    at ``ended_at``. ``cores`` is how many the process may use.
     """
 
     t1_seconds: float
@@ -62,6 +62,7 @@ class ServiceTimes:
     threads: int | None = None
     window_seconds: float | None = None
     ended_at: datetime | None = None
+    cores: float | None = None
 
     @property
     def t1_doubt(self) -> T1Doubt | None:
@@ -99,6 +100,7 @@ def parse_service_times(text: str) -> ServiceTimes | None:
             threads=_count(fields["c"], 1, MAX_THREADS) if "c" in fields else None,
             window_seconds=_number(fields["s"], 0.0, _LONGEST_WINDOW_SECONDS) if "s" in fields else None,
             ended_at=_time(fields["at"]) if "at" in fields else None,
+            cores=_number(fields["cores"], MIN_CORES, MAX_CORES) if "cores" in fields else None,
         )
     except (KeyError, ValueError):
         return None

@@ -4,7 +4,7 @@ Compared is what the running set-up can do with what it must do. Of both, only w
 shows under saturation alone, without it there is a lower bound (what it did) or nothing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -179,20 +179,6 @@ def judge_capacity(
     else:
         ahead = f"through the whole forecast up to {_day(forecast[-1].at)}, also at worst ({say_number(worst)})"
     return judged(CapacityVerdict.ENOUGH, f"{_say_peak(peak)}; {does}: enough, {ahead}")
-
-
-def combined(verdicts: Iterable[CapacityVerdict]) -> CapacityVerdict:
-    """The verdict of a whole from its parts': the worst one that was decided; undecided where none was.
-
-    An undecided part has no vote. It only cannot be taken for oversized: the whole is ``oversized`` if all parts are,
-    because nodes are taken from all of them (Cruise Control #1877 reported it while one part had not decided).
-    """
-    told = set(verdicts)
-    decided = told - {CapacityVerdict.UNDECIDED}
-    if not decided:
-        return CapacityVerdict.UNDECIDED
-    worst = next(verdict for verdict in CapacityVerdict if verdict in decided)
-    return CapacityVerdict.ENOUGH if worst is CapacityVerdict.OVERSIZED and told != decided else worst
 
 
 def _carried_by_fewer(carries: float, worst: float, running: SetUp, advised: SetUp) -> bool:

@@ -4,18 +4,18 @@ Sizing one group's work on a topic takes milliseconds, which at tens of thousand
 stalest go first, and what is left waits for the next.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from lagwise.config import Capacity
 from lagwise.domain.capacity.assessment import Assessment, Demand, Known, Observed, ServiceTime, assess
-from lagwise.domain.capacity.demand_ahead import busy_minutes
+from lagwise.domain.capacity.verdict import DemandAhead
+from lagwise.tables.ahead import demand_ahead
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.observed import OBSERVED_CAPACITY
-from lagwise.tables.planning import DEMAND, FORECASTS
+from lagwise.tables.planning import DEMAND
 from lagwise.tables.raw import SERVICE_TIMES
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs import write
@@ -26,6 +26,8 @@ AGAIN_AFTER = timedelta(minutes=5)
 AT_MOST = 200
 #: A probe's measurements of so long before its newest one are taken together.
 _TOGETHER = timedelta(hours=1)
+#: Those of so long before its newest one, or twice as long as one takes, tell the processes that run on a host now.
+_LATELY_SECONDS = 60.0
 _LONGEST = timedelta(days=2)
 
 Row = Mapping[str, Any]
@@ -40,29 +42,32 @@ _READERS = """
 """
 _SERVICE = """
     with told as (
-        select distinct cluster, "group", topic, coalesce(host, '') as host, measured_at, t1_seconds, t2_seconds,
-               messages, threads, t1_doubt
+        select distinct cluster, "group", topic, coalesce(host, '') as host, coalesce(member_id, '') as member,
+               measured_at, t1_seconds, t2_seconds, messages, threads, cores, coalesce(window_seconds, 0) as seconds,
+               t1_doubt
         from service_times where sampled_at >= ?
     ), newest as (
-        select *, max(measured_at) over (partition by cluster, "group", topic) as last from told
+        select *, max(measured_at) over (partition by cluster, "group", topic) as last,
+               max(measured_at) over (partition by cluster, "group", topic, host) as last_of_host,
+               max(seconds) over (partition by cluster, "group", topic, host) as longest
+        from told
     ), together as (
         select * from newest where measured_at >= last - to_seconds(?)
+    ), processes as (
+        -- what a process told lately; whatever has told longer ago may have been another one's before a rebalance
+        select cluster, "group", topic, host, member, arg_max(threads, measured_at) as threads, max(cores) as cores
+        from together where measured_at > last_of_host - to_seconds(greatest(?, 2 * longest)) group by all
     ), hosts as (
-        select cluster, "group", topic, host, max(threads) as threads from together group by all
+        select cluster, "group", topic, sum(threads) as threads, max(cores) as cores from processes
+        group by cluster, "group", topic, host
+    ), nodes as (
+        select cluster, "group", topic, round(avg(threads))::int as threads, avg(cores) as cores from hosts group by all
     )
     select cluster, "group", topic, sum(t1_seconds * messages) / sum(messages) as t1_seconds,
            sum(t2_seconds * messages) / sum(messages) as t2_seconds, sum(messages)::bigint as messages,
            max(measured_at) as measured_at, max(t1_doubt) as t1_doubt,
-           (select round(avg(threads)) from hosts h
-            where h.cluster = t.cluster and h."group" = t."group" and h.topic = t.topic)::int as threads
-    from together t group by cluster, "group", topic
-"""
-_AHEAD = """
-    with newest as (
-        select *, max(made_at) over (partition by cluster, topic) as last from forecasts
-    )
-    select cluster, topic, "at", busiest_per_second as mean, busiest_high_per_second as high, made_at
-    from newest where made_at = last and "at" >= ? order by cluster, topic, "at"
+           any_value(n.threads) as threads, any_value(n.cores) as cores
+    from together join nodes n using (cluster, "group", topic) group by cluster, "group", topic
 """
 
 
@@ -95,18 +100,20 @@ class _Facts:
     def __init__(self, lake: Lake, settings: Capacity, now: datetime) -> None:
         self._settings = settings
         since = now - _LONGEST
-        service = lake.query(_SERVICE, [since, _TOGETHER.total_seconds()], over=[SERVICE_TIMES], since=since)
+        service = lake.query(
+            _SERVICE, [since, _TOGETHER.total_seconds(), _LATELY_SECONDS], over=[SERVICE_TIMES], since=since
+        )
         self._service = {_key(r): r for r in service.to_pylist()}
         observed = lake.query("select * from observed_capacity where member is null", over=[OBSERVED_CAPACITY])
         self._observed = {_key(r): r for r in observed.to_pylist()}
         self._demand = {(r["cluster"], r["topic"]): r for r in lake.read(DEMAND).to_pylist()}
-        self._ahead: dict[tuple[str, str], list[Row]] = defaultdict(list)
-        for row in lake.query(_AHEAD, [now], over=[FORECASTS], since=now - 2 * _LONGEST).to_pylist():
-            self._ahead[row["cluster"], row["topic"]].append(row)
+        self._ahead = demand_ahead(lake, now)
 
     def known(self, reader: Row) -> Known:
         key, topic = _key(reader), (reader["cluster"], reader["topic"])
         service, observed, demand = self._service.get(key), self._observed.get(key), self._demand.get(topic)
+        told = self._settings.cores_of(reader["group"])
+        cores, source = (told, "settings") if told is not None else (service and service["cores"], "probe")
         return Known(
             partitions=reader["partitions"],
             members=reader["members"],
@@ -114,10 +121,11 @@ class _Facts:
             as_of=reader["as_of"],
             hottest_share=reader["hottest_share"],
             lag=None if reader["lag"] is None else int(reader["lag"]),
-            cores=self._settings.cores_of(reader["group"]),
+            cores=cores,
+            cores_source=source,
             service=None if service is None else _service_time(service),
             observed=None if observed is None else _observed(observed),
-            demand=None if demand is None else _demand(demand, self._ahead[topic]),
+            demand=None if demand is None else _demand(demand, self._ahead.get(topic, ())),
         )
 
 
@@ -145,16 +153,15 @@ def _observed(row: Row) -> Observed:
     )
 
 
-def _demand(row: Row, ahead: Sequence[Row]) -> Demand:
-    peak = row["forecast_peak_per_second"]
+def _demand(row: Row, ahead: tuple[DemandAhead, ...]) -> Demand:
     return Demand(
         peak_per_second=row["peak_per_second"],
         peak_at=row["peak_at"],
         minutes=row["minutes"],
         history_hours=row["history_hours"],
-        forecast_peak_per_second=peak,
+        forecast_peak_per_second=row["forecast_peak_per_second"],
         horizon_days=row["horizon_days"],
-        ahead=busy_minutes([(r["at"], r["mean"], r["high"]) for r in ahead], peak) if peak is not None else (),
+        ahead=ahead,
         as_of=row["as_of"],
     )
 

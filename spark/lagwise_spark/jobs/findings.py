@@ -32,7 +32,7 @@ def findings_of(lake: Lake, news: Sequence[News]) -> dict[Group, list[Finding]]:
     found: dict[Group, list[Finding]] = {}
     for some in (
         _of_side_topics(lake, news),
-        _of_left_topics(lake),
+        _of_left_topics(lake, news),
         _of_rebalances(lake, news),
         _of_assignments(lake),
     ):
@@ -63,7 +63,8 @@ def _of_assignments(lake: Lake) -> dict[Group, list[Finding]]:
     }
 
 
-def _of_left_topics(lake: Lake) -> dict[Group, list[Finding]]:
+def _of_left_topics(lake: Lake, news: Sequence[News]) -> dict[Group, list[Finding]]:
+    kept_seconds = {n.cluster: n.offsets_retention_seconds for n in news}
     rows = lake.query(
         """
         select cluster, "group", topic as name, count(*) as partitions,
@@ -78,6 +79,8 @@ def _of_left_topics(lake: Lake) -> dict[Group, list[Finding]]:
     for row in rows:
         group = row.pop("cluster"), row.pop("group")
         row["unread"], row["unmoved_seconds"] = row["unread"] or 0, row["unmoved_seconds"] or 0.0
+        if (kept := kept_seconds.get(group[0])) is not None:
+            row["seconds_to_expiry"] = max(0.0, kept - row["unmoved_seconds"])
         found.setdefault(group, []).append(LeftTopic(**row))
     return {group: findings for group, topics in found.items() if (findings := left_topic_findings(topics))}
 
