@@ -4,15 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
 
 from lagwise.domain.humanise import clock, count, duration, plural, rate
+from lagwise.domain.lost import Lost
 from lagwise.domain.vocabulary import TopicRole
 
 #: Growth of a dead-letter topic is told over this time.
 GROWTH_SECONDS = 3600.0
-#: A loss that is over is told for so long.
-LOSS_TOLD_FOR = timedelta(hours=24)
 
 
 class FindingKind(StrEnum):
@@ -36,33 +34,29 @@ class Finding:
     remedy: str | None = None
 
 
-class Loss(NamedTuple):
-    """Records that were deleted before a group read them: when a sample last showed it, and the most that were missing
-    at any sample since it began."""
-
-    last_at: datetime
-    records: int
-
-
-def last_loss(before: Loss | None, records_lost: int, now: datetime, *, was_losing: bool) -> Loss | None:
-    """A group's last loss, from what it was a round ago and how many records are missing now."""
-    if not records_lost:
-        return before
-    return Loss(now, max(records_lost, before.records if before is not None and was_losing else 0))
-
-
-def loss_findings(loss: Loss | None, now: datetime) -> list[Finding]:
-    """What was lost, for a day after it was; while it goes on, the sentence of the status says it."""
-    if loss is None or not timedelta(0) < now - loss.last_at <= LOSS_TOLD_FOR:
+def loss_findings(lost: Lost, now: datetime, *, records_lost: int = 0) -> list[Finding]:
+    """What was lost within a day. While a loss goes on, the sentence of the status tells ``records_lost``; what it tells
+    is not told twice."""
+    is_told = lost.at_least == lost.at_most == records_lost
+    if lost.first_seconds is None or lost.last_seconds is None or is_told:
         return []
+    numbers = _bounds(lost.at_least, lost.at_most)
+    first, last = (now - timedelta(seconds=s) for s in (lost.first_seconds, lost.last_seconds))
+    when = f"in the minutes before {clock(last, now)}" if first == last else f"since {clock(first, now)}"
+    when += f", most recently in the minutes before {clock(last, now)}" if first < last < now else ""
     return [
         Finding(
             FindingKind.LOSS,
-            f"At least {_records(loss.records)} deleted before this group read "
-            f"{'it' if loss.records == 1 else 'them'}, most recently in the minutes before {clock(loss.last_at, now)}.",
+            f"{numbers} deleted before this group read {'it' if lost.at_most == 1 else 'them'}, {when}.",
             "Kafka has them no more: if they matter, get them from where they came from.",
         )
     ]
+
+
+def _bounds(at_least: int, at_most: int) -> str:
+    """How many records were …, as the beginning of a sentence."""
+    low, high = count(at_least), count(at_most)
+    return f"{_records(at_least)}" if low == high else f"Between {low} and {high} records were"
 
 
 @dataclass(frozen=True, slots=True)

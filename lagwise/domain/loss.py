@@ -4,6 +4,7 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 from lagwise.domain import lag as lags
+from lagwise.domain.lost import NOTHING_LOST, Lost
 from lagwise.domain.retention import (
     log_start_rate,
     seconds_to_deletion,
@@ -55,6 +56,25 @@ def deletion_of(e: "Evidence", lag: int, *, grows: bool, stands: bool) -> Deleti
         others.append(by_size)
     seconds = soonest(by_time, *others)
     return Deletion(seconds, e.lag_seconds_is_lower_bound and bool(seconds) and seconds == by_time)
+
+
+def lost_by_now(e: "Evidence", reads_from: int, log_start: int) -> int:
+    """How many records are missing.
+
+    What a client had deleted, the group itself may have: Kafka Streams does so with what it has read and committed. Its
+    commit is read a moment before the log start, and may be the older one by that; by the next minute it is not.
+    """
+    if not e.deleted_by_request:
+        return lags.records_lost(reads_from, log_start)
+    if e.earlier_log_start is None:
+        return 0
+    return lags.records_lost(reads_from, min(log_start, e.earlier_log_start))
+
+
+def lost_of_day(e: "Evidence", missing: int = 0) -> Lost:
+    """What was lost within a day, of which so much is ``missing`` now. What is missing from earlier days counts."""
+    lost = NOTHING_LOST if e.deleted_by_request else e.lost_of_day
+    return lost._replace(at_least=max(lost.at_least, missing), at_most=max(lost.at_most, missing))
 
 
 def loss_cause_of(seconds_to_loss: float | None, seconds_to_deletion: float | None) -> LossCause | None:

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from lagwise.domain.history import LOOKBACK_SECONDS, MINUTE_SECONDS
 from lagwise.domain.ownership import Row
-from lagwise.domain.time_lag import Log, WatermarkPoint, log_of
+from lagwise.domain.time_lag import Log, WatermarkPoint, age_of, log_of
 
 #: Seconds since some moment, of a time.
 Clock = Callable[[datetime], float]
@@ -19,6 +20,25 @@ def retention_of(topic: Row | None) -> tuple[float | None, bool]:
         by_time / 1000.0 if by_time is not None and by_time >= 0 else None,
         by_size is not None and by_size >= 0,
     )
+
+
+def is_deleted_by_request(topic: Row | None, log: Log, now: float) -> bool:
+    """Whether a client had the log's oldest records deleted: no limit that is known can have, because the newest of
+    them was younger, or because there is none. By how much a limit of size was exceeded nobody knows; nor does anybody
+    know the age of what was there before the look-back."""
+    limit, is_by_size = retention_of(topic)
+    if topic is None or topic.get("retention_ms") is None or is_by_size or not log.points:
+        return False
+    if limit is None:
+        return True
+    age = age_of(log.points[-1].log_start - 1, log, now)
+    return age is not None and not age.is_lower_bound and age.seconds < min(limit, LOOKBACK_SECONDS)
+
+
+def earlier_log_start(log: Log, now: float) -> int | None:
+    """Where the log began at the last sample of an earlier minute; None where there is none."""
+    minute = now - now % MINUTE_SECONDS
+    return next((p.log_start for p in reversed(log.points) if p.at < minute), None)
 
 
 def logs_of(watermarks: Sequence[Row], clock: Clock) -> dict[tuple[str, int], Log]:

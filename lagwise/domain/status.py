@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from lagwise.domain import lag as lags
 from lagwise.domain.forecast import Forecast, breach, catch_up
-from lagwise.domain.loss import deletion_of, loss_cause_of
+from lagwise.domain.loss import deletion_of, loss_cause_of, lost_by_now, lost_of_day
+from lagwise.domain.lost import NOTHING_LOST, Lost
 from lagwise.domain.retention import Jumps, soonest
 from lagwise.domain.trend import Trend
 from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, GroupState, LossCause, Status, UnknownReason
@@ -70,8 +71,10 @@ class Evidence:
     the age of the record at the last stable offset. ``samples`` and ``span_seconds`` speak of the window the trend is
     judged on, ``trend`` of the lag over it, ``longer`` of the lag over the next longer window. ``commits_seen`` is how
     often the committed offset was seen to move, ``unmoved_seconds`` for how long it has stayed where it is,
-    ``standstill_seconds`` for how long while there was something to read. ``lost_lately`` is the most records that were
-    deleted unread at any sample of the shortest window.
+    ``standstill_seconds`` for how long while there was something to read. ``lost_lately`` is how many records the
+    samples of the shortest window show to have been deleted unread, ``lost_of_day`` what those of a day do.
+    ``deleted_by_request`` is whether what is missing at the log's start was deleted by a client's request, because no
+    limit can have done it yet; ``earlier_log_start`` is where the log began at the end of the minute before.
     """
 
     readable: bool = True
@@ -93,6 +96,9 @@ class Evidence:
     commit_cadence_seconds: float | None = None
     rewound_from: int | None = None
     lost_lately: int = 0
+    lost_of_day: Lost = NOTHING_LOST
+    deleted_by_request: bool = False
+    earlier_log_start: int | None = None
     trend_is_measurable: bool = True
     trend: Trend | None = None
     longer: Trend | None = None
@@ -122,6 +128,8 @@ class Verdict:
     objective, at today's rates; None where neither is to be expected. ``loss_cause`` is how the loss of
     ``seconds_to_loss`` would come; None where none will. That time is an upper bound where all that is known of the
     oldest unread record is that it is at least so old.
+    ``records_lost`` is how many records are missing, or were lost within minutes by a group that goes on losing;
+    ``lost`` is what was lost within a day.
     ``transaction_seconds`` is for how long a transaction has been open, at least, that hangs and holds records back.
     """
 
@@ -136,6 +144,7 @@ class Verdict:
     seconds_to_loss_is_upper_bound: bool = False
     loss_cause: LossCause | None = None
     records_lost: int = 0
+    lost: Lost = NOTHING_LOST
     transaction_seconds: float | None = None
 
     @property
@@ -264,7 +273,8 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
         return Verdict(Status.GHOST, reasons=(Status.GHOST,), consume_rate_per_second=e.consume_rate_per_second)
     blind = blind_reason(e)
     if blind is not None or e.high_watermark is None or e.log_start is None:
-        return Verdict(Status.UNKNOWN, blind, (Status.UNKNOWN,), consume_rate_per_second=e.consume_rate_per_second)
+        rate = e.consume_rate_per_second
+        return Verdict(Status.UNKNOWN, blind, (Status.UNKNOWN,), consume_rate_per_second=rate, lost=lost_of_day(e))
 
     # Who has nothing to commit stands at the end.
     committed = e.high_watermark if e.committed is None else e.committed
@@ -272,7 +282,7 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     is_held_back = lags.is_held_back(committed, e.high_watermark, e.last_stable, e.last_stable_seconds)
     reads_from = lags.reads_from(committed, e.next_record)
     lag = lags.lag(reads_from, e.log_start, end)
-    lost = lags.records_lost(reads_from, e.log_start)
+    lost = lost_by_now(e, reads_from, e.log_start)
     age = e.lag_seconds or 0.0
 
     def stands_for(minimum_seconds: float) -> bool:
@@ -297,7 +307,7 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     # A consumer that finds its records deleted goes on with the oldest there are, at whose edge it stays: between two
     # losses it is still losing.
     if lost == 0 and seconds_to_loss is not None and seconds_to_loss <= LOSING_WITHIN_SECONDS:
-        lost = e.lost_lately
+        lost = 0 if e.deleted_by_request else e.lost_lately
     holds = {
         Status.LOSING_DATA: lost > 0,
         Status.AT_RISK: seconds_to_loss is not None and seconds_to_loss <= policy.risk_horizon_seconds,
@@ -324,6 +334,7 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
             seconds_to_loss_is_upper_bound=deletion.is_upper_bound and loss_cause is LossCause.DELETION,
             loss_cause=loss_cause,
             records_lost=lost,
+            lost=lost_of_day(e, lost),
             transaction_seconds=e.last_stable_seconds if is_held_back else None,
         )
 

@@ -7,6 +7,7 @@ from typing import Any
 from lagwise.domain.causes import Place
 from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import GroupVerdict, verdict_of
+from lagwise.domain.lost import Lost
 from lagwise.domain.parts import PartitionsInStatus
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
@@ -68,6 +69,7 @@ def _part(row: Row) -> PartitionsInStatus:
         seconds_to_loss_is_upper_bound=bool(row["seconds_to_loss_is_upper_bound"]),
         loss_cause=LossCause(row["loss_cause"]) if row["loss_cause"] else None,
         records_lost=row["records_lost"] or 0,
+        lost=Lost(row["lost_at_least"], row["lost_at_most"], row["first_lost_seconds"], row["last_lost_seconds"]),
         transaction_seconds=row["transaction_seconds"],
         held_back_records=row["held_back_records"] or 0,
         worst_topic=worst.get("topic"),
