@@ -35,8 +35,7 @@ class Finding:
 
 
 def loss_findings(lost: Lost, now: datetime, *, records_lost: int = 0) -> list[Finding]:
-    """What was lost within a day. While a loss goes on, the sentence of the status tells ``records_lost``; what it tells
-    is not told twice."""
+    """What was lost within a day, unless the sentence of the status tells just that as ``records_lost``."""
     is_told = lost.at_least == lost.at_most == records_lost
     if lost.first_seconds is None or lost.last_seconds is None or is_told:
         return []

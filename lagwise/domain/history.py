@@ -128,8 +128,8 @@ class Movement:
 
     ``moved_at`` is when it was first seen where it is now (None where it was never seen), ``drained_at`` when nothing
     was last unread, ``moves`` how often the offset was seen to move within the look-back, ``backlog_seconds`` for how
-    much of that time there was something to commit, ``lost_lately`` how many records samples of the shortest window show
-    to have been deleted unread, ``lost_of_day`` what those of the day do.
+    much of that time there was something to commit. ``lost_lately`` is how many records samples of the shortest window
+    show to have been deleted unread, ``lost_of_day`` what those of the day do.
     """
 
     moved_at: float | None

@@ -52,6 +52,8 @@ NUMBERS = (
     "seconds_to_catch_up",
     "seconds_to_loss",
     "records_lost",
+    "lost_at_least",
+    "lost_at_most",
 )
 
 
@@ -67,7 +69,8 @@ class Recording:
 class Shown:
     """What was shown of a group-partition (or, without topic and partition, of a group) at one moment of a trace.
 
-    ``forecasts`` are not printed."""
+    ``forecasts`` and ``lost_since_seconds``, how long ago the first and the last loss of the day were seen, are not
+    printed."""
 
     trace: str
     time_s: float
@@ -81,6 +84,7 @@ class Shown:
     sentence: str | None = None
     loss_cause: str | None = None
     forecasts: Mapping[str, Any] = field(default_factory=dict)
+    lost_since_seconds: tuple[float | None, float | None] = (None, None)
 
     def as_json(self) -> str:
         """One line of ``lagwise replay --json``."""
@@ -174,6 +178,7 @@ def _replay(
                 {name: row[name] for name in NUMBERS},
                 loss_cause=row["loss_cause"],
                 forecasts={name: row[name] for name in FORECASTS},
+                lost_since_seconds=(_age(row, "first_lost_at"), _age(row, "last_lost_at")),
             )
         )
     for (cluster, group), (_, verdict) in sorted(verdicts.items()):
@@ -195,10 +200,15 @@ def _replay(
                 verdict.sentence,
                 str(verdict.loss_cause) if verdict.loss_cause else None,
                 {"to_catch_up": verdict.to_catch_up, "to_breach": verdict.to_breach},
+                verdict.lost[2:],
             )
         )
     for _, its_evaluations in groupby(evaluations, key=lambda e: e.source):
         yield [one for evaluation in its_evaluations for one in shown[evaluation.cluster]]
+
+
+def _age(row: Row, name: str) -> float | None:
+    return None if row[name] is None else (row["as_of"] - row[name]).total_seconds()
 
 
 def _context(evaluation: _Evaluation, minimum_span_seconds: float) -> Row:

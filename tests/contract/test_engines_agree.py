@@ -195,11 +195,16 @@ def differences(shown: Sequence["Shown"], defined: Sequence["Shown"]) -> list[st
         for name in ("status", "reason", "reasons", "sentence", "loss_cause"):
             if getattr(one, name) != getattr(other, name):
                 found.append(f"{one.trace} {key}: {name} {getattr(one, name)} is defined as {getattr(other, name)}")
-        numbers = dict(one.numbers) | dict(one.forecasts)
-        for name, value in (dict(other.numbers) | dict(other.forecasts)).items():
+        numbers, defined_numbers = _numbers(one), _numbers(other)
+        for name, value in defined_numbers.items():
             if not same(numbers[name], value):
                 found.append(f"{one.trace} {key}: {name} {numbers[name]} is defined as {value}")
     return found
+
+
+def _numbers(shown: "Shown") -> dict[str, Any]:
+    lost = dict(zip(("first_lost_seconds", "last_lost_seconds"), shown.lost_since_seconds, strict=True))
+    return dict(shown.numbers) | dict(shown.forecasts) | lost
 
 
 def same(one: Any, other: Any) -> bool:
