@@ -1,9 +1,10 @@
 """What is worth knowing about a group beside its status: one sentence each, the most urgent first."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from lagwise.domain.humanise import clock, count, duration, plural, rate
 from lagwise.domain.lost import Lost
@@ -17,6 +18,7 @@ class FindingKind(StrEnum):
     """Declared in the order of urgency."""
 
     LOSS = "loss"
+    SKIPPED = "skipped"
     DEAD_LETTERS = "dead_letters"
     UNREAD_RETRIES = "unread_retries"
     LEFT_TOPICS = "left_topics"
@@ -56,6 +58,42 @@ def _bounds(at_least: int, at_most: int) -> str:
     """How many records were …, as the beginning of a sentence."""
     low, high = count(at_least), count(at_most)
     return f"{_records(at_least)}" if low == high else f"Between {low} and {high} records were"
+
+
+class Skip(NamedTuple):
+    """Unread records that a group skipped, on one partition, or on so many of a topic together (then the offsets are
+    None)."""
+
+    at: datetime
+    topic: str
+    records: int
+    partitions: int = 1
+    partition: int | None = None
+    before: int | None = None
+    after: int | None = None
+
+
+def skip_findings(skips: Iterable[Skip]) -> list[Finding]:
+    """What was skipped, and when: the last time on each topic."""
+    by_topic: dict[str, list[Skip]] = {}
+    for skip in sorted(skips, key=lambda s: (s.topic, s.at, s.partition or 0)):
+        by_topic.setdefault(skip.topic, []).append(skip)
+    return [_skipped([skip for skip in its if skip.at == its[-1].at]) for its in by_topic.values()]
+
+
+def _skipped(skips: Sequence[Skip]) -> Finding:
+    """The skips of a topic at one moment."""
+    one, number = skips[-1], sum(skip.partitions for skip in skips)
+    leapt = f"the committed offsets of {plural(number, 'partition')} of {one.topic} leapt to about the end"
+    if number == 1 and one.before is not None and one.after is not None:
+        leapt = f"the committed offset of {one.topic}-{one.partition} leapt from {one.before:,} to {one.after:,}"
+    return Finding(
+        FindingKind.SKIPPED,
+        f"Up to {count(sum(skip.records for skip in skips))} records were skipped in the moments before "
+        f"{clock(one.at)}: {leapt}, many times as fast as it was ever seen to read.",
+        "If nobody set the offsets forward, look whether its consumer seeks to the end; to read them after all, reset "
+        "the offsets to where they were, while they are kept.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,9 +51,9 @@ def test_what_was_really_lost_lies_between() -> None:
         lost = lost_together(steps)
         if lost.at_least:
             assert lost.at_least <= truly <= lost.at_most
+        lossy += lost.at_least > 0
         differ += lost.at_least < lost.at_most
-    assert lost_together([]) == NOTHING_LOST
-    assert differ >= 0
+    assert min(lossy, differ) >= 20
 
 
 def test_where_nothing_proves_a_loss_there_was_none() -> None:
