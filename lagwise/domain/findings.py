@@ -73,15 +73,15 @@ class Skip(NamedTuple):
     after: int | None = None
 
 
-def skip_findings(skips: Iterable[Skip]) -> list[Finding]:
+def skip_findings(skips: Iterable[Skip], now: datetime) -> list[Finding]:
     """What was skipped, and when: the last time on each topic."""
     by_topic: dict[str, list[Skip]] = {}
     for skip in sorted(skips, key=lambda s: (s.topic, s.at, s.partition or 0)):
         by_topic.setdefault(skip.topic, []).append(skip)
-    return [_skipped([skip for skip in its if skip.at == its[-1].at]) for its in by_topic.values()]
+    return [_skipped([skip for skip in its if skip.at == its[-1].at], now) for its in by_topic.values()]
 
 
-def _skipped(skips: Sequence[Skip]) -> Finding:
+def _skipped(skips: Sequence[Skip], now: datetime) -> Finding:
     """The skips of a topic at one moment."""
     one, number = skips[-1], sum(skip.partitions for skip in skips)
     leapt = f"the committed offsets of {plural(number, 'partition')} of {one.topic} leapt to about the end"
@@ -90,7 +90,7 @@ def _skipped(skips: Sequence[Skip]) -> Finding:
     return Finding(
         FindingKind.SKIPPED,
         f"Up to {count(sum(skip.records for skip in skips))} records were skipped in the moments before "
-        f"{clock(one.at)}: {leapt}, many times as fast as it was ever seen to read.",
+        f"{clock(one.at, now)}: {leapt}, many times as fast as it was ever seen to read.",
         "If nobody set the offsets forward, look whether its consumer seeks to the end; to read them after all, reset "
         "the offsets to where they were, while they are kept.",
     )

@@ -1,10 +1,10 @@
 """Whether a group skipped unread records: somebody set its offsets forward, or its consumer sought to the end.
 
-A committed offset that leaps to the end has skipped what lay between, or its reader was fast. Which of the two cannot
-be seen; how fast the reader can be has often been: while it had a backlog it went as fast as it could. So a skip is told
-only of those who were seen for minutes to leave a backlog, and who then passed all of it at once, many times as fast as
-they were ever seen to go. Of a reader that always kept pace, or that hung, nobody knows what it can do: that it catches
-up in a burst is no skip.
+A committed offset that leaps to the end has skipped what lay between, or its reader was fast. Which of the two it was
+cannot be seen. How fast the reader can be has often been: while it had a backlog it went as fast as it could. So a skip
+is told only of those who were seen for minutes to leave a backlog, and who then passed all of it at once, many times as
+fast as they were ever seen to go. Of a reader that always kept pace, or that hung, nobody knows what it can do: that it
+catches up in a burst is no skip.
 """
 
 from dataclasses import dataclass

@@ -148,7 +148,7 @@ EVENTS = Table(
         Column(
             "kind",
             pa.string(),
-            "rebalance, state_changed, commit_rewound, commit_skipped, offsets_gone, topic_recreated, …",
+            "rebalance, state_changed, commit_rewound, commit_skipped, offsets_gone, …",
             False,
         ),
         Column("group", pa.string(), "consumer group; null for an event of a topic"),

@@ -9,9 +9,11 @@ from lagwise.domain.findings import (
     Finding,
     FindingKind,
     SideTopic,
+    Skip,
     in_order,
     loss_findings,
     side_topic_findings,
+    skip_findings,
 )
 from lagwise.domain.lost import NOTHING_LOST, Lost
 from lagwise.domain.vocabulary import TopicRole
@@ -144,3 +146,38 @@ def test_what_was_lost_and_when_is_told(why: str, lost: Lost, sentence: str) -> 
 )
 def test_what_is_not_told(why: str, lost: Lost, records_lost: int) -> None:
     assert loss_findings(lost, NOW, records_lost=records_lost) == [], why
+
+
+AT = datetime(2026, 3, 5, 14, 3, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("why", "skips", "sentence"),
+    [
+        (
+            "one partition: from where to where",
+            [Skip(AT, "scores", 900_000, partition=3, before=1_000_000, after=1_900_000)],
+            "Up to 900 k records were skipped in the moments before 14:03:10 UTC: the committed offset of scores-3 "
+            "leapt from 1,000,000 to 1,900,000, many times as fast as it was ever seen to read.",
+        ),
+        (
+            "two of a topic at once, and one earlier",
+            [
+                Skip(AT.replace(hour=9), "scores", 77, partition=0, before=0, after=77),
+                Skip(AT, "scores", 14_000, partition=0, before=0, after=14_000),
+                Skip(AT, "scores", 13_000, partition=1, before=0, after=13_000),
+            ],
+            "Up to 27.0 k records were skipped in the moments before 14:03:10 UTC: the committed offsets of 2 "
+            "partitions of scores leapt to about the end, many times as fast as it was ever seen to read.",
+        ),
+        (
+            "many, told together",
+            [Skip(AT, "scores", 500_000, partitions=30)],
+            "Up to 500 k records were skipped in the moments before 14:03:10 UTC: the committed offsets of 30 "
+            "partitions of scores leapt to about the end, many times as fast as it was ever seen to read.",
+        ),
+    ],
+)
+def test_what_was_skipped_is_told(why: str, skips: list[Skip], sentence: str) -> None:
+    (finding,) = skip_findings(skips, NOW)
+    assert (finding.kind, finding.sentence) == (FindingKind.SKIPPED, sentence), why

@@ -36,18 +36,18 @@ def test_what_was_really_lost_lies_between() -> None:
         position, start, high, truly = 0, 0, 1000, 0
         steps, before = [], (None, None)
         speed, interval = chance.random() * 40, 1 + int(chance.random() * 20)
-        for second in range(300):
+        for second in range(301):
             high += 20
-            position = max(position, min(high, position + int(speed * 2 * chance.random())))
-            if second % interval == 0:
+            # A reader that finds its records deleted goes on with the oldest there is.
+            truly += max(0, start - position)
+            position = min(high, max(position, start) + int(speed * 2 * chance.random()))
+            if chance.random() < 0.05:
+                start = max(start, high - 500)
+            if second % interval == 0 or second == 300:
                 # The commit is read right before the log start, and nothing is read between the two.
                 steps.append((float(300 - second), lost_in_step(position, start, *before)))
                 before = position, start
-            if chance.random() < 0.05:
-                start = max(start, high - 500)
-                truly += max(0, start - position)
-                position = max(position, start)
-        steps.append((0.0, lost_in_step(position, start, *before)))
+        truly += max(0, start - position)
         lost = lost_together(steps)
         if lost.at_least:
             assert lost.at_least <= truly <= lost.at_most

@@ -67,7 +67,8 @@ def _of_skips(lake: Lake, news: Sequence[News]) -> dict[Group, list[Finding]]:
     for row in rows:
         group = row.pop("cluster"), row.pop("group")
         found.setdefault(group, []).append(Skip(**row))
-    return {group: skip_findings(skips) for group, skips in found.items()}
+    as_of = {n.cluster: n.as_of for n in news}
+    return {group: skip_findings(skips, as_of[group[0]]) for group, skips in found.items() if group[0] in as_of}
 
 
 def _of_rebalances(lake: Lake, news: Sequence[News]) -> dict[Group, list[Finding]]:
