@@ -40,16 +40,6 @@ class GroupVerdict:
     cause: Cause | None = None
 
     @property
-    def lost_at_least(self) -> int:
-        """Records deleted unread within a day, or missing now, at least."""
-        return self.lost.at_least
-
-    @property
-    def lost_at_most(self) -> int:
-        """The same at most."""
-        return self.lost.at_most
-
-    @property
     def seconds_to_catch_up(self) -> float | None:
         """Time until the lag of the last partition is gone; only while catching up."""
         return self.to_catch_up.seconds if self.to_catch_up is not None else None

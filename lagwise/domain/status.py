@@ -73,8 +73,8 @@ class Evidence:
     often the committed offset was seen to move, ``unmoved_seconds`` for how long it has stayed where it is,
     ``standstill_seconds`` for how long while there was something to read. ``lost_lately`` is how many records the
     samples of the shortest window show to have been deleted unread, ``lost_of_day`` what those of a day do.
-    ``deleted_by_request`` is whether what is missing at the log's start was deleted by a client's request, because no
-    limit can have done it yet; ``earlier_log_start`` is where the log began at the end of the minute before.
+    ``deleted_by_request`` is whether a client had the oldest records deleted (no limit can have), ``earlier_log_start``
+    where the log began at the end of the minute before.
     """
 
     readable: bool = True

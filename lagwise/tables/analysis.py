@@ -51,16 +51,8 @@ MINUTES = Table(
             "first_progress_at", TIMESTAMP, "time of the first sample that had moved, or at which nothing was unread"
         ),
         Column("rewound_from", pa.int64(), "highest committed offset from which a step went back"),
-        Column(
-            "lost_at_least",
-            pa.int64(),
-            "records deleted unread: what the log start passed beyond the last commit read before it; null is none",
-        ),
-        Column(
-            "lost_at_most",
-            pa.int64(),
-            "what the log start passed beyond the commit of the sample before; null is none, and alone it is no loss",
-        ),
+        Column("lost_at_least", pa.int64(), "records deleted unread: beyond the commit read before; null is none"),
+        Column("lost_at_most", pa.int64(), "those beyond the commit of the sample before; null is none"),
         Column("first_lost_at", TIMESTAMP, "time of the first sample that shows records to have been deleted unread"),
         Column("last_lost_at", TIMESTAMP, "time of the last such sample"),
     ),

@@ -44,8 +44,6 @@ def _partition(trace: Trace, time_s: float, pair: Pair, judged: Judged) -> Shown
         "seconds_to_catch_up": verdict.seconds_to_catch_up,
         "seconds_to_loss": verdict.seconds_to_loss,
         "records_lost": verdict.records_lost,
-        "lost_at_least": verdict.lost.at_least,
-        "lost_at_most": verdict.lost.at_most,
     }
     return Shown(
         trace.name,
@@ -57,7 +55,7 @@ def _partition(trace: Trace, time_s: float, pair: Pair, judged: Judged) -> Shown
         numbers,
         loss_cause=str(verdict.loss_cause) if verdict.loss_cause else None,
         forecasts=_ends("catch_up", verdict.to_catch_up) | _ends("breach", verdict.to_breach),
-        lost_since_seconds=verdict.lost[2:],
+        lost=verdict.lost,
     )
 
 
@@ -85,5 +83,5 @@ def _group(trace: Trace, time_s: float, group: str, verdict: GroupVerdict) -> Sh
         verdict.sentence,
         str(verdict.loss_cause) if verdict.loss_cause else None,
         {"to_catch_up": verdict.to_catch_up, "to_breach": verdict.to_breach},
-        verdict.lost[2:],
+        verdict.lost,
     )

@@ -203,8 +203,7 @@ def differences(shown: Sequence["Shown"], defined: Sequence["Shown"]) -> list[st
 
 
 def _numbers(shown: "Shown") -> dict[str, Any]:
-    lost = dict(zip(("first_lost_seconds", "last_lost_seconds"), shown.lost_since_seconds, strict=True))
-    return dict(shown.numbers) | dict(shown.forecasts) | lost
+    return dict(shown.numbers) | dict(shown.forecasts) | shown.lost._asdict()
 
 
 def same(one: Any, other: Any) -> bool:

@@ -30,9 +30,9 @@ def test_on_readers_that_are_overtaken_again_and_again(spark: "SparkSession") ->
     lost: Counter[str] = Counter()
     for trace, shown in zip(batch, shown_of(spark, batch), strict=True):
         assert differences(shown, shown_by_oracle(trace)) == []
-        numbers = [one.numbers for one in shown if one.topic is not None]
-        lost["some"] += sum(n["lost_at_least"] > 0 for n in numbers)
-        lost["more, maybe"] += sum(n["lost_at_most"] > n["lost_at_least"] > 0 for n in numbers)
+        losses = [one.lost for one in shown if one.topic is not None]
+        lost["some"] += sum(its.at_least > 0 for its in losses)
+        lost["more, maybe"] += sum(its.at_most > its.at_least > 0 for its in losses)
     assert min(lost["some"], lost["more, maybe"]) >= 30, lost
 
 
