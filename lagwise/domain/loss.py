@@ -58,14 +58,15 @@ def deletion_of(e: "Evidence", lag: int, *, grows: bool, stands: bool) -> Deleti
     return Deletion(seconds, e.lag_seconds_is_lower_bound and bool(seconds) and seconds == by_time)
 
 
-def lost_by_now(e: "Evidence", reads_from: int, log_start: int) -> int:
-    """How many records are missing.
+def lost_by_now(e: "Evidence", reads_from: int, log_start: int, *, goes_on: bool) -> int:
+    """How many records are missing. A consumer that finds its records deleted goes on with the oldest there are, at
+    whose edge it stays: where the loss ``goes_on``, between two of them it is what was lost lately.
 
     What a client had deleted, the group itself may have: Kafka Streams does so with what it has read and committed. Its
     commit is read a moment before the log start, and may be the older one by that; by the next minute it is not.
     """
     if not e.deleted_by_request:
-        return lags.records_lost(reads_from, log_start)
+        return lags.records_lost(reads_from, log_start) or (e.lost_lately if goes_on else 0)
     if e.earlier_log_start is None:
         return 0
     return lags.records_lost(reads_from, min(log_start, e.earlier_log_start))

@@ -282,7 +282,6 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     is_held_back = lags.is_held_back(committed, e.high_watermark, e.last_stable, e.last_stable_seconds)
     reads_from = lags.reads_from(committed, e.next_record)
     lag = lags.lag(reads_from, e.log_start, end)
-    lost = lost_by_now(e, reads_from, e.log_start)
     age = e.lag_seconds or 0.0
 
     def stands_for(minimum_seconds: float) -> bool:
@@ -304,10 +303,8 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     deletion = deletion_of(e, lag, grows=direction.grows, stands=stopped or stalled)
     seconds_to_loss = soonest(deletion.seconds, e.seconds_to_expiry)
     loss_cause = loss_cause_of(seconds_to_loss, deletion.seconds)
-    # A consumer that finds its records deleted goes on with the oldest there are, at whose edge it stays: between two
-    # losses it is still losing.
-    if lost == 0 and seconds_to_loss is not None and seconds_to_loss <= LOSING_WITHIN_SECONDS:
-        lost = 0 if e.deleted_by_request else e.lost_lately
+    goes_on = seconds_to_loss is not None and seconds_to_loss <= LOSING_WITHIN_SECONDS
+    lost = lost_by_now(e, reads_from, e.log_start, goes_on=goes_on)
     holds = {
         Status.LOSING_DATA: lost > 0,
         Status.AT_RISK: seconds_to_loss is not None and seconds_to_loss <= policy.risk_horizon_seconds,
