@@ -5,6 +5,7 @@ a contract test holds the two together; the proof table of ``tests/domain/test_s
 """
 
 from dataclasses import dataclass
+from math import inf
 from typing import NamedTuple
 
 from lagwise.domain import lag as lags
@@ -303,7 +304,11 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     deletion = deletion_of(e, lag, grows=direction.grows, stands=stopped or stalled)
     seconds_to_loss = soonest(deletion.seconds, e.seconds_to_expiry)
     loss_cause = loss_cause_of(seconds_to_loss, deletion.seconds)
-    goes_on = seconds_to_loss is not None and seconds_to_loss <= LOSING_WITHIN_SECONDS
+    # At the edge of what is kept the lag need not grow: it is cut off. An age is known to within an interval.
+    is_at_edge = lag > 0 and age + policy.interval_seconds >= (
+        inf if e.retention_seconds is None else e.retention_seconds
+    )
+    goes_on = is_at_edge or (seconds_to_loss is not None and seconds_to_loss <= LOSING_WITHIN_SECONDS)
     lost = lost_by_now(e, reads_from, e.log_start, goes_on=goes_on)
     holds = {
         Status.LOSING_DATA: lost > 0,
