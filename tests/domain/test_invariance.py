@@ -151,7 +151,16 @@ TIMES = {
     "seconds_to_expiry",
 }
 RATES = {"produce_rate_per_second", "consume_rate_per_second", "log_start_rate_per_second"}
-COUNTS = {"committed", "next_record", "log_start", "high_watermark", "last_stable", "rewound_from", "lost_lately"}
+COUNTS = {
+    "committed",
+    "next_record",
+    "log_start",
+    "high_watermark",
+    "last_stable",
+    "rewound_from",
+    "lost_lately",
+    "earlier_log_start",
+}
 RECORDS = {*COUNTS, *RATES, "trend", "longer", "log_start_jumps"}
 
 
