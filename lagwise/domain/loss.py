@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from lagwise.domain.status import Evidence
 
 
-#: A partition that lost records goes on losing while the next loss is nearer than this (the shortest trend window).
-LOSING_WITHIN_SECONDS = 300.0
-
-
 class Deletion(NamedTuple):
     """Time until unread records are deleted (None is never), and whether it may well come sooner."""
 
@@ -62,11 +58,9 @@ def deletion_of(e: "Evidence", lag: int, *, grows: bool, stands: bool) -> Deleti
     return Deletion(seconds, e.lag_seconds_is_lower_bound and bool(seconds) and seconds == by_time)
 
 
-def goes_on_losing(e: "Evidence", lag: int, seconds_to_loss: float | None, interval_seconds: float) -> bool:
-    """Whether one that lost records lately goes on doing so: the next loss is near, or what it reads is about as old as
-    is kept. At that edge the lag need not grow, because it is cut off. An age is known to within an interval."""
-    if seconds_to_loss is not None and seconds_to_loss <= LOSING_WITHIN_SECONDS:
-        return True
+def is_at_edge(e: "Evidence", lag: int, interval_seconds: float) -> bool:
+    """Whether what it reads is about as old as is kept. There the lag need not grow while records are lost: it is cut
+    off. An age is known to within an interval."""
     kept, age = e.retention_seconds, e.lag_seconds or 0.0
     return kept is not None and lag > 0 and age + interval_seconds >= kept
 

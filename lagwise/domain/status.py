@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from lagwise.domain import lag as lags
 from lagwise.domain.forecast import Forecast, breach, catch_up
-from lagwise.domain.loss import deletion_of, goes_on_losing, loss_cause_of, lost_by_now, lost_of_day
+from lagwise.domain.loss import deletion_of, is_at_edge, loss_cause_of, lost_by_now, lost_of_day
 from lagwise.domain.lost import NOTHING_LOST, Lost
 from lagwise.domain.retention import Jumps, soonest
 from lagwise.domain.trend import Trend
@@ -44,6 +44,8 @@ GHOST_AFTER_SECONDS = 60.0
 #: Records may wait for the group's objective, and for this many of its commit cadences: until then they are not late,
 #: and lag that is no older is no trend.
 CADENCES_OF_PATIENCE = 2.0
+#: A partition that lost records goes on losing while the next loss is nearer than this (the shortest trend window).
+LOSING_WITHIN_SECONDS = 300.0
 #: A group keeps rebalancing when at least this many, and at least this share, of recent samples say so.
 REBALANCES_OF_UNREST = 3
 SHARE_OF_UNREST = 1 / 3
@@ -301,7 +303,8 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     deletion = deletion_of(e, lag, grows=direction.grows, stands=stopped or stalled)
     seconds_to_loss = soonest(deletion.seconds, e.seconds_to_expiry)
     loss_cause = loss_cause_of(seconds_to_loss, deletion.seconds)
-    goes_on = goes_on_losing(e, lag, seconds_to_loss, policy.interval_seconds)
+    is_near = seconds_to_loss is not None and seconds_to_loss <= LOSING_WITHIN_SECONDS
+    goes_on = is_near or is_at_edge(e, lag, policy.interval_seconds)
     lost = lost_by_now(e, reads_from, e.log_start, goes_on=goes_on)
     holds = {
         Status.LOSING_DATA: lost > 0,

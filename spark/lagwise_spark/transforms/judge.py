@@ -7,7 +7,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lagwise.domain import status as rules
-from lagwise.domain.loss import LOSING_WITHIN_SECONDS
 from lagwise.domain.retention import ROUNDING
 from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, GroupState, LossCause, Status, UnknownReason
 from lagwise.tables.analysis import PARTITION_STATUS
@@ -190,7 +189,7 @@ def _numbers() -> dict[str, Column]:
     is_by_deletion = F.col("seconds_to_loss") == F.col("_seconds_to_deletion")
     by_what = F.when(is_by_deletion, F.lit(str(LossCause.DELETION))).otherwise(F.lit(str(LossCause.EXPIRY)))
     is_at_edge = F.col("_has_lag") & F.coalesce(age + F.col("interval_seconds") >= retention, F.lit(False))
-    goes_on_losing = is_at_edge | (F.col("seconds_to_loss") <= LOSING_WITHIN_SECONDS)
+    goes_on_losing = is_at_edge | (F.col("seconds_to_loss") <= rules.LOSING_WITHIN_SECONDS)
     lately = F.when(F.col("deleted_by_request"), F.lit(0)).otherwise(F.coalesce("lost_lately", F.lit(0)))
     lost = F.when((_lost_by_now() == 0) & goes_on_losing, lately).otherwise(_lost_by_now())
     return {
