@@ -24,11 +24,19 @@ from lagwise.domain.history import (
     standstill_of,
     whole_micros,
 )
+from lagwise.domain.lost import of_partitions
 from lagwise.domain.ownership import GroupFacts, Row, Rows, group_facts, seconds_to_expiry
 from lagwise.domain.parts import PartitionsInStatus, last_catch_up, soonest_breach, total
 from lagwise.domain.retention import jumps_of
 from lagwise.domain.rhythm import cadence_of, usual_pause_of
-from lagwise.domain.sampled import Clock, logs_of, retention_of, sampled_at
+from lagwise.domain.sampled import (
+    Clock,
+    earlier_log_start,
+    is_deleted_by_request,
+    logs_of,
+    retention_of,
+    sampled_at,
+)
 from lagwise.domain.status import Evidence, Policy, Verdict, judge
 from lagwise.domain.time_lag import (
     Age,
@@ -232,6 +240,9 @@ def _evidence(
         rewound_records=movement.rewound_records,
         rewound_seconds=whole_micros(now - movement.rewound_at) if movement.rewound_at is not None else None,
         lost_lately=movement.lost_lately,
+        lost_of_day=movement.lost_of_day,
+        deleted_by_request=is_deleted_by_request(topic, log, now),
+        earlier_log_start=earlier_log_start(log, now),
         trend_is_measurable=pace.is_measurable,
         trend=pace.trend,
         longer=pace.longer,
@@ -310,6 +321,7 @@ def _part(
         records_lost=sum(v.records_lost for v in verdicts),
         rewound_records=sum(e.rewound_records for e in rewound),
         rewound_seconds=min((e.rewound_seconds for e in rewound if e.rewound_seconds is not None), default=None),
+        lost=of_partitions(v.lost for v in verdicts),
         worst_topic=worst.topic,
         worst_partition=worst.partition,
         topics=frozenset(pair.topic for pair, _ in those),

@@ -1,24 +1,24 @@
 """What is worth knowing about a group beside its status: one sentence each, the most urgent first."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
 from lagwise.domain.humanise import clock, count, duration, plural, rate
+from lagwise.domain.lost import Lost
 from lagwise.domain.vocabulary import TopicRole
 
 #: Growth of a dead-letter topic is told over this time.
 GROWTH_SECONDS = 3600.0
-#: A loss that is over is told for so long.
-LOSS_TOLD_FOR = timedelta(hours=24)
 
 
 class FindingKind(StrEnum):
     """Declared in the order of urgency."""
 
     LOSS = "loss"
+    SKIPPED = "skipped"
     DEAD_LETTERS = "dead_letters"
     UNREAD_RETRIES = "unread_retries"
     LEFT_TOPICS = "left_topics"
@@ -36,33 +36,64 @@ class Finding:
     remedy: str | None = None
 
 
-class Loss(NamedTuple):
-    """Records that were deleted before a group read them: when a sample last showed it, and the most that were missing
-    at any sample since it began."""
-
-    last_at: datetime
-    records: int
-
-
-def last_loss(before: Loss | None, records_lost: int, now: datetime, *, was_losing: bool) -> Loss | None:
-    """A group's last loss, from what it was a round ago and how many records are missing now."""
-    if not records_lost:
-        return before
-    return Loss(now, max(records_lost, before.records if before is not None and was_losing else 0))
-
-
-def loss_findings(loss: Loss | None, now: datetime) -> list[Finding]:
-    """What was lost, for a day after it was; while it goes on, the sentence of the status says it."""
-    if loss is None or not timedelta(0) < now - loss.last_at <= LOSS_TOLD_FOR:
+def loss_findings(lost: Lost, now: datetime, *, records_lost: int = 0) -> list[Finding]:
+    """What was lost within a day, unless the sentence of the status tells just that as ``records_lost``."""
+    is_told = lost.at_least == lost.at_most == records_lost
+    if lost.first_seconds is None or lost.last_seconds is None or is_told:
         return []
+    numbers = _bounds(lost.at_least, lost.at_most)
+    first, last = (now - timedelta(seconds=s) for s in (lost.first_seconds, lost.last_seconds))
+    when = f"in the minutes before {clock(last, now)}" if first == last else f"since {clock(first, now)}"
+    when += f", most recently in the minutes before {clock(last, now)}" if first < last < now else ""
     return [
         Finding(
             FindingKind.LOSS,
-            f"At least {_records(loss.records)} deleted before this group read "
-            f"{'it' if loss.records == 1 else 'them'}, most recently in the minutes before {clock(loss.last_at, now)}.",
+            f"{numbers} deleted before this group read {'it' if lost.at_most == 1 else 'them'}, {when}.",
             "Kafka has them no more: if they matter, get them from where they came from.",
         )
     ]
+
+
+def _bounds(at_least: int, at_most: int) -> str:
+    """How many records were …, as the beginning of a sentence."""
+    low, high = count(at_least), count(at_most)
+    return f"{_records(at_least)}" if low == high else f"Between {low} and {high} records were"
+
+
+class Skip(NamedTuple):
+    """Unread records that a group skipped, on one partition, or on so many of a topic together (then the offsets are
+    None)."""
+
+    at: datetime
+    topic: str
+    records: int
+    partitions: int = 1
+    partition: int | None = None
+    before: int | None = None
+    after: int | None = None
+
+
+def skip_findings(skips: Iterable[Skip], now: datetime) -> list[Finding]:
+    """What was skipped, and when: the last time on each topic."""
+    by_topic: dict[str, list[Skip]] = {}
+    for skip in sorted(skips, key=lambda s: (s.topic, s.at, s.partition or 0)):
+        by_topic.setdefault(skip.topic, []).append(skip)
+    return [_skipped([skip for skip in its if skip.at == its[-1].at], now) for its in by_topic.values()]
+
+
+def _skipped(skips: Sequence[Skip], now: datetime) -> Finding:
+    """The skips of a topic at one moment."""
+    one, number = skips[-1], sum(skip.partitions for skip in skips)
+    leapt = f"the committed offsets of {plural(number, 'partition')} of {one.topic} leapt to about the end"
+    if number == 1 and one.before is not None and one.after is not None:
+        leapt = f"the committed offset of {one.topic}-{one.partition} leapt from {one.before:,} to {one.after:,}"
+    return Finding(
+        FindingKind.SKIPPED,
+        f"Up to {count(sum(skip.records for skip in skips))} records were skipped in the moments before "
+        f"{clock(one.at, now)}: {leapt}, many times as fast as it was ever seen to read.",
+        "If nobody set the offsets forward, look whether its consumer seeks to the end; to read them after all, reset "
+        "the offsets to where they were, while they are kept.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from lagwise.domain.causes import Cause, Place, cause_of
 from lagwise.domain.explain import explain
 from lagwise.domain.forecast import Forecast
+from lagwise.domain.lost import Lost, of_partitions
 from lagwise.domain.parts import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
@@ -33,6 +34,7 @@ class GroupVerdict:
     seconds_to_loss_at_latest: float | None
     loss_cause: LossCause | None
     records_lost: int
+    lost: Lost
     transaction_seconds: float | None
     worst_topic: str | None
     worst_partition: int | None
@@ -120,6 +122,7 @@ def verdict_of(
         seconds_to_loss_at_latest=nearest.seconds_to_loss_at_latest if nearest else None,
         loss_cause=nearest.loss_cause if nearest else None,
         records_lost=sum(p.records_lost for p in summed),
+        lost=of_partitions(p.lost for p in counted),
         transaction_seconds=max((p.transaction_seconds or 0.0 for p in summed), default=0.0) or None,
         worst_topic=worst.worst_topic if worst else None,
         worst_partition=worst.worst_partition if worst else None,

@@ -7,12 +7,14 @@ hours, whose sum changes once an hour. A topic that is re-created is another log
 rewinds are told from the first whole bucket after it, because the one in which it happened holds samples of both.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 
 from lagwise.domain import lag as lags
+from lagwise.domain.lost import NOTHING_LOST, Lost, LostInStep, lost_in_step, lost_together
 from lagwise.domain.trend import Statistics, Trend, samples_of, step_of, trend_of
 
 MINUTE_SECONDS = 60.0
@@ -126,9 +128,9 @@ class Movement:
 
     ``moved_at`` is when it was first seen where it is now (None where it was never seen), ``drained_at`` when nothing
     was last unread, ``moves`` how often the offset was seen to move within the look-back, ``backlog_seconds`` for how
-    much of that time there was something to commit, ``lost_lately`` the most records that were deleted unread at any
-    sample of the shortest window. ``rewound_records`` is by how many the steps went back within the look-back, and
-    ``rewound_at`` when the last of them was seen.
+    much of that time there was something to commit. ``lost_lately`` is how many records samples of the shortest window
+    show to have been deleted unread, ``lost_of_day`` what those of the day do. ``rewound_records`` is by how many the
+    steps went back within the look-back, and ``rewound_at`` when the last of them was seen.
     """
 
     moved_at: float | None
@@ -139,6 +141,7 @@ class Movement:
     lost_lately: int = 0
     rewound_records: int = 0
     rewound_at: float | None = None
+    lost_of_day: Lost = NOTHING_LOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,18 +200,33 @@ def movement_of(
             rewound_from = max(rewound_from or 0, a.committed)
             rewound_records += a.committed - b.committed
             rewound_at = b.at
-    lately = [o for o in seen if _counts(o.at, as_of, WINDOWS_SECONDS[0], recreated_at)]
-    lost_lately = max((lags.records_lost(o.reads_from, o.log_start or 0) for o in lately), default=0)
+    lost = [(o.at, _lost_at(previous, o)) for previous, o in _with_previous(seen)]
+    lately = sum(n.at_least for at, n in lost if _counts(at, as_of, WINDOWS_SECONDS[0], recreated_at))
+    of_day = lost_together((as_of - at, n) for at, n in lost if _counts(at, as_of, DAY_SECONDS, recreated_at))
     return Movement(
         moved_at,
         drained_at,
         moves,
         whole_micros(backlog_seconds),
         rewound_from,
-        lost_lately,
+        lately,
         rewound_records,
         rewound_at,
+        of_day,
     )
+
+
+def _with_previous(seen: Sequence[Observation]) -> list[tuple[Observation | None, Observation]]:
+    """Each observation with the one before it, None where that is of another topic, or there is none."""
+    pairs: list[tuple[Observation | None, Observation]] = [(None, seen[0])] if seen else []
+    return pairs + [(a if is_step else None, b) for a, b, is_step in known_steps(seen, math.inf)]
+
+
+def _lost_at(previous: Observation | None, now: Observation) -> LostInStep:
+    assert now.log_start is not None
+    if previous is None:
+        return lost_in_step(now.reads_from, now.log_start)
+    return lost_in_step(now.reads_from, now.log_start, previous.reads_from, previous.log_start)
 
 
 def standstill_of(

@@ -4,6 +4,7 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 from lagwise.domain import lag as lags
+from lagwise.domain.lost import NOTHING_LOST, Lost
 from lagwise.domain.retention import (
     log_start_rate,
     seconds_to_deletion,
@@ -59,6 +60,33 @@ def deletion_of(e: "Evidence", lag: int, *, grows: bool, stands: bool) -> Deleti
     seconds = soonest(by_time, *others)
     at_latest = seconds_to_last_deletion(e.lag_seconds or 0.0, e.retention_seconds, e.segment_seconds, growth)
     return Deletion(seconds, e.lag_seconds_is_lower_bound and bool(seconds) and seconds == by_time, at_latest)
+
+
+def is_at_edge(e: "Evidence", lag: int, interval_seconds: float) -> bool:
+    """Whether what it reads is about as old as is kept. There the lag need not grow while records are lost: it is cut
+    off. An age is known to within an interval."""
+    kept, age = e.retention_seconds, e.lag_seconds or 0.0
+    return kept is not None and lag > 0 and age + interval_seconds >= kept
+
+
+def lost_by_now(e: "Evidence", reads_from: int, log_start: int, *, goes_on: bool) -> int:
+    """How many records are missing. A consumer that finds its records deleted goes on with the oldest there are, at
+    whose edge it stays: where the loss ``goes_on``, between two of them it is what was lost lately.
+
+    What a client had deleted, the group itself may have: Kafka Streams does so with what it has read and committed. Its
+    commit is read a moment before the log start, and may be the older one by that; by the next minute it is not.
+    """
+    if not e.deleted_by_request:
+        return lags.records_lost(reads_from, log_start) or (e.lost_lately if goes_on else 0)
+    if e.earlier_log_start is None:
+        return 0
+    return lags.records_lost(reads_from, min(log_start, e.earlier_log_start))
+
+
+def lost_of_day(e: "Evidence", missing: int = 0) -> Lost:
+    """What was lost within a day, of which so much is ``missing`` now. What is missing from earlier days counts."""
+    lost = NOTHING_LOST if e.deleted_by_request else e.lost_of_day
+    return lost._replace(at_least=max(lost.at_least, missing), at_most=max(lost.at_most, missing))
 
 
 def loss_cause_of(seconds_to_loss: float | None, seconds_to_deletion: float | None) -> LossCause | None:

@@ -6,6 +6,7 @@ from math import inf
 from typing import TypeVar
 
 from lagwise.domain.forecast import Forecast
+from lagwise.domain.lost import NOTHING_LOST, Lost
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 N = TypeVar("N", int, float)
@@ -45,6 +46,7 @@ class PartitionsInStatus:
     records_lost: int = 0
     rewound_records: int = 0
     rewound_seconds: float | None = None
+    lost: Lost = NOTHING_LOST
     transaction_seconds: float | None = None
     held_back_records: int = 0
     worst_topic: str | None = None

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from lagwise.domain.history import LOOKBACK_SECONDS, MINUTE_SECONDS
 from lagwise.domain.ownership import Row
-from lagwise.domain.time_lag import Log, WatermarkPoint, log_of
+from lagwise.domain.time_lag import Log, WatermarkPoint, age_of, log_of
 
 #: Seconds since some moment, of a time.
 Clock = Callable[[datetime], float]
@@ -32,6 +33,25 @@ def retention_of(topic: Row | None) -> Retention:
         # Compaction makes one segment of several, which holds more than segment.ms of records.
         segment / 1000.0 if segment is not None and "compact" not in policy else None,
     )
+
+
+def is_deleted_by_request(topic: Row | None, log: Log, now: float) -> bool:
+    """Whether a client had the log's oldest records deleted: no limit that is known can have, because the newest of
+    them was younger, or because there is none. By how much a limit of size was exceeded nobody knows; nor does anybody
+    know the age of what was there before the look-back."""
+    limits = retention_of(topic)
+    if topic is None or topic.get("retention_ms") is None or limits.is_by_size or not log.points:
+        return False
+    if limits.seconds is None:
+        return True
+    age = age_of(log.points[-1].log_start - 1, log, now)
+    return age is not None and not age.is_lower_bound and age.seconds < min(limits.seconds, LOOKBACK_SECONDS)
+
+
+def earlier_log_start(log: Log, now: float) -> int | None:
+    """Where the log began at the last sample of an earlier minute; None where there is none."""
+    minute = now - now % MINUTE_SECONDS
+    return next((p.log_start for p in reversed(log.points) if p.at < minute), None)
 
 
 def logs_of(watermarks: Sequence[Row], clock: Clock) -> dict[tuple[str, int], Log]:

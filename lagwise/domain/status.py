@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from lagwise.domain import lag as lags
 from lagwise.domain.forecast import Forecast, breach, catch_up
-from lagwise.domain.loss import deletion_of, loss_cause_of
+from lagwise.domain.loss import deletion_of, is_at_edge, loss_cause_of, lost_by_now, lost_of_day
+from lagwise.domain.lost import NOTHING_LOST, Lost
 from lagwise.domain.retention import Jumps, soonest
 from lagwise.domain.trend import Trend
 from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, GroupState, LossCause, Status, UnknownReason
@@ -70,8 +71,10 @@ class Evidence:
     the age of the record at the last stable offset. ``samples`` and ``span_seconds`` speak of the window the trend is
     judged on, ``trend`` of the lag over it, ``longer`` of the lag over the next longer window. ``commits_seen`` is how
     often the committed offset was seen to move, ``unmoved_seconds`` for how long it has stayed where it is,
-    ``standstill_seconds`` for how long while there was something to read. ``lost_lately`` is the most records that were
-    deleted unread at any sample of the shortest window. ``rewound_records`` is by how many records the committed offset
+    ``standstill_seconds`` for how long while there was something to read. ``lost_lately`` is how many records the
+    samples of the shortest window show to have been deleted unread, ``lost_of_day`` what those of a day do.
+    ``deleted_by_request`` is whether a client had the oldest records deleted (no limit can have), ``earlier_log_start``
+    where the log began at the end of the minute before. ``rewound_records`` is by how many records the committed offset
     was seen to go back, ``rewound_seconds`` how long ago it last did.
     """
 
@@ -96,6 +99,9 @@ class Evidence:
     rewound_records: int = 0
     rewound_seconds: float | None = None
     lost_lately: int = 0
+    lost_of_day: Lost = NOTHING_LOST
+    deleted_by_request: bool = False
+    earlier_log_start: int | None = None
     trend_is_measurable: bool = True
     trend: Trend | None = None
     longer: Trend | None = None
@@ -126,7 +132,8 @@ class Verdict:
     objective, at today's rates; None where neither is to be expected. ``loss_cause`` is how the loss of
     ``seconds_to_loss`` would come; None where none will. That time is an upper bound where all that is known of the
     oldest unread record is that it is at least so old. ``seconds_to_loss_at_latest`` is when unread records are deleted
-    at the latest, where they are deleted by age and it is known.
+    at the latest, where they are deleted by age and it is known. ``records_lost`` is how many records are missing, or
+    were lost within minutes by a group that goes on losing; ``lost`` is what was lost within a day.
     ``transaction_seconds`` is for how long a transaction has been open, at least, that hangs and holds records back.
     """
 
@@ -142,6 +149,7 @@ class Verdict:
     seconds_to_loss_at_latest: float | None = None
     loss_cause: LossCause | None = None
     records_lost: int = 0
+    lost: Lost = NOTHING_LOST
     transaction_seconds: float | None = None
 
     @property
@@ -270,7 +278,8 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
         return Verdict(Status.GHOST, reasons=(Status.GHOST,), consume_rate_per_second=e.consume_rate_per_second)
     blind = blind_reason(e)
     if blind is not None or e.high_watermark is None or e.log_start is None:
-        return Verdict(Status.UNKNOWN, blind, (Status.UNKNOWN,), consume_rate_per_second=e.consume_rate_per_second)
+        rate = e.consume_rate_per_second
+        return Verdict(Status.UNKNOWN, blind, (Status.UNKNOWN,), consume_rate_per_second=rate, lost=lost_of_day(e))
 
     # Who has nothing to commit stands at the end.
     committed = e.high_watermark if e.committed is None else e.committed
@@ -278,7 +287,6 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     is_held_back = lags.is_held_back(committed, e.high_watermark, e.last_stable, e.last_stable_seconds)
     reads_from = lags.reads_from(committed, e.next_record)
     lag = lags.lag(reads_from, e.log_start, end)
-    lost = lags.records_lost(reads_from, e.log_start)
     age = e.lag_seconds or 0.0
 
     def stands_for(minimum_seconds: float) -> bool:
@@ -300,10 +308,9 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     deletion = deletion_of(e, lag, grows=direction.grows, stands=stopped or stalled)
     seconds_to_loss = soonest(deletion.seconds, e.seconds_to_expiry)
     loss_cause = loss_cause_of(seconds_to_loss, deletion.seconds)
-    # A consumer that finds its records deleted goes on with the oldest there are, at whose edge it stays: between two
-    # losses it is still losing.
-    if lost == 0 and seconds_to_loss is not None and seconds_to_loss <= LOSING_WITHIN_SECONDS:
-        lost = e.lost_lately
+    is_near = seconds_to_loss is not None and seconds_to_loss <= LOSING_WITHIN_SECONDS
+    goes_on = is_near or is_at_edge(e, lag, policy.interval_seconds)
+    lost = lost_by_now(e, reads_from, e.log_start, goes_on=goes_on)
     holds = {
         Status.LOSING_DATA: lost > 0,
         Status.AT_RISK: seconds_to_loss is not None and seconds_to_loss <= policy.risk_horizon_seconds,
@@ -331,6 +338,7 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
             seconds_to_loss_at_latest=deletion.at_latest if loss_cause is LossCause.DELETION else None,
             loss_cause=loss_cause,
             records_lost=lost,
+            lost=lost_of_day(e, lost),
             transaction_seconds=e.last_stable_seconds if is_held_back else None,
         )
 

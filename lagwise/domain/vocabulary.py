@@ -92,6 +92,7 @@ class EventKind(StrEnum):
     REBALANCE = "rebalance"
     STATE_CHANGED = "state_changed"
     COMMIT_REWOUND = "commit_rewound"
+    COMMIT_SKIPPED = "commit_skipped"
     OFFSETS_GONE = "offsets_gone"
     GROUP_GONE = "group_gone"
     TOPIC_RECREATED = "topic_recreated"

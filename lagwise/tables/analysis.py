@@ -51,9 +51,12 @@ MINUTES = Table(
             "first_progress_at", TIMESTAMP, "time of the first sample that had moved, or at which nothing was unread"
         ),
         Column("rewound_from", pa.int64(), "highest committed offset from which a step went back"),
-        Column("max_lost", pa.int64(), "most records deleted unread at a sample: log start − committed; null is none"),
         Column("rewound_records", pa.int64(), "sum of the records by which steps went back; null is none"),
         Column("rewound_at", TIMESTAMP, "time of the last sample that had gone back"),
+        Column("lost_at_least", pa.int64(), "records deleted unread: beyond the commit read before; null is none"),
+        Column("lost_at_most", pa.int64(), "those beyond the commit of the sample before; null is none"),
+        Column("first_lost_at", TIMESTAMP, "time of the first sample that shows records to have been deleted unread"),
+        Column("last_lost_at", TIMESTAMP, "time of the last such sample"),
     ),
     clock="minute",
     skipping=("minute",),
@@ -129,6 +132,7 @@ DAYS = Table(
         *[c for c in MINUTES.columns if c.name in ("samples", "first_at", "last_at")],
         *[c for c in MINUTES.columns if c.name in ("first_committed", "last_committed")],
         *[c for c in MINUTES.columns if c.name.startswith("sum_") or c.name == "steps"],
+        *[c for c in MINUTES.columns if "lost" in c.name],
         Column("usual_pause_seconds", pa.float64(), "longest pause between commits that is usual; null is none"),
     ),
 )
@@ -167,6 +171,12 @@ _AT_LATEST = Column(
     pa.float64(),
     "time until unread records are deleted by age at the latest: whole segments are, of up to segment.ms of records "
     "each; null is not known, or never",
+)
+_LOST = (
+    Column("lost_at_least", pa.int64(), "records deleted unread within a day, or missing now, at least; 0 is none"),
+    Column("lost_at_most", pa.int64(), "the same at most: what the log start passed between two commits counts too"),
+    Column("first_lost_at", TIMESTAMP, "time of the first sample within a day that shows a loss; null is none"),
+    Column("last_lost_at", TIMESTAMP, "time of the last such sample"),
 )
 
 _TRANSACTION = Column(
@@ -217,6 +227,7 @@ PARTITION_STATUS = Table(
             "records by which the committed offset went back within an hour; null where it is past where it was",
         ),
         Column("rewound_at", TIMESTAMP, "when it last did, of a group that is not past where it was"),
+        *_LOST,
         _TRANSACTION,
         Column("committed_since", TIMESTAMP, "since when the committed offset has had its value, at the latest"),
         Column(
@@ -280,6 +291,7 @@ GROUP_STATUS = Table(
         _AT_LATEST,
         Column("loss_cause", pa.string(), "how that loss would come: deletion (of records) or expiry (of offsets)"),
         Column("records_lost", pa.int64(), "sum over its partitions", nullable=False),
+        *_LOST,
         _TRANSACTION,
         Column("worst_topic", pa.string(), "topic of its worst partition"),
         Column("worst_partition", pa.int32(), "its worst partition: by status, then by age of the oldest unread"),
@@ -291,8 +303,6 @@ GROUP_STATUS = Table(
             nullable=False,
         ),
         Column("cause_name", pa.string(), "that member (client and host) or broker (node id); null for the others"),
-        Column("last_loss_at", TIMESTAMP, "time of the last sample at which records were lost; null is never seen"),
-        Column("last_loss_records", pa.int64(), "the most that were missing at any sample since that loss began"),
     ),
 )
 

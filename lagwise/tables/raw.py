@@ -146,7 +146,10 @@ EVENTS = Table(
         Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
         Column("at", TIMESTAMP, "when it happened, or when the sample that shows it was read", nullable=False),
         Column(
-            "kind", pa.string(), "rebalance, state_changed, commit_rewound, offsets_gone, topic_recreated, …", False
+            "kind",
+            pa.string(),
+            "rebalance, state_changed, commit_rewound, commit_skipped, offsets_gone, …",
+            False,
         ),
         Column("group", pa.string(), "consumer group; null for an event of a topic"),
         Column("topic", pa.string(), "topic; null for an event of a whole group"),

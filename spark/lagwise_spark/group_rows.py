@@ -7,6 +7,7 @@ from typing import Any
 from lagwise.domain.causes import Place
 from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import GroupVerdict, verdict_of
+from lagwise.domain.lost import Lost
 from lagwise.domain.parts import PartitionsInStatus
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
@@ -71,6 +72,7 @@ def _part(row: Row) -> PartitionsInStatus:
         records_lost=row["records_lost"] or 0,
         rewound_records=row["rewound_records"] or 0,
         rewound_seconds=row["rewound_seconds"],
+        lost=Lost(row["lost_at_least"], row["lost_at_most"], row["first_lost_seconds"], row["last_lost_seconds"]),
         transaction_seconds=row["transaction_seconds"],
         held_back_records=row["held_back_records"] or 0,
         worst_topic=worst.get("topic"),

@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lagwise.domain.history import WINDOWS_SECONDS, gap_seconds
+from lagwise.domain.lost import NOTHING_LOST, Lost
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, TOPICS, WATERMARKS
@@ -67,7 +68,7 @@ class Recording:
 class Shown:
     """What was shown of a group-partition (or, without topic and partition, of a group) at one moment of a trace.
 
-    ``forecasts`` are not printed."""
+    ``forecasts`` and ``lost``, what was lost within a day, are not printed."""
 
     trace: str
     time_s: float
@@ -81,6 +82,7 @@ class Shown:
     sentence: str | None = None
     loss_cause: str | None = None
     forecasts: Mapping[str, Any] = field(default_factory=dict)
+    lost: Lost = NOTHING_LOST
 
     def as_json(self) -> str:
         """One line of ``lagwise replay --json``."""
@@ -174,6 +176,7 @@ def _replay(
                 {name: row[name] for name in NUMBERS},
                 loss_cause=row["loss_cause"],
                 forecasts={name: row[name] for name in FORECASTS},
+                lost=_lost(row),
             )
         )
     for (cluster, group), (_, verdict) in sorted(verdicts.items()):
@@ -195,10 +198,20 @@ def _replay(
                 verdict.sentence,
                 str(verdict.loss_cause) if verdict.loss_cause else None,
                 {"to_catch_up": verdict.to_catch_up, "to_breach": verdict.to_breach},
+                verdict.lost,
             )
         )
     for _, its_evaluations in groupby(evaluations, key=lambda e: e.source):
         yield [one for evaluation in its_evaluations for one in shown[evaluation.cluster]]
+
+
+def _lost(row: Row) -> Lost:
+    ages = (_age(row, "first_lost_at"), _age(row, "last_lost_at"))
+    return Lost(row["lost_at_least"], row["lost_at_most"], *ages)
+
+
+def _age(row: Row, name: str) -> float | None:
+    return None if row[name] is None else (row["as_of"] - row[name]).total_seconds()
 
 
 def _context(evaluation: _Evaluation, minimum_span_seconds: float) -> Row:

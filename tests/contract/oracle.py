@@ -55,6 +55,7 @@ def _partition(trace: Trace, time_s: float, pair: Pair, judged: Judged) -> Shown
         numbers,
         loss_cause=str(verdict.loss_cause) if verdict.loss_cause else None,
         forecasts=_ends("catch_up", verdict.to_catch_up) | _ends("breach", verdict.to_breach),
+        lost=verdict.lost,
     )
 
 
@@ -82,4 +83,5 @@ def _group(trace: Trace, time_s: float, group: str, verdict: GroupVerdict) -> Sh
         verdict.sentence,
         str(verdict.loss_cause) if verdict.loss_cause else None,
         {"to_catch_up": verdict.to_catch_up, "to_breach": verdict.to_breach},
+        verdict.lost,
     )

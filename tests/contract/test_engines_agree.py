@@ -195,11 +195,15 @@ def differences(shown: Sequence["Shown"], defined: Sequence["Shown"]) -> list[st
         for name in ("status", "reason", "reasons", "sentence", "loss_cause"):
             if getattr(one, name) != getattr(other, name):
                 found.append(f"{one.trace} {key}: {name} {getattr(one, name)} is defined as {getattr(other, name)}")
-        numbers = dict(one.numbers) | dict(one.forecasts)
-        for name, value in (dict(other.numbers) | dict(other.forecasts)).items():
+        numbers, defined_numbers = _numbers(one), _numbers(other)
+        for name, value in defined_numbers.items():
             if not same(numbers[name], value):
                 found.append(f"{one.trace} {key}: {name} {numbers[name]} is defined as {value}")
     return found
+
+
+def _numbers(shown: "Shown") -> dict[str, Any]:
+    return dict(shown.numbers) | dict(shown.forecasts) | shown.lost._asdict()
 
 
 def same(one: Any, other: Any) -> bool:

@@ -95,8 +95,12 @@ class TestStatuses:
             "findings",
             "side_topics",
             "since",
-            "last_loss_at",
-            "last_loss_records",
+            "records_lost",
+            "lost_at_least",
+            "lost_at_most",
+            "first_lost_at",
+            "last_lost_at",
+            "commit_skipped",
         }
         columns |= {"produce_rate_per_second", "consume_rate_per_second"}
         kafka = {"auto.offset.reset", "retention.ms", "retention.bytes", "segment.ms"}

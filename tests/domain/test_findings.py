@@ -1,6 +1,6 @@
 """What retry and dead-letter topics tell, and a loss that is over: each row is one, and what must be said, or not."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -8,13 +8,14 @@ import pytest
 from lagwise.domain.findings import (
     Finding,
     FindingKind,
-    Loss,
     SideTopic,
+    Skip,
     in_order,
-    last_loss,
     loss_findings,
     side_topic_findings,
+    skip_findings,
 )
+from lagwise.domain.lost import NOTHING_LOST, Lost
 from lagwise.domain.vocabulary import TopicRole
 
 LOOK = "Look at the newest of them for what could not be processed; they wait there until somebody replays them."
@@ -101,43 +102,82 @@ def test_the_most_urgent_comes_first_and_of_those_the_one_that_grows_most() -> N
     assert in_order([storm, *found])[-1] is storm
 
 
-class TestLoss:
-    NOW = datetime(2026, 3, 5, 14, 30, tzinfo=UTC)
-    AT = datetime(2026, 3, 5, 14, 3, 10, tzinfo=UTC)
+NOW = datetime(2026, 3, 5, 14, 30, tzinfo=UTC)
+GET_THEM = "Kafka has them no more: if they matter, get them from where they came from."
 
-    def test_what_was_lost_and_when_is_told_once_it_is_over(self) -> None:
-        assert loss_findings(Loss(self.AT, 18_240), self.NOW) == [
-            Finding(
-                FindingKind.LOSS,
-                "At least 18.2 k records were deleted before this group read them, most recently in the minutes before "
-                "14:03:10 UTC.",
-                "Kafka has them no more: if they matter, get them from where they came from.",
-            )
-        ]
 
-    @pytest.mark.parametrize(
-        ("why", "loss", "now"),
-        [
-            ("there was none", None, NOW),
-            ("it goes on: the sentence of the status tells it", Loss(NOW, 5), NOW),
-            ("it is two days ago", Loss(AT, 5), AT + timedelta(days=2)),
-        ],
-    )
-    def test_what_is_not_told(self, why: str, loss: Loss | None, now: datetime) -> None:
-        assert loss_findings(loss, now) == [], why
+@pytest.mark.parametrize(
+    ("why", "lost", "sentence"),
+    [
+        (
+            "it is over",
+            Lost(18_240, 18_240, 1610.0, 1610.0),
+            "18.2 k records were deleted before this group read them, in the minutes before 14:03:10 UTC.",
+        ),
+        (
+            "it went on, and some that were deleted may have been read",
+            Lost(12_000, 14_500, 3600.0, 1610.0),
+            "Between 12.0 k and 14.5 k records were deleted before this group read them, since 13:30:00 UTC, most "
+            "recently in the minutes before 14:03:10 UTC.",
+        ),
+        (
+            "it goes on",
+            Lost(12_000, 14_500, 3600.0, 0.0),
+            "Between 12.0 k and 14.5 k records were deleted before this group read them, since 13:30:00 UTC.",
+        ),
+        (
+            "a single one",
+            Lost(1, 1, 60.0, 60.0),
+            "1 record was deleted before this group read it, in the minutes before 14:29:00 UTC.",
+        ),
+    ],
+)
+def test_what_was_lost_and_when_is_told(why: str, lost: Lost, sentence: str) -> None:
+    assert loss_findings(lost, NOW) == [Finding(FindingKind.LOSS, sentence, GET_THEM)], why
 
-    @pytest.mark.parametrize(
-        ("why", "before", "records_lost", "was_losing", "after"),
-        [
-            ("nothing lost, ever", None, 0, False, None),
-            ("the first", None, 7, False, Loss(NOW, 7)),
-            ("it becomes more", Loss(AT, 7), 12, True, Loss(NOW, 12)),
-            ("some were caught up on by a reset: so many it was", Loss(AT, 12), 7, True, Loss(NOW, 12)),
-            ("over: when it was is kept", Loss(AT, 12), 0, True, Loss(AT, 12)),
-            ("another one", Loss(AT, 12), 7, False, Loss(NOW, 7)),
-        ],
-    )
-    def test_the_last_one(
-        self, why: str, before: Loss | None, records_lost: int, was_losing: bool, after: Loss | None
-    ) -> None:
-        assert last_loss(before, records_lost, self.NOW, was_losing=was_losing) == after, why
+
+@pytest.mark.parametrize(
+    ("why", "lost", "records_lost"),
+    [
+        ("there was none", NOTHING_LOST, 0),
+        ("it goes on, and the sentence of the status tells all of it", Lost(5, 5, 90.0, 0.0), 5),
+        ("it is missing for longer than a day, which the sentence of the status tells", Lost(5, 5, None, None), 5),
+    ],
+)
+def test_what_is_not_told(why: str, lost: Lost, records_lost: int) -> None:
+    assert loss_findings(lost, NOW, records_lost=records_lost) == [], why
+
+
+AT = datetime(2026, 3, 5, 14, 3, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("why", "skips", "sentence"),
+    [
+        (
+            "one partition: from where to where",
+            [Skip(AT, "scores", 900_000, partition=3, before=1_000_000, after=1_900_000)],
+            "Up to 900 k records were skipped in the moments before 14:03:10 UTC: the committed offset of scores-3 "
+            "leapt from 1,000,000 to 1,900,000, many times as fast as it was ever seen to read.",
+        ),
+        (
+            "two of a topic at once, and one earlier",
+            [
+                Skip(AT.replace(hour=9), "scores", 77, partition=0, before=0, after=77),
+                Skip(AT, "scores", 14_000, partition=0, before=0, after=14_000),
+                Skip(AT, "scores", 13_000, partition=1, before=0, after=13_000),
+            ],
+            "Up to 27.0 k records were skipped in the moments before 14:03:10 UTC: the committed offsets of 2 "
+            "partitions of scores leapt to about the end, many times as fast as it was ever seen to read.",
+        ),
+        (
+            "many, told together",
+            [Skip(AT, "scores", 500_000, partitions=30)],
+            "Up to 500 k records were skipped in the moments before 14:03:10 UTC: the committed offsets of 30 "
+            "partitions of scores leapt to about the end, many times as fast as it was ever seen to read.",
+        ),
+    ],
+)
+def test_what_was_skipped_is_told(why: str, skips: list[Skip], sentence: str) -> None:
+    (finding,) = skip_findings(skips, NOW)
+    assert (finding.kind, finding.sentence) == (FindingKind.SKIPPED, sentence), why

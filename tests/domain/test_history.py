@@ -301,9 +301,9 @@ class TestLogsThatGoBack:
 
 
 class TestLoss:
-    def test_the_most_that_was_lost_at_any_sample_of_five_minutes(self) -> None:
+    def test_what_was_lost_within_five_minutes_each_record_once(self) -> None:
         losing = [replace(o, log_start=start) for o, start in zip(STOPPED, (0, 130, 150, 120, 120), strict=True)]
-        assert movement_of(losing, 60.0, GAP).lost_lately == 30
+        assert movement_of(losing, 60.0, GAP).lost_lately == 40
 
     def test_a_loss_before_the_last_five_whole_minutes_is_over(self) -> None:
         observations = [*seen((59.0, 10, 99), log_start=50), *seen((300.0, 60, 99), log_start=50)]

@@ -162,6 +162,7 @@ COUNTS = {
     "rewound_from",
     "rewound_records",
     "lost_lately",
+    "earlier_log_start",
 }
 RECORDS = {*COUNTS, *RATES, "trend", "longer", "log_start_jumps"}
 

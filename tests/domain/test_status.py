@@ -1576,6 +1576,53 @@ ROWS = (
         OK,
         lag=0,
     ),
+    # --- losses that go on, and who deleted ---
+    row(
+        155,
+        "at the edge, where the lag does not grow",
+        "it is cut off by what is deleted: that it lost lately and is about as old as is kept tells that it goes on",
+        replace(BEHIND, lost_lately=250, retention_seconds=50.0),
+        LOSING_DATA,
+        lag=400,
+        lost=250,
+    ),
+    row(
+        156,
+        "at the edge, with nothing unread",
+        "what it lost lately was its last",
+        replace(HEALTHY, lost_lately=250, retention_seconds=10.0),
+        OK,
+    ),
+    row(
+        157,
+        "its own purge, seen between commit and log start",
+        "no limit can have deleted what is gone, and a minute before the log did not begin behind it",
+        replace(HEALTHY, log_start=1100, high_watermark=1100, deleted_by_request=True, earlier_log_start=990),
+        OK,
+    ),
+    row(
+        158,
+        "its own purge, and nobody knows how it was before",
+        "what one sample shows is no proof where a client had it deleted",
+        replace(HEALTHY, log_start=1100, high_watermark=1100, deleted_by_request=True),
+        OK,
+    ),
+    row(
+        159,
+        "deleted by somebody else",
+        "it is behind where the log began a minute before: it cannot have committed before that was deleted",
+        replace(HEALTHY, log_start=1100, high_watermark=1100, deleted_by_request=True, earlier_log_start=1060),
+        LOSING_DATA,
+        lost=60,
+    ),
+    row(
+        160,
+        "purges, and what it seemed to lose lately",
+        "was never lost",
+        replace(BEHIND, lost_lately=250, retention_seconds=50.0, deleted_by_request=True, earlier_log_start=0),
+        OK,
+        lag=400,
+    ),
 )
 
 

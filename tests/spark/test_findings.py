@@ -136,6 +136,27 @@ def test_rebalances_that_somebody_must_look_at_are_told_for_an_hour(lake: Lake) 
     assert findings_of(lake, news(64)) == {}
 
 
+def skip(minute_: float, **more: Any) -> dict[str, Any]:
+    told = {"cluster": "shop", "at": at(minute_), "kind": "commit_skipped", "group": "billing", "topic": "orders"}
+    return {**told, "source": "samples", **more}
+
+
+def test_what_was_skipped_is_told_once_and_for_a_day(lake: Lake) -> None:
+    one = skip(3, partition=1, before="1000", after="21000")
+    append(lake, EVENTS, one, one, skip(2, cause="12 partitions, 480000 records in all"))
+    (finding,) = findings_of(lake, news(NOW))["shop", "billing"]
+    assert finding.sentence.startswith("Up to 20.0 k records were skipped")
+    assert "orders-1 leapt from 1,000 to 21,000" in finding.sentence
+    assert findings_of(lake, news(NOW + 24 * 60)) == {}
+
+
+def test_what_was_skipped_on_many_partitions_is_told_together(lake: Lake) -> None:
+    append(lake, EVENTS, skip(2, cause="12 partitions, 480000 records in all"))
+    (finding,) = findings_of(lake, news(NOW))["shop", "billing"]
+    assert "Up to 480 k records" in finding.sentence
+    assert "12 partitions of orders" in finding.sentence
+
+
 def ghost(partition: int, *, unread: int, rate: float, hours: float) -> dict[str, Any]:
     return reads("billing", "invoices", status="ghost", lag=None, partition=partition) | {
         "committed": 100,

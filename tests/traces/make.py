@@ -499,6 +499,76 @@ def retention_overrun() -> World:
 
 
 @story
+def continuing_loss() -> World:
+    w = World(
+        "continuing-loss",
+        """A topic keeps records for ten minutes, and every 20 s deletes what is older. Its consumer takes 20 of 50
+        records per second from minute 5 on. Once it is ten minutes late, it loses three of five records, on and on:
+        most samples do not show it, because it has gone on with the oldest record there is before the next one.""",
+        minutes=75,
+    )
+    w.topic("web-sessions", rate=50, kept_s=600, retention_ms=600_000, segment_s=20)
+    group = w.group("recommender", {"recommender-1": pairs("web-sessions", 1)}, commit_every_s=1)
+    group.speed["web-sessions", 0] = steps((0, 400), (300, 20))
+    w.run()
+    w.truth("ok", GRACE, 300, "recommender")
+    w.truth("ok|falling_behind|at_risk", 300, 300 + TREND, "recommender")
+    w.truth("at_risk", 300 + TREND, 1250, "recommender")
+    w.truth("at_risk|losing_data", 1250, 1400, "recommender")
+    w.truth("losing_data", 1400, w.seconds, "recommender")
+    return w
+
+
+@story
+def streams_purge() -> World:
+    w = World(
+        "streams-purge",
+        """Kafka Streams deletes what it has read: every 30 s it commits on its repartition topic, which keeps records
+        for ever, and has the records before the commit deleted. A job does the same on a topic that keeps a week. Both
+        do so between the collector's two looks, at the commits and at the logs, so that the log seems to begin behind
+        what was committed. Nothing is lost by it. On a third topic that keeps records for ever somebody deletes by hand
+        what a consumer that hangs has not read: that is a loss.""",
+        minutes=45,
+    )
+    topics = {
+        "app": w.topic("app-repartition", partitions=2, rate=50),
+        "importer": w.topic("import-queue", rate=20, retention_ms=604_800_000),
+    }
+    purging = []
+    for name, topic in topics.items():
+        owned = pairs(topic.name, len(topic.high))
+        group = w.group(name, {f"{name}-1": owned}, speed=400, commits=False)
+        group.committed |= dict.fromkeys(owned, 0)
+        purging.append((topic, group))
+    audit = w.topic("audit", rate=10)
+    hangs = w.group("auditor", {"auditor-1": pairs("audit", 1)})
+    hangs.speed["audit", 0] = steps((0, 400), (900, 0))
+
+    def purge(second: float) -> None:
+        if second % 30:
+            return
+        for topic, group in purging:
+            for pair, position in group.position.items():
+                group.committed[pair] = topic.start[pair[1]] = int(position)
+
+    def delete_by_hand() -> None:
+        audit.start[0] = 15_000
+
+    w.between_reads(purge)
+    w.at(1801, delete_by_hand)
+    w.run()
+    for name in topics:
+        w.truth(START, 0, GRACE, name)
+        w.truth("ok", GRACE, w.seconds, name)
+    w.truth("ok", GRACE, 900, "auditor")
+    w.truth("stalled", 960 + GRACE, 1800, "auditor")
+    # What a client had deleted is believed to be lost once the group was behind it for longer than a minute.
+    w.truth("stalled|losing_data", 1801, 1801 + 90, "auditor")
+    w.truth("losing_data", 1801 + 90, w.seconds, "auditor")
+    return w
+
+
+@story
 def retention_by_size() -> World:
     w = World(
         "retention-by-size",

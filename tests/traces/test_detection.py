@@ -5,6 +5,7 @@ On worlds of one group, wherever the moment falls between two samples and two co
 trace in which it happens, by Spark.
 """
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -66,6 +67,22 @@ def test_wherever_it_falls_between_two_samples(
     assert {phase: delay for phase, delay in delays.items() if delay is None or delay > WITHIN_S} == {}
 
 
+@pytest.mark.parametrize("retention_ms", [600_000, 604_800_000, -1], ids=["limit", "limit far off", "no limit"])
+def test_a_loss_wherever_it_falls_in_the_minute(retention_ms: int, tmp_path: Path) -> None:
+    """Records that a consumer that hangs has not read are deleted: because they are old, or by somebody's request."""
+    delays = {}
+    for phase in range(0, 60, 7):
+        w = World("loss", "A group that hangs loses what it has not read.", minutes=16)
+        topic = w.topic("orders", rate=20, retention_ms=retention_ms)
+        group = w.group("billing", {"billing-1": pairs("orders", 1)}, commit_every_s=5)
+        group.speed["orders", 0] = steps((0, 1000), (120, 0))
+        # By the second 800, what was written by 180 is older than ten minutes.
+        w.at(800 + phase, partial(topic.start.__setitem__, 0, 20 * 180))
+        w.run()
+        delays[phase] = seen_after(read_trace(w.write(tmp_path)), "losing_data", 800 + phase)
+    assert {phase: delay for phase, delay in delays.items() if delay is None or delay > WITHIN_S} == {}
+
+
 class Trouble(NamedTuple):
     """A group that stops or stalls in a trace: from when on that can be seen, which word must hold for it, and within
     how many seconds."""
@@ -98,6 +115,7 @@ TROUBLES = (
     Trouble("retention-overrun", "reporter", 600, "stopped"),
     Trouble("skip-to-end", "ticker", 600, "stalled"),
     Trouble("stopped-with-a-zero", "mailer", 600, "stopped"),
+    Trouble("streams-purge", "auditor", 900, "stalled"),
 )
 
 

@@ -8,6 +8,7 @@ import pytest
 from lagwise.domain.history import MINUTE_SECONDS
 from lagwise.traces import Trace, read_trace
 from tests.traces.judged import judged
+from tests.traces.make import STORIES
 
 HERE = Path(__file__).parent
 
@@ -50,3 +51,16 @@ def test_the_time_to_a_loss_by_size(loss: Loss) -> None:
             wrong[at] = told, true
     assert len(samples) > 20
     assert wrong == {}
+
+
+def test_a_loss_that_goes_on_lies_between_what_is_told() -> None:
+    """Told an hour after it began, from samples most of which show nothing."""
+    world = STORIES["continuing-loss"]()
+    truly = world.groups["recommender"].lost["web-sessions", 0]
+    trace = read_trace(HERE / "continuing-loss")
+    ((_, evaluation),) = judged(trace, [len(trace.sample_times) - 1])
+    verdict = evaluation.groups["recommender"]
+    assert verdict.lost.at_least <= truly <= verdict.lost.at_most
+    # Of all that one sample shows, it is many times as much; and not much more may be than is.
+    assert verdict.lost.at_least > 20 * verdict.records_lost
+    assert verdict.lost.at_most < 1.5 * truly

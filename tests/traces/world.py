@@ -71,6 +71,8 @@ class Group:
     commits: bool = True
     engine: list[tuple[str, int]] | None = None
     hosts: dict[str, str] = field(default_factory=dict)
+    #: Records that were deleted before it read them.
+    lost: dict[tuple[str, int], float] = field(default_factory=dict)
 
     @property
     def reads(self) -> list[tuple[str, int]]:
@@ -124,6 +126,7 @@ class World:
         self.silent: list[tuple[float, float]] = []
         self._plans: list[tuple[float, Callable[[], None]]] = []
         self._every: list[Callable[[float], None]] = []
+        self._between: list[Callable[[float], None]] = []
         self._rows: dict[str, list[tuple[object, ...]]] = {
             "watermarks.csv": [],
             "commits.csv": [],
@@ -182,6 +185,11 @@ class World:
     def every_second(self, what: Callable[[float], None]) -> None:
         self._every.append(what)
 
+    def between_reads(self, what: Callable[[float], None]) -> None:
+        """Something that happens every second after the collector has read the commits, and before it reads where logs
+        begin and end."""
+        self._between.append(what)
+
     def truth(
         self, status: str, from_s: float, to_s: float, group: str, topic: str = "", partition: int | str = ""
     ) -> None:
@@ -200,6 +208,8 @@ class World:
             sampled = second % self.interval_s == 0 and not any(a < second < b for a, b in self.silent)
             if sampled:
                 self._sample_groups(second)
+            for what in self._between:
+                what(second)
             for topic in self.topics.values():
                 self._write(topic, second)
             if sampled:
@@ -235,6 +245,7 @@ class World:
             if speed > 0:
                 # What was deleted is skipped, as `auto.offset.reset=earliest` does.
                 start = max(group.position[pair], topic.start[pair[1]])
+                group.lost[pair] = group.lost.get(pair, 0.0) + start - group.position[pair]
                 group.position[pair] = max(start, min(end, start + speed))
             if group.commits and second % group.commit_every_s == 0:
                 group.committed[pair] = math.floor(group.position[pair])

@@ -13,6 +13,7 @@ from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise_collectors.differences import commits as commit_changes
 from lagwise_collectors.differences.events import Event, as_rows
 from lagwise_collectors.differences.groups import GroupView, group_events
+from lagwise_collectors.differences.skips import Readers, readers_now
 from lagwise_collectors.differences.topics import TopicView, setting_events, topic_events
 from lagwise_collectors.protocol import Snapshot
 
@@ -28,6 +29,7 @@ class Known:
     topics: Mapping[str, TopicView] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     commits: pa.Table | None = None
+    readers: Readers | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +62,35 @@ def differences(
     settings, changed = setting_events(known.settings, snapshot.rows(TOPICS))
     events += changed
     commits = commit_changes.plain(snapshot.rows(COMMITS))
+    commits_read_at = header["commits_read_at"] or header["finished_at"]
+    readers, skips = readers_now(
+        known.readers,
+        commits,
+        snapshot.rows(WATERMARKS),
+        commits_read_at.timestamp(),
+        header["interval_seconds"],
+        left_out=topics.strange | _with_gaps(settings),
+    )
+    events += commit_changes.skip_events(commits, skips, commits_read_at)
     if known.commits is not None:
         unreadable = _with_error(groups)
         read = set(groups["group"].to_pylist()) - unreadable
         events += commit_changes.commit_events(
             known.commits,
             commits,
-            header["commits_read_at"] or header["finished_at"],
+            commits_read_at,
             readable=read,
             strange_topics=topics.strange,
         )
         commits = commit_changes.carried_over(known.commits, commits, unreadable)
     events = [event for event in events if not leave_out(event)]
     told, dropped = events[:MOST_EVENTS], len(events[MOST_EVENTS:])
-    return Differences(Known(views, topics.views, settings, commits), as_rows(told, snapshot.cluster), dropped)
+    return Differences(Known(views, topics.views, settings, commits, readers), as_rows(told, snapshot.cluster), dropped)
+
+
+def _with_gaps(settings: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    """Topics whose offsets are not all records, by far: those that are compacted."""
+    return {name for name, its in settings.items() if "compact" in its.get("cleanup_policy", "")}
 
 
 def _with_error(groups: pa.Table) -> set[str]:

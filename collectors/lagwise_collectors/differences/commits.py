@@ -1,6 +1,6 @@
 """What happened to committed offsets: went back, or are gone. Cheap for 100,000 pairs of which few changed."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from lagwise.domain.vocabulary import EventKind
 from lagwise_collectors.differences.events import Event
+from lagwise_collectors.differences.skips import Skip
 
 KEYS = ["group", "topic", "partition"]
 _PLAIN = pa.schema(
@@ -49,6 +50,19 @@ def commit_events(
     return events
 
 
+def skip_events(commits: pa.Table, skips: Sequence[Skip], at: datetime) -> list[Event]:
+    """Events of pairs, by their rows in this plain table, that skipped records."""
+    if not skips:
+        return []
+    names = commits.select(KEYS).take([skip.row for skip in skips]).to_pylist()
+    rows = [name | {"before": s.before, "after": s.after} for name, s in zip(names, skips, strict=True)]
+    rows.sort(key=lambda row: (row["group"], row["topic"], row["partition"]))
+    events: list[Event] = []
+    for (group, topic), same in groupby(rows, key=lambda row: (row["group"], row["topic"])):
+        events += _told(EventKind.COMMIT_SKIPPED, group, topic, list(same), at)
+    return events
+
+
 def _changed(before: pa.Table, now: pa.Table) -> pa.Table:
     """Pairs whose committed offset went back or away: group, topic, partition, before, after."""
     if before.select(KEYS).equals(now.select(KEYS)):
@@ -68,8 +82,8 @@ def _told(kind: EventKind, group: str, topic: str, rows: list[dict[str, Any]], a
             yield Event(kind, at, group, topic, row["partition"], before=str(row["before"]), after=after)
         return
     cause = f"{len(rows)} partitions"
-    if kind is EventKind.COMMIT_REWOUND:
-        cause += f", {sum(row['before'] - row['after'] for row in rows)} records in all"
+    if kind is not EventKind.OFFSETS_GONE:
+        cause += f", {sum(abs(row['before'] - row['after']) for row in rows)} records in all"
     yield Event(kind, at, group, topic, cause=cause)
 
 

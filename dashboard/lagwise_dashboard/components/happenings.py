@@ -16,6 +16,7 @@ _KINDS = {
     "rebalance": "Rebalance",
     "state_changed": "State changed",
     "commit_rewound": "Commit went back",
+    "commit_skipped": "Commit skipped records",
     "offsets_gone": "Commits gone",
     "group_gone": "Group gone",
     "topic_recreated": "Topic re-created",

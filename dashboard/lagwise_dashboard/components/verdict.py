@@ -69,6 +69,12 @@ def _at_latest(row: Row) -> str:
     return f"; at the latest in {humanise.duration(seconds)}, as whole segments are deleted" if seconds else ""
 
 
+def _lost(row: Row) -> str:
+    """How many, or between which numbers it lies."""
+    low, high = humanise.count(row["lost_at_least"]), humanise.count(row["lost_at_most"])
+    return low if low == high else f"{low} to {high}"
+
+
 def _metrics(row: Row) -> list[tiles.Tile]:
     """Label, value and explanation; those that do not concern this group are left out."""
     found: list[tiles.Tile] = [
@@ -98,8 +104,8 @@ def _metrics(row: Row) -> list[tiles.Tile]:
                 "delete it at any moment until then."
             )
         found.append((label, humanise.loss_in(row["seconds_to_loss"], upper_bound=is_bound), explained))
-    if row["records_lost"]:
-        found.append(("Lost", humanise.count(row["records_lost"]), "Records deleted before they were read."))
+    if row["lost_at_least"]:
+        found.append(("Lost", _lost(row), "Records deleted before they were read, within 24 hours or still missing."))
     idle = f" ({row['idle_members']} idle)" if row["idle_members"] else ""
     members = humanise.DASH if row["members"] is None else f"{row['members']:,}{idle}"
     found.append(("Members", members, "Idle members own no partition."))

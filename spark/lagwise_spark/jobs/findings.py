@@ -10,19 +10,23 @@ from lagwise.domain.findings import (
     FindingKind,
     LeftTopic,
     SideTopic,
+    Skip,
     in_order,
     left_topic_findings,
     side_topic_findings,
+    skip_findings,
 )
-from lagwise.domain.vocabulary import TopicRole
+from lagwise.domain.vocabulary import EventKind, TopicRole
 from lagwise.tables.analysis import PARTITION_STATUS, WATERMARK_MINUTES
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
-from lagwise.tables.raw import TOPICS, WATERMARKS
+from lagwise.tables.raw import EVENTS, TOPICS, WATERMARKS
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.progress import News
 
 Group = tuple[str, str]
 
+#: A skip is told for so long.
+SKIP_TOLD_FOR = timedelta(hours=24)
 #: Causes of rebalances that somebody has to do something about; a deployment or scaling is none.
 _TROUBLE = ("slow_processing", "failing_members", "storm", "churn")
 
@@ -31,6 +35,7 @@ def findings_of(lake: Lake, news: Sequence[News]) -> dict[Group, list[Finding]]:
     """Findings by cluster and group, the most urgent first."""
     found: dict[Group, list[Finding]] = {}
     for some in (
+        _of_skips(lake, news),
         _of_side_topics(lake, news),
         _of_left_topics(lake, news),
         _of_rebalances(lake, news),
@@ -39,6 +44,31 @@ def findings_of(lake: Lake, news: Sequence[News]) -> dict[Group, list[Finding]]:
         for group, findings in some.items():
             found.setdefault(group, []).extend(findings)
     return {group: in_order(findings) for group, findings in found.items()}
+
+
+def _of_skips(lake: Lake, news: Sequence[News]) -> dict[Group, list[Finding]]:
+    """What was skipped within a day. An event of many partitions says in its cause how many, and of how many records.
+    Distinct: a collector that was killed between writing and noting it down tells the same events again."""
+    start = min(n.as_of for n in news) - SKIP_TOLD_FOR
+    rows = lake.query(
+        """
+        select distinct cluster, "group", "at", topic, partition, try_cast("before" as bigint) as "before",
+               try_cast("after" as bigint) as "after",
+               coalesce(try_cast(regexp_extract(cause, '^(\\d+) partitions', 1) as bigint), 1) as partitions,
+               coalesce(try_cast("after" as bigint) - try_cast("before" as bigint),
+                        try_cast(regexp_extract(cause, '(\\d+) records in all', 1) as bigint), 0) as records
+        from events where kind = ? and "at" >= ?
+        """,
+        [str(EventKind.COMMIT_SKIPPED), start],
+        over=[EVENTS],
+        since=start,
+    ).to_pylist()
+    found: dict[Group, list[Skip]] = {}
+    for row in rows:
+        group = row.pop("cluster"), row.pop("group")
+        found.setdefault(group, []).append(Skip(**row))
+    as_of = {n.cluster: n.as_of for n in news}
+    return {group: skip_findings(skips, as_of[group[0]]) for group, skips in found.items() if group[0] in as_of}
 
 
 def _of_rebalances(lake: Lake, news: Sequence[News]) -> dict[Group, list[Finding]]:

@@ -1,7 +1,7 @@
 """What a tick writes: big tables by Spark, a few rows per group by the driver. Each write is one commit."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lagwise.domain.findings import Finding, Loss, in_order, last_loss, loss_findings
+from lagwise.domain.findings import Finding, in_order, loss_findings
 from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import GroupVerdict
 from lagwise.errors import LakeError
@@ -82,10 +82,9 @@ def groups(
         unchanged = previous is not None and previous["status"] == str(verdict.status)
         now = as_of[cluster]
         since = previous["since"] if previous is not None and unchanged else now
-        loss = _last_loss(previous, verdict.records_lost, now)
-        found = in_order([*loss_findings(loss, now), *findings.get((cluster, group), ())])
+        lost = loss_findings(verdict.lost, now, records_lost=verdict.records_lost)
+        found = in_order([*lost, *findings.get((cluster, group), ())])
         row = _group_row(cluster, group, now, since, fact, verdict)
-        row |= {"last_loss_at": loss.last_at, "last_loss_records": loss.records} if loss is not None else {}
         rows.append(row | {"findings": [_finding_row(f) for f in found]})
         if not unchanged:
             changes.append(
@@ -106,12 +105,8 @@ def groups(
     return len(changes)
 
 
-def _last_loss(previous: Row | None, records_lost: int, now: datetime) -> Loss | None:
-    before, was_losing = None, False
-    if previous is not None and previous["last_loss_at"] is not None:
-        before = Loss(previous["last_loss_at"], previous["last_loss_records"])
-        was_losing = previous["records_lost"] > 0
-    return last_loss(before, records_lost, now, was_losing=was_losing)
+def _ago(now: datetime, seconds: float | None) -> datetime | None:
+    return None if seconds is None else now - timedelta(seconds=seconds)
 
 
 def _finding_row(finding: Finding) -> dict[str, Any]:
@@ -153,6 +148,10 @@ def _group_row(
         "seconds_to_loss_at_latest": verdict.seconds_to_loss_at_latest,
         "loss_cause": str(verdict.loss_cause) if verdict.loss_cause else None,
         "records_lost": verdict.records_lost,
+        "lost_at_least": verdict.lost.at_least,
+        "lost_at_most": verdict.lost.at_most,
+        "first_lost_at": _ago(as_of, verdict.lost.first_seconds),
+        "last_lost_at": _ago(as_of, verdict.lost.last_seconds),
         "transaction_seconds": verdict.transaction_seconds,
         "worst_topic": verdict.worst_topic,
         "worst_partition": verdict.worst_partition,

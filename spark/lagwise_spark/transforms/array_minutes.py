@@ -151,7 +151,8 @@ def _with_lag(commits: Rows, logs: _Logs) -> Rows:
         "committed": committed,
         "high_watermark": high,
         "lag": np.maximum(end - np.maximum(reads_from, ends["log_start"]), 0),
-        "lost": ends["log_start"] - reads_from,
+        "log_start": ends["log_start"],
+        "reads_from": reads_from,
         "topic_id": ends["topic_id"],
     }
 
@@ -162,7 +163,9 @@ def _minutes_of_pairs(rows: Rows, names: _Names, span: Span) -> pa.RecordBatch:
     is_first = _is_first(rows["group"]) | _is_first(rows["log"])
     previous_lag, previous_committed = _before(lag), _before(committed)
     seconds = (at - _before(at)) / 1e6
-    is_step = ~is_first & (seconds <= span.gap_seconds) & ~_is_other_topic(rows["topic_id"], is_first)
+    is_other_topic = _is_other_topic(rows["topic_id"], is_first)
+    is_step = ~is_first & (seconds <= span.gap_seconds) & ~is_other_topic
+    lost_at_least, lost_at_most = _lost_in_steps(rows["reads_from"], rows["log_start"], is_first | is_other_topic)
     minute = at - at % _MINUTE
     starts = np.flatnonzero(is_first | _is_first(minute))
     lasts = np.append(starts[1:], len(at)) - 1
@@ -184,10 +187,15 @@ def _minutes_of_pairs(rows: Rows, names: _Names, span: Span) -> pa.RecordBatch:
     def most(mask: Array, values: Array) -> pa.Array:
         return _nullable(np.maximum.reduceat(np.where(mask, values, NULL), starts)[wanted])
 
+    def total_of_some(values: Array) -> pa.Array:
+        sums = total(np.maximum(values, 0))
+        return pa.array(sums, mask=sums == 0)
+
     went_back_at = np.maximum.reduceat(np.where(went_back, at, NULL), starts)[wanted]
     back = total(np.where(went_back, previous_committed - committed, 0))
     progress = np.where(moved | (lag == 0), at, _NEVER)
     first_progress = np.minimum.reduceat(progress, starts)[wanted]
+    first_lost = np.minimum.reduceat(np.where(lost_at_least > 0, at, _NEVER), starts)[wanted]
     first, last = starts[wanted], lasts[wanted]
     log = rows["log"][first]
     return pa.RecordBatch.from_pydict(
@@ -218,11 +226,23 @@ def _minutes_of_pairs(rows: Rows, names: _Names, span: Span) -> pa.RecordBatch:
             "last_drained_at": most(lag == 0, at).cast(_TIMESTAMP),
             "first_progress_at": pa.array(first_progress, mask=first_progress == _NEVER).cast(_TIMESTAMP),
             "rewound_from": most(went_back, previous_committed),
-            "max_lost": most(rows["lost"] > 0, rows["lost"]),
             "rewound_records": _nullable(np.where(went_back_at == NULL, NULL, back)),
             "rewound_at": _nullable(went_back_at).cast(_TIMESTAMP),
+            "lost_at_least": total_of_some(lost_at_least),
+            "lost_at_most": total_of_some(lost_at_most),
+            "first_lost_at": pa.array(first_lost, mask=first_lost == _NEVER).cast(_TIMESTAMP),
+            "last_lost_at": most(lost_at_least > 0, at).cast(_TIMESTAMP),
         }
     )
+
+
+def _lost_in_steps(reads_from: Array, log_start: Array, is_alone: Array) -> tuple[Array, Array]:
+    """:func:`lagwise.domain.lost.lost_in_step`; where it ``is_alone`` a sample has none before it."""
+    before, read_before = _before(log_start), _before(reads_from)
+    was_missing = ~is_alone & (before > read_before)
+    at_least = np.maximum(log_start - np.maximum(reads_from, np.where(was_missing, before, reads_from)), 0)
+    at_most = np.maximum(at_least, log_start - np.maximum(before, read_before))
+    return at_least, np.where(is_alone, at_least, at_most)
 
 
 def _minutes_of_logs(rows: Rows, names: _Names, span: Span) -> pa.RecordBatch:

@@ -68,7 +68,8 @@ def commit_steps(samples_with_lag: DataFrame, contexts: DataFrame) -> DataFrame:
             *GROUP_PARTITION,
             "sampled_at",
             "committed",
-            (F.col("log_start") - reads_from()).alias("lost"),
+            "log_start",
+            reads_from().alias("reads_from"),
             "high_watermark",
             "lag",
             "topic_number",
@@ -79,6 +80,8 @@ def commit_steps(samples_with_lag: DataFrame, contexts: DataFrame) -> DataFrame:
                 "previous_at": F.lag("sampled_at").over(order),
                 "previous_committed": F.lag("committed").over(order),
                 "previous_lag": F.lag("lag").over(order),
+                "previous_log_start": F.lag("log_start").over(order),
+                "previous_reads_from": F.lag("reads_from").over(order),
                 "previous_high_watermark": F.lag("high_watermark").over(order),
                 "is_other_topic": _differs_from_last_known("topic_number", order),
                 "minute": minute_of(F.col("sampled_at")),
@@ -104,7 +107,8 @@ def minutes_of_steps(steps: DataFrame) -> DataFrame:
     moved = F.col("committed") != F.col("previous_committed")
     log_went_back = F.col("high_watermark") < F.col("previous_high_watermark")
     went_back = is_step & (F.col("committed") < F.col("previous_committed")) & ~log_went_back
-    lost = F.col("lost")
+    at_least, at_most = _lost_in_step()
+    lost_at = F.when(at_least > 0, F.col("sampled_at"))
     return steps.groupBy(*GROUP_PARTITION, "minute").agg(
         F.count("*").cast("int").alias("samples"),
         F.min("sampled_at").alias("first_at"),
@@ -128,10 +132,22 @@ def minutes_of_steps(steps: DataFrame) -> DataFrame:
         F.max(F.when(F.col("lag") == 0, F.col("sampled_at"))).alias("last_drained_at"),
         F.min(F.when(moved | (F.col("lag") == 0), F.col("sampled_at"))).alias("first_progress_at"),
         F.max(F.when(went_back, F.col("previous_committed"))).alias("rewound_from"),
-        F.max(F.when(lost > 0, lost)).alias("max_lost"),
         F.sum(F.when(went_back, F.col("previous_committed") - F.col("committed"))).alias("rewound_records"),
         F.max(F.when(went_back, F.col("sampled_at"))).alias("rewound_at"),
+        F.sum(F.when(at_least > 0, at_least)).alias("lost_at_least"),
+        F.sum(F.when(at_most > 0, at_most)).alias("lost_at_most"),
+        F.min(lost_at).alias("first_lost_at"),
+        F.max(lost_at).alias("last_lost_at"),
     )
+
+
+def _lost_in_step() -> tuple[Column, Column]:
+    """:func:`lagwise.domain.lost.lost_in_step`; what is not known is null, and left out of the greatest."""
+    log_start, reads_from = F.col("log_start"), F.col("reads_from")
+    before = F.when(~F.col("is_other_topic"), F.col("previous_log_start"))
+    read_before = F.when(~F.col("is_other_topic"), F.col("previous_reads_from"))
+    at_least = F.greatest(log_start - F.greatest(reads_from, F.when(before > read_before, before)), F.lit(0))
+    return at_least, F.greatest(at_least, log_start - F.greatest(before, read_before))
 
 
 def watermark_minutes(watermarks: DataFrame) -> DataFrame:

@@ -52,14 +52,23 @@ def _merged(minutes: DataFrame, bucket: Column, *more: Column) -> DataFrame:
             F.sum("backlog_seconds").alias("backlog_seconds"),
             F.max("last_drained_at").alias("last_drained_at"),
             F.max("rewound_from").alias("rewound_from"),
-            F.max("max_lost").alias("max_lost"),
             F.sum("rewound_records").alias("rewound_records"),
             F.max("rewound_at").alias("rewound_at"),
+            *lost_together(),
             F.min("first_progress_at").alias("first_progress_at"),
             *more,
         )
         .withColumnRenamed("bucket", "minute")
     )
+
+
+def lost_together() -> list[Column]:
+    """Aggregates: what was lost."""
+    return [
+        *[F.sum(name).alias(name) for name in ("lost_at_least", "lost_at_most")],
+        F.min("first_lost_at").alias("first_lost_at"),
+        F.max("last_lost_at").alias("last_lost_at"),
+    ]
 
 
 def merged_statistics(origin: Column) -> list[Column]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lagwise.domain.history import INTERVALS_PER_WINDOW
+from lagwise.domain.history import INTERVALS_PER_WINDOW, LOOKBACK_SECONDS
 from lagwise.domain.vocabulary import SIMPLE, GroupState, UnknownReason
 from lagwise_spark.columns import GROUP, GROUP_PARTITION, TOPIC_PARTITION, seconds_between, with_steps
 from lagwise_spark.transforms.buckets import is_held_back, lag_expression, reads_from
@@ -138,6 +138,11 @@ def _derived() -> dict[str, Column]:
     counted_from = F.when(was_a_group, F.greatest("empty_since", last_commit)).otherwise(F.col("committed_at"))
     expires_in = F.col("offsets_retention_seconds") - seconds_between(counted_from, F.col("as_of"))
     has_lag = F.coalesce(F.col("lag") > 0, F.lit(False))
+    # :func:`lagwise.domain.sampled.is_deleted_by_request`, where null is no.
+    is_young = F.col("deleted_seconds") < F.least("retention_seconds", F.lit(LOOKBACK_SECONDS))
+    is_limited = F.col("retention_seconds").isNotNull()
+    by_request = F.col("retention_is_known") & ~F.col("retention_is_by_size") & (~is_limited | is_young)
+    has_history = F.col("was_reset").isNotNull()
     # That nothing could be read is no sign of life.
     undrained = F.when(~is_held_back(), seconds_between(F.col("drained_at"), F.col("as_of")))
     # A null is left out of the least: an age that is a lower bound says nothing.
@@ -158,6 +163,7 @@ def _derived() -> dict[str, Column]:
             F.when(F.col("commits_seen") > 0, closed_backlog / F.col("commits_seen")), "usual_pause_seconds"
         ),
         "ever_committed": _was_committed(),
+        "deleted_by_request": F.coalesce(by_request & has_history, F.lit(False)),
         "recreated": F.coalesce(F.col("committed_since") < F.col("recreated_at"), F.lit(False)) | still_recreated,
         "topic_is_assigned": F.array_contains(assigned, F.col("topic")),
         "group_is_assigned": F.size(assigned) > 0,

@@ -34,6 +34,9 @@ def partitions_by_status(partition_status: DataFrame) -> DataFrame:
         F.sum("records_lost").alias("records_lost"),
         F.sum("rewound_records").alias("rewound_records"),
         F.min(seconds_between(F.col("rewound_at"), F.col("as_of"))).alias("rewound_seconds"),
+        *[F.sum(name).alias(name) for name in ("lost_at_least", "lost_at_most")],
+        F.max(seconds_between(F.col("first_lost_at"), F.col("as_of"))).alias("first_lost_seconds"),
+        F.min(seconds_between(F.col("last_lost_at"), F.col("as_of"))).alias("last_lost_seconds"),
         F.max("transaction_seconds").alias("transaction_seconds"),
         F.sum(_held_back()).alias("held_back_records"),
         # Among equals the lowest partition, then the last topic by name: any choice will do that is always the same.

@@ -31,7 +31,8 @@ def judge(evidence: DataFrame) -> DataFrame:
         "seconds_to_loss_is_upper_bound": is_known & F.col("seconds_to_loss_is_upper_bound"),
         "rewound_records": F.when(is_known & F.col("_rewound"), F.col("rewound_records")),
         "rewound_at": F.when(is_known & F.col("_rewound"), F.col("rewound_at")),
-        "records_lost": F.when(is_known, F.col("records_lost")).otherwise(F.lit(0)).cast("long"),
+        "records_lost": _shown_lost(is_known),
+        **_lost_of_day(is_known),
         **{
             name: F.when(is_known, F.col(name))
             for name in (
@@ -46,6 +47,21 @@ def judge(evidence: DataFrame) -> DataFrame:
     }
     columns = [column.name for column in PARTITION_STATUS.columns]
     return judged.select(*[shown.get(name, F.col(name)).alias(name) for name in columns], "previous_status")
+
+
+def _shown_lost(is_known: Column) -> Column:
+    return F.when(is_known, F.col("records_lost")).otherwise(F.lit(0)).cast("long")
+
+
+def _lost_of_day(is_known: Column) -> dict[str, Column]:
+    """:func:`lagwise.domain.loss.lost_of_day`; of a ghost nothing is told."""
+    is_told = ~F.col("deleted_by_request") & ~F.coalesce(F.col("_blind") == str(Status.GHOST), F.lit(False))
+    is_told &= F.col("lost_at_least") > 0
+    numbers = {
+        name: F.greatest(F.when(is_told, F.col(name)), _shown_lost(is_known))
+        for name in ("lost_at_least", "lost_at_most")
+    }
+    return numbers | {name: F.when(is_told, F.col(name)) for name in ("first_lost_at", "last_lost_at")}
 
 
 def _cadence() -> Column:
@@ -183,9 +199,10 @@ def _numbers() -> dict[str, Column]:
     is_by_age = (F.col("seconds_to_loss") == F.col("_by_time")) & (F.col("seconds_to_loss") > 0)
     is_by_deletion = F.col("seconds_to_loss") == F.col("_seconds_to_deletion")
     by_what = F.when(is_by_deletion, F.lit(str(LossCause.DELETION))).otherwise(F.lit(str(LossCause.EXPIRY)))
-    lost_now = F.greatest(F.col("log_start") - reads_from(), F.lit(0))
-    goes_on_losing = F.col("seconds_to_loss") <= rules.LOSING_WITHIN_SECONDS
-    lost = F.when((lost_now == 0) & goes_on_losing, F.coalesce("lost_lately", F.lit(0))).otherwise(lost_now)
+    is_at_edge = F.col("_has_lag") & F.coalesce(age + F.col("interval_seconds") >= retention, F.lit(False))
+    goes_on_losing = is_at_edge | (F.col("seconds_to_loss") <= rules.LOSING_WITHIN_SECONDS)
+    lately = F.when(F.col("deleted_by_request"), F.lit(0)).otherwise(F.coalesce("lost_lately", F.lit(0)))
+    lost = F.when((_lost_by_now() == 0) & goes_on_losing, lately).otherwise(_lost_by_now())
     return {
         "_by_time": by_time,
         "_seconds_to_deletion": F.when(F.col("_has_lag"), F.least("_by_time", by_log_start, by_size)),
@@ -198,6 +215,14 @@ def _numbers() -> dict[str, Column]:
         "_losing_data": F.coalesce(F.col("records_lost") > 0, F.lit(False)),
         **_forecasts(standing),
     }
+
+
+def _lost_by_now() -> Column:
+    """:func:`lagwise.domain.loss.lost_by_now`."""
+    missing = F.greatest(F.col("log_start") - reads_from(), F.lit(0))
+    was_missing = F.greatest(F.least("log_start", "earlier_log_start") - reads_from(), F.lit(0))
+    of_request = F.when(F.col("earlier_log_start").isNotNull(), was_missing).otherwise(F.lit(0))
+    return F.when(F.col("deleted_by_request"), of_request).otherwise(missing)
 
 
 def _seconds_to_truncation(consumed: Column) -> Column:

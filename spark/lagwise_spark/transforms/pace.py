@@ -26,6 +26,9 @@ OLDER = len(WINDOWS_SECONDS)
 #: Index of the window of a day, which is made in another way: of the whole hours' row and of what came after them.
 DAY = len(WINDOWS_SECONDS)
 
+#: What was lost: see the columns of `minutes`.
+LOST = ("lost_at_least", "lost_at_most", "first_lost_at", "last_lost_at")
+
 _ENDS = ("first_at", "first_committed", "last_at", "last_committed")
 
 
@@ -71,6 +74,7 @@ def _before_the_last_hours(days: DataFrame, recreated: DataFrame, contexts: Data
         F.lit(True).alias("is_of_day"),
         *[expression.alias(name) for name, expression in shifted.items()],
         *_ENDS,
+        *LOST,
         "usual_pause_seconds",
     )
 
@@ -115,7 +119,10 @@ def _slots(minutes: DataFrame, recreated: DataFrame, contexts: DataFrame) -> Dat
         F.max(of_same_log(F.col("rewound_from"))).alias("rewound_from"),
         F.sum(of_same_log(F.col("rewound_records"))).alias("rewound_records"),
         F.max(of_same_log(F.col("rewound_at"))).alias("rewound_at"),
-        F.max(of_same_log(F.col("max_lost"))).alias("max_lost"),
+        F.sum(of_same_log(F.col("lost_at_least"))).alias("lost_at_least"),
+        F.sum(of_same_log(F.col("lost_at_most"))).alias("lost_at_most"),
+        F.min(of_same_log(F.col("first_lost_at"))).alias("first_lost_at"),
+        F.max(of_same_log(F.col("last_lost_at"))).alias("last_lost_at"),
     )
 
 
@@ -131,7 +138,10 @@ def _windows(slots: DataFrame) -> DataFrame:
         F.max(within(lookback, F.col("rewound_from"))).alias("rewound_from"),
         F.sum(within(lookback, F.col("rewound_records"))).alias("rewound_records"),
         F.max(within(lookback, F.col("rewound_at"))).alias("rewound_at"),
-        F.max(within(0, F.col("max_lost"))).alias("lost_lately"),
+        F.sum(within(0, F.col("lost_at_least"))).alias("lost_lately"),
+        *[F.sum(within(DAY, F.col(name))).alias(name) for name in LOST[:2]],
+        F.min(within(DAY, F.col("first_lost_at"))).alias("first_lost_at"),
+        F.max(within(DAY, F.col("last_lost_at"))).alias("last_lost_at"),
         F.max("last_moved_at").alias("last_moved_at"),
         F.max("last_drained_at").alias("last_drained_at"),
         F.min("first_seen_at").alias("first_seen_at"),
@@ -177,6 +187,7 @@ def _chosen(windows: DataFrame, contexts: DataFrame) -> DataFrame:
             "rewound_records",
             "rewound_at",
             "lost_lately",
+            *LOST,
             "usual_pause_seconds",
             F.coalesce("last_moved_at", "first_seen_at").alias("moved_at"),
             F.col("last_drained_at").alias("drained_at"),
@@ -211,6 +222,7 @@ def _trend(chosen: DataFrame) -> DataFrame:
         "rewound_records",
         "rewound_at",
         "lost_lately",
+        *LOST,
         "usual_pause_seconds",
         "moved_at",
         "drained_at",

@@ -5,12 +5,14 @@ from pyspark.sql import functions as F
 
 
 def limits(topics: DataFrame) -> DataFrame:
-    """``retention_seconds`` (null is no limit), ``retention_is_by_size`` and ``segment_seconds`` (null is not known) of
-    each topic, from its newest row: :func:`lagwise.domain.sampled.retention_of`."""
+    """Of each topic, from its newest row: ``retention_seconds`` (null is no limit), ``retention_is_known``,
+    ``retention_is_by_size`` and ``segment_seconds`` (null is not known). :func:`lagwise.domain.sampled.retention_of` is
+    the definition."""
     return topics.select(
         "cluster",
         "topic",
         F.when(_deletes() & (F.col("retention_ms") >= 0), F.col("retention_ms") / 1000.0).alias("retention_seconds"),
+        F.col("retention_ms").isNotNull().alias("retention_is_known"),
         (_deletes() & (F.coalesce(F.col("retention_bytes"), F.lit(-1)) >= 0)).alias("retention_is_by_size"),
         F.when(_deletes() & ~_compacts(), F.col("segment_ms") / 1000.0).alias("segment_seconds"),
     )

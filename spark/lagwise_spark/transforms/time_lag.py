@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lagwise.domain.history import WINDOWS_SECONDS
-from lagwise_spark.columns import TOPIC_PARTITION, bucket_of, seconds_between, with_steps
+from lagwise_spark.columns import TOPIC_PARTITION, bucket_of, minute_of, seconds_between, with_steps
 from lagwise_spark.transforms.retention import limits
 
 #: A log's history has less than 2 to this many samples: two weeks at one every ten seconds.
@@ -41,9 +41,10 @@ def topic_histories(
     """One row per topic-partition, about its log since its last reset: ``seen_at`` and ``high_watermarks`` of its
     samples, in order, ``recreated_at``, ``produce_rates``, one per window, ``jump_records`` and
     ``jump_high_watermark``, the fields of :class:`lagwise.domain.retention.Jumps`, ``log_start_rate_per_second``, and
-    whether the log ``was_reset``.
+    whether the log ``was_reset``. ``deleted_seconds`` is the age of the newest record that is deleted (null where it is
+    not known), ``earlier_log_start`` where the log began at the end of the minute before.
     ``known_resets`` is :func:`resets`. Jumps are looked for where the size of a log is limited."""
-    by_size = limits(topics).where("retention_is_by_size").drop("retention_seconds", "segment_seconds")
+    by_size = limits(topics).where("retention_is_by_size").select("cluster", "topic", "retention_is_by_size")
     of_this_log = (
         watermark_minutes.drop("recreated_at")
         .join(F.broadcast(contexts.select("cluster", "as_of")), "cluster")
@@ -62,6 +63,11 @@ def topic_histories(
         F.flatten(F.collect_list("points")).alias("points"),
         F.max("recreated_at").alias("recreated_at"),
         F.max("reset_minute").alias("reset_minute"),
+        F.max("as_of").alias("as_of"),
+        F.max_by("last_log_start", "last_at").alias("_log_start"),
+        F.max_by("last_log_start", F.when(F.col("minute") < minute_of(F.col("as_of")), F.col("last_at"))).alias(
+            "earlier_log_start"
+        ),
         *written,
         # Objects, unlike the points: only of those topics that need them.
         F.sort_array(
@@ -69,8 +75,11 @@ def topic_histories(
         ).alias("ends_of_minutes"),
     )
     rows = with_steps(rows, _jumps())
-    return rows.select(
+    histories = rows.select(
         *TOPIC_PARTITION,
+        "as_of",
+        "_log_start",
+        "earlier_log_start",
         F.sort_array(F.col("points")["at"]).alias("seen_at"),
         F.sort_array(F.col("points")["high_watermark"]).alias("high_watermarks"),
         "recreated_at",
@@ -80,6 +89,7 @@ def topic_histories(
         F.array(*[_produce_rate(i) for i in range(len(WINDOWS_SECONDS))]).alias("produce_rates"),
         _log_start_rate().alias("log_start_rate_per_second"),
     )
+    return _with_age_of_deleted(histories)
 
 
 def _end(which: str) -> Column:
@@ -171,6 +181,14 @@ def with_age(rows: DataFrame) -> DataFrame:
         },
     )
     return staged.drop(*_NEIGHBOURS, "seen_at", "high_watermarks")
+
+
+def _with_age_of_deleted(histories: DataFrame) -> DataFrame:
+    """Add ``deleted_seconds``, the age of the record before the log start: null where it is older than the history."""
+    newest = F.col("_log_start") - 1
+    is_known = F.col("_a").isNotNull() & F.col("_b").isNotNull()
+    steps = _neighbours(newest, F.lit(True)) | {"deleted_seconds": F.when(is_known, _seconds_since_written(newest))}
+    return with_steps(histories, steps).drop(*_NEIGHBOURS, "_log_start", "as_of")
 
 
 def with_last_stable_age(rows: DataFrame) -> DataFrame:

@@ -1,0 +1,99 @@
+"""Both engines count the same losses: of readers that are overtaken again and again, and of logs that their own readers
+purge."""
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lagwise.domain.vocabulary import Status
+from lagwise.replay import shown_of
+from lagwise.traces import Row, Trace
+from tests.contract.histories import history
+from tests.contract.oracle import shown_by_oracle
+from tests.contract.test_engines_agree import differences
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+#: What topics keep: without any limit a client must have deleted what is gone, within a week likely, within a minute
+#: nobody knows.
+KEPT_MS = (-1, 604_800_000, 60_000, None)
+
+
+@pytest.mark.timeout(900)
+def test_on_readers_that_are_overtaken_again_and_again(spark: "SparkSession") -> None:
+    batch = [overtaken(history(seed), seed) for seed in range(100)]
+    lost: Counter[str] = Counter()
+    for trace, shown in zip(batch, shown_of(spark, batch), strict=True):
+        assert differences(shown, shown_by_oracle(trace)) == []
+        losses = [one.lost for one in shown if one.topic is not None]
+        lost["some"] += sum(its.at_least > 0 for its in losses)
+        lost["more, maybe"] += sum(its.at_most > its.at_least > 0 for its in losses)
+    assert min(lost["some"], lost["more, maybe"]) >= 30, lost
+
+
+@pytest.mark.timeout(900)
+def test_on_logs_that_their_readers_purge(spark: "SparkSession") -> None:
+    batch = [purged(history(seed), seed) for seed in range(100)]
+    losing: Counter[bool] = Counter()
+    for trace, shown in zip(batch, shown_of(spark, batch), strict=True):
+        assert differences(shown, shown_by_oracle(trace)) == []
+        losing.update(one.status == Status.LOSING_DATA for one in shown)
+    assert min(losing[True], losing[False]) >= 10, losing
+
+
+def overtaken(trace: Trace, seed: int) -> Trace:
+    """The same history of logs of which every few samples half is deleted. Readers that find their records deleted go
+    on with the oldest there is."""
+    every = 2 + seed % 5
+    starts: dict[tuple[str, int], int] = {}
+    start_at: dict[tuple[str, str, int], int] = {}
+
+    def cut(row: Row) -> Row:
+        log = row["topic"], row["partition"]
+        start = max(starts.get(log, 0), row["log_start"] or 0)
+        if row["high_watermark"] is not None:
+            if int(row["sample_id"]) % every == 0:
+                start = max(start, (start + row["high_watermark"]) // 2)
+            start = min(start, row["high_watermark"])
+        starts[log] = start_at[row["sample_id"], *log] = start
+        return row | {"log_start": None if row["log_start"] is None else start}
+
+    def reset(row: Row) -> Row:
+        before = f"{int(row['sample_id']) - seed % 3:08d}"
+        start = start_at.get((before, row["topic"], row["partition"]), 0)
+        committed = row["committed"]
+        return row | {"committed": None if committed is None else max(committed, start), "next_record": None}
+
+    rows = {**trace.rows, "watermarks": [cut(row) for row in in_order(trace.rows["watermarks"])]}
+    rows["commits"] = [reset(row) for row in trace.rows["commits"]]
+    return replace(trace, rows=rows)
+
+
+def purged(trace: Trace, seed: int) -> Trace:
+    """The same history of logs that begin where one of their readers is: as its commit of this sample tells, or the
+    next one, which it may have made before the watermarks were read."""
+    commits: dict[tuple[str, str, int], int] = {}
+    for row in sorted(trace.rows["commits"], key=lambda row: str(row["group"]), reverse=True):
+        if row["committed"] is not None:
+            commits[row["sample_id"], row["topic"], row["partition"]] = row["committed"]
+
+    def follow(row: Row) -> Row:
+        number = int(row["sample_id"]) + (int(row["sample_id"]) + seed) % 2
+        start = commits.get((f"{number:08d}", row["topic"], row["partition"]), row["log_start"])
+        if start is None or row["high_watermark"] is None:
+            return row
+        return row | {"log_start": min(start, row["high_watermark"])}
+
+    kept = {"retention_ms": KEPT_MS[seed % len(KEPT_MS)], "retention_bytes": None, "cleanup_policy": "delete"}
+    rows = {**trace.rows, "watermarks": [follow(row) for row in trace.rows["watermarks"]]}
+    rows["topics"] = [row | kept for row in trace.rows["topics"]]
+    return replace(trace, rows=rows)
+
+
+def in_order(rows: list[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: str(row["sample_id"]))
