@@ -19,7 +19,7 @@ import psutil
 
 from benchmarks.bulk import Bulk
 from benchmarks.synthetic_lake import Shape, make_lake, write_samples, write_topics
-from lagwise.tables.analysis import FIVE_MINUTES, MINUTES, WATERMARK_MINUTES
+from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_MINUTES
 from lagwise.tables.store import Lake
 
 INTERVAL_SECONDS = 15.0

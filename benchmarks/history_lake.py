@@ -15,12 +15,11 @@ from benchmarks.bulk import Bulk
 from benchmarks.synthetic_lake import Offsets, Shape, group_names, named, topic_names, write_samples, write_topics
 from lagwise.config import Retention
 from lagwise.domain.history import gap_seconds
-from lagwise.tables.analysis import (
+from lagwise.tables.analysis import GROUP_HISTORY, STATUS_CHANGES
+from lagwise.tables.minutes import (
     FIVE_MINUTES,
-    GROUP_HISTORY,
     HOURS,
     MINUTES,
-    STATUS_CHANGES,
     WATERMARK_FIVE_MINUTES,
     WATERMARK_MINUTES,
     WATERMARK_POINT,

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 
 from benchmarks.synthetic_lake import Shape, make_lake, write_samples, write_topics
 from lagwise.config import Config, Spark
-from lagwise.tables.analysis import FIVE_MINUTES, MINUTES, WATERMARK_MINUTES
+from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.tick import tick

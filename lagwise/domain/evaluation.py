@@ -10,10 +10,10 @@ columns that verdicts rest on are looked at, and their order does not matter.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import NamedTuple
 
 from lagwise.domain import lag as lags
 from lagwise.domain.causes import Place
+from lagwise.domain.evidence import Evidence, Policy
 from lagwise.domain.groups import GroupVerdict, verdict_of
 from lagwise.domain.history import (
     Observation,
@@ -24,9 +24,8 @@ from lagwise.domain.history import (
     standstill_of,
     whole_micros,
 )
-from lagwise.domain.lost import of_partitions
+from lagwise.domain.judged import Judged, Pair, parts_of
 from lagwise.domain.ownership import GroupFacts, Row, Rows, group_facts, seconds_to_expiry
-from lagwise.domain.parts import PartitionsInStatus, last_catch_up, soonest_breach, total
 from lagwise.domain.retention import jumps_of
 from lagwise.domain.rhythm import cadence_of, usual_pause_of
 from lagwise.domain.sampled import (
@@ -37,7 +36,7 @@ from lagwise.domain.sampled import (
     retention_of,
     sampled_at,
 )
-from lagwise.domain.status import Evidence, Policy, Verdict, judge
+from lagwise.domain.status import judge
 from lagwise.domain.time_lag import (
     Age,
     Log,
@@ -46,18 +45,9 @@ from lagwise.domain.time_lag import (
     log_start_rate_of,
     produced_per_second,
 )
-from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 #: What a sample has of a commit only where the collector may read records.
 _LOOKED_UP = ("next_record", "committed_at")
-
-
-class Pair(NamedTuple):
-    """A group-partition."""
-
-    group: str
-    topic: str
-    partition: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +58,6 @@ class Moment:
     as_of: datetime
     policy: Policy = field(default_factory=Policy)
     offsets_retention_seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """One group-partition: what is known of it, what follows, and its owner as "client … on host …"."""
-
-    evidence: Evidence
-    verdict: Verdict
-    owner: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,30 +119,12 @@ def evaluate(rows: Rows, moment: Moment) -> Evaluation:
     return Evaluation(partitions, groups)
 
 
-def parts_of(partitions: Mapping[Pair, Judged]) -> list[PartitionsInStatus]:
-    """A group's partitions, summed up by status, reason and cause of the nearest loss."""
-    together: dict[tuple[Status, UnknownReason | None, LossCause | None], list[tuple[Pair, Judged]]] = {}
-    for pair, judged in sorted(partitions.items()):
-        verdict = judged.verdict
-        together.setdefault((verdict.status, verdict.reason, verdict.loss_cause), []).append((pair, judged))
-    return [_part(*key, those) for key, those in together.items()]
-
-
 def _places(partitions: Mapping[Pair, Judged], ends: Mapping[tuple[str, int], Row]) -> list[Place]:
     """Each partition with its owner and its leader."""
     return [
         Place(judged.verdict.status, judged.owner, ends.get((pair.topic, pair.partition), {}).get("leader"), 1)
         for pair, judged in partitions.items()
     ]
-
-
-def shown_age(judged: Judged) -> tuple[float | None, bool]:
-    """``lag_seconds`` as it is shown, and whether it is a lower bound: not told where the lag is not known."""
-    if judged.verdict.lag is None:
-        return None, False
-    if judged.verdict.lag == 0:
-        return 0.0, False
-    return judged.evidence.lag_seconds, judged.evidence.lag_seconds_is_lower_bound
 
 
 def _evidence(
@@ -287,62 +250,6 @@ def _observations(commits: Sequence[Row], watermarks: Sequence[Row], clock: Cloc
         )
         observations.setdefault(_pair(row), []).append(observation)
     return observations
-
-
-def _part(
-    status: Status, reason: UnknownReason | None, loss_cause: LossCause | None, those: Sequence[tuple[Pair, Judged]]
-) -> PartitionsInStatus:
-    evidence = [j.evidence for _, j in those]
-    verdicts = [j.verdict for _, j in those]
-    ages = [shown_age(j) for _, j in those]
-    rewound = [j.evidence for _, j in those if Status.REWOUND in j.verdict.reasons]
-    losses = [v for v in verdicts if v.seconds_to_loss is not None]
-    nearest = min(losses, key=_loss_order, default=None)
-    # The oldest unread record; among equals the lowest partition, then the last topic by name.
-    worst = max(those, key=lambda one: (shown_age(one[1])[0] or 0.0, -one[0].partition, one[0].topic))[0]
-    return PartitionsInStatus(
-        status=status,
-        reason=reason,
-        partitions=len(those),
-        lag=total(v.lag for v in verdicts),
-        lag_seconds=max((age for age, _ in ages if age is not None), default=None),
-        lag_seconds_is_lower_bound=max((age or 0.0, bound) for age, bound in ages)[1],
-        unmoved_seconds=max(e.unmoved_seconds for e in evidence),
-        produce_rate_per_second=total(e.produce_rate_per_second for e in evidence),
-        consume_rate_per_second=total(v.consume_rate_per_second for v in verdicts),
-        commits_seen=sum(e.commits_seen for e in evidence),
-        lag_slope_per_second=total(e.trend.slope for e in evidence if e.trend is not None),
-        to_catch_up=last_catch_up(v.to_catch_up for v in verdicts),
-        to_breach=soonest_breach(v.to_breach for v in verdicts),
-        seconds_to_loss=nearest.seconds_to_loss if nearest else None,
-        seconds_to_loss_is_upper_bound=bool(nearest and nearest.seconds_to_loss_is_upper_bound),
-        seconds_to_loss_at_latest=nearest.seconds_to_loss_at_latest if nearest else None,
-        loss_cause=loss_cause,
-        records_lost=sum(v.records_lost for v in verdicts),
-        rewound_records=sum(e.rewound_records for e in rewound),
-        rewound_seconds=min((e.rewound_seconds for e in rewound if e.rewound_seconds is not None), default=None),
-        lost=of_partitions(v.lost for v in verdicts),
-        worst_topic=worst.topic,
-        worst_partition=worst.partition,
-        topics=frozenset(pair.topic for pair, _ in those),
-        transaction_seconds=max((v.transaction_seconds or 0.0 for v in verdicts), default=0.0) or None,
-        held_back_records=sum(
-            (e.high_watermark or 0) - (e.last_stable or 0)
-            for e, v in zip(evidence, verdicts, strict=True)
-            if v.transaction_seconds is not None
-        ),
-        owners=frozenset(j.owner for _, j in those if j.owner is not None),
-    )
-
-
-def _loss_order(verdict: Verdict) -> tuple[float, bool, float]:
-    """Of two losses at the same moment the one that will not come sooner comes first, then the one with no limit."""
-    at_latest = verdict.seconds_to_loss_at_latest
-    return (
-        verdict.seconds_to_loss or 0.0,
-        verdict.seconds_to_loss_is_upper_bound,
-        -1.0 if at_latest is None else at_latest,
-    )
 
 
 def _pair(row: Row) -> Pair:

@@ -1,9 +1,10 @@
 """When a group-partition loses unread records, from what is known of it: a part of the rules of
 :mod:`lagwise.domain.status`."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from lagwise.domain import lag as lags
+from lagwise.domain.evidence import Evidence
 from lagwise.domain.lost import NOTHING_LOST, Lost
 from lagwise.domain.retention import (
     log_start_rate,
@@ -15,9 +16,6 @@ from lagwise.domain.retention import (
 )
 from lagwise.domain.vocabulary import LossCause
 
-if TYPE_CHECKING:
-    from lagwise.domain.status import Evidence
-
 
 class Deletion(NamedTuple):
     """Time until unread records are deleted (None is never), whether it may well come sooner, and until when they are
@@ -28,7 +26,7 @@ class Deletion(NamedTuple):
     at_latest: float | None = None
 
 
-def deletion_of(e: "Evidence", lag: int, *, grows: bool, stands: bool) -> Deletion:
+def deletion_of(e: Evidence, lag: int, *, grows: bool, stands: bool) -> Deletion:
     """When the ``lag`` unread records are deleted, of a group that ``stands`` or whose lag ``grows``, or neither."""
     if lag == 0 or e.committed is None or e.log_start is None or e.high_watermark is None:
         return Deletion(None)
@@ -62,14 +60,14 @@ def deletion_of(e: "Evidence", lag: int, *, grows: bool, stands: bool) -> Deleti
     return Deletion(seconds, e.lag_seconds_is_lower_bound and bool(seconds) and seconds == by_time, at_latest)
 
 
-def is_at_edge(e: "Evidence", lag: int, interval_seconds: float) -> bool:
+def is_at_edge(e: Evidence, lag: int, interval_seconds: float) -> bool:
     """Whether what it reads is about as old as is kept. There the lag need not grow while records are lost: it is cut
     off. An age is known to within an interval."""
     kept, age = e.retention_seconds, e.lag_seconds or 0.0
     return kept is not None and lag > 0 and age + interval_seconds >= kept
 
 
-def lost_by_now(e: "Evidence", reads_from: int, log_start: int, *, goes_on: bool) -> int:
+def lost_by_now(e: Evidence, reads_from: int, log_start: int, *, goes_on: bool) -> int:
     """How many records are missing. A consumer that finds its records deleted goes on with the oldest there are, at
     whose edge it stays: where the loss ``goes_on``, between two of them it is what was lost lately.
 
@@ -83,7 +81,7 @@ def lost_by_now(e: "Evidence", reads_from: int, log_start: int, *, goes_on: bool
     return lags.records_lost(reads_from, min(log_start, e.earlier_log_start))
 
 
-def lost_of_day(e: "Evidence", missing: int = 0) -> Lost:
+def lost_of_day(e: Evidence, missing: int = 0) -> Lost:
     """What was lost within a day, of which so much is ``missing`` now. What is missing from earlier days counts."""
     lost = NOTHING_LOST if e.deleted_by_request else e.lost_of_day
     return lost._replace(at_least=max(lost.at_least, missing), at_most=max(lost.at_most, missing))

@@ -13,13 +13,8 @@ from deltalake.exceptions import DeltaError
 from lagwise.config import Retention
 from lagwise.errors import LakeError
 from lagwise.tables import ALL_TABLES
-from lagwise.tables.analysis import (
-    FIVE_MINUTES,
-    GROUP_HISTORY,
-    MINUTES,
-    WATERMARK_FIVE_MINUTES,
-    WATERMARK_MINUTES,
-)
+from lagwise.tables.analysis import GROUP_HISTORY
+from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.planning import FORECASTS, TOPIC_HOURS
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table

@@ -20,7 +20,8 @@ from lagwise.domain.history import (
 from lagwise.domain.humanise import duration, growth
 from lagwise.domain.trend import Statistics, trend_of
 from lagwise.domain.vocabulary import Status
-from lagwise.tables.analysis import DAYS, FIVE_MINUTES, MINUTES, PARTITION_STATUS, WATERMARK_MINUTES
+from lagwise.tables.analysis import PARTITION_STATUS
+from lagwise.tables.minutes import DAYS, FIVE_MINUTES, MINUTES, WATERMARK_MINUTES
 from lagwise.tables.store import Lake
 
 #: The tables that are read.

@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lagwise.domain.evaluation import Evaluation, Judged, Moment, Pair, evaluate, shown_age
+from lagwise.domain.evaluation import Evaluation, Moment, evaluate
+from lagwise.domain.evidence import Policy
 from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import GroupVerdict
-from lagwise.domain.status import Policy
+from lagwise.domain.judged import Judged, Pair, shown_age
 from lagwise.domain.vocabulary import Status
 from lagwise.trace_events import events_of
 from lagwise.traces import Trace, moment, sample_id

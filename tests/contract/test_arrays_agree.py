@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lagwise.domain.history import gap_seconds
-from lagwise.tables.analysis import MINUTES, WATERMARK_MINUTES
+from lagwise.tables.minutes import MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.traces import Row, Trace

@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from lagwise.domain.evaluation import Evaluation, Moment, evaluate
-from lagwise.domain.status import Policy
+from lagwise.domain.evidence import Policy
 from lagwise.trace_events import events_of
 from lagwise.traces import moment, sample_id
 from tests.contract.histories import history

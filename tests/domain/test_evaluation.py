@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from lagwise.domain.evaluation import Evaluation, Moment, Pair, client_of, evaluate
+from lagwise.domain.evaluation import Evaluation, Moment, client_of, evaluate
+from lagwise.domain.judged import Pair
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 from lagwise.traces import Row, moment, sample_id
 

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterator
 
-from lagwise.domain.evaluation import Judged, shown_age
+from lagwise.domain.evidence import Verdict
 from lagwise.domain.groups import GroupVerdict
+from lagwise.domain.judged import Judged, shown_age
 from lagwise.domain.parts import total
-from lagwise.domain.status import Verdict, keeps_rebalancing
+from lagwise.domain.status import keeps_rebalancing
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 from tests.domain.judged_histories import Case, cases
 

@@ -8,8 +8,9 @@ from functools import partial
 
 import pytest
 
-from lagwise.domain.evaluation import Evaluation, Pair, evaluate
+from lagwise.domain.evaluation import Evaluation, evaluate
 from lagwise.domain.groups import GroupVerdict
+from lagwise.domain.judged import Pair
 from lagwise.domain.vocabulary import Status, UnknownReason
 from tests.domain.judged_histories import Row, Rows, cases, changed
 

@@ -23,9 +23,11 @@ from hypothesis import strategies as st
 
 from lagwise.domain import lag as lags
 from lagwise.domain import status as rules
-from lagwise.domain.evaluation import Pair, evaluate
+from lagwise.domain.evaluation import evaluate
+from lagwise.domain.evidence import Evidence, Policy
+from lagwise.domain.judged import Pair
 from lagwise.domain.retention import Jumps
-from lagwise.domain.status import Evidence, Policy, judge
+from lagwise.domain.status import judge
 from lagwise.domain.trend import Trend
 from lagwise.domain.vocabulary import Status
 from lagwise.traces import Trace, read_trace

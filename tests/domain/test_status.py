@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from lagwise.domain.evidence import Evidence, Policy
 from lagwise.domain.retention import Jumps
-from lagwise.domain.status import Evidence, Policy, judge
+from lagwise.domain.status import judge
 from lagwise.domain.trend import Trend
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 

@@ -17,7 +17,8 @@ from lagwise.cli import cli
 from lagwise.cli.show import PARTITION_KEYS
 from lagwise.domain.trend import Statistics, samples_of, step_of
 from lagwise.logs import DEBUG_VARIABLE
-from lagwise.tables.analysis import GROUP_STATUS, MINUTES, PARTITION_STATUS
+from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
+from lagwise.tables.minutes import MINUTES
 from lagwise.tables.store import Lake
 from tests.platform.judged import HOSTILE, analyzed, append, group, partition, row, sampled
 

@@ -9,7 +9,7 @@ import pytest
 
 from lagwise.config import Config
 from lagwise.tables import ALL_TABLES
-from lagwise.tables.analysis import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
+from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lagwise.config import Config
-from lagwise.domain.evaluation import Moment, Pair
-from lagwise.domain.status import Policy
-from lagwise.tables.analysis import DAYS, HOURS
+from lagwise.domain.evaluation import Moment
+from lagwise.domain.evidence import Policy
+from lagwise.domain.judged import Pair
+from lagwise.tables.minutes import DAYS, HOURS
 from lagwise.tables.store import Lake
 from tests.spark.defined import holds_what_is_defined
 from tests.spark.recorder import Recorder

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from lagwise.config import Config
-from lagwise.tables.analysis import PARTITION_STATUS, WATERMARK_FIVE_MINUTES
+from lagwise.tables.analysis import PARTITION_STATUS
+from lagwise.tables.minutes import WATERMARK_FIVE_MINUTES
 from lagwise.tables.store import Lake
 from tests.spark.recorder import Recorder
 

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from lagwise.domain.findings import Finding
-from lagwise.tables.analysis import PARTITION_STATUS, WATERMARK_MINUTES
+from lagwise.tables.analysis import PARTITION_STATUS
+from lagwise.tables.minutes import WATERMARK_MINUTES
 from lagwise.tables.raw import EVENTS, TOPICS, WATERMARKS
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.findings import findings_of

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from lagwise.tables.analysis import MINUTES
 from lagwise.tables.membership import REBALANCE_STATS
+from lagwise.tables.minutes import MINUTES
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lagwise.config import Config
-from lagwise.tables.analysis import GROUP_STATUS, MINUTES, PARTITION_STATUS, STATUS_CHANGES, WATERMARK_MINUTES
+from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
+from lagwise.tables.minutes import MINUTES, WATERMARK_MINUTES
 from lagwise.tables.store import Lake
 from lagwise.tables.ticks import TICKS
 from tests.spark.recorder import Recorder

@@ -10,7 +10,8 @@ import pytest
 from deltalake import write_deltalake
 
 from lagwise.domain.trend import Statistics, samples_of, step_of, trend_of
-from lagwise.tables.analysis import DAYS, FIVE_MINUTES, MINUTES, PARTITION_STATUS, WATERMARK_MINUTES
+from lagwise.tables.analysis import PARTITION_STATUS
+from lagwise.tables.minutes import DAYS, FIVE_MINUTES, MINUTES, WATERMARK_MINUTES
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise.tables.trends import WindowTrend, in_words, trends

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from lagwise.domain.evaluation import Evaluation, Moment, evaluate
+from lagwise.domain.evidence import Policy
 from lagwise.domain.history import COARSE_SECONDS, DAY_SECONDS, HOUR_SECONDS, LOOKBACK_SECONDS
-from lagwise.domain.status import Policy
 from lagwise.trace_events import events_of
 from lagwise.traces import Row, Trace, moment, sample_id
 

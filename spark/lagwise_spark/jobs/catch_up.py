@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from pyspark.sql import DataFrame, SparkSession
 
 from lagwise.domain.history import gap_seconds
-from lagwise.tables.analysis import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
+from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs import read, slices, write

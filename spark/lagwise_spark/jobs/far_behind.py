@@ -13,7 +13,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lagwise.domain.history import LOOKBACK_SECONDS
-from lagwise.tables.analysis import PARTITION_STATUS, WATERMARK_FIVE_MINUTES
+from lagwise.tables.analysis import PARTITION_STATUS
+from lagwise.tables.minutes import WATERMARK_FIVE_MINUTES
 from lagwise.tables.store import Lake
 from lagwise_spark.columns import GROUP_PARTITION, TOPIC_PARTITION
 from lagwise_spark.frames import frame, materialised

@@ -17,8 +17,9 @@ from lagwise.domain.findings import (
     skip_findings,
 )
 from lagwise.domain.vocabulary import EventKind, TopicRole
-from lagwise.tables.analysis import PARTITION_STATUS, WATERMARK_MINUTES
+from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
+from lagwise.tables.minutes import WATERMARK_MINUTES
 from lagwise.tables.raw import EVENTS, TOPICS, WATERMARKS
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.progress import News

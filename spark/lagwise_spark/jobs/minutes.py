@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lagwise.domain.history import gap_seconds
-from lagwise.tables.analysis import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
+from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.schema import TIMESTAMP, Table
 from lagwise.tables.store import Lake

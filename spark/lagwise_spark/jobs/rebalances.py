@@ -23,8 +23,8 @@ from lagwise.domain.rebalances.activity import (
 )
 from lagwise.domain.rebalances.words import Setup
 from lagwise.domain.vocabulary import EventSource, RebalanceCause
-from lagwise.tables.analysis import MINUTES
 from lagwise.tables.membership import REBALANCE_STATS
+from lagwise.tables.minutes import MINUTES
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs import write

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lagwise.errors import MissingRequirement
-from lagwise.tables.analysis import MINUTES, WATERMARK_MINUTES
+from lagwise.tables.minutes import MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake

@@ -21,15 +21,8 @@ from lagwise.domain.history import (
     WINDOWS_SECONDS,
     gap_seconds,
 )
-from lagwise.tables.analysis import (
-    FIVE_MINUTES,
-    GROUP_STATUS,
-    MINUTES,
-    PARTITION_STATUS,
-    STATUS_CHANGES,
-    WATERMARK_FIVE_MINUTES,
-    WATERMARK_MINUTES,
-)
+from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
+from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake

@@ -191,8 +191,6 @@ def _minutes_of_pairs(rows: Rows, names: _Names, span: Span) -> pa.RecordBatch:
         sums = total(np.maximum(values, 0))
         return pa.array(sums, mask=sums == 0)
 
-    went_back_at = np.maximum.reduceat(np.where(went_back, at, NULL), starts)[wanted]
-    back = total(np.where(went_back, previous_committed - committed, 0))
     progress = np.where(moved | (lag == 0), at, _NEVER)
     first_progress = np.minimum.reduceat(progress, starts)[wanted]
     first_lost = np.minimum.reduceat(np.where(lost_at_least > 0, at, _NEVER), starts)[wanted]
@@ -226,8 +224,8 @@ def _minutes_of_pairs(rows: Rows, names: _Names, span: Span) -> pa.RecordBatch:
             "last_drained_at": most(lag == 0, at).cast(_TIMESTAMP),
             "first_progress_at": pa.array(first_progress, mask=first_progress == _NEVER).cast(_TIMESTAMP),
             "rewound_from": most(went_back, previous_committed),
-            "rewound_records": _nullable(np.where(went_back_at == NULL, NULL, back)),
-            "rewound_at": _nullable(went_back_at).cast(_TIMESTAMP),
+            "rewound_records": total_of_some(np.where(went_back, previous_committed - committed, 0)),
+            "rewound_at": most(went_back, at).cast(_TIMESTAMP),
             "lost_at_least": total_of_some(lost_at_least),
             "lost_at_most": total_of_some(lost_at_most),
             "first_lost_at": pa.array(first_lost, mask=first_lost == _NEVER).cast(_TIMESTAMP),

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from lagwise.tables.analysis import WATERMARK_FIVE_MINUTES
+from lagwise.tables.minutes import WATERMARK_FIVE_MINUTES
 from lagwise_spark.columns import (
     GROUP_PARTITION,
     STATISTICS,

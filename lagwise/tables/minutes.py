@@ -1,0 +1,143 @@
+"""The minutes of the analysis layer, and what they are merged into."""
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from lagwise.tables.schema import TIMESTAMP, Column, Table
+
+GROUP_PARTITION = (
+    Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
+    Column("group", pa.string(), "consumer group", nullable=False),
+    Column("topic", pa.string(), "topic", nullable=False),
+    Column("partition", pa.int32(), "partition", nullable=False),
+)
+
+
+MINUTES = Table(
+    "minutes",
+    "analysis",
+    "group-partition and minute: sufficient statistics, so that any window is a merge of minutes",
+    (
+        *GROUP_PARTITION,
+        Column("minute", TIMESTAMP, "start of the minute", nullable=False),
+        Column("samples", pa.int32(), "samples in the minute whose lag is known", nullable=False),
+        Column("first_at", TIMESTAMP, "time of the first sample"),
+        Column("last_at", TIMESTAMP, "time of the last sample"),
+        Column("first_committed", pa.int64(), "committed offset at the first sample"),
+        Column("last_committed", pa.int64(), "committed offset at the last sample"),
+        Column("last_lag", pa.int64(), "lag at the last sample, records"),
+        Column("max_lag", pa.int64(), "largest lag, records"),
+        Column("sum_t", pa.float64(), "sum of t, seconds since the start of the minute"),
+        Column("sum_tt", pa.float64(), "sum of t²"),
+        Column("sum_lag", pa.float64(), "sum of lag"),
+        Column("sum_lag_lag", pa.float64(), "sum of lag²"),
+        Column("sum_t_lag", pa.float64(), "sum of t·lag"),
+        Column("steps", pa.int32(), "successive sample pairs that end in this minute (the first may begin earlier)"),
+        Column("sum_dt_dt", pa.float64(), "sum of (Δt)² over the steps"),
+        Column("sum_dt_dlag", pa.float64(), "sum of Δt·Δlag over the steps"),
+        Column("sum_dlag_dlag", pa.float64(), "sum of (Δlag)² over the steps"),
+        Column("moves", pa.int32(), "steps in which the committed offset changed"),
+        Column(
+            "last_moved_at", TIMESTAMP, "time of the last sample whose committed offset differs from the one before"
+        ),
+        Column("backlog_seconds", pa.float64(), "seconds of the steps that began with lag"),
+        Column("last_drained_at", TIMESTAMP, "time of the last sample at which nothing was unread"),
+        Column(
+            "first_progress_at", TIMESTAMP, "time of the first sample that had moved, or at which nothing was unread"
+        ),
+        Column("rewound_from", pa.int64(), "highest committed offset from which a step went back"),
+        Column("rewound_records", pa.int64(), "sum of the records by which steps went back; null is none"),
+        Column("rewound_at", TIMESTAMP, "time of the last sample that had gone back"),
+        Column("lost_at_least", pa.int64(), "records deleted unread: beyond the commit read before; null is none"),
+        Column("lost_at_most", pa.int64(), "those beyond the commit of the sample before; null is none"),
+        Column("first_lost_at", TIMESTAMP, "time of the first sample that shows records to have been deleted unread"),
+        Column("last_lost_at", TIMESTAMP, "time of the last such sample"),
+    ),
+    clock="minute",
+    skipping=("minute",),
+)
+
+
+WATERMARK_POINT = pa.list_(pa.struct([pa.field("at", TIMESTAMP), pa.field("high_watermark", pa.int64())]))
+
+
+WATERMARK_MINUTES = Table(
+    "watermark_minutes",
+    "analysis",
+    "topic-partition and minute: when the log reached which offset",
+    (
+        Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
+        Column("topic", pa.string(), "topic", nullable=False),
+        Column("partition", pa.int32(), "partition", nullable=False),
+        Column("minute", TIMESTAMP, "start of the minute", nullable=False),
+        Column("topic_id", pa.string(), "the topic's unique id at the last sample"),
+        Column("first_log_start", pa.int64(), "log start offset at the first sample"),
+        Column("last_log_start", pa.int64(), "log start offset at the last sample"),
+        Column("first_high_watermark", pa.int64(), "high watermark at the first sample"),
+        Column("last_high_watermark", pa.int64(), "high watermark at the last sample"),
+        Column("first_at", TIMESTAMP, "time of the first sample"),
+        Column("last_at", TIMESTAMP, "time of the last sample"),
+        Column("reset_at", TIMESTAMP, "time of the last sample at which the log had gone back, or was another topic's"),
+        Column("recreated_at", TIMESTAMP, "time of the last sample at which the topic had another id than before"),
+        Column("points", WATERMARK_POINT, "the samples in order of time, since the last reset"),
+    ),
+    clock="minute",
+    skipping=("minute",),
+)
+
+
+def _merged(table: Table, name: str, bucket: str, rows: str) -> Table:
+    columns = tuple(
+        replace(c, meaning=c.meaning.replace("the minute", bucket).replace("this minute", bucket))
+        for c in table.columns
+    )
+    return replace(table, name=name, rows=rows, columns=columns)
+
+
+FIVE_MINUTES = _merged(
+    MINUTES,
+    "five_minutes",
+    "the five minutes",
+    "group-partition and five minutes: five of `minutes` merged, for what lies further back",
+)
+
+
+WATERMARK_FIVE_MINUTES = _merged(
+    WATERMARK_MINUTES,
+    "watermark_five_minutes",
+    "the five minutes",
+    "topic-partition and five minutes: five of `watermark_minutes` merged, for what lies further back",
+)
+
+
+_HOURS = _merged(MINUTES, "hours", "the hour", "group-partition and hour: twelve of `five_minutes` merged")
+
+
+HOURS = replace(
+    _HOURS,
+    columns=(
+        *_HOURS.columns,
+        Column(
+            "longest_pause_seconds",
+            pa.float64(),
+            "longest time without progress between samples with some (told where it is five minutes or more)",
+        ),
+    ),
+)
+
+
+DAYS = Table(
+    "days",
+    "analysis",
+    "group-partition, now: 23 of `hours` merged, which is its last day but for the hour or so that is not whole yet",
+    (
+        *GROUP_PARTITION,
+        Column("until", TIMESTAMP, "end of the last of these hours; t counts from the start of the first", False),
+        *[c for c in MINUTES.columns if c.name in ("samples", "first_at", "last_at")],
+        *[c for c in MINUTES.columns if c.name in ("first_committed", "last_committed")],
+        *[c for c in MINUTES.columns if c.name.startswith("sum_") or c.name == "steps"],
+        *[c for c in MINUTES.columns if "lost" in c.name],
+        Column("usual_pause_seconds", pa.float64(), "longest pause between commits that is usual; null is none"),
+    ),
+)
