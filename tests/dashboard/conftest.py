@@ -1,5 +1,6 @@
 """A lake in a folder, the app over it in this process (AppTest), and the served app in a real browser."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -58,19 +59,47 @@ def _clear() -> None:
     st.cache_resource.clear()
 
 
+@pytest.fixture(scope="session")
+def stories(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the stories and their alerts, made once: only to be copied."""
+    folder = tmp_path_factory.mktemp("stories")
+    lakes.write_to(folder, Scene(NOW))
+    alerts.write_to(folder, NOW)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def planned_stories(tmp_path_factory: pytest.TempPathFactory, stories: Path) -> Path:
+    """The folder of the stories and what planning knows of them, made once: only to be copied."""
+    folder = shutil.copytree(stories, tmp_path_factory.mktemp("planned") / "stories")
+    planning.write(Lake(str(folder / "lake")), NOW)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def hostile_stories(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of groups with hostile names, made once: only to be copied."""
+    folder = tmp_path_factory.mktemp("hostile")
+    lakes.write_to(folder, Scene(NOW, stories=HOSTILE_GROUPS))
+    return folder
+
+
 @pytest.fixture
-def busy(tmp_path: Path) -> Path:
+def busy(tmp_path: Path, stories: Path) -> Path:
     """A folder with the lake of the stories and their alerts."""
-    lakes.write_to(tmp_path, Scene(NOW))
-    alerts.write_to(tmp_path, NOW)
-    return tmp_path
+    return shutil.copytree(stories, tmp_path, dirs_exist_ok=True)
 
 
 @pytest.fixture
-def planned(busy: Path) -> Path:
+def planned(tmp_path: Path, planned_stories: Path) -> Path:
     """The stories with demand, forecasts and measurements, and the verdicts that the analysis makes of them."""
-    planning.write(Lake(str(busy / "lake")), NOW)
-    return busy
+    return shutil.copytree(planned_stories, tmp_path, dirs_exist_ok=True)
+
+
+@pytest.fixture
+def hostile(tmp_path: Path, hostile_stories: Path) -> Path:
+    """A folder with the lake of groups with hostile names."""
+    return shutil.copytree(hostile_stories, tmp_path, dirs_exist_ok=True)
 
 
 @pytest.fixture(scope="session")
