@@ -3,12 +3,14 @@
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import streamlit as st
 from playwright.sync_api import Browser
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 import lagwise_dashboard
@@ -26,6 +28,17 @@ _LONG = timedelta(hours=10)
 
 #: Opens a page; Any, because the types of AppTest do not tell an element from a block.
 Open = Callable[..., Any]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _components_looked_for_once() -> Iterator[None]:
+    """An AppTest looks through all that is installed for Streamlit's components, at every start: a third of its time.
+
+    What is installed stays the same while the tests run.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        yield
 
 
 @pytest.fixture
