@@ -50,15 +50,11 @@ def open_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
 
     def open_page(view: str = "overview", **query: str | list[str]) -> AppTest:
         app = AppTest.from_file(str(APP), default_timeout=30)
+        if view != "overview":
+            app.switch_page(f"views/{view}.py")
         for name, value in query.items():
             app.query_params[name] = value
         app.run()
-        if view != "overview":
-            # Switching pages clears the address, so what the page is to be opened with is set once more.
-            app.switch_page(f"views/{view}.py")
-            for name, value in query.items():
-                app.query_params[name] = value
-            app.run()
         assert not app.exception
         return app
 
