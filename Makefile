@@ -3,6 +3,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PYTHON := .venv/bin/python
 ARGS ?=
+# Compiled modules are kept: the workers of the tests and the processes they start would compile all of them anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help: ## List the targets
@@ -20,7 +22,7 @@ demo: ## Run the demo (ARGS="--for 120 --json" …)
 .PHONY: test
 test: ## Run the whole test suite
 	@scripts/setup.sh
-	@$(PYTHON) -m pytest -m "not long" $(ARGS)
+	@$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not long" $(ARGS)
 
 .PHONY: test-fast
 test-fast: ## Run the tests that need no JVM, broker, browser or process of their own

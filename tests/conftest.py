@@ -12,7 +12,13 @@ from lagwise import secrets
 settings.register_profile("lagwise", derandomize=True, deadline=None, database=None)
 settings.load_profile("lagwise")
 
-pytest_plugins = ["tests.fixtures.broker", "tests.fixtures.browser", "tests.fixtures.lake", "tests.fixtures.spark"]
+pytest_plugins = [
+    "tests.fixtures.broker",
+    "tests.fixtures.browser",
+    "tests.fixtures.lake",
+    "tests.fixtures.spark",
+    "tests.fixtures.workers",
+]
 
 
 @pytest.fixture(autouse=True)

@@ -60,7 +60,8 @@ class Receiver:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, name="receiver", daemon=True)
+        # Half a second would be the default, which every end would wait for.
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="receiver", daemon=True)
         self._thread.start()
 
     @property

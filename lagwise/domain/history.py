@@ -9,7 +9,7 @@ rewinds are told from the first whole bucket after it, because the one in which 
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
 
@@ -104,6 +104,12 @@ class Observation:
     last_stable: int | None = None
     topic_id: str | None = None
     next_record: int | None = None
+    #: Lag in records, None where it cannot be known (not committed, unreadable, out of range). Kept, because every
+    #: rule asks for it.
+    lag: int | None = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lag", self._lag())
 
     @property
     def reads_from(self) -> int:
@@ -111,9 +117,7 @@ class Observation:
         assert self.committed is not None
         return lags.reads_from(self.committed, self.next_record)
 
-    @property
-    def lag(self) -> int | None:
-        """Lag in records, None where it cannot be known (not committed, unreadable, out of range)."""
+    def _lag(self) -> int | None:
         if self.committed is None or self.high_watermark is None or self.log_start is None:
             return None
         if self.committed > self.high_watermark:
@@ -319,9 +323,9 @@ def _statistics(
 ) -> Statistics:
     """Statistics of a window. The step into its first sample counts where that sample has a predecessor, because a
     bucket cannot know which window it will be merged into."""
-    samples = [o for o in known if _counts(o.at, as_of, window_seconds, recreated_at)]
-    merged = samples_of((o.at - as_of, float(o.lag or 0)) for o in samples)
+    counting = {o.at for o in known if _counts(o.at, as_of, window_seconds, recreated_at)}
+    merged = samples_of((o.at - as_of, float(o.lag or 0)) for o in known if o.at in counting)
     for a, b, is_step in known_steps(known, gap):
-        if is_step and _counts(b.at, as_of, window_seconds, recreated_at):
+        if is_step and b.at in counting:
             merged += step_of(b.at - a.at, float((b.lag or 0) - (a.lag or 0)))
     return merged

@@ -1,5 +1,6 @@
 """The Spark session: one long-lived JVM, tuned for many small jobs on one machine, overridable by settings."""
 
+import fcntl
 import logging
 import os
 import re
@@ -7,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -105,19 +106,17 @@ def start_session(
     # On a cluster it is they who run the compiled queries.
     conf["spark.executor.extraJavaOptions"] = conf["spark.driver.extraJavaOptions"]
     conf["spark.jars.ivy"] = str(ivy)
-    jars = _resolved_jars(ivy)
-    if jars:
-        # Asking the resolver again would cost seconds at every start, and a network to be sure.
-        conf["spark.jars"] = ",".join(jars)
-    else:
-        _LOG.info("resolving Delta's jars into %s (first time only, about 90 MB, half a minute)", ivy)
-        conf["spark.jars.packages"] = DELTA_PACKAGE
     if settings.master.startswith("local") or _LOOPBACK.match(settings.master):
         conf["spark.driver.host"] = conf["spark.driver.bindAddress"] = "127.0.0.1"
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # On this machine the workers' Python is ours, which has the packages; a cluster's may lie elsewhere.
     os.environ["PYSPARK_PYTHON"] = settings.conf.get("spark.pyspark.python", sys.executable)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    with _jars(ivy) as jars:
+        return _started(app_name, settings, conf | jars, ivy, log_file)
+
+
+def _started(app_name: str, settings: Spark, conf: dict[str, str], ivy: Path, log_file: Path) -> SparkSession:
     builder = SparkSession.builder.appName(app_name).master(settings.master)
     for key, value in (conf | settings.conf).items():
         builder = builder.config(key, value)
@@ -133,9 +132,26 @@ def start_session(
     session.sparkContext.setLogLevel("ERROR")
     # pyspark logs a failed query's whole plan as JSON on standard error; whoever catches the error says it in a line.
     logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL)
-    if not jars:
-        _remember_jars(ivy)
     return session
+
+
+@contextmanager
+def _jars(ivy: Path) -> Iterator[dict[str, str]]:
+    """The settings that give a session Delta's jars. The first time it has them fetched and remembers them, while
+    every other process waits: two resolvers in one folder spoil each other's files."""
+    with ExitStack() as waiting:
+        jars = _resolved_jars(ivy)
+        if not jars:
+            fcntl.flock(waiting.enter_context((ivy / "lock").open("w")), fcntl.LOCK_EX)
+            jars = _resolved_jars(ivy)
+        if jars:
+            waiting.close()
+            # Asking the resolver again would cost seconds at every start, and a network to be sure.
+            yield {"spark.jars": ",".join(jars)}
+            return
+        _LOG.info("resolving Delta's jars into %s (first time only, about 90 MB, half a minute)", ivy)
+        yield {"spark.jars.packages": DELTA_PACKAGE}
+        _remember_jars(ivy)
 
 
 def _resolved_jars(ivy: Path) -> list[str]:

@@ -1,13 +1,16 @@
 """A lake in a folder, the app over it in this process (AppTest), and the served app in a real browser."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import streamlit as st
 from playwright.sync_api import Browser
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 import lagwise_dashboard
@@ -27,6 +30,17 @@ _LONG = timedelta(hours=10)
 Open = Callable[..., Any]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _components_looked_for_once() -> Iterator[None]:
+    """An AppTest looks through all that is installed for Streamlit's components, at every start: a third of its time.
+
+    What is installed stays the same while the tests run.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        yield
+
+
 @pytest.fixture
 def open_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     """Open a page of the app over the test's own folder, at the moment NOW; no page may raise."""
@@ -36,15 +50,11 @@ def open_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
 
     def open_page(view: str = "overview", **query: str | list[str]) -> AppTest:
         app = AppTest.from_file(str(APP), default_timeout=30)
+        if view != "overview":
+            app.switch_page(f"views/{view}.py")
         for name, value in query.items():
             app.query_params[name] = value
         app.run()
-        if view != "overview":
-            # Switching pages clears the address, so what the page is to be opened with is set once more.
-            app.switch_page(f"views/{view}.py")
-            for name, value in query.items():
-                app.query_params[name] = value
-            app.run()
         assert not app.exception
         return app
 
@@ -58,19 +68,47 @@ def _clear() -> None:
     st.cache_resource.clear()
 
 
+@pytest.fixture(scope="session")
+def stories(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the stories and their alerts, made once: only to be copied."""
+    folder = tmp_path_factory.mktemp("stories")
+    lakes.write_to(folder, Scene(NOW))
+    alerts.write_to(folder, NOW)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def planned_stories(tmp_path_factory: pytest.TempPathFactory, stories: Path) -> Path:
+    """The folder of the stories and what planning knows of them, made once: only to be copied."""
+    folder = shutil.copytree(stories, tmp_path_factory.mktemp("planned") / "stories")
+    planning.write(Lake(str(folder / "lake")), NOW)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def hostile_stories(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of groups with hostile names, made once: only to be copied."""
+    folder = tmp_path_factory.mktemp("hostile")
+    lakes.write_to(folder, Scene(NOW, stories=HOSTILE_GROUPS))
+    return folder
+
+
 @pytest.fixture
-def busy(tmp_path: Path) -> Path:
+def busy(tmp_path: Path, stories: Path) -> Path:
     """A folder with the lake of the stories and their alerts."""
-    lakes.write_to(tmp_path, Scene(NOW))
-    alerts.write_to(tmp_path, NOW)
-    return tmp_path
+    return shutil.copytree(stories, tmp_path, dirs_exist_ok=True)
 
 
 @pytest.fixture
-def planned(busy: Path) -> Path:
+def planned(tmp_path: Path, planned_stories: Path) -> Path:
     """The stories with demand, forecasts and measurements, and the verdicts that the analysis makes of them."""
-    planning.write(Lake(str(busy / "lake")), NOW)
-    return busy
+    return shutil.copytree(planned_stories, tmp_path, dirs_exist_ok=True)
+
+
+@pytest.fixture
+def hostile(tmp_path: Path, hostile_stories: Path) -> Path:
+    """A folder with the lake of groups with hostile names."""
+    return shutil.copytree(hostile_stories, tmp_path, dirs_exist_ok=True)
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import streamlit as st
 
 from lagwise.domain.sizing.advice import advise
 from lagwise.domain.sizing.ramp_plan import ramp_plan
@@ -283,6 +284,41 @@ def test_what_is_taken_away_is_harmless_whatever_the_names_are(planned: Path, na
 
 def _is_number(cell: str) -> bool:
     return re.fullmatch(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?", cell) is not None
+
+
+def test_the_buttons_are_no_part_of_what_is_refreshed(
+    open_app: Open, planned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A button that is drawn anew is another one to Streamlit, and a click on the one before it gives no file."""
+    inside: list[bool] = [False]
+    drawn: list[tuple[str, bool]] = []
+    fragment, button = st.fragment, st.download_button
+
+    def noted_fragment(function: Any, **options: Any) -> Any:
+        def noted() -> None:
+            inside.append(True)
+            function()
+            inside.pop()
+
+        return fragment(noted, **options)
+
+    def noted_button(label: str, **options: Any) -> Any:
+        drawn.append((label, inside[-1]))
+        return button(label, **options)
+
+    monkeypatch.setattr(st, "fragment", noted_fragment)
+    monkeypatch.setattr(st, "download_button", noted_button)
+    open_app("capacity", capacity_group=CHECKOUT)
+    assert drawn == [("Figures as CSV", False), ("Report as HTML", False)]
+
+
+def test_nothing_can_be_taken_away_of_inputs_that_do_not_fit_together(open_app: Open, planned: Path) -> None:
+    app = open_app("capacity", capacity_group=CHECKOUT, capacity_hottest="1")
+    assert [b.proto.disabled for b in app.get("download_button")] == [True, True]
+    app.number_input(key="capacity_hottest").set_value(None).run()
+    assert [b.proto.disabled for b in app.get("download_button")] == [False, False]
+    app.number_input(key="capacity_hottest").set_value(1.0).run()
+    assert [b.proto.disabled for b in app.get("download_button")] == [True, True]
 
 
 def test_without_a_group_there_is_a_report_all_the_same() -> None:

@@ -471,10 +471,9 @@ def test_a_fault_of_ours_is_one_line_with_a_reference(
 
 
 @pytest.mark.parametrize("story", HOSTILE_GROUPS, ids=lambda s: repr(s.group[:12]))
-def test_hostile_names_stay_names(open_app: Open, tmp_path: Path, story: Any) -> None:
+def test_hostile_names_stay_names(open_app: Open, hostile: Path, story: Any) -> None:
     from lagwise_dashboard.literal import markdown, shown
 
-    lakes.write_to(tmp_path, Scene(NOW, stories=HOSTILE_GROUPS))
     assert shown(story.group) in _column(open_app().dataframe[0], "Group")
     app = open_app("group", cluster="prod", group=story.group)
     assert app.header[0].value == markdown(story.group)

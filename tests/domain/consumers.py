@@ -52,28 +52,35 @@ class World:
         left = [0.0] * self.members
         self.samples = {p: [] for p in range(self.partitions)}
         drift = 0.0
+        delay = int(self.delay_seconds)
+        owned = [range(m, self.partitions, self.members) for m in range(self.members)]
         for t in range(int(self.hours * HOUR)):
-            for p in range(self.partitions):
-                mean = self.arrivals(t) * shares[p]
+            arriving = self.arrivals(t)
+            for p, share in enumerate(shares):
+                mean = arriving * share
                 ends[p] += max(0.0, rng.gauss(mean, math.sqrt(mean)))
-                arrived[p].append(ends[p])
+                if delay:
+                    arrived[p].append(ends[p])
             is_down = any(a <= t < b for a, b in self.outages)
             # Work is now slower and now faster for a while: what follows one another is alike.
             drift = 0.98 * drift + 0.2 * self.noise * rng.gauss(0, 1)
-            for m in range(self.members):
+            budget_of_each = self.capacity * self.pace(t) * math.exp(drift - self.noise**2 / 2)
+            for m, own in enumerate(owned):
                 if is_down:
                     continue
-                own = range(m, self.partitions, self.members)
-                budget = self.capacity * self.pace(t) * math.exp(drift - self.noise**2 / 2)
+                budget = budget_of_each
                 empty = 0
                 while budget > 0 and empty <= len(own):
                     p = own[turn[m] % len(own)]
-                    ready = arrived[p][max(0, t - int(self.delay_seconds))] if self.delay_seconds else ends[p]
-                    some = min(budget, max(0.0, ready - position[p]), left[m] or self.batch)
-                    position[p] += some
-                    budget -= some
-                    left[m] = max(0.0, (left[m] or self.batch) - some)
-                    empty = 0 if some else empty + 1
+                    ready = arrived[p][max(0, t - delay)] if delay else ends[p]
+                    if ready > position[p]:
+                        some = min(budget, ready - position[p], left[m] or self.batch)
+                        position[p] += some
+                        budget -= some
+                        left[m] = max(0.0, (left[m] or self.batch) - some)
+                        empty = 0
+                    else:
+                        empty += 1
                     if budget > 0:
                         # The batch is done, or there is no more of it.
                         left[m] = 0.0

@@ -95,8 +95,10 @@ class Spell:
     to_s: float
     times: float = 1.0
 
-    def holds(self, now: float) -> bool:
-        return self.from_s <= now < self.to_s
+    def steps(self) -> Iterator[float]:
+        """The steps' ends at which it holds."""
+        steps = range(int(self.from_s / STEP_S), int(self.to_s / STEP_S) + 2)
+        return (now for now in (n * STEP_S for n in steps) if self.from_s <= now < self.to_s)
 
 
 class Group:
@@ -121,7 +123,10 @@ class Group:
         self.rebalances = [Spell(at, at + chance.between(3, 12)) for at in chance.times(6 * 3600, seconds)]
         self.deployments = [Spell(at, at + chance.between(5, 13)) for at in chance.times(8 * 3600, seconds)]
         starts = [Spell(spell.from_s, spell.to_s + chance.between(5, 17)) for spell in self.deployments]
-        self.idle = [*hiccups, *self.rebalances, *starts]
+        self.idle = {now for spell in (*hiccups, *self.rebalances, *starts) for now in spell.steps()}
+        self.unrest = {now for spell in (*self.rebalances, *self.deployments) for now in spell.steps()}
+        #: Where two bursts meet, the first counts.
+        self.bursting = {now: spell.times for spell in reversed(self.bursts) for now in spell.steps()}
         self.ends = [chance.count(1000) * 100.0 for _ in range(self.partitions)]
         self.position = list(self.ends)
         self.committed = [int(end) for end in self.ends]
@@ -134,9 +139,8 @@ class Group:
         if now % 60 < STEP_S:
             self.mood = min(0.5, max(-1.0, 0.9 * self.mood + 0.14 * chance.normal()))
         day = 1 + 0.6 * math.sin(2 * math.pi * (now / DAY_S + self.phase))
-        burst = next((spell.times for spell in self.bursts if spell.holds(now)), 1.0)
-        mean = self.rate * day * math.exp(self.mood) * burst * STEP_S
-        reads = not any(spell.holds(now) for spell in self.idle)
+        mean = self.rate * day * math.exp(self.mood) * self.bursting.get(now, 1.0) * STEP_S
+        reads = now not in self.idle
         for p in range(self.partitions):
             self.ends[p] += chance.count(mean)
             if reads:
@@ -149,7 +153,7 @@ class Group:
         """State of the group, and the member that owns everything."""
         if self.is_engine:
             return "Empty", None
-        if any(spell.holds(now) for spell in (*self.rebalances, *self.deployments)):
+        if now in self.unrest:
             return "PreparingRebalance", None
         return "Stable", f"{self.name}-{1 + sum(spell.to_s <= now for spell in self.deployments)}"
 

@@ -1,22 +1,19 @@
 """Every trace is judged as its truth says: the public proof of the verdicts."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from lagwise.replay import score_of, shown_of
-from lagwise.traces import read_trace
+from lagwise.replay import score_of
+from tests.traces.replayed import replayed, traces
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FOLDERS = sorted(path.parent for path in Path(__file__).parent.glob("*/trace.toml"))
-
 
 def test_there_are_traces_of_every_kind_of_trouble() -> None:
-    assert len(FOLDERS) >= 20
-    said = {status for folder in FOLDERS for truth in read_trace(folder).truth for status, _ in truth.allowed}
+    assert len(traces()) >= 20
+    said = {status for trace in traces() for truth in trace.truth for status, _ in truth.allowed}
     assert {str(s) for s in said} >= {
         "losing_data",
         "at_risk",
@@ -35,9 +32,9 @@ def test_there_are_traces_of_every_kind_of_trouble() -> None:
 @pytest.mark.spark
 @pytest.mark.timeout(900)
 def test_every_truth_is_met(spark: "SparkSession") -> None:
-    traces = [read_trace(folder) for folder in FOLDERS]
     misses = {}
-    for trace, shown in zip(traces, shown_of(spark, traces), strict=True):
+    for trace in traces():
+        shown = replayed(spark)[trace.name]
         assert shown
         score = score_of(trace, shown)
         if score.misses:

@@ -12,10 +12,18 @@ LIVE = "live"
 _PAUSED = "paused"
 
 
-def show(title: str, body: Callable[[], None], *, help_text: str | None = None, tab: str | None = None) -> None:
+def show(
+    title: str,
+    body: Callable[[], None],
+    *,
+    below: Callable[[], None] | None = None,
+    help_text: str | None = None,
+    tab: str | None = None,
+) -> None:
     """Draw a page. ``title`` is Markdown of our own making; ``body`` is run again at every refresh, and alone.
 
-    ``tab`` names the browser's tab, in plain text, where that is not the title.
+    ``below`` is what stands below the body and is not refreshed. ``tab`` names the browser's tab, in plain text, where
+    that is not the title.
 
     Only the body is refreshed, never the whole page, so that an open dialog or a half-typed filter survives.
     """
@@ -37,6 +45,8 @@ def show(title: str, body: Callable[[], None], *, help_text: str | None = None, 
                 body()
 
         st.fragment(guarded, run_every=seconds if live else None)()
+        if below is not None:
+            below()
 
 
 def _remember() -> None:

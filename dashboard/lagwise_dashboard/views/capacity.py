@@ -29,7 +29,11 @@ from lagwise_dashboard.queries.capacity import Outlook
 
 
 def body() -> None:
-    now = settings.now()
+    capacity_export.keep(_report(settings.now()))
+
+
+def _report(now: datetime) -> Report | None:
+    """Draws the page; what it shows, or None where the inputs do not fit together."""
     # Without a lake, or with a broken one, the page still calculates.
     fresh = None
     with boundary():
@@ -50,7 +54,7 @@ def body() -> None:
             workload = capacity_inputs.show(chosen.known)
         except OutOfRange as error:
             right.error(literal.markdown(capacity_inputs.complaint(error)), icon=":material/error:")
-            return
+            return None
     advice = advise(workload)
     with right:
         capacity_answer.show(advice)
@@ -59,7 +63,7 @@ def body() -> None:
     ramp = capacity_ramp.steps(advice, running)
     capacity_ramp.show(ramp)
     capacity_answer.reasons(advice)
-    capacity_export.show(Report(advice, chosen.row, outlook, what_if, scenarios, ramp, target, now))
+    return Report(advice, chosen.row, outlook, what_if, scenarios, ramp, target, now)
 
 
 def _outlook(row: Row, target: float, now: datetime) -> Outlook:
@@ -69,4 +73,9 @@ def _outlook(row: Row, target: float, now: datetime) -> Outlook:
     return outlook
 
 
-page.show("Capacity", body, help_text="How many threads, nodes and partitions a workload needs, and why.")
+page.show(
+    "Capacity",
+    body,
+    below=capacity_export.show,
+    help_text="How many threads, nodes and partitions a workload needs, and why.",
+)
