@@ -7,6 +7,10 @@ from lagwise.domain.history import LOOKBACK_SECONDS, MINUTE_SECONDS
 from lagwise.domain.ownership import Row
 from lagwise.domain.time_lag import Log, WatermarkPoint, age_of, log_of
 
+#: What is younger than this share of a limit the limit has not deleted: ages are told from samples, the limit goes by
+#: timestamps that clients may have set a little earlier.
+SHARE_OF_LIMIT = 0.5
+
 #: Seconds since some moment, of a time.
 Clock = Callable[[datetime], float]
 
@@ -24,7 +28,7 @@ def retention_of(topic: Row | None) -> tuple[float | None, bool]:
 
 def is_deleted_by_request(topic: Row | None, log: Log, now: float) -> bool:
     """Whether a client had the log's oldest records deleted: no limit that is known can have, because the newest of
-    them was younger, or because there is none. By how much a limit of size was exceeded nobody knows; nor does anybody
+    them was too young, or because there is none. By how much a limit of size was exceeded nobody knows; nor does anybody
     know the age of what was there before the look-back."""
     limit, is_by_size = retention_of(topic)
     if topic is None or topic.get("retention_ms") is None or is_by_size or not log.points:
@@ -32,7 +36,7 @@ def is_deleted_by_request(topic: Row | None, log: Log, now: float) -> bool:
     if limit is None:
         return True
     age = age_of(log.points[-1].log_start - 1, log, now)
-    return age is not None and not age.is_lower_bound and age.seconds < min(limit, LOOKBACK_SECONDS)
+    return age is not None and not age.is_lower_bound and age.seconds < min(SHARE_OF_LIMIT * limit, LOOKBACK_SECONDS)
 
 
 def earlier_log_start(log: Log, now: float) -> int | None:
