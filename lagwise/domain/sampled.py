@@ -28,8 +28,8 @@ def retention_of(topic: Row | None) -> tuple[float | None, bool]:
 
 def is_deleted_by_request(topic: Row | None, log: Log, now: float) -> bool:
     """Whether a client had the log's oldest records deleted: no limit that is known can have, because the newest of
-    them was too young, or because there is none. By how much a limit of size was exceeded nobody knows; nor does anybody
-    know the age of what was there before the look-back."""
+    them was too young, or because there is none. By how much a limit of size was exceeded nobody knows; nor does
+    anybody know the age of what was there before the look-back."""
     limit, is_by_size = retention_of(topic)
     if topic is None or topic.get("retention_ms") is None or is_by_size or not log.points:
         return False
