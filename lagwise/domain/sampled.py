@@ -8,6 +8,10 @@ from lagwise.domain.history import LOOKBACK_SECONDS, MINUTE_SECONDS
 from lagwise.domain.ownership import Row
 from lagwise.domain.time_lag import Log, WatermarkPoint, age_of, log_of
 
+#: What is younger than this share of a limit the limit has not deleted: ages are told from samples, the limit goes by
+#: timestamps that clients may have set a little earlier.
+SHARE_OF_LIMIT = 0.5
+
 #: Seconds since some moment, of a time.
 Clock = Callable[[datetime], float]
 
@@ -37,15 +41,16 @@ def retention_of(topic: Row | None) -> Retention:
 
 def is_deleted_by_request(topic: Row | None, log: Log, now: float) -> bool:
     """Whether a client had the log's oldest records deleted: no limit that is known can have, because the newest of
-    them was younger, or because there is none. By how much a limit of size was exceeded nobody knows; nor does anybody
-    know the age of what was there before the look-back."""
+    them was too young, or because there is none. By how much a limit of size was exceeded nobody knows; nor does
+    anybody know the age of what was there before the look-back."""
     limits = retention_of(topic)
     if topic is None or topic.get("retention_ms") is None or limits.is_by_size or not log.points:
         return False
     if limits.seconds is None:
         return True
     age = age_of(log.points[-1].log_start - 1, log, now)
-    return age is not None and not age.is_lower_bound and age.seconds < min(limits.seconds, LOOKBACK_SECONDS)
+    limit = min(SHARE_OF_LIMIT * limits.seconds, LOOKBACK_SECONDS)
+    return age is not None and not age.is_lower_bound and age.seconds < limit
 
 
 def earlier_log_start(log: Log, now: float) -> int | None:

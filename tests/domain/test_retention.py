@@ -16,6 +16,8 @@ from lagwise.domain.retention import (
     seconds_to_truncation,
     soonest,
 )
+from lagwise.domain.sampled import earlier_log_start, is_deleted_by_request
+from lagwise.domain.time_lag import WatermarkPoint, log_of
 
 # age of the oldest unread record, retention, growth of the age → seconds to its deletion
 DELETIONS = (
@@ -168,3 +170,37 @@ APPROACHES = (
 )
 def test_approach_of_the_log_start(margin: int, rate: float | None, read: float, seconds: float | None) -> None:
     assert seconds_to_log_start(margin, rate, read) == seconds
+
+
+class TestWhoDeleted:
+    """A log of ten records a second whose first 3,000 are gone: the newest of them is 300 s old after 600 s."""
+
+    LOG = log_of([WatermarkPoint(15.0 * n, 150 * n, 3000 if n == 40 else 0) for n in range(41)])
+
+    @pytest.mark.parametrize(
+        ("why", "topic", "by_request"),
+        [
+            ("nothing is deleted for its age or size", {"retention_ms": -1, "retention_bytes": -1}, True),
+            ("no size is known where none is set", {"retention_ms": -1}, True),
+            ("it would be kept for a week", {"retention_ms": 604_800_000}, True),
+            ("just about half as old as is kept", {"retention_ms": 601_000}, True),
+            ("more than half as old: the limit goes by times that clients set", {"retention_ms": 599_000}, False),
+            ("older than is kept", {"retention_ms": 60_000}, False),
+            ("how large it is nobody knows", {"retention_ms": -1, "retention_bytes": 1_000_000}, False),
+            ("what is kept is not known", {"retention_ms": None, "retention_bytes": None}, False),
+            ("the topic is not known", None, False),
+        ],
+    )
+    def test_it_was_a_client(self, why: str, topic: dict[str, int | None] | None, by_request: bool) -> None:
+        row = None if topic is None else {"cleanup_policy": "delete", **topic}
+        assert is_deleted_by_request(row, self.LOG, 600.0) is by_request, why
+
+    def test_of_what_is_older_than_the_history_nobody_knows(self) -> None:
+        points = [p._replace(high_watermark=p.high_watermark + 5000) for p in self.LOG.points]
+        week = {"cleanup_policy": "delete", "retention_ms": 604_800_000}
+        assert not is_deleted_by_request(week, log_of(points), 600.0)
+
+    def test_where_the_log_began_a_minute_before(self) -> None:
+        assert earlier_log_start(self.LOG, 600.0) == 0
+        assert earlier_log_start(self.LOG, 660.0) == 3000
+        assert earlier_log_start(log_of(self.LOG.points[40:]), 600.0) is None
