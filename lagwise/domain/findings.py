@@ -49,7 +49,9 @@ def loss_findings(lost: Lost, now: datetime, *, records_lost: int = 0) -> list[F
         Finding(
             FindingKind.LOSS,
             f"{numbers} deleted before this group read {'it' if lost.at_most == 1 else 'them'}, {when}.",
-            "Kafka has them no more: if they matter, get them from where they came from.",
+            "Kafka has them no more: if they matter, get them from where they came from. A consumer that finds its "
+            "records deleted skips to the end by default, past those that are still kept: with "
+            "auto.offset.reset=earliest it goes on with the oldest of them.",
         )
     ]
 
@@ -62,7 +64,7 @@ def _bounds(at_least: int, at_most: int) -> str:
 
 class Skip(NamedTuple):
     """Unread records that a group skipped, on one partition, or on so many of a topic together (then the offsets are
-    None)."""
+    None). ``from_log_start``: those before them had been deleted, and it went on at the end."""
 
     at: datetime
     topic: str
@@ -71,14 +73,35 @@ class Skip(NamedTuple):
     partition: int | None = None
     before: int | None = None
     after: int | None = None
+    from_log_start: bool = False
 
 
 def skip_findings(skips: Iterable[Skip], now: datetime) -> list[Finding]:
-    """What was skipped, and when: the last time on each topic."""
-    by_topic: dict[str, list[Skip]] = {}
+    """What was skipped, and when: the last time on each topic, but all of what was skipped where records had been
+    deleted, which goes on for as long as a reader is too slow for what is kept."""
+    by_topic: dict[tuple[str, bool], list[Skip]] = {}
     for skip in sorted(skips, key=lambda s: (s.topic, s.at, s.partition or 0)):
-        by_topic.setdefault(skip.topic, []).append(skip)
-    return [_skipped([skip for skip in its if skip.at == its[-1].at], now) for its in by_topic.values()]
+        by_topic.setdefault((skip.topic, skip.from_log_start), []).append(skip)
+    return [
+        _skipped_to_end(its, now) if from_log_start else _skipped([s for s in its if s.at == its[-1].at], now)
+        for (_, from_log_start), its in by_topic.items()
+    ]
+
+
+def _skipped_to_end(skips: Sequence[Skip], now: datetime) -> Finding:
+    """All that was skipped of a topic by one whose next record was deleted, in order of time."""
+    first, last = skips[0], skips[-1]
+    when = f"in the moments before {clock(last.at, now)}"
+    if first.at < last.at:
+        when = f"since {clock(first.at, now)}, most recently {when}"
+    where = last.topic if last.partition is None else f"{last.topic}-{last.partition}"
+    return Finding(
+        FindingKind.SKIPPED,
+        f"Up to {count(sum(skip.records for skip in skips))} records that were still kept were skipped {when}: those "
+        f"before them on {where} had been deleted, and the committed offset went on at about the end.",
+        "They can be read until they are deleted, too: reset the offsets to the earliest. With "
+        "auto.offset.reset=latest, Kafka's default, it will skip again whenever its next record is deleted.",
+    )
 
 
 def _skipped(skips: Sequence[Skip], now: datetime) -> Finding:

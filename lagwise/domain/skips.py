@@ -5,6 +5,10 @@ cannot be seen. How fast the reader can be has often been: while it had a backlo
 is told only of those who were seen for minutes to leave a backlog, and who then passed all of it at once, many times as
 fast as they were ever seen to go. Of a reader that always kept pace, or that hung, nobody knows what it can do: that it
 catches up in a burst is no skip.
+
+One whose next record was deleted has certainly been set anew: by ``auto.offset.reset`` to the beginning of the log, or
+to its end, which is Kafka's default. If it then stands at about the end, and that is many times as far from the log
+start as it was ever seen to read, it was the end. How fast it is must have been seen, but not that it was behind.
 """
 
 from dataclasses import dataclass
@@ -14,6 +18,8 @@ SEEN_BEHIND_SECONDS = 300.0
 #: … and to be so many times as fast as it ever was: a restart, or a dependency that recovers, makes a reader several
 #: times as fast as before.
 TIMES_AS_FAST = 10.0
+#: So the event of a skip says in its cause that what was skipped begins with the log, not with the offset before.
+FROM_LOG_START = "from the log start"
 #: Commits come in lumps: a shorter time than this between two samples counts as this.
 SHORTEST_STEP_SECONDS = 15.0
 #: One poll of a consumer returns so many records by default (`max.poll.records`): a commit may take them at once.
@@ -35,8 +41,8 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Leap:
-    """A step of the committed offset forward, which the log start did not pass: by how many records in which time, what
-    was unread before and after it, and what was written meanwhile."""
+    """A step of the committed offset forward (from the log start, where that had passed it): by how many records in
+    which time, what was unread before and after it, and what was written meanwhile."""
 
     records: float
     seconds: float
@@ -47,10 +53,18 @@ class Leap:
 
 def is_skip(reader: Reader, leap: Leap) -> bool:
     """Whether the leap is a skip."""
+    return reader.behind_seconds >= SEEN_BEHIND_SECONDS and _is_too_fast_to_the_end(reader, leap)
+
+
+def is_reset_to_end(reader: Reader, leap: Leap) -> bool:
+    """Whether one whose next record was deleted skipped what was left: the leap is from the log start."""
+    return reader.fastest_per_second > 0 and _is_too_fast_to_the_end(reader, leap)
+
+
+def _is_too_fast_to_the_end(reader: Reader, leap: Leap) -> bool:
     plausible = TIMES_AS_FAST * reader.fastest_per_second * max(leap.seconds, SHORTEST_STEP_SECONDS)
     return (
-        reader.behind_seconds >= SEEN_BEHIND_SECONDS
-        and leap.records > max(plausible, RECORDS_OF_A_POLL)
+        leap.records > max(plausible, RECORDS_OF_A_POLL)
         and leap.unread_before >= SHARE_UNREAD * leap.records
         and leap.unread_after <= max(leap.written, SHARE_LEFT * leap.records)
     )

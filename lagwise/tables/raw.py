@@ -158,7 +158,12 @@ EVENTS = Table(
         Column("after", pa.string(), "value after"),
         Column("generation", pa.int64(), "generation or epoch that the rebalance led to, where known"),
         Column("source", pa.string(), "where it was seen: samples (two of them differ) or offsets_topic (exact)"),
-        Column("cause", pa.string(), "cause of a rebalance, where known, in a word; of other events how much changed"),
+        Column(
+            "cause",
+            pa.string(),
+            "cause of a rebalance, where known, in a word; of other events how much changed; of a skip whose records "
+            "before were deleted: from the log start",
+        ),
         Column("joined", pa.list_(pa.string()), "client ids (host) of members that joined"),
         Column("left", pa.list_(pa.string()), "client ids (host) of members that are gone"),
         Column("failed", pa.list_(pa.string()), "those of them that failed: timed out, or exceeded the poll interval"),

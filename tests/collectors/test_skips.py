@@ -2,10 +2,12 @@
 its partitions; each case says what happens then."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
 
+from lagwise_collectors.differences.commits import skip_events
 from lagwise_collectors.differences.skips import Readers, Skip, readers_now
 
 INTERVAL = 15.0
@@ -81,7 +83,7 @@ def test_after_a_skip_it_is_as_slow_as_before() -> None:
 @pytest.mark.parametrize(
     ("why", "time", "log_start", "left_out"),
     [
-        ("the log start passed it: what it leapt over was deleted", NOW, BEFORE + 1, ()),
+        ("the log start passed it: what it leapt over was deleted", NOW, END - 400, ()),
         ("there is a gap in the samples, in which it may have read", NOW + 600.0, 0, ()),
         ("the collector's clock was put back", NOW - 600.0, 0, ()),
         ("offsets of this topic are not all records, or it is another one than before", NOW, 0, ("scores",)),
@@ -104,3 +106,27 @@ def test_what_is_not_known_is_no_skip() -> None:
     known, skips = at_sample(known, NOW, {0: None, 1: BEFORE}, END)
     assert skips == []
     assert at_sample(known, NOW + INTERVAL, {0: END, 1: BEFORE}, END)[1] == []
+
+
+@pytest.mark.parametrize("hangs_for", [0, 40])
+def test_one_whose_records_are_deleted_and_that_goes_on_at_the_end_skips_what_is_kept(hangs_for: int) -> None:
+    """Whether it was too slow, or hung until its records were deleted."""
+    known = slow_reader()
+    for n in range(SAMPLES, SAMPLES + hangs_for):
+        known, _ = at_sample(known, n * INTERVAL, {0: BEFORE, 1: BEFORE}, WRITTEN * n)
+    time, end = NOW + hangs_for * INTERVAL, END + hangs_for * WRITTEN
+    log_start = BEFORE + 1_000
+    known, skips = at_sample(known, time, {0: log_start, 1: end - 5}, end, log_start=log_start)
+    assert skips == [Skip(1, log_start, end - 5, from_log_start=True)]
+    assert at_sample(known, time + INTERVAL, {0: log_start, 1: end}, end, log_start=log_start)[1] == []
+
+
+def test_the_events_say_which_skips_begin_with_the_log() -> None:
+    commits = pa.table({"group": ["live"] * 14, "topic": ["scores"] * 14, "partition": range(14)})
+    skips = [Skip(0, 10, 900), *(Skip(row, 100, 900, from_log_start=True) for row in range(1, 3))]
+    one, *others = skip_events(commits, skips, datetime(2026, 3, 5, tzinfo=UTC))
+    assert (one.partition, one.before, one.after, one.cause) == (0, "10", "900", None)
+    assert [(e.partition, e.before, e.cause) for e in others] == [(n, "100", "from the log start") for n in (1, 2)]
+    many = [Skip(row, 100, 900, from_log_start=True) for row in range(12)]
+    (together,) = skip_events(commits, many, datetime(2026, 3, 5, tzinfo=UTC))
+    assert together.cause == "12 partitions, 9600 records in all, from the log start"

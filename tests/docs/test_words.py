@@ -11,6 +11,7 @@ import pytest
 from lagwise import trace_csv
 from lagwise.domain import history, lag, status
 from lagwise.domain.causes import Scope
+from lagwise.domain.skips import FROM_LOG_START
 from lagwise.domain.vocabulary import BURROW_WORDS, SIMPLE, LossCause, Status, UnknownReason
 from lagwise.traces import read_trace
 from lagwise_spark.replay import NUMBERS, Shown
@@ -103,10 +104,11 @@ class TestStatuses:
             "commit_skipped",
         }
         columns |= {"produce_rate_per_second", "consume_rate_per_second"}
-        kafka = {"auto.offset.reset", "retention.ms", "retention.bytes", "segment.ms"}
+        kafka = {"auto.offset.reset", "earliest", "latest", "retention.ms", "retention.bytes", "segment.ms"}
         kafka |= {"Log", "UnifiedLog", "deletableSegments", "deleteRetentionMsBreachedSegments"}
         kafka |= {"transaction.max.timeout.ms", "kafka-transactions"}
-        known = {*Status, *UnknownReason, *LossCause, *Scope, SIMPLE, *columns, *kafka, "lagwise size", "lagwise lag"}
+        words = {FROM_LOG_START, "lagwise size", "lagwise lag"}
+        known = {*Status, *UnknownReason, *LossCause, *Scope, SIMPLE, *columns, *kafka, *words}
         assert {word for word in code(STATUSES) if "/" not in word} <= known
 
     @pytest.mark.parametrize(

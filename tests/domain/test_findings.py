@@ -103,7 +103,11 @@ def test_the_most_urgent_comes_first_and_of_those_the_one_that_grows_most() -> N
 
 
 NOW = datetime(2026, 3, 5, 14, 30, tzinfo=UTC)
-GET_THEM = "Kafka has them no more: if they matter, get them from where they came from."
+GET_THEM = (
+    "Kafka has them no more: if they matter, get them from where they came from. A consumer that finds its records "
+    "deleted skips to the end by default, past those that are still kept: with auto.offset.reset=earliest it goes on "
+    "with the oldest of them."
+)
 
 
 @pytest.mark.parametrize(
@@ -181,3 +185,37 @@ AT = datetime(2026, 3, 5, 14, 3, 10, tzinfo=UTC)
 def test_what_was_skipped_is_told(why: str, skips: list[Skip], sentence: str) -> None:
     (finding,) = skip_findings(skips, NOW)
     assert (finding.kind, finding.sentence) == (FindingKind.SKIPPED, sentence), why
+
+
+@pytest.mark.parametrize(
+    ("why", "skips", "sentence"),
+    [
+        (
+            "once, on one partition",
+            [Skip(AT, "scores", 45_600, partition=3, before=100, after=45_700, from_log_start=True)],
+            "Up to 45.6 k records that were still kept were skipped in the moments before 14:03:10 UTC: those before "
+            "them on scores-3 had been deleted, and the committed offset went on at about the end.",
+        ),
+        (
+            "again and again: all of it",
+            [
+                Skip(AT.replace(hour=9), "scores", 60_000, partitions=12, from_log_start=True),
+                Skip(AT, "scores", 40_000, partitions=30, from_log_start=True),
+            ],
+            "Up to 100 k records that were still kept were skipped since 09:03:10 UTC, most recently in the moments "
+            "before 14:03:10 UTC: those before them on scores had been deleted, and the committed offset went on at "
+            "about the end.",
+        ),
+    ],
+)
+def test_what_was_skipped_after_a_deletion_is_told(why: str, skips: list[Skip], sentence: str) -> None:
+    (finding,) = skip_findings(skips, NOW)
+    assert (finding.kind, finding.sentence) == (FindingKind.SKIPPED, sentence), why
+    assert finding.remedy is not None
+    assert "reset the offsets to the earliest" in finding.remedy
+
+
+def test_a_skip_to_the_end_and_one_after_a_deletion_are_told_apart() -> None:
+    skips = [Skip(AT, "scores", 70, 1, 0, 30, 100), Skip(AT, "scores", 900, 1, 1, 100, 1_000, from_log_start=True)]
+    sentences = [finding.sentence for finding in skip_findings(skips, NOW)]
+    assert [sentence.split(" records ")[0] for sentence in sentences] == ["Up to 70", "Up to 900"]

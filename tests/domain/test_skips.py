@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from lagwise.domain.skips import Leap, Reader, is_skip
+from lagwise.domain.skips import Leap, Reader, is_reset_to_end, is_skip
 
 SLOW = Reader(fastest_per_second=25.0, behind_seconds=600.0)
 TO_THE_END = Leap(records=14_100, seconds=15.0, unread_before=13_500, unread_after=0, written=600)
@@ -34,3 +34,33 @@ TO_THE_END = Leap(records=14_100, seconds=15.0, unread_before=13_500, unread_aft
 )
 def test_skips(why: str, reader: Reader, leap: Leap, skips: bool) -> None:
     assert is_skip(reader, leap) is skips, why
+
+
+#: Its next record was deleted, and the log held 13,500 records more.
+FROM_THE_LOG_START = Leap(records=14_000, seconds=15.0, unread_before=13_500, unread_after=50, written=600)
+
+
+@pytest.mark.parametrize(
+    ("why", "reader", "leap", "skips"),
+    [
+        ("it was slow", SLOW, FROM_THE_LOG_START, True),
+        ("it hung, and was seen to read before that", Reader(25.0, 0.0), FROM_THE_LOG_START, True),
+        ("it was never seen to read: nobody knows how fast it is", Reader(0.0, 0.0), FROM_THE_LOG_START, False),
+        (
+            "it goes on with the oldest there is",
+            SLOW,
+            replace(FROM_THE_LOG_START, records=300, unread_after=13_800),
+            False,
+        ),
+        (
+            "it reads fast, and leaves a backlog",
+            SLOW,
+            replace(FROM_THE_LOG_START, records=9_000, unread_after=5_100),
+            False,
+        ),
+        ("it was as fast before: it may have read them", Reader(200.0, 0.0), FROM_THE_LOG_START, False),
+        ("one poll may take them", Reader(0.1, 0.0), Leap(480, 15.0, 470, 0, 10), False),
+    ],
+)
+def test_what_is_skipped_after_a_deletion(why: str, reader: Reader, leap: Leap, skips: bool) -> None:
+    assert is_reset_to_end(reader, leap) is skips, why

@@ -158,6 +158,13 @@ def test_what_was_skipped_on_many_partitions_is_told_together(lake: Lake) -> Non
     assert "12 partitions of orders" in finding.sentence
 
 
+def test_what_was_skipped_after_a_deletion_is_told_as_that(lake: Lake) -> None:
+    one = skip(3, partition=1, before="1000", after="21000", cause="from the log start")
+    append(lake, EVENTS, one, skip(2, cause="12 partitions, 480000 records in all, from the log start"))
+    (finding,) = findings_of(lake, news(NOW))["shop", "billing"]
+    assert finding.sentence.startswith("Up to 500 k records that were still kept were skipped since")
+
+
 def ghost(partition: int, *, unread: int, rate: float, hours: float) -> dict[str, Any]:
     return reads("billing", "invoices", status="ghost", lag=None, partition=partition) | {
         "committed": 100,

@@ -1,6 +1,7 @@
 """What happened to committed offsets: went back, or are gone. Cheap for 100,000 pairs of which few changed."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lagwise.domain.skips import FROM_LOG_START
 from lagwise.domain.vocabulary import EventKind
 from lagwise_collectors.differences.events import Event
 from lagwise_collectors.differences.skips import Skip
@@ -51,15 +53,20 @@ def commit_events(
 
 
 def skip_events(commits: pa.Table, skips: Sequence[Skip], at: datetime) -> list[Event]:
-    """Events of pairs, by their rows in this plain table, that skipped records."""
+    """Events of pairs, by their rows in this plain table, that skipped records. What begins with the log is told apart
+    from what begins with the offset before."""
     if not skips:
         return []
     names = commits.select(KEYS).take([skip.row for skip in skips]).to_pylist()
-    rows = [name | {"before": s.before, "after": s.after} for name, s in zip(names, skips, strict=True)]
-    rows.sort(key=lambda row: (row["group"], row["topic"], row["partition"]))
+    rows = [
+        name | {"before": s.before, "after": s.after, "how": FROM_LOG_START if s.from_log_start else ""}
+        for name, s in zip(names, skips, strict=True)
+    ]
+    rows.sort(key=lambda row: (row["group"], row["topic"], row["how"], row["partition"]))
     events: list[Event] = []
-    for (group, topic), same in groupby(rows, key=lambda row: (row["group"], row["topic"])):
-        events += _told(EventKind.COMMIT_SKIPPED, group, topic, list(same), at)
+    for (group, topic, how), same in groupby(rows, key=lambda row: (row["group"], row["topic"], row["how"])):
+        for event in _told(EventKind.COMMIT_SKIPPED, group, topic, list(same), at):
+            events.append(replace(event, cause=", ".join(filter(None, (event.cause, how))) or None))
     return events
 
 

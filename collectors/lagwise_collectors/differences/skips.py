@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from lagwise.domain import skips as rules
 from lagwise.domain.history import gap_seconds
-from lagwise.domain.skips import Leap, Reader, is_skip
+from lagwise.domain.skips import Leap, Reader, is_reset_to_end, is_skip
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -35,11 +35,13 @@ class Readers:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """A pair, by its row among the sample's commits, that skipped what lay between two offsets."""
+    """A pair, by its row among the sample's commits, that skipped what lay between two offsets. ``from_log_start``: its
+    next record had been deleted, and ``before`` is where the log begins now."""
 
     row: int
     before: int
     after: int
+    from_log_start: bool = False
 
 
 def readers_now(
@@ -65,26 +67,40 @@ def readers_now(
     if not 0 < seconds <= gap_seconds(interval_seconds):
         return replace(now, fastest_per_second=fastest, behind_seconds=behind), []
     records, written = now.committed - before.committed, now.end - before.end
-    # What the log start passed was deleted, which is a loss.
-    is_step = (records > 0) & (written >= 0) & (now.log_start <= before.committed)
+    is_forward = (records > 0) & (written >= 0)
+    # What the log start passed was deleted, which is a loss; what lies behind it may have been skipped.
+    is_step = is_forward & (now.log_start <= before.committed)
     might = is_step & (records > rules.RECORDS_OF_A_POLL) & (before.behind_seconds >= rules.SEEN_BEHIND_SECONDS)
-    rows = [row for row in np.flatnonzero(might).tolist() if _is_skip(before, now, row, seconds)]
+    rows = [
+        row
+        for row in np.flatnonzero(might).tolist()
+        if is_skip(*_reader_and_leap(before, now, row, seconds, before.committed[row]))
+    ]
     is_step[rows] = False
+    was_deleted = is_forward & (now.log_start > before.committed)
+    might = was_deleted & (now.committed - now.log_start > rules.RECORDS_OF_A_POLL)
+    resets = [
+        row
+        for row in np.flatnonzero(might).tolist()
+        if is_reset_to_end(*_reader_and_leap(before, now, row, seconds, now.log_start[row]))
+    ]
     fastest = np.where(is_step, np.maximum(fastest, records / seconds), fastest)
     behind = behind + np.where(is_step & (now.unread >= records), seconds, 0.0)
     found = [Skip(row, int(before.committed[row]), int(now.committed[row])) for row in rows]
+    found += [Skip(row, int(now.log_start[row]), int(now.committed[row]), from_log_start=True) for row in resets]
     return replace(now, fastest_per_second=fastest, behind_seconds=behind), found
 
 
-def _is_skip(before: Readers, now: Readers, row: int, seconds: float) -> bool:
+def _reader_and_leap(before: Readers, now: Readers, row: int, seconds: float, start: float) -> tuple[Reader, Leap]:
+    """A pair's pace until the sample before, and its leap from the offset ``start`` since then."""
     leap = Leap(
-        records=now.committed[row] - before.committed[row],
+        records=now.committed[row] - start,
         seconds=seconds,
         unread_before=before.unread[row],
         unread_after=now.unread[row],
         written=now.end[row] - before.end[row],
     )
-    return is_skip(Reader(before.fastest_per_second[row], before.behind_seconds[row]), leap)
+    return Reader(before.fastest_per_second[row], before.behind_seconds[row]), leap
 
 
 def _readers(commits: pa.Table, watermarks: pa.Table, at: float, left_out: Collection[str]) -> Readers:

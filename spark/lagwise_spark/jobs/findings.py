@@ -16,6 +16,7 @@ from lagwise.domain.findings import (
     side_topic_findings,
     skip_findings,
 )
+from lagwise.domain.skips import FROM_LOG_START
 from lagwise.domain.vocabulary import EventKind, TopicRole
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
@@ -57,10 +58,11 @@ def _of_skips(lake: Lake, news: Sequence[News]) -> dict[Group, list[Finding]]:
                try_cast("after" as bigint) as "after",
                coalesce(try_cast(regexp_extract(cause, '^(\\d+) partitions', 1) as bigint), 1) as partitions,
                coalesce(try_cast("after" as bigint) - try_cast("before" as bigint),
-                        try_cast(regexp_extract(cause, '(\\d+) records in all', 1) as bigint), 0) as records
+                        try_cast(regexp_extract(cause, '(\\d+) records in all', 1) as bigint), 0) as records,
+               coalesce(ends_with(cause, ?), false) as from_log_start
         from events where kind = ? and "at" >= ?
         """,
-        [str(EventKind.COMMIT_SKIPPED), start],
+        [FROM_LOG_START, str(EventKind.COMMIT_SKIPPED), start],
         over=[EVENTS],
         since=start,
     ).to_pylist()
