@@ -237,10 +237,6 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     }
     reasons = tuple(status for status, held in holds.items() if held)
 
-    to_catch_up = catch_up(lag, e.trend) if direction.shrinks and e.trend is not None else None
-    if to_catch_up is not None and deletion.seconds is not None and deletion.seconds < to_catch_up.seconds:
-        to_catch_up = None  # what retention takes before, nobody catches up on
-
     def verdict(status: Status, reason: UnknownReason | None = None) -> Verdict:
         return Verdict(
             status,
@@ -249,7 +245,7 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
             lag=lag,
             # The window, which suits a rhythm of commits that has ended, still holds the last of them.
             consume_rate_per_second=0.0 if stopped or stalled else e.consume_rate_per_second,
-            to_catch_up=to_catch_up,
+            to_catch_up=catch_up(lag, e.trend) if direction.shrinks and e.trend is not None else None,
             to_breach=_breach(e, policy, direction, stands=stopped or stalled),
             seconds_to_loss=seconds_to_loss,
             seconds_to_loss_is_upper_bound=deletion.is_upper_bound and loss_cause is LossCause.DELETION,

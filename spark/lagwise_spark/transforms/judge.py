@@ -254,8 +254,7 @@ def _seconds_to_truncation(consumed: Column) -> Column:
 def _forecasts(standing: Column) -> dict[str, Column]:
     """The formulas of :mod:`lagwise.domain.forecast`."""
     slope, low, high = (F.col(f"lag_slope_{name}per_second") for name in ("", "low_", "high_"))
-    is_taken_before = F.coalesce(F.col("_seconds_to_deletion") < F.try_divide(F.col("lag"), -slope), F.lit(False))
-    shrinks = F.col("_shrinks") & (slope < 0) & ~is_taken_before
+    shrinks = F.col("_shrinks") & (slope < 0)
     left = F.col("lag_objective_seconds") - F.col("_age")
     gets_so_old = F.coalesce(F.col("retention_seconds") > F.col("lag_objective_seconds"), F.lit(True))
     grows = F.col("_grows") & (F.col("_produced") > 0) & (slope > 0)
