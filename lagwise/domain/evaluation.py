@@ -26,7 +26,8 @@ from lagwise.domain.history import (
 )
 from lagwise.domain.judged import Judged, Pair, parts_of
 from lagwise.domain.ownership import GroupFacts, Row, Rows, group_facts, seconds_to_expiry
-from lagwise.domain.retention import jumps_of
+from lagwise.domain.race import Unread, rate_while_behind, seconds_to_overtaking, unread_of
+from lagwise.domain.retention import jumps_of, longest_kept_seconds
 from lagwise.domain.rhythm import cadence_of, usual_pause_of
 from lagwise.domain.sampled import (
     Clock,
@@ -44,6 +45,7 @@ from lagwise.domain.time_lag import (
     ends_of,
     log_start_rate_of,
     produced_per_second,
+    steady_rate_per_second,
 )
 
 #: What a sample has of a commit only where the collector may read records.
@@ -166,10 +168,13 @@ def _evidence(
         usual_pause_seconds=usual_pause,
     )
     age: Age | None = None
+    unread: list[Unread] = []
     if lag == 0:
         age = Age(0.0, False)
     elif lag and committed is not None and log_start is not None:
-        age = age_of(lags.position(lags.reads_from(committed, next_record), log_start), log, now)
+        position = lags.position(lags.reads_from(committed, next_record), log_start)
+        age = age_of(position, log, now)
+        unread = unread_of(position, age, log, now) if age is not None else []
     standstill = standstill_of(
         movement,
         lag,
@@ -178,6 +183,11 @@ def _evidence(
         age_is_lower_bound=age is not None and age.is_lower_bound,
     )
     limits = retention_of(topic)
+    reads = pace.consume_rate_per_second or 0.0
+    if age is not None:
+        reads = rate_while_behind(reads, pace.span_seconds, age.seconds)
+    longest_kept = longest_kept_seconds(limits.seconds, limits.segment_seconds)
+    produced = produced_per_second(pace, log, now)
     has_ends = log_start is not None and high_watermark is not None
     return Evidence(
         # That nothing is committed is believed only of a partition that could be read, or is not watched any more: the
@@ -209,8 +219,11 @@ def _evidence(
         trend_is_measurable=pace.is_measurable,
         trend=pace.trend,
         longer=pace.longer,
-        produce_rate_per_second=produced_per_second(pace, log, now),
+        produce_rate_per_second=produced,
+        steady_produce_rate_per_second=steady_rate_per_second(produced, pace, log, now),
         consume_rate_per_second=pace.consume_rate_per_second,
+        overtaken_seconds=seconds_to_overtaking(unread, reads, limits.seconds),
+        overtaken_at_latest_seconds=seconds_to_overtaking(unread, reads, longest_kept),
         log_start_jumps=jumps_of(ends_of(log, now)),
         log_start_rate_per_second=log_start_rate_of(log, now),
         state=facts.state,

@@ -31,7 +31,11 @@ class Evidence:
     samples of the shortest window show to have been deleted unread, ``lost_of_day`` what those of a day do.
     ``deleted_by_request`` is whether a client had the oldest records deleted (no limit can have), ``earlier_log_start``
     where the log began at the end of the minute before. ``rewound_records`` is by how many records the committed offset
-    was seen to go back, ``rewound_seconds`` how long ago it last did.
+    was seen to go back, ``rewound_seconds`` how long ago it last did. ``steady_produce_rate_per_second`` is the lower
+    of the rate of the window and that of an hour: a burst is not taken to go on. ``overtaken_seconds`` is when
+    retention deletes the first of the records that are written already and that the group does not get to in time
+    (:func:`lagwise.domain.race.seconds_to_overtaking`), ``overtaken_at_latest_seconds`` the same of the latest moment
+    at which they are deleted.
     """
 
     readable: bool = True
@@ -62,7 +66,10 @@ class Evidence:
     trend: Trend | None = None
     longer: Trend | None = None
     produce_rate_per_second: float | None = None
+    steady_produce_rate_per_second: float | None = None
     consume_rate_per_second: float | None = None
+    overtaken_seconds: float | None = None
+    overtaken_at_latest_seconds: float | None = None
     log_start_jumps: Jumps | None = None
     log_start_rate_per_second: float | None = None
     state: str | None = None

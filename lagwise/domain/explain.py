@@ -261,7 +261,10 @@ def _until(breach: Forecast | None) -> str:
 def _catching_up(who: _Subject) -> str:
     last = last_catch_up(p.to_catch_up for p in who.parts)
     until = ""
-    if last is not None:
+    losses = [p.seconds_to_loss for p in who.parts if p.seconds_to_loss and p.loss_cause is LossCause.DELETION]
+    if last is not None and losses and min(losses) < last.seconds:
+        until = f", but some will be lost in {duration(min(losses))} at the earliest, at today's rates"
+    elif last is not None:
         ends = interval(last.low, last.high)
         until = f", until about {duration(last.seconds)} from now at today's rates ({ends})"
     return f"Catching up on {who.name}: {who.records}{until}."

@@ -8,13 +8,16 @@ from lagwise.domain.evidence import Evidence
 from lagwise.domain.lost import NOTHING_LOST, Lost
 from lagwise.domain.retention import (
     log_start_rate,
+    longest_kept_seconds,
     seconds_to_deletion,
-    seconds_to_last_deletion,
     seconds_to_log_start,
     seconds_to_truncation,
     soonest,
 )
 from lagwise.domain.vocabulary import LossCause
+
+#: From this share of the retention on, a lag that grows is told however slowly it does.
+SHARE_NEAR_EDGE = 0.9
 
 
 class Deletion(NamedTuple):
@@ -26,19 +29,54 @@ class Deletion(NamedTuple):
     at_latest: float | None = None
 
 
-def deletion_of(e: Evidence, lag: int, *, grows: bool, stands: bool) -> Deletion:
-    """When the ``lag`` unread records are deleted, of a group that ``stands`` or whose lag ``grows``, or neither."""
+class Pull(NamedTuple):
+    """What a group does that may lose it records: it ``stands``, its lag ``grows``, or grows too slowly to matter
+    anywhere but ``near_edge`` of what is kept; it has been ``behind`` for long enough to tell how fast it reads."""
+
+    stands: bool
+    grows: bool
+    near_edge: bool
+    behind: bool
+
+
+def is_near_edge(e: Evidence) -> bool:
+    """Whether the oldest unread record is so old that the slowest growth counts."""
+    kept = e.retention_seconds
+    return kept is not None and (e.lag_seconds or 0.0) >= SHARE_NEAR_EDGE * kept
+
+
+def is_set_back(e: Evidence) -> bool:
+    """Whether the group was set back to older records while its rate was measured: before that it had them read, and
+    its rate does not say how fast it can."""
+    return e.rewound_seconds is not None and e.rewound_seconds < e.span_seconds
+
+
+def by_age(e: Evidence, kept: float | None, overtaken: float | None, pull: Pull, produced: float) -> float | None:
+    """When unread records are as old as ``kept``: of those that are written, where retention overtakes the reader, or
+    else, at today's rates, of those to come."""
+    age, consumed = e.lag_seconds or 0.0, e.consume_rate_per_second or 0.0
+    if kept is None or age >= kept or pull.stands:
+        return seconds_to_deletion(age, kept, 1.0)
+    if pull.behind and overtaken is not None:
+        return overtaken
+    if not (pull.grows or pull.near_edge) or produced <= 0:
+        return None
+    to_come = seconds_to_deletion(age, kept, min(1.0, max(0.0, 1 - consumed / produced)))
+    # All that is written is read in time, where that is known, and what is not written yet is kept for so long.
+    return max(to_come, kept) if to_come is not None and pull.behind and consumed > 0 else to_come
+
+
+def deletion_of(e: Evidence, lag: int, pull: Pull) -> Deletion:
+    """When the ``lag`` unread records are deleted."""
     if lag == 0 or e.committed is None or e.log_start is None or e.high_watermark is None:
         return Deletion(None)
     produced, consumed = e.produce_rate_per_second or 0.0, e.consume_rate_per_second or 0.0
-    growth = 0.0
-    if stands:
-        growth, consumed = 1.0, 0.0
-    elif grows and produced > 0:
-        growth = min(1.0, max(0.0, 1 - consumed / produced))
-    by_time = seconds_to_deletion(e.lag_seconds or 0.0, e.retention_seconds, growth)
+    if pull.stands:
+        consumed = 0.0
+    steady = produced if e.steady_produce_rate_per_second is None else e.steady_produce_rate_per_second
+    by_time = by_age(e, e.retention_seconds, e.overtaken_seconds, pull, steady)
     others: list[float | None] = []
-    loses_ground = stands or grows
+    loses_ground = pull.stands or pull.grows
     margin = lags.reads_from(e.committed, e.next_record) - e.log_start
     if loses_ground and e.lag_seconds_is_lower_bound and e.retention_seconds is not None:
         moves = log_start_rate(
@@ -56,7 +94,8 @@ def deletion_of(e: Evidence, lag: int, *, grows: bool, stands: bool) -> Deletion
         )
         others.append(by_size)
     seconds = soonest(by_time, *others)
-    at_latest = seconds_to_last_deletion(e.lag_seconds or 0.0, e.retention_seconds, e.segment_seconds, growth)
+    longest_kept = longest_kept_seconds(e.retention_seconds, e.segment_seconds)
+    at_latest = by_age(e, longest_kept, e.overtaken_at_latest_seconds, pull, steady)
     return Deletion(seconds, e.lag_seconds_is_lower_bound and bool(seconds) and seconds == by_time, at_latest)
 
 

@@ -50,7 +50,7 @@ def seconds_to_deletion(
     ``age_growth`` is how fast the oldest unread record gets older: 1 for a group that reads nothing, 1 − consumed /
     produced for one that reads too slowly, 0 for one that keeps pace. Kafka deletes whole segments, whose newest
     record must be past the retention, so this is the earliest moment: nobody but the broker knows where its segments
-    end. The latest is :func:`seconds_to_last_deletion`.
+    end. The latest is :func:`longest_kept_seconds`.
     """
     if retention_seconds is None:
         return None
@@ -61,10 +61,8 @@ def seconds_to_deletion(
     return (retention_seconds - lag_seconds) / age_growth
 
 
-def seconds_to_last_deletion(
-    lag_seconds: float, retention_seconds: float | None, segment_seconds: float | None, age_growth: float
-) -> float | None:
-    """Time until the oldest unread record is gone at the latest, by age; None is never, or not known.
+def longest_kept_seconds(retention_seconds: float | None, segment_seconds: float | None) -> float | None:
+    """How old an unread record gets at the most before it is gone by age; None is for ever, or not known.
 
     A segment is deleted when its newest record is older than the retention, the active one too. It takes no record
     that is ``segment_seconds`` (``segment.ms``) younger than its first, which is no younger than the unread one: so
@@ -72,7 +70,7 @@ def seconds_to_last_deletion(
     """
     if retention_seconds is None or segment_seconds is None:
         return None
-    return seconds_to_deletion(lag_seconds, retention_seconds + segment_seconds + CHECK_SECONDS, age_growth)
+    return retention_seconds + segment_seconds + CHECK_SECONDS
 
 
 def seconds_to_truncation(

@@ -9,7 +9,16 @@ from typing import NamedTuple
 from lagwise.domain import lag as lags
 from lagwise.domain.evidence import Evidence, Policy, Verdict
 from lagwise.domain.forecast import Forecast, breach, catch_up
-from lagwise.domain.loss import deletion_of, is_at_edge, loss_cause_of, lost_by_now, lost_of_day
+from lagwise.domain.loss import (
+    Pull,
+    deletion_of,
+    is_at_edge,
+    is_near_edge,
+    is_set_back,
+    loss_cause_of,
+    lost_by_now,
+    lost_of_day,
+)
 from lagwise.domain.retention import soonest
 from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, GroupState, LossCause, Status, UnknownReason
 
@@ -52,10 +61,16 @@ MINIMUM_SAMPLES = 3
 
 
 class Direction(NamedTuple):
-    """Where the lag is going: neither where it holds its level, or where nobody can tell."""
+    """Where the lag is going: neither where it holds its level, or where nobody can tell. It ``creeps`` where it grows
+    for certain, by however little."""
 
     grows: bool
     shrinks: bool
+    creeps: bool
+
+
+#: No direction.
+NOWHERE = Direction(False, False, False)
 
 
 def telling_seconds(e: Evidence, minimum_seconds: float) -> float:
@@ -141,7 +156,7 @@ def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
     growth the long one would contradict for as long again.) To count at all it must be larger than noise.
     """
     if not is_measured(e, policy) or not is_visible(e, policy) or e.trend is None or e.longer is None:
-        return Direction(False, False)
+        return NOWHERE
     short, long = e.trend, e.longer
     band = max(
         TREND_SHARE_OF_PRODUCE_RATE * (e.produce_rate_per_second or 0.0),
@@ -149,7 +164,7 @@ def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
     )
     grows = (short.low > band and long.slope > band) or (long.low > band and short.slope > band)
     shrinks = short.high < -band or (long.high < -band and short.slope < -band)
-    return Direction(grows, shrinks)
+    return Direction(grows, shrinks, short.low > 0 and long.slope > 0)
 
 
 def _breach(e: Evidence, policy: Policy, direction: Direction, *, stands: bool) -> Forecast | None:
@@ -194,11 +209,17 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
 
     visible = lag > 0 and is_visible(e, policy)
     measured = is_measured(e, policy)
-    direction = direction_of(e, policy, lag) if lag > 0 else Direction(False, False)
+    direction = direction_of(e, policy, lag) if lag > 0 else NOWHERE
     patience = max(policy.lag_objective_seconds, CADENCES_OF_PATIENCE * (e.commit_cadence_seconds or 0.0))
     is_level = (measured or not e.trend_is_measurable) and not direction.grows and not direction.shrinks
 
-    deletion = deletion_of(e, lag, grows=direction.grows, stands=stopped or stalled)
+    pull = Pull(
+        stands=stopped or stalled,
+        grows=direction.grows,
+        near_edge=direction.creeps and is_near_edge(e),
+        behind=measured and visible and age >= policy.minimum_span_seconds and not is_set_back(e),
+    )
+    deletion = deletion_of(e, lag, pull)
     seconds_to_loss = soonest(deletion.seconds, e.seconds_to_expiry)
     loss_cause = loss_cause_of(seconds_to_loss, deletion.seconds)
     is_near = seconds_to_loss is not None and seconds_to_loss <= LOSING_WITHIN_SECONDS

@@ -108,6 +108,13 @@ def produced_per_second(pace: Pace, log: Log, now: float) -> float | None:
     return max(0.0, pace.consume_rate_per_second + pace.trend.slope)
 
 
+def steady_rate_per_second(produced: float | None, pace: Pace, log: Log, now: float) -> float | None:
+    """At which rate what is written may be taken to go on: that of the window, ``produced``, or that of an hour where
+    it is lower, because what comes in bursts does so now and then."""
+    of_hour = produce_rate_of(log, now, WINDOWS_SECONDS[-1]) if pace.window_seconds < DAY_SECONDS else None
+    return produced if produced is None or of_hour is None else min(produced, of_hour)
+
+
 def ends_of(log: Log, as_of: float) -> list[tuple[int, int]]:
     """Log start and high watermark at the first and at the last sample of each bucket: what buckets keep of them."""
     buckets = [list(its) for _, its in groupby(log.points, key=lambda p: bucket_of(p.at, as_of))]

@@ -391,6 +391,22 @@ ROWS = (
         "3 min 20 s; its owner is client billing-2; 41.0 k of them are held back from readers of committed records by "
         "a transaction that hangs, open for at least 1 h 15 min.",
     ),
+    Row(
+        44,
+        "it will not be over before some of it is deleted",
+        [
+            part(
+                CATCHING_UP,
+                to_catch_up=Forecast(4e4, 39e3, 41e3),
+                seconds_to_loss=30_000.0,
+                loss_cause=DELETION,
+                **WAITING,
+            ),
+            part(CATCHING_UP, 1, to_catch_up=Forecast(9.0, 4.0, 20.0), lag=6),
+        ],
+        "Catching up on both partitions: 41.2 k records wait, but some will be lost in 8 h 20 min at the earliest, at "
+        "today's rates.",
+    ),
 )
 
 

@@ -149,12 +149,19 @@ TIMES = {
     "unmoved_seconds",
     "standstill_seconds",
     "commit_cadence_seconds",
+    "overtaken_seconds",
+    "overtaken_at_latest_seconds",
     "retention_seconds",
     "rewound_seconds",
     "segment_seconds",
     "seconds_to_expiry",
 }
-RATES = {"produce_rate_per_second", "consume_rate_per_second", "log_start_rate_per_second"}
+RATES = {
+    "produce_rate_per_second",
+    "steady_produce_rate_per_second",
+    "consume_rate_per_second",
+    "log_start_rate_per_second",
+}
 COUNTS = {
     "committed",
     "next_record",

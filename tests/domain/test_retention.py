@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from lagwise.domain.retention import (
     jumps_of,
     log_start_rate,
+    longest_kept_seconds,
     seconds_to_deletion,
-    seconds_to_last_deletion,
     seconds_to_log_start,
     seconds_to_truncation,
     soonest,
@@ -61,7 +61,7 @@ LAST_DELETIONS = (
 def test_last_deletion(
     age: float, retention: float | None, segment: float | None, growth: float, seconds: float | None
 ) -> None:
-    assert seconds_to_last_deletion(age, retention, segment, growth) == seconds
+    assert seconds_to_deletion(age, longest_kept_seconds(retention, segment), growth) == seconds
 
 
 # log start and high watermark at the ends of buckets → by how much it jumps, where the log ended before it last did

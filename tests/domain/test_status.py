@@ -51,6 +51,25 @@ HEALTHY = Evidence(
 )
 #: The same with a backlog of 400 records, the oldest 40 s old, and a commit every 10 s.
 BEHIND = replace(HEALTHY, high_watermark=1400, lag_seconds=40.0, commit_cadence_seconds=10.0)
+#: Nine minutes behind; of what is written, something will be deleted in 20 minutes, before it gets there.
+OVERTAKEN = replace(BEHIND, lag_seconds=540.0, retention_seconds=3600.0, overtaken_seconds=1200.0)
+#: Six of ten records are read, of a topic that keeps ten minutes.
+TOO_SLOW = replace(
+    BEHIND,
+    trend=UP,
+    longer=UP,
+    consume_rate_per_second=6.0,
+    retention_seconds=600.0,
+)
+#: Its lag grows for certain, and by half a percent of what is written. An hour is kept, and it is 54 minutes old.
+CREEPING = replace(
+    BEHIND,
+    trend=Trend(0.05, 0.04, 0.06),
+    longer=Trend(0.05, 0.04, 0.06),
+    consume_rate_per_second=9.95,
+    lag_seconds=3240.0,
+    retention_seconds=3600.0,
+)
 #: A backlog that nobody reads: nothing was committed for two minutes.
 STANDING = replace(
     BEHIND, unmoved_seconds=120.0, standstill_seconds=120.0, lag_seconds=120.0, consume_rate_per_second=0.0
@@ -1622,6 +1641,108 @@ ROWS = (
         "was never lost",
         replace(BEHIND, lost_lately=250, retention_seconds=50.0, deleted_by_request=True, earlier_log_start=0),
         OK,
+        lag=400,
+    ),
+    # --- retention overtakes a reader ---
+    row(
+        161,
+        "catching up too slowly",
+        "there is less unread all the time, and the rest of the burst is deleted before it gets there",
+        replace(OVERTAKEN, trend=DOWN, longer=DOWN),
+        AT_RISK,
+        CATCHING_UP,
+        lag=400,
+        to_catch_up=100.0,
+        to_loss=1200.0,
+    ),
+    row(
+        162,
+        "level, and overtaken",
+        "as much is written as is read, and what was written before is deleted in time",
+        OVERTAKEN,
+        AT_RISK,
+        LAGGING,
+        lag=400,
+        to_loss=1200.0,
+    ),
+    row(
+        163,
+        "behind for less than a minute",
+        "nobody knows yet how fast it reads",
+        replace(OVERTAKEN, lag_seconds=59.0),
+        OK,
+        lag=400,
+    ),
+    row(
+        164,
+        "set back while its rate was measured",
+        "before that it had everything read: it can read faster than it did",
+        replace(OVERTAKEN, rewound_from=900, rewound_seconds=284.0),
+        LAGGING,
+        lag=400,
+    ),
+    row(
+        165,
+        "set back before its rate was measured",
+        "all the time it had something to read",
+        replace(OVERTAKEN, rewound_from=900, rewound_seconds=285.0),
+        AT_RISK,
+        LAGGING,
+        lag=400,
+        to_loss=1200.0,
+    ),
+    row(
+        166,
+        "too slow, and overtaken before what today's rates say",
+        "today less is written than was: by today's rates 1,400 s are left, and 300 s by what is written",
+        replace(TOO_SLOW, lag_seconds=300.0, overtaken_seconds=300.0),
+        AT_RISK,
+        FALLING_BEHIND,
+        lag=400,
+        to_loss=300.0,
+    ),
+    row(
+        167,
+        "too slow, and in time for all that is written",
+        "today more is written than was, so it is what comes now that will be lost: it is kept for ten minutes",
+        replace(TOO_SLOW, lag_seconds=500.0),
+        AT_RISK,
+        FALLING_BEHIND,
+        lag=400,
+        to_loss=600.0,
+    ),
+    row(
+        168,
+        "too slow for a burst, and fast enough for an hour of them",
+        "what comes now and then does not go on",
+        replace(TOO_SLOW, steady_produce_rate_per_second=5.0),
+        FALLING_BEHIND,
+        lag=400,
+    ),
+    row(
+        169,
+        "nearly too old, and slower than is written",
+        "54 of 60 minutes: two percent, of which the trend shows less than one, use up the rest in five hours",
+        replace(CREEPING, consume_rate_per_second=9.8),
+        AT_RISK,
+        LAGGING,
+        lag=400,
+        to_loss=18_000.0,
+    ),
+    row(
+        170,
+        "slower by half a percent, and not so old",
+        "no trend to speak of, and far from the edge",
+        replace(CREEPING, lag_seconds=3239.0),
+        LAGGING,
+        lag=400,
+    ),
+    row(
+        171,
+        "nearly too old, and as likely faster as slower",
+        "the interval of its trend holds the zero",
+        replace(CREEPING, trend=FLAT),
+        LAGGING,
         lag=400,
     ),
 )

@@ -520,6 +520,36 @@ def continuing_loss() -> World:
 
 
 @story
+def burst_outruns_retention() -> World:
+    w = World(
+        "burst-outruns-retention",
+        """Within a minute 300,000 records come to a topic that keeps them for half an hour, and then as few as before.
+        One consumer reads 100 a second: from then on less is unread all the time, but it takes 50 minutes for what is
+        kept for 30. The other one reads 400 a second and gets through the same burst in time.""",
+        minutes=60,
+    )
+    w.topic(
+        "imports",
+        rate=steps((0, 10), (600, 5000), (660, 10)),
+        kept_s=1800,
+        retention_ms=1_800_000,
+    )
+    w.group("thumbnailer", {"thumbnailer-1": pairs("imports", 1)}, speed=100)
+    w.group("indexer", {"indexer-1": pairs("imports", 1)}, speed=400)
+    w.run()
+    loses = 600 + 1800
+    w.truth("ok", GRACE, 600, "thumbnailer")
+    w.truth("at_risk", 660 + TREND, loses - 1, "thumbnailer")
+    # Two fifths of the burst are unread when it is deleted, within a minute; what came after it is soon read.
+    w.truth("losing_data", loses + 60, loses + 60, "thumbnailer")
+    w.truth("ok", loses + 60 + 600, w.seconds, "thumbnailer")
+    w.truth("ok", GRACE, 600, "indexer")
+    w.truth("catching_up", 660 + TREND, 600 + 720, "indexer")
+    w.truth("ok", 600 + 900, w.seconds, "indexer")
+    return w
+
+
+@story
 def streams_purge() -> World:
     w = World(
         "streams-purge",

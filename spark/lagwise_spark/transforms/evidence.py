@@ -89,7 +89,11 @@ def evidence(known: Known) -> DataFrame:
     of_day = F.greatest(F.lit(0.0), F.col("consume_rate_per_second") + F.col("lag_slope_per_second"))
     is_told = F.col("consume_rate_per_second").isNotNull() & F.col("lag_slope_per_second").isNotNull()
     produce_rate = F.when((F.col("window") == DAY) & is_told, of_day).otherwise(measured)
-    return with_steps(rows, {"produce_rate_per_second": produce_rate} | _derived()).drop("produce_rates")
+    # Nulls are left out of the least.
+    of_hour = F.when(F.col("window") != DAY, F.get("produce_rates", F.size("produce_rates") - 1))
+    steady = F.when(F.col("produce_rate_per_second").isNotNull(), F.least("produce_rate_per_second", of_hour))
+    rates = {"produce_rate_per_second": produce_rate, "steady_produce_rate_per_second": steady}
+    return with_steps(rows, rates | _derived()).drop("produce_rates")
 
 
 def _was_committed() -> Column:

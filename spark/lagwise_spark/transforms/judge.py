@@ -7,11 +7,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lagwise.domain import status as rules
-from lagwise.domain.retention import CHECK_SECONDS, ROUNDING
+from lagwise.domain.loss import SHARE_NEAR_EDGE
+from lagwise.domain.retention import ROUNDING
 from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, GroupState, LossCause, Status, UnknownReason
 from lagwise.tables.analysis import PARTITION_STATUS
-from lagwise_spark.columns import with_steps
+from lagwise_spark.columns import seconds_between, with_steps
 from lagwise_spark.transforms.buckets import is_held_back, reads_from
+from lagwise_spark.transforms.retention import longest_kept_seconds
 
 #: When the lag is gone or the objective is missed, with the ends of the confidence interval.
 FORECASTS = tuple(f"seconds_to_{what}{end}" for what in ("catch_up", "breach") for end in ("", "_low", "_high"))
@@ -157,6 +159,9 @@ def _holds() -> dict[str, Column]:
     shrinks = tells & (
         (F.col("lag_slope_high_per_second") < -band) | ((F.col("longer_high") < -band) & (slope < -band))
     )
+    creeps = tells & (F.col("lag_slope_low_per_second") > 0) & (longer > 0)
+    was_set_back = seconds_between(F.col("rewound_at"), F.col("as_of")) < F.col("span_seconds")
+    behind = F.col("_measured") & F.col("_visible") & (age >= F.col("minimum_span_seconds"))
     patience = F.greatest(F.col("lag_objective_seconds"), rules.CADENCES_OF_PATIENCE * _cadence())
     lagging = (
         (F.col("_measured") | ~F.col("trend_is_measurable"))
@@ -170,6 +175,8 @@ def _holds() -> dict[str, Column]:
         "_stalled": stalled,
         "_grows": F.coalesce(grows, F.lit(False)),
         "_shrinks": F.coalesce(shrinks, F.lit(False)),
+        "_near_edge": F.coalesce(creeps & (age >= SHARE_NEAR_EDGE * F.col("retention_seconds")), F.lit(False)),
+        "_behind": F.coalesce(behind, F.lit(False)) & ~F.coalesce(was_set_back, F.lit(False)),
         "_lagging": lagging,
         "_rewound": F.coalesce(F.col("committed") < F.col("rewound_from"), F.lit(False)),
     }
@@ -179,15 +186,7 @@ def _numbers() -> dict[str, Column]:
     standing = F.col("_stopped") | F.col("_stalled")
     age, retention = F.col("_age"), F.col("retention_seconds")
     consumed = F.when(standing, F.lit(0.0)).otherwise(F.col("_consumed"))
-    keeping = 1 - F.try_divide(F.col("_consumed"), F.col("_produced"))
-    growth = (
-        F.when(standing, F.lit(1.0))
-        .when(F.col("_grows") & (F.col("_produced") > 0), F.least(F.lit(1.0), F.greatest(F.lit(0.0), keeping)))
-        .otherwise(0.0)
-    )
-    by_time = F.when(age >= retention, F.lit(0.0)).when(growth > 0, (retention - age) / growth)
-    last = retention + F.col("segment_seconds") + CHECK_SECONDS
-    at_latest = F.when(age >= last, F.lit(0.0)).when(growth > 0, (last - age) / growth)
+    at_latest = _by_age(longest_kept_seconds(), F.col("overtaken_at_latest_seconds"), standing)
     losing_ground = standing | F.col("_grows")
     by_size = F.when(losing_ground & F.col("retention_is_by_size"), _seconds_to_truncation(consumed))
     is_bound, margin = F.col("lag_seconds_is_lower_bound"), reads_from() - F.col("log_start")
@@ -204,7 +203,7 @@ def _numbers() -> dict[str, Column]:
     lately = F.when(F.col("deleted_by_request"), F.lit(0)).otherwise(F.coalesce("lost_lately", F.lit(0)))
     lost = F.when((_lost_by_now() == 0) & goes_on_losing, lately).otherwise(_lost_by_now())
     return {
-        "_by_time": by_time,
+        "_by_time": _by_age(retention, F.col("overtaken_seconds"), standing),
         "_seconds_to_deletion": F.when(F.col("_has_lag"), F.least("_by_time", by_log_start, by_size)),
         "seconds_to_loss": F.least("_seconds_to_deletion", "seconds_to_expiry"),
         "loss_cause": F.when(F.col("seconds_to_loss").isNotNull(), by_what),
@@ -215,6 +214,22 @@ def _numbers() -> dict[str, Column]:
         "_losing_data": F.coalesce(F.col("records_lost") > 0, F.lit(False)),
         **_forecasts(standing),
     }
+
+
+def _by_age(kept: Column, overtaken: Column, standing: Column) -> Column:
+    """:func:`lagwise.domain.loss.by_age`."""
+    age, consumed = F.col("_age"), F.col("_consumed")
+    steady = F.coalesce("steady_produce_rate_per_second", "_produced")
+    growth = F.least(F.lit(1.0), F.greatest(F.lit(0.0), 1 - F.try_divide(consumed, steady)))
+    to_come = (kept - age) / growth
+    goes_on = (F.col("_grows") | F.col("_near_edge")) & (steady > 0) & (growth > 0)
+    return (
+        F.when(age >= kept, F.lit(0.0))
+        .when(standing, kept - age)
+        .when(F.col("_behind") & overtaken.isNotNull(), overtaken)
+        .when(goes_on & F.col("_behind") & (consumed > 0), F.greatest(to_come, kept))
+        .when(goes_on, to_come)
+    )
 
 
 def _lost_by_now() -> Column:

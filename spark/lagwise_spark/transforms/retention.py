@@ -3,6 +3,8 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from lagwise.domain.retention import CHECK_SECONDS
+
 
 def limits(topics: DataFrame) -> DataFrame:
     """Of each topic, from its newest row: ``retention_seconds`` (null is no limit), ``retention_is_known``,
@@ -16,6 +18,11 @@ def limits(topics: DataFrame) -> DataFrame:
         (_deletes() & (F.coalesce(F.col("retention_bytes"), F.lit(-1)) >= 0)).alias("retention_is_by_size"),
         F.when(_deletes() & ~_compacts(), F.col("segment_ms") / 1000.0).alias("segment_seconds"),
     )
+
+
+def longest_kept_seconds() -> Column:
+    """:func:`lagwise.domain.retention.longest_kept_seconds`."""
+    return F.col("retention_seconds") + F.col("segment_seconds") + CHECK_SECONDS
 
 
 def _deletes() -> Column:

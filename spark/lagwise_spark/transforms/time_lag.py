@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from lagwise.domain.history import WINDOWS_SECONDS
 from lagwise_spark.columns import TOPIC_PARTITION, bucket_of, minute_of, seconds_between, with_steps
-from lagwise_spark.transforms.retention import limits
+from lagwise_spark.transforms.retention import limits, longest_kept_seconds
 
 #: A log's history has less than 2 to this many samples: two weeks at one every ten seconds.
 LONGEST_HISTORY_BITS = 17
@@ -163,7 +163,9 @@ def _count_not_above(ordered: str, value: Column) -> Column:
 
 def with_age(rows: DataFrame) -> DataFrame:
     """Add ``lag_seconds`` and ``lag_seconds_is_lower_bound`` to rows that have ``lag``, ``position``, ``as_of`` and the
-    columns of :func:`topic_histories`; null where the lag is, or where there is no history."""
+    columns of :func:`topic_histories`; null where the lag is, or where there is no history. And ``overtaken_seconds``
+    and ``overtaken_at_latest_seconds``, where the rows have the rate at which the group reads and how long records are
+    kept (:func:`limits`)."""
     looked_for = F.col("lag") > 0
     seconds = (
         F.when(F.col("lag").isNull() | ~_has_history(), F.lit(None).cast("double"))
@@ -178,9 +180,53 @@ def with_age(rows: DataFrame) -> DataFrame:
             "lag_seconds_is_lower_bound": F.coalesce(
                 looked_for & F.col("_b").isNotNull() & F.col("_a").isNull(), F.lit(False)
             ),
+            "_reads": _rate_while_behind(),
+            **_overtaken("overtaken_seconds", F.col("retention_seconds")),
+            **_overtaken("overtaken_at_latest_seconds", longest_kept_seconds()),
         },
     )
-    return staged.drop(*_NEIGHBOURS, "seen_at", "high_watermarks")
+    return staged.drop(
+        *_NEIGHBOURS, *[c for c in staged.columns if c.startswith("_overtak")], "_reads", "seen_at", "high_watermarks"
+    )
+
+
+def _rate_while_behind() -> Column:
+    """:func:`lagwise.domain.race.rate_while_behind`; null where nothing is read."""
+    rate, age = F.col("consume_rate_per_second"), F.col("lag_seconds")
+    return F.when((rate > 0) & (age > 0), rate * F.greatest(F.lit(1.0), F.col("span_seconds") / age))
+
+
+def _overtaken(name: str, kept: Column) -> dict[str, Column]:
+    """:func:`lagwise.domain.race.seconds_to_overtaking` of an unread record younger than ``kept``. Only where the last
+    record might be read too late if it were as old as the first, which is rare, are those between them looked at."""
+    begin, age = F.col("position"), F.col("lag_seconds")
+    last = F.size("high_watermarks") - 1
+
+    def age_of(index: Column) -> Column:
+        return F.greatest(F.lit(0.0), seconds_between(F.get("seen_at", index), F.col("as_of")))
+
+    def read_after(offset: Column) -> Column:
+        return (offset - begin) / F.col("_reads")
+
+    def is_late(index: Column) -> Column:
+        return age_of(index) + read_after(F.get("high_watermarks", index)) > kept
+
+    may_be_late = (F.col("lag") > 0) & (age + read_after(F.get("high_watermarks", last)) > kept) & (age <= kept)
+    late = F.get(F.filter(F.sequence(F.col("_not_above"), last), is_late), F.lit(0))
+    index, is_first = F.col(f"_{name}_index"), F.col(f"_{name}_index") == F.col("_not_above")
+    before, after = F.col(f"_{name}_before"), F.col(f"_{name}_after")
+    ages = before["age"], after["age"]
+    read_at = [point["age"] + read_after(point["offset"]) for point in (before, after)]
+    share = (kept - read_at[0]) / (read_at[1] - read_at[0])
+    return {
+        f"_{name}_index": F.when(may_be_late, late),
+        f"_{name}_before": F.struct(
+            F.when(is_first, begin).otherwise(F.get("high_watermarks", index - 1)).alias("offset"),
+            F.when(is_first, age).otherwise(age_of(index - 1)).alias("age"),
+        ),
+        f"_{name}_after": F.struct(F.get("high_watermarks", index).alias("offset"), age_of(index).alias("age")),
+        name: F.when(index.isNotNull(), kept - ages[0] - share * (ages[1] - ages[0])),
+    }
 
 
 def _with_age_of_deleted(histories: DataFrame) -> DataFrame:
