@@ -39,6 +39,8 @@ class GroupVerdict:
     worst_topic: str | None
     worst_partition: int | None
     cause: Cause | None = None
+    #: Whether partitions of this status stand still, be it beside something worse: who owns them is then the question.
+    stands_still: bool = False
 
     @property
     def seconds_to_catch_up(self) -> float | None:
@@ -127,6 +129,7 @@ def verdict_of(
         worst_topic=worst.worst_topic if worst else None,
         worst_partition=worst.worst_partition if worst else None,
         cause=cause,
+        stands_still=any(p.stopped or p.stalled for p in counted if (p.status, p.reason) == (status, reason)),
     )
 
 

@@ -27,6 +27,16 @@ def interval(low: float, high: float | None) -> str:
     return f"{duration(low)} " + ("at the earliest" if high is None else f"to {duration(high)}")
 
 
+def in_brackets(low: float, high: float | None) -> str:
+    """The interval in brackets with a space before it; nothing where its ends read alike."""
+    return "" if high is not None and duration(low) == duration(high) else f" ({interval(low, high)})"
+
+
+def ago(seconds: float) -> str:
+    """``12 s ago``; what is less than half a second ago is ``just now``."""
+    return "just now" if seconds < 0.5 else f"{duration(seconds)} ago"
+
+
 def loss_in(seconds: float | None, *, upper_bound: bool = False) -> str:
     """Time until records are lost: ``now`` where they already are, ``≤ 6 d 23 h`` where it may come sooner."""
     if seconds is not None and seconds <= 0:

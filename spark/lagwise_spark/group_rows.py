@@ -20,7 +20,14 @@ def group_verdicts(
     """Per (cluster, group): its row of facts (empty for a group that is gone) and its verdict."""
     where: dict[tuple[str, str], list[Place]] = {}
     for row in places:
-        place = Place(Status(row["status"]), row["owner"], row["leader"], row["partitions"])
+        place = Place(
+            Status(row["status"]),
+            row["owner"],
+            row["leader"],
+            row["partitions"],
+            row["name"],
+            stands=row["stands"],
+        )
         where.setdefault((row["cluster"], row["group"]), []).append(place)
     facts = {(row["cluster"], row["group"]): row for row in groups}
     parts: dict[tuple[str, str], list[PartitionsInStatus]] = {key: [] for key in facts}
@@ -79,4 +86,7 @@ def _part(row: Row) -> PartitionsInStatus:
         worst_partition=worst.get("partition"),
         topics=frozenset(row["topics"] or ()),
         owners=frozenset(row["owners"] or ()),
+        owning_members=row["owning_members"],
+        stopped=row["stopped"],
+        stalled=row["stalled"],
     )

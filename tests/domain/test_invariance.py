@@ -148,6 +148,7 @@ TIMES = {
     "lag_seconds",
     "unmoved_seconds",
     "standstill_seconds",
+    "drained_seconds",
     "commit_cadence_seconds",
     "retention_seconds",
     "rewound_seconds",

@@ -191,12 +191,45 @@ def _passing_through(rebalances: Sequence["Rebalance"], stays: Sequence[timedelt
 
 def _deployment(rebalances: Sequence["Rebalance"], went: Counter[str], setup: Setup, rounds: int = 1) -> Finding:
     members = went.total() // rounds
+    if members == 1:
+        return _restart(rebalances, setup)
     as_in = "a rolling deployment" if rounds == 1 else f"{rounds} rolling deployments"
     return Finding(
         "deployment",
         f"{plural(members, 'member')} went and came back {_times(rounds)}{' each' if members > 1 else ''}"
-        f"{_within(rebalances)}, as in {as_in}.",
+        f"{_within(rebalances)}, as in {as_in}{_unless_crashed(rebalances)}.",
         _milder(setup).strip() or None,
+    )
+
+
+def _restart(rebalances: Sequence["Rebalance"], setup: Setup) -> Finding:
+    who = _who([r for r in rebalances if r.left])
+    return Finding(
+        "restart",
+        f"1 member went and came back{_within(rebalances)}{who}{_unless_crashed(rebalances)}.",
+        _milder(setup).strip() or None,
+    )
+
+
+def _unless_crashed(rebalances: Sequence["Rebalance"]) -> str:
+    """What is not known of those that samples no longer show."""
+    if not any(r.cause is RebalanceCause.MEMBER_GONE for r in rebalances):
+        return ""
+    who = "it" if sum(len(r.left) for r in rebalances) == 1 else "they"
+    return f"; samples do not tell whether {who} left or crashed"
+
+
+def _gone(rebalances: Sequence["Rebalance"], fewer: int, after: int | None) -> Finding:
+    """Members that are not there any more, of which some may have crashed."""
+    rest = {None: "", 0: ", and nobody is there any more", 1: ", and 1 is still there"}
+    them, hosts = ("it", "its host") if fewer == 1 else ("them", "their hosts")
+    them, hosts = ("it", "its host") if fewer == 1 else ("them", "their hosts")
+    left = rest.get(after, f", and {after} are still there")
+    return Finding(
+        "gone",
+        f"{plural(fewer, 'member is', 'members are')} gone{_who([r for r in rebalances if r.left])}{left}"
+        f"{_unless_crashed(rebalances)}.",
+        f"If nobody stopped {them}, look on {hosts} for crashes and kills for want of memory.",
     )
 
 
@@ -238,6 +271,8 @@ def _start(rebalances: Sequence["Rebalance"]) -> Finding:
 
 def _scaling(rebalances: Sequence["Rebalance"], difference: int, setup: Setup) -> Finding:
     after = next((r.members for r in reversed(rebalances) if r.members is not None), None)
+    if difference < 0 and any(r.cause is RebalanceCause.MEMBER_GONE for r in rebalances):
+        return _gone(rebalances, -difference, after)
     to = f" to {after}" if after is not None else ""
     what = "more" if difference > 0 else "fewer"
     return Finding(
