@@ -4,19 +4,15 @@ Names in it (topics, clients, hosts) are as the cluster reports them; whoever sh
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from lagwise.domain.causes import Cause, Scope
 from lagwise.domain.forecast import Forecast
 from lagwise.domain.humanise import ago, count, duration, in_brackets, plural, rate
 from lagwise.domain.parts import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
 from lagwise.domain.status import STALLED_AFTER_SECONDS
+from lagwise.domain.subject import Subject, worst_of
 from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, LossCause, Status, UnknownReason
 
-#: More owners than this are not named.
-_MOST_OWNERS = 2
-#: More topics than this are not named.
-_MOST_TOPICS = 2
 #: What waits is told of a group that keeps pace from so many records, or such an age, on.
 _MANY_RECORDS = 10_000
 _LONG_SECONDS = 60.0
@@ -36,83 +32,6 @@ _GROUP_ERRORS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Subject:
-    """Those partitions that have the group's status, ready to be spoken of."""
-
-    parts: Sequence[PartitionsInStatus]
-    of: int
-    #: All topics of the group.
-    topics: frozenset[str] = frozenset()
-
-    @property
-    def number(self) -> int:
-        return sum(p.partitions for p in self.parts)
-
-    @property
-    def name(self) -> str:
-        """``3 of 12 partitions``, ``all 12 partitions``, ``both partitions``, ``1 of 12 partitions (orders-3)``, ``the
-        only partition``; ``3 of 12 partitions (orders)`` in a group that reads other topics, too."""
-        if self.of == 1:
-            return "the only partition"
-        if self.number == self.of:
-            return "both partitions" if self.of == 2 else f"all {self.of} partitions"
-        which = f" ({_worst(self.parts)})" if self.number == 1 else self._topics
-        return f"{self.number} of {self.of} partitions{which}"
-
-    @property
-    def _topics(self) -> str:
-        """Whose partitions they are, in brackets, where that sets them apart and can be said in few names."""
-        theirs = sorted({topic for p in self.parts for topic in p.topics})
-        if not theirs or len(theirs) > _MOST_TOPICS or len(theirs) == len(self.topics):
-            return ""
-        return f" ({' and '.join(theirs)})"
-
-    @property
-    def start(self) -> str:
-        """The name at the start of a sentence."""
-        return self.name[0].upper() + self.name[1:]
-
-    def verb(self, one: str, many: str) -> str:
-        return one if self.number == 1 else many
-
-    @property
-    def records(self) -> str:
-        """``41.2 k records wait``."""
-        return "1 record waits" if self.lag == 1 else f"{count(self.lag)} records wait"
-
-    @property
-    def lag(self) -> int:
-        return total(p.lag for p in self.parts) or 0
-
-    @property
-    def age(self) -> str:
-        """How old the oldest unread record is."""
-        known = [(p.lag_seconds, p.lag_seconds_is_lower_bound) for p in self.parts if p.lag_seconds is not None]
-        seconds, is_bound = max(known, default=(None, False))
-        return "an unknown time" if is_bound and not seconds else duration(seconds, lower_bound=is_bound)
-
-    @property
-    def unmoved(self) -> str:
-        """For how long nothing was committed; of several partitions at least one has it so long."""
-        longest = max((p.unmoved_seconds for p in self.parts if p.unmoved_seconds is not None), default=None)
-        return f" for {duration(longest)}" if self.number == 1 else f", the longest for {duration(longest)}"
-
-    @property
-    def owners(self) -> str:
-        """``its owner is client billing-2 on host 10.0.0.7``."""
-        owners = sorted({owner for p in self.parts for owner in p.owners})
-        whose = self.verb("its", "their")
-        members = max((p.owning_members for p in self.parts), default=0)
-        if len(owners) == 1 and members > 1:
-            return f"{whose} owners are {members} members that are called {owners[0]}"
-        if len(owners) == 1:
-            return f"{whose} owner is {owners[0]}"
-        if 1 < len(owners) <= _MOST_OWNERS:
-            return f"{whose} owners are {' and '.join(owners)}"
-        return f"{self.verb('a member owns', 'members own')} {self.verb('it', 'them')}"
-
-
 def explain(
     status: Status,
     reason: UnknownReason | None,
@@ -130,11 +49,11 @@ def explain(
     status have in common, where that is known."""
     counted = [p for p in parts if p.status is not Status.GHOST]
     ours = [p for p in counted if p.status is status and p.reason is reason]
-    who = _Subject(ours, sum(p.partitions for p in counted), frozenset(t for p in counted for t in p.topics))
+    who = Subject(ours, sum(p.partitions for p in counted), frozenset(t for p in counted for t in p.topics))
     others = [p for p in counted if p not in ours]
     why_nobody = _nobody(who, others, members, state, group_type)
 
-    def nobody_reads(those: _Subject) -> str:
+    def nobody_reads(those: Subject) -> str:
         # The cause is that of all of them.
         return _standstill(those, why_nobody, cause if those.number == who.number else None)
 
@@ -164,7 +83,7 @@ def explain(
             return _unknown(who, reason or UnknownReason.NO_COMMIT, error)
 
 
-def _held_back(who: _Subject) -> str:
+def _held_back(who: Subject) -> str:
     """The transaction that keeps readers of committed records from reading, where one hangs: they are not to blame."""
     seconds = max((p.transaction_seconds or 0.0 for p in who.parts), default=0.0)
     if not seconds:
@@ -177,7 +96,7 @@ def _held_back(who: _Subject) -> str:
     )
 
 
-def _standstill(who: _Subject, why_nobody: str, cause: Cause | None) -> str:
+def _standstill(who: Subject, why_nobody: str, cause: Cause | None) -> str:
     """Who does not read what is or will be lost, and why, where that is so of all of it."""
     stopped, stalled = sum(p.stopped for p in who.parts), sum(p.stalled for p in who.parts)
     if stopped and stopped == who.number:
@@ -190,7 +109,7 @@ def _standstill(who: _Subject, why_nobody: str, cause: Cause | None) -> str:
 
 
 def _nobody(
-    who: _Subject,
+    who: Subject,
     others: Sequence[PartitionsInStatus],
     members: int | None,
     state: str | None,
@@ -218,7 +137,7 @@ def _is_read(part: PartitionsInStatus) -> bool:
     return bool(part.consume_rate_per_second) and is_young
 
 
-def _owners(who: _Subject, cause: Cause | None) -> str:
+def _owners(who: Subject, cause: Cause | None) -> str:
     """Whose what stands still is, and how that member does otherwise."""
     owners = who.owners
     if cause is not None and cause.scope is Scope.MEMBER and cause.name is not None:
@@ -226,7 +145,7 @@ def _owners(who: _Subject, cause: Cause | None) -> str:
     return f"{owners}{_beside(who, cause)}"
 
 
-def _beside(who: _Subject, cause: Cause | None) -> str:
+def _beside(who: Subject, cause: Cause | None) -> str:
     """How the owner of what stands still does otherwise: one bad record is another matter than a member that hangs."""
     if cause is None:
         return ""
@@ -241,7 +160,7 @@ def _beside(who: _Subject, cause: Cause | None) -> str:
     return f", which gets on with {others} it owns" if who.number == 1 else f", which gets on with {others}"
 
 
-def _common(who: _Subject, cause: Cause | None) -> str:
+def _common(who: Subject, cause: Cause | None) -> str:
     """What the partitions have in common and the others have not."""
     if cause is None or cause.name is None:
         return ""
@@ -250,23 +169,23 @@ def _common(who: _Subject, cause: Cause | None) -> str:
     return f"; broker {cause.name} leads them all, and none of the others"
 
 
-def _standing(who: _Subject) -> str:
+def _standing(who: Subject) -> str:
     # Two times, because they differ: after a quiet hour the offset has not moved for long, and the records are young.
     waits = f"the oldest of {count(who.lag)} unread records" if who.lag != 1 else "the only unread record"
     stands = f"{who.start} {who.verb('has', 'have')} committed nothing{who.unmoved}"
     return f"{stands}, and {waits} has waited {who.age}"
 
 
-def _losing_data(who: _Subject) -> str:
+def _losing_data(who: Subject) -> str:
     lost = sum(p.records_lost for p in who.parts)
     others = who.number - 1
-    where = _worst(who.parts) + (f" and {plural(others, 'more partition')}" if others else "")
+    where = worst_of(who.parts) + (f" and {plural(others, 'more partition')}" if others else "")
     rest = f"{who.records}, the oldest for {who.age}" if who.lag else "nothing else waits"
     was = "record was" if lost == 1 else "records were"
     return f"{count(lost)} {was} deleted before this group read {'it' if lost == 1 else 'them'} ({where}); {rest}"
 
 
-def _rewound(who: _Subject) -> str:
+def _rewound(who: Subject) -> str:
     back = sum(p.rewound_records for p in who.parts)
     since = min((p.rewound_seconds for p in who.parts if p.rewound_seconds is not None), default=None)
     by = f" by {plural(back, 'record')}, {ago(since)}," if back and since is not None else ""
@@ -276,11 +195,11 @@ def _rewound(who: _Subject) -> str:
     )
 
 
-def _at_risk(who: _Subject, nobody_reads: Callable[[_Subject], str]) -> str:
+def _at_risk(who: Subject, nobody_reads: Callable[[Subject], str]) -> str:
     """The nearest loss, and the partitions that it threatens; those that another kind of loss threatens are not named:
     it is further off."""
     nearest = first_loss(who.parts) or who.parts[0]
-    who = _Subject([p for p in who.parts if p.loss_cause is nearest.loss_cause], who.of, who.topics)
+    who = Subject([p for p in who.parts if p.loss_cause is nearest.loss_cause], who.of, who.topics)
     when = f"in {duration(nearest.seconds_to_loss)}" if nearest.seconds_to_loss else "at any moment"
     if nearest.loss_cause is not LossCause.EXPIRY:
         # Whole segments are deleted, when all of their records may be: that may take longer.
@@ -305,7 +224,7 @@ def _at_risk(who: _Subject, nobody_reads: Callable[[_Subject], str]) -> str:
     )
 
 
-def _falling_behind(who: _Subject) -> str:
+def _falling_behind(who: Subject) -> str:
     produced = total(p.produce_rate_per_second for p in who.parts)
     consumed = total(p.consume_rate_per_second for p in who.parts)
     growth = total(p.lag_slope_per_second for p in who.parts)
@@ -322,7 +241,7 @@ def _until(breach: Forecast | None) -> str:
     return f", which misses the objective in about {duration(breach.seconds)}{in_brackets(breach.low, breach.high)}"
 
 
-def _catching_up(who: _Subject) -> str:
+def _catching_up(who: Subject) -> str:
     last = last_catch_up(p.to_catch_up for p in who.parts)
     until = ""
     if last is not None:
@@ -331,7 +250,7 @@ def _catching_up(who: _Subject) -> str:
     return f"Catching up on {who.name}: {who.records}{until}."
 
 
-def _yet(who: _Subject) -> str:
+def _yet(who: Subject) -> str:
     """What waits nevertheless, where somebody would ask."""
     is_old = any((p.lag_seconds or 0.0) >= _LONG_SECONDS for p in who.parts)
     return f"; {who.records}, the oldest for {who.age}" if who.lag >= _MANY_RECORDS or (who.lag and is_old) else ""
@@ -343,7 +262,7 @@ def _idle(idle_members: int, members: int) -> str:
     return f"; {idle_members} of {plural(members, 'member')} {'has' if idle_members == 1 else 'have'} nothing to do"
 
 
-def _unknown(who: _Subject, reason: UnknownReason, error: str | None) -> str:
+def _unknown(who: Subject, reason: UnknownReason, error: str | None) -> str:
     match reason:
         case UnknownReason.UNREADABLE if error is not None:
             what = _GROUP_ERRORS.get(error, f"{error}; the collector's health page says more")
@@ -373,8 +292,3 @@ def _unknown(who: _Subject, reason: UnknownReason, error: str | None) -> str:
         case UnknownReason.TOO_FEW_SAMPLES:
             waiting = f": {who.records}" if who.lag else ""
             return f"There are too few samples of {who.name} yet to tell where the lag is going{waiting}."
-
-
-def _worst(parts: Sequence[PartitionsInStatus]) -> str:
-    worst = max(parts, key=lambda p: (p.records_lost, p.lag_seconds or 0.0))
-    return f"{worst.worst_topic}-{worst.worst_partition}"
