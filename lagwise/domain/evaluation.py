@@ -115,6 +115,7 @@ def evaluate(rows: Rows, moment: Moment) -> Evaluation:
             group_type=fact.type,
             error=fact.error,
             places=_places(its, ends),
+            lag_objective_seconds=moment.policy.lag_objective_seconds,
         )
     return Evaluation(partitions, groups)
 

@@ -43,10 +43,11 @@ def explain(
     group_type: str | None = None,
     error: str | None = None,
     cause: Cause | None = None,
+    lag_objective_seconds: float | None = None,
 ) -> str:
     """The sentence about a group whose partitions are ``parts`` and whose status follows from them, and from the
     ``error`` (its kind) if there was one that kept the group from being read. ``cause`` is what the partitions of this
-    status have in common, where that is known."""
+    status have in common, ``lag_objective_seconds`` how old unread records may be, where that is known."""
     counted = [p for p in parts if p.status is not Status.GHOST]
     ours = [p for p in counted if p.status is status and p.reason is reason]
     who = Subject(ours, sum(p.partitions for p in counted), frozenset(t for p in counted for t in p.topics))
@@ -69,7 +70,7 @@ def explain(
         case Status.REWOUND:
             return _rewound(who)
         case Status.FALLING_BEHIND:
-            return f"{_falling_behind(who)}{_common(who, cause)}{_held_back(who)}."
+            return f"{_falling_behind(who, lag_objective_seconds)}{_common(who, cause)}{_held_back(who)}."
         case Status.LAGGING:
             return (
                 f"{who.start} {who.verb('stays', 'stay')} behind: {who.records}, the oldest for {who.age}, "
@@ -224,21 +225,23 @@ def _at_risk(who: Subject, nobody_reads: Callable[[Subject], str]) -> str:
     )
 
 
-def _falling_behind(who: Subject) -> str:
+def _falling_behind(who: Subject, lag_objective_seconds: float | None) -> str:
     produced = total(p.produce_rate_per_second for p in who.parts)
     consumed = total(p.consume_rate_per_second for p in who.parts)
     growth = total(p.lag_slope_per_second for p in who.parts)
     breach = soonest_breach(p.to_breach for p in who.parts)
     return (
         f"Lag on {who.name} grows by {rate(growth)} records/s ({rate(produced)} written, {rate(consumed)} read per "
-        f"second); {who.records}, the oldest for {who.age}{_until(breach)}"
+        f"second); {who.records}, the oldest for {who.age}{_until(breach, lag_objective_seconds)}"
     )
 
 
-def _until(breach: Forecast | None) -> str:
+def _until(breach: Forecast | None, lag_objective_seconds: float | None) -> str:
     if breach is None:
         return ""
-    return f", which misses the objective in about {duration(breach.seconds)}{in_brackets(breach.low, breach.high)}"
+    of = "" if lag_objective_seconds is None else f" of {duration(lag_objective_seconds)}"
+    when = f"{duration(breach.seconds)}{in_brackets(breach.low, breach.high)}"
+    return f", which misses the objective{of} in about {when}"
 
 
 def _catching_up(who: Subject) -> str:

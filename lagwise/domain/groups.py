@@ -80,10 +80,11 @@ def verdict_of(
     group_type: str | None = None,
     error: str | None = None,
     places: Iterable[Place] = (),
+    lag_objective_seconds: float | None = None,
 ) -> GroupVerdict:
     """The group's verdict from its partitions by status; ``error`` is the kind of what kept the group or its offsets
     from being read, ``places`` say whose the partitions are and where they lie. ``state`` and ``group_type`` are the
-    group's, as its coordinator and the collector name them."""
+    group's, as its coordinator and the collector name them. ``lag_objective_seconds`` is only named."""
     status, reason = status_of(parts, error)
     cause = cause_of(status, places)
     counted = [p for p in parts if p.status is not Status.GHOST]
@@ -107,6 +108,7 @@ def verdict_of(
             group_type=group_type,
             error=error,
             cause=cause,
+            lag_objective_seconds=lag_objective_seconds,
         ),
         partitions=sum(p.partitions for p in counted),
         partitions_by_status=by_status,
