@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from urllib.parse import quote, urlencode
 
 from lagwise.config import Cluster
+from lagwise.domain.causes import STANDING
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 from lagwise.logs import escape
-
-#: Statuses whose first question is who the members are and what they own.
-_ASK_FOR_MEMBERS = frozenset({Status.STOPPED, Status.STALLED})
 
 
 def shell_word(text: str) -> str:
@@ -47,15 +45,18 @@ def first_command(
     loss_cause: str | None = None,
     topic: str | None = None,
     transaction_seconds: float | None = None,
+    stands_still: bool | None = None,
 ) -> str:
-    """What to run first about a group of this status: the command that shows most of what is behind it."""
+    """What to run first about a group of this status: the command that shows most of what is behind it. Where
+    partitions stand still (``stands_still``, be it beside something worse), who owns them is the first question."""
     if reason == UnknownReason.UNREADABLE:
         return "lagwise doctor"
     if transaction_seconds is not None and topic is not None:
         return f"{kafka_tool('kafka-transactions', cluster, clusters)} find-hanging {option('--topic', topic)}"
     groups = kafka_tool("kafka-consumer-groups", cluster, clusters)
     named = option("--group", group)
-    if status in _ASK_FOR_MEMBERS or reason == UnknownReason.REBALANCING:
+    will_expire = status == Status.AT_RISK and loss_cause == LossCause.EXPIRY
+    if status in STANDING or (stands_still and not will_expire) or reason == UnknownReason.REBALANCING:
         return f"{groups} --describe --members --verbose {named}"
     loses_records = status == Status.LOSING_DATA or (status == Status.AT_RISK and loss_cause == LossCause.DELETION)
     if loses_records and topic is not None:

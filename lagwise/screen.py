@@ -49,6 +49,7 @@ def first_step(row: dict[str, Any], clusters: Sequence[Cluster]) -> Text:
         loss_cause=row["loss_cause"],
         topic=row["worst_topic"],
         transaction_seconds=row["transaction_seconds"],
+        stands_still=row["stands_still"],
     )
     return Text("To begin with: ", style="dim").append_text(plain(command))
 

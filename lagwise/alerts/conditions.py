@@ -45,6 +45,7 @@ _NUMBERS = (
     "members",
     "worst_topic",
     "worst_partition",
+    "stands_still",
 )
 
 _GROUPS_SQL = f"""

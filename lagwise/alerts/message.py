@@ -29,6 +29,7 @@ def document(notification: Notification, config: Config) -> dict[str, Any]:
     subject = alert.subject
     numbers = asdict(notification.numbers)
     worst_topic, worst_partition = numbers.pop("worst_topic"), numbers.pop("worst_partition")
+    del numbers["stands_still"]
     return {
         "schema": SCHEMA,
         "event": notification.event.value,

@@ -102,6 +102,8 @@ class Numbers:
     members: int | None = None
     worst_topic: str | None = None
     worst_partition: int | None = None
+    #: Partitions of the group's status stand still: what to run first depends on it. It is not in messages.
+    stands_still: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

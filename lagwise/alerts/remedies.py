@@ -21,6 +21,7 @@ def first_command(notification: Notification, clusters: Sequence[Cluster]) -> st
         loss_cause=notification.numbers.loss_cause,
         topic=notification.numbers.worst_topic,
         transaction_seconds=notification.numbers.transaction_seconds,
+        stands_still=notification.numbers.stands_still,
     )
 
 

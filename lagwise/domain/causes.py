@@ -10,6 +10,8 @@ from enum import StrEnum
 
 from lagwise.domain.vocabulary import Status
 
+#: Statuses in which nothing is read.
+STANDING = frozenset({Status.STOPPED, Status.STALLED})
 #: Statuses that somebody has to do something about.
 TROUBLE = frozenset(
     {
@@ -35,21 +37,28 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How many partitions of a group have a status, by their owner ("client … on host …"; None is nobody) and the node
-    id of their leader (None is not known)."""
+    """How many partitions of a group have a status, by their owner and their leader.
+
+    ``owner`` is the member's id (None is nobody), ``name`` how it is called ("client … on host …"), which several
+    members may be. ``leader`` is a node id, None where not known. ``stands`` is whether they are stopped or stalled, be
+    it beside a worse status.
+    """
 
     status: Status
     owner: str | None
     leader: int | None
     partitions: int
+    name: str | None = None
+    stands: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
     """What the partitions in trouble have in common.
 
-    ``name`` is the member's ("client … on host …") or the broker's node id, None for a group or a partition.
-    ``well`` is how many partitions the same member owns beside those in trouble.
+    ``name`` is the member's ("client … on host …", with its id where others are called the same) or the broker's node
+    id, None for a group or a partition. ``well`` is how many partitions the same member owns and gets on with, beside
+    those in trouble.
     """
 
     scope: Scope
@@ -72,11 +81,11 @@ def cause_of(status: Status, places: Iterable[Place]) -> Cause | None:
     owners = {p.owner for p in ours}
     leaders = {p.leader for p in ours}
     well = 0
-    if len(owners) == 1 and None not in owners:
-        (owner,) = owners
-        well = sum(p.partitions for p in rest if p.owner == owner)
+    owner = next(iter(owners))
+    if len(owners) == 1 and owner is not None:
+        well = sum(p.partitions for p in rest if p.owner == owner and not p.stands)
         if not well and any(p.owner not in (owner, None) for p in rest):
-            return Cause(Scope.MEMBER, owner)
+            return Cause(Scope.MEMBER, _name_of(owner, counted))
     if number == 1:
         return Cause(Scope.PARTITION, well=well)
     if len(leaders) == 1 and None not in leaders and None not in owners:
@@ -84,3 +93,14 @@ def cause_of(status: Status, places: Iterable[Place]) -> Cause | None:
         if rest and all(p.leader is not None and p.leader != leader for p in rest):
             return Cause(Scope.BROKER, str(leader))
     return Cause(Scope.GROUP, well=well)
+
+
+def _name_of(owner: str, places: Iterable[Place]) -> str:
+    """What a member is called, with its id where that is not the only one of the name: processes on one host often
+    share a client id that nobody chose."""
+    called = {(p.owner, p.name) for p in places if p.owner is not None}
+    name = next((name for member, name in called if member == owner and name is not None), None)
+    if name is None:
+        return owner
+    is_shared = any(other == name for member, other in called if member != owner)
+    return f"{name} (member {owner})" if is_shared else name

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from lagwise.domain import lag as lags
-from lagwise.domain.causes import Place
+from lagwise.domain.causes import STANDING, Place
 from lagwise.domain.evidence import Evidence, Policy
 from lagwise.domain.groups import GroupVerdict, verdict_of
 from lagwise.domain.history import (
@@ -117,6 +117,7 @@ def evaluate(rows: Rows, moment: Moment) -> Evaluation:
             group_type=fact.type,
             error=fact.error,
             places=_places(its, ends),
+            lag_objective_seconds=moment.policy.lag_objective_seconds,
         )
     return Evaluation(partitions, groups)
 
@@ -124,7 +125,14 @@ def evaluate(rows: Rows, moment: Moment) -> Evaluation:
 def _places(partitions: Mapping[Pair, Judged], ends: Mapping[tuple[str, int], Row]) -> list[Place]:
     """Each partition with its owner and its leader."""
     return [
-        Place(judged.verdict.status, judged.owner, ends.get((pair.topic, pair.partition), {}).get("leader"), 1)
+        Place(
+            judged.verdict.status,
+            judged.evidence.owner,
+            ends.get((pair.topic, pair.partition), {}).get("leader"),
+            1,
+            judged.owner,
+            stands=not STANDING.isdisjoint(judged.verdict.reasons),
+        )
         for pair, judged in partitions.items()
     ]
 
@@ -207,6 +215,7 @@ def _evidence(
         lag_seconds_is_lower_bound=age is not None and age.is_lower_bound,
         unmoved_seconds=whole_micros(now - committed_since),
         standstill_seconds=standstill,
+        drained_seconds=whole_micros(now - movement.drained_at) if movement.drained_at is not None else None,
         commits_seen=movement.moves,
         commit_cadence_seconds=cadence_of(movement.moves, movement.backlog_seconds, standstill, usual_pause),
         rewound_from=movement.rewound_from,

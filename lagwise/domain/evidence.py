@@ -27,7 +27,8 @@ class Evidence:
     the age of the record at the last stable offset. ``samples`` and ``span_seconds`` speak of the window the trend is
     judged on, ``trend`` of the lag over it, ``longer`` of the lag over the next longer window. ``commits_seen`` is how
     often the committed offset was seen to move, ``unmoved_seconds`` for how long it has stayed where it is,
-    ``standstill_seconds`` for how long while there was something to read. ``lost_lately`` is how many records the
+    ``standstill_seconds`` for how long while there was something to read, ``drained_seconds`` how long ago nothing was
+    unread. ``lost_lately`` is how many records the
     samples of the shortest window show to have been deleted unread, ``lost_of_day`` what those of a day do.
     ``deleted_by_request`` is whether a client had the oldest records deleted (no limit can have), ``earlier_log_start``
     where the log began at the end of the minute before. ``rewound_records`` is by how many records the committed offset
@@ -53,6 +54,7 @@ class Evidence:
     lag_seconds_is_lower_bound: bool = False
     unmoved_seconds: float = 0.0
     standstill_seconds: float = 0.0
+    drained_seconds: float | None = None
     commits_seen: int = 0
     commit_cadence_seconds: float | None = None
     rewound_from: int | None = None

@@ -3,17 +3,19 @@
 Names in it (topics, clients, hosts) are as the cluster reports them; whoever shows the sentence escapes it.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 from lagwise.domain.causes import Cause, Scope
 from lagwise.domain.forecast import Forecast
-from lagwise.domain.humanise import count, duration, interval, plural, rate
+from lagwise.domain.humanise import ago, count, duration, in_brackets, plural, rate
 from lagwise.domain.parts import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
+from lagwise.domain.status import STALLED_AFTER_SECONDS
+from lagwise.domain.subject import Subject, worst_of
 from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, LossCause, Status, UnknownReason
 
-#: More owners than this are not named.
-_MOST_OWNERS = 2
+#: What waits is told of a group that keeps pace from so many records, or such an age, on.
+_MANY_RECORDS = 10_000
+_LONG_SECONDS = 60.0
 
 _COORDINATOR_CHANGES = "its coordinator is changing; the next sample usually succeeds"
 #: Why a group could not be read and what to do, by the kind that collectors give the error. A kind that is not here is
@@ -30,70 +32,6 @@ _GROUP_ERRORS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Subject:
-    """Those partitions that have the group's status, ready to be spoken of."""
-
-    parts: Sequence[PartitionsInStatus]
-    of: int
-
-    @property
-    def number(self) -> int:
-        return sum(p.partitions for p in self.parts)
-
-    @property
-    def name(self) -> str:
-        """``3 of 12 partitions``, ``all 12 partitions``, ``both partitions``, ``1 of 12 partitions (orders-3)``, ``the
-        only partition``."""
-        if self.of == 1:
-            return "the only partition"
-        if self.number == self.of:
-            return "both partitions" if self.of == 2 else f"all {self.of} partitions"
-        which = f" ({_worst(self.parts)})" if self.number == 1 else ""
-        return f"{self.number} of {self.of} partitions{which}"
-
-    @property
-    def start(self) -> str:
-        """The name at the start of a sentence."""
-        return self.name[0].upper() + self.name[1:]
-
-    def verb(self, one: str, many: str) -> str:
-        return one if self.number == 1 else many
-
-    @property
-    def records(self) -> str:
-        """``41.2 k records wait``."""
-        return "1 record waits" if self.lag == 1 else f"{count(self.lag)} records wait"
-
-    @property
-    def lag(self) -> int:
-        return total(p.lag for p in self.parts) or 0
-
-    @property
-    def age(self) -> str:
-        """How old the oldest unread record is."""
-        known = [(p.lag_seconds, p.lag_seconds_is_lower_bound) for p in self.parts if p.lag_seconds is not None]
-        seconds, is_bound = max(known, default=(None, False))
-        return "an unknown time" if is_bound and not seconds else duration(seconds, lower_bound=is_bound)
-
-    @property
-    def unmoved(self) -> str:
-        """For how long nothing was committed; of several partitions at least one has it so long."""
-        longest = max((p.unmoved_seconds for p in self.parts if p.unmoved_seconds is not None), default=None)
-        return f" for {duration(longest)}" if self.number == 1 else f", the longest for {duration(longest)}"
-
-    @property
-    def owners(self) -> str:
-        """``its owner is client billing-2 on host 10.0.0.7``."""
-        owners = sorted({owner for p in self.parts for owner in p.owners})
-        whose = self.verb("its", "their")
-        if len(owners) == 1:
-            return f"{whose} owner is {owners[0]}"
-        if 1 < len(owners) <= _MOST_OWNERS:
-            return f"{whose} owners are {' and '.join(owners)}"
-        return f"{self.verb('a member owns', 'members own')} {self.verb('it', 'them')}"
-
-
 def explain(
     status: Status,
     reason: UnknownReason | None,
@@ -105,26 +43,34 @@ def explain(
     group_type: str | None = None,
     error: str | None = None,
     cause: Cause | None = None,
+    lag_objective_seconds: float | None = None,
 ) -> str:
     """The sentence about a group whose partitions are ``parts`` and whose status follows from them, and from the
     ``error`` (its kind) if there was one that kept the group from being read. ``cause`` is what the partitions of this
-    status have in common, where that is known."""
+    status have in common, ``lag_objective_seconds`` how old unread records may be, where that is known."""
     counted = [p for p in parts if p.status is not Status.GHOST]
     ours = [p for p in counted if p.status is status and p.reason is reason]
-    who = _Subject(ours, sum(p.partitions for p in counted))
+    who = Subject(ours, sum(p.partitions for p in counted), frozenset(t for p in counted for t in p.topics))
+    others = [p for p in counted if p not in ours]
+    why_nobody = _nobody(who, others, members, state, group_type)
+
+    def nobody_reads(those: Subject) -> str:
+        # The cause is that of all of them.
+        return _standstill(those, why_nobody, cause if those.number == who.number else None)
+
     match status:
         case Status.LOSING_DATA:
-            return f"{_losing_data(who)}{_common(who, cause)}{_held_back(who)}."
+            return f"{_losing_data(who)}{nobody_reads(who)}{_held_back(who)}."
         case Status.AT_RISK:
-            return _at_risk(who)
+            return _at_risk(who, nobody_reads)
         case Status.STOPPED:
-            return f"{_standing(who)}; {_nobody(who, members, state, group_type)}{_held_back(who)}."
+            return f"{_standing(who)}; {why_nobody}{_held_back(who)}."
         case Status.STALLED:
-            return f"{_standing(who)}; {who.owners}{_beside(who, cause)}{_held_back(who)}."
+            return f"{_standing(who)}; {_owners(who, cause)}{_held_back(who)}."
         case Status.REWOUND:
             return _rewound(who)
         case Status.FALLING_BEHIND:
-            return f"{_falling_behind(who)}{_common(who, cause)}{_held_back(who)}."
+            return f"{_falling_behind(who, lag_objective_seconds)}{_common(who, cause)}{_held_back(who)}."
         case Status.LAGGING:
             return (
                 f"{who.start} {who.verb('stays', 'stay')} behind: {who.records}, the oldest for {who.age}, "
@@ -133,12 +79,12 @@ def explain(
         case Status.CATCHING_UP:
             return _catching_up(who)
         case Status.OK:
-            return f"Keeps pace on {who.name}{_idle(idle_members, members or 0)}."
+            return f"Keeps pace on {who.name}{_yet(who)}{_idle(idle_members, members or 0)}."
         case Status.GHOST | Status.UNKNOWN:
             return _unknown(who, reason or UnknownReason.NO_COMMIT, error)
 
 
-def _held_back(who: _Subject) -> str:
+def _held_back(who: Subject) -> str:
     """The transaction that keeps readers of committed records from reading, where one hangs: they are not to blame."""
     seconds = max((p.transaction_seconds or 0.0 for p in who.parts), default=0.0)
     if not seconds:
@@ -151,18 +97,56 @@ def _held_back(who: _Subject) -> str:
     )
 
 
-def _nobody(who: _Subject, members: int | None, state: str | None, group_type: str | None) -> str:
-    """Why nobody reads."""
+def _standstill(who: Subject, why_nobody: str, cause: Cause | None) -> str:
+    """Who does not read what is or will be lost, and why, where that is so of all of it."""
+    stopped, stalled = sum(p.stopped for p in who.parts), sum(p.stalled for p in who.parts)
+    if stopped and stopped == who.number:
+        return f"; {why_nobody}"
+    if stalled and stalled == who.number:
+        return f"; {who.verb('it stands', 'they stand')} still, and {_owners(who, cause)}"
+    if stopped or stalled:
+        return f"; {stopped + stalled} of them {'stands' if stopped + stalled == 1 else 'stand'} still"
+    return _common(who, cause)
+
+
+def _nobody(
+    who: Subject,
+    others: Sequence[PartitionsInStatus],
+    members: int | None,
+    state: str | None,
+    group_type: str | None,
+) -> str:
+    """Why nobody reads; ``others`` are the group's other partitions."""
     if group_type == SIMPLE:
         return "its offsets are committed from outside, by a job, a tool or a mirror, which does not do so any more"
+    is_owned = bool(who.parts) and all(p.owners for p in who.parts)
+    now = f" ({who.owners} now)" if is_owned else ""
+    if (is_owned or state in REBALANCING_STATES) and any(_is_read(p) for p in others):
+        # A record that makes whoever reads it crash or hang looks like this, and the rebalances follow from it.
+        it = who.verb("it", "them")
+        return f"whoever owns {it} gets no further, while the group keeps rebalancing and gets on with others{now}"
     if state in REBALANCING_STATES:
         return f"the group is rebalancing ({state}) and does not get past it"
-    if who.parts and all(p.owners for p in who.parts):
-        return f"the group keeps rebalancing, and its members do not get to read ({who.owners} now)"
+    if is_owned:
+        return f"the group keeps rebalancing, and its members do not get to read {who.verb('it', 'them')}{now}"
     return f"no member owns {who.verb('it', 'them')}" if members else "the group has no members"
 
 
-def _beside(who: _Subject, cause: Cause | None) -> str:
+def _is_read(part: PartitionsInStatus) -> bool:
+    """Whether the group surely gets on with them: somebody reads, and nothing is unread for long."""
+    is_young = not part.lag_seconds_is_lower_bound and (part.lag_seconds or 0.0) < STALLED_AFTER_SECONDS
+    return bool(part.consume_rate_per_second) and is_young
+
+
+def _owners(who: Subject, cause: Cause | None) -> str:
+    """Whose what stands still is, and how that member does otherwise."""
+    owners = who.owners
+    if cause is not None and cause.scope is Scope.MEMBER and cause.name is not None:
+        owners = f"{who.verb('its', 'their')} owner is {cause.name}"
+    return f"{owners}{_beside(who, cause)}"
+
+
+def _beside(who: Subject, cause: Cause | None) -> str:
     """How the owner of what stands still does otherwise: one bad record is another matter than a member that hangs."""
     if cause is None:
         return ""
@@ -177,7 +161,7 @@ def _beside(who: _Subject, cause: Cause | None) -> str:
     return f", which gets on with {others} it owns" if who.number == 1 else f", which gets on with {others}"
 
 
-def _common(who: _Subject, cause: Cause | None) -> str:
+def _common(who: Subject, cause: Cause | None) -> str:
     """What the partitions have in common and the others have not."""
     if cause is None or cause.name is None:
         return ""
@@ -186,37 +170,37 @@ def _common(who: _Subject, cause: Cause | None) -> str:
     return f"; broker {cause.name} leads them all, and none of the others"
 
 
-def _standing(who: _Subject) -> str:
+def _standing(who: Subject) -> str:
     # Two times, because they differ: after a quiet hour the offset has not moved for long, and the records are young.
     waits = f"the oldest of {count(who.lag)} unread records" if who.lag != 1 else "the only unread record"
     stands = f"{who.start} {who.verb('has', 'have')} committed nothing{who.unmoved}"
     return f"{stands}, and {waits} has waited {who.age}"
 
 
-def _losing_data(who: _Subject) -> str:
+def _losing_data(who: Subject) -> str:
     lost = sum(p.records_lost for p in who.parts)
     others = who.number - 1
-    where = _worst(who.parts) + (f" and {plural(others, 'more partition')}" if others else "")
+    where = worst_of(who.parts) + (f" and {plural(others, 'more partition')}" if others else "")
     rest = f"{who.records}, the oldest for {who.age}" if who.lag else "nothing else waits"
     was = "record was" if lost == 1 else "records were"
     return f"{count(lost)} {was} deleted before this group read {'it' if lost == 1 else 'them'} ({where}); {rest}"
 
 
-def _rewound(who: _Subject) -> str:
+def _rewound(who: Subject) -> str:
     back = sum(p.rewound_records for p in who.parts)
-    ago = min((p.rewound_seconds for p in who.parts if p.rewound_seconds is not None), default=None)
-    by = f" by {plural(back, 'record')}, {duration(ago)} ago," if back and ago is not None else ""
+    since = min((p.rewound_seconds for p in who.parts if p.rewound_seconds is not None), default=None)
+    by = f" by {plural(back, 'record')}, {ago(since)}," if back and since is not None else ""
     return (
         f"The committed offset of {who.name} went back{by} and is not yet past where it was; {who.records} to be read, "
         "for the first time or again."
     )
 
 
-def _at_risk(who: _Subject) -> str:
+def _at_risk(who: Subject, nobody_reads: Callable[[Subject], str]) -> str:
     """The nearest loss, and the partitions that it threatens; those that another kind of loss threatens are not named:
     it is further off."""
     nearest = first_loss(who.parts) or who.parts[0]
-    who = _Subject([p for p in who.parts if p.loss_cause is nearest.loss_cause], who.of)
+    who = Subject([p for p in who.parts if p.loss_cause is nearest.loss_cause], who.of, who.topics)
     when = f"in {duration(nearest.seconds_to_loss)}" if nearest.seconds_to_loss else "at any moment"
     if nearest.loss_cause is not LossCause.EXPIRY:
         # Whole segments are deleted, when all of their records may be: that may take longer.
@@ -231,7 +215,7 @@ def _at_risk(who: _Subject) -> str:
         elif not nearest.seconds_to_loss:
             will = f", and will within {duration(last)} (whole segments are deleted)" if last else ""
             loses = f"may lose unread records {when}{will}"
-        return f"{who.start} {loses}; {who.records}, the oldest for {who.age}{_held_back(who)}."
+        return f"{who.start} {loses}; {who.records}, the oldest for {who.age}{nobody_reads(who)}{_held_back(who)}."
     expire = f"The committed offsets of {who.name} expire {when}, because the group has no members"
     if not who.lag:
         return f"{expire}."
@@ -241,33 +225,41 @@ def _at_risk(who: _Subject) -> str:
     )
 
 
-def _falling_behind(who: _Subject) -> str:
+def _falling_behind(who: Subject, lag_objective_seconds: float | None) -> str:
     produced = total(p.produce_rate_per_second for p in who.parts)
     consumed = total(p.consume_rate_per_second for p in who.parts)
     growth = total(p.lag_slope_per_second for p in who.parts)
     breach = soonest_breach(p.to_breach for p in who.parts)
     return (
         f"Lag on {who.name} grows by {rate(growth)} records/s ({rate(produced)} written, {rate(consumed)} read per "
-        f"second); {who.records}, the oldest for {who.age}{_until(breach)}"
+        f"second); {who.records}, the oldest for {who.age}{_until(breach, lag_objective_seconds)}"
     )
 
 
-def _until(breach: Forecast | None) -> str:
+def _until(breach: Forecast | None, lag_objective_seconds: float | None) -> str:
     if breach is None:
         return ""
-    return f", which misses the objective in about {duration(breach.seconds)} ({interval(breach.low, breach.high)})"
+    of = "" if lag_objective_seconds is None else f" of {duration(lag_objective_seconds)}"
+    when = f"{duration(breach.seconds)}{in_brackets(breach.low, breach.high)}"
+    return f", which misses the objective{of} in about {when}"
 
 
-def _catching_up(who: _Subject) -> str:
+def _catching_up(who: Subject) -> str:
     last = last_catch_up(p.to_catch_up for p in who.parts)
     until = ""
     losses = [p.seconds_to_loss for p in who.parts if p.seconds_to_loss and p.loss_cause is LossCause.DELETION]
     if last is not None and losses and min(losses) < last.seconds:
         until = f", but some will be lost in {duration(min(losses))} at the earliest, at today's rates"
     elif last is not None:
-        ends = interval(last.low, last.high)
-        until = f", until about {duration(last.seconds)} from now at today's rates ({ends})"
+        ends = in_brackets(last.low, last.high)
+        until = f", until about {duration(last.seconds)} from now at today's rates{ends}"
     return f"Catching up on {who.name}: {who.records}{until}."
+
+
+def _yet(who: Subject) -> str:
+    """What waits nevertheless, where somebody would ask."""
+    is_old = any((p.lag_seconds or 0.0) >= _LONG_SECONDS for p in who.parts)
+    return f"; {who.records}, the oldest for {who.age}" if who.lag >= _MANY_RECORDS or (who.lag and is_old) else ""
 
 
 def _idle(idle_members: int, members: int) -> str:
@@ -276,15 +268,16 @@ def _idle(idle_members: int, members: int) -> str:
     return f"; {idle_members} of {plural(members, 'member')} {'has' if idle_members == 1 else 'have'} nothing to do"
 
 
-def _unknown(who: _Subject, reason: UnknownReason, error: str | None) -> str:
+def _unknown(who: Subject, reason: UnknownReason, error: str | None) -> str:
     match reason:
         case UnknownReason.UNREADABLE if error is not None:
             what = _GROUP_ERRORS.get(error, f"{error}; the collector's health page says more")
             return f"The group could not be read: {what}."
         case UnknownReason.UNREADABLE:
-            return f"{who.start} could not be read; the collector's health page says why."
+            was = who.verb("its topic was", "their topics were")
+            return f"{who.start} could not be read, or {was} deleted; the collector's health page says which."
         case UnknownReason.EXPIRED:
-            return f"The committed offsets of {who.name} are gone: they expired, or somebody deleted them."
+            return f"The committed offsets of {who.name} are gone: they expired, or somebody deleted them or the topic."
         case UnknownReason.NO_COMMIT:
             where = f" on {who.name}" if who.number else ""
             written = total(p.produce_rate_per_second for p in who.parts)
@@ -305,8 +298,3 @@ def _unknown(who: _Subject, reason: UnknownReason, error: str | None) -> str:
         case UnknownReason.TOO_FEW_SAMPLES:
             waiting = f": {who.records}" if who.lag else ""
             return f"There are too few samples of {who.name} yet to tell where the lag is going{waiting}."
-
-
-def _worst(parts: Sequence[PartitionsInStatus]) -> str:
-    worst = max(parts, key=lambda p: (p.records_lost, p.lag_seconds or 0.0))
-    return f"{worst.worst_topic}-{worst.worst_partition}"

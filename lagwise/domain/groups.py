@@ -39,6 +39,8 @@ class GroupVerdict:
     worst_topic: str | None
     worst_partition: int | None
     cause: Cause | None = None
+    #: Whether partitions of this status stand still, be it beside something worse: who owns them is then the question.
+    stands_still: bool = False
 
     @property
     def seconds_to_catch_up(self) -> float | None:
@@ -78,10 +80,11 @@ def verdict_of(
     group_type: str | None = None,
     error: str | None = None,
     places: Iterable[Place] = (),
+    lag_objective_seconds: float | None = None,
 ) -> GroupVerdict:
     """The group's verdict from its partitions by status; ``error`` is the kind of what kept the group or its offsets
     from being read, ``places`` say whose the partitions are and where they lie. ``state`` and ``group_type`` are the
-    group's, as its coordinator and the collector name them."""
+    group's, as its coordinator and the collector name them. ``lag_objective_seconds`` is only named."""
     status, reason = status_of(parts, error)
     cause = cause_of(status, places)
     counted = [p for p in parts if p.status is not Status.GHOST]
@@ -105,6 +108,7 @@ def verdict_of(
             group_type=group_type,
             error=error,
             cause=cause,
+            lag_objective_seconds=lag_objective_seconds,
         ),
         partitions=sum(p.partitions for p in counted),
         partitions_by_status=by_status,
@@ -127,6 +131,7 @@ def verdict_of(
         worst_topic=worst.worst_topic if worst else None,
         worst_partition=worst.worst_partition if worst else None,
         cause=cause,
+        stands_still=any(p.stopped or p.stalled for p in counted if (p.status, p.reason) == (status, reason)),
     )
 
 

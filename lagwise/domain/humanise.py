@@ -23,8 +23,20 @@ def duration(seconds: float | None, *, lower_bound: bool = False) -> str:
 
 
 def interval(low: float, high: float | None) -> str:
-    """The ends of an interval of time; without a ``high`` end it may last forever."""
-    return f"{duration(low)} " + ("at the earliest" if high is None else f"to {duration(high)}")
+    """The ends of an interval of time; without a ``high`` end it may last forever. Ends that read alike are told once."""
+    if high is None:
+        return f"{duration(low)} at the earliest"
+    return f"about {duration(low)}" if duration(low) == duration(high) else f"{duration(low)} to {duration(high)}"
+
+
+def in_brackets(low: float, high: float | None) -> str:
+    """The interval in brackets with a space before it; nothing where its ends read alike."""
+    return "" if high is not None and duration(low) == duration(high) else f" ({interval(low, high)})"
+
+
+def ago(seconds: float) -> str:
+    """``12 s ago``; what is less than half a second ago is ``just now``."""
+    return "just now" if seconds < 0.5 else f"{duration(seconds)} ago"
 
 
 def loss_in(seconds: float | None, *, upper_bound: bool = False) -> str:

@@ -88,6 +88,9 @@ def _part(
             if v.transaction_seconds is not None
         ),
         owners=frozenset(j.owner for _, j in those if j.owner is not None),
+        owning_members=len({e.owner for e in evidence} - {None}),
+        stopped=sum(Status.STOPPED in v.reasons for v in verdicts),
+        stalled=sum(Status.STALLED in v.reasons for v in verdicts),
     )
 
 

@@ -23,7 +23,8 @@ class PartitionsInStatus:
     within the longest window, ``rewound_records`` by how many records they went back in all, ``rewound_seconds`` how
     long ago the last of them did, ``transaction_seconds`` for how long the oldest transaction that hangs has been open
     (None is none) and ``held_back_records`` how many records lie behind such, ``owners`` the distinct "client on host"
-    of their owners.
+    of their owners and ``owning_members`` how many those are (several may be called the same), ``stopped`` and
+    ``stalled`` how many of them are that, be it beside a worse status.
     """
 
     status: Status
@@ -53,6 +54,9 @@ class PartitionsInStatus:
     worst_partition: int | None = None
     topics: frozenset[str] = field(default_factory=frozenset)
     owners: frozenset[str] = field(default_factory=frozenset)
+    owning_members: int = 0
+    stopped: int = 0
+    stalled: int = 0
 
 
 def total(values: Iterable[N | None]) -> N | None:

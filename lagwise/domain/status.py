@@ -211,6 +211,8 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     measured = is_measured(e, policy)
     direction = direction_of(e, policy, lag) if lag > 0 else NOWHERE
     patience = max(policy.lag_objective_seconds, CADENCES_OF_PATIENCE * (e.commit_cadence_seconds or 0.0))
+    # What a long transaction held back is old when it may be read at last.
+    was_drained = e.drained_seconds is not None and e.drained_seconds <= patience
     is_level = (measured or not e.trend_is_measurable) and not direction.grows and not direction.shrinks
 
     pull = Pull(
@@ -232,7 +234,7 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
         Status.STALLED: stalled,
         Status.REWOUND: e.rewound_from is not None and committed < e.rewound_from,
         Status.FALLING_BEHIND: direction.grows,
-        Status.LAGGING: is_level and lag > 0 and age > patience,
+        Status.LAGGING: is_level and lag > 0 and age > patience and not was_drained,
         Status.CATCHING_UP: direction.shrinks,
     }
     reasons = tuple(status for status, held in holds.items() if held)

@@ -184,6 +184,7 @@ GROUP_STATUS = Table(
             nullable=False,
         ),
         Column("cause_name", pa.string(), "that member (client and host) or broker (node id); null for the others"),
+        Column("stands_still", pa.bool_(), "partitions of its status are stopped or stalled, be it beside a worse one"),
     ),
 )
 

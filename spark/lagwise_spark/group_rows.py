@@ -15,12 +15,21 @@ Row = Mapping[str, Any]
 
 
 def group_verdicts(
-    by_status: Iterable[Row], groups: Iterable[Row], places: Iterable[Row]
+    by_status: Iterable[Row], groups: Iterable[Row], places: Iterable[Row], contexts: Iterable[Row]
 ) -> dict[tuple[str, str], tuple[Row, GroupVerdict]]:
-    """Per (cluster, group): its row of facts (empty for a group that is gone) and its verdict."""
+    """Per (cluster, group): its row of facts (empty for a group that is gone) and its verdict. ``contexts`` are what
+    verdicts go by on each cluster."""
+    objectives = {row["cluster"]: row["lag_objective_seconds"] for row in contexts}
     where: dict[tuple[str, str], list[Place]] = {}
     for row in places:
-        place = Place(Status(row["status"]), row["owner"], row["leader"], row["partitions"])
+        place = Place(
+            Status(row["status"]),
+            row["owner"],
+            row["leader"],
+            row["partitions"],
+            row["name"],
+            stands=row["stands"],
+        )
         where.setdefault((row["cluster"], row["group"]), []).append(place)
     facts = {(row["cluster"], row["group"]): row for row in groups}
     parts: dict[tuple[str, str], list[PartitionsInStatus]] = {key: [] for key in facts}
@@ -37,6 +46,7 @@ def group_verdicts(
             group_type=fact.get("type"),
             error=fact.get("group_error"),
             places=where.get(key, ()),
+            lag_objective_seconds=objectives.get(key[0]),
         )
         verdicts[key] = (fact, verdict)
     return verdicts
@@ -79,4 +89,7 @@ def _part(row: Row) -> PartitionsInStatus:
         worst_partition=worst.get("partition"),
         topics=frozenset(row["topics"] or ()),
         owners=frozenset(row["owners"] or ()),
+        owning_members=row["owning_members"],
+        stopped=row["stopped"],
+        stalled=row["stalled"],
     )

@@ -158,7 +158,8 @@ def _replay(
         by_status = partitions_by_status(result.partitions).toArrow().to_pylist()
         where = places(result.partitions).toArrow().to_pylist()
         facts = result.groups.toArrow().to_pylist()
-    verdicts = group_verdicts(by_status, facts, where)
+    contexts = [_context(e, minimum_span_seconds) for e in evaluations]
+    verdicts = group_verdicts(by_status, facts, where, contexts)
     shown: dict[str, list[Shown]] = {e.cluster: [] for e in evaluations}
     of_cluster = {e.cluster: e for e in evaluations}
     for row in sorted(partitions, key=lambda r: (r["group"], r["topic"], r["partition"])):

@@ -269,6 +269,18 @@ def test_a_plain_cluster_needs_no_client_properties() -> None:
             "kafka-configs … --describe --all --entity-type topics --entity-name=-t",
         ),
         (
+            {"status": "at_risk", "loss_cause": "deletion", "topic": "t", "stands_still": True},
+            "kafka-consumer-groups … --describe --members --verbose --group=orders",
+        ),
+        (
+            {"status": "losing_data", "topic": "t", "stands_still": True},
+            "kafka-consumer-groups … --describe --members --verbose --group=orders",
+        ),
+        (
+            {"status": "at_risk", "loss_cause": "expiry", "topic": "t", "stands_still": True},
+            "kafka-consumer-groups … --describe --group=orders",
+        ),
+        (
             {"status": "at_risk", "loss_cause": "expiry", "topic": "t"},
             "kafka-consumer-groups … --describe --group=orders",
         ),

@@ -115,6 +115,34 @@ ROWS = (
         [Place(STALLED, A, 1, 2), Place(GHOST, None, 2, 5), Place(OK, B, 1, 1)],
         Cause(Scope.MEMBER, A),
     ),
+    Row(
+        "two processes on one host share the name: the one that hangs does not get on with what the other reads",
+        STALLED,
+        [Place(STALLED, "m-1", 1, 2, A, stands=True), Place(OK, "m-2", 1, 2, A)],
+        Cause(Scope.MEMBER, f"{A} (member m-1)"),
+    ),
+    Row(
+        "two processes of one name hang",
+        STALLED,
+        [
+            Place(STALLED, "m-1", 1, 1, A, stands=True),
+            Place(STALLED, "m-2", 1, 1, A, stands=True),
+            Place(OK, "m-3", 1, 2),
+        ],
+        Cause(Scope.GROUP),
+    ),
+    Row(
+        "a name that nobody shares says who it is",
+        STALLED,
+        [Place(STALLED, "m-1", 1, 2, A, stands=True), Place(OK, "m-2", 1, 2, B)],
+        Cause(Scope.MEMBER, A),
+    ),
+    Row(
+        "what the member owns of a topic without a limit stands still, too: it gets on with nothing",
+        Status.AT_RISK,
+        [Place(Status.AT_RISK, A, 1, 2, stands=True), Place(STALLED, A, 1, 1, stands=True), Place(OK, B, 1, 2)],
+        Cause(Scope.MEMBER, A),
+    ),
 )
 
 

@@ -65,6 +65,37 @@ def world() -> World:
     return World()
 
 
+class TestWhoItIs:
+    def test_two_processes_of_one_name_are_two(self, world: World) -> None:
+        """On one host, with the client id that nobody chose: one hangs, and the other reads."""
+        for sample in range(12):
+            world.group(sample, member_count=2)
+            for partition, member in ((0, "m-1"), (1, "m-2")):
+                pair = ORDERS._replace(partition=partition)
+                world.member(sample, member_id=member, assignment=[{"topic": "orders", "partitions": [partition]}])
+                world.commit(sample, pair, owner=member, committed=900 + (10 * sample if partition else min(sample, 3)))
+                world.ends(sample, pair, high=1000 + 10 * sample)
+        found = world.judged(11).groups["billing"]
+        assert found.status is Status.STALLED
+        assert found.sentence.endswith(
+            "its owner is client app on host 10.0.0.7 (member m-1), which gets on with nothing else."
+        )
+
+    def test_what_a_long_transaction_held_back_is_not_late_when_it_ends(self, world: World) -> None:
+        """It is ten minutes old when it may be read, and the reader had nothing to read a sample before."""
+        for sample in range(44):
+            world.group(sample)
+            world.member(sample)
+            stable = 1000 if sample < 40 else 1000 + 10 * sample
+            world.commit(sample, committed=1000)
+            world.ends(sample, high=1000 + 10 * sample)
+            world.rows["watermarks"][-1]["last_stable"] = stable
+        age = world.judged(40).partitions[ORDERS].evidence.lag_seconds
+        assert age is not None
+        assert age > 500
+        assert Status.LAGGING not in world.judged(40).partitions[ORDERS].verdict.reasons
+
+
 class TestWhatIsShown:
     def test_a_partition_that_was_owned_and_never_committed_is_forgotten_when_nobody_owns_it(
         self, world: World

@@ -255,7 +255,7 @@ ROWS = (
         26,
         "of the unknown, those that are so for the reason that is given",
         [part(UNKNOWN, 3, reason=UnknownReason.EXPIRED), part(UNKNOWN, 2, reason=UnknownReason.RECREATED), WELL],
-        "The committed offsets of 3 of 14 partitions are gone: they expired, or somebody deleted them.",
+        "The committed offsets of 3 of 14 partitions are gone: they expired, or somebody deleted them or the topic.",
     ),
     Row(27, "nothing was ever committed", [], "Nothing was ever committed, so nobody can tell how far this group is."),
     Row(
@@ -348,8 +348,8 @@ ROWS = (
         "members that come, hang and go",
         [part(STOPPED, 1, "client billing-2", **WAITING)],
         "The only partition has committed nothing for 2 min 30 s, and the oldest of 41.2 k unread records has waited "
-        "3 min 20 s; the group keeps rebalancing, and its members do not get to read (its owner is client billing-2 "
-        "now).",
+        "3 min 20 s; the group keeps rebalancing, and its members do not get to read it (its owner is client "
+        "billing-2 now).",
         state="Stable",
     ),
     Row(
@@ -406,6 +406,104 @@ ROWS = (
         ],
         "Catching up on both partitions: 41.2 k records wait, but some will be lost in 8 h 20 min at the earliest, at "
         "today's rates.",
+    ),
+    Row(
+        45,
+        "who does not read what is going to be deleted: nobody is there",
+        [part(AT_RISK, 3, stopped=3, seconds_to_loss=14_000.0, loss_cause=DELETION, **WAITING)],
+        "All 3 partitions will lose unread records in 3 h 53 min at the earliest, at today's rates; 41.2 k records "
+        "wait, the oldest for 3 min 20 s; the group has no members.",
+        members=0,
+    ),
+    Row(
+        46,
+        "who does not read what is going to be deleted: somebody who is there",
+        [
+            part(AT_RISK, 1, "client billing-2", stalled=1, seconds_to_loss=14_000.0, loss_cause=DELETION, **WAITING),
+            WELL,
+        ],
+        "1 of 10 partitions (orders-3) will lose unread records in 3 h 53 min at the earliest, at today's rates; 41.2 "
+        "k records wait, the oldest for 3 min 20 s; it stands still, and its owner is client billing-2.",
+    ),
+    Row(
+        47,
+        "some of what is going to be deleted is read, but too slowly",
+        [part(AT_RISK, 3, "client billing-2", stalled=1, seconds_to_loss=14_000.0, loss_cause=DELETION, **WAITING)],
+        "All 3 partitions will lose unread records in 3 h 53 min at the earliest, at today's rates; 41.2 k records "
+        "wait, the oldest for 3 min 20 s; 1 of them stands still.",
+    ),
+    Row(
+        48,
+        "who does not read what is being deleted",
+        [part(LOSING_DATA, 1, "client billing-2", records_lost=700, stalled=1, **WAITING), WELL],
+        "700 records were deleted before this group read them (orders-3); 41.2 k records wait, the oldest for "
+        "3 min 20 s; it stands still, and its owner is client billing-2.",
+    ),
+    Row(
+        49,
+        "one record that makes whoever reads it crash: that is not the rebalances' fault",
+        [
+            part(STOPPED, 1, "client billing-2", **WAITING),
+            part(UNKNOWN, 7, reason=UnknownReason.REBALANCING, lag=50, lag_seconds=2.0, consume_rate_per_second=80.0),
+        ],
+        "1 of 8 partitions (orders-3) has committed nothing for 2 min 30 s, and the oldest of 41.2 k unread records "
+        "has waited 3 min 20 s; whoever owns it gets no further, while the group keeps rebalancing and gets on with "
+        "others (its owner is client billing-2 now).",
+        state="Stable",
+    ),
+    Row(
+        50,
+        "the others are not read either",
+        [
+            part(STOPPED, 1, "client billing-2", **WAITING),
+            part(UNKNOWN, 7, reason=UnknownReason.REBALANCING, lag=50, lag_seconds=80.0, consume_rate_per_second=80.0),
+        ],
+        "1 of 8 partitions (orders-3) has committed nothing for 2 min 30 s, and the oldest of 41.2 k unread records "
+        "has waited 3 min 20 s; the group keeps rebalancing, and its members do not get to read it (its owner is "
+        "client billing-2 now).",
+        state="Stable",
+    ),
+    Row(
+        51,
+        "two processes of one name hang",
+        [part(STALLED, 2, "client billing", owning_members=2, **WAITING), WELL],
+        "2 of 11 partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41.2 k unread "
+        "records has waited 3 min 20 s; their owners are 2 members that are called client billing.",
+    ),
+    Row(
+        52,
+        "it keeps pace, and somebody would ask about what waits",
+        [part(OK, 3, lag=497_000, lag_seconds=30.0)],
+        "Keeps pace on all 3 partitions; 497 k records wait, the oldest for 30 s.",
+    ),
+    Row(
+        53,
+        "it keeps pace, and what waits is not worth a word",
+        [part(OK, 3, lag=497, lag_seconds=30.0)],
+        "Keeps pace on all 3 partitions.",
+    ),
+    Row(
+        54,
+        "of the topics of the group only one is meant; an interval whose ends read alike says nothing",
+        [
+            part(
+                CATCHING_UP,
+                6,
+                topics=frozenset({"orders"}),
+                to_catch_up=Forecast(5400.0, 5400.0, 5401.0),
+                **WAITING,
+            ),
+            part(OK, 6, topics=frozenset({"payments"})),
+        ],
+        "Catching up on 6 of 12 partitions (orders): 41.2 k records wait, until about 1 h 30 min from now at today's "
+        "rates.",
+    ),
+    Row(
+        55,
+        "a rewind of this very moment",
+        [part(REWOUND, 1, rewound_records=100, rewound_seconds=0.0, **WAITING)],
+        "The committed offset of the only partition went back by 100 records, just now, and is not yet past where it "
+        "was; 41.2 k records wait to be read, for the first time or again.",
     ),
 )
 

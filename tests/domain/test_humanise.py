@@ -70,8 +70,13 @@ def test_time_to_a_loss(seconds: float | None, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("low", "high", "text"),
-    [(60, 200, "1 min to 3 min 20 s"), (0, 60, "0 s to 1 min"), (60, None, "1 min at the earliest")],
-    ids=["two ends", "from now", "maybe never"],
+    [
+        (60, 200, "1 min to 3 min 20 s"),
+        (0, 60, "0 s to 1 min"),
+        (60, None, "1 min at the earliest"),
+        (5400, 5401, "about 1 h 30 min"),
+    ],
+    ids=["two ends", "from now", "maybe never", "ends that read alike"],
 )
 def test_an_interval(low: float, high: float | None, text: str) -> None:
     assert interval(low, high) == text

@@ -148,6 +148,7 @@ TIMES = {
     "lag_seconds",
     "unmoved_seconds",
     "standstill_seconds",
+    "drained_seconds",
     "commit_cadence_seconds",
     "overtaken_seconds",
     "overtaken_at_latest_seconds",

@@ -289,9 +289,46 @@ ROWS = (
             at(1.1, RebalanceCause.MEMBER_LEFT, left=(A,)),
             at(2, RebalanceCause.MEMBER_JOINED, joined=(A,)),
         ],
-        "deployment",
-        "1 member went and came back once within 1 min, as in a rolling deployment.",
+        "restart",
+        "1 member went and came back within 1 min (billing-1 (10.0.0.1)).",
         None,
+    ),
+    Row(
+        "one member that samples saw go and come: it may have crashed, and one is no deployment",
+        [at(1, RebalanceCause.MEMBER_GONE, left=(A,)), at(2, RebalanceCause.MEMBER_JOINED, joined=(A,))],
+        "restart",
+        "1 member went and came back within 1 min (billing-1 (10.0.0.1)); samples do not tell whether it left or "
+        "crashed.",
+        None,
+    ),
+    Row(
+        "everybody went and came back, as samples saw it: like a deployment, or two crashes",
+        [
+            at(1, RebalanceCause.MEMBER_GONE, left=(A, B), members=0),
+            at(2, RebalanceCause.GROUP_APPEARED, joined=(A, B), members=2),
+        ],
+        "deployment",
+        "2 members went and came back once each within 1 min, as in a rolling deployment; samples do not tell whether "
+        "they left or crashed.",
+        None,
+    ),
+    Row(
+        "all members crashed, as samples see it: nobody knows that the group was scaled to nothing",
+        [at(1, RebalanceCause.MEMBER_GONE, left=(A, B), members=0)],
+        "gone",
+        "2 members are gone (billing-1 (10.0.0.1), billing-2 (10.0.0.2)), and nobody is there any more; samples do not "
+        "tell whether they left or crashed.",
+        "If nobody stopped them, look on their hosts for crashes and kills for want of memory.",
+        RANGE,
+    ),
+    Row(
+        "one is gone, as samples see it",
+        [at(1, RebalanceCause.MEMBER_GONE, left=(C,), members=1)],
+        "gone",
+        "1 member is gone (billing-3 (10.0.0.3)), and 1 is still there; samples do not tell whether it left or "
+        "crashed.",
+        "If nobody stopped it, look on its host for crashes and kills for want of memory.",
+        RANGE,
     ),
     Row(
         "again and again within a quarter of an hour: a storm; from samples nobody knows how they end",
@@ -457,12 +494,12 @@ class TestNumbers:
 class TestAcrossTheHour:
     """What belongs together is judged together, in the hour in which it ends; it is counted where it happened."""
 
-    def test_a_restart_over_the_hour_is_one_deployment(self) -> None:
+    def test_a_restart_over_the_hour_is_one(self) -> None:
         before, after = by_hour(restart(59.8, A)).values()
         told = stats_of_hour(before, MILD), stats_of_hour(after, MILD)
         assert [(t.finding.cause, t.rebalances, t.left, t.joined) for t in told] == [
             ("continued", 1, 1, 0),
-            ("deployment", 1, 0, 1),
+            ("restart", 1, 0, 1),
         ]
 
     def test_a_storm_over_the_hour_is_one(self) -> None:

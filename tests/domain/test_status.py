@@ -1745,6 +1745,23 @@ ROWS = (
         LAGGING,
         lag=400,
     ),
+    # --- what a long transaction held back ---
+    row(
+        172,
+        "old when it may be read at last",
+        "15 s ago nothing could be read that was not: it had no time to be late",
+        replace(BEHIND, lag_seconds=600.0, drained_seconds=15.0),
+        OK,
+        lag=400,
+    ),
+    row(
+        173,
+        "drained longer ago than the objective",
+        "it has had its time, and what may be read is late",
+        replace(BEHIND, lag_seconds=600.0, drained_seconds=300.1),
+        LAGGING,
+        lag=400,
+    ),
 )
 
 

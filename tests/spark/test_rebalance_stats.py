@@ -121,7 +121,7 @@ def test_what_goes_on_after_the_hour_is_told_there_and_the_hour_before_is_told_a
     assert sum_up(lake, news(61)) == 2
     told = [(row["rebalances"], row["downtime_seconds"], row["left"], row["joined"]) for row in stats(lake)]
     assert told == [(2, 3.0, 2, 0), (1, 4.0, 0, 1)], "counted where they happened"
-    assert [row["cause"] for row in stats(lake)] == ["scaling", "deployment"]
+    assert [row["cause"] for row in stats(lake)] == ["scaling", "restart"]
     assert sum_up(lake, news(62)) == 0
 
 
@@ -129,10 +129,10 @@ def test_what_goes_on_after_midnight_is_told_there(lake: Lake) -> None:
     midnight = 21 * 60.0
     append(lake, EVENTS, left(midnight - 0.2, A), rebalance(midnight + 0.2, cause="member_joined", joined=[A]))
     sum_up(lake, news(midnight + 1))
-    assert [row["cause"] for row in stats(lake)] == ["continued", "deployment"]
+    assert [row["cause"] for row in stats(lake)] == ["continued", "restart"]
     append(lake, EVENTS, rebalance(midnight + 150, cause="rejoined"))
     sum_up(lake, news(midnight + 151))
-    assert [row["cause"] for row in stats(lake)] == ["continued", "deployment", "rejoins"]
+    assert [row["cause"] for row in stats(lake)] == ["continued", "restart", "rejoins"]
 
 
 def test_what_a_killed_collector_told_twice_counts_once(lake: Lake) -> None:

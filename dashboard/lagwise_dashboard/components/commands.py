@@ -38,6 +38,7 @@ def for_group(config: Config, row: Row) -> list[Command]:
         loss_cause=row["loss_cause"],
         topic=topic,
         transaction_seconds=row["transaction_seconds"],
+        stands_still=row["stands_still"],
     )
     purpose = "How long the topic keeps records"
     if first == "lagwise doctor":

@@ -7,13 +7,14 @@ the consumer protocol of KIP-848 lets the others read on meanwhile. ``heartbeat.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from lagwise.domain.humanise import duration, plural
 from lagwise.domain.rebalances.clients import client_of, departed, is_everybody, rounds_of
+from lagwise.domain.rebalances.phrases import MOST_NAMES, how_often, longest, named, over, unless_crashed
 from lagwise.domain.vocabulary import RebalanceCause
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 EAGER_ASSIGNORS = frozenset({"range", "roundrobin", "sticky"})
 #: A session timeout of less than this is shorter than some garbage collections.
 SHORT_SESSION_SECONDS = 30.0
-_MOST_NAMES = 3
 #: More rounds than these in an hour are no deployments.
 _DEPLOYMENTS_OF_AN_HOUR = (2, 3)
 #: The group threw a member out.
@@ -84,7 +84,7 @@ def _failing(rebalances: Sequence["Rebalance"], failing: Sequence["Rebalance"], 
     once = max(fell.values(), default=0) == 1 and all(r in silent for r in rebalances if r.left)
     if once and came == went and fell.total() > 1 and is_everybody(fell.total(), rebalances):
         return _silent_deployment(rebalances, silent, fell.total(), setup)
-    timeout = _longest(r.session_timeout_seconds for r in silent)
+    timeout = longest(r.session_timeout_seconds for r in silent)
     if once and not came and setup.has_static_members and (timeout or 0.0) >= SHORT_SESSION_SECONDS:
         return _retired(silent, fell.total())
     return _failures(silent)
@@ -128,25 +128,25 @@ def _coming_and_going(
 
 
 def _slow_processing(those: Sequence["Rebalance"]) -> Finding:
-    silence = _longest(r.silent_seconds for r in those)
-    limit = _longest(r.poll_interval_seconds for r in those)
-    evidence = f"{_times(len(those))} a member was thrown out for not polling"
+    silence = longest(r.silent_seconds for r in those)
+    limit = longest(r.poll_interval_seconds for r in those)
+    evidence = f"{how_often(len(those))} a member was thrown out for not polling"
     if silence is not None:
         evidence += f", after it had committed nothing for {duration(silence)}"
     if limit is not None:
         evidence += f"; its max.poll.interval.ms is {duration(limit)}"
     return Finding(
         "slow_processing",
-        f"Processing what one poll returned took longer than max.poll.interval.ms: {evidence}{_who(those)}.",
+        f"Processing what one poll returned took longer than max.poll.interval.ms: {evidence}{named(those)}.",
         "Return fewer records per poll (max.poll.records), or allow more time (max.poll.interval.ms); then find what "
         "takes so long.",
     )
 
 
 def _failures(those: Sequence["Rebalance"]) -> Finding:
-    silence = _longest(r.silent_seconds for r in those)
-    timeout = _longest(r.session_timeout_seconds for r in those)
-    evidence = f"{_times(len(those))} a member sent no heartbeat for its session.timeout.ms"
+    silence = longest(r.silent_seconds for r in those)
+    timeout = longest(r.session_timeout_seconds for r in those)
+    evidence = f"{how_often(len(those))} a member sent no heartbeat for its session.timeout.ms"
     if timeout is not None:
         evidence += f" of {duration(timeout)}"
     if silence is not None:
@@ -156,13 +156,13 @@ def _failures(those: Sequence["Rebalance"]) -> Finding:
         remedy += f" A session.timeout.ms of {duration(timeout)} is short: 45 s is Kafka's default."
     if timeout is not None:
         remedy += f" heartbeat.interval.ms should be {duration(timeout / 3)} at most, a third of it."
-    return Finding("failing_members", f"Members crashed or stood still: {evidence}{_who(those)}.", remedy)
+    return Finding("failing_members", f"Members crashed or stood still: {evidence}{named(those)}.", remedy)
 
 
 def _churn(rebalances: Sequence["Rebalance"], churning: Sequence[str], setup: Setup, *, is_storm: bool) -> Finding:
     departures = Counter(name for r in rebalances for name in r.left)
-    names = ", ".join(f"{name} {_times(departures[name])}" for name in churning[:_MOST_NAMES])
-    more = f" and {len(churning) - _MOST_NAMES} more" if len(churning) > _MOST_NAMES else ""
+    names = ", ".join(f"{name} {how_often(departures[name])}" for name in churning[:MOST_NAMES])
+    more = f" and {len(churning) - MOST_NAMES} more" if len(churning) > MOST_NAMES else ""
     leave_by_themselves = all(r.cause is RebalanceCause.MEMBER_LEFT for r in rebalances if set(r.left) & set(churning))
     how = "leave by themselves and come back" if leave_by_themselves else "come and go"
     remedy = (
@@ -191,23 +191,44 @@ def _passing_through(rebalances: Sequence["Rebalance"], stays: Sequence[timedelt
 
 def _deployment(rebalances: Sequence["Rebalance"], went: Counter[str], setup: Setup, rounds: int = 1) -> Finding:
     members = went.total() // rounds
+    if members == 1:
+        return _restart(rebalances, setup)
     as_in = "a rolling deployment" if rounds == 1 else f"{rounds} rolling deployments"
     return Finding(
         "deployment",
-        f"{plural(members, 'member')} went and came back {_times(rounds)}{' each' if members > 1 else ''}"
-        f"{_within(rebalances)}, as in {as_in}.",
+        f"{plural(members, 'member')} went and came back {how_often(rounds)} each{over(rebalances)}, as in {as_in}"
+        f"{unless_crashed(rebalances)}.",
         _milder(setup).strip() or None,
+    )
+
+
+def _restart(rebalances: Sequence["Rebalance"], setup: Setup) -> Finding:
+    who = named([r for r in rebalances if r.left])
+    sentence = f"1 member went and came back{over(rebalances)}{who}{unless_crashed(rebalances)}."
+    return Finding("restart", sentence, _milder(setup).strip() or None)
+
+
+def _gone(rebalances: Sequence["Rebalance"], fewer: int, after: int | None) -> Finding:
+    """Members that are not there any more, of which some may have crashed."""
+    rest = {None: "", 0: ", and nobody is there any more", 1: ", and 1 is still there"}
+    them, hosts = ("it", "its host") if fewer == 1 else ("them", "their hosts")
+    left = rest.get(after, f", and {after} are still there")
+    return Finding(
+        "gone",
+        f"{plural(fewer, 'member is', 'members are')} gone{named([r for r in rebalances if r.left])}{left}"
+        f"{unless_crashed(rebalances)}.",
+        f"If nobody stopped {them}, look on {hosts} for crashes and kills for want of memory.",
     )
 
 
 def _silent_deployment(
     rebalances: Sequence["Rebalance"], silent: Sequence["Rebalance"], members: int, setup: Setup
 ) -> Finding:
-    timeout = _longest(r.session_timeout_seconds for r in silent)
+    timeout = longest(r.session_timeout_seconds for r in silent)
     until = "its session timeout" if timeout is None else f"its session.timeout.ms of {duration(timeout)}"
     return Finding(
         "deployment",
-        f"{plural(members, 'member')} fell silent and came back once each{_within(rebalances)}, as in a rolling "
+        f"{plural(members, 'member')} fell silent and came back once each{over(rebalances)}, as in a rolling "
         "deployment of clients that do not leave the group when they close (Kafka Streams does not by default).",
         "If nobody deployed then, look on those hosts for crashes. What such a member owned "
         f"is read by nobody until {until} is over, unless it leaves the group when it closes.{_milder(setup)}",
@@ -215,11 +236,11 @@ def _silent_deployment(
 
 
 def _retired(silent: Sequence["Rebalance"], members: int) -> Finding:
-    timeout = _longest(r.session_timeout_seconds for r in silent)
+    timeout = longest(r.session_timeout_seconds for r in silent)
     within = "its session timeout" if timeout is None else f"its session.timeout.ms of {duration(timeout)}"
     return Finding(
         "scaling",
-        f"{plural(members, 'member')} did not come back within {within}{_who(silent)}: static members do not leave by "
+        f"{plural(members, 'member')} did not come back within {within}{named(silent)}: static members do not leave by "
         "themselves, so this is how one is retired.",
         "If nobody retired it, look on its host for a crash, a kill for want of memory, or a restart that failed.",
     )
@@ -238,6 +259,8 @@ def _start(rebalances: Sequence["Rebalance"]) -> Finding:
 
 def _scaling(rebalances: Sequence["Rebalance"], difference: int, setup: Setup) -> Finding:
     after = next((r.members for r in reversed(rebalances) if r.members is not None), None)
+    if difference < 0 and any(r.cause is RebalanceCause.MEMBER_GONE for r in rebalances):
+        return _gone(rebalances, -difference, after)
     to = f" to {after}" if after is not None else ""
     what = "more" if difference > 0 else "fewer"
     return Finding(
@@ -248,7 +271,7 @@ def _scaling(rebalances: Sequence["Rebalance"], difference: int, setup: Setup) -
 
 
 def _rejoins(rebalances: Sequence["Rebalance"], *, is_storm: bool) -> Finding:
-    sentence = f"The same members joined anew{'' if len(rebalances) == 1 else f' {_times(len(rebalances))}'}"
+    sentence = f"The same members joined anew{'' if len(rebalances) == 1 else f' {how_often(len(rebalances))}'}"
     if all(r.cause is RebalanceCause.REJOINED for r in rebalances):
         return Finding("storm" if is_storm else "rejoins", f"{sentence}: the leader asked for it, or a client did.")
     return Finding("storm" if is_storm else "unknown", "Partitions changed hands, and nothing seen tells why.")
@@ -267,34 +290,9 @@ def _milder(setup: Setup) -> str:
     return f" What makes it cheaper: {'; '.join(advice)}." if advice else ""
 
 
-def _within(rebalances: Sequence["Rebalance"]) -> str:
-    took = rebalances[-1].at - rebalances[0].at
-    return f" within {duration(took.total_seconds())}" if took else ""
-
-
-def _longest(seconds: Iterable[float | None]) -> float | None:
-    return max((s for s in seconds if s is not None), default=None)
-
-
 def _besides(failing: Sequence["Rebalance"]) -> str:
     """Members that failed, beside what explains the other departures."""
     if not failing:
         return ""
     members = sum(max(1, len(departed(r))) for r in failing)
-    return f" Besides, {plural(members, 'member was', 'members were')} thrown out for silence{_who(failing)}."
-
-
-def _who(those: Sequence["Rebalance"]) -> str:
-    """In brackets, the worst first, with how often where that is more than once."""
-    names = Counter(name for r in those for name in (r.failed or r.left))
-    if not names:
-        return ""
-    shown = ", ".join(
-        name if times == 1 else f"{name} {_times(times)}"
-        for name, times in sorted(names.items(), key=lambda n: (-n[1], n[0]))[:_MOST_NAMES]
-    )
-    return f" ({shown}{f' and {len(names) - _MOST_NAMES} more' if len(names) > _MOST_NAMES else ''})"
-
-
-def _times(number: int) -> str:
-    return {1: "once", 2: "twice"}.get(number, f"{number} times")
+    return f" Besides, {plural(members, 'member was', 'members were')} thrown out for silence{named(failing)}."

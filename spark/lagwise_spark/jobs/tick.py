@@ -79,7 +79,8 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
     before = news
     news = catch_up(session, lake, news, config.analysis.spark.conf)
     caught_up = sum((n.open_from - b.open_from) // timedelta(minutes=1) for n, b in zip(news, before, strict=True))
-    contexts = contexts_frame(session, [_context(n, config) for n in news])
+    policies = [_context(n, config) for n in news]
+    contexts = contexts_frame(session, policies)
     if caught_up:
         # Many hours, while the session is still tuned for many rows; of other clusters the minutes come first.
         ready = [n for n in news if n.open_from >= whole_hours_until(n.as_of)]
@@ -94,7 +95,7 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
         by_status = partitions_by_status(result.partitions).toArrow().to_pylist()
         facts = result.groups.toArrow().to_pylist()
         where = _places_of_trouble(session, result.partitions, by_status)
-        verdicts = group_verdicts(by_status, facts, where)
+        verdicts = group_verdicts(by_status, facts, where, policies)
         sum_up(lake, news)
         assign(lake, news)
         findings = findings_of(lake, news)

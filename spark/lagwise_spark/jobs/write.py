@@ -157,6 +157,7 @@ def _group_row(
         "worst_partition": verdict.worst_partition,
         "cause": str(verdict.cause.scope) if verdict.cause else None,
         "cause_name": verdict.cause.name if verdict.cause else None,
+        "stands_still": verdict.stands_still,
     }
 
 

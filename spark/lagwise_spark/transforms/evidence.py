@@ -152,7 +152,7 @@ def _derived() -> dict[str, Column]:
     undrained = F.when(~is_held_back(), seconds_between(F.col("drained_at"), F.col("as_of")))
     # A null is left out of the least: an age that is a lower bound says nothing.
     age = F.when(~F.col("lag_seconds_is_lower_bound"), F.coalesce("lag_seconds", F.lit(0.0)))
-    standstill = F.least("unmoved_seconds", age, undrained)
+    standstill = F.least("unmoved_seconds", age, "drained_seconds")
     has_watermarks = F.col("high_watermark").isNotNull() & F.col("log_start").isNotNull()
     # Where nothing is committed and nobody looked for the ends, there is nothing that could not be read.
     nothing_to_read = F.col("committed").isNull() & F.col("has_row_of_ends").isNull()
@@ -162,6 +162,7 @@ def _derived() -> dict[str, Column]:
         "unmoved_seconds": seconds_between(F.col("committed_since"), F.col("as_of")),
         "readable": F.col("group_error").isNull() & (has_watermarks | nothing_to_read),
         "commits_seen": F.coalesce("moves", F.lit(0)),
+        "drained_seconds": undrained,
         "standstill_seconds": F.when(has_lag, standstill).otherwise(0.0),
         # Nulls are left out of the greatest.
         "commit_cadence_seconds": F.greatest(

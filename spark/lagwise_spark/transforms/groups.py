@@ -5,6 +5,7 @@ from math import inf
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from lagwise.domain.causes import STANDING
 from lagwise_spark.columns import GROUP, seconds_between
 
 
@@ -43,14 +44,18 @@ def partitions_by_status(partition_status: DataFrame) -> DataFrame:
         F.max_by(F.struct("topic", "partition"), F.struct(age, -F.col("partition"), F.col("topic"))).alias("worst"),
         F.collect_set("topic").alias("topics"),
         F.slice(F.collect_set(_named()), 1, 5).alias("owners"),
+        F.size(F.collect_set("owner")).alias("owning_members"),
+        *[F.count_if(F.array_contains("reasons", str(s))).cast("int").alias(str(s)) for s in sorted(STANDING)],
     )
 
 
 def places(partition_status: DataFrame) -> DataFrame:
-    """One row per group, status, owner and leader, with the fields of :class:`lagwise.domain.causes.Place`."""
-    return partition_status.groupBy(*GROUP, "status", _named().alias("owner"), "leader").agg(
-        F.count("*").cast("int").alias("partitions")
-    )
+    """One row per group, status, owner, leader and whether they stand still, with the fields of
+    :class:`lagwise.domain.causes.Place`."""
+    stands = F.arrays_overlap("reasons", F.array(*[F.lit(str(s)) for s in sorted(STANDING)]))
+    return partition_status.groupBy(
+        *GROUP, "status", "owner", "leader", _named().alias("name"), stands.alias("stands")
+    ).agg(F.count("*").cast("int").alias("partitions"))
 
 
 def _catch_up_high() -> Column:

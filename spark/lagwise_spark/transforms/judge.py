@@ -169,6 +169,7 @@ def _holds() -> dict[str, Column]:
         & ~F.col("_shrinks")
         & has_lag
         & (age > patience)
+        & ~F.coalesce(F.col("drained_seconds") <= patience, F.lit(False))
     )
     return {
         "_stopped": stopped,
