@@ -45,14 +45,21 @@ _NUMBERS = (
     "members",
     "worst_topic",
     "worst_partition",
+    "known_partitions",
 )
 
 _GROUPS_SQL = f"""
+with counted as (
+    select *,
+        list_sum([s.partitions for s in partitions_by_status if s.status not in ('unknown', 'ghost')])
+            as known_partitions
+    from group_status
+)
 select cluster, "group", as_of, status, reason, since, sentence, commits_seen,
     coalesce(type = '{SIMPLE}', false)
         and coalesce(bool_or(type <> '{SIMPLE}') over (partition by "group"), false) as is_mirrored,
     {", ".join(_NUMBERS)}
-from group_status
+from counted
 """  # noqa: S608 (column names of our own)
 
 _COLLECTIONS_SQL = f"""

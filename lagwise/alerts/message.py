@@ -28,6 +28,7 @@ def document(notification: Notification, config: Config) -> dict[str, Any]:
     alert = notification.alert
     subject = alert.subject
     numbers = asdict(notification.numbers)
+    del numbers["known_partitions"]  # what decisions rest on
     worst_topic, worst_partition = numbers.pop("worst_topic"), numbers.pop("worst_partition")
     return {
         "schema": SCHEMA,

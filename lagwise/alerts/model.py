@@ -54,6 +54,8 @@ class Resolution(StrEnum):
     """Why an alert ended."""
 
     RECOVERED = "recovered"
+    #: Unknown for so long, and for such a reason, that the trouble that was told is neither there nor known to be over.
+    UNKNOWN = "unknown"
     GROUP_GONE = "group_gone"
     RULE_CHANGED = "rule_changed"
     CLUSTER_REMOVED = "cluster_removed"
@@ -86,7 +88,10 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What was measured. None is unknown, never 0. Rates in records per second, lag in records."""
+    """What was measured. None is unknown, never 0. Rates in records per second, lag in records.
+
+    ``known_partitions`` is of how many partitions the status is known, ghosts left out; None also where it is of none.
+    """
 
     lag_records: int | None = None
     lag_seconds: float | None = None
@@ -102,6 +107,7 @@ class Numbers:
     members: int | None = None
     worst_topic: str | None = None
     worst_partition: int | None = None
+    known_partitions: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

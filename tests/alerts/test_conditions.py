@@ -80,6 +80,21 @@ class TestGroups:
         assert orders.numbers.produce_rate_per_second is None
         assert group(now, "odd").reason is UnknownReason.EXPIRED
 
+    @pytest.mark.parametrize(
+        ("why", "counts", "known"),
+        [
+            ("unknown ones and ghosts are not", {"stalled": 1, "ok": 3, "unknown": 4, "ghost": 2}, 4),
+            ("none is", {"unknown": 4}, None),
+            ("there is none, as where the group cannot be read", {}, None),
+        ],
+    )
+    def test_say_of_how_many_partitions_the_status_is_known(
+        self, reader: Reader, writer: LakeWriter, why: str, counts: dict[str, int], known: int | None
+    ) -> None:
+        by_status = [{"status": status, "partitions": number} for status, number in counts.items()]
+        writer.all_well(at(0), {"g": {"status": "unknown", "partitions_by_status": by_status}})
+        assert group(seen(reader.read(at(5)), 5), "g").numbers.known_partitions == known, why
+
     def test_what_is_not_a_number_is_not_known(self, reader: Reader, writer: LakeWriter) -> None:
         writer.all_well(
             at(0), {"g": {"status": "stopped", "lag_seconds": float("nan"), "seconds_to_loss": float("inf")}}

@@ -21,6 +21,7 @@ _SENTENCE_HEIGHT = 66
 _DELIVERY_STATES = {"queued": "… queued", "delivered": "✓ delivered", "dead": "✕ given up"}
 _RESOLUTIONS = {
     "recovered": "recovered",
+    "unknown": "it has been unknown for an hour",
     "group_gone": "the group is gone",
     "rule_changed": "its rule was changed",
     "cluster_removed": "its cluster is no longer watched",
