@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from lagwise.alerts.clocks import Verdict
-from lagwise.alerts.model import Condition, Freshness, GroupCondition
+from lagwise.alerts.model import Condition, Freshness, GroupCondition, Kind
 from lagwise.alerts.rules import Rule
 from lagwise.domain.vocabulary import Status, UnknownReason
 
@@ -75,14 +75,16 @@ def _may_hide_trouble(condition: GroupCondition, known_in_trouble: int | None) -
 
 def _looks_for(rule: Rule, condition: GroupCondition) -> bool:
     subject = condition.subject
+    selected = rule.clusters.selects(subject.cluster or "") and rule.groups.selects(subject.group or "")
+    if subject.kind is not Kind.GROUP:
+        return selected and condition.is_found and subject.kind.value in rule.when.findings
     reasons = rule.when.unknown_reasons
     has_unread = condition.numbers.lag_records != 0
     return (
-        condition.status in rule.when.statuses
+        selected
+        and condition.status in rule.when.statuses
         and (condition.status is not Status.UNKNOWN or not reasons or condition.reason in reasons)
         and rule.when.unread in (None, has_unread)
-        and rule.clusters.selects(subject.cluster or "")
-        and rule.groups.selects(subject.group or "")
     )
 
 

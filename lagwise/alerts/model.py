@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from lagwise.domain.findings import FindingKind
 from lagwise.domain.vocabulary import Status, UnknownReason
 
 
@@ -27,11 +28,22 @@ class Severity(StrEnum):
 
 
 class Kind(StrEnum):
-    """What an alert is about: a consumer group, or the monitor itself."""
+    """What an alert is about: the status of a consumer group, the monitor itself, or a finding beside a group's status.
+
+    Each kind of finding has alerts of its own: what lasts for days must not keep an outage from being over.
+    """
 
     GROUP = "group"
     COLLECTION = "collection"
     ANALYSIS = "analysis"
+    LOSS = FindingKind.LOSS.value
+    SKIPPED = FindingKind.SKIPPED.value
+    DEAD_LETTERS = FindingKind.DEAD_LETTERS.value
+    UNREAD_RETRIES = FindingKind.UNREAD_RETRIES.value
+    LEFT_TOPICS = FindingKind.LEFT_TOPICS.value
+    RETRIES = FindingKind.RETRIES.value
+    REBALANCES = FindingKind.REBALANCES.value
+    ASSIGNMENT = FindingKind.ASSIGNMENT.value
 
 
 class Phase(StrEnum):
@@ -68,7 +80,7 @@ FRESH = "fresh"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Subject:
-    """What an alert is about. ``cluster`` is None for the analysis, ``group`` for everything but a group."""
+    """What an alert is about. ``cluster`` is None for the analysis, ``group`` for it and for the collection."""
 
     kind: Kind
     cluster: str | None = None
@@ -81,8 +93,9 @@ class Subject:
         return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
 
     def __str__(self) -> str:
-        if self.kind is Kind.GROUP:
-            return f"group {self.group} on {self.cluster}"
+        if self.group is not None:
+            found = "" if self.kind is Kind.GROUP else f"{self.kind.value} of "
+            return f"{found}group {self.group} on {self.cluster}"
         return "the analysis" if self.kind is Kind.ANALYSIS else f"the collection from {self.cluster}"
 
 
@@ -112,7 +125,8 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class GroupCondition:
-    """What the analysis says of a group.
+    """What the analysis says of a group, or of one kind of finding beside its status: whether it ``is_found``, and then
+    the sentence is the finding's.
 
     ``as_of`` is the sample the verdict rests on; it is believed for ``valid_for_seconds`` after that, and then it says
     nothing. ``seen_active`` is whether the group has ever been seen alive (None: that cannot be told at the moment).
@@ -127,6 +141,7 @@ class GroupCondition:
     sentence: str
     seen_active: bool | None = True
     numbers: Numbers = field(default_factory=Numbers)
+    is_found: bool = False
 
 
 @dataclass(frozen=True, slots=True)

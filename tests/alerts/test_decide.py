@@ -389,6 +389,53 @@ def test_every_row_has_a_name_of_its_own_and_a_reason() -> None:
     assert all(row.why for row in ROWS)
 
 
+class TestFindings:
+    def _see(self, player: Player, seconds: int, status: str, *, is_found: bool, since: int = 0) -> None:
+        player.see(
+            seconds + 5,
+            observation(
+                group_condition(seconds, status, since=since),
+                group_condition(seconds, status, kind=Kind.LEFT_TOPICS, is_found=is_found, since=seconds),
+                judged_until=seconds,
+            ),
+        )
+
+    def test_have_an_alert_of_their_own(self) -> None:
+        """A topic that was left stays left for days: an outage in between begins and ends beside it."""
+        player = Player(book())
+        for seconds in range(0, 1500, 15):
+            status, since = ("stalled", 300) if 300 <= seconds < 600 else ("ok", 600 if seconds >= 600 else 0)
+            self._see(player, seconds, status, since=since, is_found=30 <= seconds < 900)
+        told = [
+            ((n.decided_at - at(5)).total_seconds(), n.event.value, n.severity.value, n.alert.subject.kind.value)
+            for n in player.told
+        ]
+        assert told == [
+            (150, "firing", "warn", "left_topics"),
+            (300, "firing", "page", "group"),
+            (660, "resolved", "page", "group"),
+            (1200, "resolved", "warn", "left_topics"),
+        ]
+        assert {alert.resolution for alert in player.ended} == {Resolution.RECOVERED}
+        assert player.told[3].alert.since == at(30), "since it was first seen"
+
+    def test_are_held_while_the_group_cannot_be_judged(self) -> None:
+        player = Player(book())
+        for seconds in range(0, 1500, 15):
+            is_blind = seconds >= 300
+            self._see(player, seconds, "unknown" if is_blind else "ok", is_found=not is_blind)
+        assert [n.event for n in player.told] == [Event.FIRING]
+        assert [alert.on_hold for alert in player.alerts.values()] == [True]
+
+    def test_end_with_their_group(self) -> None:
+        player = Player(book())
+        for seconds in range(0, 180, 15):
+            self._see(player, seconds, "ok", is_found=True)
+        for seconds in range(180, 300, 15):
+            player.see(seconds + 5, observation(judged_until=seconds))
+        assert [alert.resolution for alert in player.ended] == [Resolution.GROUP_GONE]
+
+
 class TestTheAlertItself:
     def test_one_incident_from_firing_to_resolved(self) -> None:
         player = _play(_with_running_since(ROWS_BY_NAME["worse is told in the same alert"]), book())
