@@ -6,7 +6,7 @@ cannot be read is kept as it was read last, and reported: its age then does the 
 
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,6 +14,7 @@ import duckdb
 
 from lagwise.alerts.model import Numbers
 from lagwise.alerts.observation import SIGNS_OF_LIFE, CollectionRow, GroupRow, Snapshot
+from lagwise.domain.findings import FindingKind
 from lagwise.domain.vocabulary import SIMPLE, Status, UnknownReason
 from lagwise.errors import LakeError
 from lagwise.logs import clean
@@ -46,14 +47,22 @@ _NUMBERS = (
     "worst_topic",
     "worst_partition",
     "stands_still",
+    "known_partitions",
 )
 
 _GROUPS_SQL = f"""
+with counted as (
+    select *,
+        list_sum([s.partitions for s in partitions_by_status if s.status not in ('unknown', 'ghost')])
+            as known_partitions
+    from group_status
+)
 select cluster, "group", as_of, status, reason, since, sentence, commits_seen,
     coalesce(type = '{SIMPLE}', false)
         and coalesce(bool_or(type <> '{SIMPLE}') over (partition by "group"), false) as is_mirrored,
+    findings,
     {", ".join(_NUMBERS)}
-from group_status
+from counted
 """  # noqa: S608 (column names of our own)
 
 _COLLECTIONS_SQL = f"""
@@ -85,6 +94,7 @@ where topic is null and (before in (select unnest(?)) or after in (select unnest
 
 
 _STATUSES = {status.value: status for status in Status}
+_FINDINGS = {kind.value: kind for kind in FindingKind}
 _REASONS = {reason.value: reason for reason in UnknownReason}
 
 
@@ -168,7 +178,7 @@ def _utc_or_none(value: Any) -> datetime | None:
 
 
 def _group_row(row: tuple[Any, ...]) -> GroupRow:
-    cluster, group, as_of, status, reason, since, sentence, commits_seen, is_mirrored, *numbers = row
+    cluster, group, as_of, status, reason, since, sentence, commits_seen, is_mirrored, findings, *numbers = row
     known = [None if isinstance(n, float) and not math.isfinite(n) else n for n in numbers]
     return GroupRow(
         cluster=cluster,
@@ -181,8 +191,19 @@ def _group_row(row: tuple[Any, ...]) -> GroupRow:
         sentence=sentence,
         commits_seen=commits_seen or 0,
         is_mirrored=is_mirrored,
+        findings=_findings(findings),
         numbers=Numbers(*known),
     )
+
+
+def _findings(rows: Sequence[Mapping[str, str]]) -> dict[FindingKind, str]:
+    """The sentences by kind; a kind that this version does not know is none it can act on."""
+    found: dict[FindingKind, str] = {}
+    for row in rows:
+        kind = _FINDINGS.get(row["kind"])
+        if kind is not None:
+            found[kind] = f"{found[kind]} {row['sentence']}" if kind in found else row["sentence"]
+    return found
 
 
 def _collection_row(row: tuple[Any, ...]) -> CollectionRow:

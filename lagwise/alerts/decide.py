@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from lagwise.alerts.clocks import Moment, Verdict, advance
-from lagwise.alerts.matching import is_too_old, judge
+from lagwise.alerts.matching import is_as_known, is_too_old, judge
 from lagwise.alerts.model import (
     FRESH,
     STALE,
@@ -20,6 +20,7 @@ from lagwise.alerts.model import (
     Event,
     Freshness,
     GroupCondition,
+    Kind,
     Notification,
     Numbers,
     Observation,
@@ -72,7 +73,9 @@ def decide(book: RuleBook, observation: Observation, alerts: Mapping[str, Alert]
 def _step(
     book: RuleBook, condition: Condition, before: Alert | None, now: datetime
 ) -> tuple[Alert | None, Notification | None]:
-    judged = [(rule, *judge(rule, condition, now)) for rule in book.rules]
+    if before is None and isinstance(condition, GroupCondition) and _is_absent(condition):
+        return None, None  # most groups have no findings: nothing is to be judged
+    judged = [(rule, *judge(rule, condition, now, _known_in_trouble(before))) for rule in book.rules]
     if before is None and not any(verdict is Verdict.MATCH for _, verdict, _ in judged):
         return None, None
     clocks, calm = _advance(condition, before, judged)
@@ -87,6 +90,15 @@ def _step(
     rule, clock = min(active or clocks, key=lambda pair: book.rank(pair[0].name, pair[0].severity))
     after = _updated(before, condition, rule, kept, calm, now, shows=clock.matching and not clock.held)
     return _tell_if_worse(book, before, after, rule, now) if active else (after, None)
+
+
+def _is_absent(condition: GroupCondition) -> bool:
+    return condition.subject.kind is not Kind.GROUP and not condition.is_found
+
+
+def _known_in_trouble(alert: Alert | None) -> int | None:
+    """How many partitions were known when the alert last matched; None where being unknown is itself the trouble."""
+    return None if alert is None or alert.status == Status.UNKNOWN else alert.numbers.known_partitions
 
 
 def _advance(
@@ -177,7 +189,8 @@ def _updated(
             alert,
             status=condition.status.value,
             reason=condition.reason.value if condition.reason else None,
-            since=condition.since,
+            # Of a finding nobody says since when it has been there: since it was first seen.
+            since=condition.since if condition.subject.kind is Kind.GROUP else alert.since,
             sentence=condition.sentence,
             numbers=condition.numbers,
         )
@@ -222,12 +235,16 @@ def _tell_if_worse(
 
 
 def _why_over(book: RuleBook, alert: Alert, condition: Condition) -> Resolution:
-    """Recovered, unless it is the rules that changed and not the subject."""
+    """Recovered, unless that is not known, or it is the rules that changed and not the subject."""
     rule = next((r for r in book.rules if r.name == alert.rule), None)
     if rule is None:
         return Resolution.RULE_CHANGED
-    still = isinstance(condition, GroupCondition) and condition.status in rule.when.statuses
-    return Resolution.RULE_CHANGED if still else Resolution.RECOVERED
+    if not isinstance(condition, GroupCondition):
+        return Resolution.RECOVERED
+    if condition.is_found or (condition.subject.kind is Kind.GROUP and condition.status in rule.when.statuses):
+        return Resolution.RULE_CHANGED
+    is_unknown = condition.status is Status.UNKNOWN and not is_as_known(condition, _known_in_trouble(alert))
+    return Resolution.UNKNOWN if is_unknown else Resolution.RECOVERED
 
 
 _ENDINGS = {

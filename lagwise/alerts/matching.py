@@ -3,20 +3,48 @@
 from datetime import datetime, timedelta
 
 from lagwise.alerts.clocks import Verdict
-from lagwise.alerts.model import Condition, Freshness, GroupCondition
+from lagwise.alerts.model import Condition, Freshness, GroupCondition, Kind
 from lagwise.alerts.rules import Rule
-from lagwise.domain.vocabulary import Status
+from lagwise.domain.vocabulary import Status, UnknownReason
+
+#: Reasons that are facts about the offsets and do not pass by themselves: the others are blindness …
+_LASTING_REASONS = frozenset(
+    {
+        UnknownReason.EXPIRED,
+        UnknownReason.NO_COMMIT,
+        UnknownReason.RECREATED,
+        UnknownReason.OUT_OF_RANGE,
+        UnknownReason.NOT_COMMITTING,
+    }
+)
+#: … and a group that has been unknown for this long, and is so for one of them, is not what its alert said any more.
+UNKNOWN_FOR_GOOD_SECONDS = 3600.0
 
 
-def judge(rule: Rule, condition: Condition, now: datetime) -> tuple[Verdict, datetime]:
+def judge(
+    rule: Rule, condition: Condition, now: datetime, known_in_trouble: int | None = None
+) -> tuple[Verdict, datetime]:
     """The verdict, and since when it has been so.
 
-    A group's verdict that has become too old, or that is "unknown", is HOLD: neither trouble nor its end. Only a rule
-    that asks for ``unknown`` takes unknown for an answer.
+    A group's verdict that has become too old, or an "unknown" that may hide trouble, is HOLD: neither trouble nor its
+    end. Only a rule that asks for ``unknown`` takes unknown for an answer. ``known_in_trouble`` is how many partitions
+    were known when the open alert last matched, None where there is none or that cannot be told.
     """
     if isinstance(condition, Freshness):
         return _judge_freshness(rule, condition, now)
-    return _judge_group(rule, condition, now), condition.since
+    verdict = _judge_group(rule, condition, now, known_in_trouble)
+    # That it is unknown does not vouch for it having been well all the while: this sample does.
+    is_unknown_calm = verdict is Verdict.CLEAR and condition.status is Status.UNKNOWN
+    return verdict, condition.as_of if is_unknown_calm else condition.since
+
+
+def is_as_known(condition: GroupCondition, known_in_trouble: int | None) -> bool:
+    """Whether as many partitions are known as in trouble: then those that were in trouble are among them.
+
+    A group that is unknown has only healthy partitions among the known. So it is well again, as far as it ever was
+    known: the unknown ones are those that were unknown during the trouble, too.
+    """
+    return known_in_trouble is not None and (condition.numbers.known_partitions or 0) >= known_in_trouble
 
 
 def is_too_old(condition: Condition, now: datetime) -> bool:
@@ -26,7 +54,7 @@ def is_too_old(condition: Condition, now: datetime) -> bool:
     )
 
 
-def _judge_group(rule: Rule, condition: GroupCondition, now: datetime) -> Verdict:
+def _judge_group(rule: Rule, condition: GroupCondition, now: datetime, known_in_trouble: int | None) -> Verdict:
     if rule.when.stale:
         return Verdict.CLEAR
     if is_too_old(condition, now):
@@ -35,19 +63,28 @@ def _judge_group(rule: Rule, condition: GroupCondition, now: datetime) -> Verdic
         if not rule.only_if_seen_active or condition.seen_active:
             return Verdict.MATCH
         return Verdict.HOLD if condition.seen_active is None else Verdict.CLEAR
-    return Verdict.HOLD if condition.status is Status.UNKNOWN else Verdict.CLEAR
+    return Verdict.HOLD if _may_hide_trouble(condition, known_in_trouble) else Verdict.CLEAR
+
+
+def _may_hide_trouble(condition: GroupCondition, known_in_trouble: int | None) -> bool:
+    if condition.status is not Status.UNKNOWN or is_as_known(condition, known_in_trouble):
+        return False
+    lasted_seconds = (condition.as_of - condition.since).total_seconds()
+    return condition.reason not in _LASTING_REASONS or lasted_seconds < UNKNOWN_FOR_GOOD_SECONDS
 
 
 def _looks_for(rule: Rule, condition: GroupCondition) -> bool:
     subject = condition.subject
+    selected = rule.clusters.selects(subject.cluster or "") and rule.groups.selects(subject.group or "")
+    if subject.kind is not Kind.GROUP:
+        return selected and condition.is_found and subject.kind.value in rule.when.findings
     reasons = rule.when.unknown_reasons
     has_unread = condition.numbers.lag_records != 0
     return (
-        condition.status in rule.when.statuses
+        selected
+        and condition.status in rule.when.statuses
         and (condition.status is not Status.UNKNOWN or not reasons or condition.reason in reasons)
         and rule.when.unread in (None, has_unread)
-        and rule.clusters.selects(subject.cluster or "")
-        and rule.groups.selects(subject.group or "")
     )
 
 

@@ -28,6 +28,7 @@ def document(notification: Notification, config: Config) -> dict[str, Any]:
     alert = notification.alert
     subject = alert.subject
     numbers = asdict(notification.numbers)
+    del numbers["known_partitions"]  # what decisions rest on
     worst_topic, worst_partition = numbers.pop("worst_topic"), numbers.pop("worst_partition")
     del numbers["stands_still"]
     return {
@@ -72,6 +73,18 @@ _STATUS_WORDS = {
 }
 
 
+_FINDING_WORDS = {
+    Kind.LOSS: "records were deleted before they were read",
+    Kind.SKIPPED: "records were skipped",
+    Kind.DEAD_LETTERS: "records were given up",
+    Kind.UNREAD_RETRIES: "nobody reads its retries",
+    Kind.LEFT_TOPICS: "nobody reads a topic any more that it has read",
+    Kind.RETRIES: "records wait to be tried again",
+    Kind.REBALANCES: "it rebalances more than it should",
+    Kind.ASSIGNMENT: "its partitions could be shared out better",
+}
+
+
 def _words(status: str | None) -> str:
     return _STATUS_WORDS.get(status or "", (status or "not known").replace("_", " "))
 
@@ -79,11 +92,13 @@ def _words(status: str | None) -> str:
 def _summary(notification: Notification) -> str:
     """One line for a subject line, a chat title, a pager."""
     subject = notification.alert.subject
-    who = {
-        Kind.GROUP: f"Group {subject.group} on {subject.cluster}",
-        Kind.COLLECTION: f"The collection from {subject.cluster}",
-        Kind.ANALYSIS: "The analysis",
-    }[subject.kind]
+    if subject.group is not None:
+        who = f"Group {subject.group} on {subject.cluster}"
+    else:
+        who = f"The collection from {subject.cluster}" if subject.kind is Kind.COLLECTION else "The analysis"
+    if subject.kind in _FINDING_WORDS and notification.status is not None:
+        over = "over: " if notification.event is Event.RESOLVED else ""
+        return f"{who}: {over}{_FINDING_WORDS[subject.kind]}"
     if notification.event is not Event.RESOLVED:
         if notification.status == Status.AT_RISK and notification.numbers.lag_records == 0:
             return f"{who} will lose its committed offsets; it has read everything"

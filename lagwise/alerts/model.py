@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from lagwise.domain.findings import FindingKind
 from lagwise.domain.vocabulary import Status, UnknownReason
 
 
@@ -27,11 +28,22 @@ class Severity(StrEnum):
 
 
 class Kind(StrEnum):
-    """What an alert is about: a consumer group, or the monitor itself."""
+    """What an alert is about: the status of a consumer group, the monitor itself, or a finding beside a group's status.
+
+    Each kind of finding has alerts of its own: what lasts for days must not keep an outage from being over.
+    """
 
     GROUP = "group"
     COLLECTION = "collection"
     ANALYSIS = "analysis"
+    LOSS = FindingKind.LOSS.value
+    SKIPPED = FindingKind.SKIPPED.value
+    DEAD_LETTERS = FindingKind.DEAD_LETTERS.value
+    UNREAD_RETRIES = FindingKind.UNREAD_RETRIES.value
+    LEFT_TOPICS = FindingKind.LEFT_TOPICS.value
+    RETRIES = FindingKind.RETRIES.value
+    REBALANCES = FindingKind.REBALANCES.value
+    ASSIGNMENT = FindingKind.ASSIGNMENT.value
 
 
 class Phase(StrEnum):
@@ -54,6 +66,8 @@ class Resolution(StrEnum):
     """Why an alert ended."""
 
     RECOVERED = "recovered"
+    #: Unknown for so long, and for such a reason, that the trouble that was told is neither there nor known to be over.
+    UNKNOWN = "unknown"
     GROUP_GONE = "group_gone"
     RULE_CHANGED = "rule_changed"
     CLUSTER_REMOVED = "cluster_removed"
@@ -66,7 +80,7 @@ FRESH = "fresh"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Subject:
-    """What an alert is about. ``cluster`` is None for the analysis, ``group`` for everything but a group."""
+    """What an alert is about. ``cluster`` is None for the analysis, ``group`` for it and for the collection."""
 
     kind: Kind
     cluster: str | None = None
@@ -79,14 +93,18 @@ class Subject:
         return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
 
     def __str__(self) -> str:
-        if self.kind is Kind.GROUP:
-            return f"group {self.group} on {self.cluster}"
+        if self.group is not None:
+            found = "" if self.kind is Kind.GROUP else f"{self.kind.value} of "
+            return f"{found}group {self.group} on {self.cluster}"
         return "the analysis" if self.kind is Kind.ANALYSIS else f"the collection from {self.cluster}"
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What was measured. None is unknown, never 0. Rates in records per second, lag in records."""
+    """What was measured. None is unknown, never 0. Rates in records per second, lag in records.
+
+    ``known_partitions`` is of how many partitions the status is known, ghosts left out; None also where it is of none.
+    """
 
     lag_records: int | None = None
     lag_seconds: float | None = None
@@ -104,11 +122,13 @@ class Numbers:
     worst_partition: int | None = None
     #: Partitions of the group's status stand still: what to run first depends on it. It is not in messages.
     stands_still: bool | None = None
+    known_partitions: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GroupCondition:
-    """What the analysis says of a group.
+    """What the analysis says of a group, or of one kind of finding beside its status: whether it ``is_found``, and then
+    the sentence is the finding's.
 
     ``as_of`` is the sample the verdict rests on; it is believed for ``valid_for_seconds`` after that, and then it says
     nothing. ``seen_active`` is whether the group has ever been seen alive (None: that cannot be told at the moment).
@@ -123,6 +143,7 @@ class GroupCondition:
     sentence: str
     seen_active: bool | None = True
     numbers: Numbers = field(default_factory=Numbers)
+    is_found: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """From what was read to what is the case at a moment: pure, so that "how old is too old" is decided in one place."""
 
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from lagwise.alerts.durations import duration_words
@@ -15,6 +15,7 @@ from lagwise.alerts.model import (
     Observation,
     Subject,
 )
+from lagwise.domain.findings import FindingKind
 from lagwise.domain.vocabulary import Status, UnknownReason
 
 #: Data is late only after this many of the intervals at which it is due: one may be missed, two may be unlucky.
@@ -28,7 +29,7 @@ class GroupRow:
     """What the analysis says of one group.
 
     It ``is_mirrored`` where it never was more than a name for commits from outside, and a real group of that name is in
-    another cluster: a mirror (MirrorMaker 2) copies that one's offsets.
+    another cluster: a mirror (MirrorMaker 2) copies that one's offsets. ``findings`` are sentences by kind.
     """
 
     cluster: str
@@ -41,6 +42,7 @@ class GroupRow:
     commits_seen: int
     numbers: Numbers
     is_mirrored: bool = False
+    findings: Mapping[FindingKind, str] = field(default_factory=dict)
 
     @property
     def subject(self) -> Subject:
@@ -110,21 +112,11 @@ def observe(
     rows = snapshot.collections or {}
     watched = sorted(clusters) or sorted(rows)
     views = {name: _view(rows.get(name), analysis_interval_seconds, snapshot.groups_are_current) for name in watched}
-    conditions: list[Condition] = [
-        GroupCondition(
-            subject=row.subject,
-            as_of=row.as_of,
-            valid_for_seconds=views[row.cluster].valid_for_seconds,
-            status=row.status,
-            reason=row.reason,
-            since=row.since,
-            sentence=row.sentence,
-            seen_active=_seen_active(row, snapshot, active),
-            numbers=row.numbers,
-        )
-        for row in snapshot.groups
-        if row.cluster in views
-    ]
+    conditions: list[Condition] = []
+    for row in snapshot.groups:
+        if row.cluster in views:
+            group = _group(row, views[row.cluster], _seen_active(row, snapshot, active))
+            conditions += [group, *_findings(row, group)]
     trouble = "".join(f" Trouble: {line.rstrip('.')}." for line in snapshot.trouble)
     conditions += [_collection(name, rows.get(name), watching_since, now, trouble) for name in watched]
     waiting = [row.unread_since for row in (rows.get(name) for name in watched) if row and row.unread_since]
@@ -132,6 +124,34 @@ def observe(
         waiting.append(snapshot.analysis_unreadable_since)
     conditions.append(_analysis(waiting, analysis_interval_seconds, watching_since, now, trouble))
     return Observation(tuple(conditions), views)
+
+
+def _group(row: GroupRow, view: ClusterView, seen_active: bool | None) -> GroupCondition:
+    return GroupCondition(
+        subject=row.subject,
+        as_of=row.as_of,
+        valid_for_seconds=view.valid_for_seconds,
+        status=row.status,
+        reason=row.reason,
+        since=row.since,
+        sentence=row.sentence,
+        seen_active=seen_active,
+        numbers=row.numbers,
+    )
+
+
+def _findings(row: GroupRow, group: GroupCondition) -> list[GroupCondition]:
+    """Of each kind, also of those that are not found: their alerts end."""
+    return [
+        replace(
+            group,
+            subject=Subject(Kind(kind.value), row.cluster, row.group),
+            since=row.as_of,
+            sentence=row.findings.get(kind, row.sentence),
+            is_found=kind in row.findings,
+        )
+        for kind in FindingKind
+    ]
 
 
 def _seen_active(row: GroupRow, snapshot: Snapshot, active: Set[str]) -> bool | None:

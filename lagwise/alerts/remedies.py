@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from lagwise import commands
-from lagwise.alerts.model import Kind, Notification, Subject
+from lagwise.alerts.model import Notification, Subject
 from lagwise.config import Cluster
 
 
 def first_command(notification: Notification, clusters: Sequence[Cluster]) -> str:
     """The command that shows what is going on, ready to paste."""
     subject = notification.alert.subject
-    if subject.kind is not Kind.GROUP or subject.group is None:
+    if subject.group is None:
         return "lagwise doctor"
     return commands.first_command(
         subject.cluster,
@@ -27,6 +27,6 @@ def first_command(notification: Notification, clusters: Sequence[Cluster]) -> st
 
 def dashboard_link(subject: Subject, dashboard_url: str) -> str:
     """The page of the subject."""
-    if subject.kind is not Kind.GROUP:
+    if subject.group is None:
         return f"{dashboard_url.rstrip('/')}/health"
-    return commands.group_page(subject.cluster or "", subject.group or "", dashboard_url)
+    return commands.group_page(subject.cluster or "", subject.group, dashboard_url)

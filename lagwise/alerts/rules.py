@@ -19,6 +19,7 @@ from lagwise.alerts.model import Kind, Severity
 from lagwise.config import GroupSelection
 from lagwise.config.errors import describe
 from lagwise.config.values import Name
+from lagwise.domain.findings import FindingKind
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.errors import ConfigError
 
@@ -30,7 +31,7 @@ class _Strict(BaseModel):
 
 
 class When(_Strict):
-    """What a rule looks for: statuses of a group, or the monitor itself being late."""
+    """What a rule looks for: statuses of a group, findings beside it, or the monitor itself being late."""
 
     statuses: tuple[Status, ...] = ()
     """The group has one of these statuses."""
@@ -39,6 +40,8 @@ class When(_Strict):
     unread: bool | None = None
     """Of the groups with one of the statuses, only those with unread records (`true`; a lag that is not known counts as
     some) or without any (`false`); null is both."""
+    findings: tuple[FindingKind, ...] = ()
+    """Instead of statuses: one of these findings stands beside the group's status, whatever that is."""
     stale: Literal["collection", "analysis"] | None = None
     """Instead of statuses: no data has come from the collector of a cluster, or from the analysis …"""
     older_than: Duration | None = None
@@ -46,14 +49,17 @@ class When(_Strict):
 
     @model_validator(mode="after")
     def _one_or_the_other(self) -> "When":
-        if bool(self.statuses) == bool(self.stale):
-            raise ValueError("give either statuses, a list of status words, or stale: collection or stale: analysis")
+        if [bool(self.statuses), bool(self.findings), bool(self.stale)].count(True) != 1:
+            raise ValueError(
+                "give either statuses, a list of status words, findings, a list of kinds, or stale: collection or "
+                "stale: analysis"
+            )
         if bool(self.stale) != (self.older_than is not None):
             raise ValueError("stale and older_than go together, as in {stale: collection, older_than: 2m}")
         if self.unknown_reasons and Status.UNKNOWN not in self.statuses:
             raise ValueError("unknown_reasons needs the status unknown among the statuses")
-        if self.unread is not None and self.stale:
-            raise ValueError("unread goes with statuses: stale data has no unread records")
+        if self.unread is not None and not self.statuses:
+            raise ValueError("unread goes with statuses: it tells groups of one status apart")
         return self
 
 

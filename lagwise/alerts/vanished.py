@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from lagwise.alerts.model import Alert, Kind, Observation, Resolution
+from lagwise.alerts.model import Alert, Observation, Resolution
 
 #: A group that is missing for this long, in the time of the data, is gone …
 GONE_AFTER_SECONDS = 60.0
@@ -15,7 +15,7 @@ def why_gone(alert: Alert, observation: Observation, now: datetime) -> Resolutio
     subject = alert.subject
     if subject.cluster is not None and subject.cluster not in observation.clusters:
         return Resolution.CLUSTER_REMOVED
-    if subject.kind is not Kind.GROUP or subject.cluster is None:
+    if subject.group is None or subject.cluster is None:
         return None
     view = observation.clusters[subject.cluster]
     if view.judged_until is None or (now - view.judged_until).total_seconds() > view.valid_for_seconds:

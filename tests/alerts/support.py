@@ -49,9 +49,11 @@ def group_condition(
     seen_active: bool | None = True,
     numbers: Numbers | None = None,
     cluster: str = CLUSTER,
+    kind: Kind = Kind.GROUP,
+    is_found: bool = False,
 ) -> GroupCondition:
     return GroupCondition(
-        subject=Subject(Kind.GROUP, cluster, group),
+        subject=Subject(kind, cluster, group),
         as_of=at(seconds),
         valid_for_seconds=120.0,
         status=Status(status),
@@ -60,6 +62,7 @@ def group_condition(
         sentence=f"{group} is {status}",
         seen_active=seen_active,
         numbers=numbers or Numbers(lag_records=10, lag_seconds=5.0),
+        is_found=is_found,
     )
 
 

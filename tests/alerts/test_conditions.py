@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from lagwise.alerts.conditions import Reader
-from lagwise.alerts.model import Freshness, GroupCondition, Kind, Observation
+from lagwise.alerts.model import Freshness, GroupCondition, Kind, Observation, Subject
 from lagwise.alerts.observation import Snapshot, observe
+from lagwise.domain.findings import FindingKind
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.store import Lake
@@ -39,8 +40,11 @@ def seen(snapshot: Snapshot, now: float, clusters: tuple[str, ...] = (CLUSTER,))
     )
 
 
-def group(observation: Observation, name: str) -> GroupCondition:
-    (found,) = [c for c in observation.conditions if isinstance(c, GroupCondition) and c.subject.group == name]
+def group(
+    observation: Observation, name: str, kind: Kind = Kind.GROUP, cluster: str | None = CLUSTER
+) -> GroupCondition:
+    subject = Subject(kind, cluster, name)
+    (found,) = [c for c in observation.conditions if isinstance(c, GroupCondition) and c.subject == subject]
     return found
 
 
@@ -79,6 +83,39 @@ class TestGroups:
         assert (orders.numbers.worst_topic, orders.numbers.worst_partition) == ("t", 4)
         assert orders.numbers.produce_rate_per_second is None
         assert group(now, "odd").reason is UnknownReason.EXPIRED
+
+    @pytest.mark.parametrize(
+        ("why", "counts", "known"),
+        [
+            ("unknown ones and ghosts are not", {"stalled": 1, "ok": 3, "unknown": 4, "ghost": 2}, 4),
+            ("none is", {"unknown": 4}, None),
+            ("there is none, as where the group cannot be read", {}, None),
+        ],
+    )
+    def test_say_of_how_many_partitions_the_status_is_known(
+        self, reader: Reader, writer: LakeWriter, why: str, counts: dict[str, int], known: int | None
+    ) -> None:
+        by_status = [{"status": status, "partitions": number} for status, number in counts.items()]
+        writer.all_well(at(0), {"g": {"status": "unknown", "partitions_by_status": by_status}})
+        assert group(seen(reader.read(at(5)), 5), "g").numbers.known_partitions == known, why
+
+    def test_are_read_with_their_findings(self, reader: Reader, writer: LakeWriter) -> None:
+        findings = [
+            {"kind": "left_topics", "sentence": "It left a.", "remedy": None},
+            {"kind": "left_topics", "sentence": "It left b.", "remedy": "look"},
+            {"kind": "of_the_future", "sentence": "?", "remedy": None},
+        ]
+        writer.all_well(at(0), {"g": {"status": "ok", "since": at(-60), "findings": findings}})
+        now = seen(reader.read(at(5)), 5)
+        left = group(now, "g", Kind.LEFT_TOPICS)
+        assert (left.is_found, left.sentence, left.as_of) == (True, "It left a. It left b.", at(0))
+        assert not group(now, "g", Kind.LOSS).is_found
+        assert group(now, "g").sentence == "g is ok"
+
+    def test_every_kind_of_finding_is_one_of_alert(self, reader: Reader, writer: LakeWriter) -> None:
+        writer.all_well(at(0), {"g": "ok"})
+        kinds = {c.subject.kind.value for c in seen(reader.read(at(5)), 5).conditions if c.subject.group == "g"}
+        assert kinds == {"group", *(kind.value for kind in FindingKind)}
 
     def test_what_is_not_a_number_is_not_known(self, reader: Reader, writer: LakeWriter) -> None:
         writer.all_well(
@@ -124,8 +161,7 @@ class TestSignsOfLife:
         }
         writer.all_well(at(0), {"a": both | {"type": here}, "b": both | {"cluster": "source", "type": elsewhere}})
         observation = seen(reader.read(at(5)), 5, clusters=(CLUSTER, "source"))
-        (found,) = [c for c in observation.conditions if isinstance(c, GroupCondition) and c.subject.cluster == CLUSTER]
-        assert found.seen_active is active, why
+        assert group(observation, "g").seen_active is active, why
 
     @pytest.mark.parametrize(
         ("why", "row", "active"),

@@ -2,16 +2,18 @@
 
 A history is a list of (second, status): the sample at that second showed that status, and the decision was taken five
 seconds later. ``None`` is a round without the group; ``"="`` is a round in which nothing new was known. A word after a
-colon is the reason of an unknown. Expected are (second, event, severity, status): all that is told, and nothing else.
+colon is the reason of an unknown, a number after a hash of how many partitions the status is known. Expected are
+(second, event, severity, status): all that is told, and nothing else.
 """
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 
-from lagwise.alerts.model import Event, Kind, Phase, Resolution, Severity, Subject
-from lagwise.alerts.rules import RuleBook
-from tests.alerts.support import CLUSTER, Player, at, book, freshness, group_condition, observation
+from lagwise.alerts.model import Event, Kind, Numbers, Phase, Resolution, Severity, Subject
+from lagwise.alerts.rules import RuleBook, load_rules
+from tests.alerts.support import CLUSTER, Player, at, book, freshness, group_condition, observation, write_yaml
 
 History = list[tuple[float, str | None]]
 Told = list[tuple[float, str, str, str | None]]
@@ -159,6 +161,61 @@ ROWS = [
         [(15, "firing", "page", "stopped")],
     ),
     Row(
+        "an unknown that was there before hides nothing",
+        "4 of 6 partitions were never committed, before, during and after: the 2 that hung are known, and well",
+        [
+            *steps("unknown:no_commit#2", 0, 600),
+            *steps("stalled#2", 615, 1200),
+            *steps("unknown:no_commit#2", 1215, 5400),
+            *steps("stalled#2", 5415, 5460),
+        ],
+        [
+            (615, "firing", "page", "stalled"),
+            (1275, "resolved", "page", "unknown"),
+            (5415, "firing", "page", "stalled"),
+        ],
+    ),
+    Row(
+        "whatever the reason of an unknown that was there before",
+        "a partition has had no leader for days; the others hung, and read again",
+        [*steps("stopped#5", 15, 60), *steps("unknown:unreadable#5", 75, 150)],
+        [(15, "firing", "page", "stopped"), (135, "resolved", "page", "unknown")],
+    ),
+    Row(
+        "fewer known than in trouble may hide it",
+        "one of the 2 that hung cannot be read any more, and the 4 that were never committed outvote it",
+        [*steps("stalled#2", 15, 60), *steps("unknown:no_commit#1", 75, 3600)],
+        [(15, "firing", "page", "stalled")],
+    ),
+    Row(
+        "none known is not as many as some",
+        "the group itself cannot be read: it has no partition at all",
+        [*steps("stalled#1", 15, 60), *steps("unknown:unreadable", 75, 7200)],
+        [(15, "firing", "page", "stalled")],
+    ),
+    Row(
+        "trouble that comes back in a short unknown is the same trouble",
+        "a rebalance hid it for ten minutes",
+        [*steps("stopped#6", 15, 60), *steps("unknown:rebalancing", 75, 675), *steps("stopped#6", 690, 720)],
+        [(15, "firing", "page", "stopped")],
+    ),
+    Row(
+        "unknown for good ends an alert after an hour",
+        "the topic was deleted while its consumer hung: it hangs there no more, and the next trouble must be told",
+        [*steps("stalled#4", 15, 60), *steps("unknown:expired#2", 75, 3750), *steps("stalled#2", 3765, 3780)],
+        [
+            (15, "firing", "page", "stalled"),
+            (3735, "resolved", "page", "unknown"),
+            (3765, "firing", "page", "stalled"),
+        ],
+    ),
+    Row(
+        "blindness never ends one",
+        "it passes by itself, and then the group may still be stopped",
+        [(15, "stopped"), *steps("unknown:unreadable", 30, 14_400)],
+        [(15, "firing", "page", "stopped")],
+    ),
+    Row(
         "unknown does not raise one",
         "no default rule asks for unknown",
         steps("unknown:unreadable", 0, 600),
@@ -287,6 +344,7 @@ def _play(row: Row, rules: RuleBook) -> Player:
         else:
             assert word is not None
             status, _, since = word.partition("@")
+            status, _, known = status.partition("#")
             status, _, reason = status.partition(":")
             last = group_condition(
                 second,
@@ -294,6 +352,7 @@ def _play(row: Row, rules: RuleBook) -> Player:
                 since=float(since) if since else None,
                 reason=reason or None,
                 seen_active=row.seen_active,
+                numbers=Numbers(lag_records=10, lag_seconds=5.0, known_partitions=int(known) if known else None),
             )
             seen = observation(last, judged_until=second)
         for notification in player.see(second + 5, seen):
@@ -330,6 +389,53 @@ def test_every_row_has_a_name_of_its_own_and_a_reason() -> None:
     assert all(row.why for row in ROWS)
 
 
+class TestFindings:
+    def _see(self, player: Player, seconds: int, status: str, *, is_found: bool, since: int = 0) -> None:
+        player.see(
+            seconds + 5,
+            observation(
+                group_condition(seconds, status, since=since),
+                group_condition(seconds, status, kind=Kind.LEFT_TOPICS, is_found=is_found, since=seconds),
+                judged_until=seconds,
+            ),
+        )
+
+    def test_have_an_alert_of_their_own(self) -> None:
+        """A topic that was left stays left for days: an outage in between begins and ends beside it."""
+        player = Player(book())
+        for seconds in range(0, 1500, 15):
+            status, since = ("stalled", 300) if 300 <= seconds < 600 else ("ok", 600 if seconds >= 600 else 0)
+            self._see(player, seconds, status, since=since, is_found=30 <= seconds < 900)
+        told = [
+            ((n.decided_at - at(5)).total_seconds(), n.event.value, n.severity.value, n.alert.subject.kind.value)
+            for n in player.told
+        ]
+        assert told == [
+            (150, "firing", "warn", "left_topics"),
+            (300, "firing", "page", "group"),
+            (660, "resolved", "page", "group"),
+            (1200, "resolved", "warn", "left_topics"),
+        ]
+        assert {alert.resolution for alert in player.ended} == {Resolution.RECOVERED}
+        assert player.told[3].alert.since == at(30), "since it was first seen"
+
+    def test_are_held_while_the_group_cannot_be_judged(self) -> None:
+        player = Player(book())
+        for seconds in range(0, 1500, 15):
+            is_blind = seconds >= 300
+            self._see(player, seconds, "unknown" if is_blind else "ok", is_found=not is_blind)
+        assert [n.event for n in player.told] == [Event.FIRING]
+        assert [alert.on_hold for alert in player.alerts.values()] == [True]
+
+    def test_end_with_their_group(self) -> None:
+        player = Player(book())
+        for seconds in range(0, 180, 15):
+            self._see(player, seconds, "ok", is_found=True)
+        for seconds in range(180, 300, 15):
+            player.see(seconds + 5, observation(judged_until=seconds))
+        assert [alert.resolution for alert in player.ended] == [Resolution.GROUP_GONE]
+
+
 class TestTheAlertItself:
     def test_one_incident_from_firing_to_resolved(self) -> None:
         player = _play(_with_running_since(ROWS_BY_NAME["worse is told in the same alert"]), book())
@@ -346,6 +452,30 @@ class TestTheAlertItself:
         assert player.ended[0].resolution is Resolution.RECOVERED
         assert player.ended[0].resolved_at == at(405)
         assert not player.alerts
+
+    @pytest.mark.parametrize(
+        ("name", "resolutions"),
+        [
+            ("an unknown that was there before hides nothing", [Resolution.RECOVERED]),
+            ("unknown for good ends an alert after an hour", [Resolution.UNKNOWN]),
+        ],
+    )
+    def test_only_what_is_known_to_be_well_has_recovered(self, name: str, resolutions: list[Resolution]) -> None:
+        player = _play(_with_running_since(ROWS_BY_NAME[name]), book())
+        assert [alert.resolution for alert in player.ended] == resolutions
+
+    def test_where_unknown_is_the_trouble_another_unknown_is_not_its_end(self, tmp_path: Path) -> None:
+        file = tmp_path / "rules.yaml"
+        when = "{statuses: [unknown], unknown_reasons: [expired]}"
+        write_yaml(file, f"rules: [{{name: gone, severity: page, when: {when}}}]")
+        player = Player(load_rules(file, ("ops",)))
+        for seconds in range(0, 900, 15):
+            reason = "expired" if seconds < 60 else "unreadable"
+            numbers = Numbers(known_partitions=2)
+            since = 0 if seconds < 60 else 60
+            seen = group_condition(seconds, "unknown", reason=reason, since=since, numbers=numbers)
+            player.see(seconds + 5, observation(seen))
+        assert [n.event for n in player.told] == [Event.FIRING]
 
     def test_a_pending_alert_is_kept_but_not_told(self) -> None:
         player = Player(book())

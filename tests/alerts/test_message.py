@@ -70,6 +70,19 @@ def _examples() -> dict[str, Notification]:
     names = ["group_firing", "group_escalated", "group_losing_data", "group_resolved"]
     examples = dict(zip(names, player.told, strict=True))
 
+    for seconds, is_found in (
+        (400, True),
+        (415, True),
+        (520, True),
+        (535, False),
+        (640, False),
+        (745, False),
+        (850, False),
+    ):
+        left = group_condition(seconds, "ok", kind=Kind.LEFT_TOPICS, is_found=is_found, since=seconds)
+        player.see(seconds + 5, observation(left))
+    examples |= dict(zip(["finding_firing", "finding_resolved"], player.told[4:], strict=True))
+
     other = Player(book())
     other.see(5, observation(group_condition(0, "stopped", numbers=MEASURED)))
     for seconds in (30, 60):

@@ -22,6 +22,8 @@ class TestTheRulesThatComeWithLagwise:
             "stopped": Severity.PAGE,
             "stalled": Severity.PAGE,
             "falling_behind": Severity.WARN,
+            "left_topics": Severity.WARN,
+            "records_lost": Severity.WARN,
             "collection_stale": Severity.PAGE,
             "analysis_stale": Severity.PAGE,
         }
@@ -34,7 +36,7 @@ class TestTheRulesThatComeWithLagwise:
 
     def test_groups_that_may_be_abandoned_are_left_out(self) -> None:
         cautious = {rule.name for rule in load_rules(None).rules if rule.only_if_seen_active}
-        assert cautious == {"losing_data", "at_risk", "offsets_expiring", "stopped"}
+        assert cautious == {"losing_data", "at_risk", "offsets_expiring", "stopped", "left_topics", "records_lost"}
 
 
 BAD = [
@@ -45,6 +47,9 @@ BAD = [
     ("rules: [{name: a, when: {statuses: [stopped]}, severity: page, for: 10 minutes}]", "rules.0.for", "30s"),
     ("rules: [{name: a, when: {statuses: [stopped]}, severity: page, for: -5s}]", "rules.0.for", "30s"),
     ("rules: [{name: a, when: {}, severity: page}]", "rules.0.when", "statuses"),
+    ("rules: [{name: a, when: {findings: [left]}, severity: warn}]", "rules.0.when.findings.0", "'left_topics'"),
+    ("rules: [{name: a, when: {findings: [loss], statuses: [ok]}, severity: warn}]", "rules.0.when", "either"),
+    ("rules: [{name: a, when: {findings: [loss], unread: true}, severity: warn}]", "rules.0.when", "unread"),
     ("rules: [{name: a, when: {stale: collection}, severity: page}]", "rules.0.when", "older_than"),
     ("rules: [{name: a, when: {stale: group, older_than: 1m}, severity: page}]", "rules.0.when.stale", "'analysis'"),
     (

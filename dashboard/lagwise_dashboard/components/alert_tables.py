@@ -21,6 +21,7 @@ _SENTENCE_HEIGHT = 66
 _DELIVERY_STATES = {"queued": "… queued", "delivered": "✓ delivered", "dead": "✕ given up"}
 _RESOLUTIONS = {
     "recovered": "recovered",
+    "unknown": "it has been unknown for an hour",
     "group_gone": "the group is gone",
     "rule_changed": "its rule was changed",
     "cluster_removed": "its cluster is no longer watched",
@@ -131,7 +132,12 @@ def about(row: AlertRow) -> str:
         return "the analysis"
     if row.kind is Kind.COLLECTION:
         return f"collection from {literal.shown(row.cluster)}"
-    return f"{literal.shown(row.group)} ({literal.shown(row.cluster)})"
+    finding = "" if row.kind is Kind.GROUP else f"{_finding_words(row)}: "
+    return f"{finding}{literal.shown(row.group)} ({literal.shown(row.cluster)})"
+
+
+def _finding_words(row: AlertRow) -> str:
+    return row.kind.value.replace("_", " ")
 
 
 def severity_words(severity: Severity) -> str:
@@ -174,5 +180,6 @@ def _lasted(row: AlertRow) -> str:
 
 def mark_text(row: AlertRow, *, resolved: bool) -> str:
     """An alert as a mark in a chart."""
-    word = words.look(row.status).word
+    is_finding = row.group is not None and row.kind is not Kind.GROUP
+    word = _finding_words(row) if is_finding else words.look(row.status).word
     return f"Alert resolved ({word})" if resolved else f"Alert {severity_words(row.severity)}: {word}"

@@ -5,7 +5,6 @@ from datetime import datetime
 import streamlit as st
 
 from lagwise import health as heartbeats
-from lagwise.alerts.model import Kind
 from lagwise.alerts.queries import AlertRow
 from lagwise.domain import humanise
 from lagwise_dashboard import alert_reader, literal, settings
@@ -54,7 +53,7 @@ def _open(rows: list[AlertRow], now: datetime) -> None:
     st.caption("The loudest first. Click a row to open the group.")
     clicked = alert_tables.show_open(rows, now)
     if clicked is not None:
-        if clicked.kind is Kind.GROUP:
+        if clicked.group is not None:
             st.switch_page(
                 "views/group.py", query_params={"cluster": clicked.cluster or "", "group": clicked.group or ""}
             )
