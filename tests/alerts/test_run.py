@@ -326,6 +326,7 @@ def test_the_rules_in_the_docs_are_rules(tmp_path: Path, config: MakeConfig) -> 
         "payments_late",
         "offsets_expired",
         "offsets_expiring",
+        "given_up",
         "collector_late",
     ]
     loaded.close()

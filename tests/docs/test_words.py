@@ -91,6 +91,7 @@ class TestStatuses:
             "rewound_at",
             "loss_cause",
             "transaction_seconds",
+            "stands_still",
             "cause",
             "look_past_markers",
             "findings",
