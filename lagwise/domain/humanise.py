@@ -23,12 +23,7 @@ def duration(seconds: float | None, *, lower_bound: bool = False) -> str:
 
 
 def interval(low: float, high: float | None) -> str:
-<<<<<<< HEAD
-    """The ends of an interval of time; without a ``high`` end it may last forever. Ends that read alike are told
-    once."""
-=======
     """The ends of an interval of time; without a ``high`` end it may last forever. What reads alike is told once."""
->>>>>>> mend-words
     if high is None:
         return f"{duration(low)} at the earliest"
     return f"about {duration(low)}" if duration(low) == duration(high) else f"{duration(low)} to {duration(high)}"
