@@ -172,6 +172,8 @@ def with_age(rows: DataFrame) -> DataFrame:
         .when(~looked_for | F.col("_b").isNull(), F.lit(0.0))
         .otherwise(_seconds_since_written(F.col("position")))
     )
+    overtaken = _overtaken("overtaken_seconds", F.col("retention_seconds"))
+    overtaken |= _overtaken("overtaken_at_latest_seconds", longest_kept_seconds())
     staged = with_steps(
         rows,
         _neighbours(F.col("position"), looked_for)
@@ -181,13 +183,11 @@ def with_age(rows: DataFrame) -> DataFrame:
                 looked_for & F.col("_b").isNotNull() & F.col("_a").isNull(), F.lit(False)
             ),
             "_reads": _rate_while_behind(),
-            **_overtaken("overtaken_seconds", F.col("retention_seconds")),
-            **_overtaken("overtaken_at_latest_seconds", longest_kept_seconds()),
+            **overtaken,
         },
     )
-    return staged.drop(
-        *_NEIGHBOURS, *[c for c in staged.columns if c.startswith("_overtak")], "_reads", "seen_at", "high_watermarks"
-    )
+    helpers = [name for name in overtaken if name.startswith("_")]
+    return staged.drop(*_NEIGHBOURS, *helpers, "_reads", "seen_at", "high_watermarks")
 
 
 def _rate_while_behind() -> Column:
