@@ -1,0 +1,115 @@
+"""Is the advice right? Consumers of known cost really run, with 1 to 4 × the knee's threads, then as many as advised.
+
+Each run has a backlog on a real broker and consumers on cores of their own (the last one this program may use, or
+``--cores`` of them); broker, collector, analysis and this program share the others. After it, Lagwise is asked as a
+user asks: probe, collector, lake, analysis, ``lagwise size GROUP``. Its advice must be the same whatever ran; the
+advised number of threads is then run, and must do what was predicted and nearly the best found.
+
+Consumers are processes of one thread each, as CPU work in Python wants it. ``--one-process`` has them as threads of one
+process, where waits for the interpreter lock get into T1 on a node with more work than cores: Lagwise says so
+("T1 doubtful"), and this is not held against the goals.
+
+    python -m benchmarks.capacity [--seconds 15] [--mix 4] [--one-process] [--small] [--json]
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.capacity.judge import HEADER, Point, counts, line, said, verdict
+from benchmarks.capacity.runs import WARM_UP_SECONDS, Bench, Run, fill
+from benchmarks.capacity.work import Mix, pin
+from lagwise.config import Spark
+from lagwise.domain.sizing.formulas import knee_threads, node_ceiling_per_second
+from lagwise_sandbox.broker import Broker
+from lagwise_spark.session import start_session
+
+T2_SECONDS = 0.005
+#: T1 : T2, and whether the times are random.
+MIXES = ((1.0, False), (4.0, False), (4.0, True), (19.0, False))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=15.0, help="length of a run (default 15)")
+    parser.add_argument("--cores", type=int, default=1, help="cores of the consumers' own (default 1)")
+    parser.add_argument("--mix", type=float, action="append", help="only mixes with this T1:T2 (1, 4, 19)")
+    parser.add_argument("--one-process", action="store_true", help="consumers as threads of one process")
+    parser.add_argument("--small", action="store_true", help="one mix, two short runs: does it work at all?")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args()
+    mine = sorted(os.sched_getaffinity(0))
+    if len(mine) <= options.cores:
+        parser.error(f"{len(mine)} cores are too few: the consumers need {options.cores}, the broker another one")
+    others, cores = frozenset(mine[: -options.cores]), frozenset(mine[-options.cores :])
+    wanted = [(ratio, random) for ratio, random in MIXES if not options.mix or ratio in options.mix]
+    mixes = [Mix(ratio * T2_SECONDS, T2_SECONDS, random) for ratio, random in wanted]
+    pin(others)
+    say = (lambda text: None) if options.json else (lambda text: print(text, flush=True))
+    say(f"{options.cores} of {len(mine)} cores for the consumers, load {os.getloadavg()[0]:.1f}")
+    with tempfile.TemporaryDirectory(prefix="lagwise-capacity-") as folder, _broker() as broker:
+        session = start_session(Spark())
+        try:
+            bench = Bench(broker, session, Path(folder), cores, 6.0 if options.small else options.seconds)
+            results = []
+            for number, mix in enumerate(mixes[:1] if options.small else mixes):
+                results.append(sweep(bench, mix, number, say, small=options.small, one_process=options.one_process))
+        finally:
+            session.stop()
+    say(f"\nload at the end {os.getloadavg()[0]:.1f}")
+    if options.json:
+        print(json.dumps(results, indent=2))
+    held = all(result["holds"] for result in results)
+    return 0 if held or options.small or options.one_process else 1
+
+
+def _broker() -> Broker:
+    # Consumers that start together are given their partitions once, and not once for each.
+    return Broker(extra={"group.initial.rebalance.delay.ms": 3000})
+
+
+def sweep(bench: Bench, mix: Mix, number: int, say: Any, *, small: bool, one_process: bool) -> dict[str, Any]:
+    """All runs of one mix, printed as they come, and the verdict."""
+    cores = len(bench.cores)
+    knee = knee_threads(cores, mix.t1_seconds, mix.t2_seconds)
+    sweep_counts = [1, max(2, round(knee))] if small else counts(knee)
+    ceiling = node_ceiling_per_second(cores, mix.t2_seconds)
+    topic = f"mix-{number}"
+    # More than the fastest run reads, however uneven its consumers are: three times as many.
+    fill(bench.broker, topic, int(3 * ceiling * (bench.seconds + WARM_UP_SECONDS + 10)))
+    say(f"\n{mix}: the knee is at {knee:g} threads, a node's ceiling {ceiling:g}/s")
+    say(HEADER)
+
+    def run(threads: int, what: str) -> Point:
+        one = Run(bench, topic, f"{topic}-{what}-{threads}")
+        measured = one.measure(mix, threads, 1 if one_process else threads)
+        return Point(measured, one.advice())
+
+    points = []
+    for threads in sweep_counts:
+        points.append(run(threads, "sweep"))
+        say(line(points[-1], cores))
+    say("the advised threads, really run:")
+    advised = {}
+    for threads in sorted({point.advised.threads for point in points}):
+        again = run(threads, "advised")
+        advised[threads] = again.measured.rate_per_second
+        say(line(again, cores))
+    found = verdict(points, advised)
+    say(said(found))
+    return {
+        "mix": asdict(mix),
+        "points": [asdict(point) | {"naive_threads": point.naive_threads(cores)} for point in points],
+        "advised": advised,
+        "verdict": asdict(found),
+        "holds": found.holds,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""One node: so many consumers of a group on cores of their own, each one thread that handles message after message.
+
+A process of its own, run by :class:`benchmarks.capacity.runs.Node`. It prints ``READY`` when every consumer has
+messages; a line on its input asks for the messages handled so far and the time; at the end of its input it ends.
+
+The consumers are as many processes as asked for, their threads spread over them. What the client library does for
+itself stays on the cores that this was started on; the thread that handles messages moves to the node's cores before
+its first message.
+"""
+
+import argparse
+import multiprocessing
+import os
+import sys
+import threading
+import time
+from multiprocessing.sharedctypes import SynchronizedArray
+from multiprocessing.synchronize import Barrier
+from typing import Any
+
+from confluent_kafka import Consumer, Message
+
+from benchmarks.capacity.work import Mix, Work, pin
+from lagwise.leash import end_with_parent
+from lagwise.probe import Probe
+
+#: Long enough for a hundred processes to start and to be given their partitions.
+_START_SECONDS = 120.0
+
+
+class Crew:
+    """The consumers of one node, and what they have in common."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.mix = Mix(options.t1, options.t2, options.random)
+        self.cores = frozenset(int(core) for core in options.cores.split(","))
+        self.handled: SynchronizedArray[int] = multiprocessing.Array("Q", options.consumers)
+        #: The consumers and who asks them.
+        self.all_have_messages: Barrier = multiprocessing.Barrier(options.consumers + 1)
+
+    def start(self) -> None:
+        """Fork the processes, each with its share of the consumers."""
+        numbers = range(self.options.consumers)
+        for first in range(self.options.processes):
+            mine = numbers[first :: self.options.processes]
+            multiprocessing.Process(target=self._process, args=(mine,), daemon=True).start()
+
+    def total(self) -> int:
+        """Messages handled by all consumers so far."""
+        return sum(self.handled.get_obj())
+
+    def _process(self, numbers: range) -> None:
+        probe, stop = Probe(self.options.probe_period), threading.Event()
+        end_with_parent(os.getppid(), stop)
+        threads = [threading.Thread(target=self._consume, args=(number, probe, stop)) for number in numbers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def _consume(self, number: int, probe: Probe, stop: threading.Event) -> None:
+        consumer = self._member(number)
+        message = _next(consumer, stop)
+        pin(self.cores)
+        work = Work(self.mix, seed=number)
+        handle = probe.handler(work.handle)
+        handled = self.handled.get_obj()
+        self.all_have_messages.wait(_START_SECONDS)
+        time.sleep(work.first_pause_seconds())
+        while message is not None:
+            handle()
+            probe.store_offsets(consumer, message)
+            handled[number] += 1
+            message = _next(consumer, stop)
+
+    def _member(self, number: int) -> Consumer:
+        settings: dict[str, Any] = {
+            "bootstrap.servers": self.options.bootstrap,
+            "group.id": self.options.group,
+            "client.id": f"{self.options.group}-{number}",
+            "auto.offset.reset": "earliest",
+            "enable.auto.offset.store": False,
+            "auto.commit.interval.ms": 1000,
+            # Little is fetched ahead: all consumers together would hold the whole topic many times.
+            "queued.min.messages": 100,
+        }
+        consumer = Consumer(settings)
+        consumer.subscribe([self.options.topic])
+        return consumer
+
+
+def _next(consumer: Consumer, stop: threading.Event) -> Message | None:
+    """The next message, however long it takes; None at the end."""
+    while not stop.is_set():
+        message = consumer.poll(1.0)
+        if message is not None and not message.error():
+            return message
+    return None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    for name in ("bootstrap", "group", "topic", "cores"):
+        parser.add_argument(f"--{name}", required=True)
+    for name in ("consumers", "processes"):
+        parser.add_argument(f"--{name}", type=int, required=True)
+    for name in ("t1", "t2", "probe-period"):
+        parser.add_argument(f"--{name}", type=float, required=True)
+    parser.add_argument("--random", action="store_true")
+    crew = Crew(parser.parse_args())
+    multiprocessing.set_start_method("fork")
+    crew.start()
+    crew.all_have_messages.wait(_START_SECONDS)
+    print("READY", flush=True)
+    for _ in sys.stdin:
+        print(crew.total(), time.monotonic(), flush=True)
+    return 0  # which ends the consumers' processes, in the middle of a message: nobody reads their group again
+
+
+if __name__ == "__main__":
+    sys.exit(main())
