@@ -21,6 +21,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 from benchmarks.capacity.judge import HEADER, Point, counts, line, said, verdict
 from benchmarks.capacity.runs import WARM_UP_SECONDS, Bench, Run, fill
 from benchmarks.capacity.work import Mix, pin
@@ -55,10 +57,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="lagwise-capacity-") as folder, _broker() as broker:
         session = start_session(Spark())
         try:
-            bench = Bench(broker, session, Path(folder), cores, 6.0 if options.small else options.seconds)
-            results = []
-            for number, mix in enumerate(mixes[:1] if options.small else mixes):
-                results.append(sweep(bench, mix, number, say, small=options.small, one_process=options.one_process))
+            bench = Bench(broker, Path(folder), cores, 6.0 if options.small else options.seconds)
+            results = [
+                sweep(bench, session, mix, number, say, small=options.small, one_process=options.one_process)
+                for number, mix in enumerate(mixes[:1] if options.small else mixes)
+            ]
         finally:
             session.stop()
     say(f"\nload at the end {os.getloadavg()[0]:.1f}")
@@ -73,7 +76,9 @@ def _broker() -> Broker:
     return Broker(extra={"group.initial.rebalance.delay.ms": 3000})
 
 
-def sweep(bench: Bench, mix: Mix, number: int, say: Any, *, small: bool, one_process: bool) -> dict[str, Any]:
+def sweep(
+    bench: Bench, session: SparkSession, mix: Mix, number: int, say: Any, *, small: bool, one_process: bool
+) -> dict[str, Any]:
     """All runs of one mix, printed as they come, and the verdict."""
     cores = len(bench.cores)
     knee = knee_threads(cores, mix.t1_seconds, mix.t2_seconds)
@@ -88,7 +93,7 @@ def sweep(bench: Bench, mix: Mix, number: int, say: Any, *, small: bool, one_pro
     def run(threads: int, what: str) -> Point:
         one = Run(bench, topic, f"{topic}-{what}-{threads}")
         measured = one.measure(mix, threads, 1 if one_process else threads)
-        return Point(measured, one.advice())
+        return Point(measured, one.advice(session))
 
     points = []
     for threads in sweep_counts:

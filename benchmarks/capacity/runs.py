@@ -44,7 +44,6 @@ class Bench:
     """What all runs share."""
 
     broker: Broker
-    session: SparkSession
     folder: Path
     #: The cores of the node that is measured; everything else runs on others.
     cores: frozenset[int]
@@ -141,9 +140,9 @@ class Run:
             pipeline.close()
         return self._told(threads, (done - count) / (ended - began))
 
-    def advice(self) -> Advised:
+    def advice(self, session: SparkSession) -> Advised:
         """What the product makes of it: a round, the planning, and the command."""
-        tick(self._bench.session, self._lake, self.config)
+        tick(session, self._lake, self.config)
         plan(self._lake, self.config.analysis.capacity, datetime.now(UTC))
         command = [sys.executable, "-m", "lagwise", "size", self._group, "--data", self.config.data]
         asked = [*command, "--peak", str(_PEAK_PER_SECOND), "--json"]
