@@ -4,7 +4,8 @@ The work is a sleep (T1) and PBKDF2 (T2), which releases the interpreter lock an
 comes from the wall clock, not from the clocks that the probe reads. T1: the sleep, and by how much sleeps are late.
 T2: the hashing is done in pieces of some milliseconds; one during which the thread never lost its core took exactly as
 long as the wall clock says, and since all pieces are alike, the mean of those is the mean of all. So it is true under
-the conditions of the run: two busy hardware threads of one core are slower than one alone.
+the conditions of the run: two busy hardware threads of one core are slower than one alone. One core is left to all other
+programs.
 
 Then handlers that hold the lock: whether the probe says so. And what the collector pays for looking at 100,000 commits.
 
@@ -79,7 +80,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     seconds = 1.0 if options.small else options.seconds
-    cores = len(os.sched_getaffinity(0))
+    cores = keep_a_core_free()
     result: dict[str, Any] = {"cores": cores, "load": os.getloadavg()[0], **costs()}
     say = (lambda line: None) if options.json else (lambda line: print(line, flush=True))
     say(f"{cores} cores, load {result['load']:.1f}")
@@ -109,6 +110,14 @@ def main() -> int:
         result["locked"] = {threads: asdict(told) for threads, told in locked.items()}
         print(json.dumps(result, indent=2, default=str))
     return 0 if options.small or max(worst) <= GOAL else 1
+
+
+def keep_a_core_free() -> int:
+    """Leave a core to all other programs, if there is more than one. How many this one then has."""
+    mine = sorted(os.sched_getaffinity(0))
+    left = mine[1:] or mine
+    os.sched_setaffinity(0, left)
+    return len(left)
 
 
 def costs() -> dict[str, float]:
