@@ -4,8 +4,7 @@ The work is a sleep (T1) and PBKDF2 (T2), which releases the interpreter lock an
 comes from the wall clock, not from the clocks that the probe reads. T1: the sleep, and by how much sleeps are late.
 T2: the hashing is done in pieces of some milliseconds; one during which the thread never lost its core took exactly as
 long as the wall clock says, and since all pieces are alike, the mean of those is the mean of all. So it is true under
-the conditions of the run: two busy hardware threads of one core are slower than one alone. One core is left to all other
-programs.
+the conditions of the run: two busy hardware threads of one core are slower than one alone. A core is left to others.
 
 Then handlers that hold the lock: whether the probe says so. And what the collector pays for looking at 100,000 commits.
 
