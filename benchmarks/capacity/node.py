@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from multiprocessing.sharedctypes import SynchronizedArray
-from multiprocessing.synchronize import Barrier
+from multiprocessing.synchronize import Event
 from typing import Any
 
 from confluent_kafka import Consumer, Message
@@ -26,6 +26,7 @@ from lagwise.probe import Probe
 
 #: Long enough for a hundred processes to start and to be given their partitions.
 _START_SECONDS = 120.0
+_LOOK_SECONDS = 0.1
 
 
 class Crew:
@@ -36,15 +37,22 @@ class Crew:
         self.mix = Mix(options.t1, options.t2, options.random)
         self.cores = frozenset(int(core) for core in options.cores.split(","))
         self.handled: SynchronizedArray[int] = multiprocessing.Array("Q", options.consumers)
-        #: The consumers and who asks them.
-        self.all_have_messages: Barrier = multiprocessing.Barrier(options.consumers + 1)
+        #: Which of them have been given messages, and whether they may begin.
+        self.ready: SynchronizedArray[int] = multiprocessing.Array("B", options.consumers)
+        self.begin: Event = multiprocessing.Event()
 
     def start(self) -> None:
-        """Fork the processes, each with its share of the consumers."""
+        """Fork the processes, each with its share of the consumers; let them begin when all have messages."""
         numbers = range(self.options.consumers)
         for first in range(self.options.processes):
             mine = numbers[first :: self.options.processes]
             multiprocessing.Process(target=self._process, args=(mine,), daemon=True).start()
+        deadline = time.monotonic() + _START_SECONDS
+        while not all(self.ready.get_obj()):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{sum(self.ready.get_obj())} of all consumers have messages")
+            time.sleep(_LOOK_SECONDS)
+        self.begin.set()
 
     def total(self) -> int:
         """Messages handled by all consumers so far."""
@@ -66,7 +74,11 @@ class Crew:
         work = Work(self.mix, seed=number)
         handle = probe.handler(work.handle)
         handled = self.handled.get_obj()
-        self.all_have_messages.wait(_START_SECONDS)
+        self.ready[number] = 1
+        while not self.begin.is_set():
+            # A member that does not poll would keep the others from getting their partitions. What it reads is left out.
+            time.sleep(_LOOK_SECONDS)
+            message = _next(consumer, stop)
         time.sleep(work.first_pause_seconds())
         while message is not None:
             handle()
@@ -108,10 +120,9 @@ def main() -> int:
     for name in ("t1", "t2", "probe-period"):
         parser.add_argument(f"--{name}", type=float, required=True)
     parser.add_argument("--random", action="store_true")
-    crew = Crew(parser.parse_args())
     multiprocessing.set_start_method("fork")
+    crew = Crew(parser.parse_args())
     crew.start()
-    crew.all_have_messages.wait(_START_SECONDS)
     print("READY", flush=True)
     for _ in sys.stdin:
         print(crew.total(), time.monotonic(), flush=True)

@@ -118,7 +118,6 @@ class Run:
                 "clusters": [
                     {"name": "bench", "bootstrap": bench.broker.bootstrap, "groups": {"include": [group]}},
                 ],
-                "analysis": {"capacity": {"nodes": [{"groups": [group], "cores": len(bench.cores)}]}},
             }
         )
         self._lake = Lake(self.config.lake_uri)
