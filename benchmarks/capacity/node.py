@@ -76,7 +76,7 @@ class Crew:
         handled = self.handled.get_obj()
         self.ready[number] = 1
         while not self.begin.is_set():
-            # A member that does not poll would keep the others from getting their partitions. What it reads is left out.
+            # Who does not poll keeps the others from getting their partitions. What is read here is left out.
             time.sleep(_LOOK_SECONDS)
             message = _next(consumer, stop)
         time.sleep(work.first_pause_seconds())
