@@ -1,8 +1,10 @@
 """The work of the consumers that are measured: a message waits T1 and computes T2, both known beforehand."""
 
 import hashlib
+import math
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
@@ -12,6 +14,8 @@ _TRIAL_ROUNDS = 5_000
 _PIECE_SHARE = 0.85
 #: As near as this, as a share of the whole, the work is done.
 _NEAR_ENOUGH = 0.02
+#: Random times come in blocks of so many.
+_BLOCK = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ class Work:
     def __init__(self, mix: Mix, seed: int) -> None:
         self._mix = mix
         self._random = Random(seed)
+        self._t1_seconds = self._times(mix.t1_seconds)
+        self._t2_seconds = self._times(mix.t2_seconds)
         self._rounds_per_second = 1.0
         began = time.thread_time()
         _hash(_TRIAL_ROUNDS)
@@ -41,16 +47,25 @@ class Work:
 
     def handle(self) -> None:
         """Wait and compute for one message."""
-        t1_seconds, t2_seconds = self._mix.t1_seconds, self._mix.t2_seconds
-        if self._mix.random:
-            t1_seconds = self._random.expovariate(1 / t1_seconds)
-            t2_seconds = self._random.expovariate(1 / t2_seconds)
-        time.sleep(t1_seconds)
-        self._compute(t2_seconds)
+        time.sleep(next(self._t1_seconds))
+        self._compute(next(self._t2_seconds))
 
     def first_pause_seconds(self) -> float:
         """When to begin: else all threads begin together, and want the cores together for long."""
         return self._random.uniform(0, self._mix.t1_seconds + self._mix.t2_seconds)
+
+    def _times(self, mean_seconds: float) -> Iterator[float]:
+        """The mean for ever; where random, exponential times, in blocks of this mean: few messages have it, too.
+
+        A block is the middles of so many equally likely parts of the distribution, shuffled.
+        """
+        while not self._mix.random:
+            yield mean_seconds
+        parts = [-math.log((part + 0.5) / _BLOCK) for part in range(_BLOCK)]
+        mean = sum(parts) / _BLOCK
+        while True:
+            self._random.shuffle(parts)
+            yield from (mean_seconds * part / mean for part in parts)
 
     def _compute(self, seconds: float) -> None:
         """Spend so many seconds of CPU by the thread's own clock, however fast the core is at the moment."""

@@ -4,7 +4,9 @@ import os
 import time
 import uuid
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+from statistics import pstdev
 from typing import TYPE_CHECKING
 
 import pytest
@@ -93,9 +95,14 @@ class TestTheWork:
     def test_costs_the_cpu_that_it_says(self) -> None:
         assert cpu_of(Work(Mix(0.001, 0.004), seed=1), 50) == pytest.approx(0.004, rel=0.1)
 
-    def test_random_times_have_their_means(self) -> None:
-        mixed = Mix(1e-9, 0.002, random=True)
-        assert cpu_of(Work(mixed, seed=1), 400) == pytest.approx(0.002, rel=0.2)
+    def test_random_times_have_their_mean_and_an_exponential_s_spread(self) -> None:
+        times = list(islice(Work(Mix(1.0, 0.002, random=True), seed=1)._times(3.0), 200))
+        assert sum(times) / 200 == pytest.approx(3.0)
+        assert pstdev(times) == pytest.approx(3.0, rel=0.1)
+        assert times[:100] != times[100:]
+
+    def test_random_work_costs_its_mean(self) -> None:
+        assert cpu_of(Work(Mix(1e-6, 0.002, random=True), seed=1), 100) == pytest.approx(0.002, rel=0.1)
 
 
 @pytest.mark.broker
