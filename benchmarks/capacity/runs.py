@@ -99,7 +99,8 @@ class Node:
 
 def fill(broker: Broker, topic: str, records: int) -> None:
     """Make the topic with so many records, evenly over its partitions."""
-    AdminClient(broker.client_settings()).create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()
+    admin = AdminClient(broker.client_settings())
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()
     producer = Producer({**broker.client_settings(), "queue.buffering.max.messages": records + 1})
     for number in range(records):
         producer.produce(topic, b"a message", partition=number % PARTITIONS)
