@@ -76,6 +76,8 @@ class Node:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
 
     def handled(self) -> tuple[int, float]:
         """Messages handled so far, and at what time of the monotonic clock."""
