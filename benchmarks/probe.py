@@ -100,7 +100,7 @@ def main() -> int:
     say(f"the goal is {GOAL:.0%}; load {os.getloadavg()[0]:.1f}\n")
     # On one core threads that compute wait for the core, and not for the lock.
     os.sched_setaffinity(0, everything)
-    locked = {threads: holding_the_lock(threads, seconds) for threads in (1, 12)}
+    locked = {threads: holding_the_lock(threads, seconds) for threads in (1, 24)}
     for threads, told in locked.items():
         say(
             f"{threads} threads that hold the interpreter lock: T1 {told.t1_seconds * 1e3:.2f} ms of a true "
@@ -229,7 +229,7 @@ _LOCKED_SLEEP_SECONDS = 0.016
 
 
 def holding_the_lock(threads: int, seconds: float) -> ServiceTimes:
-    """What the probe tells of handlers that sleep 16 ms and then calculate in Python for about 2 ms."""
+    """What the probe tells of handlers that sleep 16 ms and then calculate in Python for 1 to 2 ms."""
     probe = Probe(0)
 
     @probe.handler
