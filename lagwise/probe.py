@@ -45,7 +45,7 @@ def _pread_with_the_lock() -> Callable[..., int] | None:
     """pread(2) that keeps the interpreter lock; None where it cannot be had.
 
     ``os.pread`` gives the lock up, for a file that is never waited for, and on a node with more threads than cores gets
-    it back late: five threads of 16 ms of sleep and 4 ms of hashing on one core did a sixth less, and T1 was 17 % too
+    it back late: five threads of 16 ms of sleep and 4 ms of hashing on one core did an eighth less, and T1 was 17 % too
     large.
     """
     try:
