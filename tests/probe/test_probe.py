@@ -189,18 +189,6 @@ class TestTruth:
             # A parent's limit holds for its children; a path that is not there is another namespace's.
             ({"proc/self/cgroup": "0::/pod/app\n", "sys/fs/cgroup/pod/cpu.max": "50000 100000\n"}, 0.5),
             ({"proc/self/cgroup": "0::/../elsewhere\n", "sys/fs/cgroup/cpu.max": "50000 100000\n"}, 0.5),
-            (
-                {
-                    "proc/self/cgroup": "1:cpu:/\n",
-                    "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "75000\n",
-                    "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
-                },
-                0.75,
-            ),
-            (
-                {"sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"},
-                1e9,
-            ),
             ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "nonsense"}, 1e9),
         ],
     )
