@@ -42,12 +42,8 @@ _SCHEDSTAT_BYTES = 64
 
 
 def _pread_with_the_lock() -> Callable[..., int] | None:
-    """pread(2) that keeps the interpreter lock; None where it cannot be had.
-
-    ``os.pread`` gives the lock up, for a file that is never waited for, and on a node with more threads than cores gets
-    it back late: five threads of 16 ms of sleep and 4 ms of hashing on one core did an eighth less, and T1 was 17 % too
-    large.
-    """
+    """pread(2) that keeps the interpreter lock, or None: a thread that gives it up to read a clock gets it back late
+    where threads wait for cores (five on one core did an eighth less, and T1 was 17 % too large)."""
     try:
         pread = ctypes.PyDLL(None).pread
     except (NameError, OSError, AttributeError):
@@ -70,8 +66,7 @@ class _RunQueue:
             self.known = False
         self._buffer = ctypes.create_string_buffer(_SCHEDSTAT_BYTES + 1) if _PREAD is not None else None
 
-    def nanoseconds(self) -> int:
-        """0 where it is not known."""
+    def nanoseconds(self) -> int:  # 0 where it is not known
         if not self.known:
             return 0
         if _PREAD is None or self._buffer is None:
@@ -298,8 +293,7 @@ class Probe:
 
 
 def usable_cores(root: Path = Path("/")) -> float | None:
-    """Cores that this process may use: as many as it may run on, or fewer where its control group (version 2), or one
-    above it, has a limit. None where not even the number of cores is known. ``root`` is where the files lie."""
+    """Cores that this process may run on, or fewer where a control group (version 2) has a limit; None is not known."""
     here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return min([float(here), *_limits(root)]) if here else None
 
