@@ -5,12 +5,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from lagwise.alerts.model import Kind, Numbers, Phase, Severity
+from lagwise.alerts.queries import AlertRow
 from lagwise.commands import shell_word
 from lagwise.config import Cluster, Config
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise_dashboard import literal, words
-from lagwise_dashboard.components import commands, members
+from lagwise_dashboard.components import alert_tables, commands, members
 from tests.dashboard.stories import HOSTILE_NAMES
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -196,3 +198,36 @@ def _row(
 def test_partition_ranges(numbers: list[int], text: str | None) -> None:
     found = members.ranges(numbers)
     assert found == text if text is not None else found.endswith(" …")
+
+
+@pytest.mark.parametrize(
+    ("kind", "about", "mark"),
+    [
+        (Kind.GROUP, "orders (kafka)", "Alert ▲ warn: ok"),
+        (Kind.LEFT_TOPICS, "left topics: orders (kafka)", "Alert ▲ warn: left topics"),
+    ],
+)
+def test_an_alert_on_a_finding_is_called_after_it(kind: Kind, about: str, mark: str) -> None:
+    """The group's status beside it may well be ok."""
+    row = AlertRow(
+        incident_id="i",
+        fingerprint="f",
+        kind=kind,
+        cluster="kafka",
+        group="orders",
+        rule="r",
+        severity=Severity.WARN,
+        status="ok",
+        reason=None,
+        state=Phase.FIRING,
+        since=NOW,
+        started_at=NOW,
+        fired_at=NOW,
+        resolved_at=None,
+        resolution=None,
+        sentence="",
+        numbers=Numbers(),
+        on_hold=False,
+        channels=(),
+    )
+    assert (alert_tables.about(row), alert_tables.mark_text(row, resolved=False)) == (about, mark)

@@ -117,7 +117,7 @@ def test_the_demo_from_start_to_end(demo: Demo, browser: Browser) -> None:
     seen = {g["group"]: [s["status"] for s in g["seen"]] for g in report["groups"]}
     risky = seen["recommendations"]
     assert risky.index("at_risk") < risky.index("losing_data"), "the warning comes before the loss"
-    told = {a["group"]: a for a in report["alerts"] if a["event"] == "firing"}
+    told = {a["group"]: a for a in report["alerts"] if (a["event"], a["kind"]) == ("firing", "group")}
     assert told[KILLED]["signed"]
     assert told[KILLED]["status"] == Status.STOPPED
     left = [p for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
