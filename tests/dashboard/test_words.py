@@ -162,6 +162,8 @@ def test_the_command_to_begin_with_comes_first_and_none_comes_twice() -> None:
     assert stalled[0].purpose == "Members and what each of them owns"
     threatened = commands.for_group(Config(), _row("kafka", "g", status="at_risk", cause="deletion", topic="t"))
     assert threatened[0].text.startswith("kafka-configs ")
+    unread = _row("kafka", "g", status="at_risk", cause="deletion", topic="t", stands_still=True)
+    assert commands.for_group(Config(), unread)[0].purpose == "Members and what each of them owns"
     held_back = commands.for_group(
         Config(), _row("kafka", "g", status="stalled", topic="t", transaction_seconds=4500.0)
     )
@@ -179,6 +181,7 @@ def _row(
     status: str = "ok",
     cause: str | None = None,
     transaction_seconds: float | None = None,
+    stands_still: bool = False,
 ) -> dict[str, object]:
     return {
         "cluster": cluster,
@@ -188,6 +191,7 @@ def _row(
         "reason": None,
         "loss_cause": cause,
         "transaction_seconds": transaction_seconds,
+        "stands_still": stands_still,
     }
 
 

@@ -24,7 +24,7 @@ SORTS: dict[str, str] = {
     "Since": "since",
 }
 #: Pixels of the sentence: with what stands before "In/s", a row is as wide as the page in a window of 1,280.
-_WHY_WIDTH = 528
+_WHY_WIDTH = 432
 _NO_VERDICT = frozenset({Status.OK, Status.GHOST, Status.UNKNOWN})
 
 
@@ -39,10 +39,10 @@ def frame(rows: list[Row], now: datetime, *, with_cluster: bool) -> pa.Table:
         ],
         "Last hour": [r["trend"] for r in rows],
         "Lag": [humanise.count(r["lag"]) for r in rows],
+        "Caught up in": [catch_up(r) for r in rows],
         "Since": [humanise.since(r["since"], now) for r in rows],
         "In/s": [humanise.rate(r["produce_rate_per_second"]) for r in rows],
         "Out/s": [humanise.rate(r["consume_rate_per_second"]) for r in rows],
-        "Caught up in": [catch_up(r) for r in rows],
         "Worst partition": [worst_partition(r) for r in rows],
         "Members": [members(r) for r in rows],
     }
@@ -81,12 +81,12 @@ def show(rows: list[Row], now: datetime, *, key: str, with_cluster: bool, on_sel
                 "that is less than an hour ago), each group on its own scale.",
             ),
             "Lag": tables.right_column(width=60, help="Unread records; unknown partitions and ghosts left out."),
+            "Caught up in": tables.right_column(
+                width=96, help="Time until the lag is gone at today's rates; never, where it does not shrink."
+            ),
             "Since": tables.right_column(width=86, help="How long the status has been shown."),
             "In/s": tables.right_column(width=54, help=tables.WRITTEN_HELP),
             "Out/s": tables.right_column(width=54, help=tables.READ_HELP),
-            "Caught up in": tables.right_column(
-                width=86, help="Time until the lag is gone at today's rates; never, where it does not shrink."
-            ),
             "Worst partition": st.column_config.TextColumn(
                 width=117, help="By status, then by age of its oldest unread record."
             ),
