@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 from lagwise.domain import lag as lags
-from lagwise.domain.lost import NOTHING_LOST, Lost, LostInStep, lost_in_step, lost_together
+from lagwise.domain.lost import NOTHING_LOST, Lost, LostInStep, lost_in_step, of_stretches
 from lagwise.domain.trend import Statistics, Trend, samples_of, step_of, trend_of
 
 MINUTE_SECONDS = 60.0
@@ -206,7 +206,10 @@ def movement_of(
             rewound_at = b.at
     lost = [(o.at, _lost_at(previous, o)) for previous, o in _with_previous(seen)]
     lately = sum(n.at_least for at, n in lost if _counts(at, as_of, WINDOWS_SECONDS[0], recreated_at))
-    of_day = lost_together((as_of - at, n) for at, n in lost if _counts(at, as_of, DAY_SECONDS, recreated_at))
+    stretches: dict[tuple[bool, float], list[tuple[float, LostInStep]]] = {}
+    for at, n in lost:
+        if _counts(at, as_of, DAY_SECONDS, recreated_at):
+            stretches.setdefault(_stretch_of(at, as_of), []).append((as_of - at, n))
     return Movement(
         moved_at,
         drained_at,
@@ -216,8 +219,17 @@ def movement_of(
         lately,
         rewound_records,
         rewound_at,
-        of_day,
+        of_stretches(stretches.values()),
     )
+
+
+def _stretch_of(at: float, as_of: float) -> tuple[bool, float]:
+    """Of the stretches in which losses are counted: the whole hours of the day, and since then what belongs to a window
+    but not to a shorter one."""
+    if at < whole_hours_until(as_of):
+        return True, at - at % HOUR_SECONDS
+    windows = [window for window in WINDOWS_SECONDS if in_window(bucket_of(at, as_of), as_of, window)]
+    return False, min(windows, default=DAY_SECONDS)
 
 
 def _with_previous(seen: Sequence[Observation]) -> list[tuple[Observation | None, Observation]]:

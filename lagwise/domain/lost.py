@@ -47,14 +47,21 @@ def lost_in_step(
 
 
 def lost_together(steps: Iterable[tuple[float, LostInStep]]) -> Lost:
-    """Many steps in one, each with how many seconds ago it ended. Where none shows a loss there was none: a group that
-    reads at the edge of what is kept, or deletes what it has read, is passed by the log start all the time."""
+    """The steps of a stretch of time in one, each with how many seconds ago it ended. Where none shows a loss there was
+    none: a group that reads at the edge of what is kept, or deletes what it has read, is passed by the log start all
+    the time."""
     seen = list(steps)
     lossy = [round(seconds, 6) for seconds, lost in seen if lost.at_least > 0]
     if not lossy:
         return NOTHING_LOST
     at_least, at_most = (sum(numbers) for numbers in zip(*(lost for _, lost in seen), strict=True))
     return Lost(at_least, at_most, max(lossy), min(lossy))
+
+
+def of_stretches(stretches: Iterable[Iterable[tuple[float, LostInStep]]]) -> Lost:
+    """What was lost in several stretches of time: those in which no loss shows add nothing, or the upper number of a
+    group that reads on at the edge would go on growing after its last loss."""
+    return of_partitions(lost_together(steps) for steps in stretches)
 
 
 def of_partitions(losses: Iterable[Lost]) -> Lost:

@@ -55,7 +55,11 @@ _AT_LATEST = Column(
 )
 _LOST = (
     Column("lost_at_least", pa.int64(), "records deleted unread within a day, or missing now, at least; 0 is none"),
-    Column("lost_at_most", pa.int64(), "the same at most: what the log start passed between two commits counts too"),
+    Column(
+        "lost_at_most",
+        pa.int64(),
+        "the same at most: what the log start passed between commits counts, too, in hours that show a loss",
+    ),
     Column("first_lost_at", TIMESTAMP, "time of the first sample within a day that shows a loss; null is none"),
     Column("last_lost_at", TIMESTAMP, "time of the last such sample"),
 )

@@ -3,16 +3,19 @@ purge."""
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from lagwise.domain.vocabulary import Status
 from lagwise.replay import shown_of
-from lagwise.traces import Row, Trace
+from lagwise.traces import Row, Trace, read_trace
 from tests.contract.histories import history
 from tests.contract.oracle import shown_by_oracle
 from tests.contract.test_engines_agree import differences
+from tests.traces.make import pairs, steps
+from tests.traces.world import World
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,6 +47,28 @@ def test_on_logs_that_their_readers_purge(spark: "SparkSession") -> None:
         assert differences(shown, shown_by_oracle(trace)) == []
         losing.update(one.status == Status.LOSING_DATA for one in shown)
     assert min(losing[True], losing[False]) >= 10, losing
+
+
+@pytest.mark.timeout(900)
+def test_on_hours_in_which_a_loss_shows_and_others_in_which_none_does(spark: "SparkSession", tmp_path: Path) -> None:
+    """A reader is overtaken for a while, and reads on at the edge of what is kept: from then on what the log start
+    passes beyond the commit of the sample before adds nothing."""
+    world = World("edge", "", minutes=190, interval_s=30, evaluate_every_s=1500)
+    world.topic("t", rate=100, kept_s=600, retention_ms=600_000)
+    group = world.group("g", {"m-1": pairs("t", 1)}, commit_every_s=1)
+    group.speed["t", 0] = steps((0, 500), (700, 0), (1250, 99), (3390, 100))
+    world.run()
+    trace = read_trace(world.write(tmp_path))
+    (shown,) = shown_of(spark, [trace])
+    assert differences(shown, shown_by_oracle(trace)) == []
+    told = [(one.time_s, one.lost) for one in shown if one.topic is not None and one.lost.at_least]
+    assert len(told) >= 4
+    (before, lost), (last, at_last) = told[-2:]
+    assert last > before
+    assert at_last == lost._replace(first_seconds=at_last.first_seconds, last_seconds=at_last.last_seconds), (
+        "an hour without a loss adds nothing"
+    )
+    assert at_last.at_least <= group.lost["t", 0] <= at_last.at_most
 
 
 def overtaken(trace: Trace, seed: int) -> Trace:

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from lagwise.domain.lost import NOTHING_LOST, Lost, LostInStep, lost_in_step, lost_together, of_partitions
+from lagwise.domain.lost import NOTHING_LOST, Lost, LostInStep, lost_in_step, lost_together, of_partitions, of_stretches
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,11 @@ def test_steps_and_partitions_add_up() -> None:
     one = lost_together([(45.0, LostInStep(3, 5)), (30.0, LostInStep(0, 2)), (15.0, LostInStep(1, 1))])
     assert one == Lost(4, 8, 45.0, 15.0)
     assert of_partitions([one, NOTHING_LOST, Lost(10, 10, 60.0, 20.0)]) == Lost(14, 18, 60.0, 15.0)
+
+
+def test_a_stretch_in_which_no_loss_shows_adds_nothing() -> None:
+    shows = [(900.0, LostInStep(3, 5)), (885.0, LostInStep(0, 2))]
+    reads_on_at_the_edge = [(30.0, LostInStep(0, 400)), (15.0, LostInStep(0, 300))]
+    assert of_stretches([shows, reads_on_at_the_edge]) == lost_together(shows)
+    again = [(5.0, LostInStep(1, 1)), *reads_on_at_the_edge]
+    assert of_stretches([shows, again]) == Lost(4, 708, 900.0, 5.0)

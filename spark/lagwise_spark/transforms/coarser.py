@@ -63,9 +63,19 @@ def _merged(minutes: DataFrame, bucket: Column, *more: Column) -> DataFrame:
 
 
 def lost_together() -> list[Column]:
-    """Aggregates: what was lost."""
+    """Aggregates: what was lost in a stretch of time."""
+    return _lost(F.col("lost_at_most"))
+
+
+def lost_in_stretches() -> list[Column]:
+    """Aggregates: :func:`lagwise.domain.lost.of_stretches`, each of which is a row."""
+    return _lost(F.when(F.col("lost_at_least") > 0, F.col("lost_at_most")))
+
+
+def _lost(at_most: Column) -> list[Column]:
     return [
-        *[F.sum(name).alias(name) for name in ("lost_at_least", "lost_at_most")],
+        F.sum("lost_at_least").alias("lost_at_least"),
+        F.sum(at_most).alias("lost_at_most"),
         F.min("first_lost_at").alias("first_lost_at"),
         F.max("last_lost_at").alias("last_lost_at"),
     ]

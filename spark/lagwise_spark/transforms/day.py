@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 
 from lagwise.domain.rhythm import HOURS_OF_USUAL_PAUSE, INTERVALS_OF_PAUSE, SHARE_OF_HOURS, USUAL_PAUSE_SECONDS
 from lagwise_spark.columns import GROUP_PARTITION, TOPIC_PARTITION, hour_of, whole_hours_from, whole_hours_until
-from lagwise_spark.transforms.coarser import lost_together, merged_statistics, pause_before
+from lagwise_spark.transforms.coarser import lost_in_stretches, merged_statistics, pause_before
 
 
 def whole_hours(hours: DataFrame, known_resets: DataFrame, contexts: DataFrame) -> DataFrame:
@@ -25,7 +25,7 @@ def whole_hours(hours: DataFrame, known_resets: DataFrame, contexts: DataFrame) 
         .where(is_same_log)
         .withColumn("pause", F.greatest("longest_pause_seconds", pause_before()))
         .groupBy(*GROUP_PARTITION, "until", "interval_seconds")
-        .agg(*merged_statistics(first), *lost_together(), _usual_pause().alias("usual_pause_seconds"))
+        .agg(*merged_statistics(first), *lost_in_stretches(), _usual_pause().alias("usual_pause_seconds"))
         .withColumn("usual_pause_seconds", F.when(_is_telling(), F.col("usual_pause_seconds")))
         .drop("interval_seconds")
     )
