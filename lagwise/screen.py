@@ -92,8 +92,7 @@ def freshness_lines(fresh: Freshness) -> list[Text]:
     if not any(cluster.sampled_at for cluster in fresh.clusters):
         said = (
             f"No data yet: no collector has written a sample to this lake. `{program()} up` or `{program()} collect` "
-            "fill it; "
-            "--data names another one."
+            "fill it; --data names another one."
         )
         return [Text(said, style="bold yellow")]
     if fresh.as_of is None:

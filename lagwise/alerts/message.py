@@ -23,14 +23,18 @@ def render(notification: Notification, config: Config) -> str:
     return json.dumps(document(notification, config), ensure_ascii=True, allow_nan=False)
 
 
+#: Numbers that decisions and commands rest on, and no receiver is told.
+_OURS = ("known_partitions", "stands_still")
+
+
 def document(notification: Notification, config: Config) -> dict[str, Any]:
     """The document as a tree. Times are RFC 3339 in UTC, durations seconds, lag records; null is unknown."""
     alert = notification.alert
     subject = alert.subject
     numbers = asdict(notification.numbers)
-    del numbers["known_partitions"]  # what decisions rest on
     worst_topic, worst_partition = numbers.pop("worst_topic"), numbers.pop("worst_partition")
-    del numbers["stands_still"]
+    for name in _OURS:
+        del numbers[name]
     return {
         "schema": SCHEMA,
         "event": notification.event.value,

@@ -120,7 +120,7 @@ class Numbers:
     members: int | None = None
     worst_topic: str | None = None
     worst_partition: int | None = None
-    #: Partitions of the group's status stand still: what to run first depends on it. It is not in messages.
+    #: Partitions of the group's status stand still: what to run first depends on it.
     stands_still: bool | None = None
     known_partitions: int | None = None
 

@@ -164,9 +164,16 @@ def size(
 
     row, sources, ahead = None, _sources(context), None
     if group is not None:
-        row, values, sources, ahead = _of_group(
-            context, (group, topic, cluster, data), horizon_seconds, values, sources
-        )
+        from lagwise.cli.size_group import row_of
+        from lagwise.cli.size_horizon import ahead_within
+
+        config, now = context.obj.load(data=data), datetime.now(UTC)
+        lake = open_lake(config)
+        row = row_of(lake, group, cluster, topic)
+        if horizon_seconds is not None:
+            ahead = ahead_within(lake, row, horizon_seconds, now)
+        known, told = _known_of(row, ahead, config.analysis.capacity.target_utilisation, now)
+        values, sources = _without_typing(context, row, (values, sources), (known, told))
     elif horizon_seconds is not None:
         raise click.UsageError("--horizon is about the forecast of a GROUP's topic: name one, or type in --peak")
     elif needed := [OPTIONS[name] for name in _NEEDED if values[name] is None]:
@@ -198,35 +205,37 @@ def size(
     console.print(report(advice), width=width)
 
 
-def _of_group(
-    context: click.Context,
-    about: tuple[str, str | None, str | None, str | None],
-    horizon_seconds: float | None,
-    values: dict[str, Any],
-    sources: dict[str, str],
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, str], tuple[DemandAhead, ...] | None]:
-    """The group's row; values and sources with what is known of it and nobody typed in; what is ahead within the
-    horizon, where one is asked for. ``about`` are group, topic, cluster and data folder."""
-    from lagwise.cli.size_group import not_known, row_of
-    from lagwise.cli.size_horizon import ahead_within, highest
+def _known_of(
+    row: dict[str, Any], ahead: tuple[DemandAhead, ...] | None, target_utilisation: float, now: datetime
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Values that nobody has to type in, and where each comes from. ``ahead`` is what is forecast up to the horizon,
+    where one is asked for."""
+    from lagwise.cli.size_horizon import highest
     from lagwise.domain.sizing.known_workload import known_values
 
-    group, topic, cluster, data = about
-    config, now = context.obj.load(data=data), datetime.now(UTC)
-    lake = open_lake(config)
-    row, ahead = row_of(lake, group, cluster, topic), None
     known, told = known_values(row, now)
-    known["target_utilisation"] = config.analysis.capacity.target_utilisation
-    told["target_utilisation"] = "settings"
-    if horizon_seconds is not None:
-        ahead = ahead_within(lake, row, horizon_seconds, now)
+    known["target_utilisation"], told["target_utilisation"] = target_utilisation, "settings"
+    if ahead is not None:
         known["peak_rate_per_second"], told["peak_rate_per_second"] = highest(row, ahead)
+    return known, told
+
+
+def _without_typing(
+    context: click.Context,
+    row: dict[str, Any],
+    given: tuple[dict[str, Any], dict[str, str]],
+    known: tuple[dict[str, Any], dict[str, str]],
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """What is given with what is known in the place of what was not typed in, values and sources. UsageError where
+    that is not enough."""
+    from lagwise.cli.size_group import not_known
+
     typed = {name for name in OPTIONS if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    values = values | {name: value for name, value in known.items() if name not in typed}
-    sources = sources | {name: source for name, source in told.items() if name not in typed}
-    if still := [option for name, option in OPTIONS.items() if name in _NEEDED and values.get(name) is None]:
+    values = given[0] | {name: value for name, value in known[0].items() if name not in typed}
+    sources = given[1] | {name: source for name, source in known[1].items() if name not in typed}
+    if still := [OPTIONS[name] for name in _NEEDED if values.get(name) is None]:
         raise not_known(row, still)
-    return row, values, sources, ahead
+    return values, sources
 
 
 def _in_options(error: OutOfRange) -> str:

@@ -25,9 +25,9 @@ from lagwise.domain.history import (
     whole_micros,
 )
 from lagwise.domain.judged import Judged, Pair, parts_of
+from lagwise.domain.loss.race import Unread, rate_while_behind, seconds_to_overtaking, unread_of
+from lagwise.domain.loss.retention import jumps_of, longest_kept_seconds
 from lagwise.domain.ownership import GroupFacts, Row, Rows, group_facts, seconds_to_expiry
-from lagwise.domain.race import Unread, rate_while_behind, seconds_to_overtaking, unread_of
-from lagwise.domain.retention import jumps_of, longest_kept_seconds
 from lagwise.domain.rhythm import cadence_of, usual_pause_of
 from lagwise.domain.sampled import (
     Clock,

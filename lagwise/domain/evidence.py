@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from lagwise.domain.forecast import Forecast
-from lagwise.domain.lost import NOTHING_LOST, Lost
-from lagwise.domain.retention import Jumps
+from lagwise.domain.loss.records import NOTHING_LOST, Lost
+from lagwise.domain.loss.retention import Jumps
 from lagwise.domain.trend import Trend
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
@@ -28,15 +28,14 @@ class Evidence:
     judged on, ``trend`` of the lag over it, ``longer`` of the lag over the next longer window. ``commits_seen`` is how
     often the committed offset was seen to move, ``unmoved_seconds`` for how long it has stayed where it is,
     ``standstill_seconds`` for how long while there was something to read, ``drained_seconds`` how long ago nothing was
-    unread. ``lost_lately`` is how many records the
-    samples of the shortest window show to have been deleted unread, ``lost_of_day`` what those of a day do.
-    ``deleted_by_request`` is whether a client had the oldest records deleted (no limit can have), ``earlier_log_start``
-    where the log began at the end of the minute before. ``rewound_records`` is by how many records the committed offset
-    was seen to go back, ``rewound_seconds`` how long ago it last did. ``steady_produce_rate_per_second`` is the lower
-    of the rate of the window and that of an hour: a burst is not taken to go on. ``overtaken_seconds`` is when
-    retention deletes the first of the records that are written already and that the group does not get to in time
-    (:func:`lagwise.domain.race.seconds_to_overtaking`), ``overtaken_at_latest_seconds`` the same of the latest moment
-    at which they are deleted.
+    unread. ``lost_lately`` is how many records the samples of the shortest window show to have been deleted unread,
+    ``lost_of_day`` what those of a day do. ``deleted_by_request`` is whether a client had the oldest records deleted
+    (no limit can have), ``earlier_log_start`` where the log began at the end of the minute before. ``rewound_records``
+    is by how many records the committed offset was seen to go back, ``rewound_seconds`` how long ago it last did.
+    ``steady_produce_rate_per_second`` is the lower of the rate of the window and that of an hour: a burst is not taken
+    to go on. ``overtaken_seconds`` is when retention deletes the first of the records that are written already and
+    that the group does not get to in time (:func:`lagwise.domain.loss.race.seconds_to_overtaking`),
+    ``overtaken_at_latest_seconds`` the same of the latest moment at which they are deleted.
     """
 
     readable: bool = True

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from lagwise.domain.humanise import clock, count, duration, plural, rate
-from lagwise.domain.lost import Lost
+from lagwise.domain.loss.records import Lost
 from lagwise.domain.vocabulary import TopicRole
 
 #: Growth of a dead-letter topic is told over this time.
@@ -59,7 +59,7 @@ def loss_findings(lost: Lost, now: datetime, *, records_lost: int = 0) -> list[F
 def _bounds(at_least: int, at_most: int) -> str:
     """How many records were …, as the beginning of a sentence."""
     low, high = count(at_least), count(at_most)
-    return f"{_records(at_least)}" if low == high else f"Between {low} and {high} records were"
+    return _records(at_least) if low == high else f"Between {low} and {high} records were"
 
 
 class Skip(NamedTuple):

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 from lagwise.domain import lag as lags
-from lagwise.domain.lost import NOTHING_LOST, Lost, LostInStep, lost_in_step, of_stretches
+from lagwise.domain.loss.records import NOTHING_LOST, Lost, LostInStep, lost_in_step, of_stretches
 from lagwise.domain.trend import Statistics, Trend, samples_of, step_of, trend_of
 
 MINUTE_SECONDS = 60.0

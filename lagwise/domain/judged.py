@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lagwise.domain.evidence import Evidence, Verdict
-from lagwise.domain.lost import of_partitions
+from lagwise.domain.loss.records import of_partitions
 from lagwise.domain.parts import PartitionsInStatus, last_catch_up, soonest_breach, total
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 

@@ -6,7 +6,7 @@ from math import inf
 from typing import TypeVar
 
 from lagwise.domain.forecast import Forecast
-from lagwise.domain.lost import NOTHING_LOST, Lost
+from lagwise.domain.loss.records import NOTHING_LOST, Lost
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 N = TypeVar("N", int, float)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from lagwise.domain import lag as lags
 from lagwise.domain.evidence import Evidence, Policy, Verdict
 from lagwise.domain.forecast import Forecast, breach, catch_up
-from lagwise.domain.loss import (
+from lagwise.domain.loss.deletion import (
     Pull,
     deletion_of,
     is_at_edge,
@@ -19,7 +19,7 @@ from lagwise.domain.loss import (
     lost_by_now,
     lost_of_day,
 )
-from lagwise.domain.retention import soonest
+from lagwise.domain.loss.retention import soonest
 from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, GroupState, LossCause, Status, UnknownReason
 
 #: A trend smaller than this share of the produce rate is noise, whatever its confidence interval.

@@ -13,7 +13,6 @@ GROUP_PARTITION = (
     Column("partition", pa.int32(), "partition", nullable=False),
 )
 
-
 MINUTES = Table(
     "minutes",
     "analysis",
@@ -58,9 +57,7 @@ MINUTES = Table(
     skipping=("minute",),
 )
 
-
 WATERMARK_POINT = pa.list_(pa.struct([pa.field("at", TIMESTAMP), pa.field("high_watermark", pa.int64())]))
-
 
 WATERMARK_MINUTES = Table(
     "watermark_minutes",
@@ -102,7 +99,6 @@ FIVE_MINUTES = _merged(
     "group-partition and five minutes: five of `minutes` merged, for what lies further back",
 )
 
-
 WATERMARK_FIVE_MINUTES = _merged(
     WATERMARK_MINUTES,
     "watermark_five_minutes",
@@ -110,9 +106,7 @@ WATERMARK_FIVE_MINUTES = _merged(
     "topic-partition and five minutes: five of `watermark_minutes` merged, for what lies further back",
 )
 
-
 _HOURS = _merged(MINUTES, "hours", "the hour", "group-partition and hour: twelve of `five_minutes` merged")
-
 
 HOURS = replace(
     _HOURS,
@@ -125,7 +119,6 @@ HOURS = replace(
         ),
     ),
 )
-
 
 DAYS = Table(
     "days",

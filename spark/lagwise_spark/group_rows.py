@@ -7,7 +7,7 @@ from typing import Any
 from lagwise.domain.causes import Place
 from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import GroupVerdict, verdict_of
-from lagwise.domain.lost import Lost
+from lagwise.domain.loss.records import Lost
 from lagwise.domain.parts import PartitionsInStatus
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 

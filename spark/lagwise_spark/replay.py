@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lagwise.domain.history import WINDOWS_SECONDS, gap_seconds
-from lagwise.domain.lost import NOTHING_LOST, Lost
+from lagwise.domain.loss.records import NOTHING_LOST, Lost
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, TOPICS, WATERMARKS

@@ -190,6 +190,12 @@ def test_an_address_that_holds_nonsense_costs_only_that(open_app: Open, planned:
     assert "1 scenario in the link cannot be read" in texts(app)
 
 
+def test_names_that_read_alike_are_told_apart(open_app: Open, planned: Path) -> None:
+    names = ("", ABOVE, "a\n", "a\\n")
+    app = open_app("capacity", **{KEPT: [written(Scenario(name, WORKLOAD)) for name in names]})
+    assert list(compared(app)) == [ABOVE, "unnamed", f"{ABOVE} (2)", "a\\n", "a\\n (2)"]
+
+
 def test_more_than_a_few_are_not_kept(open_app: Open, planned: Path) -> None:
     many = [written(Scenario(f"s{i}", replace(WORKLOAD, spare_nodes=i))) for i in range(MOST_KEPT + 2)]
     app = open_app("capacity", **{KEPT: many})

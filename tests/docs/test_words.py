@@ -11,7 +11,7 @@ import pytest
 from lagwise import trace_csv
 from lagwise.domain import history, lag, status
 from lagwise.domain.causes import Scope
-from lagwise.domain.skips import FROM_LOG_START
+from lagwise.domain.loss.skips import FROM_LOG_START
 from lagwise.domain.vocabulary import BURROW_WORDS, SIMPLE, LossCause, Status, UnknownReason
 from lagwise.traces import read_trace
 from lagwise_spark.replay import NUMBERS, Shown

@@ -15,7 +15,7 @@ from lagwise.domain.findings import (
     side_topic_findings,
     skip_findings,
 )
-from lagwise.domain.lost import NOTHING_LOST, Lost
+from lagwise.domain.loss.records import NOTHING_LOST, Lost
 from lagwise.domain.vocabulary import TopicRole
 
 LOOK = "Look at the newest of them for what could not be processed; they wait there until somebody replays them."

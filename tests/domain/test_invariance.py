@@ -26,7 +26,7 @@ from lagwise.domain import status as rules
 from lagwise.domain.evaluation import evaluate
 from lagwise.domain.evidence import Evidence, Policy
 from lagwise.domain.judged import Pair
-from lagwise.domain.retention import Jumps
+from lagwise.domain.loss.retention import Jumps
 from lagwise.domain.status import judge
 from lagwise.domain.trend import Trend
 from lagwise.domain.vocabulary import Status

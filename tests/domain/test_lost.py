@@ -4,7 +4,15 @@ import random
 
 import pytest
 
-from lagwise.domain.lost import NOTHING_LOST, Lost, LostInStep, lost_in_step, lost_together, of_partitions, of_stretches
+from lagwise.domain.loss.records import (
+    NOTHING_LOST,
+    Lost,
+    LostInStep,
+    lost_in_step,
+    lost_together,
+    of_partitions,
+    of_stretches,
+)
 
 
 @pytest.mark.parametrize(

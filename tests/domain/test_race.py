@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lagwise.domain.race import Unread, rate_while_behind, seconds_to_overtaking, unread_of
-from lagwise.domain.retention import seconds_to_deletion
+from lagwise.domain.loss.race import Unread, rate_while_behind, seconds_to_overtaking, unread_of
+from lagwise.domain.loss.retention import seconds_to_deletion
 from lagwise.domain.time_lag import Age, Log, WatermarkPoint
 
 #: 600,000 records within a minute, the last of them 40 minutes ago, and nothing since.

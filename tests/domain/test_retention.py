@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lagwise.domain.retention import (
+from lagwise.domain.loss.retention import (
     jumps_of,
     log_start_rate,
     longest_kept_seconds,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from lagwise.domain.skips import Leap, Reader, is_reset_to_end, is_skip
+from lagwise.domain.loss.skips import Leap, Reader, is_reset_to_end, is_skip
 
 SLOW = Reader(fastest_per_second=25.0, behind_seconds=600.0)
 TO_THE_END = Leap(records=14_100, seconds=15.0, unread_before=13_500, unread_after=0, written=600)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from lagwise.domain.evidence import Evidence, Policy
-from lagwise.domain.retention import Jumps
+from lagwise.domain.loss.retention import Jumps
 from lagwise.domain.status import judge
 from lagwise.domain.trend import Trend
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason

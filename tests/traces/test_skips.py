@@ -3,7 +3,7 @@ topics."""
 
 from pathlib import Path
 
-from lagwise.domain.skips import FROM_LOG_START
+from lagwise.domain.loss.skips import FROM_LOG_START
 from lagwise.domain.vocabulary import EventKind
 from lagwise.trace_events import events_of
 from lagwise.traces import read_trace

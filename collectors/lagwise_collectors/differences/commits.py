@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lagwise.domain.skips import FROM_LOG_START
+from lagwise.domain.loss.skips import FROM_LOG_START
 from lagwise.domain.vocabulary import EventKind
 from lagwise_collectors.differences.events import Event
 from lagwise_collectors.differences.skips import Skip

@@ -1,4 +1,4 @@
-"""Committed offsets that skipped unread records: :mod:`lagwise.domain.skips`, for 100,000 pairs of which few leap.
+"""Committed offsets that skipped unread records: :mod:`lagwise.domain.loss.skips`, for 100,000 pairs of which few leap.
 
 Arrays carry what is known of every pair from sample to sample, in the order of the sample's commits. Numbers are
 fractions, and what is not known is none (NaN), with which nothing compares as true.
@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lagwise.domain import skips as rules
 from lagwise.domain.history import gap_seconds
-from lagwise.domain.skips import Leap, Reader, is_reset_to_end, is_skip
+from lagwise.domain.loss import skips as rules
+from lagwise.domain.loss.skips import Leap, Reader, is_reset_to_end, is_skip
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

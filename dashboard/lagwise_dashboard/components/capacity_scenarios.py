@@ -110,8 +110,18 @@ def columns(compared: tuple[Compared, ...]) -> dict[str, list[str]]:
     differ = [label for label in asked[0] if len({one[label] for one in asked}) > 1]
     lines = [*differ, *said[0]]
     values = [{**{label: a[label] for label in differ}, **s} for a, s in zip(asked, said, strict=True)]
-    names = {one.name: [v[line] for line in lines] for one, v in zip(compared, values, strict=True)}
-    return {"": lines, **{literal.shown(name): column for name, column in names.items()}}
+    headings = _headings([one.name for one in compared])
+    return {"": lines, **{name: [v[line] for line in lines] for name, v in zip(headings, values, strict=True)}}
+
+
+def _headings(names: Iterable[str]) -> list[str]:
+    """The names as they can be shown, made different where several read alike: an address is anybody's."""
+    found: list[str] = []
+    for name in names:
+        shown = literal.shown(name) or "unnamed"
+        times = sum(heading == shown or heading.startswith(f"{shown} (") for heading in found)
+        found.append(f"{shown} ({times + 1})" if times else shown)
+    return found
 
 
 def _said(one: Compared) -> dict[str, str]:

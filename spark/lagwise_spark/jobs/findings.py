@@ -16,7 +16,7 @@ from lagwise.domain.findings import (
     side_topic_findings,
     skip_findings,
 )
-from lagwise.domain.skips import FROM_LOG_START
+from lagwise.domain.loss.skips import FROM_LOG_START
 from lagwise.domain.vocabulary import EventKind, TopicRole
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS

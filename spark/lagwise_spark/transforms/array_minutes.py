@@ -235,7 +235,7 @@ def _minutes_of_pairs(rows: Rows, names: _Names, span: Span) -> pa.RecordBatch:
 
 
 def _lost_in_steps(reads_from: Array, log_start: Array, is_alone: Array) -> tuple[Array, Array]:
-    """:func:`lagwise.domain.lost.lost_in_step`; where it ``is_alone`` a sample has none before it."""
+    """:func:`lagwise.domain.loss.records.lost_in_step`; where it ``is_alone`` a sample has none before it."""
     before, read_before = _before(log_start), _before(reads_from)
     was_missing = ~is_alone & (before > read_before)
     at_least = np.maximum(log_start - np.maximum(reads_from, np.where(was_missing, before, reads_from)), 0)

@@ -142,7 +142,7 @@ def minutes_of_steps(steps: DataFrame) -> DataFrame:
 
 
 def _lost_in_step() -> tuple[Column, Column]:
-    """:func:`lagwise.domain.lost.lost_in_step`; what is not known is null, and left out of the greatest."""
+    """:func:`lagwise.domain.loss.records.lost_in_step`; what is not known is null, and left out of the greatest."""
     log_start, reads_from = F.col("log_start"), F.col("reads_from")
     before = F.when(~F.col("is_other_topic"), F.col("previous_log_start"))
     read_before = F.when(~F.col("is_other_topic"), F.col("previous_reads_from"))

@@ -68,7 +68,7 @@ def lost_together() -> list[Column]:
 
 
 def lost_in_stretches() -> list[Column]:
-    """Aggregates: :func:`lagwise.domain.lost.of_stretches`, each of which is a row."""
+    """Aggregates: :func:`lagwise.domain.loss.records.of_stretches`, each of which is a row."""
     return _lost(F.when(F.col("lost_at_least") > 0, F.col("lost_at_most")))
 
 

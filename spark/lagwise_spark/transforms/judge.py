@@ -7,8 +7,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lagwise.domain import status as rules
-from lagwise.domain.loss import SHARE_NEAR_EDGE
-from lagwise.domain.retention import ROUNDING
+from lagwise.domain.loss.deletion import SHARE_NEAR_EDGE
+from lagwise.domain.loss.retention import ROUNDING
 from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, GroupState, LossCause, Status, UnknownReason
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise_spark.columns import seconds_between, with_steps
@@ -56,7 +56,7 @@ def _shown_lost(is_known: Column) -> Column:
 
 
 def _lost_of_day(is_known: Column) -> dict[str, Column]:
-    """:func:`lagwise.domain.loss.lost_of_day`; of a ghost nothing is told."""
+    """:func:`lagwise.domain.loss.deletion.lost_of_day`; of a ghost nothing is told."""
     is_told = ~F.col("deleted_by_request") & ~F.coalesce(F.col("_blind") == str(Status.GHOST), F.lit(False))
     is_told &= F.col("lost_at_least") > 0
     numbers = {
@@ -218,7 +218,7 @@ def _numbers() -> dict[str, Column]:
 
 
 def _by_age(kept: Column, overtaken: Column, standing: Column) -> Column:
-    """:func:`lagwise.domain.loss.by_age`."""
+    """:func:`lagwise.domain.loss.deletion.by_age`."""
     age, consumed = F.col("_age"), F.col("_consumed")
     steady = F.coalesce("steady_produce_rate_per_second", "_produced")
     growth = F.least(F.lit(1.0), F.greatest(F.lit(0.0), 1 - F.try_divide(consumed, steady)))
@@ -234,7 +234,7 @@ def _by_age(kept: Column, overtaken: Column, standing: Column) -> Column:
 
 
 def _lost_by_now() -> Column:
-    """:func:`lagwise.domain.loss.lost_by_now`."""
+    """:func:`lagwise.domain.loss.deletion.lost_by_now`."""
     missing = F.greatest(F.col("log_start") - reads_from(), F.lit(0))
     was_missing = F.greatest(F.least("log_start", "earlier_log_start") - reads_from(), F.lit(0))
     of_request = F.when(F.col("earlier_log_start").isNotNull(), was_missing).otherwise(F.lit(0))
@@ -242,7 +242,7 @@ def _lost_by_now() -> Column:
 
 
 def _seconds_to_truncation(consumed: Column) -> Column:
-    """:func:`lagwise.domain.retention.seconds_to_truncation`."""
+    """:func:`lagwise.domain.loss.retention.seconds_to_truncation`."""
     margin, produced = reads_from() - F.col("log_start"), F.col("_produced")
     since = F.greatest(F.col("high_watermark") - F.col("jump_high_watermark"), F.lit(0))
     share_read, size = consumed / produced, F.greatest("jump_records", since)

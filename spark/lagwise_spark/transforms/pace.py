@@ -139,7 +139,7 @@ def _windows(slots: DataFrame) -> DataFrame:
         F.sum(within(lookback, F.col("rewound_records"))).alias("rewound_records"),
         F.max(within(lookback, F.col("rewound_at"))).alias("rewound_at"),
         F.sum(within(0, F.col("lost_at_least"))).alias("lost_lately"),
-        # :func:`lagwise.domain.lost.of_stretches`: each row is a stretch, or the sum of those of the whole hours.
+        # :func:`lagwise.domain.loss.records.of_stretches`: a row is a stretch, or the sum of those of the whole hours.
         F.sum(within(DAY, F.col("lost_at_least"))).alias("lost_at_least"),
         F.sum(within(DAY, F.when(F.col("lost_at_least") > 0, F.col("lost_at_most")))).alias("lost_at_most"),
         F.min(within(DAY, F.col("first_lost_at"))).alias("first_lost_at"),

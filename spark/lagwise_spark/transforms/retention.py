@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lagwise.domain.retention import CHECK_SECONDS
+from lagwise.domain.loss.retention import CHECK_SECONDS
 
 
 def limits(topics: DataFrame) -> DataFrame:
@@ -21,7 +21,7 @@ def limits(topics: DataFrame) -> DataFrame:
 
 
 def longest_kept_seconds() -> Column:
-    """:func:`lagwise.domain.retention.longest_kept_seconds`."""
+    """:func:`lagwise.domain.loss.retention.longest_kept_seconds`."""
     return F.col("retention_seconds") + F.col("segment_seconds") + CHECK_SECONDS
 
 

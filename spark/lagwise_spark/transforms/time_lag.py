@@ -40,10 +40,10 @@ def topic_histories(
 ) -> DataFrame:
     """One row per topic-partition, about its log since its last reset: ``seen_at`` and ``high_watermarks`` of its
     samples, in order, ``recreated_at``, ``produce_rates``, one per window, ``jump_records`` and
-    ``jump_high_watermark``, the fields of :class:`lagwise.domain.retention.Jumps`, ``log_start_rate_per_second``, and
-    whether the log ``was_reset``. ``deleted_seconds`` is the age of the newest record that is deleted (null where it is
-    not known), ``earlier_log_start`` where the log began at the end of the minute before.
-    ``known_resets`` is :func:`resets`. Jumps are looked for where the size of a log is limited."""
+    ``jump_high_watermark``, the fields of :class:`lagwise.domain.loss.retention.Jumps`, ``log_start_rate_per_second``,
+    and whether the log ``was_reset``. ``deleted_seconds`` is the age of the newest record that is deleted (null where
+    it is not known), ``earlier_log_start`` where the log began at the end of the minute before. ``known_resets`` is
+    :func:`resets`. Jumps are looked for where the size of a log is limited."""
     by_size = limits(topics).where("retention_is_by_size").select("cluster", "topic", "retention_is_by_size")
     of_this_log = (
         watermark_minutes.drop("recreated_at")
@@ -105,7 +105,7 @@ def _is_end_of_bucket(end: Column, index: Column) -> Column:
 
 
 def _jumps() -> dict[str, Column]:
-    """:func:`lagwise.domain.retention.jumps_of`; null where the log start was never seen to jump."""
+    """:func:`lagwise.domain.loss.retention.jumps_of`; null where the log start was never seen to jump."""
     levels, steps = F.col("_levels"), F.greatest(F.size("_levels") - 1, F.lit(0))
     below, above = F.slice(levels, F.lit(1), steps), F.slice(levels, F.lit(2), steps)
     before_last = F.filter("_ends", lambda end: end["log_start"] == F.get("_levels", F.size("_levels") - 2))
@@ -191,14 +191,15 @@ def with_age(rows: DataFrame) -> DataFrame:
 
 
 def _rate_while_behind() -> Column:
-    """:func:`lagwise.domain.race.rate_while_behind`; null where nothing is read."""
+    """:func:`lagwise.domain.loss.race.rate_while_behind`; null where nothing is read."""
     rate, age = F.col("consume_rate_per_second"), F.col("lag_seconds")
     return F.when((rate > 0) & (age > 0), rate * F.greatest(F.lit(1.0), F.col("span_seconds") / age))
 
 
 def _overtaken(name: str, kept: Column) -> dict[str, Column]:
-    """:func:`lagwise.domain.race.seconds_to_overtaking` of an unread record younger than ``kept``. Only where the last
-    record might be read too late if it were as old as the first, which is rare, are those between them looked at."""
+    """:func:`lagwise.domain.loss.race.seconds_to_overtaking` of an unread record younger than ``kept``. Only where
+    the last record might be read too late if it were as old as the first, which is rare, are those between them
+    looked at."""
     begin, age = F.col("position"), F.col("lag_seconds")
     last = F.size("high_watermarks") - 1
 

@@ -6,7 +6,7 @@ samples the group went from the one commit to the other, and records were delete
 * What the log start has passed beyond the last commit that was read before it, was deleted unread: *at least*.
 * What it has passed beyond the commit of the sample before may have been: *at most*. A group that finds its records
   deleted goes on with the oldest there is or at the end (``auto.offset.reset``), and by the next sample its commit has
-  passed what it lost. What it skipped of what is still there is no loss: :mod:`lagwise.domain.skips`.
+  passed what it lost. What it skipped of what is still there is no loss: :mod:`lagwise.domain.loss.skips`.
 
 Each step counts only what was deleted within it, so that steps add up.
 """

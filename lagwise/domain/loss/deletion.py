@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from lagwise.domain import lag as lags
 from lagwise.domain.evidence import Evidence
-from lagwise.domain.lost import NOTHING_LOST, Lost
-from lagwise.domain.retention import (
+from lagwise.domain.loss.records import NOTHING_LOST, Lost
+from lagwise.domain.loss.retention import (
     log_start_rate,
     longest_kept_seconds,
     seconds_to_deletion,
