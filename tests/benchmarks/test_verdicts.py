@@ -5,7 +5,6 @@ Every row of the proof tables says where it is known from: a rule that was made 
 
 import math
 import statistics
-import statistics
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
