@@ -1,7 +1,7 @@
 """What pages and the command line ask of the operational database. Reads only; nothing is created by asking."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,11 @@ from lagwise.config import Config
 
 @dataclass(frozen=True, slots=True)
 class AlertRow:
-    """One incident. ``on_hold``: what it rests on is stale or unknown at the moment, so it is left as it was."""
+    """One incident. ``on_hold``: what it rests on is stale or unknown at the moment, so it is left as it was.
+
+    ``labels`` are those of the group's owner, ``told_at`` is when it was last told of, ``inhibited_by`` the incident
+    that tells the same, so that this one is not told.
+    """
 
     incident_id: str
     fingerprint: str
@@ -36,6 +40,10 @@ class AlertRow:
     numbers: Numbers
     on_hold: bool
     channels: tuple[str, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    told_at: datetime | None = None
+    flapping: bool = False
+    inhibited_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +160,10 @@ def _alert_row(row: Row[Any]) -> AlertRow:
         numbers=numbers_of(row.numbers),
         on_hold=row.on_hold,
         channels=tuple(row.channels),
+        labels=row.labels or {},
+        told_at=row.told_at,
+        flapping=bool(row.flapping),
+        inhibited_by=row.inhibited_by,
     )
 
 
