@@ -223,7 +223,7 @@ def prepare(engine: Engine) -> None:
 
 
 def _add_columns(connection: Connection) -> None:
-    """Add what the tables of an earlier Lagwise lack. All that came later may be null, so that it can go on with them."""
+    """Add what the tables of an earlier Lagwise lack. All that came later may be null: it can go on with them."""
     inspector = inspect(connection)
     for table in metadata.sorted_tables:
         there = {column["name"] for column in inspector.get_columns(table.name)}

@@ -40,7 +40,7 @@ def document(notification: Notification, config: Config) -> dict[str, Any]:
         "schema": SCHEMA,
         "event": notification.event.value,
         "severity": notification.severity.value,
-        "summary": _summary(notification),
+        "summary": summary(notification),
         "kind": subject.kind.value,
         "cluster": subject.cluster,
         "group": subject.group,
@@ -102,7 +102,7 @@ def _words(status: str | None) -> str:
     return _STATUS_WORDS.get(status or "", (status or "not known").replace("_", " "))
 
 
-def _summary(notification: Notification) -> str:
+def summary(notification: Notification) -> str:
     """One line for a subject line, a chat title, a pager."""
     alert = notification.alert
     if not alert.flapping or notification.event is Event.RESOLVED:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Column, Engine, Row, Select, func, inspect, select
 
-from lagwise.alerts.database import ALERTS, DELIVERIES, open_engine, sqlite_file, transaction
+from lagwise.alerts.database import ACTIVE_GROUPS, ALERTS, DELIVERIES, open_engine, sqlite_file, transaction
 from lagwise.alerts.model import Kind, Numbers, Phase, Severity
 from lagwise.alerts.store import DEAD, DELIVERED, QUEUED, numbers_of
 from lagwise.config import Config
@@ -96,6 +96,11 @@ def history(
     if group is not None:
         query = query.where(ALERTS.c.group == group)
     return [_alert_row(row) for row in _fetch(engine, query.order_by(ALERTS.c.resolved_at.desc()).limit(limit))]
+
+
+def active_groups(engine: Engine) -> frozenset[str]:
+    """The fingerprints of the groups that were ever seen alive. Raises DatabaseError."""
+    return frozenset(row.fingerprint for row in _fetch(engine, select(ACTIVE_GROUPS.c.fingerprint)))
 
 
 def deliveries(
