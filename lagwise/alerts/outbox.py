@@ -13,10 +13,11 @@ from random import Random
 from sqlalchemy import Engine, select, update
 
 from lagwise.alerts.backoff import RetryPolicy, Step, after_attempt
-from lagwise.alerts.channels import Channel, Message
+from lagwise.alerts.channels import Channel, Message, Repeating
 from lagwise.alerts.complaints import Complaints
 from lagwise.alerts.database import DELIVERIES, transaction
 from lagwise.alerts.queries import DeliveryRow
+from lagwise.alerts.repeating import Repeater
 from lagwise.alerts.store import DEAD, DELIVERED, QUEUED
 from lagwise.errors import DatabaseError
 
@@ -49,6 +50,7 @@ class Worker:
         self._policy = policy or RetryPolicy()
         self._complaints = Complaints(log)
         self._unrecorded: tuple[DeliveryRow, Step] | None = None
+        self._repeater = Repeater(engine, channel, clock) if isinstance(channel, Repeating) else None
 
     def deliver_due(self, stop: threading.Event) -> datetime | None:
         """Deliver in order until nothing is left or the first message must wait; returns until when, None if empty.
@@ -59,6 +61,7 @@ class Worker:
         while not stop.is_set():
             queue = self._queue()
             if not queue:
+                self._repeat()
                 return None
             for row, payload in queue:
                 if stop.is_set():
@@ -104,7 +107,8 @@ class Worker:
             return [(DeliveryRow(*row[:-1]), row[-1]) for row in connection.execute(query)]
 
     def _attempt(self, row: DeliveryRow, payload: str) -> Step:
-        outcome = self.channel.send(Message(row.idempotency_key, payload))
+        before = self._repeater.before(row.incident_id) if self._repeater else None
+        outcome = self.channel.send(Message(row.idempotency_key, payload, before))
         now = self._clock()
         step = after_attempt(outcome, row.attempts + 1, row.created_at, now, self._random, self._policy)
         where = f"channel {self.channel.name} ({self.channel.receiver})"
@@ -117,6 +121,15 @@ class Worker:
             line = f"{where}: {step.error}; its messages wait, next attempt in {wait:.0f} s"
             self._complaints.say("receiver", line, same=step.error)
         return step
+
+    def _repeat(self) -> None:
+        outcome = self._repeater.repeat_if_due() if self._repeater else None
+        if outcome is not None and outcome.error is not None:
+            where = f"channel {self.channel.name} ({self.channel.receiver})"
+            line = f"{where}: {outcome.error}; what fires is told again later"
+            self._complaints.say("repeat", line, same=outcome.error)
+        elif outcome is not None:
+            self._complaints.clear("repeat")
 
     def _record(self) -> None:
         if self._unrecorded is None:

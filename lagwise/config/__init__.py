@@ -1,5 +1,16 @@
 """The settings: what there is (``model``), where it comes from (``source``), and what is said of what cannot be."""
 
+from lagwise.config.channels import (
+    Alertmanager,
+    AlertmanagerWebhook,
+    AnyChannel,
+    Apprise,
+    Email,
+    PagerDuty,
+    Slack,
+    Teams,
+    Webhook,
+)
 from lagwise.config.load import load_config, settings_file, validated
 from lagwise.config.model import (
     Alerts,
@@ -12,20 +23,27 @@ from lagwise.config.model import (
     Lake,
     Retention,
     Spark,
-    Webhook,
 )
 
 __all__ = [
+    "Alertmanager",
+    "AlertmanagerWebhook",
     "Alerts",
     "Analysis",
+    "AnyChannel",
+    "Apprise",
     "Capacity",
     "Cluster",
     "Config",
     "Dashboard",
+    "Email",
     "GroupSelection",
     "Lake",
+    "PagerDuty",
     "Retention",
+    "Slack",
     "Spark",
+    "Teams",
     "Webhook",
     "load_config",
     "settings_file",
