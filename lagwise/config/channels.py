@@ -51,7 +51,9 @@ class _AlertmanagerLabels(_OverTls):
     def _are_label_names(cls, labels: dict[str, str]) -> dict[str, str]:
         for name in labels:
             if _LABEL_NAME.fullmatch(name) is None:
-                raise ValueError(f"{name!r} cannot be the name of a label: letters, digits and underscores, no digit first")
+                raise ValueError(
+                    f"{name!r} cannot be the name of a label: letters, digits and underscores, no digit first"
+                )
         return labels
 
 

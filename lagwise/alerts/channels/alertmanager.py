@@ -5,7 +5,7 @@ Alertmanager keeps alerts in memory, ends by itself what it hears no more of, an
 - Each alert says when it ends by itself (``endsAt``), far ahead: a restart of Lagwise must not look like a recovery.
 - What fires is sent again every ``repeat_seconds``: an Alertmanager that was restarted knows it soon. What is repeated
   is what the outbox delivered last of each incident that still fires, so that it survives restarts of Lagwise, too.
-- The severity is a label, for routing. Where it has changed, the alert with the old labels is ended in the same request.
+- The severity is a label, for routing. Where it has changed, the alert with the old one is ended in the same request.
 - The end that Lagwise sees is told through the outbox, like every message, until Alertmanager has it.
 """
 
@@ -22,7 +22,9 @@ from lagwise.config import Alertmanager
 from lagwise.errors import ConfigError
 
 
-def payload(document: Mapping[str, Any], before: Mapping[str, Any] | None, settings: Alertmanager, now: datetime) -> list[dict[str, Any]]:
+def payload(
+    document: Mapping[str, Any], before: Mapping[str, Any] | None, settings: Alertmanager, now: datetime
+) -> list[dict[str, Any]]:
     """The alert, and the end of the one that it was ``before`` where Alertmanager would take that for another."""
     over = document["event"] == Event.RESOLVED
     expires = (now + timedelta(seconds=settings.expire_seconds)).astimezone(UTC)

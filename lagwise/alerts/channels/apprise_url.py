@@ -6,9 +6,10 @@ an extra of ours (``lagwise[apprise]``), imported when it is needed.
 
 import json
 import logging
+import threading
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lagwise.alerts.channels.base import Message, Outcome
 from lagwise.alerts.channels.http import address_parts, harmless
@@ -88,7 +89,11 @@ class AppriseChannel:
             raise ConfigError("channels of the type apprise need Apprise: install lagwise[apprise]") from None
         # Nothing is written to disk, run in a loop of its own, or read from the text (escapes, emojis).
         asset = apprise.AppriseAsset(
-            async_mode=False, secure_logging=True, interpret_escapes=False, interpret_emojis=False, storage_mode="memory"
+            async_mode=False,
+            secure_logging=True,
+            interpret_escapes=False,
+            interpret_emojis=False,
+            storage_mode="memory",
         )
         known = apprise.Apprise(asset=asset)
         with _Log():
@@ -97,6 +102,7 @@ class AppriseChannel:
             raise ConfigError("its address is not one URL of a service that Apprise knows (service://…)")
         for service in known:
             service.socket_connect_timeout = service.socket_read_timeout = self._settings.timeout_seconds
+            service.redirects = False  # they would carry the message to whom nobody named
         return known
 
 
@@ -109,15 +115,16 @@ class _Log(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.lines: list[str] = []
-        self._before: list[Any] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(record.getMessage())
+        if record.thread == threading.get_ident():  # another channel may be sending, too: its tokens are its own
+            self.lines.append(record.getMessage())
 
     def __enter__(self) -> "_Log":
         for name in self._LOGGERS:
             logger = logging.getLogger(name)
             logger.addHandler(self)
+            logger.setLevel(logging.WARNING)
             logger.propagate = False
         return self
 

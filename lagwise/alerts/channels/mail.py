@@ -106,18 +106,16 @@ class MailChannel:
                     server.login(self._settings.username or "", password)
                 return self._handed_over(server, made)
         except smtplib.SMTPRecipientsRefused as error:
-            return self._refusal("refused every address", *next(iter(error.recipients.values())))
+            return self._refusal("refused every address:", *next(iter(error.recipients.values())))
         except smtplib.SMTPResponseException as error:
             return self._refusal("answered", error.smtp_code, error.smtp_error)
-        except smtplib.SMTPNotSupportedError:
-            return Outcome("the server offers no STARTTLS (or no sign-in), and nothing is sent in the clear instead: see `security`", True)
-        except smtplib.SMTPServerDisconnected:
+        except smtplib.SMTPNotSupportedError as error:
+            return Outcome(f"{self._harmless(error)} Nothing is sent in the clear instead: see `security`.", refused=True)
+        except (smtplib.SMTPServerDisconnected, TimeoutError) as error:
+            if TimeoutError in (type(error), type(error.__context__)):  # smtplib takes silence for a hang-up
+                return Outcome(f"no answer within {self._settings.timeout_seconds:g} s")
             return Outcome("the connection broke off")
-        except TimeoutError:
-            return Outcome(f"no answer within {self._settings.timeout_seconds:g} s")
-        except ssl.SSLError as error:
-            return Outcome(f"cannot connect: {self._harmless(error.verify_message if isinstance(error, ssl.SSLCertVerificationError) else error)}")
-        except (OSError, smtplib.SMTPException) as error:
+        except (OSError, smtplib.SMTPException) as error:  # TLS errors are OSErrors
             return Outcome(f"cannot connect: {self._harmless(error)}")
 
     def close(self) -> None:
@@ -126,7 +124,9 @@ class MailChannel:
     def _connected(self, context: ssl.SSLContext) -> smtplib.SMTP:
         settings = self._settings
         if settings.security == "tls":
-            return smtplib.SMTP_SSL(settings.host, settings.server_port, timeout=settings.timeout_seconds, context=context)
+            return smtplib.SMTP_SSL(
+                settings.host, settings.server_port, timeout=settings.timeout_seconds, context=context
+            )
         server = smtplib.SMTP(settings.host, settings.server_port, timeout=settings.timeout_seconds)
         if settings.security == "starttls":
             try:
@@ -145,7 +145,7 @@ class MailChannel:
         return Outcome(answer=f"taken, but not for {address}: {code} {self._harmless(said)}")
 
     def _refusal(self, what: str, code: int, said: bytes | str) -> Outcome:
-        return Outcome(f"{what}: {code} {self._harmless(said)}".rstrip(), refused=code >= _PERMANENT)
+        return Outcome(f"{what} {code} {self._harmless(said)}".rstrip(), refused=code >= _PERMANENT)
 
     def _harmless(self, said: object) -> str:
         text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)

@@ -14,6 +14,7 @@ from lagwise.alerts.channels.http import HttpChannel, Post
 from lagwise.alerts.channels.telling import cut, tell
 from lagwise.alerts.model import Severity
 from lagwise.config import PagerDuty
+from lagwise.logs import escape
 from lagwise.secrets import resolve
 
 ACCEPTED = 202
@@ -37,11 +38,11 @@ def payload(document: Mapping[str, Any], routing_key: str) -> dict[str, Any]:
     }
     event = {
         "summary": cut(told.title, LONGEST_SUMMARY),
-        "source": document["cluster"] or "lagwise",
+        "source": escape(document["cluster"] or "lagwise"),
         "severity": _SEVERITIES[told.severity],
         "timestamp": document["decided_at"],
-        "component": partition["topic"] if partition else None,
-        "group": document["group"],
+        "component": escape(partition["topic"]) if partition else None,
+        "group": escape(document["group"] or ""),
         "class": document["status"],
         "custom_details": details,
     }

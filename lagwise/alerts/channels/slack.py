@@ -39,11 +39,11 @@ def _blocks(told: Telling) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = [{"type": "header", "text": _plain(f"{told.symbol} {told.title}", LONGEST_HEADER)}]
     if len(f"{told.symbol} {told.title}") > LONGEST_HEADER:
         blocks.append({"type": "section", "text": _plain(told.title, _LONGEST_TITLE)})
+    columns = [_plain(f"{label}\n{text}", _LONGEST_FACT) for label, text in fields]
+    command = _preformatted(whole_command(told.first_command, _LONGEST_COMMAND))
+    blocks.append({"type": "section", "fields": columns})
     blocks += [{"type": "section", "text": _plain(f"{label}: {text}", _LONGEST_PROSE)} for label, text in prose]
-    blocks += [
-        {"type": "section", "fields": [_plain(f"{label}\n{text}", _LONGEST_FACT) for label, text in fields]},
-        {"type": "rich_text", "elements": [_preformatted(whole_command(told.first_command, _LONGEST_COMMAND))]},
-    ]
+    blocks.append({"type": "rich_text", "elements": [command]})
     if told.link and len(told.link) <= _LONGEST_LINK:
         link = f"<{mrkdwn(told.link)}|Open in Lagwise>"
         blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": link, "verbatim": True}]})
