@@ -23,7 +23,7 @@ from lagwise.alerts.observation import observe
 from lagwise.alerts.outbox import Outbox, Worker
 from lagwise.alerts.rules import load_rules
 from lagwise.config import Config
-from lagwise.errors import DatabaseError
+from lagwise.errors import ConfigError, DatabaseError
 from lagwise.tables.store import Lake
 
 log = logging.getLogger("lagwise.alerts")
@@ -148,6 +148,7 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
     complaints = Complaints(log)
     where = ", ".join(f"{w.channel.name} ({w.channel.receiver})" for w in workers)
     log.info("%d rules; channels: %s", len(alerts.book.rules), where or "none, alerts are kept and shown only")
+    _mention_unusable(workers)
     started = False
     try:
         while not stop.is_set():
@@ -196,6 +197,15 @@ def _deliver_once(worker: Worker) -> None:
         worker.deliver_due(threading.Event())
     finally:
         worker.channel.close()
+
+
+def _mention_unusable(workers: list[Worker]) -> None:
+    """What is wrong with a channel before anything is sent: its messages wait for it to be mended."""
+    for worker in workers:
+        try:
+            worker.channel.check()
+        except ConfigError as error:
+            log.warning("channel %s cannot be used: %s; its messages wait", worker.channel.name, error)
 
 
 def _mention_orphans(alerts: Alerts, channels: set[str]) -> None:

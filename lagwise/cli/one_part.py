@@ -14,6 +14,7 @@ from lagwise.cli.group import (
     require_package,
     stop_on_signals,
 )
+from lagwise.cli.try_channel import try_channel
 from lagwise.errors import ConfigError
 from lagwise.logs import clean
 
@@ -96,15 +97,18 @@ def analyze(settings: Settings, data: str | None, once: bool, as_json: bool) -> 
         click.echo(clean(run.line_of(cost)))
 
 
-@click.command(short_help="Run the alerts alone.")
+@click.group(invoke_without_command=True, short_help="Run the alerts alone, or try a channel.")
 @data_option
 @_ONCE
-@click.pass_obj
-def alert(settings: Settings, data: str | None, once: bool) -> None:
+@click.pass_context
+def alert(context: click.Context, data: str | None, once: bool) -> None:
     """Decide which alerts fire or resolve, and deliver them.
 
     Runs until SIGINT or SIGTERM. What was decided is kept before it is sent: nothing is lost by a kill.
     """
+    if context.invoked_subcommand is not None:
+        return
+    settings: Settings = context.obj
     from lagwise import logs
     from lagwise.health import ALERTS
 
@@ -116,6 +120,9 @@ def alert(settings: Settings, data: str | None, once: bool) -> None:
         click.echo(clean(run.alert_once(config).line))
     else:
         run.alert_forever(config, stop_on_signals(), config.state)
+
+
+alert.add_command(try_channel)
 
 
 @click.command(short_help="Run the dashboard alone.")

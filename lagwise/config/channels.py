@@ -23,8 +23,8 @@ class _Channel(Settings):
 
 class _OverTls(_Channel):
     ca_file: Path | None = None
-    """PEM file of the certificate authorities to trust in place of the public ones; null trusts those. Certificates are \
-always checked: for a self-signed one, name the certificate itself here."""
+    """PEM file of the certificate authorities to trust in place of the public ones; null trusts those. Certificates \
+are always checked: for a self-signed one, name the certificate itself here."""
 
 
 class Webhook(_OverTls):
@@ -70,7 +70,7 @@ class Alertmanager(_AlertmanagerLabels):
     """An Alertmanager, which is told what fires as Prometheus tells it."""
 
     type: Literal["alertmanager"]
-    """The kind of channel: alerts are put into an Alertmanager (`/api/v2/alerts`), which groups, silences, routes them."""
+    """The kind of channel: alerts are put into an Alertmanager (`/api/v2/alerts`), which groups and routes them."""
     url: HttpAddress
     """Address of one Alertmanager, `http://alertmanager:9093`. Of several that form a cluster, each is a channel."""
     repeat_seconds: Annotated[float, Field(ge=15, le=3600)] = 60.0
@@ -125,8 +125,8 @@ class Email(_OverTls):
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """Its port; null is 587 with `starttls`, 465 with `tls`, 25 with `none`."""
     security: Literal["starttls", "tls", "none"] = "starttls"
-    """Whether the connection is upgraded to TLS, is TLS from the start, or is in the clear. Where the server offers no \
-TLS, nothing is sent in the clear instead."""
+    """Whether the connection is upgraded to TLS, is TLS from the start, or is in the clear. Where the server offers \
+no TLS, nothing is sent in the clear instead."""
     username: str | None = None
     """Name to sign in with; null signs in nowhere."""
     password: Reference | None = None

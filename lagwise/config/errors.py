@@ -85,7 +85,7 @@ def _place(location: tuple[int | str, ...], root: type[BaseModel]) -> tuple[tupl
     models: tuple[type[BaseModel], ...] = (root,)
     owner = root
     for step in location:
-        chosen = tuple(model for model in models if len(models) > 1 and _tag(model) == step)
+        chosen = tuple(model for model in models if len(models) > 1 and tag_of(model) == step)
         if chosen:
             models = chosen
             continue
@@ -94,22 +94,22 @@ def _place(location: tuple[int | str, ...], root: type[BaseModel]) -> tuple[tupl
             continue
         owner = models[0]
         field = next((f for name, f in owner.model_fields.items() if step in (name, f.alias)), None)
-        models = tuple(_models_in(field.annotation)) if field else ()
+        models = tuple(models_in(field.annotation)) if field else ()
     return tuple(steps), owner
 
 
-def _tag(model: type[BaseModel]) -> str | None:
+def tag_of(model: type[BaseModel]) -> str | None:
     """The ``type`` that selects a model among several."""
     field = model.model_fields.get("type")
     return str(get_args(field.annotation)[0]) if field and get_args(field.annotation) else None
 
 
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
     """Every model that an annotation names: itself, in a list, or one of several."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for argument in get_args(annotation):
-        yield from _models_in(argument)
+        yield from models_in(argument)
 
 
 def _keys(model: type[BaseModel]) -> list[str]:

@@ -93,7 +93,7 @@ class HttpChannel:
         raise NotImplementedError
 
     def secrets(self) -> tuple[str, ...]:
-        """What must not be shown, should a receiver echo what was posted. Raises ConfigError where it cannot be read."""
+        """What must not be shown, should a receiver echo it. Raises ConfigError where it cannot be read."""
         return ()
 
     def is_taken(self, status: int) -> bool:

@@ -110,7 +110,9 @@ class MailChannel:
         except smtplib.SMTPResponseException as error:
             return self._refusal("answered", error.smtp_code, error.smtp_error)
         except smtplib.SMTPNotSupportedError as error:
-            return Outcome(f"{self._harmless(error)} Nothing is sent in the clear instead: see `security`.", refused=True)
+            return Outcome(
+                f"{self._harmless(error)} Nothing is sent in the clear instead: see `security`.", refused=True
+            )
         except (smtplib.SMTPServerDisconnected, TimeoutError) as error:
             if TimeoutError in (type(error), type(error.__context__)):  # smtplib takes silence for a hang-up
                 return Outcome(f"no answer within {self._settings.timeout_seconds:g} s")

@@ -12,7 +12,7 @@ from lagwise.alerts.channels.base import Message
 from lagwise.alerts.channels.http import HttpChannel, Post
 from lagwise.alerts.channels.telling import Telling, cut, tell, whole_command
 
-#: Limits of Block Kit: blocks of a message; characters of a header, a section, one of its fields, and how many of those.
+#: Limits of Block Kit: blocks of a message; characters of a header, a section, a section's field; fields of a section.
 MOST_BLOCKS, LONGEST_HEADER, LONGEST_SECTION, LONGEST_FIELD, MOST_FIELDS = 50, 150, 3000, 2000, 10
 #: All blocks together; nobody documents it, and Slack refuses more (`msg_blocks_too_long`).
 MOST_CHARACTERS = 13_000

@@ -13,8 +13,8 @@ from lagwise.alerts.channels.http import HttpChannel, Post
 from lagwise.alerts.channels.telling import cut, tell, whole_command
 from lagwise.alerts.model import Severity
 
-#: A workflow refuses a message of more than 28,672 bytes, counted in UTF-16 after it was wrapped into one of its own. The lengths
-#: below keep the card at two thirds of that, whatever the script that names are written in.
+#: Teams refuses a message of more than 28,672 bytes, counted after the workflow has put the card as a text into one of
+#: its own. The lengths below keep it below that, whatever names are written in.
 MOST_BYTES = 28_672
 _LONGEST_TITLE = 400
 _LONGEST_FACT = 900

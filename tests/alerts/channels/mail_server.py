@@ -39,14 +39,18 @@ class MailServer:
             self.in_the_clear.append(server.transport.get_extra_info("ssl_object") is None)
         return self.data_answer
 
-    def authenticate(self, _server: SMTP, _session: Session, _envelope: Envelope, _mechanism: str, data: Any) -> AuthResult:
+    def authenticate(
+        self, _server: SMTP, _session: Session, _envelope: Envelope, _mechanism: str, data: Any
+    ) -> AuthResult:
         assert isinstance(data, LoginPassword)
         self.signed_in.append(data.login.decode())
         return AuthResult(success=data.password.decode() == self.password, handled=False)
 
 
 @contextmanager
-def mail_server(context: ssl.SSLContext | None = None, *, tls_at_once: bool = False, **settings: Any) -> Iterator[MailServer]:
+def mail_server(
+    context: ssl.SSLContext | None = None, *, tls_at_once: bool = False, **settings: Any
+) -> Iterator[MailServer]:
     """A running server; with a context it speaks TLS, after STARTTLS or at once."""
     server = MailServer(**settings)
     options: dict[str, Any] = {"authenticator": server.authenticate, "auth_require_tls": context is not None}

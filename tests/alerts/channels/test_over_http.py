@@ -65,7 +65,8 @@ def test_hostile_names_arrive_as_valid_json(receiver: Receivers, channel: Make, 
 
 @EVERY
 @pytest.mark.parametrize(
-    ("status", "refused"), [(301, True), (400, True), (401, True), (404, True), (408, False), (500, False), (503, False)]
+    ("status", "refused"),
+    [(301, True), (400, True), (401, True), (404, True), (408, False), (500, False), (503, False)],
 )
 def test_refusals_and_what_is_worth_another_try(
     receiver: Receivers, channel: Make, kind: str, status: int, refused: bool

@@ -1,7 +1,6 @@
 """Certificates for servers on loopback: an authority of the test's own, or one that nobody vouches for."""
 
 import ssl
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +26,6 @@ def authority(folder: Path, host: str = "127.0.0.1") -> Authority:
 
 
 @pytest.fixture
-def trusted(tmp_path: Path) -> Iterator[Authority]:
+def trusted(tmp_path: Path) -> Authority:
     """An authority for the loopback address."""
-    yield authority(tmp_path)
+    return authority(tmp_path)
