@@ -84,6 +84,7 @@ class Alerts:
             lambda alerts: decide(self.book, observation, alerts, now),
             lambda notification: render(notification, self._config),
             active=[subject for subject in alive if subject.fingerprint not in self._active],
+            windows=self._config.alerts.maintenance,
             now=now,
         )
         self._active.update(subject.fingerprint for subject in alive)

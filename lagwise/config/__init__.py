@@ -8,12 +8,13 @@ from lagwise.config.model import (
     Cluster,
     Config,
     Dashboard,
-    GroupSelection,
     Lake,
     Retention,
     Spark,
     Webhook,
 )
+from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, Role, SignIn
+from lagwise.config.selection import GroupSelection
 
 __all__ = [
     "Alerts",
@@ -23,8 +24,13 @@ __all__ = [
     "Config",
     "Dashboard",
     "GroupSelection",
+    "Grouping",
+    "Heartbeat",
     "Lake",
+    "MaintenanceWindow",
     "Retention",
+    "Role",
+    "SignIn",
     "Spark",
     "Webhook",
     "load_config",

@@ -9,42 +9,15 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, SignIn
+from lagwise.config.selection import GroupSelection, Settings
 from lagwise.config.values import HttpAddress, Memory, Name, Seconds
 from lagwise.secrets import SECRET_KEYS, is_reference, is_secret_key, resolve
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class GroupSelection(_Settings):
-    """Which groups are watched: regular expressions on the whole name."""
-
-    include: tuple[str, ...] = (".*",)
-    """A group is watched if one of these matches its whole name."""
-    exclude: tuple[str, ...] = ()
-    """… and none of these does."""
-
-    @field_validator("include", "exclude")
-    @classmethod
-    def _compiles(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        for pattern in patterns:
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
-        return patterns
-
-    def selects(self, name: str) -> bool:
-        """Whether the group of this name is watched."""
-        # DOTALL: names are strangers' input, and one with a line break in it must not slip through `.*`.
-        included = any(re.fullmatch(pattern, name, re.DOTALL) for pattern in self.include)
-        return included and not any(re.fullmatch(pattern, name, re.DOTALL) for pattern in self.exclude)
-
-
-class SideTopics(_Settings):
+class SideTopics(Settings):
     """Topics that belong to a main topic by their name: regular expressions on the whole name, whose first group is the
     name of the main topic."""
 
@@ -66,7 +39,7 @@ class SideTopics(_Settings):
         return patterns
 
 
-class Cluster(_Settings):
+class Cluster(Settings):
     """One cluster to watch."""
 
     name: Name = "kafka"
@@ -105,7 +78,7 @@ Needs Read on that topic."""
         return settings
 
 
-class Spark(_Settings):
+class Spark(Settings):
     """The Spark session of the analysis."""
 
     master: str = "local[*]"
@@ -118,7 +91,7 @@ class Spark(_Settings):
     """Further Spark settings, passed through."""
 
 
-class Forecast(_Settings):
+class Forecast(Settings):
     """The forecast of what topics will be sent."""
 
     horizon_days: Annotated[int, Field(ge=7, le=730)] = 90
@@ -129,7 +102,7 @@ class Forecast(_Settings):
     """How many topics are forecast after one round at most, the stalest first (hundredths of a second each)."""
 
 
-class NodeSize(_Settings):
+class NodeSize(Settings):
     """What the nodes of some groups are like."""
 
     groups: tuple[str, ...] = (".*",)
@@ -138,7 +111,7 @@ class NodeSize(_Settings):
     """Cores of one node, or its CPU limit."""
 
 
-class Capacity(_Settings):
+class Capacity(Settings):
     """Capacity verdicts and advice."""
 
     target_utilisation: Annotated[float, Field(ge=0.01, le=1)] = 0.7
@@ -154,7 +127,7 @@ class Capacity(_Settings):
         return None
 
 
-class Analysis(_Settings):
+class Analysis(Settings):
     """The analysis, and what its verdicts go by."""
 
     interval_seconds: Seconds = 15.0
@@ -171,7 +144,7 @@ class Analysis(_Settings):
     """The Spark session."""
 
 
-class Retention(_Settings):
+class Retention(Settings):
     """How long the lake keeps what. The present state is not subject to it."""
 
     raw_days: Annotated[int, Field(ge=1)] = 2
@@ -184,7 +157,7 @@ class Retention(_Settings):
     """Group history, status changes, events, topics, and the health of collector and analysis."""
 
 
-class Lake(_Settings):
+class Lake(Settings):
     """The Delta tables."""
 
     storage_options: dict[str, str] = {}
@@ -209,7 +182,7 @@ class Lake(_Settings):
         return {key: resolve(value) for key, value in self.storage_options.items()}
 
 
-class Webhook(_Settings):
+class Webhook(Settings):
     """A receiver of alerts: JSON by POST, signed."""
 
     name: Name
@@ -231,7 +204,7 @@ class Webhook(_Settings):
         return value
 
 
-class Alerts(_Settings):
+class Alerts(Settings):
     """Alerts and where they go."""
 
     interval_seconds: Seconds = 5.0
@@ -242,20 +215,29 @@ class Alerts(_Settings):
     """Receivers. Without any, alerts are still decided, kept and shown."""
     dashboard_url: str = "http://127.0.0.1:8501"
     """Address of the dashboard, for the links in alerts."""
+    grouping: Grouping = Grouping()
+    """When many messages become one."""
+    maintenance: tuple[MaintenanceWindow, ...] = ()
+    """Times at which nobody is told of some groups."""
+    heartbeat: Heartbeat | None = None
+    """The dead man's switch; null is none."""
 
 
-class Dashboard(_Settings):
+class Dashboard(Settings):
     """The dashboard's server."""
 
     host: str = "127.0.0.1"
-    """Address to listen on. The dashboard has no sign-in: expose it only behind something that has."""
+    """Address to listen on. Without `sign_in`, whoever reaches it can read all of it: expose it only behind something \
+that asks who it is."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8501
     """Port to listen on; 0 takes a free one."""
     refresh_seconds: Annotated[float, Field(ge=2)] = 15.0
     """How often an open page looks for new data."""
+    sign_in: SignIn | None = None
+    """Sign-in with OpenID Connect; null is none: then the page reads only, unless it listens on loopback alone."""
 
 
-class Scaling(_Settings):
+class Scaling(Settings):
     """The endpoint that autoscalers ask for replicas."""
 
     host: str = "127.0.0.1"
@@ -276,7 +258,7 @@ for none."""
         return value
 
 
-class Config(_Settings):
+class Config(Settings):
     """Everything Lagwise can be told."""
 
     data: Annotated[str, Field(min_length=1)] = "./lagwise-data"
