@@ -1,4 +1,4 @@
-"""What the tables of the operational database are made of: their registry, and columns that keep what they are given."""
+"""What the tables of the operational database are made of: their registry, and columns that lose nothing."""
 
 from datetime import UTC, datetime
 

@@ -37,7 +37,7 @@ from lagwise.errors import ConfigError, DatabaseError
 from lagwise.logs import clean
 from lagwise.secrets import resolve
 
-#: Version of the tables below and in `operator_tables`. A database that says more than this was written by a newer Lagwise.
+#: Version of the tables below and in `operator_tables`. A database that says more was written by a newer Lagwise.
 SCHEMA_VERSION = 2
 #: How long SQLite waits for another process to finish its transaction.
 BUSY_SECONDS = 5.0

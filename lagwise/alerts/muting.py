@@ -159,7 +159,8 @@ def tell(decision: Decision, before: Mapping[str, Alert], orders: Orders, now: d
             settled += [incident] if debt else []
         elif orders.mute(notification.alert.subject, notification.severity, now) is not None:
             changed[incident] = _untold(notification.alert, former)
-            owed.append(_debt(notification, former, debt, now))
+            if notification.event in (Event.FIRING, Event.ESCALATED):
+                owed.append(_debt(notification, former, debt, now))
         elif orders.is_taken(notification.alert):
             changed[incident] = _untold(notification.alert, former)
             settled += [incident] if debt else []

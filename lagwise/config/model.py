@@ -11,13 +11,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from lagwise.config.base import Settings as _Settings
 from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, SignIn
-from lagwise.config.selection import GroupSelection, Settings
+from lagwise.config.selection import GroupSelection
 from lagwise.config.values import HttpAddress, Memory, Name, Seconds
 from lagwise.secrets import SECRET_KEYS, is_reference, is_secret_key, resolve
 
 
-class SideTopics(Settings):
+class SideTopics(_Settings):
     """Topics that belong to a main topic by their name: regular expressions on the whole name, whose first group is the
     name of the main topic."""
 
@@ -39,7 +40,7 @@ class SideTopics(Settings):
         return patterns
 
 
-class Cluster(Settings):
+class Cluster(_Settings):
     """One cluster to watch."""
 
     name: Name = "kafka"
@@ -78,7 +79,7 @@ Needs Read on that topic."""
         return settings
 
 
-class Spark(Settings):
+class Spark(_Settings):
     """The Spark session of the analysis."""
 
     master: str = "local[*]"
@@ -91,7 +92,7 @@ class Spark(Settings):
     """Further Spark settings, passed through."""
 
 
-class Forecast(Settings):
+class Forecast(_Settings):
     """The forecast of what topics will be sent."""
 
     horizon_days: Annotated[int, Field(ge=7, le=730)] = 90
@@ -102,7 +103,7 @@ class Forecast(Settings):
     """How many topics are forecast after one round at most, the stalest first (hundredths of a second each)."""
 
 
-class NodeSize(Settings):
+class NodeSize(_Settings):
     """What the nodes of some groups are like."""
 
     groups: tuple[str, ...] = (".*",)
@@ -111,7 +112,7 @@ class NodeSize(Settings):
     """Cores of one node, or its CPU limit."""
 
 
-class Capacity(Settings):
+class Capacity(_Settings):
     """Capacity verdicts and advice."""
 
     target_utilisation: Annotated[float, Field(ge=0.01, le=1)] = 0.7
@@ -127,7 +128,7 @@ class Capacity(Settings):
         return None
 
 
-class Analysis(Settings):
+class Analysis(_Settings):
     """The analysis, and what its verdicts go by."""
 
     interval_seconds: Seconds = 15.0
@@ -144,7 +145,7 @@ class Analysis(Settings):
     """The Spark session."""
 
 
-class Retention(Settings):
+class Retention(_Settings):
     """How long the lake keeps what. The present state is not subject to it."""
 
     raw_days: Annotated[int, Field(ge=1)] = 2
@@ -157,7 +158,7 @@ class Retention(Settings):
     """Group history, status changes, events, topics, and the health of collector and analysis."""
 
 
-class Lake(Settings):
+class Lake(_Settings):
     """The Delta tables."""
 
     storage_options: dict[str, str] = {}
@@ -182,7 +183,7 @@ class Lake(Settings):
         return {key: resolve(value) for key, value in self.storage_options.items()}
 
 
-class Webhook(Settings):
+class Webhook(_Settings):
     """A receiver of alerts: JSON by POST, signed."""
 
     name: Name
@@ -204,7 +205,7 @@ class Webhook(Settings):
         return value
 
 
-class Alerts(Settings):
+class Alerts(_Settings):
     """Alerts and where they go."""
 
     interval_seconds: Seconds = 5.0
@@ -223,7 +224,7 @@ class Alerts(Settings):
     """The dead man's switch; null is none."""
 
 
-class Dashboard(Settings):
+class Dashboard(_Settings):
     """The dashboard's server."""
 
     host: str = "127.0.0.1"
@@ -237,7 +238,7 @@ that asks who it is."""
     """Sign-in with OpenID Connect; null is none: then the page reads only, unless it listens on loopback alone."""
 
 
-class Scaling(Settings):
+class Scaling(_Settings):
     """The endpoint that autoscalers ask for replicas."""
 
     host: str = "127.0.0.1"
@@ -258,7 +259,7 @@ for none."""
         return value
 
 
-class Config(Settings):
+class Config(_Settings):
     """Everything Lagwise can be told."""
 
     data: Annotated[str, Field(min_length=1)] = "./lagwise-data"

@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from lagwise.config.selection import GroupSelection, Settings
+from lagwise.config.base import Settings
+from lagwise.config.selection import GroupSelection
 from lagwise.config.values import HttpAddress, Name, Seconds
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -37,7 +38,7 @@ class MaintenanceWindow(Settings):
     clusters: GroupSelection = GroupSelection()
     """Clusters it applies to: regular expressions on the whole name."""
     groups: GroupSelection | None = None
-    """Groups it applies to: regular expressions on the whole name; null is all, and the collection from the clusters."""
+    """Groups it applies to: regular expressions on the whole name; null is all, and the collections."""
     time_zone: str = "UTC"
     """Zone of its times, as the IANA names it (`Europe/Berlin`). Summer time is followed."""
     days: tuple[Weekday, ...] = ()
@@ -113,8 +114,8 @@ class SignIn(Settings):
     """Sign-in with OpenID Connect, and what those who signed in may do."""
 
     auth_file: Path
-    """File with a section `[auth]` as Streamlit has it: `redirect_uri`, `cookie_secret`, `client_id`, `client_secret`, \
-`server_metadata_url`. Readable by the dashboard only."""
+    """File with a section `[auth]` as Streamlit has it: `redirect_uri`, `cookie_secret`, `client_id`, \
+`client_secret`, `server_metadata_url`. Readable by the dashboard only."""
     claim: str = "email"
     """Claim of the identity that roles are given by: a text, or a list of texts such as `groups`."""
     operators: tuple[str, ...] = ()

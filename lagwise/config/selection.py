@@ -1,14 +1,10 @@
-"""What the models of the settings share: their base, and the choice of names by patterns."""
+"""The choice of names by patterns."""
 
 import re
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import field_validator
 
-
-class Settings(BaseModel):
-    """What every part of the settings has in common: unknown keys are refused, nothing changes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+from lagwise.config.base import Settings
 
 
 class GroupSelection(Settings):

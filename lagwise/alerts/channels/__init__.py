@@ -7,7 +7,10 @@ from lagwise.alerts.channels.base import Channel, Message, Outcome
 from lagwise.alerts.channels.webhook import WebhookChannel
 from lagwise.config import Webhook
 
-__all__ = ["Channel", "Message", "Outcome", "make_channel"]
+#: Types of channels that can be given a summary (``lagwise.alerts.v1``) in the place of many messages.
+TAKE_SUMMARIES = frozenset({"webhook"})
+
+__all__ = ["TAKE_SUMMARIES", "Channel", "Message", "Outcome", "make_channel"]
 
 
 def make_channel(settings: Webhook, clock: Callable[[], datetime]) -> Channel:
