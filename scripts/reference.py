@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 from click.testing import CliRunner
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -210,12 +211,18 @@ known is `null`.
 
 {_help([])}
 """
-    for name in commands.commands:
-        text += f"\n## lagwise {name}\n\n{_help([name])}\n"
-        fragment = JSON_OUTPUTS / f"{name}.md"
-        if fragment.exists():
-            text += f"\n{fragment.read_text(encoding='utf-8').strip()}\n"
+    for name, command in commands.commands.items():
+        text += _section("##", [name])
+        if isinstance(command, click.Group):
+            text += "".join(_section("###", [name, below]) for below in command.commands)
     return text
+
+
+def _section(heading: str, words: list[str]) -> str:
+    """A command's help, and what its --json prints."""
+    text = f"\n{heading} lagwise {' '.join(words)}\n\n{_help(words)}\n"
+    fragment = JSON_OUTPUTS / f"{'-'.join(words)}.md"
+    return text + (f"\n{fragment.read_text(encoding='utf-8').strip()}\n" if fragment.exists() else "")
 
 
 def _help(arguments: list[str]) -> str:
