@@ -5,9 +5,9 @@ The settings' models, the tables' declarations and the commands' help are the on
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
-from click import Group
+import click
 from click.testing import CliRunner
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -91,7 +91,7 @@ def _settings(model: type[BaseModel], key: str, variable: str) -> list[tuple[str
         if not inner:
             allowed = _allowed(schema["properties"][name], schema)
             rows.append((path, env, allowed, _default(field), meaning))
-        elif field.annotation is inner[0]:
+        elif get_origin(field.annotation) is not tuple:
             rows += _settings(inner[0], f"{path}.", f"{env}__")
         else:
             rows.append((path, env, "list", _default(field), meaning))
@@ -205,15 +205,17 @@ known is `null`.
 {_help([])}
 """
     for name, command in commands.commands.items():
-        text += f"\n## lagwise {name}\n\n{_help([name])}\n{_json_output(name)}"
-        for below in command.commands if isinstance(command, Group) else ():
-            text += f"\n### lagwise {name} {below}\n\n{_help([name, below])}\n{_json_output(f'{name}-{below}')}"
+        text += _section("##", [name])
+        if isinstance(command, click.Group):
+            text += "".join(_section("###", [name, below]) for below in command.commands)
     return text
 
 
-def _json_output(command: str) -> str:
-    fragment = JSON_OUTPUTS / f"{command}.md"
-    return f"\n{fragment.read_text(encoding='utf-8').strip()}\n" if fragment.exists() else ""
+def _section(heading: str, words: list[str]) -> str:
+    """A command's help, and what its --json prints."""
+    text = f"\n{heading} lagwise {' '.join(words)}\n\n{_help(words)}\n"
+    fragment = JSON_OUTPUTS / f"{'-'.join(words)}.md"
+    return text + (f"\n{fragment.read_text(encoding='utf-8').strip()}\n" if fragment.exists() else "")
 
 
 def _help(arguments: list[str]) -> str:

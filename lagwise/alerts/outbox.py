@@ -16,9 +16,12 @@ from lagwise.alerts.backoff import RetryPolicy, Step, after_attempt
 from lagwise.alerts.channels import Channel, Message, Repeating
 from lagwise.alerts.complaints import Complaints
 from lagwise.alerts.database import DELIVERIES, transaction
+from lagwise.alerts.grouping import Plan, Singly, Together, Wait, plan
 from lagwise.alerts.queries import DeliveryRow
 from lagwise.alerts.repeating import Repeater
+from lagwise.alerts.sealing import seal, sent_lately, untried
 from lagwise.alerts.store import DEAD, DELIVERED, QUEUED
+from lagwise.config import Grouping
 from lagwise.errors import DatabaseError
 
 log = logging.getLogger("lagwise.alerts")
@@ -41,13 +44,16 @@ class Worker:
         clock: Callable[[], datetime],
         random: Random,
         policy: RetryPolicy | None = None,
+        grouping: Grouping | None = None,
     ) -> None:
+        """``grouping`` says when many messages become one; None is never, for receivers that know single ones only."""
         self.channel = channel
         self.wake = threading.Event()
         self._engine = engine
         self._clock = clock
         self._random = random
         self._policy = policy or RetryPolicy()
+        self._grouping = grouping or Grouping(most_messages=None)
         self._complaints = Complaints(log)
         self._unrecorded: tuple[DeliveryRow, Step] | None = None
         self._repeater = Repeater(engine, channel, clock) if isinstance(channel, Repeating) else None
@@ -63,7 +69,13 @@ class Worker:
             if not queue:
                 self._repeat()
                 return None
-            for row, payload in queue:
+            plan = self._plan()
+            if isinstance(plan, Wait):
+                return plan.until
+            if isinstance(plan, Together):
+                seal(self._engine, self.channel.name, self._clock())
+                continue
+            for row, payload in queue[: plan.count]:
                 if stop.is_set():
                     break
                 if row.next_attempt_at > self._clock():
@@ -93,6 +105,17 @@ class Worker:
             if not stop.is_set():
                 self.wake.wait(min(max(wait, 0.0), _LOOK_EVERY_SECONDS))
         self.channel.close()
+
+    def _plan(self) -> Plan:
+        """What to do next. A summary, or what was tried before, goes out as it is: it has its key, and the order."""
+        if self._grouping.most_messages is None:
+            return Singly(_BATCH)
+        waiting = untried(self._engine, self.channel.name)
+        if waiting is None:
+            return Singly(1)
+        now, interval = self._clock(), self._grouping.interval_seconds
+        sent = sent_lately(self._engine, self.channel.name, now, interval)
+        return plan(waiting, sent, self._grouping, now)
 
     def _queue(self) -> list[tuple[DeliveryRow, str]]:
         d = DELIVERIES.c

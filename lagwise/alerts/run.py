@@ -11,7 +11,7 @@ from random import Random
 
 from lagwise import health
 from lagwise.alerts import queries, store
-from lagwise.alerts.channels import make_channel
+from lagwise.alerts.channels import TAKE_SUMMARIES, make_channel
 from lagwise.alerts.complaints import Complaints
 from lagwise.alerts.conditions import Reader
 from lagwise.alerts.database import open_engine, prepare
@@ -84,6 +84,7 @@ class Alerts:
             lambda alerts: decide(self.book, observation, alerts, now),
             lambda notification: render(notification, self._config),
             active=[subject for subject in alive if subject.fingerprint not in self._active],
+            windows=self._config.alerts.maintenance,
             now=now,
         )
         self._active.update(subject.fingerprint for subject in alive)
@@ -187,6 +188,7 @@ def _workers(alerts: Alerts, config: Config, clock: Callable[[], datetime]) -> l
             make_channel(channel, clock),
             clock=clock,
             random=Random(),  # noqa: S311 (spreads attempts in time, guards nothing)
+            grouping=config.alerts.grouping if channel.type in TAKE_SUMMARIES else None,
         )
         for channel in config.alerts.channels
     ]

@@ -19,11 +19,12 @@ from lagwise.config.model import (
     Cluster,
     Config,
     Dashboard,
-    GroupSelection,
     Lake,
     Retention,
     Spark,
 )
+from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, Role, SignIn
+from lagwise.config.selection import GroupSelection
 
 __all__ = [
     "Alertmanager",
@@ -38,9 +39,14 @@ __all__ = [
     "Dashboard",
     "Email",
     "GroupSelection",
+    "Grouping",
+    "Heartbeat",
     "Lake",
+    "MaintenanceWindow",
     "PagerDuty",
     "Retention",
+    "Role",
+    "SignIn",
     "Slack",
     "Spark",
     "Teams",

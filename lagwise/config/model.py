@@ -13,33 +13,10 @@ from pydantic import Field, field_validator, model_validator
 
 from lagwise.config.base import Settings as _Settings
 from lagwise.config.channels import AnyChannel
+from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, SignIn
+from lagwise.config.selection import GroupSelection
 from lagwise.config.values import Memory, Name, Reference, Seconds
 from lagwise.secrets import SECRET_KEYS, is_reference, is_secret_key, resolve
-
-
-class GroupSelection(_Settings):
-    """Which groups are watched: regular expressions on the whole name."""
-
-    include: tuple[str, ...] = (".*",)
-    """A group is watched if one of these matches its whole name."""
-    exclude: tuple[str, ...] = ()
-    """… and none of these does."""
-
-    @field_validator("include", "exclude")
-    @classmethod
-    def _compiles(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        for pattern in patterns:
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
-        return patterns
-
-    def selects(self, name: str) -> bool:
-        """Whether the group of this name is watched."""
-        # DOTALL: names are strangers' input, and one with a line break in it must not slip through `.*`.
-        included = any(re.fullmatch(pattern, name, re.DOTALL) for pattern in self.include)
-        return included and not any(re.fullmatch(pattern, name, re.DOTALL) for pattern in self.exclude)
 
 
 class SideTopics(_Settings):
@@ -218,6 +195,12 @@ class Alerts(_Settings):
     """Receivers. Without any, alerts are still decided, kept and shown."""
     dashboard_url: str = "http://127.0.0.1:8501"
     """Address of the dashboard, for the links in alerts."""
+    grouping: Grouping = Grouping()
+    """When many messages become one."""
+    maintenance: tuple[MaintenanceWindow, ...] = ()
+    """Times at which nobody is told of some groups."""
+    heartbeat: Heartbeat | None = None
+    """The dead man's switch; null is none."""
 
     @field_validator("channels", mode="before")
     @classmethod
@@ -231,11 +214,14 @@ class Dashboard(_Settings):
     """The dashboard's server."""
 
     host: str = "127.0.0.1"
-    """Address to listen on. The dashboard has no sign-in: expose it only behind something that has."""
+    """Address to listen on. Without `sign_in`, whoever reaches it can read all of it: expose it only behind something \
+that asks who it is."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8501
     """Port to listen on; 0 takes a free one."""
     refresh_seconds: Annotated[float, Field(ge=2)] = 15.0
     """How often an open page looks for new data."""
+    sign_in: SignIn | None = None
+    """Sign-in with OpenID Connect; null is none: then the page reads only, unless it listens on loopback alone."""
 
 
 class Scaling(_Settings):

@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import pytest
 from click.testing import CliRunner
@@ -47,7 +47,7 @@ def keys(model: type[BaseModel], before: str = "") -> dict[str, Any]:
     for name, field in model.model_fields.items():
         key = before + name
         inner = list(models(field.annotation))
-        if inner and field.annotation is inner[0]:
+        if inner and get_origin(field.annotation) is not tuple:
             found |= keys(inner[0], f"{key}.")
             continue
         found[key] = field

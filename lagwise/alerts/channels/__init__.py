@@ -15,7 +15,11 @@ from lagwise.alerts.channels.teams import TeamsChannel
 from lagwise.alerts.channels.webhook import WebhookChannel
 from lagwise.config import AnyChannel
 
-__all__ = ["Channel", "Message", "Outcome", "Repeating", "make_channel"]
+#: Types of channels that can be given a summary (``lagwise.alerts.v1``) in the place of many messages. PagerDuty and
+#: Alertmanager keep each incident by itself, and group by themselves.
+TAKE_SUMMARIES = frozenset({"webhook", "alertmanager_webhook", "slack", "teams", "email", "apprise"})
+
+__all__ = ["TAKE_SUMMARIES", "Channel", "Message", "Outcome", "Repeating", "make_channel"]
 
 _CHANNELS: dict[str, Callable[[Any, Callable[[], datetime]], Channel]] = {
     "webhook": WebhookChannel,
