@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from lagwise.alerts.channels.base import Message, Outcome
 from lagwise.alerts.channels.http import address_parts, harmless
-from lagwise.alerts.channels.telling import Telling, tell
+from lagwise.alerts.channels.telling import Telling, some_lines, tell
 from lagwise.alerts.model import Severity
 from lagwise.config import Apprise
 from lagwise.errors import ConfigError
@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     import apprise
 
 _LONGEST_SERVICE = 40
+#: Of a summary: many services take some thousand characters.
+_MOST_LINES, _LONGEST_LINE = 10, 140
 
 
 def text(told: Telling) -> str:
     """The body, for services that show plain text."""
-    lines = [f"{label}: {fact}" for label, fact in told.facts]
+    lines = [f"{label}: {fact}" for label, fact in told.facts] + some_lines(told.lines, _MOST_LINES, _LONGEST_LINE)
     return "\n".join([*lines, f"First command: {told.first_command}", *([told.link] if told.link else [])])
 
 

@@ -18,14 +18,17 @@ from typing import Any
 
 from lagwise.alerts.channels.base import Message, Outcome
 from lagwise.alerts.channels.http import harmless, tls_context
-from lagwise.alerts.channels.telling import Telling, cut, tell
+from lagwise.alerts.channels.telling import Telling, cut, some_lines, tell
 from lagwise.alerts.model import Kind, Severity
+from lagwise.alerts.summary import SCHEMA as SUMMARY_SCHEMA
 from lagwise.config import Email
 from lagwise.errors import ConfigError
 from lagwise.logs import escape
 from lagwise.secrets import resolve
 
 _LONGEST_SUBJECT = 300
+#: Of a summary.
+_MOST_LINES, _LONGEST_LINE = 200, 300
 #: Replies from here on are for good: the server understood and said no.
 _PERMANENT = 500
 
@@ -34,8 +37,8 @@ def mail(document: Mapping[str, Any], settings: Email) -> EmailMessage:
     """The mail of a document."""
     told = tell(document)
     domain = settings.sender.rpartition("@")[2]
-    first = f"<{document['incident_id']}-1@{domain}>"
-    is_first = document["sequence"] == 1
+    # A summary of many incidents is a conversation of its own.
+    is_first = document.get("sequence", 1) == 1
     made = EmailMessage(policy=SMTP)
     made["From"] = Address("Lagwise", addr_spec=settings.sender)
     made["To"] = [Address(addr_spec=address) for address in settings.to]
@@ -43,10 +46,11 @@ def mail(document: Mapping[str, Any], settings: Email) -> EmailMessage:
     made["Date"] = format_datetime(datetime.fromisoformat(document["decided_at"]))
     made["Message-ID"] = f"<{document['idempotency_key']}@{domain}>"
     if not is_first:
+        first = f"<{document['incident_id']}-1@{domain}>"
         made["In-Reply-To"] = first
         made["References"] = first
     made["Auto-Submitted"] = "auto-generated"
-    made["X-Lagwise-Event"] = told.event.value
+    made["X-Lagwise-Event"] = told.event
     made["X-Lagwise-Severity"] = told.severity.value
     if told.severity is Severity.PAGE and not told.is_over:
         made["Importance"] = "high"
@@ -56,6 +60,8 @@ def mail(document: Mapping[str, Any], settings: Email) -> EmailMessage:
 
 def _about(document: Mapping[str, Any]) -> str:
     """What the incident is about, in words that stay the same until it is over."""
+    if document["schema"] == SUMMARY_SCHEMA:
+        return escape(document["summary"])
     kind = Kind(document["kind"])
     if kind is Kind.ANALYSIS:
         return "The analysis"
@@ -68,6 +74,7 @@ def _about(document: Mapping[str, Any]) -> str:
 def _text(told: Telling) -> str:
     """The mail's body. The title is its first line: lists of mails show it beside the subject."""
     facts = "\n\n".join(f"{label}: {text}" for label, text in told.facts)
+    facts += "\n".join(some_lines(told.lines, _MOST_LINES, _LONGEST_LINE))
     link = f"\n\nOpen in Lagwise:\n{told.link}" if told.link else ""
     return f"{told.symbol} {told.title}\n\n{facts}\n\nFirst command:\n{told.first_command}{link}\n"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from lagwise.alerts.channels.base import Message
 from lagwise.alerts.channels.http import HttpChannel, Post
-from lagwise.alerts.channels.telling import Telling, cut, tell, whole_command
+from lagwise.alerts.channels.telling import Telling, cut, some_lines, tell, whole_command
 
 #: Limits of Block Kit: blocks of a message; characters of a header, a section, a section's field; fields of a section.
 MOST_BLOCKS, LONGEST_HEADER, LONGEST_SECTION, LONGEST_FIELD, MOST_FIELDS = 50, 150, 3000, 2000, 10
@@ -18,6 +18,8 @@ MOST_BLOCKS, LONGEST_HEADER, LONGEST_SECTION, LONGEST_FIELD, MOST_FIELDS = 50, 1
 MOST_CHARACTERS = 13_000
 #: Ours, which together stay below that.
 _LONGEST_TITLE, _LONGEST_PROSE, _LONGEST_FACT, _LONGEST_COMMAND, _LONGEST_LINK = 900, 1200, 600, 2800, 3000
+#: Of a summary; together they fit a section.
+_MOST_LINES, _LONGEST_LINE = 20, 140
 #: Facts that are long enough for a section of their own; the others share one, in two columns.
 _PROSE = ("Why", "What will happen")
 
@@ -40,8 +42,12 @@ def _blocks(told: Telling) -> list[dict[str, Any]]:
     if len(f"{told.symbol} {told.title}") > LONGEST_HEADER:
         blocks.append({"type": "section", "text": _plain(told.title, _LONGEST_TITLE)})
     columns = [_plain(f"{label}\n{text}", _LONGEST_FACT) for label, text in fields]
+    lines = some_lines(told.lines, _MOST_LINES, _LONGEST_LINE)
     command = _preformatted(whole_command(told.first_command, _LONGEST_COMMAND))
-    blocks.append({"type": "section", "fields": columns})
+    if columns:
+        blocks.append({"type": "section", "fields": columns})
+    if lines:
+        blocks.append({"type": "section", "text": _plain("\n".join(lines), LONGEST_SECTION)})
     blocks += [{"type": "section", "text": _plain(f"{label}: {text}", _LONGEST_PROSE)} for label, text in prose]
     blocks.append({"type": "rich_text", "elements": [command]})
     if told.link and len(told.link) <= _LONGEST_LINK:

@@ -10,7 +10,7 @@ from typing import Any
 
 from lagwise.alerts.channels.base import Message
 from lagwise.alerts.channels.http import HttpChannel, Post
-from lagwise.alerts.channels.telling import cut, tell, whole_command
+from lagwise.alerts.channels.telling import cut, some_lines, tell, whole_command
 from lagwise.alerts.model import Severity
 
 #: Teams refuses a message of more than 28,672 bytes, counted after the workflow has put the card as a text into one of
@@ -20,6 +20,8 @@ _LONGEST_TITLE = 400
 _LONGEST_FACT = 900
 _LONGEST_COMMAND = 3000
 _LONGEST_LINK = 4000
+#: Of a summary.
+_MOST_LINES, _LONGEST_LINE = 20, 140
 
 _COLOURS = {Severity.PAGE: "Attention", Severity.WARN: "Warning", Severity.INFO: "Accent"}
 
@@ -34,6 +36,7 @@ def payload(document: Mapping[str, Any]) -> dict[str, Any]:
         _text({"text": f"{label}: ", "weight": "Bolder"}, {"text": cut(text, _LONGEST_FACT)})
         for label, text in told.facts
     ]
+    body += [_text({"text": line}) for line in some_lines(told.lines, _MOST_LINES, _LONGEST_LINE)]
     body.append(_text({"text": whole_command(told.first_command, _LONGEST_COMMAND), "fontType": "Monospace"}))
     card = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",

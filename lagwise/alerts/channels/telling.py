@@ -1,16 +1,19 @@
 """The document in words, for channels that people read: the same facts, in the same order, everywhere.
 
+A summary of many alerts (``lagwise.alerts.v1``) has a line for each in the place of facts.
+
 Names in it are strangers' text. Here they are made harmless for any eye (no control characters, no bidirectional
 overrides, one line); what a format would obey (mrkdwn, HTML, markdown) is for each channel to escape.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from lagwise.alerts.durations import duration_words
 from lagwise.alerts.model import Event, Severity
+from lagwise.alerts.summary import SCHEMA as SUMMARY_SCHEMA
 from lagwise.logs import escape
 
 _SEVERITY_WORDS = {Severity.PAGE: "Page", Severity.WARN: "Warning", Severity.INFO: "Info"}
@@ -22,29 +25,28 @@ _MORE = "…"
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """An alert in words. ``facts`` are labels and texts; the command and the link are whole, or not there."""
+    """An alert, or many, in words. ``facts`` are labels and texts of one alert, ``lines`` are of many, one of each.
 
-    event: Event
+    ``event`` is that of the document, ``is_over`` whether all that it tells has ended. The command is whole; the link
+    is empty where the dashboard has no address.
+    """
+
+    event: str
     severity: Severity
     symbol: str
     title: str
     facts: tuple[tuple[str, str], ...]
+    lines: tuple[str, ...]
     first_command: str
     link: str
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the incident has ended."""
-        return self.event is Event.RESOLVED
+    is_over: bool
 
 
 def tell(document: Mapping[str, Any]) -> Telling:
-    """The words of a document ``lagwise.alert.v1``."""
-    event, severity = Event(document["event"]), Severity(document["severity"])
-    over = event is Event.RESOLVED
-    word = "Over" if over else _SEVERITY_WORDS[severity]
-    if event is Event.ESCALATED:
-        word = f"Worse, {word.lower()}"
+    """The words of a document."""
+    if document["schema"] == SUMMARY_SCHEMA:
+        return _tell_many(document)
+    over = document["event"] == Event.RESOLVED
     facts = [
         ("Since", _time(document["since"])),
         ("Lasted", _lasted(document) if over else None),
@@ -54,14 +56,57 @@ def tell(document: Mapping[str, Any]) -> Telling:
         ("Worst partition", _worst(document["worst_partition"])),
     ]
     return Telling(
-        event=event,
-        severity=severity,
-        symbol=_OVER_SYMBOL if over else _SYMBOLS[severity],
-        title=escape(f"{word}: {document['summary']}"),
+        event=document["event"],
+        severity=Severity(document["severity"]),
+        symbol=_symbol(document),
+        title=_title(document),
         facts=tuple((label, escape(text)) for label, text in facts if text),
+        lines=(),
         first_command=escape(document["first_command"]),
-        link=document["dashboard_url"] if document["dashboard_url"].startswith(("http://", "https://")) else "",
+        link=_link(document),
+        is_over=over,
     )
+
+
+def _tell_many(document: Mapping[str, Any]) -> Telling:
+    """The words of a summary: the worst decides how loud it is."""
+    alerts = document["alerts"]
+    over = all(alert["event"] == Event.RESOLVED for alert in alerts)
+    worst = {**document, "event": Event.RESOLVED if over else Event.FIRING}
+    return Telling(
+        event=document["event"],
+        severity=Severity(document["severity"]),
+        symbol=_symbol(worst),
+        title=_title(worst),
+        facts=(),
+        lines=tuple(f"{_symbol(alert)} {_title(alert)}" for alert in alerts),
+        first_command="lagwise alert list",
+        link=_link(document),
+        is_over=over,
+    )
+
+
+def _symbol(document: Mapping[str, Any]) -> str:
+    return _OVER_SYMBOL if document["event"] == Event.RESOLVED else _SYMBOLS[Severity(document["severity"])]
+
+
+def _title(document: Mapping[str, Any]) -> str:
+    """``Page: …``, ``Worse, page: …``, ``Still, page: …``, ``Over: …``."""
+    word = _SEVERITY_WORDS[Severity(document["severity"])]
+    before = {"escalated": "Worse, ", "repeated": "Still, "}.get(document["event"], "")
+    word = "Over" if document["event"] == Event.RESOLVED else f"{before}{word.lower()}" if before else word
+    return escape(f"{word}: {document['summary']}")
+
+
+def _link(document: Mapping[str, Any]) -> str:
+    url = str(document["dashboard_url"])
+    return url if url.startswith(("http://", "https://")) else ""
+
+
+def some_lines(lines: Sequence[str], most: int, longest: int) -> list[str]:
+    """The first so many lines, each not too long, and how many more there are."""
+    more = [f"{_MORE} and {len(lines) - most} more, see the dashboard"] if len(lines) > most else []
+    return [cut(line, longest) for line in lines[:most]] + more
 
 
 def cut(text: str, most: int) -> str:

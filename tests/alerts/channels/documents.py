@@ -1,12 +1,14 @@
 """Documents to translate: those of the golden files, and one in which every name is an attack."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lagwise.alerts.channels.base import Message
 from lagwise.alerts.message import document
 from lagwise.alerts.model import Numbers
+from lagwise.alerts.summary import summarise
 from lagwise.config import Config
 from tests.alerts.support import Player, book, group_condition, observation
 
@@ -42,9 +44,24 @@ DOCUMENTS = {
     "gone": named("group_gone"),
     "hostile": of_group(HOSTILE, HOSTILE),
 }
+DOCUMENTS["repeated"] = DOCUMENTS["escalated"] | {"event": "repeated"}
+
+
+def summary(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Many documents as the outbox makes one of them."""
+    return dict(json.loads(summarise(documents, f"summary-1-{len(documents)}")))
+
+
+#: For channels that take them.
+SUMMARIES = {
+    "summary": summary([DOCUMENTS[name] for name in ("firing", "escalated", "resolved", "collection", "hostile")]),
+    "summary_over": summary([DOCUMENTS["resolved"], DOCUMENTS["gone"]]),
+    "summary_many": summary([of_group(f"group-{i:03}") for i in range(300)]),
+}
 
 
 def message(name: str = "firing", before: str | None = None) -> Message:
     """A document as the outbox hands it to a channel."""
-    body = json.dumps(DOCUMENTS[name])
-    return Message(DOCUMENTS[name]["idempotency_key"], body, json.dumps(DOCUMENTS[before]) if before else None)
+    document = DOCUMENTS.get(name) or SUMMARIES[name]
+    body = json.dumps(document)
+    return Message(document["idempotency_key"], body, json.dumps(DOCUMENTS[before]) if before else None)

@@ -13,11 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, FormatChecker
 
-from lagwise.alerts.channels import alertmanager, alertmanager_webhook, apprise_url, pagerduty, slack, teams
+from lagwise.alerts.channels import (
+    TAKE_SUMMARIES,
+    alertmanager,
+    alertmanager_webhook,
+    apprise_url,
+    pagerduty,
+    slack,
+    teams,
+)
 from lagwise.alerts.channels.mail import mail
 from lagwise.alerts.channels.telling import tell
 from lagwise.config import Alertmanager, AlertmanagerWebhook, Email
-from tests.alerts.channels.documents import DOCUMENTS, HOSTILE, LONGEST, of_group
+from tests.alerts.channels.documents import DOCUMENTS, HOSTILE, LONGEST, SUMMARIES, of_group, summary
 
 GOLDEN = Path(__file__).parent / "golden"
 NOW = datetime(2026, 11, 21, 3, 14, 15, tzinfo=UTC)
@@ -52,15 +60,25 @@ TEXT_FORMATS: dict[str, Callable[[Document], str]] = {"email": _mail, "apprise":
 FORMATS: dict[str, Callable[[Document], Any]] = {**JSON_FORMATS, **TEXT_FORMATS}
 
 _ENDLESS = dict.fromkeys(("summary", "sentence", "outlook", "first_command"), "🦆" * 20_000)
+#: Summaries that are golden files; the other is long, and says little more.
+TOLD_IN_FULL = ("summary", "summary_over")
+_HOSTILE_SUMMARY = summary([of_group(name, name) for name in LONGEST] * 70)
 #: Every name that a stranger may give, as a document: hostile ones, the longest, and text without an end.
 STRANGERS = [DOCUMENTS["hostile"], *(of_group(name, name) for name in LONGEST), DOCUMENTS["firing"] | _ENDLESS]
+#: What the formats that take summaries must hold, too.
+MANY = [*SUMMARIES.values(), _HOSTILE_SUMMARY]
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
-@pytest.mark.parametrize("channel", FORMATS)
-def test_golden_file(channel: str, name: str) -> None:
+EXAMPLES = [
+    *((channel, name, document) for channel in FORMATS for name, document in DOCUMENTS.items()),
+    *((channel, name, SUMMARIES[name]) for channel in FORMATS if channel in TAKE_SUMMARIES for name in TOLD_IN_FULL),
+]
+
+
+@pytest.mark.parametrize(("channel", "name", "document"), EXAMPLES, ids=[f"{c} {n}" for c, n, _ in EXAMPLES])
+def test_golden_file(channel: str, name: str, document: Document) -> None:
     """To change one on purpose, delete the file, run this twice, and look at what was written."""
-    made = FORMATS[channel](DOCUMENTS[name])
+    made = FORMATS[channel](document)
     text = made if isinstance(made, str) else json.dumps(made, indent=2, ensure_ascii=False) + "\n"
     file = GOLDEN / channel / f"{name}.{'json' if channel in JSON_FORMATS else 'txt'}"
     if not file.exists():
@@ -72,7 +90,7 @@ def test_golden_file(channel: str, name: str) -> None:
 
 def test_no_golden_file_is_left_over() -> None:
     there = {f"{file.parent.name}/{file.stem}" for file in GOLDEN.rglob("*.*")}
-    assert there == {f"{channel}/{name}" for channel in FORMATS for name in DOCUMENTS}
+    assert there == {f"{channel}/{name}" for channel, name, _ in EXAMPLES}
 
 
 @pytest.mark.parametrize("channel", FORMATS)
@@ -106,9 +124,9 @@ def strings(node: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("document", STRANGERS, ids=range(len(STRANGERS)))
-@pytest.mark.parametrize("channel", ["pagerduty", "slack", "teams"])
+@pytest.mark.parametrize("channel", ["pagerduty", "slack", "teams", "email", "apprise"])
 def test_no_control_character_or_override_reaches_a_screen(channel: str, document: Document) -> None:
-    for text in strings(JSON_FORMATS[channel](document)):
+    for text in strings(FORMATS[channel](document)):
         assert not set(text) & set("\u202e\u202c\x1b\r\U000e0041")
 
 
@@ -193,7 +211,7 @@ class TestPagerDuty:
 
 
 class TestSlack:
-    @pytest.mark.parametrize("document", [*DOCUMENTS.values(), *STRANGERS], ids=str)
+    @pytest.mark.parametrize("document", [*DOCUMENTS.values(), *STRANGERS, *MANY], ids=str)
     def test_limits(self, document: Document) -> None:
         made = slack.payload(document)
         blocks = made["blocks"]
@@ -205,7 +223,7 @@ class TestSlack:
             assert all(1 <= len(f["text"]) <= slack.LONGEST_FIELD for f in section.get("fields", []))
         assert sum(map(len, strings(blocks))) <= slack.MOST_CHARACTERS
 
-    @pytest.mark.parametrize("document", STRANGERS, ids=range(len(STRANGERS)))
+    @pytest.mark.parametrize("document", [*STRANGERS, *MANY], ids=range(len(STRANGERS + MANY)))
     def test_nothing_of_a_stranger_is_obeyed(self, document: Document) -> None:
         made = slack.payload(document)
         ours = [node for node in _nodes(made["blocks"]) if node.get("type") == "mrkdwn"]
@@ -229,13 +247,13 @@ def _nodes(node: Any) -> Iterator[dict[str, Any]]:
 
 
 class TestTeams:
-    @pytest.mark.parametrize("document", [*DOCUMENTS.values(), *STRANGERS], ids=str)
+    @pytest.mark.parametrize("document", [*DOCUMENTS.values(), *STRANGERS, *MANY], ids=str)
     def test_limits(self, document: Document) -> None:
         text = json.dumps(teams.payload(document), ensure_ascii=False)
         wrapped = json.dumps(text, ensure_ascii=False)
         assert len(wrapped.encode("utf-8")) < teams.MOST_BYTES * 0.9
 
-    @pytest.mark.parametrize("document", STRANGERS, ids=range(len(STRANGERS)))
+    @pytest.mark.parametrize("document", [*STRANGERS, *MANY], ids=range(len(STRANGERS + MANY)))
     def test_text_stands_where_markdown_is_not_obeyed(self, document: Document) -> None:
         (attachment,) = teams.payload(document)["attachments"]
         card = attachment["content"]
@@ -244,7 +262,7 @@ class TestTeams:
 
 
 class TestMail:
-    @pytest.mark.parametrize("document", [*DOCUMENTS.values(), *STRANGERS], ids=str)
+    @pytest.mark.parametrize("document", [*DOCUMENTS.values(), *STRANGERS, *MANY], ids=str)
     def test_headers_are_ours_alone(self, document: Document) -> None:
         raw = mail(document, MAILED).as_bytes()
         raw.decode("ascii")
@@ -278,6 +296,20 @@ class TestMail:
         read = message_from_bytes(mail(of_group(name), MAILED).as_bytes(), policy=default)
         assert read["Bcc"] is None
         assert read["Subject"].startswith("[Lagwise] Group ")
+
+
+@pytest.mark.parametrize("channel", sorted(TAKE_SUMMARIES - {"webhook"}))
+def test_a_summary_names_its_alerts_or_says_how_many_more_there_are(channel: str) -> None:
+    def told(document: Document) -> str:
+        made = FORMATS[channel](document)
+        text = made if isinstance(made, str) else json.dumps(made, ensure_ascii=False)
+        return str(message_from_bytes(text.encode(), policy=default).get_content()) if channel == "email" else text
+
+    few = told(SUMMARIES["summary"])
+    assert all(DOCUMENTS[name]["summary"] in few for name in ("firing", "escalated", "resolved", "collection"))
+    many = told(SUMMARIES["summary_many"])
+    shown = sum(f"group-{i:03}" in many for i in range(300))
+    assert shown == 300 or f"and {300 - shown} more, see the dashboard" in many
 
 
 def test_the_hostile_name_is_hostile() -> None:
