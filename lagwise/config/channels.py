@@ -18,7 +18,7 @@ class _Channel(Settings):
     name: Name
     """How the channel is called in rules and pages."""
     timeout_seconds: Seconds = 10.0
-    """How long one delivery may take."""
+    """How long the receiver may keep silent before an attempt is given up."""
 
 
 class _OverTls(_Channel):

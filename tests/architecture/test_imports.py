@@ -44,6 +44,7 @@ RESERVED = {
     "pandas": ("lagwise_dashboard",),
     "sqlalchemy": ("lagwise.alerts", "lagwise_dashboard"),
     "httpx": ("lagwise.alerts",),
+    "apprise": ("lagwise.alerts",),
     "rich": ("lagwise.cli", "lagwise.demo", "lagwise.screen", "lagwise.up", "lagwise.wording"),
     "psutil": (
         "lagwise.demo",

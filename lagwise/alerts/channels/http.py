@@ -116,7 +116,7 @@ class HttpChannel:
     def deliver(self, post: Post) -> Outcome:
         """Post this once. Raises ConfigError where the address or the authorities cannot be used."""
         url = self._url()
-        hidden = _secret_parts(url, self.secrets())
+        hidden = _secret_parts(url, self.path, self.secrets())
         headers = {
             "Content-Type": "application/json",
             "User-Agent": _user_agent(),
@@ -239,9 +239,12 @@ def _excerpt(response: httpx.Response, deadline: float, hidden: Iterable[str]) -
     return harmless(seen.decode("utf-8", "replace"), hidden)
 
 
-def _secret_parts(url: httpx.URL, secrets: Iterable[str]) -> set[str]:
-    """What must not be shown, should a receiver echo it: the secrets, and what in an address may be a token."""
-    whole = url.raw_path.decode("ascii")
+def _secret_parts(url: httpx.URL, ours: str, secrets: Iterable[str]) -> set[str]:
+    """What must not be shown, should a receiver echo it: the secrets, and what in an address may be a token.
+
+    The end of the address that is ``ours`` is none.
+    """
+    whole = url.raw_path.decode("ascii").removesuffix(ours)
     return {*secrets, whole.strip("/")} | address_parts(whole) | address_parts(url.userinfo.decode("ascii"))
 
 

@@ -6,6 +6,7 @@ breaks in them; names are made harmless before.
 """
 
 import json
+import logging
 import smtplib
 import ssl
 from collections.abc import Callable, Mapping
@@ -26,6 +27,8 @@ from lagwise.errors import ConfigError
 from lagwise.logs import escape
 from lagwise.secrets import resolve
 
+log = logging.getLogger("lagwise.alerts")
+
 _LONGEST_SUBJECT = 300
 #: Of a summary.
 _MOST_LINES, _LONGEST_LINE = 200, 300
@@ -37,14 +40,17 @@ def mail(document: Mapping[str, Any], settings: Email) -> EmailMessage:
     """The mail of a document."""
     told = tell(document)
     domain = settings.sender.rpartition("@")[2]
-    # A summary of many incidents is a conversation of its own.
-    is_first = document.get("sequence", 1) == 1
+    decided_at = datetime.fromisoformat(document["decided_at"])
+    # A summary of many incidents is a conversation of its own; its key is a number that a new database gives again.
+    is_summary = document["schema"] == SUMMARY_SCHEMA
+    is_first = is_summary or document["sequence"] == 1
+    told_at = f"-{decided_at:%Y%m%dT%H%M%S.%f}" if is_summary else ""
     made = EmailMessage(policy=SMTP)
     made["From"] = Address("Lagwise", addr_spec=settings.sender)
     made["To"] = [Address(addr_spec=address) for address in settings.to]
     made["Subject"] = ("" if is_first else "Re: ") + cut(f"[Lagwise] {_about(document)}", _LONGEST_SUBJECT)
-    made["Date"] = format_datetime(datetime.fromisoformat(document["decided_at"]))
-    made["Message-ID"] = f"<{document['idempotency_key']}@{domain}>"
+    made["Date"] = format_datetime(decided_at)
+    made["Message-ID"] = f"<{document['idempotency_key']}{told_at}@{domain}>"
     if not is_first:
         first = f"<{document['incident_id']}-1@{domain}>"
         made["In-Reply-To"] = first
@@ -151,7 +157,9 @@ class MailChannel:
             return Outcome(answer="250: the server has it")
         # The others have their mail: it is not sent to them again for the sake of these.
         address, (code, said) = next(iter(refused.items()))
-        return Outcome(answer=f"taken, but not for {address}: {code} {self._harmless(said)}")
+        answer = f"taken, but not for {len(refused)} of the addresses, {address}: {code} {self._harmless(said)}"
+        log.warning("channel %s (%s): %s", self.name, self.receiver, answer)
+        return Outcome(answer=answer)
 
     def _refusal(self, what: str, code: int, said: bytes | str) -> Outcome:
         return Outcome(f"{what} {code} {self._harmless(said)}".rstrip(), refused=code >= _PERMANENT)

@@ -1,12 +1,13 @@
 """What is said of settings of channels that cannot be used: the key, what to write, and never the secret."""
 
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
 
-from lagwise.config import Config, Slack, Webhook, load_config
+from lagwise.config import AnyChannel, Config, Slack, Webhook, load_config
 from lagwise.errors import ConfigError
 
 
@@ -88,3 +89,15 @@ def test_settings_survive_being_written_and_read(tmp_path: Path) -> None:
     """As `lagwise up` hands them to its parts."""
     config = load(tmp_path, MAIL, {"name": "a", "url": "http://h"}, {"name": "s", "type": "slack", "url": "${env:X}"})
     assert Config.model_validate(config.model_dump(mode="json")) == config
+
+
+def test_the_docs_have_an_example_of_each_type_that_can_be_used() -> None:
+    docs = (Path(__file__).parents[3] / "docs" / "alerts.md").read_text(encoding="utf-8")
+    examples = [
+        yaml.safe_load(text) for text in re.findall(r"^```yaml\n(- name:.*?)^```", docs, re.DOTALL | re.MULTILINE)
+    ]
+    used = Config.model_validate({"alerts": {"channels": [channel for example in examples for channel in example]}})
+    types = [get_args(model.model_fields["type"].annotation)[0] for model in get_args(get_args(AnyChannel)[0])]
+    assert [channel.type for channel in used.alerts.channels] == types
+    assert [heading for heading in re.findall(r"^### (\w+)$", docs, re.MULTILINE) if heading in types] == types
+    assert all(f"| `{kind}`" in docs for kind in types)
