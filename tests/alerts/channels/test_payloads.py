@@ -186,6 +186,19 @@ class TestAlertmanager:
         (alert,) = alertmanager.payload(DOCUMENTS["firing"] | {"dashboard_url": "lagwise/group"}, None, PUSHED, NOW)
         assert "generatorURL" not in alert
 
+    @pytest.mark.parametrize("name", ["firing", "resolved"])
+    def test_receivers_get_the_keys_and_types_that_alertmanager_sends(self, name: str) -> None:
+        """What an Alertmanager 0.25 posted when it was given the alert by the other channel."""
+        recorded = json.loads((Path(__file__).parent / "alertmanager_0.25.json").read_text(encoding="utf-8"))[name]
+        made = alertmanager_webhook.payload(DOCUMENTS[name], RECEIVER)
+        for ours, theirs in ((made, recorded), (made["alerts"][0], recorded["alerts"][0])):
+            assert {key: type(value) for key, value in ours.items()} == {k: type(v) for k, v in theirs.items()}
+        for key in ("version", "status", "groupLabels", "truncatedAlerts"):
+            assert made[key] == recorded[key]
+        assert made["alerts"][0]["labels"] == recorded["alerts"][0]["labels"]
+        ends = [payload["alerts"][0]["endsAt"] for payload in (made, recorded)]
+        assert len({end.startswith("0001-01-01T00:00:00") for end in ends}) == 1
+
     def test_the_receiver_sees_one_group_from_beginning_to_end(self) -> None:
         made = [alertmanager_webhook.payload(DOCUMENTS[n], RECEIVER) for n in ("firing", "escalated", "resolved")]
         assert [m["status"] for m in made] == ["firing", "firing", "resolved"]
