@@ -188,6 +188,11 @@ class Outbox:
         for thread in self._threads:
             thread.start()
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether every channel still has its thread."""
+        return all(thread.is_alive() for thread in self._threads)
+
     def wake(self) -> None:
         """Something was queued."""
         for worker in self._workers:

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Column, Connection, Engine, Row, Select, Table, func, inspect, select
 
 from lagwise.alerts.database import ALERTS, DELIVERIES, open_engine, sqlite_file, transaction
+from lagwise.alerts.fitness import ChannelState
 from lagwise.alerts.model import Kind, Numbers, Phase, Severity, Subject
 from lagwise.alerts.muting import Acknowledgement, Mute, Orders, Silence
 from lagwise.alerts.operator_store import load_orders, silence_of
@@ -180,6 +181,18 @@ def deliveries(
     if state is not None:
         query = query.where(DELIVERIES.c.state == state)
     return [_delivery_row(row) for row in _fetch(engine, query.order_by(DELIVERIES.c.id.desc()).limit(limit))]
+
+
+def channel_states(engine: Engine, channels: Sequence[str]) -> list[ChannelState]:
+    """How these channels are doing. Raises DatabaseError."""
+    d = DELIVERIES.c
+    waiting = select(d.channel, func.min(d.created_at)).where(d.state == QUEUED).group_by(d.channel)
+    delivered = select(d.channel, func.max(d.delivered_at)).where(d.state == DELIVERED).group_by(d.channel)
+    dead = select(d.channel, func.max(d.next_attempt_at)).where(d.state == DEAD).group_by(d.channel)
+    oldest, latest, gave_up = (
+        {row[0]: row[1] for row in _fetch(engine, query)} for query in (waiting, delivered, dead)
+    )
+    return [ChannelState(name, oldest.get(name), latest.get(name), gave_up.get(name)) for name in channels]
 
 
 def counts(engine: Engine) -> Counts:

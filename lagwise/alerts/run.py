@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -17,8 +17,10 @@ from lagwise.alerts.conditions import Reader
 from lagwise.alerts.database import open_engine, prepare
 from lagwise.alerts.decide import decide
 from lagwise.alerts.durations import duration_words
+from lagwise.alerts.fitness import unfit
+from lagwise.alerts.heartbeat import DeadMansSwitch, ping
 from lagwise.alerts.message import render
-from lagwise.alerts.model import Decision, Event
+from lagwise.alerts.model import Decision, Event, Observation
 from lagwise.alerts.observation import observe
 from lagwise.alerts.outbox import Outbox, Worker
 from lagwise.alerts.rules import load_rules
@@ -31,6 +33,7 @@ log = logging.getLogger("lagwise.alerts")
 _PRUNE_EVERY = timedelta(hours=1)
 #: The product must be gone within 10 s of a signal; this is what an attempt under way gets of that.
 _STOP_WITHIN_SECONDS = 3.0
+_STOP_SWITCH_WITHIN_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ class Report:
     resolved: int
     counts: queries.Counts
     trouble: tuple[str, ...] = ()
+    #: Why Lagwise cannot be relied on at the moment; None where it can. Asked only where a dead man's switch is set.
+    unfit: str | None = None
 
     @property
     def line(self) -> str:
@@ -89,7 +94,13 @@ class Alerts:
         )
         self._active.update(subject.fingerprint for subject in alive)
         self._prune(now)
-        return self._report(decision, snapshot.trouble)
+        return replace(self._report(decision, snapshot.trouble), unfit=self._unfit(observation, now))
+
+    def _unfit(self, observation: Observation, now: datetime) -> str | None:
+        if self._config.alerts.heartbeat is None:
+            return None
+        states = queries.channel_states(self.engine, [channel.name for channel in self._config.alerts.channels])
+        return unfit(observation, states, now, summary_seconds=self._config.alerts.grouping.interval_seconds)
 
     def prepare(self) -> None:
         """Open the database, once it can be opened. Raises DatabaseError."""
@@ -133,7 +144,11 @@ def alert_once(config: Config, now: datetime | None = None) -> Report:
             with ThreadPoolExecutor(len(workers)) as pool:
                 for done in [pool.submit(_deliver_once, worker) for worker in workers]:
                     done.result()
-        return Report(report.fired, report.escalated, report.resolved, queries.counts(alerts.engine), report.trouble)
+        if config.alerts.heartbeat is not None and report.unfit is None:
+            error = ping(config.alerts.heartbeat)
+            if error is not None:
+                log.warning("the dead man's switch (%s)", error)
+        return replace(report, counts=queries.counts(alerts.engine))
     finally:
         alerts.close()
 
@@ -146,6 +161,8 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
     alerts = Alerts(config, watching_since=_now())
     workers = _workers(alerts, config, _now)
     outbox = Outbox(workers)
+    heartbeat = config.alerts.heartbeat
+    switch = DeadMansSwitch(heartbeat, config.alerts.interval_seconds) if heartbeat else None
     complaints = Complaints(log)
     where = ", ".join(f"{w.channel.name} ({w.channel.receiver})" for w in workers)
     log.info("%d rules; channels: %s", len(alerts.book.rules), where or "none, alerts are kept and shown only")
@@ -163,8 +180,12 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 if not started:
                     _mention_orphans(alerts, {w.channel.name for w in workers})
                     outbox.start()
+                    if switch is not None:
+                        switch.start()
                     started = True
                 outbox.wake()
+                if switch is not None:
+                    switch.say(report.unfit if outbox.is_alive else "a channel's thread has ended")
                 line = report.line
             except DatabaseError as error:
                 line = str(error)
@@ -177,6 +198,8 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
             stop.wait(config.alerts.interval_seconds)
     finally:
         if started:
+            if switch is not None:
+                switch.stop(_STOP_SWITCH_WITHIN_SECONDS)
             outbox.stop(_STOP_WITHIN_SECONDS)
         alerts.close()
 
