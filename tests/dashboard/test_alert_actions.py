@@ -108,6 +108,16 @@ def test_dead_letters_go_again(open_app: Open, engine: Engine, monkeypatch: pyte
     assert queries.deliveries(engine, state="dead") == []
 
 
+def test_a_channel_is_tried_and_that_is_kept(open_app: Open, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    be(monkeypatch, Role.OPERATOR)
+    app = open_app("alerts")
+    app.button(key="try").click().run()
+    assert any("did not take it" in one.value for one in app.error), "nobody listens at that address"
+    [action] = queries.actions(engine)
+    assert (action.action, action.subject, action.who) == ("test", "channel on-call", "jo")
+    assert "cannot connect" in action.comment
+
+
 @pytest.mark.parametrize("role", [Role.VIEWER, None])
 def test_who_may_not_act_has_no_buttons(
     open_app: Open, engine: Engine, monkeypatch: pytest.MonkeyPatch, role: Role | None
