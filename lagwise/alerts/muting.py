@@ -159,7 +159,7 @@ def tell(decision: Decision, before: Mapping[str, Alert], orders: Orders, now: d
             settled += [incident] if debt else []
         elif orders.mute(notification.alert.subject, notification.severity, now) is not None:
             changed[incident] = _untold(notification.alert, former)
-            if notification.event in (Event.FIRING, Event.ESCALATED):
+            if notification.event is not Event.REPEATED:
                 owed.append(_debt(notification, former, debt, now))
         elif orders.is_taken(notification.alert):
             changed[incident] = _untold(notification.alert, former)
@@ -195,6 +195,7 @@ def _untold(alert: Alert, former: Alert | None) -> Alert:
         channels=former.channels if former else (),
         peak_severity=former.peak_severity if former else None,
         told=former.told if former and was_told else alert.told,
+        told_at=former.told_at if former else None,
     )
 
 
@@ -240,8 +241,8 @@ def _is_worth_telling(alert: Alert, debt: Owed) -> bool:
 
 
 def _matches_now(alert: Alert) -> bool:
-    """Not in the calm that may be its end: then it is waited for what comes of that."""
-    return any(clock.active and clock.matching for clock in alert.clocks)
+    """Not in the calm that may be its end, nor on hold: then it is waited for what comes of that."""
+    return any(clock.active and clock.matching and not clock.held for clock in alert.clocks)
 
 
 def _late(alert: Alert, debt: Owed, now: datetime) -> Notification:
@@ -255,6 +256,7 @@ def _late(alert: Alert, debt: Owed, now: datetime) -> Notification:
         peak_severity=min(louder, key=lambda severity: severity.rank),
         told=tuple(dict.fromkeys((*alert.told, alert.rule))),
         fired_at=now if is_first else alert.fired_at,
+        told_at=now,
     )
     return Notification(
         event=debt.event,

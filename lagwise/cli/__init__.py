@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from lagwise.cli.alert_operate import ack, deliveries, list_command, resend, silence, unsilence
+from lagwise.cli.alert_test import alert_test
 from lagwise.cli.check import config_command, doctor
 from lagwise.cli.group import LagwiseGroup, Settings
 from lagwise.cli.one_part import alert, analyze, collect, dashboard, scaling
@@ -48,7 +49,7 @@ def cli(context: click.Context, config_file: Path | None, debug: bool) -> None:
     context.obj = Settings(config_file)
 
 
-for _command in (list_command, silence, unsilence, ack, deliveries, resend, try_channel):
+for _command in (list_command, silence, unsilence, ack, deliveries, resend, alert_test, try_channel):
     alert.add_command(_command)
 
 for _command in (

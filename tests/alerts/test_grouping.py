@@ -98,7 +98,7 @@ def happen(engine: Engine, clock: Clock, second: float, status: str, groups: int
     rules, config = book(("ops",)), Config()
     store.apply(
         engine,
-        lambda alerts: decide(rules, seen, alerts, at(second + 5)),
+        lambda alerts, ended: decide(rules, seen, alerts, at(second + 5), ended),
         lambda notification: render(notification, config),
         now=clock(),
     )

@@ -8,6 +8,7 @@ out.
 """
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,9 +18,9 @@ from hypothesis import strategies as st
 from lagwise.alerts.decide import decide
 from lagwise.alerts.model import Alert, Event, Kind, Notification, Severity, Subject
 from lagwise.alerts.muting import Acknowledgement, Matcher, MuteCause, Orders, Owed, Silence, tell
-from lagwise.alerts.rules import RuleBook
+from lagwise.alerts.rules import RuleBook, load_rules
 from lagwise.config.operating import MaintenanceWindow
-from tests.alerts.support import CLUSTER, at, book, carried_out, group_condition, observation
+from tests.alerts.support import CLUSTER, at, book, carried_out, group_condition, observation, write_yaml
 
 History = list[tuple[float, str]]
 Told = list[tuple[float, str, str, str | None]]
@@ -58,7 +59,7 @@ class Operated:
         seen = group_condition(second, word, since=float(since) if since else None)
         known = {alert.incident_id: alert for alert in self.alerts.values()}
         orders = Orders(tuple(self.silences), tuple(self.windows), self.taken, self.owed)
-        decision = decide(self.rules, observation(seen), self.alerts, now)
+        decision = decide(self.rules, observation(seen), self.alerts, now, {})
         telling = tell(decision, self.alerts, orders, now)
         self.alerts, ended = carried_out(self.alerts, telling.decision.changed, telling.decision.cancelled)
         self.ended += ended
@@ -327,3 +328,30 @@ def test_of_several_mutes_the_longest_is_named() -> None:
     assert mute is not None
     assert (mute.cause, mute.name, mute.until) == (MuteCause.MAINTENANCE, "w", at(90))
     assert orders.mute(Subject(Kind.GROUP, CLUSTER, "orders"), Severity.PAGE, at(90)) is None
+
+
+REPEATING = """
+repeat_every: {page: 1m}
+rules:
+  - {name: stopped, when: {statuses: [stopped]}, severity: page, keep_firing_for: 30s}
+"""
+
+
+@pytest.mark.parametrize(
+    ("orders", "told", "why"),
+    [
+        ([], [(0, "firing"), (60, "repeated"), (120, "repeated"), (180, "repeated")], "nobody has it: it is repeated"),
+        ([("take", 30)], [(0, "firing")], "somebody has it"),
+        (
+            [("take", 30), ("release", 90)],
+            [(0, "firing"), (90, "repeated"), (150, "repeated")],
+            "and has it no more: its time is over long ago",
+        ),
+        ([("silence", 10, 90)], [(0, "firing"), (90, "repeated"), (150, "repeated")], "silenced: told when that ends"),
+        ([("silence", 0, 90)], [(90, "firing"), (150, "repeated")], "first of all it begins, as far as people know"),
+    ],
+)
+def test_repeats(tmp_path: Path, orders: list[tuple[Any, ...]], told: list[tuple[float, str]], why: str) -> None:
+    rules = load_rules(write_yaml(tmp_path / "rules.yaml", REPEATING), ("ops",))
+    found = Operated(rules=rules).play(steps("stopped", 0, 195), orders)
+    assert [(second, event) for second, event, _, _ in found] == told, why

@@ -30,8 +30,8 @@ def happen(engine: Engine, second: float, windows: tuple[MaintenanceWindow, ...]
     seen = observation(*[group_condition(second, status, group=group) for group, status in groups.items()])
     rules = book(("ops",))
 
-    def decided(alerts: Mapping[str, Alert]) -> Decision:
-        return decide(rules, seen, alerts, at(second + 5))
+    def decided(alerts: Mapping[str, Alert], ended: Mapping[str, Alert]) -> Decision:
+        return decide(rules, seen, alerts, at(second + 5), ended)
 
     render = json.dumps({"schema": "lagwise.alert.v1"})
     return store.apply(engine, decided, lambda _: render, windows=windows, now=at(second + 5))

@@ -102,7 +102,7 @@ def _open(found: _Open, now: datetime) -> None:
     if found.pending:
         st.subheader("Pending", anchor=False)
         rows = [row for row, _ in found.pending]
-        not_yet = ["not yet (pending)"] * len(rows)
+        not_yet = ["another alert tells it" if row.inhibited_by else "not yet (pending)" for row in rows]
         _go_to(alert_tables.show_open(rows, now, key="alerts_pending", people=("First told", not_yet)))
 
 
