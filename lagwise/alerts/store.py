@@ -4,9 +4,9 @@ Killed at any instant, a process leaves either the alerts as they were (and the 
 with every message they caused. A message that is in the outbox is there once: its key is unique per channel.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, bindparam, delete, func, insert, select, update
@@ -24,31 +24,39 @@ from lagwise.alerts.model import (
     Severity,
     Subject,
 )
+from lagwise.alerts.operator_store import forget, obey
+from lagwise.config import MaintenanceWindow
 
 QUEUED = "queued"
 DELIVERED = "delivered"
 DEAD = "dead"
+#: In a summary, which is a message of its own: that one is queued, delivered or dead.
+SUMMARISED = "summarised"
 
 _OPEN = (Phase.PENDING.value, Phase.FIRING.value)
 
 
 def apply(
     engine: Engine,
-    decide: Callable[[Mapping[str, Alert]], Decision],
+    decide: Callable[[Mapping[str, Alert], Mapping[str, Alert]], Decision],
     render: Callable[[Notification], str],
     *,
     active: Iterable[Subject] = (),
+    windows: Sequence[MaintenanceWindow] = (),
     now: datetime,
+    remember: timedelta = timedelta(0),
 ) -> Decision:
-    """Decide on the alerts as they stand and keep what was decided, in one transaction.
+    """Decide on the alerts as they stand and keep what was decided, in one transaction; returns what is told of it.
 
-    ``render`` makes the message of a notification; ``active`` are groups newly seen alive. Raises
+    ``decide`` is given the open alerts, and those that ended within ``remember``. ``render`` makes the message of a
+    notification; ``active`` are groups newly seen alive; ``windows`` are those of maintenance in the settings. Raises
     DatabaseError, having kept nothing.
     """
     with transaction(engine) as connection:
         lock(connection)
         alerts = load_open(connection)
-        decision = decide(alerts)
+        decision = decide(alerts, load_ended(connection, now - remember))
+        decision = obey(connection, alerts, decision, windows, now)
         _keep_alerts(connection, alerts, decision)
         _queue(connection, decision.notifications, render, now)
         _keep_active(connection, active, now)
@@ -58,6 +66,13 @@ def apply(
 def load_open(connection: Connection) -> dict[str, Alert]:
     """The pending and firing alerts by fingerprint."""
     rows = connection.execute(select(ALERTS).where(ALERTS.c.state.in_(_OPEN)))
+    return {alert.fingerprint: alert for alert in map(_alert, rows)}
+
+
+def load_ended(connection: Connection, since: datetime) -> dict[str, Alert]:
+    """The latest alert of each subject that ended since then, by fingerprint."""
+    ended = (ALERTS.c.state == Phase.RESOLVED.value, ALERTS.c.resolved_at >= since)
+    rows = connection.execute(select(ALERTS).where(*ended).order_by(ALERTS.c.resolved_at))
     return {alert.fingerprint: alert for alert in map(_alert, rows)}
 
 
@@ -75,8 +90,8 @@ def waiting_channels(engine: Engine) -> dict[str, datetime]:
 
 
 def prune(engine: Engine, before: datetime) -> None:
-    """Forget alerts that ended, and messages that were delivered or given up, before a time."""
-    done = DELIVERIES.c.state.in_((DELIVERED, DEAD))
+    """Forget alerts that ended, messages that were delivered or given up, and what operators did, before a time."""
+    done = DELIVERIES.c.state.in_((DELIVERED, DEAD, SUMMARISED))
     with transaction(engine) as connection:
         connection.execute(delete(DELIVERIES).where(done, DELIVERIES.c.created_at < before))
         kept = select(DELIVERIES.c.incident_id)
@@ -87,6 +102,7 @@ def prune(engine: Engine, before: datetime) -> None:
                 ALERTS.c.incident_id.not_in(kept),
             )
         )
+        forget(connection, before)
 
 
 def _keep_alerts(connection: Connection, before: Mapping[str, Alert], decision: Decision) -> None:
@@ -165,6 +181,11 @@ def _columns(alert: Alert) -> dict[str, Any]:
         "peak_severity": alert.peak_severity.value if alert.peak_severity else None,
         "channels": list(alert.channels),
         "sequence": alert.sequence,
+        "labels": dict(alert.labels),
+        "told_at": alert.told_at,
+        "begun_at": [at.isoformat() for at in alert.begun_at],
+        "flapping": alert.flapping,
+        "inhibited_by": alert.inhibited_by,
     }
 
 
@@ -199,4 +220,9 @@ def _alert(row: Row[Any]) -> Alert:
         peak_severity=Severity(row.peak_severity) if row.peak_severity else None,
         channels=tuple(row.channels),
         sequence=row.sequence,
+        labels=row.labels or {},
+        told_at=row.told_at,
+        begun_at=tuple(datetime.fromisoformat(at) for at in row.begun_at or ()),
+        flapping=bool(row.flapping),
+        inhibited_by=row.inhibited_by,
     )
