@@ -354,9 +354,13 @@ def test_the_rules_in_the_docs_are_rules(tmp_path: Path, config: MakeConfig) -> 
     blocks = [block.split("```")[0] for block in docs.split("```yaml\n")[1:]]
     rules = [block for block in blocks if "rules:" in block]
     settings = [block for block in blocks if "channels:\n    -" in block]
-    assert (len(rules), len(settings)) == (1, 1)
+    assert (len(rules), len(settings)) == (3, 1)
+    channels = dict.fromkeys(("ops", "pager", "payments-chat"), "http://127.0.0.1:1/")
+    for number, block in enumerate(rules[1:]):
+        file = write_yaml(tmp_path / f"more-{number}.yaml", block)
+        Alerts(config(channels, alerts={"rules_file": str(file)}), watching_since=None).close()
     file = write_yaml(tmp_path / "rules.yaml", rules[0])
-    loaded = Alerts(config({"ops": "http://127.0.0.1:1/"}, alerts={"rules_file": str(file)}), watching_since=None)
+    loaded = Alerts(config(channels, alerts={"rules_file": str(file)}), watching_since=None)
     assert [rule.name for rule in loaded.book.rules] == [
         "payments_late",
         "offsets_expired",
@@ -366,3 +370,6 @@ def test_the_rules_in_the_docs_are_rules(tmp_path: Path, config: MakeConfig) -> 
     ]
     loaded.close()
     Config.model_validate(yaml.safe_load(settings[0]))
+    (objectives,) = [block for block in blocks if "lag_objectives:" in block]
+    (cluster,) = Config.model_validate(yaml.safe_load(objectives)).clusters
+    assert [cluster.lag_objective_of(g) for g in ("payments-api", "reports-weekly", "orders")] == [30, 7200, 300]

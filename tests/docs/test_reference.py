@@ -91,6 +91,21 @@ _OTHER = {
     "database": "sqlite://",
     "clusters": "[]",
     "alerts.channels": "[]",
+    "alerts.maintenance": "[]",
+    "alerts.maintenance[].name": "other",
+    "alerts.maintenance[].clusters.include": "['a']",
+    "alerts.maintenance[].clusters.exclude": "['a']",
+    "alerts.maintenance[].groups.include": "['a']",
+    "alerts.maintenance[].groups.exclude": "['a']",
+    "alerts.maintenance[].time_zone": "Europe/Berlin",
+    "alerts.maintenance[].days": "[sun]",
+    "alerts.maintenance[].start_time": "21:00",
+    "alerts.maintenance[].end_time": "21:00",
+    "alerts.maintenance[].starts_at": "2026-11-20T00:00:00",
+    "alerts.maintenance[].ends_at": "2026-11-29T00:00:00",
+    "alerts.heartbeat.url": "https://other",
+    "dashboard.sign_in.operators": "['a']",
+    "dashboard.sign_in.viewers": "['a']",
     "clusters[].name": "other",
     "clusters[].bootstrap": "h:2",
     "clusters[].librdkafka": "{client.id: me}",
@@ -112,6 +127,9 @@ _OTHER = {
     "clusters[].offsets_topic": "true",
     "clusters[].groups.include": "['a']",
     "clusters[].groups.exclude": "['a']",
+    "clusters[].lag_objectives": "[{groups: {}, lag_objective_seconds: 7}]",
+    "clusters[].lag_objectives[].groups.include": "['a']",
+    "clusters[].lag_objectives[].groups.exclude": "['a']",
 }
 
 
@@ -145,16 +163,26 @@ _NEEDED = {
 }
 
 
+def _window(key: str) -> dict[str, Any]:
+    """A maintenance window that has the setting of this key: some are of a single one, the others of every week."""
+    if key.endswith(("starts_at", "ends_at")):
+        return {"name": "w", "starts_at": "2026-11-21T00:00:00", "ends_at": "2026-11-22T00:00:00"}
+    return {"name": "w", "days": ["mon"], "start_time": "22:00", "end_time": "23:00"}
+
+
 @pytest.mark.parametrize("key", sorted(keys(Config)))
 def test_the_documented_variable_sets_the_setting(key: str, tmp_path: Path) -> None:
     settings = tmp_path / "lagwise.yaml"
     kind = key.partition("channels[")[2].partition("]")[0]
     channel = {"name": "a", "type": kind or "webhook", **_NEEDED[kind or "webhook"]}
     other = _OTHER_OF_CHANNELS.get(key.rpartition(".")[2], "77") if kind else _OTHER.get(key, "77")
-    settings.write_text(
-        f"clusters: [{{bootstrap: 'h:1'}}]\nalerts: {{channels: [{json.dumps(channel)}]}}\n"
-        "analysis: {capacity: {nodes: [{cores: 2}]}}\n"
-    )
+    tree = {
+        "clusters": [{"bootstrap": "h:1", "lag_objectives": [{"groups": {}, "lag_objective_seconds": 5}]}],
+        "alerts": {"channels": [channel], "heartbeat": {"url": "https://h"}, "maintenance": [_window(key)]},
+        "analysis": {"capacity": {"nodes": [{"cores": 2}]}},
+        "dashboard": {"sign_in": {"auth_file": "/tmp/auth.toml"}},
+    }
+    settings.write_text(json.dumps(tree))
     variable = documented_settings()[key][1].strip("`")
     before = load_config(settings, environment={})
     if key.endswith("].type"):  # another type has other settings, which are refused by the names of its own
