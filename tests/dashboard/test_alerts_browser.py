@@ -1,4 +1,4 @@
-"""The page of the alerts in a real browser: from the overview to an alert that somebody has, silenced, and seen gone."""
+"""The page of the alerts in a real browser: from what fires to what somebody has, or has silenced."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
