@@ -18,6 +18,8 @@ from lagwise.domain.capacity.assessment import (
     assess,
     workload_of,
 )
+from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
+from lagwise.domain.capacity.observed_words import NO_TEST_HELPS, load_test
 from lagwise.domain.capacity.verdict import CapacityVerdict, DemandAhead
 from lagwise.domain.sizing.workload import Concurrency
 
@@ -37,6 +39,7 @@ SEEN = Observed(
 NEVER = Observed(
     rate_per_second=None, low_per_second=None, high_per_second=None, at_least_per_second=600.0,
     seconds_per_message=None, blocks=0, measured_until=None,
+    load_test=load_test(ObservedCapacity(reason=Undecided.NEVER_SATURATED, at_least_per_second=600.0), 500.0),
 )  # fmt: skip
 KNOWN = Known(partitions=12, members=6, nodes=2, as_of=NOW, hottest_share=1 / 12, lag=0)
 
@@ -112,6 +115,18 @@ def test_cases(its: Known, verdict: CapacityVerdict, source: Source, confidence:
     assert (found.judgement.verdict, found.source, found.confidence) == (verdict, source, confidence)
     assert found.judgement.sentence.endswith(".")
     assert (found.judgement.load_test is not None) == (verdict is V.UNDECIDED and its.demand is not None)
+
+
+def test_the_load_test_is_that_of_the_observed_capacity() -> None:
+    """One that lasts as long as it takes to be seen: ten minutes with a backlog, and not two."""
+    found = assess(known(demand=DEMAND, observed=NEVER)).judgement
+    assert NEVER.load_test is not None and found.sentence.endswith(NEVER.load_test)
+    assert found.load_test == NEVER.load_test and "let it catch up for 11 min" in found.sentence
+    nothing_yet = assess(known(demand=DEMAND)).judgement.sentence
+    assert nothing_yet.endswith("Let records arrive faster than it reads them, on every partition, for 11 min.")
+    shared = assess(known(demand=DEMAND, observed=replace(NEVER, load_test=None))).judgement.sentence
+    assert shared.endswith(NO_TEST_HELPS)
+    assert assess(known(demand=DEMAND, observed=SEEN)).judgement.load_test is None
 
 
 def test_what_can_be_done_is_bounded_by_the_busiest() -> None:

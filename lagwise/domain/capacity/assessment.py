@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from lagwise.domain.capacity.observed_words import load_test_of
 from lagwise.domain.capacity.verdict import CanDo, CapacityJudgement, DemandAhead, SetUp, judge_capacity
 from lagwise.domain.sizing.advice import SizingAdvice, advise
 from lagwise.domain.sizing.formulas import busiest_share
@@ -89,6 +90,8 @@ class Observed:
     blocks: int
     measured_until: datetime | None
     is_scaled: bool = False
+    #: The smallest load test that would tell what they can do; None where that is known, or none would.
+    load_test: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +157,7 @@ def assess(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISATION)
         target_utilisation=target_utilisation,
         running=_running(known),
         advised=_advised(known, advice),
+        load_test=_load_test(known),
     )
     return Assessment(
         judgement,
@@ -165,6 +169,12 @@ def assess(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISATION)
         advice,
         tuple(_inputs(known)),
     )
+
+
+def _load_test(known: Known) -> str | None:
+    seen = known.observed
+    decided = seen is not None and seen.rate_per_second is not None
+    return load_test_of(decided, seen.load_test if seen else None, is_observed=seen is not None)
 
 
 def _unit(known: Known) -> str:

@@ -150,6 +150,7 @@ def _observed(row: Row) -> Observed:
         blocks=row["blocks"],
         measured_until=row["measured_until"],
         is_scaled=row["is_scaled"],
+        load_test=row["load_test"],
     )
 
 
