@@ -1,14 +1,14 @@
-"""The group that ``lagwise size GROUP`` is asked about, and what is not known of it."""
+"""The group that ``lagwise size GROUP`` is asked about."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import click
-
+from lagwise.domain.capacity.observed_words import load_test_of
 from lagwise.errors import LagwiseError
 from lagwise.logs import clean
 from lagwise.program import program
 from lagwise.tables.capacity import CAPACITY
+from lagwise.tables.observed import OBSERVED_CAPACITY
 from lagwise.tables.store import Lake
 
 
@@ -34,9 +34,13 @@ def row_of(lake: Lake, group: str, cluster: str | None, topic: str | None) -> di
     return dict(rows[0])
 
 
-def not_known(row: Mapping[str, Any], options: Sequence[str]) -> click.UsageError:
-    """That these still have to be typed in, why, and what would help."""
-    return click.UsageError(
-        f"not known of {clean(row['group'])}: {', '.join(options)}. {row['sentence']} Type them in, or let a consumer "
-        "measure T1 and T2 with the probe, which tells the cores, too (where it does not: `analysis.capacity.nodes`)."
-    )
+def load_test_for(lake: Lake, row: Mapping[str, Any]) -> str | None:
+    """How to see what the group can do; None where that is known."""
+    found = lake.query(
+        """select load_test from observed_capacity
+        where cluster = ? and "group" = ? and topic = ? and member is null""",
+        [row["cluster"], row["group"], row["topic"]],
+        over=[OBSERVED_CAPACITY],
+    ).to_pylist()
+    is_known = row["capacity_high_per_second"] is not None
+    return load_test_of(is_known, found[0]["load_test"] if found else None, is_observed=bool(found))

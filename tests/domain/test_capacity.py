@@ -41,7 +41,7 @@ NEVER = Observed(
     seconds_per_message=None, blocks=0, measured_until=None,
     load_test=load_test(ObservedCapacity(reason=Undecided.NEVER_SATURATED, at_least_per_second=600.0), 500.0),
 )  # fmt: skip
-KNOWN = Known(partitions=12, members=6, nodes=2, as_of=NOW, hottest_share=1 / 12, lag=0)
+KNOWN = Known(partitions=12, members=6, nodes=2, as_of=NOW, hottest_share=1 / 12)
 
 
 def known(**values: Any) -> Known:

@@ -5,18 +5,19 @@ What a number is, where it comes from, from how many observations and how old it
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from lagwise.domain.capacity.observed_words import load_test_of
 from lagwise.domain.capacity.verdict import CanDo, CapacityJudgement, DemandAhead, SetUp, judge_capacity
 from lagwise.domain.sizing.advice import SizingAdvice, advise
 from lagwise.domain.sizing.formulas import busiest_share
+from lagwise.domain.sizing.known_workload import as_planned, workload_from
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.search import capacity_per_second, node_at
 from lagwise.domain.sizing.workload import (
-    DEFAULT_MAX_THREADS_PER_NODE,
     DEFAULT_TARGET_UTILISATION,
     Concurrency,
     Workload,
@@ -120,7 +121,6 @@ class Known:
     nodes: int
     as_of: datetime
     hottest_share: float | None = None
-    lag: int | None = None
     #: Cores of one node, and where that is known from.
     cores: float | None = None
     cores_source: str = "settings"
@@ -198,38 +198,33 @@ def _advised(known: Known, advice: SizingAdvice | None) -> SetUp | None:
 
 def workload_of(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISATION) -> Workload | None:
     """The question to sizing. With a probe's T1 and T2 and the cores it is about threads and nodes; with no more than
-    the time per message of one member, seen under saturation, it is about how many members, one thread each, taken as
-    never short of a core. None where neither is known, or the demand is not."""
+    the time per message of one member, seen under saturation, it is about how many members of one thread. None where
+    neither is known, or the demand is not. The lag of now is no part of it: it is not the lag at the horizon."""
     if known.demand is None or known.members == 0:
         return None
-    peak = max(known.demand.peak_per_second, known.demand.forecast_peak_per_second or 0.0)
+    values: dict[str, Any] = {
+        "peak_rate_per_second": max(known.demand.peak_per_second, known.demand.forecast_peak_per_second or 0.0),
+        "partitions": known.partitions,
+        "hottest_share": known.hottest_share,
+        "target_utilisation": target_utilisation,
+    }
+    service, observed = known.service, known.observed
+    if service is not None and known.cores is not None:
+        pool = service.threads > -(-known.members // max(1, known.nodes))
+        values |= {
+            "t1_seconds": service.t1_seconds,
+            "t2_seconds": service.t2_seconds,
+            "cores": known.cores,
+            "concurrency": Concurrency.POOL if pool else Concurrency.CONSUMER_PER_THREAD,
+        }
+    elif observed is not None and observed.seconds_per_message is not None:
+        values["seconds_per_message"] = observed.seconds_per_message
+    else:
+        return None
     try:
-        asked = Workload(
-            t1_seconds=1.0,
-            t2_seconds=0.0,
-            cores=known.cores or 1.0,
-            peak_rate_per_second=peak,
-            partitions=known.partitions,
-            hottest_share=known.hottest_share,
-            lag=float(known.lag or 0),
-            target_utilisation=target_utilisation,
-            max_threads_per_node=1,
-        )
-        service, observed = known.service, known.observed
-        if service is not None and known.cores is not None:
-            pool = service.threads > -(-known.members // max(1, known.nodes))
-            return replace(
-                asked,
-                t1_seconds=service.t1_seconds,
-                t2_seconds=service.t2_seconds,
-                max_threads_per_node=DEFAULT_MAX_THREADS_PER_NODE,
-                concurrency=Concurrency.POOL if pool else Concurrency.CONSUMER_PER_THREAD,
-            )
-        if observed is not None and observed.seconds_per_message is not None:
-            return replace(asked, t1_seconds=observed.seconds_per_message)
+        return workload_from(as_planned(values))
     except OutOfRange:
         return None
-    return None
 
 
 def _can_do(known: Known, workload: Workload | None) -> tuple[CanDo | None, Source]:
@@ -296,8 +291,6 @@ def _inputs(known: Known) -> Sequence[Input]:
     ]
     if known.hottest_share is not None:
         found.append(Input("hottest_share", known.hottest_share, "rates of the partitions", measured_at=now))
-    if known.lag is not None:
-        found.append(Input("lag", float(known.lag), "latest sample", measured_at=now))
     if known.cores is not None:
         found.append(Input("cores", known.cores, known.cores_source))
     if known.service is not None:

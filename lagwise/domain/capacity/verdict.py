@@ -124,7 +124,8 @@ def judge_capacity(
     highest = max((point.mean for point in forecast), default=0.0)
     needed = max(peak, highest)
     if can_do is None:
-        return _undecided(f"What it can do is not known: it never had a backlog to show it. {_say_peak(peak)}", load_test)
+        why = f"What it can do is not known: it never had a backlog to show it. {_say_peak(peak)}"
+        return _undecided(why, load_test)
     carries = can_do.low * target
     does = f"it can do {_say_can_do(can_do)}, {say_number(carries)} with {say_share(1 - target)} kept free"
     if can_do.high is None and not meets(carries, needed):

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from typing import Any
 
-from lagwise.domain.humanise import plural
 from lagwise.domain.sizing.changes import Change, changes
 from lagwise.domain.sizing.formulas import (
     knee_threads,
@@ -26,7 +26,7 @@ from lagwise.domain.sizing.search import (
     threads_that_fill_a_node,
     what_binds,
 )
-from lagwise.domain.sizing.words import say_duration, say_number, say_share, verdict
+from lagwise.domain.sizing.words import say_duration, say_number, say_set_up, say_share, verdict
 from lagwise.domain.sizing.workload import Workload
 
 
@@ -64,7 +64,7 @@ class SizingAdvice:
     verdict: str
     #: Changes that give an answer or save nodes, the cheapest first.
     changes: tuple[Change, ...]
-    #: One node with one thread, at the formula's knee, and with the advised threads.
+    #: One node with one thread, at the formula's knee, and with the advised threads; empty where members are sized.
     points: tuple[NodePoint, ...]
     figures: tuple[Figure, ...]
 
@@ -94,7 +94,6 @@ class SizingAdvice:
         Infinite values (the knee where T2 is 0) are null.
         """
         known = sources or {}
-        inputs = {f.name: getattr(self.workload, f.name) for f in fields(self.workload)}
         return {
             "feasible": self.triple is not None,
             "triple": asdict(self.triple) if self.triple else None,
@@ -104,10 +103,23 @@ class SizingAdvice:
                 {"kind": c.kind.value, "sentence": c.sentence, "cost": c.cost, "triple": asdict(c.triple)}
                 for c in self.changes
             ],
-            "inputs": {name: {"value": value, "source": known.get(name, "given")} for name, value in inputs.items()},
+            "inputs": {
+                name: {"value": value, "source": known.get(name, "given")}
+                for name, value in inputs_of(self.workload).items()
+            },
             "figures": {f.name: {"value": f.value, "unit": f.unit, "how": f.how} for f in self.figures},
             "node": [_point_document(point) for point in self.points],
         }
+
+
+def inputs_of(workload: Workload) -> dict[str, Any]:
+    """What is asked, by name. Where members are sized, T1, T2 and cores are not known (None), but the time per message
+    is."""
+    values = {f.name: getattr(workload, f.name) for f in fields(workload) if f.name != "by_members"}
+    if not workload.by_members:
+        return values
+    not_known = dict.fromkeys(("t1_seconds", "t2_seconds", "cores"))
+    return {"seconds_per_message": workload.t1_seconds, **values, **not_known}
 
 
 def advise(workload: Workload) -> SizingAdvice:
@@ -126,6 +138,8 @@ def advise(workload: Workload) -> SizingAdvice:
 
 
 def _points(workload: Workload, triple: Triple | None) -> tuple[NodePoint, ...]:
+    if workload.by_members:
+        return ()
     labels: dict[int, str] = {}
     knee = knee_threads(workload.cores, workload.t1_seconds, workload.t2_seconds)
     named = [(1, "one thread")]
@@ -170,7 +184,7 @@ def _figures(w: Workload, triple: Triple | None) -> list[Figure]:
     full = node_at(w, limit)
     per_second = "messages/s"
     backlog = f" + {say_number(w.lag)} / {catch_up}" if w.lag else ""
-    figures = [
+    of_a_node = [
         Figure(
             "knee_threads_per_node",
             "threads at the formula's knee",
@@ -207,6 +221,19 @@ def _figures(w: Workload, triple: Triple | None) -> list[Figure]:
             per_second,
             f"M/M/c//N with N = {limit:,}, T1 = {t1}, T2 = {t2}, c = {cores}",
         ),
+    ]
+    of_a_member = [
+        Figure(
+            "member_rate_per_second",
+            "one member",
+            full.rate_per_second,
+            per_second,
+            f"1 / time per message = 1 / {t1}",
+        )
+    ]
+    unit = w.unit
+    figures = [
+        *(of_a_member if w.by_members else of_a_node),
         Figure(
             "demand_rate_per_second",
             "demand while catching up",
@@ -223,12 +250,12 @@ def _figures(w: Workload, triple: Triple | None) -> list[Figure]:
             f"demand / target utilisation = {say_number(w.demand_rate_per_second)} / {say_share(w.target_utilisation)}",
         ),
         Figure(
-            "nodes_by_cpu",
-            "nodes the cores need",
+            "members_by_time" if w.by_members else "nodes_by_cpu",
+            "members the load needs" if w.by_members else "nodes the cores need",
             nodes_by_cpu(w),
-            "nodes",
-            f"required / node = {say_number(w.required_rate_per_second)} / {say_number(full.rate_per_second)}, "
-            "rounded up, without spare nodes",
+            f"{unit}s",
+            f"required / {unit} = {say_number(w.required_rate_per_second)} / {say_number(full.rate_per_second)}, "
+            f"rounded up, without spare {unit}s",
         ),
         Figure(
             "hottest_share",
@@ -242,7 +269,7 @@ def _figures(w: Workload, triple: Triple | None) -> list[Figure]:
             "most these partitions allow",
             largest_capacity_per_second(w),
             per_second,
-            f"what {w.partitions:,} partitions, this skew and this order allow with any number of nodes",
+            f"what {w.partitions:,} partitions, this skew and this order allow with any number of {unit}s",
         ),
     ]
     if triple is not None:
@@ -252,8 +279,7 @@ def _figures(w: Workload, triple: Triple | None) -> list[Figure]:
                 "capacity advised",
                 triple.capacity_per_second,
                 per_second,
-                f"{plural(triple.working_nodes, 'node')} of {plural(triple.threads_per_node, 'thread')}, "
-                "the spare ones gone",
+                say_set_up(w, triple.working_nodes, triple.threads_per_node) + ", the spare ones gone",
             ),
             Figure(
                 "largest_peak_per_second",

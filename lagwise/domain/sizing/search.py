@@ -19,6 +19,8 @@ class Binding(StrEnum):
     CPU = "cpu"
     #: Waiting: the cores idle although a node has as many threads as it may have.
     WAITING = "waiting"
+    #: The time per message, of which it is not known how much is waiting: :attr:`Workload.by_members`.
+    TIME = "time"
     #: The number of partitions: it limits how many threads or nodes have anything to do.
     PARTITIONS = "partitions"
     #: The hottest partition: it needs more than what may work on it.
@@ -188,6 +190,8 @@ def what_binds(workload: Workload, triple: Triple | None) -> Binding:
     if largest_capacity_per_second(workload) < of_the_nodes:
         even_most = largest_capacity_per_second(replace(workload, hottest_share=None))
         return Binding.SKEW if even_most >= of_the_nodes else Binding.PARTITIONS
+    if workload.by_members:
+        return Binding.DEMAND if triple.working_nodes == 1 else Binding.TIME
     return Binding.WAITING if threads_that_fill_a_node(workload) is None else Binding.CPU
 
 

@@ -120,7 +120,6 @@ class _Facts:
             nodes=reader["nodes"],
             as_of=reader["as_of"],
             hottest_share=reader["hottest_share"],
-            lag=None if reader["lag"] is None else int(reader["lag"]),
             cores=cores,
             cores_source=source,
             service=None if service is None else _service_time(service),
@@ -195,7 +194,8 @@ def _row(reader: Row, found: Assessment) -> dict[str, Any]:
         "capacity_high_per_second": can_do.high if can_do else None,
         "capacity_source": str(found.source),
         "t1_seconds": found.workload.t1_seconds if found.workload else value("t1_seconds"),
-        "t2_seconds": found.workload.t2_seconds if found.workload else value("t2_seconds"),
+        # 0 is that of members, of which only the time per message as a whole is known
+        "t2_seconds": (found.workload.t2_seconds or None) if found.workload else value("t2_seconds"),
         "cores": value("cores"),
         "threads_per_node": None if threads is None else int(threads),
         "max_threads_per_node": found.workload.max_threads_per_node if found.workload else None,
