@@ -37,7 +37,7 @@ def _days(outlook: Outlook) -> Table:
     wanted = [first.at + timedelta(days=number) for number in _DAYS]
     shown = [next((day for day in outlook.days if day.at >= at), last) for at in wanted]
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    for heading in ("day", "busiest minute", "at least", "at most"):
+    for heading in ("day", "busiest minute", "90 %: from", "to"):
         table.add_column(heading, justify="left" if heading == "day" else "right")
     for day in dict.fromkeys([*shown, last]):
         table.add_row(f"{day.at:%Y-%m-%d}", *(f"{say_number(rate)}/s" for rate in (day.peak, day.low, day.high)))
