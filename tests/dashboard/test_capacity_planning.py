@@ -29,7 +29,7 @@ from lagwise_dashboard.report import forecast_chart, html_file
 from lagwise_dashboard.report.contents import Report
 from lagwise_dashboard.report.csv_file import as_csv
 from lagwise_dashboard.report.html_file import as_html
-from lagwise_dashboard.report.scenarios import Compared
+from lagwise_dashboard.report.scenarios import Compared, columns
 from tests.dashboard import lakes, planning
 from tests.dashboard.conftest import NOW, Open
 from tests.dashboard.lakes import Scene
@@ -181,6 +181,11 @@ def test_a_kept_scenario_stays_beside_what_is_changed(open_app: Open, planned: P
 def test_a_scenario_of_members_is_kept_as_one() -> None:
     asked = Workload.of_members(0.0025, peak_rate_per_second=330, partitions=24)
     assert read([written(Scenario("members", asked))]) == ([Scenario("members", asked)], 0)
+    beside = columns((Compared("members", advise(asked), None), Compared("nodes", advise(WORKLOAD), None)))
+    found = {name: dict(zip(beside[""], beside[name], strict=True)) for name in ("members", "nodes")}
+    assert (found["members"]["Time per message"], found["nodes"]["Time per message"]) == ("2.5 ms", "—")
+    assert (found["members"]["T1, waiting"], found["nodes"]["T1, waiting"]) == ("—", "12 ms")
+    assert (found["members"]["Nodes"], found["members"]["Threads a node"]) == ("3 members", "—")
 
 
 def test_what_was_written_into_the_address_is_read_whatever_the_name_is() -> None:

@@ -56,8 +56,7 @@ def _answer(workload: Workload, tried: Sequence[SetUp], interruption: Interrupti
     )
     st.markdown("\n".join(f"- **{label}.** {literal.markdown(say_outcome(o))}" for label, o in asked.outcomes))
     st.caption(
-        f"{question} At peak all the time, with T1, T2, cores and partitions as above. What chance does to single "
-        "messages is not in it."
+        f"{question} At peak all the time, everything else as above. What chance does to single messages is not in it."
     )
     return asked
 

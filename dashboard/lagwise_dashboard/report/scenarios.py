@@ -26,7 +26,10 @@ def columns(compared: tuple[Compared, ...]) -> dict[str, list[str]]:
     """The table: the first column names, then one for each scenario."""
     said = [_said(one) for one in compared]
     asked = [spoken(one.advice.workload) for one in compared]
-    differ = [label for label in asked[0] if len({one[label] for one in asked}) > 1]
+    # Where members are sized in one and nodes in another, each has inputs that the other has not.
+    labels = dict.fromkeys(label for one in asked for label in one)
+    asked = [{label: one.get(label, humanise.DASH) for label in labels} for one in asked]
+    differ = [label for label in labels if len({one[label] for one in asked}) > 1]
     lines = [*differ, *said[0]]
     values = [{**{label: a[label] for label in differ}, **s} for a, s in zip(asked, said, strict=True)]
     headings = _headings([one.name for one in compared])
@@ -51,8 +54,8 @@ def _said(one: Compared) -> dict[str, str]:
     if outcome is not None:
         drained = "never" if outcome.drain_seconds is None else humanise.duration(outcome.drain_seconds)
     return {
-        "Nodes": f"{triple.nodes:,}" if triple else dash,
-        "Threads a node": f"{triple.threads_per_node:,}" if triple else dash,
+        "Nodes": _nodes(advice, triple.nodes) if triple else dash,
+        "Threads a node": f"{triple.threads_per_node:,}" if triple and not advice.workload.by_members else dash,
         "Threads in all": f"{triple.nodes * triple.threads_per_node:,}" if triple else dash,
         "What binds": BINDS[advice.binds],
         "Good up to a peak of": f"{say_number(largest_peak_per_second(advice.workload, triple))}/s" if triple else dash,
@@ -60,3 +63,7 @@ def _said(one: Compared) -> dict[str, str]:
         "Oldest unread, at most": humanise.duration(outcome.peak_lag_seconds) if outcome else dash,
         "All read again after": drained,
     }
+
+
+def _nodes(advice: SizingAdvice, nodes: int) -> str:
+    return humanise.plural(nodes, "member") if advice.workload.by_members else f"{nodes:,}"
