@@ -5,10 +5,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from lagwise.domain.capacity.scaling import Desired, Need, ScalingPolicy, desired_replicas, need_at
+from lagwise.domain.capacity.scaling import (
+    Desired,
+    Members,
+    ScalingPolicy,
+    desired_replicas,
+    most_members,
+    need_at,
+)
+from lagwise.domain.vocabulary import REBALANCING_STATES, GroupState
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.membership import ASSIGNMENTS
+from lagwise.tables.raw import GROUPS
 from lagwise.tables.store import Lake
 
 _TOPICS = """
@@ -30,14 +39,30 @@ _HISTORY = """
     where cluster = ? and "group" = ? and as_of >= ? and lag is not null and produce_rate_per_second is not null
     order by as_of
 """
+_MEMBERS = """
+    select sampled_at as at, member_count as count from groups
+    where cluster = ? and "group" = ? and sampled_at >= ? and member_count is not null
+"""
+#: A window begins with what was seen last before it, but not with what is so much older.
+_SEEN_BEFORE = timedelta(minutes=5)
+#: States in which the number of members says nothing about how many replicas there are.
+_UNSETTLED = frozenset({*REBALANCING_STATES, GroupState.DEAD, GroupState.UNKNOWN})
 
 
 class UnknownGroup(LookupError):
     """Nothing is known of a group of this name."""
 
 
-class StaleData(Exception):
+class NoAnswer(Exception):
+    """No number can be answered for, and an autoscaler that gets none leaves alone what runs. The message says why."""
+
+
+class StaleData(NoAnswer):
     """What is known is too old to act on."""
+
+
+class Undecided(NoAnswer):
+    """How many replicas there are, or what one of them can do, is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +72,12 @@ class Signal:
     cluster: str
     group: str
     desired: Desired
+    #: Members in the latest sample.
     running: int
+    #: The most members within the policy's ``down_after_seconds``: what stays while nothing is to change.
+    held: int
     partitions: int
-    replica_rate_per_second: float | None
+    replica_rate_per_second: float
     as_of: datetime
 
     def as_document(self) -> dict[str, object]:
@@ -61,6 +89,7 @@ class Signal:
             "why": str(self.desired.why),
             "needed_now": self.desired.needed,
             "running": self.running,
+            "held": self.held,
             "partitions": self.partitions,
             "replica_rate_per_second": self.replica_rate_per_second,
             "as_of": self.as_of.isoformat(),
@@ -72,11 +101,11 @@ def signal(
 ) -> Signal:
     """The answer for one group at ``now``.
 
-    Raises UnknownGroup, StaleData where the last verdict is older than ``stale_after_seconds`` (an autoscaler that gets
-    an error leaves alone what runs, which is right while nobody knows), and LakeError.
+    Raises UnknownGroup; StaleData where the last verdict is older than ``stale_after_seconds``; Undecided where how many replicas
+    there are or what one of them can do is not known, or a rebalance is under way; and LakeError.
     """
     status = lake.query(
-        'select as_of, members, type from group_status where cluster = ? and "group" = ?',
+        'select as_of, members, state from group_status where cluster = ? and "group" = ?',
         [cluster, group],
         over=[GROUP_STATUS],
     ).to_pylist()
@@ -86,33 +115,49 @@ def signal(
     age = (now - row["as_of"]).total_seconds()
     if age > stale_after_seconds:
         raise StaleData(f"the last verdict on this group is {age:.0f} s old, more than {stale_after_seconds:.0f} s")
+    if row["members"] is None:
+        raise Undecided("how many members the group has is not known: its coordinator did not tell")
+    if row["state"] in _UNSETTLED:
+        raise Undecided(f"the group is {row['state']}: how many members it has is not settled")
+    since = now - timedelta(seconds=policy.down_after_seconds) - _SEEN_BEFORE
+    seen = lake.query(_MEMBERS, [cluster, group, since], over=[GROUPS], since=since).to_pylist()
+    held = most_members([Members(r["at"], r["count"]) for r in seen], now, policy.down_after_seconds)
+    if held is None:
+        watched = max(((now - r["at"]).total_seconds() for r in seen), default=0.0)
+        raise Undecided(
+            f"its members have been watched for {watched:.0f} s, less than the {policy.down_after_seconds:.0f} s of "
+            "down_after_seconds: those of a deployment that began before are not known"
+        )
     topics = lake.query(_TOPICS, [cluster, group], over=[PARTITION_STATUS]).to_pylist()
     rates = lake.query(
         'select topic, member_rate_per_second as rate from capacity where cluster = ? and "group" = ?',
         [cluster, group],
         over=[CAPACITY],
     ).to_pylist()
-    running = row["members"] or 0
     partitions, hottest = _shared(lake, cluster, group)
     replica_rate = mixed_rate(topics, {r["topic"]: r["rate"] for r in rates})
-    needs: list[Need] = []
-    if replica_rate is not None and partitions:
-        since = now - timedelta(seconds=policy.down_after_seconds) - timedelta(minutes=5)
-        history = lake.query(_HISTORY, [cluster, group, since], over=[GROUP_HISTORY], since=since).to_pylist()
-        needs = [
-            need_at(
-                policy,
-                h["as_of"],
-                produce_rate_per_second=max(0.0, h["rate"]),
-                lag=float(h["lag"]),
-                replica_rate_per_second=replica_rate,
-                partitions=partitions,
-                hottest_share=hottest,
-            )
-            for h in history
-        ]
-    desired = desired_replicas(policy, needs, running, now)
-    return Signal(cluster, group, desired, running, partitions, replica_rate, row["as_of"])
+    if replica_rate is None or not partitions:
+        raise Undecided(
+            "what one replica can do is not known yet: the group neither tells it (docs/probe.md) nor was seen with a "
+            "backlog (docs/capacity.md)"
+        )
+    history = lake.query(_HISTORY, [cluster, group, since], over=[GROUP_HISTORY], since=since).to_pylist()
+    needs = [
+        need_at(
+            policy,
+            h["as_of"],
+            produce_rate_per_second=max(0.0, h["rate"]),
+            lag=float(h["lag"]),
+            replica_rate_per_second=replica_rate,
+            partitions=partitions,
+            hottest_share=hottest,
+        )
+        for h in history
+    ]
+    desired = desired_replicas(policy, needs, held, partitions, now)
+    if desired is None:
+        raise Undecided("how much arrives and waits was not known at any time lately")
+    return Signal(cluster, group, desired, row["members"], held, partitions, replica_rate, row["as_of"])
 
 
 def mixed_rate(topics: Sequence[Mapping[str, Any]], member_rates: Mapping[str, float | None]) -> float | None:

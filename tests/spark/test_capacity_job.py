@@ -14,7 +14,7 @@ from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATU
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.observed import OBSERVED_CAPACITY
 from lagwise.tables.planning import DEMAND, FORECASTS
-from lagwise.tables.raw import SERVICE_TIMES
+from lagwise.tables.raw import GROUPS, SERVICE_TIMES
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs import write
@@ -220,6 +220,8 @@ def test_autoscalers_are_told_by_it(lake: Lake) -> None:
         GROUP_HISTORY,
         *[some(GROUP_HISTORY, as_of=at, status="ok", lag=0, produce_rate_per_second=150.0) for at in past],
     )
+    members = [some(GROUPS, sampled_at=at, member_count=4) for at in past]
+    append(lake, GROUPS, *members)
     found = signal(lake, "shop", "billing", ScalingPolicy(), NOW, stale_after_seconds=60.0)
     assert (found.desired.replicas, found.desired.why) == (1, Why.FEWER_NEEDED)
     assert found.replica_rate_per_second == 375.0
