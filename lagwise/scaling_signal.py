@@ -101,8 +101,8 @@ def signal(
 ) -> Signal:
     """The answer for one group at ``now``.
 
-    Raises UnknownGroup; StaleData where the last verdict is older than ``stale_after_seconds``; Undecided where how many replicas
-    there are or what one of them can do is not known, or a rebalance is under way; and LakeError.
+    Raises UnknownGroup; StaleData where the last verdict is older than ``stale_after_seconds``; Undecided where how
+    many replicas there are or what one of them can do is not known, or a rebalance is under way; and LakeError.
     """
     status = lake.query(
         'select as_of, members, state from group_status where cluster = ? and "group" = ?',
