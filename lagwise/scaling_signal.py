@@ -21,18 +21,8 @@ from lagwise.tables.raw import GROUPS
 from lagwise.tables.store import Lake
 
 _TOPICS = """
-    select topic, coalesce(sum(produce_rate_per_second), 0) as rate
+    select topic, count(*) as partitions, coalesce(sum(produce_rate_per_second), 0) as rate
     from partition_status where cluster = ? and "group" = ? and status != 'ghost' group by topic
-"""
-#: What members can share: each partition by itself, or, where an assignor hands out the topics one by one, the same way
-#: every time, the partitions of equal number of all topics together.
-_SHARED = """
-    with shared as (
-        select coalesce(sum(produce_rate_per_second), 0) as rate from partition_status
-        where cluster = ? and "group" = ? and status != 'ghost'
-        group by partition, case when ? then null else topic end
-    )
-    select count(*) as partitions, max(rate) / nullif(sum(rate), 0) as hottest_share from shared
 """
 _HISTORY = """
     select as_of, lag, produce_rate_per_second as rate from group_history
@@ -129,13 +119,14 @@ def signal(
             "down_after_seconds: those of a deployment that began before are not known"
         )
     topics = lake.query(_TOPICS, [cluster, group], over=[PARTITION_STATUS]).to_pylist()
-    rates = lake.query(
-        'select topic, member_rate_per_second as rate from capacity where cluster = ? and "group" = ?',
+    known = lake.query(
+        'select topic, member_rate_per_second as rate, hottest_share from capacity where cluster = ? and "group" = ?',
         [cluster, group],
         over=[CAPACITY],
     ).to_pylist()
-    partitions, hottest = _shared(lake, cluster, group)
-    replica_rate = mixed_rate(topics, {r["topic"]: r["rate"] for r in rates})
+    hottest_shares = {r["topic"]: r["hottest_share"] for r in known}
+    partitions, hottest = shared_work(topics, hottest_shares, is_by_topic=_is_by_topic(lake, cluster, group))
+    replica_rate = mixed_rate(topics, {r["topic"]: r["rate"] for r in known})
     if replica_rate is None or not partitions:
         raise Undecided(
             "what one replica can do is not known yet: the group neither tells it (docs/probe.md) nor was seen with a "
@@ -181,15 +172,27 @@ def mixed_rate(topics: Sequence[Mapping[str, Any]], member_rates: Mapping[str, f
     return min((rate for rate in known if rate), default=None)
 
 
-def _shared(lake: Lake, cluster: str, group: str) -> tuple[int, float | None]:
-    """How many parts the work comes in, and the share of the greatest; None where nothing arrives.
+def shared_work(
+    topics: Sequence[Mapping[str, Any]], hottest_shares: Mapping[str, float | None], *, is_by_topic: bool
+) -> tuple[int, float | None]:
+    """How many parts the work of all topics comes in, and the share of the greatest; None where nothing arrives.
 
-    The range assignor gives the first members the first partitions of each topic, so that members beyond the largest
-    topic's partitions get none.
+    Each topic's hottest partition has its share of what arrives on it now; where that is not known its partitions are
+    taken as alike. By topic, as the range assignor goes, the first members get the first partitions of each topic, and
+    members beyond the largest topic's partitions none; the hottest ones of all topics are then taken to be together.
     """
+    total = sum(topic["rate"] for topic in topics)
+    parts = [topic["partitions"] for topic in topics]
+    hottest = [
+        topic["rate"] * max(1 / topic["partitions"], hottest_shares.get(topic["topic"]) or 0.0) for topic in topics
+    ]
+    if is_by_topic:
+        return max(parts, default=0), sum(hottest) / total if total > 0 else None
+    return sum(parts), max(hottest) / total if total > 0 else None
+
+
+def _is_by_topic(lake: Lake, cluster: str, group: str) -> bool:
     assignor = lake.query(
         'select assignor from assignments where cluster = ? and "group" = ?', [cluster, group], over=[ASSIGNMENTS]
     ).to_pylist()
-    by_topic = bool(assignor) and assignor[0]["assignor"] == "range"
-    [row] = lake.query(_SHARED, [cluster, group, by_topic], over=[PARTITION_STATUS]).to_pylist()
-    return row["partitions"], row["hottest_share"]
+    return bool(assignor) and assignor[0]["assignor"] == "range"

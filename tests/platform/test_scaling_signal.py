@@ -19,7 +19,7 @@ from lagwise.domain.capacity.scaling import ScalingPolicy, Why
 from lagwise.errors import ConfigError
 from lagwise.parts import free_port, product_parts
 from lagwise.scaling_server import Server, serve_forever
-from lagwise.scaling_signal import StaleData, Undecided, UnknownGroup, mixed_rate, signal
+from lagwise.scaling_signal import StaleData, Undecided, UnknownGroup, mixed_rate, shared_work, signal
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.membership import ASSIGNMENTS
@@ -128,6 +128,20 @@ def test_a_group_that_was_switched_off_is_switched_on(lake: Lake) -> None:
     assert (asked(lake, min_replicas=0).desired.replicas, asked(lake).desired.why) == (8, Why.MORE_NEEDED)
 
 
+def test_a_quiet_night_is_not_skew(lake: Lake) -> None:
+    """All that arrives in some minutes is on one partition, and a lag of an hour's traffic waits on all of them."""
+    write(lake, rate=0.0, members=(4,) * 60)
+    only = partition("billing", 8, as_of=NOW, produce_rate_per_second=8.0)
+    append(lake, PARTITION_STATUS, only)
+    history = [
+        row(GROUP_HISTORY, as_of=NOW - timedelta(seconds=30 * n), cluster="shop", group="billing", status="ok",
+            lag=360_000, produce_rate_per_second=8.0) for n in range(60)
+    ]  # fmt: skip
+    append(lake, GROUP_HISTORY, *history)
+    # 208/s at 70 %: three members, three partitions each. With everything on one of them no number would do.
+    assert asked(lake).desired.needed == 3
+
+
 def test_more_members_than_can_have_work(lake: Lake) -> None:
     write(lake, rate=5_000.0, members=(30,) * 60)
     assert asked(lake, max_replicas=24).desired.replicas == 8
@@ -181,6 +195,33 @@ MIXES = (
 def test_several_topics(topics: list[tuple[str, float]], rates: dict[str, float | None], mixed: float | None) -> None:
     found = mixed_rate([{"topic": t, "rate": rate} for t, rate in topics], rates)
     assert found == (None if mixed is None else pytest.approx(mixed))
+
+
+# why: (topic, partitions, rate), hottest shares, by topic → parts, share of the greatest
+SHARED = (
+    ("even", [("a", 4, 10.0)], {}, False, 4, 0.25),
+    ("not known is even", [("a", 4, 10.0)], {"a": None}, False, 4, 0.25),
+    ("a hot one", [("a", 4, 10.0)], {"a": 0.4}, False, 4, 0.4),
+    ("of the busier topic", [("a", 4, 30.0), ("b", 2, 10.0)], {"a": 0.4, "b": 0.5}, False, 6, 0.3),
+    ("dealt out topic by topic", [("a", 4, 30.0), ("b", 2, 10.0)], {"a": 0.4, "b": 0.5}, True, 4, 0.425),
+    ("nothing arrives", [("a", 4, 0.0)], {"a": 0.4}, False, 4, None),
+    ("no topic", [], {}, True, 0, None),
+)
+
+
+@pytest.mark.parametrize(
+    ("topics", "shares", "is_by_topic", "parts", "share"), [s[1:] for s in SHARED], ids=[s[0] for s in SHARED]
+)
+def test_what_members_share(
+    topics: list[tuple[str, int, float]],
+    shares: dict[str, float | None],
+    is_by_topic: bool,
+    parts: int,
+    share: float | None,
+) -> None:
+    rows = [{"topic": t, "partitions": n, "rate": rate} for t, n, rate in topics]
+    found = shared_work(rows, shares, is_by_topic=is_by_topic)
+    assert found == (parts, None if share is None else pytest.approx(share))
 
 
 @contextmanager

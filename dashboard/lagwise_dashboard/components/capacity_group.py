@@ -122,7 +122,6 @@ def _known(load: Load | None, row: Row | None, now: datetime) -> dict[str, Any]:
         known = {
             "peak_rate_per_second": load.peak_rate_per_second,
             "partitions": load.partitions or None,
-            "hottest_share": load.hottest_share,
         }
     if row is not None:
         known |= known_values(row, now)[0]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from lagwise.domain.capacity.skew import Skew
 from lagwise.domain.capacity.verdict import CanDo, CapacityJudgement, DemandAhead, SetUp, judge_capacity
 from lagwise.domain.sizing.advice import SizingAdvice, advise
 from lagwise.domain.sizing.formulas import busiest_share
@@ -116,7 +117,8 @@ class Known:
     members: int
     nodes: int
     as_of: datetime
-    hottest_share: float | None = None
+    #: How unevenly the traffic lies on the partitions; None is not known, and taken as even.
+    skew: Skew | None = None
     lag: int | None = None
     #: Cores of one node, and where that is known from.
     cores: float | None = None
@@ -200,7 +202,7 @@ def workload_of(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISA
             cores=known.cores or 1.0,
             peak_rate_per_second=peak,
             partitions=known.partitions,
-            hottest_share=known.hottest_share,
+            hottest_share=known.skew.hottest_share if known.skew else None,
             lag=float(known.lag or 0),
             target_utilisation=target_utilisation,
             max_threads_per_node=1,
@@ -243,7 +245,7 @@ def _carried_share(known: Known) -> float:
     the busiest is full first, and the others have time left."""
     if not known.members:
         return 1.0
-    hottest = max(1.0 / known.partitions, known.hottest_share or 0.0)
+    hottest = max(1.0 / known.partitions, known.skew.hottest_share if known.skew else 0.0)
     return 1.0 / (known.members * busiest_share(known.partitions, known.members, hottest))
 
 
@@ -284,8 +286,10 @@ def _inputs(known: Known) -> Sequence[Input]:
         Input("members", known.members, "latest sample", measured_at=now),
         Input("nodes", known.nodes, "hosts of the members in the latest sample", measured_at=now),
     ]
-    if known.hottest_share is not None:
-        found.append(Input("hottest_share", known.hottest_share, "rates of the partitions", measured_at=now))
+    if known.skew is not None:
+        k = known.skew
+        how = f"records by partition, in the {k.hours} busiest hours of a week"
+        found.append(Input("hottest_share", k.hottest_share, how, k.records, k.until))
     if known.lag is not None:
         found.append(Input("lag", float(known.lag), "latest sample", measured_at=now))
     if known.cores is not None:
