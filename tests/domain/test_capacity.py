@@ -157,6 +157,9 @@ def test_every_input_says_where_it_comes_from() -> None:
     assert found["cores"].source == "settings"
     assert found["hottest_share"].source == "records by partition, in the 40 busiest hours of a week"
     assert (found["hottest_share"].samples, found["hottest_share"].measured_at) == (50_000, NOW)
+    assert found["cores"].measured_at is None
+    by_probe = assess(known(service=SERVICE, cores=4.0, cores_source="probe")).inputs
+    assert {i.name: i for i in by_probe}["cores"].measured_at == NOW
     doubted = replace(SERVICE, t1_doubt="interpreter_lock")
     assert "interpreter lock" in {i.name: i for i in assess(known(service=doubted)).inputs}["t1_seconds"].source
 

@@ -123,7 +123,7 @@ def reasons(advice: SizingAdvice) -> None:
                 "Made of": st.column_config.TextColumn(width="large"),
             },
         )
-        st.caption(f"{explain_concurrency(advice.workload)} The same in a terminal:")
+        st.caption(f"{explain_concurrency(advice.workload, advice.threads)} The same in a terminal:")
         st.code(capacity_command.command(advice.workload), language="bash", wrap_lines=True)
 
 
@@ -131,4 +131,4 @@ def say_value(name: str, value: float | None) -> str:
     """A figure's value; ``none`` where it is infinite."""
     if value is None:
         return "none"
-    return say_share(value) if name == "hottest_share" else say_number(value)
+    return say_share(value) if name in ("hottest_share", "hottest_key_share") else say_number(value)

@@ -198,7 +198,7 @@ def as_html(report: Report) -> str:
                 "Made of": [f.how for f in advice.figures],
             }
         ),
-        f"<p>{_safe(explain_concurrency(advice.workload))}</p>",
+        f"<p>{_safe(explain_concurrency(advice.workload, advice.threads))}</p>",
         f"<pre>{_safe(capacity_command.command(advice.workload))}</pre>",
     ]
     if report.what_if is not None:

@@ -293,7 +293,9 @@ def _inputs(known: Known) -> Sequence[Input]:
     if known.lag is not None:
         found.append(Input("lag", float(known.lag), "latest sample", measured_at=now))
     if known.cores is not None:
-        found.append(Input("cores", known.cores, known.cores_source))
+        by_probe = known.service if known.cores_source == "probe" else None
+        told_at = by_probe.measured_at if by_probe else None
+        found.append(Input("cores", known.cores, known.cores_source, measured_at=told_at))
     if known.service is not None:
         s = known.service
         doubt = f"probe; T1 is an upper bound: it holds waits for {s.t1_doubt}" if s.t1_doubt else "probe"

@@ -9,6 +9,7 @@ from lagwise.domain.sizing.changes import Change, changes
 from lagwise.domain.sizing.formulas import (
     knee_threads,
     node_ceiling_per_second,
+    nodes_for_rate,
     straight_line_rate_per_second,
     thread_rate_per_second,
 )
@@ -18,16 +19,16 @@ from lagwise.domain.sizing.search import (
     Binding,
     Triple,
     find_triple,
+    hottest_key_share,
     largest_capacity_per_second,
     largest_peak_per_second,
     node_at,
-    nodes_by_cpu,
     thread_limit,
     threads_that_fill_a_node,
     what_binds,
 )
 from lagwise.domain.sizing.words import say_duration, say_number, say_share, verdict
-from lagwise.domain.sizing.workload import Workload
+from lagwise.domain.sizing.workload import Ordering, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,11 @@ class SizingAdvice:
         """The first change in words; None where none is needed or none helps."""
         return self.changes[0].sentence if self.changes else None
 
+    @property
+    def threads(self) -> int:
+        """Threads that a node is looked at with: those advised, or where there is no answer those it would get."""
+        return self.triple.threads_per_node if self.triple else thread_limit(self.workload)
+
     def as_document(self, sources: Mapping[str, str] | None = None) -> dict[str, object]:
         """The advice as plain values for JSON. ``sources`` says where an input comes from, by its name.
 
@@ -130,7 +136,7 @@ def _points(workload: Workload, triple: Triple | None) -> tuple[NodePoint, ...]:
     knee = knee_threads(workload.cores, workload.t1_seconds, workload.t2_seconds)
     named = [(1, "one thread")]
     if knee <= MAX_THREADS:
-        named.append((max(1, round(knee)), "the formula's knee"))
+        named.append((max(1, math.floor(knee + 0.5)), "the formula's knee"))
     fills = "fills the node" if threads_that_fill_a_node(workload) else "the most a node may have"
     named.append((thread_limit(workload), fills))
     if triple is not None:
@@ -168,6 +174,7 @@ def _figures(w: Workload, triple: Triple | None) -> list[Figure]:
         away_catch_up = say_duration(w.outage_catch_up_seconds)
     limit = thread_limit(w)
     full = node_at(w, limit)
+    most = full if triple is None else node_at(w, max(limit, triple.threads_per_node))
     per_second = "messages/s"
     backlog = f" + {say_number(w.lag)} / {catch_up}" if w.lag else ""
     figures = [
@@ -225,17 +232,22 @@ def _figures(w: Workload, triple: Triple | None) -> list[Figure]:
         Figure(
             "nodes_by_cpu",
             "nodes the cores need",
-            nodes_by_cpu(w),
+            nodes_for_rate(w.required_rate_per_second, most.rate_per_second),
             "nodes",
-            f"required / node = {say_number(w.required_rate_per_second)} / {say_number(full.rate_per_second)}, "
-            "rounded up, without spare nodes",
+            f"required / node = {say_number(w.required_rate_per_second)} / {say_number(most.rate_per_second)}, "
+            + (f"a node with the {most.threads:,} threads advised, " if most.threads > limit else "")
+            + "rounded up, without spare nodes",
         ),
         Figure(
             "hottest_share",
             "hottest partition",
             w.hottest,
             "of the traffic",
-            "given" if w.hottest_share is not None else f"taken as even: 1 / {w.partitions:,} partitions",
+            (
+                f"taken as even: 1 / {w.partitions:,} partitions"
+                if w.hottest_share is None
+                else f"as asked; were all {w.partitions:,} partitions alike, {say_share(1 / w.partitions)}"
+            ),
         ),
         Figure(
             "largest_capacity_per_second",
@@ -245,6 +257,19 @@ def _figures(w: Workload, triple: Triple | None) -> list[Figure]:
             f"what {w.partitions:,} partitions, this skew and this order allow with any number of nodes",
         ),
     ]
+    if w.order is Ordering.NONE:
+        threads = triple.threads_per_node if triple else limit
+        one = say_number(node_at(w, threads).thread_rate_per_second)
+        figures.append(
+            Figure(
+                "hottest_key_share",
+                "hottest key, at most",
+                hottest_key_share(w, threads),
+                "of the traffic",
+                "where the pool keeps the order of keys: a thread / required = "
+                f"{one} / {say_number(w.required_rate_per_second)}",
+            )
+        )
     if triple is not None:
         figures += [
             Figure(

@@ -4,10 +4,20 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from lagwise.domain.humanise import count, duration
+from lagwise.domain.humanise import duration, plural
 
 #: Fields of a Workload that a group's row fills under their own names, as its inputs are called, too.
 _SAME = ("t1_seconds", "t2_seconds", "cores", "partitions", "hottest_share", "lag")
+#: What an input's samples are.
+_SAMPLES = {
+    "t1_seconds": "message",
+    "t2_seconds": "message",
+    "threads_per_node": "message",
+    "hottest_share": "record",
+    "peak_rate_per_second": "minute",
+    "forecast_peak_per_second": "hour",
+    "observed_rate_per_second": "block",
+}
 
 
 def known_values(row: Mapping[str, Any], now: datetime) -> tuple[dict[str, Any], dict[str, str]]:
@@ -41,7 +51,7 @@ def _source(told: Mapping[str, Any] | None, now: datetime) -> str:
         return "measured"
     text = str(told["source"])
     if told["samples"] is not None:
-        text += f", from {count(told['samples'])}"
+        text += f", from {plural(told['samples'], _SAMPLES.get(told['name'], 'sample'))}"
     if told["measured_at"] is not None:
         text += f", {duration((now - told['measured_at']).total_seconds())} ago"
     return text
