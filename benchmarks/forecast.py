@@ -173,8 +173,8 @@ def main() -> int:
     forecast(made("flat", 30, 0), made("flat", 30, 0), DAY)
     print(f"first forecast, with the import of the library: {time.perf_counter() - began:.1f} s\n")
     print(
-        "| kind | days known + ahead | MASE | baseline's MASE | error / baseline's | in the 90 % interval, mean (least) |"
-        " peak in its interval | peak / truth | by the plain ratio | s | models |"
+        "| kind | days known + ahead | MASE | baseline's MASE | error / baseline's | in the 90 % interval, "
+        "mean (least) | peak in its interval | peak / truth | by the plain ratio | s | models |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     every: list[Outcome] = []
