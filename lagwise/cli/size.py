@@ -80,6 +80,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "target_utilisation",
     type=Share(),
     default=defaults.DEFAULT_TARGET_UTILISATION,
+    show_default="0.7; of a GROUP: analysis.capacity.target_utilisation",
     help="How much of the capacity the demand may use.",
 )
 @click.option(
@@ -163,14 +164,19 @@ def size(
       lagwise size billing --topic orders --horizon 30d
       lagwise size billing --topic orders --peak 20k --json
       lagwise size billing --html meeting.html --csv meeting.csv
-    T1 is the time per message spent waiting for something outside, T2 the time on the CPU. They come from a profiler or
-    from timing the handler: T2 is its CPU time, T1 its wall time less T2, measured on a node that is not busy (waiting
-    for a core belongs to neither).
+
+    T1 is the time per message spent waiting for something outside, T2 the time on the CPU. The probe measures both in
+    the consumer (lagwise.probe; docs/probe.md has it for other languages). Without it, time the handler on a node that
+    is not busy: T2 is its CPU time, T1 its wall time less T2 (waiting for a core belongs to neither).
+
+    Handlers that wait 12 ms and compute 3 ms, on nodes of 8 cores, 20,000 messages/s, 480 partitions:
 
     \b
-    Handlers that wait 12 ms and compute 3 ms, on nodes of 8 cores, 20,000 messages/s, 480 partitions:
       lagwise size --t1 12ms --t2 3ms --cores 8 --peak 20k --partitions 480
+
     The hottest partition carries a tenth, and order within a partition does not matter:
+
+    \b
       lagwise size --t1 12ms --t2 3ms --cores 8 --peak 2000 --partitions 48 --hottest-share 10% --concurrency pool
 
     Exits 0 whenever there is an answer, also where it is that no number of nodes is enough, or that too little is known

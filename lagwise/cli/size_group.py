@@ -13,12 +13,18 @@ from lagwise.tables.store import Lake
 
 
 def row_of(lake: Lake, group: str, cluster: str | None, topic: str | None) -> dict[str, Any]:
-    """The row of `capacity` that is meant. Raises LagwiseError where there is none, or more than one."""
+    """The row of `capacity` that is meant. Raises LagwiseError where there is none, more than one, or no
+    such lake."""
     rows = [
         row
         for row in lake.read(CAPACITY).to_pylist()
         if row["group"] == group and cluster in (None, row["cluster"]) and topic in (None, row["topic"])
     ]
+    if not rows and lake.open(CAPACITY) is None:
+        raise LagwiseError(
+            f"there is no lake with capacity in it at {lake.uri}: `{program()} up` fills one; --data or the settings' "
+            "`data` name another folder. Without GROUP all numbers can be typed in"
+        )
     if not rows:
         about = f"group {clean(group)!r}" + (f" on topic {clean(topic)!r}" if topic else "")
         raise LagwiseError(

@@ -37,7 +37,7 @@ def report(advice: SizingAdvice) -> RenderableType:
         *nodes,
         _heading("Where the numbers come from"),
         _figure_table(advice),
-        Padding(Text(explain_concurrency(advice.workload), style="dim"), (1, 0, 0, 0)),
+        Padding(Text(explain_concurrency(advice.workload, advice.threads), style="dim"), (1, 0, 0, 0)),
     )
 
 
@@ -126,7 +126,7 @@ def _figure_table(advice: SizingAdvice) -> Table:
     for figure in advice.figures:
         value = "none" if figure.value is None else say_number(figure.value)
         unit = figure.unit
-        if figure.name == "hottest_share" and figure.value is not None:
+        if figure.unit == "of the traffic" and figure.value is not None:
             value = say_share(figure.value)
         table.add_row(figure.label, value, unit, figure.how)
     return table

@@ -31,7 +31,11 @@ CAPACITY = Table(
         Column("partitions", pa.int32(), "partitions of the topic", nullable=False),
         Column("members", pa.int32(), "members that own any of them", nullable=False),
         Column("nodes", pa.int32(), "hosts of these members", nullable=False),
-        Column("hottest_share", pa.float64(), "share of the traffic in the hottest partition, 0 to 1"),
+        Column(
+            "hottest_share",
+            pa.float64(),
+            "share of the hottest partition in the busy hours of a week, 0 to 1; null: too few records to tell",
+        ),
         Column("lag", pa.int64(), "unread records"),
         Column("produce_rate_per_second", pa.float64(), "records written per second, now"),
         Column("peak_rate_per_second", pa.float64(), "highest minute rate of the history"),

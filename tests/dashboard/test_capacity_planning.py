@@ -349,6 +349,18 @@ def test_nothing_can_be_taken_away_of_inputs_that_do_not_fit_together(open_app: 
     assert [b.proto.disabled for b in app.get("download_button")] == [True, True]
 
 
+def test_the_hottest_partition_is_that_of_the_history(open_app: Open, planned: Path) -> None:
+    app = open_app("capacity", capacity_group=CHECKOUT)
+    [row] = [r for r in Lake(str(planned / "lake")).read(CAPACITY).to_pylist() if f"prod/{r['group']}" == CHECKOUT]
+    hottest = f"{100 * row['hottest_share']:.3g}"
+    assert app.number_input(key="capacity_hottest").placeholder == f"{hottest}, from the group"
+    assert f"--partitions 12 --hottest-share {hottest}%" in app.code[0].value
+    app.number_input(key="capacity_partitions").set_value(96).run()
+    # The hottest of 12 partitions says nothing about 96.
+    assert "--partitions 96" in app.code[0].value
+    assert "--hottest-share" not in app.code[0].value
+
+
 def test_without_a_group_there_is_a_report_all_the_same() -> None:
     report = Report(advice=advise(WORKLOAD), sources={"cores": "an example"}, target_utilisation=TARGET, now=NOW)
     assert "Capacity of a workload" in as_html(report)

@@ -356,6 +356,8 @@ def test_figures_show_what_they_were_made_of() -> None:
     assert figures["demand_rate_per_second"].value == pytest.approx(20_666.7, abs=0.1)
     assert figures["demand_rate_per_second"].how.endswith("= 20,000 · (1 + 1 min / 30 min)")
     assert figures["hottest_share"].how == "taken as even: 1 / 48 partitions"
+    hot = {f.name: f for f in advise(replace(USUAL, hottest_share=0.1)).figures}["hottest_share"]
+    assert hot.how == "as asked; were all 48 partitions alike, 2.08 %"
 
 
 def test_points_are_one_thread_the_knee_and_what_is_advised() -> None:
@@ -365,6 +367,57 @@ def test_points_are_one_thread_the_knee_and_what_is_advised() -> None:
     knee = advice.points[1]
     assert knee.straight_line_rate_per_second == pytest.approx(2666.7, abs=0.1)
     assert knee.node.rate_per_second == pytest.approx(2465, abs=1)  # 92 % of what the formula promises
+
+
+def test_a_knee_between_two_counts_is_shown_as_the_next_whole_thread() -> None:
+    """Half a core, T1 four times T2: the knee is 2.5."""
+    advice = advise(replace(USUAL, cores=0.5))
+    assert {f.name: f.value for f in advice.figures}["knee_threads_per_node"] == pytest.approx(2.5)
+    assert [p.node.threads for p in advice.points if "knee" in p.label] == [3]
+
+
+def test_the_nodes_that_the_cores_need_are_not_more_than_those_that_carry_the_load() -> None:
+    """More threads than fill a node do a little more, where consumers may have them to spread partitions."""
+    asked = replace(
+        USUAL, t1_seconds=0.002, t2_seconds=0.020, cores=1.5, peak_rate_per_second=100.0, partitions=30,
+    )  # fmt: skip
+    advice = advise(asked)
+    assert advice.triple is not None
+    needed = {f.name: f for f in advice.figures}["nodes_by_cpu"]
+    assert (advice.triple.working_nodes, needed.value) == (2, 2)
+    assert f"a node with the {advice.triple.threads_per_node} threads advised" in needed.how
+
+
+@given(workloads)
+@settings(max_examples=60, deadline=None)
+def test_the_figures_agree_with_the_answer(workload: Workload) -> None:
+    advice = advise(workload)
+    figures = {f.name: f.value for f in advice.figures}
+    if advice.triple is not None and workload.order is not Ordering.GLOBAL:
+        assert (figures["nodes_by_cpu"] or 0) <= advice.triple.working_nodes
+    assert ("hottest_key_share" in figures) == (workload.order is Ordering.NONE)
+
+
+def test_what_a_hot_key_may_have_is_told_of_a_pool() -> None:
+    """A key is one thread's work where a pool keeps the order of keys; with 43 threads one does 59.4/s."""
+    advice = advise(replace(USUAL, concurrency=POOL))
+    assert {f.name: f.value for f in advice.figures}["hottest_key_share"] == pytest.approx(59.4 / 29_524, rel=0.001)
+    said = explain_concurrency(advice.workload, advice.threads)
+    assert said.endswith("a key is one thread's work, and the hottest one may have at most 0.201 % of the traffic.")
+    little = advise(replace(USUAL, concurrency=POOL, peak_rate_per_second=10.0))
+    assert {f.name: f.value for f in little.figures}["hottest_key_share"] == 1.0
+
+
+def test_an_order_that_does_not_matter_changes_nothing_for_consumers_of_their_own() -> None:
+    asked = replace(USUAL, ordering=Ordering.NONE)
+    assert "that it does not matter changes nothing" in explain_concurrency(asked, 40)
+    assert "changes nothing" not in explain_concurrency(USUAL, 40)
+
+
+def test_one_thread_has_nothing_to_read() -> None:
+    asked = replace(USUAL, peak_rate_per_second=10.0, partitions=1)
+    said = advise(asked).verdict
+    assert "1 of all 2 threads has nothing to read and stands by until a node fails." in said
 
 
 def test_document_is_plain_and_complete() -> None:
@@ -384,7 +437,7 @@ def test_document_is_plain_and_complete() -> None:
 @pytest.mark.parametrize("hottest", [None, 0.3])
 def test_of_members_nothing_is_said_about_nodes_threads_or_cores(peak: float, hottest: float | None) -> None:
     advice = advise(Workload.of_members(0.0025, peak_rate_per_second=peak, partitions=24, hottest_share=hottest))
-    said = [advice.verdict, *(c.sentence for c in advice.changes), explain_concurrency(advice.workload)]
+    said = [advice.verdict, *(c.sentence for c in advice.changes), explain_concurrency(advice.workload, advice.threads)]
     said += [f"{f.label} {f.unit} {f.how}" for f in advice.figures]
     for word in ("core", "T1", "T2", "knee", "ceiling", "nodes", "threads each", "0 % busy"):
         assert not any(word in text.replace(NOT_APART, "") for text in said), word

@@ -153,3 +153,8 @@ def test_help_teaches_with_examples_that_work() -> None:
         assert result.exit_code == 0, result.output
         assert "No answer" not in result.output
     assert all(option in shown for option in OPTIONS.values())
+    assert "The probe measures both" in " ".join(shown.split())
+    # The examples are a paragraph of their own, and what follows is filled like the rest.
+    [after] = [i for i, line in enumerate(shown.splitlines()) if line.strip().startswith("T1 is the time")]
+    assert shown.splitlines()[after - 1] == ""
+    assert all(len(line) <= 80 for line in shown.splitlines() if not line.strip().startswith("lagwise size"))

@@ -97,9 +97,15 @@ def test_nothing_has_to_be_typed_in(data: Path) -> None:
     assert made["group"]["verdict"] == "tight"
     assert (made["triple"]["nodes"], made["triple"]["threads_per_node"]) == (13, 40)
     assert made["inputs"]["t1_seconds"]["value"] == 0.012
-    assert made["inputs"]["t1_seconds"]["source"].startswith("probe, from 50.0 k, 3 min ")
+    assert made["inputs"]["t1_seconds"]["source"].startswith("probe, from 50,000 messages, 3 min")
     assert made["inputs"]["cores"] == {"value": 8.0, "source": "settings"}
     assert made["inputs"]["peak_rate_per_second"]["value"] == 20_000.0
+
+
+def test_a_folder_without_a_lake_is_named(tmp_path: Path) -> None:
+    result = run(tmp_path / "nowhere", "billing")
+    assert result.exit_code != 0
+    assert f"there is no lake with capacity in it at {tmp_path / 'nowhere'}" in str(result.exception) + result.output
 
 
 def test_what_is_typed_in_counts(data: Path) -> None:
@@ -113,7 +119,7 @@ def test_a_page_for_people(data: Path) -> None:
     said = run(data, "billing").output
     assert "billing on orders · tight" in said
     assert "20,000 messages/s arrive at peak; it can do 24,000." in said
-    assert "probe, from 50.0 k, 3 min" in said
+    assert "probe, from 50,000 messages, 3 min" in said
     assert "What one node does" in said
 
 

@@ -127,7 +127,7 @@ def reasons(advice: SizingAdvice, sources: Mapping[str, str]) -> None:
                 "Made of": st.column_config.TextColumn(width="large"),
             },
         )
-        st.caption(f"{explain_concurrency(advice.workload)} The same in a terminal:")
+        st.caption(f"{explain_concurrency(advice.workload, advice.threads)} The same in a terminal:")
         st.code(command(advice.workload), language="bash", wrap_lines=True)
 
 

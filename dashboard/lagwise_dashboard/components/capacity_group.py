@@ -127,7 +127,6 @@ def _start(load: Load | None, row: Row | None, now: datetime) -> Start:
         values = {
             "peak_rate_per_second": load.peak_rate_per_second,
             "partitions": load.partitions or None,
-            "hottest_share": load.hottest_share,
         }
         values = as_planned({name: value for name, value in values.items() if value is not None})
         sources = dict.fromkeys(values, load_of)

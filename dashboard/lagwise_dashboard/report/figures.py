@@ -19,4 +19,4 @@ def say_value(name: str, value: float | None) -> str:
     """A figure's value; ``none`` where it is infinite."""
     if value is None:
         return "none"
-    return say_share(value) if name == "hottest_share" else say_number(value)
+    return say_share(value) if name in ("hottest_share", "hottest_key_share") else say_number(value)

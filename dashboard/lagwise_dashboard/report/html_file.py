@@ -75,7 +75,7 @@ def _advice(report: Report, advice: SizingAdvice, charts: "_Charts") -> list[str
                 "Made of": [f.how for f in advice.figures],
             }
         ),
-        f"<p>{_safe(explain_concurrency(advice.workload))}</p>",
+        f"<p>{_safe(explain_concurrency(advice.workload, advice.threads))}</p>",
         f"<pre>{_safe(command(advice.workload))}</pre>",
     ]
     if report.what_if is not None:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from lagwise.domain.capacity.observed_words import load_test_of
+from lagwise.domain.capacity.skew import Skew
 from lagwise.domain.capacity.verdict import CanDo, CapacityJudgement, DemandAhead, SetUp, judge_capacity
 from lagwise.domain.sizing.advice import SizingAdvice, advise
 from lagwise.domain.sizing.formulas import busiest_share
@@ -120,7 +121,8 @@ class Known:
     members: int
     nodes: int
     as_of: datetime
-    hottest_share: float | None = None
+    #: How unevenly the traffic lies on the partitions; None is not known, and taken as even.
+    skew: Skew | None = None
     #: Cores of one node, and where that is known from.
     cores: float | None = None
     cores_source: str = "settings"
@@ -205,7 +207,7 @@ def workload_of(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISA
     values: dict[str, Any] = {
         "peak_rate_per_second": max(known.demand.peak_per_second, known.demand.forecast_peak_per_second or 0.0),
         "partitions": known.partitions,
-        "hottest_share": known.hottest_share,
+        "hottest_share": known.skew.hottest_share if known.skew else None,
         "target_utilisation": target_utilisation,
     }
     service, observed = known.service, known.observed
@@ -248,7 +250,7 @@ def _carried_share(known: Known) -> float:
     the busiest is full first, and the others have time left."""
     if not known.members:
         return 1.0
-    hottest = max(1.0 / known.partitions, known.hottest_share or 0.0)
+    hottest = max(1.0 / known.partitions, known.skew.hottest_share if known.skew else 0.0)
     return 1.0 / (known.members * busiest_share(known.partitions, known.members, hottest))
 
 
@@ -289,10 +291,14 @@ def _inputs(known: Known) -> Sequence[Input]:
         Input("members", known.members, "latest sample", measured_at=now),
         Input("nodes", known.nodes, "hosts of the members in the latest sample", measured_at=now),
     ]
-    if known.hottest_share is not None:
-        found.append(Input("hottest_share", known.hottest_share, "rates of the partitions", measured_at=now))
+    if known.skew is not None:
+        k = known.skew
+        how = f"records by partition, in the {k.hours} busiest hours of a week"
+        found.append(Input("hottest_share", k.hottest_share, how, k.records, k.until))
     if known.cores is not None:
-        found.append(Input("cores", known.cores, known.cores_source))
+        by_probe = known.service if known.cores_source == "probe" else None
+        told_at = by_probe.measured_at if by_probe else None
+        found.append(Input("cores", known.cores, known.cores_source, measured_at=told_at))
     if known.service is not None:
         s = known.service
         doubt = f"probe; T1 is an upper bound: it holds waits for {s.t1_doubt}" if s.t1_doubt else "probe"

@@ -5,7 +5,7 @@ from datetime import datetime
 from math import inf
 from typing import Any
 
-from lagwise.domain.humanise import count, duration
+from lagwise.domain.humanise import duration, plural
 from lagwise.domain.sizing.workload import Workload
 
 #: Fields of a Workload that a group's row fills under their own names, as its inputs are called, too.
@@ -21,6 +21,16 @@ _CALLED = {
     "cores": "the cores of a node",
     "peak_rate_per_second": "the peak",
     "partitions": "the number of partitions",
+}
+#: What an input's samples are.
+_SAMPLES = {
+    "t1_seconds": "message",
+    "t2_seconds": "message",
+    "threads_per_node": "message",
+    "hottest_share": "record",
+    "peak_rate_per_second": "minute",
+    "forecast_peak_per_second": "hour",
+    "observed_rate_per_second": "block",
 }
 
 
@@ -133,7 +143,7 @@ def _source(told: Mapping[str, Any] | None, now: datetime) -> str:
         return "measured"
     text = str(told["source"])
     if told["samples"] is not None:
-        text += f", from {count(told['samples'])}"
+        text += f", from {plural(told['samples'], _SAMPLES.get(told['name'], 'sample'))}"
     if told["measured_at"] is not None:
         text += f", {duration((now - told['measured_at']).total_seconds())} ago"
     return text

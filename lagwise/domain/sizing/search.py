@@ -102,6 +102,14 @@ def largest_capacity_per_second(workload: Workload) -> float:
     return capacity_per_second(workload, workload.partitions, threads)
 
 
+def hottest_key_share(workload: Workload, threads: int) -> float:
+    """The most that one key may have of the traffic where a pool keeps the order of keys, 0 … 1: its messages are one
+    thread's work, which among ``threads`` busy ones does the node's rate over their number."""
+    required = workload.required_rate_per_second
+    rate = node_at(workload, threads).thread_rate_per_second
+    return 1.0 if rate >= required else rate / required
+
+
 def find_triple(workload: Workload) -> Triple | None:
     """The answer with the fewest nodes; None if there is none.
 

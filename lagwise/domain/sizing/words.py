@@ -4,6 +4,7 @@ from lagwise.domain.humanise import duration, plural
 from lagwise.domain.sizing.search import (
     Binding,
     Triple,
+    hottest_key_share,
     largest_capacity_per_second,
     node_at,
     nodes_by_cpu,
@@ -64,10 +65,10 @@ def verdict(workload: Workload, triple: Triple | None, binding: Binding) -> str:
         _what_binds(workload, triple, binding),
     ]
     if triple.idle_threads:
-        all_of_them = triple.nodes * triple.threads_per_node
+        one, unit_of_work = triple.idle_threads == 1, "member" if workload.by_members else "thread"
         sentences.append(
-            f"{triple.idle_threads:,} of all {plural(all_of_them, 'member' if workload.by_members else 'thread')} "
-            f"have nothing to read and stand by until a {unit} fails."
+            f"{triple.idle_threads:,} of all {plural(triple.nodes * triple.threads_per_node, unit_of_work)} "
+            f"{'has' if one else 'have'} nothing to read and {'stands' if one else 'stand'} by until a {unit} fails."
         )
     return " ".join(sentences)
 
@@ -178,8 +179,8 @@ def _why_not(workload: Workload, binding: Binding) -> str:
     )
 
 
-def explain_concurrency(workload: Workload) -> str:
-    """What is assumed of how the messages reach the threads, in one sentence."""
+def explain_concurrency(workload: Workload, threads: int) -> str:
+    """What is assumed of how the messages reach the ``threads`` of a node, in a sentence or two."""
     if workload.order is Ordering.GLOBAL:
         return "All messages are handled one after the other, by one thread."
     if workload.by_members:
@@ -188,10 +189,18 @@ def explain_concurrency(workload: Workload) -> str:
             "has nothing to do."
         )
     if workload.concurrency is Concurrency.CONSUMER_PER_THREAD:
-        return (
+        each = (
             "Each thread is a consumer of its own: a thread without a partition has nothing to do, and a partition's "
-            "order is kept."
         )
+        if workload.ordering is Ordering.NONE:
+            return (
+                f"{each}order is kept; that it does not matter changes nothing, for only a pool could make use of it."
+            )
+        return f"{each}order is kept."
     if workload.order is Ordering.PARTITION:
         return "One consumer a node hands its messages to a pool of threads that keeps each partition's order."
-    return "One consumer a node hands its messages to a pool of threads: the order within a partition is not kept."
+    return (
+        "One consumer a node hands its messages to a pool of threads: the order within a partition is not kept. Where "
+        "the pool keeps the order of each key, a key is one thread's work, and the hottest one may have at most "
+        f"{say_share(hottest_key_share(workload, threads))} of the traffic."
+    )
