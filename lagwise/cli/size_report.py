@@ -23,7 +23,7 @@ def page(answer: Answer, inputs: Mapping[str, tuple[float | None, str]]) -> Rend
     if answer.row is not None:
         parts.append(_judgement(answer.row, inputs))
     if answer.advice is None:
-        parts.append(Panel(Text(answer.verdict), title="No advice", title_align="left"))
+        parts.append(Panel(Text(answer.verdict), title="What it takes", title_align="left"))
     else:
         parts.append(report(answer.advice))
     return Group(*parts, *(Padding(part, (1, 0, 0, 0)) for part in ahead(answer)))
