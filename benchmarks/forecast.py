@@ -1,8 +1,9 @@
 """How good the forecast of a topic is, and what it costs: on made series of known truth, and on real ones.
 
 Each series is cut in two: the models see the first part, and what they say of the second is compared with it. Printed
-per kind: the mean absolute error as a multiple of the seasonal-naive baseline's on the same hours (MASE by MASE), how
-much of the truth lies in the 90 % interval, the same for the highest minute rate of the last week, and the time.
+per kind: the mean absolute error in units of the change from week to week in the part that was known (MASE; Hyndman and
+Koehler, 2006), beside the seasonal-naive baseline's on the same hours and as a multiple of that, how much of the truth
+lies in the 90 % interval, the same for the highest minute rate of the last week, and the time.
 
 Real series are taken from packages that carry hourly ones as data, where these are installed (none of Lagwise's own
 needs them): ``pip install --no-deps river vega_datasets bokeh_sampledata``.
@@ -72,8 +73,11 @@ def peaks_of(rates: Array, seed: int) -> Array:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One series: the error as a multiple of the baseline's, whether and how far the truth was inside."""
+    """One series: the errors, whether and how far the truth was inside."""
 
+    mase: float
+    baseline_mase: float
+    #: As a multiple of the baseline's.
     error: float
     coverage: float
     peak_inside: bool
@@ -94,12 +98,15 @@ def outcome(rates: Array, history: int, ahead: int, seed: int = 0) -> Outcome:
     truth, naive = rates[cut:end], np.resize(rates[cut - WEEK : cut], end - cut)
     known = np.isfinite(truth) & np.isfinite(naive)
     error, baseline = np.abs(told.rate - truth)[known].mean(), np.abs(naive - truth)[known].mean()
+    scale = np.nanmean(np.abs(rates[WEEK:cut] - rates[: cut - WEEK]))
     inside = ((truth >= told.low) & (truth <= told.high))[known]
     highest, top = np.nanmax(peaks[end - WEEK : end]), told.rate[-WEEK:].max()
     # The other way to tell a peak: what the minutes do in busy hours, whatever the forecast has missed before.
     busy = rates[:cut] >= np.nanquantile(rates[:cut], 0.9)
     plain = top * np.median((peaks[:cut] / rates[:cut])[busy])
     return Outcome(
+        mase=float(error / scale),
+        baseline_mase=float(baseline / scale),
         error=float(error / baseline),
         coverage=float(inside.mean()),
         peak_inside=bool(told.peak[0] * top <= highest <= told.peak[2] * top),
@@ -149,7 +156,8 @@ def line(name: str, history: int, ahead: int, outcomes: list[Outcome]) -> str:
 
     models = ", ".join(f"{model} {n}" for model, n in Counter(o.model for o in outcomes).most_common())
     return (
-        f"| {name} | {history} + {ahead} | {mean([o.error for o in outcomes]):.2f} | "
+        f"| {name} | {history} + {ahead} | {mean([o.mase for o in outcomes]):.2f} | "
+        f"{mean([o.baseline_mase for o in outcomes]):.2f} | {mean([o.error for o in outcomes]):.2f} | "
         f"{mean([o.coverage for o in outcomes]):.0%} ({min(o.coverage for o in outcomes):.0%}) | "
         f"{mean([o.peak_inside for o in outcomes]):.0%} | {np.median([o.peak for o in outcomes]):.2f} | "
         f"{np.median([o.plain_peak for o in outcomes]):.2f} | {mean([o.seconds for o in outcomes]):.3f} | {models} |"
@@ -165,23 +173,32 @@ def main() -> int:
     forecast(made("flat", 30, 0), made("flat", 30, 0), DAY)
     print(f"first forecast, with the import of the library: {time.perf_counter() - began:.1f} s\n")
     print(
-        "| kind | days known + ahead | error / baseline's | in the 90 % interval, mean (least) | peak in its interval |"
-        " peak / truth | by the plain ratio | s | models |"
+        "| kind | days known + ahead | MASE | baseline's MASE | error / baseline's | in the 90 % interval, "
+        "mean (least) | peak in its interval | peak / truth | by the plain ratio | s | models |"
     )
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     every: list[Outcome] = []
+    outside: list[str] = []
     for history, ahead in cuts:
         for kind in KINDS:
             its = [outcome(made(kind, history + ahead, seed), history, ahead, seed) for seed in range(series)]
             every += its
+            if not GOAL_COVERAGE[0] <= (inside := float(np.mean([o.coverage for o in its]))) <= GOAL_COVERAGE[1]:
+                outside.append(f"{kind}, {history} + {ahead}: {inside:.0%}")
             print(line(kind, history, ahead, its), flush=True)
     coverage = float(np.mean([o.coverage for o in every]))
     errors = float(np.mean([o.error for o in every]))
-    print(f"\nall {len(every)} made series: error {errors:.2f} of the baseline's, {coverage:.1%} in the 90 % interval")
+    mase, baseline = (float(np.mean([getattr(o, name) for o in every])) for name in ("mase", "baseline_mase"))
+    print(
+        f"\nall {len(every)} made series: MASE {mase:.2f}, the baseline's {baseline:.2f}; error {errors:.2f} of the "
+        f"baseline's, {coverage:.1%} in the 90 % interval"
+    )
     print(
         f"peaks in their interval: {np.mean([o.peak_inside for o in every]):.0%}; "
         f"{np.mean([o.seconds for o in every]):.3f} s a topic\n"
     )
+    low, high = GOAL_COVERAGE
+    print(f"kinds with less than {low:.0%} or more than {high:.0%} in the interval: {'; '.join(outside) or 'none'}\n")
     for name, rates in real():
         days = len(rates) // DAY
         history = days * 2 // 3

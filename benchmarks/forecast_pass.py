@@ -14,7 +14,7 @@ from benchmarks.forecast import made, peaks_of
 from lagwise.config import Spark
 from lagwise.config.model import Forecast
 from lagwise.tables import ALL_TABLES
-from lagwise.tables.planning import RATE_COUNTS, TOPIC_HOURS
+from lagwise.tables.planning import PARTITION_RECORDS, RATE_COUNTS, TOPIC_HOURS
 from lagwise.tables.schema import TIMESTAMP
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.demand import forecast_topics
@@ -57,6 +57,7 @@ def write_history(lake: Lake, topics: int, days: int, until: datetime) -> None:
             "max_at": hours,
             "zero_minutes": np.full(rows, 4, np.int32),
             "rates": pa.ListArray.from_arrays(ends, counts, type=RATE_COUNTS),
+            "partition_records": pa.array([[]] * rows, PARTITION_RECORDS),
         }
         schema = pa.schema([f for f in TOPIC_HOURS.arrow if f.name != "day"])
         bulk.append(TOPIC_HOURS, pa.table([columns[name] for name in schema.names], schema=schema))

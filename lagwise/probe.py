@@ -193,7 +193,17 @@ class Probe:
 
     def batch_handler(self, handle: Callable[_P, _R]) -> Callable[_P, _R]:
         """Decorator: a call handles the messages in its last positional argument, which has a length."""
-        return self._measuring(handle, lambda arguments: len(arguments[-1]))
+
+        def length(arguments: tuple[Any, ...]) -> int:
+            try:
+                return len(arguments[-1])
+            except (IndexError, TypeError):
+                raise TypeError(
+                    f"{handle!r} is a batch handler: its last positional argument must be the messages, in a list or "
+                    "something else that has a length; otherwise measure it inside `with probe.messages(count):`"
+                ) from None
+
+        return self._measuring(handle, length)
 
     def messages(self, count: int = 1) -> _Measured:
         """Context manager around the handling of so many messages. With none, nothing is counted."""

@@ -22,7 +22,7 @@ from lagwise.config import Config
 from lagwise.domain.capacity.scaling import ScalingPolicy
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.errors import ConfigError, LakeError
-from lagwise.scaling_signal import StaleData, UnknownGroup, signal
+from lagwise.scaling_signal import NoAnswer, UnknownGroup, signal
 from lagwise.secrets import resolve
 from lagwise.tables.store import Lake
 
@@ -139,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.BAD_REQUEST, str(error))
         except UnknownGroup as error:
             self._refuse(HTTPStatus.NOT_FOUND, str(error.args[0]))
-        except (StaleData, LakeError) as error:
+        except (NoAnswer, LakeError) as error:
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
         else:
             self._answer(HTTPStatus.OK, found.as_document())

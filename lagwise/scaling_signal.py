@@ -5,39 +5,54 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from lagwise.domain.capacity.scaling import Desired, Need, ScalingPolicy, desired_replicas, need_at
+from lagwise.domain.capacity.scaling import (
+    Desired,
+    Members,
+    ScalingPolicy,
+    desired_replicas,
+    most_members,
+    need_at,
+)
+from lagwise.domain.vocabulary import REBALANCING_STATES, GroupState
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.membership import ASSIGNMENTS
+from lagwise.tables.raw import GROUPS
 from lagwise.tables.store import Lake
 
 _TOPICS = """
-    select topic, coalesce(sum(produce_rate_per_second), 0) as rate
+    select topic, count(*) as partitions, coalesce(sum(produce_rate_per_second), 0) as rate
     from partition_status where cluster = ? and "group" = ? and status != 'ghost' group by topic
-"""
-#: What members can share: each partition by itself, or, where an assignor hands out the topics one by one, the same way
-#: every time, the partitions of equal number of all topics together.
-_SHARED = """
-    with shared as (
-        select coalesce(sum(produce_rate_per_second), 0) as rate from partition_status
-        where cluster = ? and "group" = ? and status != 'ghost'
-        group by partition, case when ? then null else topic end
-    )
-    select count(*) as partitions, max(rate) / nullif(sum(rate), 0) as hottest_share from shared
 """
 _HISTORY = """
     select as_of, lag, produce_rate_per_second as rate from group_history
     where cluster = ? and "group" = ? and as_of >= ? and lag is not null and produce_rate_per_second is not null
     order by as_of
 """
+_MEMBERS = """
+    select sampled_at as at, member_count as count from groups
+    where cluster = ? and "group" = ? and sampled_at >= ? and member_count is not null
+"""
+#: A window begins with what was seen last before it, but not with what is so much older.
+_SEEN_BEFORE = timedelta(minutes=5)
+#: States in which the number of members says nothing about how many replicas there are.
+_UNSETTLED = frozenset({*REBALANCING_STATES, GroupState.DEAD, GroupState.UNKNOWN})
 
 
 class UnknownGroup(LookupError):
     """Nothing is known of a group of this name."""
 
 
-class StaleData(Exception):
+class NoAnswer(Exception):
+    """No number can be answered for, and an autoscaler that gets none leaves alone what runs. The message says why."""
+
+
+class StaleData(NoAnswer):
     """What is known is too old to act on."""
+
+
+class Undecided(NoAnswer):
+    """How many replicas there are, or what one of them can do, is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +62,12 @@ class Signal:
     cluster: str
     group: str
     desired: Desired
+    #: Members in the latest sample.
     running: int
+    #: The most members within the policy's ``down_after_seconds``: what stays while nothing is to change.
+    held: int
     partitions: int
-    replica_rate_per_second: float | None
+    replica_rate_per_second: float
     as_of: datetime
 
     def as_document(self) -> dict[str, object]:
@@ -61,6 +79,7 @@ class Signal:
             "why": str(self.desired.why),
             "needed_now": self.desired.needed,
             "running": self.running,
+            "held": self.held,
             "partitions": self.partitions,
             "replica_rate_per_second": self.replica_rate_per_second,
             "as_of": self.as_of.isoformat(),
@@ -72,11 +91,11 @@ def signal(
 ) -> Signal:
     """The answer for one group at ``now``.
 
-    Raises UnknownGroup, StaleData where the last verdict is older than ``stale_after_seconds`` (an autoscaler that gets
-    an error leaves alone what runs, which is right while nobody knows), and LakeError.
+    Raises UnknownGroup; StaleData where the last verdict is older than ``stale_after_seconds``; Undecided where how
+    many replicas there are or what one of them can do is not known, or a rebalance is under way; and LakeError.
     """
     status = lake.query(
-        'select as_of, members, type from group_status where cluster = ? and "group" = ?',
+        'select as_of, members, state from group_status where cluster = ? and "group" = ?',
         [cluster, group],
         over=[GROUP_STATUS],
     ).to_pylist()
@@ -86,33 +105,50 @@ def signal(
     age = (now - row["as_of"]).total_seconds()
     if age > stale_after_seconds:
         raise StaleData(f"the last verdict on this group is {age:.0f} s old, more than {stale_after_seconds:.0f} s")
+    if row["members"] is None:
+        raise Undecided("how many members the group has is not known: its coordinator did not tell")
+    if row["state"] in _UNSETTLED:
+        raise Undecided(f"the group is {row['state']}: how many members it has is not settled")
+    since = now - timedelta(seconds=policy.down_after_seconds) - _SEEN_BEFORE
+    seen = lake.query(_MEMBERS, [cluster, group, since], over=[GROUPS], since=since).to_pylist()
+    held = most_members([Members(r["at"], r["count"]) for r in seen], now, policy.down_after_seconds)
+    if held is None:
+        watched = max(((now - r["at"]).total_seconds() for r in seen), default=0.0)
+        raise Undecided(
+            f"its members have been watched for {watched:.0f} s, less than the {policy.down_after_seconds:.0f} s of "
+            "down_after_seconds: those of a deployment that began before are not known"
+        )
     topics = lake.query(_TOPICS, [cluster, group], over=[PARTITION_STATUS]).to_pylist()
-    rates = lake.query(
-        'select topic, member_rate_per_second as rate from capacity where cluster = ? and "group" = ?',
+    known = lake.query(
+        'select topic, member_rate_per_second as rate, hottest_share from capacity where cluster = ? and "group" = ?',
         [cluster, group],
         over=[CAPACITY],
     ).to_pylist()
-    running = row["members"] or 0
-    partitions, hottest = _shared(lake, cluster, group)
-    replica_rate = mixed_rate(topics, {r["topic"]: r["rate"] for r in rates})
-    needs: list[Need] = []
-    if replica_rate is not None and partitions:
-        since = now - timedelta(seconds=policy.down_after_seconds) - timedelta(minutes=5)
-        history = lake.query(_HISTORY, [cluster, group, since], over=[GROUP_HISTORY], since=since).to_pylist()
-        needs = [
-            need_at(
-                policy,
-                h["as_of"],
-                produce_rate_per_second=max(0.0, h["rate"]),
-                lag=float(h["lag"]),
-                replica_rate_per_second=replica_rate,
-                partitions=partitions,
-                hottest_share=hottest,
-            )
-            for h in history
-        ]
-    desired = desired_replicas(policy, needs, running, now)
-    return Signal(cluster, group, desired, running, partitions, replica_rate, row["as_of"])
+    hottest_shares = {r["topic"]: r["hottest_share"] for r in known}
+    partitions, hottest = shared_work(topics, hottest_shares, is_by_topic=_is_by_topic(lake, cluster, group))
+    replica_rate = mixed_rate(topics, {r["topic"]: r["rate"] for r in known})
+    if replica_rate is None or not partitions:
+        raise Undecided(
+            "what one replica can do is not known yet: the group neither tells it (docs/probe.md) nor was seen with a "
+            "backlog (docs/capacity.md)"
+        )
+    history = lake.query(_HISTORY, [cluster, group, since], over=[GROUP_HISTORY], since=since).to_pylist()
+    needs = [
+        need_at(
+            policy,
+            h["as_of"],
+            produce_rate_per_second=max(0.0, h["rate"]),
+            lag=float(h["lag"]),
+            replica_rate_per_second=replica_rate,
+            partitions=partitions,
+            hottest_share=hottest,
+        )
+        for h in history
+    ]
+    desired = desired_replicas(policy, needs, held, partitions, now)
+    if desired is None:
+        raise Undecided("how much arrives and waits was not known at any time lately")
+    return Signal(cluster, group, desired, row["members"], held, partitions, replica_rate, row["as_of"])
 
 
 def mixed_rate(topics: Sequence[Mapping[str, Any]], member_rates: Mapping[str, float | None]) -> float | None:
@@ -136,15 +172,27 @@ def mixed_rate(topics: Sequence[Mapping[str, Any]], member_rates: Mapping[str, f
     return min((rate for rate in known if rate), default=None)
 
 
-def _shared(lake: Lake, cluster: str, group: str) -> tuple[int, float | None]:
-    """How many parts the work comes in, and the share of the greatest; None where nothing arrives.
+def shared_work(
+    topics: Sequence[Mapping[str, Any]], hottest_shares: Mapping[str, float | None], *, is_by_topic: bool
+) -> tuple[int, float | None]:
+    """How many parts the work of all topics comes in, and the share of the greatest; None where nothing arrives.
 
-    The range assignor gives the first members the first partitions of each topic, so that members beyond the largest
-    topic's partitions get none.
+    Each topic's hottest partition has its share of what arrives on it now; where that is not known its partitions are
+    taken as alike. By topic, as the range assignor goes, the first members get the first partitions of each topic, and
+    members beyond the largest topic's partitions none; the hottest ones of all topics are then taken to be together.
     """
+    total = sum(topic["rate"] for topic in topics)
+    parts = [topic["partitions"] for topic in topics]
+    hottest = [
+        topic["rate"] * max(1 / topic["partitions"], hottest_shares.get(topic["topic"]) or 0.0) for topic in topics
+    ]
+    if is_by_topic:
+        return max(parts, default=0), sum(hottest) / total if total > 0 else None
+    return sum(parts), max(hottest) / total if total > 0 else None
+
+
+def _is_by_topic(lake: Lake, cluster: str, group: str) -> bool:
     assignor = lake.query(
         'select assignor from assignments where cluster = ? and "group" = ?', [cluster, group], over=[ASSIGNMENTS]
     ).to_pylist()
-    by_topic = bool(assignor) and assignor[0]["assignor"] == "range"
-    [row] = lake.query(_SHARED, [cluster, group, by_topic], over=[PARTITION_STATUS]).to_pylist()
-    return row["partitions"], row["hottest_share"]
+    return bool(assignor) and assignor[0]["assignor"] == "range"

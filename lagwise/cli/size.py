@@ -1,6 +1,8 @@
 """``lagwise size``: how many threads, nodes and partitions a workload needs."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import click
@@ -8,13 +10,14 @@ from click.core import ParameterSource
 
 from lagwise.cli.group import data_option, json_option, open_lake, print_json
 from lagwise.cli.numbers import Amount, Duration, Share
-from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.domain.sizing import workload as defaults
+from lagwise.domain.sizing.known_workload import NEEDED, missing_of, workload_from
 from lagwise.domain.sizing.ranges import OutOfRange
-from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
+from lagwise.domain.sizing.workload import Concurrency, Ordering
 
 #: The option that sets each field of a Workload; the reports and the errors name it.
 OPTIONS = {
+    "seconds_per_message": "--per-message",
     "t1_seconds": "--t1",
     "t2_seconds": "--t2",
     "cores": "--cores",
@@ -35,13 +38,13 @@ OPTIONS = {
 }
 
 
-#: Without these there is no workload.
-_NEEDED = ("t1_seconds", "t2_seconds", "cores", "peak_rate_per_second", "partitions")
 #: Of these it is told where they come from, of a group.
-_TOLD = (*_NEEDED, "hottest_share", "lag")
+_TOLD = ("seconds_per_message", *NEEDED, "hottest_share", "lag")
+_TAKEN_APART = ("t1_seconds", "t2_seconds", "cores")
 
 #: Wider than this, sentences are hard to read.
 _WIDTH = 110
+_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command(context_settings={"show_default": True})
@@ -50,6 +53,12 @@ _WIDTH = 110
 @click.option("--cluster", help="The group's cluster, where several clusters have a group of this name.")
 @click.option("--t1", "t1_seconds", type=Duration(), help="Time per message spent waiting (I/O, a downstream).")
 @click.option("--t2", "t2_seconds", type=Duration(), help="Time per message on the CPU.")
+@click.option(
+    "--per-message",
+    "seconds_per_message",
+    type=Duration(),
+    help="Time per message as a whole, where T1 and T2 are not known apart: members of one thread are sized.",
+)
 @click.option("--cores", type=float, help="Cores of one node, or its CPU limit.")
 @click.option("--peak", "peak_rate_per_second", type=Amount(), help="Messages per second at peak.")
 @click.option(
@@ -71,6 +80,7 @@ _WIDTH = 110
     "target_utilisation",
     type=Share(),
     default=defaults.DEFAULT_TARGET_UTILISATION,
+    show_default="0.7; of a GROUP: analysis.capacity.target_utilisation",
     help="How much of the capacity the demand may use.",
 )
 @click.option(
@@ -125,6 +135,8 @@ _WIDTH = 110
     default=defaults.DEFAULT_MAX_THREADS_PER_NODE,
     help="No node gets more threads than this.",
 )
+@click.option("--html", "html_file", type=_FILE, help="Write the whole advice to this file, as a report of one page.")
+@click.option("--csv", "csv_file", type=_FILE, help="Write every figure to this file.")
 @data_option
 @json_option("the advice, every figure with what it was made of,")
 @click.pass_context
@@ -137,105 +149,94 @@ def size(
     data: str | None,
     as_json: bool,
     horizon_seconds: float | None,
+    html_file: Path | None,
+    csv_file: Path | None,
     **values: Any,
 ) -> None:
     """Advise threads, nodes and partitions, for a GROUP that is watched or for any workload.
 
     Of a GROUP the demand, what its members do and what a probe measured are known: nothing has to be typed in, and
-    what is typed in counts instead. Without one, --t1, --t2, --cores, --peak and --partitions are needed.
+    what is typed in counts instead. Where that is not enough for advice, it says what is missing. Without a GROUP,
+    --t1, --t2, --cores, --peak and --partitions are needed.
 
     \b
       lagwise size billing
       lagwise size billing --topic orders --horizon 30d
       lagwise size billing --topic orders --peak 20k --json
-    T1 is the time per message spent waiting for something outside, T2 the time on the CPU. They come from a profiler or
-    from timing the handler: T2 is its CPU time, T1 its wall time less T2, measured on a node that is not busy (waiting
-    for a core belongs to neither).
+      lagwise size billing --html meeting.html --csv meeting.csv
+
+    T1 is the time per message spent waiting for something outside, T2 the time on the CPU. The probe measures both in
+    the consumer (lagwise.probe; docs/probe.md has it for other languages). Without it, time the handler on a node that
+    is not busy: T2 is its CPU time, T1 its wall time less T2 (waiting for a core belongs to neither).
+
+    Handlers that wait 12 ms and compute 3 ms, on nodes of 8 cores, 20,000 messages/s, 480 partitions:
 
     \b
-    Handlers that wait 12 ms and compute 3 ms, on nodes of 8 cores, 20,000 messages/s, 480 partitions:
       lagwise size --t1 12ms --t2 3ms --cores 8 --peak 20k --partitions 480
+
     The hottest partition carries a tenth, and order within a partition does not matter:
+
+    \b
       lagwise size --t1 12ms --t2 3ms --cores 8 --peak 2000 --partitions 48 --hottest-share 10% --concurrency pool
 
-    Exits 0 whenever there is advice, also where it is that no number of nodes is enough.
+    Exits 0 whenever there is an answer, also where it is that no number of nodes is enough, or that too little is known
+    of the GROUP.
     """
-    from lagwise.domain.sizing.advice import advise
+    from lagwise.cli.size_answer import Answer
 
-    row, sources, ahead = None, _sources(context), None
+    now, typed = datetime.now(UTC), _typed(context)
+    if "seconds_per_message" in typed and typed & set(_TAKEN_APART):
+        raise click.UsageError("--per-message is for where --t1, --t2 and --cores are not known: leave it or them out")
     if group is not None:
-        from lagwise.cli.size_group import row_of
-        from lagwise.cli.size_horizon import ahead_within
-
-        config, now = context.obj.load(data=data), datetime.now(UTC)
-        lake = open_lake(config)
-        row = row_of(lake, group, cluster, topic)
-        if horizon_seconds is not None:
-            ahead = ahead_within(lake, row, horizon_seconds, now)
-        known, told = _known_of(row, ahead, config.analysis.capacity.target_utilisation, now)
-        values, sources = _without_typing(context, row, (values, sources), (known, told))
+        config = context.obj.load(data=data)
+        target = config.analysis.capacity.target_utilisation
+        answer = Answer.of_group(open_lake(config), (cluster, group, topic), horizon_seconds, target, now)
+        values, sources = _with_known(context, values, answer.known, answer.told)
     elif horizon_seconds is not None:
         raise click.UsageError("--horizon is about the forecast of a GROUP's topic: name one, or type in --peak")
-    elif needed := [OPTIONS[name] for name in _NEEDED if values[name] is None]:
-        raise click.UsageError(f"missing {', '.join(needed)}: type them in, or name a GROUP that is watched")
-    ordering = values.pop("ordering")
+    else:
+        answer, sources = Answer(now, values["target_utilisation"]), _sources(context)
+        if needed := [OPTIONS[name] for name in missing_of(values)]:
+            raise click.UsageError(f"missing {', '.join(needed)}: type them in, or name a GROUP that is watched")
+    values |= {"concurrency": Concurrency(values["concurrency"])}
+    values["ordering"] = Ordering(values["ordering"]) if values["ordering"] else None
+    missing = missing_of(values)
     try:
-        workload = Workload(
-            **values | {"concurrency": Concurrency(values["concurrency"])},
-            ordering=Ordering(ordering) if ordering else None,
-        )
+        answer.settle(None if missing else workload_from(values), missing, sources)
     except OutOfRange as error:
         raise click.BadParameter(_in_options(error), ctx=context, param_hint=OPTIONS.get(error.argument)) from None
-    advice = advise(workload)
-    if row is not None and ahead is not None:
-        from lagwise.cli.size_horizon import judged_within
+    if html_file is not None or csv_file is not None:
+        from lagwise.cli.size_files import write
 
-        row = judged_within(row, ahead, advice, workload.target_utilisation)
+        write(answer, html_file, csv_file)
     if as_json:
-        judged = {} if row is None else {"group": row}
-        print_json(judged | advice.as_document(sources))
+        print_json(answer.as_document(values))
         return
     from lagwise import screen
-    from lagwise.cli.size_report import judgement, report
+    from lagwise.cli.size_report import page
 
     console = screen.console()
-    width = min(console.width, _WIDTH)
-    if row is not None:
-        console.print(judgement(row, {OPTIONS[name]: (values[name], sources[name]) for name in _TOLD}), width=width)
-    console.print(report(advice), width=width)
+    inputs = {OPTIONS[name]: (values[name], sources[name]) for name in _TOLD}
+    console.print(page(answer, inputs), width=min(console.width, _WIDTH))
 
 
-def _known_of(
-    row: dict[str, Any], ahead: tuple[DemandAhead, ...] | None, target_utilisation: float, now: datetime
+def _typed(context: click.Context) -> set[str]:
+    return {name for name in OPTIONS if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+
+
+def _with_known(
+    context: click.Context, given: dict[str, Any], known: Mapping[str, Any], told: Mapping[str, str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Values that nobody has to type in, and where each comes from. ``ahead`` is what is forecast up to the horizon,
-    where one is asked for."""
-    from lagwise.cli.size_horizon import highest
-    from lagwise.domain.sizing.known_workload import known_values
-
-    known, told = known_values(row, now)
-    known["target_utilisation"], told["target_utilisation"] = target_utilisation, "settings"
-    if ahead is not None:
-        known["peak_rate_per_second"], told["peak_rate_per_second"] = highest(row, ahead)
-    return known, told
-
-
-def _without_typing(
-    context: click.Context,
-    row: dict[str, Any],
-    given: tuple[dict[str, Any], dict[str, str]],
-    known: tuple[dict[str, Any], dict[str, str]],
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """What is given with what is known in the place of what was not typed in, values and sources. UsageError where
-    that is not enough."""
-    from lagwise.cli.size_group import not_known
-
-    typed = {name for name in OPTIONS if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    values = given[0] | {name: value for name, value in known[0].items() if name not in typed}
-    sources = given[1] | {name: source for name, source in known[1].items() if name not in typed}
-    if still := [OPTIONS[name] for name in _NEEDED if values.get(name) is None]:
-        raise not_known(row, still)
-    return values, sources
+    """What is given with what is known in the place of what was not typed in, values and sources."""
+    typed = _typed(context)
+    # Who types in one of these means nodes and threads, who types in the whole means members.
+    other: tuple[str, ...] = _TAKEN_APART if "seconds_per_message" in typed else ()
+    if typed & set(_TAKEN_APART):
+        other = ("seconds_per_message",)
+    taken = {name for name in known if name not in typed and name not in other}
+    values = given | {name: known[name] for name in taken}
+    sources = _sources(context) | {name: told[name] for name in taken if name in told}
+    return values, sources | {name: "not known" for name in _TOLD if values[name] is None and name != "hottest_share"}
 
 
 def _in_options(error: OutOfRange) -> str:
@@ -247,8 +248,5 @@ def _in_options(error: OutOfRange) -> str:
 
 
 def _sources(context: click.Context) -> dict[str, str]:
-    typed = ParameterSource.COMMANDLINE
-    return {
-        name: f"option {option}" if context.get_parameter_source(name) is typed else "default"
-        for name, option in OPTIONS.items()
-    }
+    typed = _typed(context)
+    return {name: f"option {option}" if name in typed else "default" for name, option in OPTIONS.items()}

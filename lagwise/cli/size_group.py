@@ -1,24 +1,30 @@
-"""The group that ``lagwise size GROUP`` is asked about, and what is not known of it."""
+"""The group that ``lagwise size GROUP`` is asked about."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import click
-
+from lagwise.domain.capacity.observed_words import load_test_of
 from lagwise.errors import LagwiseError
 from lagwise.logs import clean
 from lagwise.program import program
 from lagwise.tables.capacity import CAPACITY
+from lagwise.tables.observed import OBSERVED_CAPACITY
 from lagwise.tables.store import Lake
 
 
 def row_of(lake: Lake, group: str, cluster: str | None, topic: str | None) -> dict[str, Any]:
-    """The row of `capacity` that is meant. Raises LagwiseError where there is none, or more than one."""
+    """The row of `capacity` that is meant. Raises LagwiseError where there is none, more than one, or no
+    such lake."""
     rows = [
         row
         for row in lake.read(CAPACITY).to_pylist()
         if row["group"] == group and cluster in (None, row["cluster"]) and topic in (None, row["topic"])
     ]
+    if not rows and lake.open(CAPACITY) is None:
+        raise LagwiseError(
+            f"there is no lake with capacity in it at {lake.uri}: `{program()} up` fills one; --data or the settings' "
+            "`data` name another folder. Without GROUP all numbers can be typed in"
+        )
     if not rows:
         about = f"group {clean(group)!r}" + (f" on topic {clean(topic)!r}" if topic else "")
         raise LagwiseError(
@@ -34,9 +40,13 @@ def row_of(lake: Lake, group: str, cluster: str | None, topic: str | None) -> di
     return dict(rows[0])
 
 
-def not_known(row: Mapping[str, Any], options: Sequence[str]) -> click.UsageError:
-    """That these still have to be typed in, why, and what would help."""
-    return click.UsageError(
-        f"not known of {clean(row['group'])}: {', '.join(options)}. {row['sentence']} Type them in, or let a consumer "
-        "measure T1 and T2 with the probe, which tells the cores, too (where it does not: `analysis.capacity.nodes`)."
-    )
+def load_test_for(lake: Lake, row: Mapping[str, Any]) -> str | None:
+    """How to see what the group can do; None where that is known."""
+    found = lake.query(
+        """select load_test from observed_capacity
+        where cluster = ? and "group" = ? and topic = ? and member is null""",
+        [row["cluster"], row["group"], row["topic"]],
+        over=[OBSERVED_CAPACITY],
+    ).to_pylist()
+    is_known = row["capacity_high_per_second"] is not None
+    return load_test_of(is_known, found[0]["load_test"] if found else None, is_observed=bool(found))

@@ -48,7 +48,11 @@ def highest(row: Mapping[str, Any], ahead: tuple[DemandAhead, ...]) -> tuple[flo
 
 
 def judged_within(
-    row: Mapping[str, Any], ahead: tuple[DemandAhead, ...], advice: SizingAdvice, target_utilisation: float
+    row: Mapping[str, Any],
+    ahead: tuple[DemandAhead, ...],
+    advice: SizingAdvice | None,
+    target_utilisation: float,
+    load_test: str | None,
 ) -> dict[str, Any]:
     """The row with the verdict that holds when no more than this is ahead."""
     low = row["capacity_low_per_second"]
@@ -59,7 +63,7 @@ def judged_within(
         else SetUp(row["members"], row["partitions"], unit="member")
     )
     advised = None
-    if (triple := advice.triple) is not None:
+    if advice is not None and (triple := advice.triple) is not None:
         threads = triple.threads_per_node if by_nodes else None
         advised = SetUp(triple.nodes, triple.partitions, threads, running.unit)
     judgement = judge_capacity(
@@ -69,6 +73,7 @@ def judged_within(
         target_utilisation=target_utilisation,
         running=running,
         advised=advised,
+        load_test=load_test,
     )
     told = {"verdict": str(judgement.verdict), "sentence": judgement.sentence, "enough_until": judgement.enough_until}
     return {**row, **told}

@@ -9,30 +9,46 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from lagwise.cli.size_ahead import ahead
+from lagwise.cli.size_answer import Answer
 from lagwise.domain.humanise import plural
 from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.words import explain_concurrency, say_duration, say_number, say_share
 from lagwise.logs import clean
 
 
+def page(answer: Answer, inputs: Mapping[str, tuple[float | None, str]]) -> RenderableType:
+    """The group, where there is one, and the answer. ``inputs`` are what it is told of where they are from."""
+    parts: list[RenderableType] = []
+    if answer.row is not None:
+        parts.append(_judgement(answer.row, inputs))
+    if answer.advice is None:
+        parts.append(Panel(Text(answer.verdict), title="What it takes", title_align="left"))
+    else:
+        parts.append(report(answer.advice))
+    return Group(*parts, *(Padding(part, (1, 0, 0, 0)) for part in ahead(answer)))
+
+
 def report(advice: SizingAdvice) -> RenderableType:
     """Verdict first, then what it rests on."""
+    nodes = (_heading("What one node does"), _node_table(advice), Text()) if advice.points else ()
     return Group(
         _verdict(advice),
-        _heading("What one node does"),
-        _node_table(advice),
-        Text(),
+        *nodes,
         _heading("Where the numbers come from"),
         _figure_table(advice),
-        Padding(Text(explain_concurrency(advice.workload), style="dim"), (1, 0, 0, 0)),
+        Padding(Text(explain_concurrency(advice.workload, advice.threads), style="dim"), (1, 0, 0, 0)),
     )
 
 
+_TIMES = ("--per-message", "--t1", "--t2")
+#: Not asked for where the time per message as a whole is enough.
+_OF_NODES = ("--t1", "--t2", "--cores")
 #: Of each verdict on what runs, the colour of its frame.
 _COLOURS = {"short": "red", "tight": "yellow", "enough": "green", "oversized": "cyan"}
 
 
-def judgement(row: Mapping[str, Any], inputs: Mapping[str, tuple[float | None, str]]) -> RenderableType:
+def _judgement(row: Mapping[str, Any], inputs: Mapping[str, tuple[float | None, str]]) -> RenderableType:
     """What runs now and whether it is enough, and where the numbers for the advice come from."""
     title = Text(f"{clean(row['group'])} on {clean(row['topic'])} · {row['verdict']}")
     body = Text(clean(row["sentence"]))
@@ -42,7 +58,14 @@ def judgement(row: Mapping[str, Any], inputs: Mapping[str, tuple[float | None, s
     table.add_column(justify="right", style="bold")
     table.add_column(style="dim", overflow="fold")
     for option, (value, source) in inputs.items():
-        shown = "even" if value is None else say_duration(value) if option in ("--t1", "--t2") else say_number(value)
+        if value is not None:
+            shown = say_duration(value) if option in _TIMES else say_number(value)
+        elif option == "--hottest-share":
+            shown = "even"
+        elif option == "--per-message" or (option in _OF_NODES and inputs["--per-message"][0] is not None):
+            continue
+        else:
+            shown = "?"
         table.add_row(option, shown, source)
     colour = _COLOURS.get(row["verdict"], "white")
     return Group(Panel(body, title=title, title_align="left", border_style=colour), table, Text())
@@ -61,9 +84,11 @@ def _verdict(advice: SizingAdvice) -> RenderableType:
     if triple is None:
         title = Text(f"No answer on {plural(advice.partitions, 'partition')} · what binds: {advice.binds.value}")
         return Panel(body, title=title, title_align="left", border_style="red")
+    of_members = advice.workload.by_members
+    threads = "" if of_members else f"{plural(triple.threads_per_node, 'thread')} a node · "
     title = Text(
-        f"{plural(triple.partitions, 'partition')} · {plural(triple.nodes, 'node')} · "
-        f"{plural(triple.threads_per_node, 'thread')} a node · what binds: {advice.binds.value}"
+        f"{plural(triple.partitions, 'partition')} · {plural(triple.nodes, advice.workload.unit)} · "
+        f"{threads}what binds: {advice.binds.value}"
     )
     return Panel(body, title=title, title_align="left", border_style="green")
 
@@ -101,7 +126,7 @@ def _figure_table(advice: SizingAdvice) -> Table:
     for figure in advice.figures:
         value = "none" if figure.value is None else say_number(figure.value)
         unit = figure.unit
-        if figure.name == "hottest_share" and figure.value is not None:
+        if figure.unit == "of the traffic" and figure.value is not None:
             value = say_share(figure.value)
         table.add_row(figure.label, value, unit, figure.how)
     return table

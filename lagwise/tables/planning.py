@@ -11,6 +11,8 @@ _TOPIC = (
 
 RATE_COUNTS = pa.list_(pa.struct([pa.field("bucket", pa.int32()), pa.field("minutes", pa.int32())]))
 
+PARTITION_RECORDS = pa.list_(pa.struct([pa.field("partition", pa.int32()), pa.field("records", pa.int64())]))
+
 TOPIC_HOURS = Table(
     "topic_hours",
     "analysis",
@@ -32,6 +34,7 @@ TOPIC_HOURS = Table(
             "sketch of relative error 2 %, which is merged by adding",
             nullable=False,
         ),
+        Column("partition_records", PARTITION_RECORDS, "the records by partition, those with none as well", False),
     ),
     clock="hour",
     skipping=("hour",),

@@ -162,6 +162,20 @@ def test_only_some_import(package: str) -> None:
     assert [name for name in users if not is_in(name, *RESERVED[package])] == []
 
 
+def test_reports_are_made_without_streamlit() -> None:
+    """`lagwise size --html` writes what the page hands over; a web server has no part in it."""
+    waiting = [name for name in MODULES if is_in(name, "lagwise_dashboard.report")]
+    assert len(waiting) > 5
+    reached: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += IMPORTS.get(name, ())
+    assert "plotly.graph_objects" in reached
+    assert [name for name in reached if is_in(name, "streamlit")] == []
+
+
 def test_no_room_imports_in_a_circle() -> None:
     """Within a room too: a circle of modules means that one of them is in the wrong place."""
     done: set[str] = set()

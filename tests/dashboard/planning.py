@@ -1,14 +1,18 @@
 """Demand, forecasts and measurements of the stories' groups, and the verdicts that the real job makes of them."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from lagwise.config import Capacity
+from lagwise.domain.capacity.observed import ObservedCapacity
+from lagwise.domain.capacity.observed_words import load_test
+from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.observed import OBSERVED_CAPACITY
-from lagwise.tables.planning import DEMAND, FORECASTS
+from lagwise.tables.planning import DEMAND, FORECASTS, TOPIC_HOURS
 from lagwise.tables.raw import SERVICE_TIMES
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.capacity import plan
@@ -50,6 +54,7 @@ PLANS = (
 def write(lake: Lake, now: datetime, plans: tuple[Plan, ...] = PLANS) -> int:
     """Fill the tables that planning reads, and let the analysis judge every group; how many verdicts there are."""
     overwrite(lake, DEMAND, [_demand(p, now) for p in plans])
+    append(lake, TOPIC_HOURS, _hours(lake, now))
     append(lake, FORECASTS, (row for p in plans if p.growth is not None for row in _forecast(p, p.growth, now)))
     overwrite(lake, OBSERVED_CAPACITY, [_observed(p, now) for p in plans if p.probe is None])
     append(lake, SERVICE_TIMES, [_service(p, p.probe, now) for p in plans if p.probe is not None])
@@ -58,6 +63,30 @@ def write(lake: Lake, now: datetime, plans: tuple[Plan, ...] = PLANS) -> int:
 
 def _hour(now: datetime) -> datetime:
     return now.replace(minute=0, second=0, microsecond=0)
+
+
+def _hours(lake: Lake, now: datetime) -> Iterator[Row]:
+    """Two days in which every partition is sent as much as it is now."""
+    rates: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    for r in lake.read(PARTITION_STATUS).to_pylist():
+        rates[r["cluster"], r["topic"]][r["partition"]] = r["produce_rate_per_second"] or 0.0
+    for (cluster, topic), by_partition in rates.items():
+        records = [{"partition": p, "records": int(rate * 3600)} for p, rate in sorted(by_partition.items())]
+        for hours in range(48):
+            yield {
+                "cluster": cluster,
+                "topic": topic,
+                "hour": _hour(now) - timedelta(hours=hours + 1),
+                "partitions": len(records),
+                "minutes": 60,
+                "records": sum(r["records"] for r in records),
+                "seconds": 3600.0,
+                "max_rate_per_second": sum(by_partition.values()),
+                "max_at": _hour(now) - timedelta(hours=hours + 1),
+                "zero_minutes": 0,
+                "rates": [],
+                "partition_records": records,
+            }
 
 
 def _demand(p: Plan, now: datetime) -> Row:
@@ -128,6 +157,7 @@ def _observed(p: Plan, now: datetime) -> Row:
         "saturated_seconds": 0.0 if p.seen is None else 4_000.0,
         "blocks": 0 if p.seen is None else 40,
         "episodes": 0 if p.seen is None else 3,
+        "load_test": load_test(ObservedCapacity(at_least_per_second=p.at_least), p.peak) if p.seen is None else None,
         "at_least_per_second": p.at_least,
         "members": p.members,
         "is_scaled": False,

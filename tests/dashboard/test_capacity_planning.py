@@ -12,19 +12,24 @@ from typing import Any
 import pytest
 import streamlit as st
 
+from lagwise.domain.capacity.outlook import Outlook
+from lagwise.domain.simulation.what_if import SetUp, outage, try_set_ups
 from lagwise.domain.sizing.advice import advise
-from lagwise.domain.sizing.ramp_plan import ramp_plan
+from lagwise.domain.sizing.known_workload import running_of
+from lagwise.domain.sizing.ramp_plan import ramp_plan, ramp_to
 from lagwise.domain.sizing.search import capacity_per_second
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.planning import FORECASTS
 from lagwise.tables.store import Lake
-from lagwise_dashboard.components import capacity_export, capacity_forecast, capacity_ramp, capacity_what_if
-from lagwise_dashboard.components.capacity_export import Report
-from lagwise_dashboard.components.capacity_scenarios import ABOVE, KEPT, MOST_KEPT, Compared, Scenario, read, written
-from lagwise_dashboard.components.capacity_what_if import SetUp, WhatIf
+from lagwise_dashboard.components.capacity_scenarios import ABOVE, KEPT, MOST_KEPT, Scenario, read, written
 from lagwise_dashboard.queries import capacity as queries
+from lagwise_dashboard.report import forecast_chart, html_file
+from lagwise_dashboard.report.contents import Report
+from lagwise_dashboard.report.csv_file import as_csv
+from lagwise_dashboard.report.html_file import as_html
+from lagwise_dashboard.report.scenarios import Compared, columns
 from tests.dashboard import lakes, planning
 from tests.dashboard.conftest import NOW, Open
 from tests.dashboard.lakes import Scene
@@ -59,13 +64,13 @@ def test_the_outlook_is_the_newest_forecast_from_now_on_by_its_busiest_minutes(p
     assert all(day.low <= day.peak <= day.high for day in found.days)
     # What the verdict says of the horizon is the chart's highest point.
     assert max(day.peak for day in found.days) == pytest.approx(found.demand["forecast_peak_per_second"])
-    assert queries.outlook(lake, "prod", "nothing", NOW) == queries.Outlook(None, ())
+    assert queries.outlook(lake, "prod", "nothing", NOW) == Outlook(None, ())
 
 
 def test_the_chart_crosses_the_line_where_the_verdict_says(planned: Path) -> None:
     row = verdict_of(planned, CHECKOUT)
     outlook = queries.outlook(Lake(str(planned / "lake")), "prod", "carts", NOW)
-    made = capacity_forecast.chart(row, outlook, TARGET)
+    made = forecast_chart.chart(row, outlook, TARGET)
     usable = row["capacity_low_per_second"] * TARGET
     first = next(day.at for day in outlook.days if day.peak > usable)
     assert abs(first - row["enough_until"]) < timedelta(days=1)
@@ -134,13 +139,14 @@ def test_what_cannot_be_simulated_is_told(open_app: Open, planned: Path) -> None
     [
         (None, (None, None)),
         ({"threads_per_node": 4, "t2_seconds": 0.1, "nodes": 3, "members": 6}, (3, 4)),
-        ({"threads_per_node": None, "t2_seconds": 0.0, "nodes": 3, "members": 6}, (6, 1)),
-        ({"threads_per_node": None, "t2_seconds": None, "nodes": 3, "members": 6}, (3, None)),
-        ({"threads_per_node": None, "t2_seconds": 0.0, "nodes": 0, "members": 0}, (None, 1)),
+        ({"max_threads_per_node": 1, "nodes": 3, "members": 6}, (6, 1)),
+        ({"nodes": 3, "members": 6}, (3, None)),
+        ({"max_threads_per_node": 1, "nodes": 0, "members": 0}, (None, 1)),
     ],
 )
 def test_what_runs(row: dict[str, Any] | None, expected: tuple[int | None, int | None]) -> None:
-    assert capacity_what_if.running_of(row) == expected
+    unknown = dict.fromkeys(("threads_per_node", "t2_seconds", "max_threads_per_node"))
+    assert running_of(row and unknown | row) == expected
 
 
 # --- scenarios -------------------------------------------------------------------------------------------------------
@@ -170,6 +176,16 @@ def test_a_kept_scenario_stays_beside_what_is_changed(open_app: Open, planned: P
     again.button(key="capacity_forget_0").click().run()
     assert KEPT not in again.query_params
     assert not [d for d in again.dataframe if ABOVE in d.value.columns]
+
+
+def test_a_scenario_of_members_is_kept_as_one() -> None:
+    asked = Workload.of_members(0.0025, peak_rate_per_second=330, partitions=24)
+    assert read([written(Scenario("members", asked))]) == ([Scenario("members", asked)], 0)
+    beside = columns((Compared("members", advise(asked), None), Compared("nodes", advise(WORKLOAD), None)))
+    found = {name: dict(zip(beside[""], beside[name], strict=True)) for name in ("members", "nodes")}
+    assert (found["members"]["Time per message"], found["nodes"]["Time per message"]) == ("2.5 ms", "—")
+    assert (found["members"]["T1, waiting"], found["nodes"]["T1, waiting"]) == ("—", "12 ms")
+    assert (found["members"]["Nodes"], found["members"]["Threads a node"]) == ("3 members", "—")
 
 
 def test_what_was_written_into_the_address_is_read_whatever_the_name_is() -> None:
@@ -214,8 +230,7 @@ def test_the_ramp_leads_from_what_runs_to_the_advice(open_app: Open, planned: Pa
     assert list(shown["When to go back"]) == [step.stop for step in plan]
     advice = advise(WORKLOAD)
     assert advice.triple is not None
-    assert capacity_ramp.steps(advice, SetUp("Running", 9, advice.triple.threads_per_node)) == ()
-    assert capacity_ramp.steps(advice, None) == ()
+    assert ramp_to(advice, advice.triple.threads_per_node) == ramp_to(advice, None) == ()
 
 
 # --- what can be taken away ------------------------------------------------------------------------------------------
@@ -242,19 +257,26 @@ class _Tags(HTMLParser):
 def report_of(lake: Lake, row: dict[str, Any]) -> Report:
     """What the page would hand over for a row."""
     advice = advise(WORKLOAD)
-    running = SetUp("Running", 3, 4)
-    interruption = capacity_what_if.Interruption(at_seconds=300.0, seconds=600.0)
-    of = capacity_what_if.scenario(WORKLOAD, running, interruption)
-    what_if = WhatIf("Nothing is read for 10 min.", interruption, ((running, capacity_what_if._outcome(of)),))
+    what_if = try_set_ups(WORKLOAD, [SetUp("Running", 3, 4)], *outage(600.0))
     outlook = queries.outlook(lake, row["cluster"], row["topic"], NOW)
     kept = (Compared("=cmd", advice, what_if.outcomes[0][1]),)
-    return Report(advice, row, outlook, what_if, kept, capacity_ramp.steps(advice, running), TARGET, NOW)
+    return Report(
+        advice=advice,
+        sources={"cores": "settings"},
+        row=row,
+        outlook=outlook,
+        what_if=what_if,
+        scenarios=kept,
+        ramp=ramp_to(advice, 4),
+        target_utilisation=TARGET,
+        now=NOW,
+    )
 
 
 def test_the_csv_holds_every_number_exactly(planned: Path) -> None:
     row = verdict_of(planned, CHECKOUT)
     report = report_of(Lake(str(planned / "lake")), row)
-    lines = list(csv.DictReader(io.StringIO(capacity_export.as_csv(report))))
+    lines = list(csv.DictReader(io.StringIO(as_csv(report))))
     found = {(line["section"], line["name"]): line for line in lines}
     assert float(found["rests on", "t1_seconds"]["value"]) == 0.030
     assert found["rests on", "t1_seconds"]["note"].startswith("probe, from 52000, 2026-11-21T11:57:05")
@@ -273,9 +295,9 @@ def test_the_csv_holds_every_number_exactly(planned: Path) -> None:
 def test_what_is_taken_away_is_harmless_whatever_the_names_are(planned: Path, name: str) -> None:
     row = verdict_of(planned, CHECKOUT) | {"group": name, "sentence": name, "confidence": name}
     report = report_of(Lake(str(planned / "lake")), row)
-    for line in csv.reader(io.StringIO(capacity_export.as_csv(report))):
+    for line in csv.reader(io.StringIO(as_csv(report))):
         assert not any(cell.startswith(("=", "+", "-", "@")) and not _is_number(cell) for cell in line)
-    document = capacity_export.as_html(report)
+    document = as_html(report)
     page = _Tags(document)
     assert {tag for tag, _ in page.tags} <= {
         *("html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "small", "b", "pre", "div", "script"),
@@ -284,7 +306,7 @@ def test_what_is_taken_away_is_harmless_whatever_the_names_are(planned: Path, na
     allowed = {"lang", "charset", "http-equiv", "content", "class", "type", "id", "style"}
     assert {attribute for _, attributes in page.tags for attribute in attributes} <= allowed
     assert "default-src 'none'" in document
-    assert capacity_export._safe(name) in document
+    assert html_file._safe(name) in document
     assert document.count("Plotly.newPlot(") >= 3  # ours; the library's own text may hold more
 
 
@@ -327,10 +349,23 @@ def test_nothing_can_be_taken_away_of_inputs_that_do_not_fit_together(open_app: 
     assert [b.proto.disabled for b in app.get("download_button")] == [True, True]
 
 
+def test_the_hottest_partition_is_that_of_the_history(open_app: Open, planned: Path) -> None:
+    app = open_app("capacity", capacity_group=CHECKOUT)
+    [row] = [r for r in Lake(str(planned / "lake")).read(CAPACITY).to_pylist() if f"prod/{r['group']}" == CHECKOUT]
+    hottest = f"{100 * row['hottest_share']:.3g}"
+    assert app.number_input(key="capacity_hottest").placeholder == f"{hottest}, from the group"
+    assert f"--partitions 12 --hottest-share {hottest}%" in app.code[0].value
+    app.number_input(key="capacity_partitions").set_value(96).run()
+    # The hottest of 12 partitions says nothing about 96.
+    assert "--partitions 96" in app.code[0].value
+    assert "--hottest-share" not in app.code[0].value
+
+
 def test_without_a_group_there_is_a_report_all_the_same() -> None:
-    report = Report(advise(WORKLOAD), None, None, None, (), (), TARGET, NOW)
-    assert "Capacity of a workload" in capacity_export.as_html(report)
-    assert "asked,partitions,24,," in capacity_export.as_csv(report)
+    report = Report(advice=advise(WORKLOAD), sources={"cores": "an example"}, target_utilisation=TARGET, now=NOW)
+    assert "Capacity of a workload" in as_html(report)
+    assert "asked,partitions,24,,default" in as_csv(report)
+    assert "asked,cores,8,,an example" in as_csv(report)
 
 
 def test_groups_of_hostile_names_have_a_whole_page(open_app: Open, tmp_path: Path) -> None:

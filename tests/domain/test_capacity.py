@@ -18,6 +18,9 @@ from lagwise.domain.capacity.assessment import (
     assess,
     workload_of,
 )
+from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
+from lagwise.domain.capacity.observed_words import NO_TEST_HELPS, load_test
+from lagwise.domain.capacity.skew import Skew
 from lagwise.domain.capacity.verdict import CapacityVerdict, DemandAhead
 from lagwise.domain.sizing.workload import Concurrency
 
@@ -37,8 +40,9 @@ SEEN = Observed(
 NEVER = Observed(
     rate_per_second=None, low_per_second=None, high_per_second=None, at_least_per_second=600.0,
     seconds_per_message=None, blocks=0, measured_until=None,
+    load_test=load_test(ObservedCapacity(reason=Undecided.NEVER_SATURATED, at_least_per_second=600.0), 500.0),
 )  # fmt: skip
-KNOWN = Known(partitions=12, members=6, nodes=2, as_of=NOW, hottest_share=1 / 12, lag=0)
+KNOWN = Known(partitions=12, members=6, nodes=2, as_of=NOW, skew=Skew(1 / 12, 50_000, 40, NOW))
 
 
 def known(**values: Any) -> Known:
@@ -74,7 +78,7 @@ CASES = (
     ),
     (
         "a hot partition fills its reader first",
-        known(demand=DEMAND, observed=SEEN, hottest_share=0.6),
+        known(demand=DEMAND, observed=SEEN, skew=Skew(0.6, 50_000, 40, NOW)),
         V.SHORT, Source.SATURATION, C.HIGH,
     ),
     ("a probe without cores is no capacity", known(demand=DEMAND, service=SERVICE), V.UNDECIDED, Source.NONE, C.NONE),
@@ -114,13 +118,25 @@ def test_cases(its: Known, verdict: CapacityVerdict, source: Source, confidence:
     assert (found.judgement.load_test is not None) == (verdict is V.UNDECIDED and its.demand is not None)
 
 
+def test_the_load_test_is_that_of_the_observed_capacity() -> None:
+    """One that lasts as long as it takes to be seen: ten minutes with a backlog, and not two."""
+    found = assess(known(demand=DEMAND, observed=NEVER)).judgement
+    assert NEVER.load_test is not None and found.sentence.endswith(NEVER.load_test)
+    assert found.load_test == NEVER.load_test and "let it catch up for 11 min" in found.sentence
+    nothing_yet = assess(known(demand=DEMAND)).judgement.sentence
+    assert nothing_yet.endswith("Let records arrive faster than it reads them, on every partition, for 11 min.")
+    shared = assess(known(demand=DEMAND, observed=replace(NEVER, load_test=None))).judgement.sentence
+    assert shared.endswith(NO_TEST_HELPS)
+    assert assess(known(demand=DEMAND, observed=SEEN)).judgement.load_test is None
+
+
 def test_what_can_be_done_is_bounded_by_the_busiest() -> None:
     """Six members that are busy all the time do 1,500; of what arrives evenly on 12 partitions they carry as much, of
     15 partitions only what the one with three of them carries."""
     even = assess(known(demand=DEMAND, observed=SEEN)).can_do
     assert even is not None
     assert (even.low, even.high) == pytest.approx((1_450.0, 1_550.0))
-    uneven = assess(known(demand=DEMAND, observed=SEEN, partitions=15, hottest_share=None)).can_do
+    uneven = assess(known(demand=DEMAND, observed=SEEN, partitions=15, skew=None)).can_do
     assert uneven is not None
     assert uneven.high == pytest.approx(1_550.0 * 15 / 18)
 
@@ -154,6 +170,11 @@ def test_every_input_says_where_it_comes_from() -> None:
     assert found["forecast_peak_per_second"].source == "forecast, 90 days ahead"
     assert found["observed_rate_per_second"].samples == 40
     assert found["cores"].source == "settings"
+    assert found["hottest_share"].source == "records by partition, in the 40 busiest hours of a week"
+    assert (found["hottest_share"].samples, found["hottest_share"].measured_at) == (50_000, NOW)
+    assert found["cores"].measured_at is None
+    by_probe = assess(known(service=SERVICE, cores=4.0, cores_source="probe")).inputs
+    assert {i.name: i for i in by_probe}["cores"].measured_at == NOW
     doubted = replace(SERVICE, t1_doubt="interpreter_lock")
     assert "interpreter lock" in {i.name: i for i in assess(known(service=doubted)).inputs}["t1_seconds"].source
 
@@ -165,7 +186,8 @@ NUMBER = st.floats(allow_nan=True, allow_infinity=True)
 @settings(max_examples=200, deadline=None)
 def test_absurd_measurements_are_not_known(t1: float, t2: float, hottest: float | None, partitions: int) -> None:
     service = replace(SERVICE, t1_seconds=t1, t2_seconds=t2)
-    its = known(demand=DEMAND, service=service, cores=4.0, hottest_share=hottest, partitions=partitions)
+    skew = None if hottest is None else Skew(hottest, 50_000, 40, NOW)
+    its = known(demand=DEMAND, service=service, cores=4.0, skew=skew, partitions=partitions)
     found = assess(its)
     assert isinstance(found.judgement.verdict, CapacityVerdict)
     if found.workload is None:

@@ -59,6 +59,16 @@ def test_a_minute_counts_when_every_partition_was_sampled() -> None:
     assert only(topic_hours(both, GAP)).minutes == 3
 
 
+def test_the_records_of_each_partition_are_of_the_minutes_that_count() -> None:
+    both = [end(m, 60 * m * (1 + p), (60 * m + 45) * (1 + p), partition=p) for m in range(3) for p in (0, 1)]
+    assert only(topic_hours(both, GAP)).partition_records == {0: 165, 1: 330}
+    hour = only(topic_hours([e for e in both if (e.minute, e.partition) != (START + timedelta(minutes=1), 1)], GAP))
+    assert hour.partition_records == {0: 105, 1: 330}
+    assert sum(hour.partition_records.values()) == hour.records
+    still = [end(m, 7, 7, partition=p) for m in range(3) for p in (0, 1)]
+    assert only(topic_hours(still, GAP)).partition_records == {0: 0, 1: 0}
+
+
 def test_one_sample_is_no_rate() -> None:
     at = START + timedelta(seconds=5)
     assert topic_hours([EndMinute(0, START, at, at, 7, 7, False)], GAP) == []

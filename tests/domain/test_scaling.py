@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from lagwise.domain.capacity.scaling import (
     Desired,
+    Members,
     Need,
     ScalingPolicy,
     Why,
     desired_replicas,
+    most_members,
     need_at,
     replicas_needed,
 )
@@ -147,9 +149,8 @@ def over(*needs: tuple[float, int, int]) -> list[Need]:
     return [Need(NOW - timedelta(seconds=ago), up, down) for ago, up, down in needs]
 
 
-# why: needs, running → replicas, why
-DESIRED: tuple[tuple[int, str, list[Need], int, int, Why, int | None], ...] = (
-    (1, "nothing is known", [], 3, 3, Why.UNDECIDED, None),
+# why: needs, held → replicas, why
+DESIRED: tuple[tuple[int, str, list[Need], int, int, Why, int], ...] = (
     (2, "as many as needed", over((400, 3, 3), (0, 3, 3)), 3, 3, Why.STEADY, 3),
     (3, "more, but only just now", over((400, 3, 3), (30, 3, 3), (0, 9, 9)), 3, 3, Why.WAITING, 9),
     (4, "more all along: the least of them", over((70, 5, 5), (30, 6, 7), (0, 9, 9)), 3, 5, Why.MORE_NEEDED, 9),
@@ -162,22 +163,72 @@ DESIRED: tuple[tuple[int, str, list[Need], int, int, Why, int | None], ...] = (
     (11, "switched off", over((400, 0, 0), (0, 0, 0)), 1, 0, Why.FEWER_NEEDED, 0),
     (12, "the future does not count", over((70, 2, 2), (-10, 9, 9)), 2, 2, Why.STEADY, 2),
 )
+#: As EASY and WAITS, and a replica may be switched off.
+WAITS_FROM_0 = ScalingPolicy(up_after_seconds=60.0, down_after_seconds=300.0, min_replicas=0)
 
 
 @pytest.mark.parametrize(
-    ("needs", "running", "replicas", "why", "needed"),
+    ("needs", "held", "replicas", "why", "needed"),
     [row[2:] for row in DESIRED],
     ids=[f"{row[0]} {row[1]}" for row in DESIRED],
 )
-def test_desired(needs: list[Need], running: int, replicas: int, why: Why, needed: int | None) -> None:
-    assert desired_replicas(WAITS, needs, running, NOW) == Desired(replicas, why, needed)
-    assert desired_replicas(WAITS, needs[::-1], running, NOW) == Desired(replicas, why, needed)
+def test_desired(needs: list[Need], held: int, replicas: int, why: Why, needed: int) -> None:
+    assert desired_replicas(WAITS_FROM_0, needs, held, 24, NOW) == Desired(replicas, why, needed)
+    assert desired_replicas(WAITS_FROM_0, needs[::-1], held, 24, NOW) == Desired(replicas, why, needed)
 
 
-@given(st.lists(st.tuples(st.floats(0, 900), st.integers(0, 20), st.integers(0, 5)), max_size=30), st.integers(0, 25))
-def test_it_settles(rows: list[tuple[float, int, int]], running: int) -> None:
-    """Once what was advised runs, and the needs stay as they are, nothing more is advised in the other direction."""
+def test_without_any_need_there_is_no_answer() -> None:
+    assert desired_replicas(WAITS, [], 3, 24, NOW) is None
+    assert desired_replicas(WAITS, over((-10, 9, 9)), 3, 24, NOW) is None
+
+
+# why: least, most, partitions, held → replicas, while nothing is to change
+LIMITS = (
+    ("more members than partitions", 1, 24, 24, 30, 24),
+    ("more than the most", 1, 6, 24, 9, 6),
+    ("fewer than the least", 2, 24, 24, 0, 2),
+    ("the least is kept even beyond the partitions", 4, 24, 2, 3, 4),
+    ("between them", 2, 24, 24, 8, 8),
+)
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "partitions", "held", "replicas"), [r[1:] for r in LIMITS], ids=[r[0] for r in LIMITS]
+)
+def test_every_answer_is_within_the_limits(least: int, most: int, partitions: int, held: int, replicas: int) -> None:
+    policy = ScalingPolicy(min_replicas=least, max_replicas=most)
+    found = desired_replicas(policy, over((20, held, held), (0, held, held)), held, partitions, NOW)
+    assert found is not None
+    assert found.replicas == replicas
+
+
+# why: (seconds ago, members), seconds → the most of them
+MOST = (
+    ("a deployment: fewer for a while", [(310, 8), (200, 5), (100, 3), (0, 5)], 300.0, 8),
+    ("it is over for longer than that", [(400, 8), (310, 5), (0, 5)], 300.0, 5),
+    ("none all along", [(310, 0), (0, 0)], 300.0, 0),
+    ("not watched for long enough", [(290, 8), (0, 5)], 300.0, None),
+    ("never watched", [], 300.0, None),
+    ("the future does not count", [(310, 5), (-10, 9)], 300.0, 5),
+)
+
+
+@pytest.mark.parametrize(("seen", "seconds", "most"), [r[1:] for r in MOST], ids=[r[0] for r in MOST])
+def test_the_most_members(seen: list[tuple[float, int]], seconds: float, most: int | None) -> None:
+    rows = [Members(NOW - timedelta(seconds=ago), count) for ago, count in seen]
+    assert most_members(rows, NOW, seconds) == most
+    assert most_members(rows[::-1], NOW, seconds) == most
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 900), st.integers(0, 20), st.integers(0, 5)), min_size=1, max_size=30),
+    st.integers(0, 25),
+)
+def test_it_settles(rows: list[tuple[float, int, int]], held: int) -> None:
+    """Once what was advised is held, and the needs stay as they are, nothing more is advised in the other direction."""
     needs = over(*[(ago, up, up + more) for ago, up, more in rows])
-    first = desired_replicas(WAITS, needs, running, NOW)
-    again = desired_replicas(WAITS, needs, first.replicas, NOW)
+    first = desired_replicas(WAITS, needs, held, 24, NOW)
+    assert first is not None
+    again = desired_replicas(WAITS, needs, first.replicas, 24, NOW)
+    assert again is not None
     assert again.replicas == first.replicas

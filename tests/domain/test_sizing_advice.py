@@ -1,6 +1,7 @@
 """The advice: what binds and why (a proof table), and what must hold of every answer."""
 
 from dataclasses import asdict, replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -23,6 +24,7 @@ from lagwise.domain.sizing.search import (
     thread_limit,
     what_binds,
 )
+from lagwise.domain.sizing.words import explain_concurrency
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
 
 reproducible = settings(max_examples=150)
@@ -142,8 +144,8 @@ ROWS = [
         {"t2_seconds": 0.0, "concurrency": POOL, "peak_rate_per_second": 500_000},
         Binding.PARTITIONS,
         (11, 1000),
-        ChangeKind.PARTITIONS,
-        id="9 nodes would hold 5 or 6 of 48 partitions, and 6 are an eighth of the load; of 54 each holds 6",
+        None,
+        id="9 nodes would hold 5 or 6 of 48 partitions, and 6 are an eighth of the load; one node is not worth more",
     ),
     pytest.param(
         {"t1_seconds": 1.0, "concurrency": POOL, "peak_rate_per_second": 5_000},
@@ -271,7 +273,9 @@ def test_every_change_offered_gives_an_answer_that_is_better(workload: Workload)
         assert "No number of nodes and threads carries this load" in advice.verdict
     for change in advice.changes:
         assert find_triple(change.workload) == change.triple
-        assert advice.triple is None or change.triple.nodes < advice.triple.nodes
+        if advice.triple is not None:
+            saved = advice.triple.nodes - change.triple.nodes
+            assert saved >= 2 and saved >= 0.1 * advice.triple.nodes
         assert f"{change.triple.nodes:,} node" in change.sentence
     if advice.binds in (Binding.CPU, Binding.WAITING, Binding.DEMAND):
         assert advice.triple is not None
@@ -352,6 +356,8 @@ def test_figures_show_what_they_were_made_of() -> None:
     assert figures["demand_rate_per_second"].value == pytest.approx(20_666.7, abs=0.1)
     assert figures["demand_rate_per_second"].how.endswith("= 20,000 · (1 + 1 min / 30 min)")
     assert figures["hottest_share"].how == "taken as even: 1 / 48 partitions"
+    hot = {f.name: f for f in advise(replace(USUAL, hottest_share=0.1)).figures}["hottest_share"]
+    assert hot.how == "as asked; were all 48 partitions alike, 2.08 %"
 
 
 def test_points_are_one_thread_the_knee_and_what_is_advised() -> None:
@@ -363,6 +369,57 @@ def test_points_are_one_thread_the_knee_and_what_is_advised() -> None:
     assert knee.node.rate_per_second == pytest.approx(2465, abs=1)  # 92 % of what the formula promises
 
 
+def test_a_knee_between_two_counts_is_shown_as_the_next_whole_thread() -> None:
+    """Half a core, T1 four times T2: the knee is 2.5."""
+    advice = advise(replace(USUAL, cores=0.5))
+    assert {f.name: f.value for f in advice.figures}["knee_threads_per_node"] == pytest.approx(2.5)
+    assert [p.node.threads for p in advice.points if "knee" in p.label] == [3]
+
+
+def test_the_nodes_that_the_cores_need_are_not_more_than_those_that_carry_the_load() -> None:
+    """More threads than fill a node do a little more, where consumers may have them to spread partitions."""
+    asked = replace(
+        USUAL, t1_seconds=0.002, t2_seconds=0.020, cores=1.5, peak_rate_per_second=100.0, partitions=30,
+    )  # fmt: skip
+    advice = advise(asked)
+    assert advice.triple is not None
+    needed = {f.name: f for f in advice.figures}["nodes_by_cpu"]
+    assert (advice.triple.working_nodes, needed.value) == (2, 2)
+    assert f"a node with the {advice.triple.threads_per_node} threads advised" in needed.how
+
+
+@given(workloads)
+@settings(max_examples=60, deadline=None)
+def test_the_figures_agree_with_the_answer(workload: Workload) -> None:
+    advice = advise(workload)
+    figures = {f.name: f.value for f in advice.figures}
+    if advice.triple is not None and workload.order is not Ordering.GLOBAL:
+        assert (figures["nodes_by_cpu"] or 0) <= advice.triple.working_nodes
+    assert ("hottest_key_share" in figures) == (workload.order is Ordering.NONE)
+
+
+def test_what_a_hot_key_may_have_is_told_of_a_pool() -> None:
+    """A key is one thread's work where a pool keeps the order of keys; with 43 threads one does 59.4/s."""
+    advice = advise(replace(USUAL, concurrency=POOL))
+    assert {f.name: f.value for f in advice.figures}["hottest_key_share"] == pytest.approx(59.4 / 29_524, rel=0.001)
+    said = explain_concurrency(advice.workload, advice.threads)
+    assert said.endswith("a key is one thread's work, and the hottest one may have at most 0.201 % of the traffic.")
+    little = advise(replace(USUAL, concurrency=POOL, peak_rate_per_second=10.0))
+    assert {f.name: f.value for f in little.figures}["hottest_key_share"] == 1.0
+
+
+def test_an_order_that_does_not_matter_changes_nothing_for_consumers_of_their_own() -> None:
+    asked = replace(USUAL, ordering=Ordering.NONE)
+    assert "that it does not matter changes nothing" in explain_concurrency(asked, 40)
+    assert "changes nothing" not in explain_concurrency(USUAL, 40)
+
+
+def test_one_thread_has_nothing_to_read() -> None:
+    asked = replace(USUAL, peak_rate_per_second=10.0, partitions=1)
+    said = advise(asked).verdict
+    assert "1 of all 2 threads has nothing to read and stands by until a node fails." in said
+
+
 def test_document_is_plain_and_complete() -> None:
     advice = advise(replace(USUAL, t2_seconds=0.0))
     document = advice.as_document({"t1_seconds": "typed in"})
@@ -370,7 +427,64 @@ def test_document_is_plain_and_complete() -> None:
     assert document["triple"] is None
     assert document["figures"]["knee_threads_per_node"]["value"] is None  # type: ignore[index]  # infinite
     assert document["inputs"]["t1_seconds"] == {"value": 0.012, "source": "typed in"}  # type: ignore[index]  # a tree
-    assert set(document["inputs"]) == set(asdict(USUAL))  # type: ignore[call-overload]  # a tree
+    assert set(document["inputs"]) == set(asdict(USUAL)) - {"by_members"}  # type: ignore[call-overload]  # a tree
+
+
+# --- members, where T1 and T2 are not known apart --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("peak", [0.0, 100.0, 330.0, 6_000.0, 66_000.0])
+@pytest.mark.parametrize("hottest", [None, 0.3])
+def test_of_members_nothing_is_said_about_nodes_threads_or_cores(peak: float, hottest: float | None) -> None:
+    advice = advise(Workload.of_members(0.0025, peak_rate_per_second=peak, partitions=24, hottest_share=hottest))
+    said = [advice.verdict, *(c.sentence for c in advice.changes), explain_concurrency(advice.workload, advice.threads)]
+    said += [f"{f.label} {f.unit} {f.how}" for f in advice.figures]
+    for word in ("core", "T1", "T2", "knee", "ceiling", "nodes", "threads each", "0 % busy"):
+        assert not any(word in text.replace(NOT_APART, "") for text in said), word
+    assert "member" in advice.verdict
+    assert advice.points == ()
+
+
+NOT_APART = (
+    "What of the 2.5 ms is CPU time is not known, so how many members fit on a node and whether threads would save "
+    "some is not known either: a probe would tell."
+)
+
+
+def test_of_members_the_time_per_message_binds() -> None:
+    advice = advise(Workload.of_members(0.0025, peak_rate_per_second=330, partitions=24))
+    assert advice.binds is Binding.TIME
+    assert advice.verdict == (
+        "2 members, and 1 spare member, carry this load on 24 partitions: 487 messages/s of capacity are needed, 800 "
+        "are there even without the spare member. The time per message binds: a member takes 2.5 ms for one, so it "
+        f"does at most 400 a second. {NOT_APART}"
+    )
+    inputs: Any = advice.as_document()["inputs"]
+    assert (inputs["seconds_per_message"]["value"], inputs["t2_seconds"]["value"]) == (0.0025, None)
+    with pytest.raises(OutOfRange):
+        replace(advice.workload, t2_seconds=0.001)
+
+
+# --- changes that are worth it ---------------------------------------------------------------------------------------
+
+ONE_EACH: dict[str, Any] = {"t1_seconds": 0.004, "t2_seconds": 0.0, "cores": 1, "max_threads_per_node": 1}
+
+
+def test_one_node_of_many_is_not_worth_partitions_that_cannot_be_taken_away() -> None:
+    advice = advise(Workload(**ONE_EACH, peak_rate_per_second=20_000, partitions=480))
+    assert (advice.nodes, advice.changes) == (121, ())
+    assert advice.verdict.endswith(
+        "The partitions are dealt by count: of 119 nodes, which would do otherwise, each thread would read 4 or 5, and "
+        "those with 5 would be full first."
+    )
+    assert advise(Workload.of_members(1 / 40, peak_rate_per_second=66, partitions=6)).changes == ()
+
+
+def test_no_partitions_are_offered_where_keys_that_spread_better_are_as_good() -> None:
+    hot = replace(USUAL, partitions=480, peak_rate_per_second=20_000, hottest_share=0.2)
+    offered = advise(hot).changes
+    assert [change.kind for change in offered] == [ChangeKind.SPREAD, ChangeKind.FASTER]
+    assert offered[0].triple.nodes == 13
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_json_is_stable() -> None:
         "capacity_per_second": pytest.approx(29_579.6, abs=0.1),
     }
     assert made["binds"] == "cpu"
-    assert set(made["inputs"]) == set(OPTIONS)
+    assert set(made["inputs"]) == set(OPTIONS) - {"seconds_per_message"}
     assert [point["threads"] for point in made["node"]] == [1, 40, 43]
     assert set(made["node"][0]) == {
         "threads",
@@ -153,3 +153,8 @@ def test_help_teaches_with_examples_that_work() -> None:
         assert result.exit_code == 0, result.output
         assert "No answer" not in result.output
     assert all(option in shown for option in OPTIONS.values())
+    assert "The probe measures both" in " ".join(shown.split())
+    # The examples are a paragraph of their own, and what follows is filled like the rest.
+    [after] = [i for i, line in enumerate(shown.splitlines()) if line.strip().startswith("T1 is the time")]
+    assert shown.splitlines()[after - 1] == ""
+    assert all(len(line) <= 80 for line in shown.splitlines() if not line.strip().startswith("lagwise size"))

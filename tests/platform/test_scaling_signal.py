@@ -4,7 +4,7 @@ import http.client
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,21 +19,39 @@ from lagwise.domain.capacity.scaling import ScalingPolicy, Why
 from lagwise.errors import ConfigError
 from lagwise.parts import free_port, product_parts
 from lagwise.scaling_server import Server, serve_forever
-from lagwise.scaling_signal import StaleData, UnknownGroup, mixed_rate, signal
+from lagwise.scaling_signal import StaleData, Undecided, UnknownGroup, mixed_rate, shared_work, signal
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.membership import ASSIGNMENTS
+from lagwise.tables.raw import GROUPS
 from lagwise.tables.store import Lake
 from tests.platform.judged import HOSTILE, append, group, partition, row
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
 
+def watched(lake: Lake, members: Sequence[int | None], name: str = "billing", at: datetime = NOW) -> None:
+    """How many members the group had in each of the last minutes, the newest last."""
+    rows = [
+        row(GROUPS, cluster="shop", group=name, member_count=count, sampled_at=at - timedelta(minutes=ago))
+        for ago, count in enumerate(reversed(members))
+    ]
+    append(lake, GROUPS, *rows)
+
+
 def write(
-    lake: Lake, name: str = "billing", *, at: datetime = NOW, rate: float = 500.0, members: int = 2, known: bool = True
+    lake: Lake,
+    name: str = "billing",
+    *,
+    at: datetime = NOW,
+    rate: float = 500.0,
+    members: Sequence[int | None] = (2,) * 60,
+    state: str = "Stable",
+    known: bool = True,
 ) -> None:
     """A group of two members on eight partitions: 500 records a second for an hour, a member can do 100."""
-    append(lake, GROUP_STATUS, group(name, "ok", as_of=at, members=members))
+    append(lake, GROUP_STATUS, group(name, "ok", as_of=at, members=members[-1], state=state))
+    watched(lake, members, name, at)
     append(
         lake,
         PARTITION_STATUS,
@@ -51,7 +69,7 @@ def write(
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     made = Lake(str(tmp_path / "lake"))
-    made.create(GROUP_STATUS, PARTITION_STATUS, GROUP_HISTORY, CAPACITY, ASSIGNMENTS)
+    made.create(GROUP_STATUS, PARTITION_STATUS, GROUP_HISTORY, CAPACITY, ASSIGNMENTS, GROUPS)
     return made
 
 
@@ -64,7 +82,69 @@ def test_a_group_that_needs_more_gets_them(lake: Lake) -> None:
     found = asked(lake)
     # 500/s at 70 % are 714/s; four members hold two partitions each and do 400/s, eight do 800/s.
     assert (found.desired.replicas, found.desired.why) == (8, Why.MORE_NEEDED)
-    assert (found.running, found.partitions, found.replica_rate_per_second) == (2, 8, 100.0)
+    assert (found.running, found.held, found.partitions, found.replica_rate_per_second) == (2, 2, 8, 100.0)
+
+
+#: Four members carry 250/s at 70 %, and eight are only too many at 55 %: in between nothing is to change.
+IN_THE_BAND = 250.0
+
+
+@pytest.mark.parametrize("dip", [(8, 5), (8, 5, 3), (8, 5, 3, 0), (8, 6, 4, 2, 4, 6)], ids=str)
+def test_a_deployment_takes_no_replicas_away(lake: Lake, dip: tuple[int, ...]) -> None:
+    """Its members go and come again: an autoscaler that follows them down deletes those that are starting."""
+    write(lake, rate=IN_THE_BAND, members=(8,) * 30 + dip)
+    found = asked(lake, min_replicas=2)
+    assert (found.running, found.held, found.desired.replicas) == (dip[-1], 8, 8)
+
+
+def test_fewer_members_for_good_are_what_is_held(lake: Lake) -> None:
+    """Within the band those that have run for a quarter of an hour are left alone."""
+    write(lake, rate=IN_THE_BAND, members=(8,) * 30 + (4,) * 17)
+    found = asked(lake)
+    assert (found.held, found.desired.replicas, found.desired.why) == (4, 4, Why.STEADY)
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({"members": (2,) * 30 + (None,)}, "how many members the group has is not known"),
+        ({"state": "PreparingRebalance"}, "the group is PreparingRebalance"),
+        ({"state": "Reconciling"}, "the group is Reconciling"),
+        ({"state": "Dead"}, "the group is Dead"),
+        ({"members": (5,) * 10}, "watched for 540 s, less than the 900 s of down_after_seconds"),
+        ({"known": False}, "what one replica can do is not known yet"),
+        ({"known": False, "members": (0,) * 60}, "what one replica can do is not known yet"),
+    ],
+    ids=str,
+)
+def test_there_is_no_answer_where_nobody_knows(lake: Lake, values: dict[str, Any], why: str) -> None:
+    write(lake, **values)
+    with pytest.raises(Undecided, match=why):
+        asked(lake)
+
+
+def test_a_group_that_was_switched_off_is_switched_on(lake: Lake) -> None:
+    write(lake, members=(0,) * 60, state="Empty")
+    assert (asked(lake, min_replicas=0).desired.replicas, asked(lake).desired.why) == (8, Why.MORE_NEEDED)
+
+
+def test_a_quiet_night_is_not_skew(lake: Lake) -> None:
+    """All that arrives in some minutes is on one partition, and a lag of an hour's traffic waits on all of them."""
+    write(lake, rate=0.0, members=(4,) * 60)
+    only = partition("billing", 8, as_of=NOW, produce_rate_per_second=8.0)
+    append(lake, PARTITION_STATUS, only)
+    history = [
+        row(GROUP_HISTORY, as_of=NOW - timedelta(seconds=30 * n), cluster="shop", group="billing", status="ok",
+            lag=360_000, produce_rate_per_second=8.0) for n in range(60)
+    ]  # fmt: skip
+    append(lake, GROUP_HISTORY, *history)
+    # 208/s at 70 %: three members, three partitions each. With everything on one of them no number would do.
+    assert asked(lake).desired.needed == 3
+
+
+def test_more_members_than_can_have_work(lake: Lake) -> None:
+    write(lake, rate=5_000.0, members=(30,) * 60)
+    assert asked(lake, max_replicas=24).desired.replicas == 8
 
 
 @pytest.mark.parametrize(
@@ -85,12 +165,6 @@ def test_the_partitions_that_members_can_share_are_the_assignors(
     append(lake, ASSIGNMENTS, row(ASSIGNMENTS, cluster="shop", group="billing", assignor=assignor))
     found = asked(lake)
     assert (found.partitions, found.desired.replicas) == (partitions, replicas)
-
-
-def test_what_a_member_can_do_is_not_known(lake: Lake) -> None:
-    write(lake, known=False)
-    found = asked(lake)
-    assert (found.desired.replicas, found.desired.why, found.desired.needed) == (2, Why.UNDECIDED, None)
 
 
 def test_old_verdicts_are_not_acted_on(lake: Lake) -> None:
@@ -121,6 +195,33 @@ MIXES = (
 def test_several_topics(topics: list[tuple[str, float]], rates: dict[str, float | None], mixed: float | None) -> None:
     found = mixed_rate([{"topic": t, "rate": rate} for t, rate in topics], rates)
     assert found == (None if mixed is None else pytest.approx(mixed))
+
+
+# why: (topic, partitions, rate), hottest shares, by topic → parts, share of the greatest
+SHARED = (
+    ("even", [("a", 4, 10.0)], {}, False, 4, 0.25),
+    ("not known is even", [("a", 4, 10.0)], {"a": None}, False, 4, 0.25),
+    ("a hot one", [("a", 4, 10.0)], {"a": 0.4}, False, 4, 0.4),
+    ("of the busier topic", [("a", 4, 30.0), ("b", 2, 10.0)], {"a": 0.4, "b": 0.5}, False, 6, 0.3),
+    ("dealt out topic by topic", [("a", 4, 30.0), ("b", 2, 10.0)], {"a": 0.4, "b": 0.5}, True, 4, 0.425),
+    ("nothing arrives", [("a", 4, 0.0)], {"a": 0.4}, False, 4, None),
+    ("no topic", [], {}, True, 0, None),
+)
+
+
+@pytest.mark.parametrize(
+    ("topics", "shares", "is_by_topic", "parts", "share"), [s[1:] for s in SHARED], ids=[s[0] for s in SHARED]
+)
+def test_what_members_share(
+    topics: list[tuple[str, int, float]],
+    shares: dict[str, float | None],
+    is_by_topic: bool,
+    parts: int,
+    share: float | None,
+) -> None:
+    rows = [{"topic": t, "partitions": n, "rate": rate} for t, n, rate in topics]
+    found = shared_work(rows, shares, is_by_topic=is_by_topic)
+    assert found == (parts, None if share is None else pytest.approx(share))
 
 
 @contextmanager
@@ -164,7 +265,7 @@ def test_keda_reads_the_replicas(get: Callable[..., tuple[int, dict[str, Any]]])
     assert answer["running"] == 2
     assert get("/scaling/shop/billing?max=7&min=1")[1]["replicas"] == 4  # of seven, one has two all the same
     assert get("/scaling/shop/billing?utilisation=0.9&slack=0.1")[1]["replicas"] == 8
-    assert get("/scaling/shop/billing?up_after_seconds=7200&down_after_seconds=7200")[1]["why"] == "waiting"
+    assert get("/scaling/shop/billing?up_after_seconds=3500&down_after_seconds=3500")[1]["why"] == "more_needed"
 
 
 def test_names_are_strangers(get: Callable[..., tuple[int, dict[str, Any]]]) -> None:
@@ -203,6 +304,14 @@ def test_stale_data_is_an_error_to_the_autoscaler(lake: Lake, tmp_path: Path) ->
         status, document = get("/scaling/shop/billing")
     assert status == 503
     assert "s old, more than 300 s" in document["error"]
+
+
+def test_no_number_where_nobody_knows_one(lake: Lake, tmp_path: Path) -> None:
+    write(lake, at=datetime.now(UTC), known=False)
+    with serving(tmp_path) as get:
+        status, document = get("/scaling/shop/billing?min=2")
+    assert (status, set(document)) == (503, {"error"})
+    assert "what one replica can do is not known yet" in document["error"]
 
 
 def test_a_token(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,6 +88,26 @@ class TestArithmetic:
         Shop().handle(["a", "b"])
         assert told(probe).messages == 2
 
+    @pytest.mark.parametrize(
+        "call", [lambda handle: handle(batch=[1]), lambda handle: handle(iter([1])), lambda handle: handle()]
+    )
+    def test_a_batch_without_a_length_says_what_is_wanted(self, call: Callable[[Any], None]) -> None:
+        handled: list[Any] = []
+
+        def handle(batch: Any = None) -> None:
+            handled.append(batch)
+
+        with pytest.raises(TypeError, match="its last positional argument must be the messages, in a list"):
+            call(Probe().batch_handler(handle))
+        assert handled == []
+
+    def test_a_handler_of_batches_may_raise_what_it_likes(self) -> None:
+        def handle(batch: list[int]) -> None:
+            raise IndexError("mine")
+
+        with pytest.raises(IndexError, match="mine"):
+            Probe().batch_handler(handle)([1])
+
     def test_the_number_of_messages_may_become_known_inside(self, spend: Callable[[int, int, int], None]) -> None:
         probe = Probe(0)
         with probe.messages(0) as batch:

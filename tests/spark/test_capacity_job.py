@@ -13,8 +13,8 @@ from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.observed import OBSERVED_CAPACITY
-from lagwise.tables.planning import DEMAND, FORECASTS
-from lagwise.tables.raw import SERVICE_TIMES
+from lagwise.tables.planning import DEMAND, FORECASTS, TOPIC_HOURS
+from lagwise.tables.raw import GROUPS, SERVICE_TIMES
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs import write
@@ -127,6 +127,33 @@ def test_everything_that_is_known(lake: Lake) -> None:
     assert {i["name"] for i in found["inputs"]} >= {"peak_rate_per_second", "observed_rate_per_second", "partitions"}
 
 
+def test_the_hottest_partition_is_of_the_week_and_not_of_the_last_minutes(lake: Lake) -> None:
+    """A quiet night: the only records of the last minutes are on one partition."""
+    reads(lake, "billing", rate=0.0)
+    append(lake, PARTITION_STATUS, partition("billing", 12, as_of=NOW, lag=0, produce_rate_per_second=0.1, owner="m0"))
+    demand(lake)
+    seen(lake, 1_500.0)
+    plan(lake, Capacity(), NOW)
+    unknown = rows(lake)["billing"]
+    assert (unknown["verdict"], unknown["hottest_share"]) == ("enough", None)
+    records = [{"partition": p, "records": 2_000 if p else 3_000} for p in range(13)]
+    append(
+        lake,
+        TOPIC_HOURS,
+        *[
+            some(TOPIC_HOURS, hour=NOW - timedelta(hours=h), partitions=13, records=27_000, seconds=3600.0,
+                 partition_records=records)
+            for h in range(1, 49)
+        ],
+    )  # fmt: skip
+    judged_again(lake)
+    plan(lake, Capacity(), NOW)
+    found = rows(lake)["billing"]
+    assert found["hottest_share"] == pytest.approx(3 / 27)
+    [told] = [i for i in found["inputs"] if i["name"] == "hottest_share"]
+    assert (told["samples"], told["measured_at"]) == (48 * 27_000, NOW)
+
+
 def test_when_it_ends(lake: Lake) -> None:
     """What is forecast are hours; the peak of minutes is as far above them on the way as at the horizon."""
     reads(lake, "billing")
@@ -220,6 +247,8 @@ def test_autoscalers_are_told_by_it(lake: Lake) -> None:
         GROUP_HISTORY,
         *[some(GROUP_HISTORY, as_of=at, status="ok", lag=0, produce_rate_per_second=150.0) for at in past],
     )
+    members = [some(GROUPS, sampled_at=at, member_count=4) for at in past]
+    append(lake, GROUPS, *members)
     found = signal(lake, "shop", "billing", ScalingPolicy(), NOW, stale_after_seconds=60.0)
     assert (found.desired.replicas, found.desired.why) == (1, Why.FEWER_NEEDED)
     assert found.replica_rate_per_second == 375.0

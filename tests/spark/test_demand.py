@@ -50,9 +50,14 @@ def _end(row: dict[str, Any]) -> EndMinute:
 
 def shown(lake: Lake, topic: str) -> list[TopicHour]:
     rows = sorted((r for r in lake.read(TOPIC_HOURS).to_pylist() if r["topic"] == topic), key=lambda r: r["hour"])
-    names = [name for name in rows[0] if name not in ("cluster", "topic", "rates", "day")]
+    names = [name for name in rows[0] if name not in ("cluster", "topic", "rates", "partition_records", "day")]
     return [
-        TopicHour(**{n: row[n] for n in names}, rates={r["bucket"]: r["minutes"] for r in row["rates"]}) for row in rows
+        TopicHour(
+            **{n: row[n] for n in names},
+            rates={r["bucket"]: r["minutes"] for r in row["rates"]},
+            partition_records={r["partition"]: r["records"] for r in row["partition_records"]},
+        )
+        for row in rows
     ]
 
 
@@ -96,6 +101,7 @@ def test_hours_are_what_is_defined(spark: "SparkSession", lake: Lake) -> None:
     assert max(hour.max_rate_per_second for hour in shown(lake, "cut")) == pytest.approx(10.0)
     assert max(hour.max_rate_per_second for hour in shown(lake, "again")) == pytest.approx(70.0)
     assert max(hour.partitions for hour in shown(lake, "noisy")) == 3
+    assert all(sum(hour.partition_records.values()) == hour.records for hour in shown(lake, "noisy"))
 
 
 def history(topic: str, rates: np.ndarray, first: datetime, *, known: np.ndarray | None = None) -> list[dict[str, Any]]:
@@ -119,6 +125,7 @@ def history(topic: str, rates: np.ndarray, first: datetime, *, known: np.ndarray
                 "max_at": hour,
                 "zero_minutes": 0 if rate > 0 else 60,
                 "rates": counts,
+                "partition_records": [{"partition": 0, "records": records}],
             }
         )
     return rows

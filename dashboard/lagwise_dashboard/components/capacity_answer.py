@@ -1,32 +1,35 @@
 """The advice: the triple and what binds, what one node does, and where the numbers come from."""
 
+from collections.abc import Mapping, Sequence
+
 import pandas as pd
 import streamlit as st
 
 from lagwise.domain import humanise
 from lagwise.domain.sizing.advice import SizingAdvice
-from lagwise.domain.sizing.search import Binding, largest_peak_per_second
+from lagwise.domain.sizing.known_workload import say_missing
+from lagwise.domain.sizing.search import largest_peak_per_second
 from lagwise.domain.sizing.words import explain_concurrency, say_duration, say_number, say_share
 from lagwise_dashboard import literal, plot_theme
-from lagwise_dashboard.components import capacity_chart, capacity_command, tables, tiles
+from lagwise_dashboard.components import tables, tiles
+from lagwise_dashboard.report import asked, node_chart
+from lagwise_dashboard.report.command import command
+from lagwise_dashboard.report.figures import BINDS, say_value
 
-#: What binds, as it reads in a metric.
-BINDS = {
-    Binding.CPU: "the cores",
-    Binding.WAITING: "waiting",
-    Binding.PARTITIONS: "partitions",
-    Binding.SKEW: "the hottest partition",
-    Binding.ORDERING: "the order",
-    Binding.DEMAND: "only the demand",
-}
+
+def missing(names: Sequence[str]) -> None:
+    """That there is no advice, and what would help."""
+    st.info(literal.markdown(say_missing(names)), icon=":material/help:")
 
 
 def show(advice: SizingAdvice) -> None:
     """What is advised, the cheapest changes, and what one node does."""
     _verdict(advice)
+    if not advice.points:
+        return
     st.subheader("What one node does", anchor=False)
     st.plotly_chart(
-        capacity_chart.chart(advice),
+        node_chart.chart(advice),
         key="capacity_chart",
         config=plot_theme.CONFIG,
         alt="Messages per second of one node over its number of threads: straight lines and what really comes out",
@@ -35,7 +38,7 @@ def show(advice: SizingAdvice) -> None:
 
 
 def _verdict(advice: SizingAdvice) -> None:
-    triple = advice.triple
+    triple, unit = advice.triple, advice.workload.unit
     text = literal.markdown(advice.verdict)
     if triple is None:
         st.error(text, icon=":material/block:")
@@ -54,13 +57,13 @@ def _verdict(advice: SizingAdvice) -> None:
     shown = [
         ("Partitions", f"{advice.partitions:,}", "As asked."),
         (
-            "Nodes",
+            f"{unit.capitalize()}s",
             humanise.DASH if triple is None else f"{triple.nodes:,}",
-            None if triple is None else f"Of them {humanise.plural(triple.spare_nodes, 'spare node')}.",
+            None if triple is None else f"Of them {humanise.plural(triple.spare_nodes, f'spare {unit}')}.",
         ),
         (
             "Threads a node",
-            humanise.DASH if triple is None else f"{triple.threads_per_node:,}",
+            humanise.DASH if triple is None or advice.workload.by_members else f"{triple.threads_per_node:,}",
             "On each node, the spare ones included.",
         ),
         ("What binds", BINDS[advice.binds], "What keeps the answer from being smaller, or from existing."),
@@ -101,9 +104,10 @@ def _points(advice: SizingAdvice) -> None:
     )
 
 
-def reasons(advice: SizingAdvice) -> None:
-    """Every figure and what it was made of, and the command that says the same."""
+def reasons(advice: SizingAdvice, sources: Mapping[str, str]) -> None:
+    """Every input and where it is from, every figure and what it was made of, and the command that says the same."""
     with st.expander("Where the numbers come from", expanded=True):
+        _asked(advice, sources)
         st.dataframe(
             pd.DataFrame(
                 {
@@ -123,12 +127,18 @@ def reasons(advice: SizingAdvice) -> None:
                 "Made of": st.column_config.TextColumn(width="large"),
             },
         )
-        st.caption(f"{explain_concurrency(advice.workload)} The same in a terminal:")
-        st.code(capacity_command.command(advice.workload), language="bash", wrap_lines=True)
+        st.caption(f"{explain_concurrency(advice.workload, advice.threads)} The same in a terminal:")
+        st.code(command(advice.workload), language="bash", wrap_lines=True)
 
 
-def say_value(name: str, value: float | None) -> str:
-    """A figure's value; ``none`` where it is infinite."""
-    if value is None:
-        return "none"
-    return say_share(value) if name == "hottest_share" else say_number(value)
+def _asked(advice: SizingAdvice, sources: Mapping[str, str]) -> None:
+    lines = asked.rows(advice.workload, sources)
+    st.dataframe(
+        tables.table({name: [line[i] for line in lines] for i, name in enumerate(("Asked", "Value", "From"))}),
+        key="capacity_asked",
+        hide_index=True,
+        height=tables.height(len(lines)),
+        row_height=tables.ROW_HEIGHT,
+        alt="Every input and where it is from",
+        column_config={"Value": tables.right_column(), "From": st.column_config.TextColumn(width="large")},
+    )

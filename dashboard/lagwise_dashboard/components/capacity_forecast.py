@@ -1,18 +1,13 @@
-"""What will arrive and what can be done: the forecast with its band, today's capacity, and where they cross."""
+"""What will arrive: the forecast beside what the group can do today, or why there is none."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 
-import plotly.graph_objects as go
 import streamlit as st
 
-from lagwise.domain import humanise
-from lagwise.domain.sizing.words import say_number, say_share
+from lagwise.domain.capacity.outlook import Outlook, provenance, why_not
 from lagwise_dashboard import literal, plot_theme
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.queries.capacity import Outlook
-
-_HEIGHT = 320
-_BAND, _CAPACITY = "rgba(217,119,6,0.18)", "rgba(13,148,136,0.16)"
+from lagwise_dashboard.report import forecast_chart
 
 
 def show(row: Row, outlook: Outlook, target: float, now: datetime) -> None:
@@ -22,115 +17,9 @@ def show(row: Row, outlook: Outlook, target: float, now: datetime) -> None:
         st.info(literal.markdown(why_not(outlook)), icon=":material/show_chart:")
         return
     st.plotly_chart(
-        chart(row, outlook, target),
+        forecast_chart.chart(row, outlook, target),
         key="capacity_forecast",
         config=plot_theme.CONFIG,
         alt="Forecast of the busiest minute of each day, with what the group can do today",
     )
     st.caption(literal.markdown(provenance(outlook, now)))
-
-
-def why_not(outlook: Outlook) -> str:
-    """Why there is no forecast."""
-    if outlook.demand is None:
-        return "No forecast: there is no history of what arrives on this topic yet. The first hour of it makes a start."
-    return f"No forecast: {outlook.demand['reason'] or 'the newest one is too old'}."
-
-
-def provenance(outlook: Outlook, now: datetime) -> str:
-    """By which model, from how much history, and how good it was."""
-    demand = outlook.demand
-    if demand is None or not outlook.days:
-        return why_not(outlook)
-    history = humanise.duration(demand["history_hours"] * 3_600.0)
-    said = (
-        f"The busiest minute of each day, by the model {demand['model']}, from {history} of history, made "
-        f"{humanise.since(demand['as_of'], now)} ago. The band holds 90 % of the outcomes."
-    )
-    if demand["mase"] is not None and demand["baseline_mase"] is not None and demand["tested_days"] is not None:
-        said += (
-            f" Compared with what came, up to {humanise.duration(demand['tested_days'] * 86_400.0)} ahead, its mean "
-            f"error was {demand['mase']:.2f}, that of simply repeating the last week {demand['baseline_mase']:.2f}."
-        )
-    return said
-
-
-def chart(row: Row, outlook: Outlook, target: float) -> go.Figure:
-    """Days over messages per second; the crossing is the verdict's own."""
-    days = outlook.days
-    at = [day.at for day in days]
-    made = plot_theme.figure(height=_HEIGHT, zoom=f"{row['cluster']}/{row['group']}/{row['topic']}")
-    made.add_trace(plot_theme.line(at, [d.high for d in days], name="upper end", line={"width": 0}, showlegend=False))
-    made.add_trace(
-        plot_theme.line(
-            at,
-            [d.low for d in days],
-            name="lower end",
-            line={"width": 0},
-            fill="tonexty",
-            fillcolor=_BAND,
-            showlegend=False,
-        )
-    )
-    made.add_trace(
-        plot_theme.line(
-            at,
-            [d.peak for d in days],
-            name="forecast, with its 90 % band",
-            line={"color": plot_theme.PRODUCED, "width": 2.4},
-        )
-    )
-    made.update_traces(hovertemplate="%{y:,.4~r}/s")
-    top = max(d.high for d in days)
-    low, high = row["capacity_low_per_second"], row["capacity_high_per_second"]
-    if low is not None:
-        top = max(top, high or low)
-        _mark_capacity(made, low, high, target, at)
-    if row["enough_until"] is not None:
-        _mark_crossing(made, row["enough_until"], top)
-    made.update_xaxes(range=[at[0], at[-1]], hoverformat="%Y-%m-%d")
-    made.update_yaxes(range=[0, 1.2 * top], ticksuffix="/s", tickformat=",.4~r")
-    return made
-
-
-def _mark_capacity(made: go.Figure, low: float, high: float | None, target: float, at: list[datetime]) -> None:
-    if high is not None:
-        made.add_hrect(y0=low, y1=high, fillcolor=_CAPACITY, line_width=0, layer="below")
-    can = f"can do today: {'at least ' if high is None else ''}{say_number(low)}"
-    can += f" to {say_number(high)}/s" if high is not None and say_number(high) != say_number(low) else "/s"
-    free = f"with {say_share(1 - target)} kept free: {say_number(low * target)}/s"
-    # At the two ends, so that the labels never meet.
-    for y, text, dash, x, anchor in (
-        (high or low, can, "solid", at[-1], "right"),
-        (low * target, free, "dash", at[0], "left"),
-    ):
-        made.add_hline(y=y, line={"color": plot_theme.LAG, "width": 1.6, "dash": dash})
-        made.add_annotation(
-            x=x,
-            y=y,
-            text=text,
-            showarrow=False,
-            xanchor=anchor,
-            yanchor="bottom",
-            font={"color": plot_theme.LAG, "size": 12},
-        )
-
-
-def _mark_crossing(made: go.Figure, until: datetime, top: float) -> None:
-    made.add_shape(
-        type="line",
-        x0=until,
-        x1=until,
-        y0=0,
-        y1=1.1 * top,
-        line={"color": plot_theme.MARK, "width": 1.6, "dash": "dot"},
-    )
-    made.add_annotation(
-        x=until,
-        y=1.1 * top,
-        text=f"enough until {until.astimezone(UTC):%Y-%m-%d}",
-        showarrow=False,
-        xanchor="left",
-        yanchor="bottom",
-        font={"color": plot_theme.MARK, "size": 12},
-    )

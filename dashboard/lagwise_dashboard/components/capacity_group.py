@@ -1,18 +1,18 @@
 """Which group and topic the capacity page is about, and everything that is known of them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise.domain.sizing.known_workload import known_values
+from lagwise.domain.sizing.known_workload import as_planned, known_values
 from lagwise.domain.sizing.words import say_number, say_share
-from lagwise_dashboard import literal
+from lagwise_dashboard import literal, settings
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.components import capacity_headroom, capacity_inputs, capacity_standing, capacity_what_if
+from lagwise_dashboard.components.capacity_inputs import Start
 from lagwise_dashboard.components.freshness import Freshness
 from lagwise_dashboard.queries import capacity as queries
 from lagwise_dashboard.queries import overview
@@ -33,8 +33,8 @@ class Chosen:
 
     #: The group's row of the table `capacity`; None where there is none yet.
     row: Row | None = None
-    #: Fields of a Workload that are known of the group.
-    known: Mapping[str, Any] = field(default_factory=dict)
+    #: What is known of the group; None is no group.
+    start: Start | None = None
 
 
 def choose(fresh: Freshness | None, now: datetime) -> Chosen:
@@ -64,7 +64,7 @@ def choose(fresh: Freshness | None, now: datetime) -> Chosen:
     load = ask(queries.load, cluster, group, until - _SPAN, until)
     if load is not None:
         st.caption(_provenance(load, now))
-    return Chosen(row, _known(load, row, now))
+    return Chosen(row, _start(load, row, now))
 
 
 def _group(headroom: list[Row]) -> str | None:
@@ -115,19 +115,24 @@ def _choose_row(row: Row) -> None:
     st.session_state[_TOPIC] = row["topic"]
 
 
-def _known(load: Load | None, row: Row | None, now: datetime) -> dict[str, Any]:
-    """The verdict's numbers, which are the topic's; without one the load of all that the group reads."""
-    known: dict[str, Any] = {}
-    if load is not None and (row is None or load.topics == 1):
-        known = {
+def _start(load: Load | None, row: Row | None, now: datetime) -> Start:
+    """The verdict's numbers, which are the topic's, as `lagwise size` starts with them; without a verdict the load of
+    all that the group reads."""
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    if row is not None:
+        values, sources = known_values(row, now)
+    elif load is not None:
+        load_of = f"its load of the last {humanise.duration(_SPAN.total_seconds())}"
+        values = {
             "peak_rate_per_second": load.peak_rate_per_second,
             "partitions": load.partitions or None,
-            "hottest_share": load.hottest_share,
         }
-    if row is not None:
-        known |= known_values(row, now)[0]
-    # A lag of now is no backlog to plan for, unless it is typed in.
-    return {name: value for name, value in known.items() if value is not None and name != "lag"}
+        values = as_planned({name: value for name, value in values.items() if value is not None})
+        sources = dict.fromkeys(values, load_of)
+    values["target_utilisation"] = settings.config().analysis.capacity.target_utilisation
+    sources["target_utilisation"] = "settings"
+    return Start(values, sources, "from the group")
 
 
 def _provenance(load: Load, now: datetime) -> str:

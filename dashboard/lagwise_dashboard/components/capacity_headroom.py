@@ -10,8 +10,8 @@ import streamlit as st
 from lagwise.domain import humanise
 from lagwise_dashboard import literal, words
 from lagwise_dashboard.components import tables
-from lagwise_dashboard.components.capacity_standing import can_do, enough_until, per_second
 from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.report.standing import can_do, enough_until, per_second
 
 _TABLE = "capacity_headroom"
 

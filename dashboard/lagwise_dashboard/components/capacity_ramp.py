@@ -1,38 +1,11 @@
-"""How to get from the threads that run to those that are advised, as a table."""
+"""How to get from the threads that run to those that are advised."""
 
 import streamlit as st
 
-from lagwise.domain.sizing.advice import SizingAdvice
-from lagwise.domain.sizing.ramp_plan import RampStep, ramp_plan
-from lagwise.domain.sizing.words import say_number, say_share
+from lagwise.domain.sizing.ramp_plan import RampStep
 from lagwise_dashboard import literal
 from lagwise_dashboard.components import tables
-from lagwise_dashboard.components.capacity_what_if import SetUp
-
-
-def steps(advice: SizingAdvice, running: SetUp | None) -> tuple[RampStep, ...]:
-    """The plan for one node; empty where nothing is to be changed, or it is not known what runs."""
-    if running is None or advice.triple is None or running.threads_per_node == advice.triple.threads_per_node:
-        return ()
-    w = advice.workload
-    return ramp_plan(
-        w.cores,
-        w.t1_seconds,
-        w.t2_seconds,
-        running_threads=running.threads_per_node,
-        advised_threads=advice.triple.threads_per_node,
-    )
-
-
-def columns(plan: tuple[RampStep, ...]) -> dict[str, list[str]]:
-    """The plan as it is shown."""
-    return {
-        "Threads": [f"{step.expected.threads:,}" for step in plan],
-        "A node should do": [f"{say_number(step.expected.rate_per_second)}/s" for step in plan],
-        "Cores busy": [say_share(step.expected.core_utilisation) for step in plan],
-        "Gain": ["" if i == 0 else f"{say_number(step.gain_per_second)}/s" for i, step in enumerate(plan)],
-        "When to go back": [step.stop for step in plan],
-    }
+from lagwise_dashboard.report.ramp import columns
 
 
 def show(plan: tuple[RampStep, ...]) -> None:

@@ -12,16 +12,13 @@ from urllib.parse import quote, unquote
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise.domain.simulation.fluid import Outcome
 from lagwise.domain.simulation.scenario import Interruption
+from lagwise.domain.simulation.what_if import SetUp, outcome_of
 from lagwise.domain.sizing.advice import SizingAdvice, advise
-from lagwise.domain.sizing.search import largest_peak_per_second
-from lagwise.domain.sizing.words import say_number
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
 from lagwise_dashboard import literal
-from lagwise_dashboard.components import capacity_inputs, capacity_what_if, tables
-from lagwise_dashboard.components.capacity_answer import BINDS
-from lagwise_dashboard.components.capacity_what_if import SetUp
+from lagwise_dashboard.components import tables
+from lagwise_dashboard.report.scenarios import Compared, columns
 
 #: In the address, once for each kept scenario.
 KEPT = "capacity_kept"
@@ -41,15 +38,6 @@ class Scenario:
 
     name: str
     workload: Workload
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """One column: what is asked, what it takes, and what the what-if comes to with that (None: not simulated)."""
-
-    name: str
-    advice: SizingAdvice
-    outcome: Outcome | None
 
 
 def show(advice: SizingAdvice, interruption: Interruption) -> tuple[Compared, ...]:
@@ -103,57 +91,17 @@ def show(advice: SizingAdvice, interruption: Interruption) -> tuple[Compared, ..
     return compared
 
 
-def columns(compared: tuple[Compared, ...]) -> dict[str, list[str]]:
-    """The table: the first column names, then one for each scenario."""
-    said = [_said(one) for one in compared]
-    asked = [capacity_inputs.spoken(one.advice.workload) for one in compared]
-    differ = [label for label in asked[0] if len({one[label] for one in asked}) > 1]
-    lines = [*differ, *said[0]]
-    values = [{**{label: a[label] for label in differ}, **s} for a, s in zip(asked, said, strict=True)]
-    headings = _headings([one.name for one in compared])
-    return {"": lines, **{name: [v[line] for line in lines] for name, v in zip(headings, values, strict=True)}}
-
-
-def _headings(names: Iterable[str]) -> list[str]:
-    """The names as they can be shown, made different where several read alike: an address is anybody's."""
-    found: list[str] = []
-    for name in names:
-        shown = literal.shown(name) or "unnamed"
-        times = sum(heading == shown or heading.startswith(f"{shown} (") for heading in found)
-        found.append(f"{shown} ({times + 1})" if times else shown)
-    return found
-
-
-def _said(one: Compared) -> dict[str, str]:
-    """What it takes and what comes of it."""
-    advice, triple, outcome = one.advice, one.advice.triple, one.outcome
-    dash = humanise.DASH
-    drained = dash
-    if outcome is not None:
-        drained = "never" if outcome.drain_seconds is None else humanise.duration(outcome.drain_seconds)
-    return {
-        "Nodes": f"{triple.nodes:,}" if triple else dash,
-        "Threads a node": f"{triple.threads_per_node:,}" if triple else dash,
-        "Threads in all": f"{triple.nodes * triple.threads_per_node:,}" if triple else dash,
-        "What binds": BINDS[advice.binds],
-        "Good up to a peak of": f"{say_number(largest_peak_per_second(advice.workload, triple))}/s" if triple else dash,
-        "Lag, at most": humanise.count(outcome.peak_lag) if outcome else dash,
-        "Oldest unread, at most": humanise.duration(outcome.peak_lag_seconds) if outcome else dash,
-        "All read again after": drained,
-    }
-
-
 def _compared(name: str, advice: SizingAdvice, interruption: Interruption) -> Compared:
     if advice.triple is None:
         return Compared(name, advice, None)
     advised = SetUp(name, advice.triple.nodes, advice.triple.threads_per_node)
-    return Compared(name, advice, capacity_what_if.outcome_of(advice.workload, advised, interruption))
+    return Compared(name, advice, outcome_of(advice.workload, advised, interruption))
 
 
 def written(scenario: Scenario) -> str:
     """The scenario as it stands in the address: its name and every input."""
     values = {f.name: getattr(scenario.workload, f.name) for f in fields(Workload)}
-    told = [f"{name}={value!s}" for name, value in values.items() if value is not None]
+    told = [f"{name}={value!s}" for name, value in values.items() if value is not None and value is not False]
     return ";".join([quote(scenario.name, safe=" "), *told])
 
 
@@ -176,6 +124,8 @@ def read(texts: Iterable[str]) -> tuple[list[Scenario], int]:
 def _value(name: str, text: str) -> tuple[str, object]:
     if name in _WORDS:
         return name, _WORDS[name](text)
+    if name == "by_members":
+        return name, text == "True"
     return name, int(text) if name in _WHOLE else float(text)
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lagwise.domain.capacity.demand_ahead import busy_minutes
+from lagwise.domain.capacity.outlook import DayAhead, Outlook
 from lagwise.domain.capacity.verdict import CapacityVerdict
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
@@ -36,24 +37,6 @@ class Load:
     hottest_share: float | None
     #: Unread records now.
     lag: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class DayAhead:
-    """The busiest minute of a day to come, messages per second, with the ends of its 90 % interval."""
-
-    at: datetime
-    low: float
-    peak: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """What a topic will be sent. ``demand`` is its row of that table; no ``days`` is no forecast."""
-
-    demand: Row | None
-    days: tuple[DayAhead, ...]
 
 
 @reads(GROUP_STATUS, GROUP_HISTORY, PARTITION_STATUS)

@@ -4,7 +4,9 @@ from datetime import datetime
 
 import streamlit as st
 
+from lagwise.domain.capacity.outlook import Outlook
 from lagwise.domain.sizing.advice import advise
+from lagwise.domain.sizing.ramp_plan import ramp_to
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise_dashboard import literal, settings
 from lagwise_dashboard.cache import ask
@@ -21,11 +23,11 @@ from lagwise_dashboard.components import (
     page,
 )
 from lagwise_dashboard.components.boundary import boundary
-from lagwise_dashboard.components.capacity_export import Report
 from lagwise_dashboard.components.capacity_group import Chosen
+from lagwise_dashboard.components.capacity_inputs import Start
 from lagwise_dashboard.queries import capacity as queries
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.queries.capacity import Outlook
+from lagwise_dashboard.report.contents import Report
 
 
 def body() -> None:
@@ -51,19 +53,40 @@ def _report(now: datetime) -> Report | None:
     left, right = st.columns([1, 2], gap="large")
     with left:
         try:
-            workload = capacity_inputs.show(chosen.known)
+            asked = capacity_inputs.show(chosen.start or Start.example(target))
         except OutOfRange as error:
             right.error(literal.markdown(capacity_inputs.complaint(error)), icon=":material/error:")
             return None
-    advice = advise(workload)
+    if asked.workload is None:
+        with right:
+            capacity_answer.missing(asked.missing)
+        return Report(
+            advice=None,
+            missing=asked.missing,
+            row=chosen.row,
+            outlook=outlook,
+            target_utilisation=target,
+            now=now,
+        )
+    advice = advise(asked.workload)
     with right:
         capacity_answer.show(advice)
     running, interruption, what_if = capacity_what_if.show(advice, chosen.row)
     scenarios = capacity_scenarios.show(advice, interruption)
-    ramp = capacity_ramp.steps(advice, running)
+    ramp = ramp_to(advice, running.threads_per_node if running else None)
     capacity_ramp.show(ramp)
-    capacity_answer.reasons(advice)
-    return Report(advice, chosen.row, outlook, what_if, scenarios, ramp, target, now)
+    capacity_answer.reasons(advice, asked.sources)
+    return Report(
+        advice=advice,
+        sources=asked.sources,
+        row=chosen.row,
+        outlook=outlook,
+        what_if=what_if,
+        scenarios=scenarios,
+        ramp=ramp,
+        target_utilisation=target,
+        now=now,
+    )
 
 
 def _outlook(row: Row, target: float, now: datetime) -> Outlook:

@@ -5,17 +5,20 @@ What a number is, where it comes from, from how many observations and how old it
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
+from lagwise.domain.capacity.observed_words import load_test_of
+from lagwise.domain.capacity.skew import Skew
 from lagwise.domain.capacity.verdict import CanDo, CapacityJudgement, DemandAhead, SetUp, judge_capacity
 from lagwise.domain.sizing.advice import SizingAdvice, advise
 from lagwise.domain.sizing.formulas import busiest_share
+from lagwise.domain.sizing.known_workload import as_planned, workload_from
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.search import capacity_per_second, node_at
 from lagwise.domain.sizing.workload import (
-    DEFAULT_MAX_THREADS_PER_NODE,
     DEFAULT_TARGET_UTILISATION,
     Concurrency,
     Workload,
@@ -89,6 +92,8 @@ class Observed:
     blocks: int
     measured_until: datetime | None
     is_scaled: bool = False
+    #: The smallest load test that would tell what they can do; None where that is known, or none would.
+    load_test: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +121,8 @@ class Known:
     members: int
     nodes: int
     as_of: datetime
-    hottest_share: float | None = None
-    lag: int | None = None
+    #: How unevenly the traffic lies on the partitions; None is not known, and taken as even.
+    skew: Skew | None = None
     #: Cores of one node, and where that is known from.
     cores: float | None = None
     cores_source: str = "settings"
@@ -154,6 +159,7 @@ def assess(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISATION)
         target_utilisation=target_utilisation,
         running=_running(known),
         advised=_advised(known, advice),
+        load_test=_load_test(known),
     )
     return Assessment(
         judgement,
@@ -165,6 +171,12 @@ def assess(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISATION)
         advice,
         tuple(_inputs(known)),
     )
+
+
+def _load_test(known: Known) -> str | None:
+    seen = known.observed
+    decided = seen is not None and seen.rate_per_second is not None
+    return load_test_of(decided, seen.load_test if seen else None, is_observed=seen is not None)
 
 
 def _unit(known: Known) -> str:
@@ -188,38 +200,33 @@ def _advised(known: Known, advice: SizingAdvice | None) -> SetUp | None:
 
 def workload_of(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISATION) -> Workload | None:
     """The question to sizing. With a probe's T1 and T2 and the cores it is about threads and nodes; with no more than
-    the time per message of one member, seen under saturation, it is about how many members, one thread each, taken as
-    never short of a core. None where neither is known, or the demand is not."""
+    the time per message of one member, seen under saturation, it is about how many members of one thread. None where
+    neither is known, or the demand is not. The lag of now is no part of it: it is not the lag at the horizon."""
     if known.demand is None or known.members == 0:
         return None
-    peak = max(known.demand.peak_per_second, known.demand.forecast_peak_per_second or 0.0)
+    values: dict[str, Any] = {
+        "peak_rate_per_second": max(known.demand.peak_per_second, known.demand.forecast_peak_per_second or 0.0),
+        "partitions": known.partitions,
+        "hottest_share": known.skew.hottest_share if known.skew else None,
+        "target_utilisation": target_utilisation,
+    }
+    service, observed = known.service, known.observed
+    if service is not None and known.cores is not None:
+        pool = service.threads > -(-known.members // max(1, known.nodes))
+        values |= {
+            "t1_seconds": service.t1_seconds,
+            "t2_seconds": service.t2_seconds,
+            "cores": known.cores,
+            "concurrency": Concurrency.POOL if pool else Concurrency.CONSUMER_PER_THREAD,
+        }
+    elif observed is not None and observed.seconds_per_message is not None:
+        values["seconds_per_message"] = observed.seconds_per_message
+    else:
+        return None
     try:
-        asked = Workload(
-            t1_seconds=1.0,
-            t2_seconds=0.0,
-            cores=known.cores or 1.0,
-            peak_rate_per_second=peak,
-            partitions=known.partitions,
-            hottest_share=known.hottest_share,
-            lag=float(known.lag or 0),
-            target_utilisation=target_utilisation,
-            max_threads_per_node=1,
-        )
-        service, observed = known.service, known.observed
-        if service is not None and known.cores is not None:
-            pool = service.threads > -(-known.members // max(1, known.nodes))
-            return replace(
-                asked,
-                t1_seconds=service.t1_seconds,
-                t2_seconds=service.t2_seconds,
-                max_threads_per_node=DEFAULT_MAX_THREADS_PER_NODE,
-                concurrency=Concurrency.POOL if pool else Concurrency.CONSUMER_PER_THREAD,
-            )
-        if observed is not None and observed.seconds_per_message is not None:
-            return replace(asked, t1_seconds=observed.seconds_per_message)
+        return workload_from(as_planned(values))
     except OutOfRange:
         return None
-    return None
 
 
 def _can_do(known: Known, workload: Workload | None) -> tuple[CanDo | None, Source]:
@@ -243,7 +250,7 @@ def _carried_share(known: Known) -> float:
     the busiest is full first, and the others have time left."""
     if not known.members:
         return 1.0
-    hottest = max(1.0 / known.partitions, known.hottest_share or 0.0)
+    hottest = max(1.0 / known.partitions, known.skew.hottest_share if known.skew else 0.0)
     return 1.0 / (known.members * busiest_share(known.partitions, known.members, hottest))
 
 
@@ -284,12 +291,14 @@ def _inputs(known: Known) -> Sequence[Input]:
         Input("members", known.members, "latest sample", measured_at=now),
         Input("nodes", known.nodes, "hosts of the members in the latest sample", measured_at=now),
     ]
-    if known.hottest_share is not None:
-        found.append(Input("hottest_share", known.hottest_share, "rates of the partitions", measured_at=now))
-    if known.lag is not None:
-        found.append(Input("lag", float(known.lag), "latest sample", measured_at=now))
+    if known.skew is not None:
+        k = known.skew
+        how = f"records by partition, in the {k.hours} busiest hours of a week"
+        found.append(Input("hottest_share", k.hottest_share, how, k.records, k.until))
     if known.cores is not None:
-        found.append(Input("cores", known.cores, known.cores_source))
+        by_probe = known.service if known.cores_source == "probe" else None
+        told_at = by_probe.measured_at if by_probe else None
+        found.append(Input("cores", known.cores, known.cores_source, measured_at=told_at))
     if known.service is not None:
         s = known.service
         doubt = f"probe; T1 is an upper bound: it holds waits for {s.t1_doubt}" if s.t1_doubt else "probe"

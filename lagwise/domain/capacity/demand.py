@@ -50,6 +50,8 @@ class TopicHour:
     max_at: datetime
     zero_minutes: int
     rates: Mapping[int, int]
+    #: The records by partition.
+    partition_records: Mapping[int, int]
 
     @property
     def rate_per_second(self) -> float:
@@ -91,12 +93,16 @@ def topic_hours(ends: Iterable[EndMinute], gap_seconds: float) -> list[TopicHour
         if step is not None:
             steps.setdefault(end.minute, {})[end.partition] = step
     hours: dict[datetime, dict[datetime, tuple[int, float]]] = {}
+    shares: dict[datetime, dict[int, int]] = {}
     for minute, its in steps.items():
         # A sum over some of the partitions is not what the topic was sent.
         if len(its) == len(partitions[_hour(minute)]):
             whole = (sum(records for records, _ in its.values()), max(seconds for _, seconds in its.values()))
             hours.setdefault(_hour(minute), {})[minute] = whole
-    return [_topic_hour(hour, len(partitions[hour]), minutes) for hour, minutes in sorted(hours.items())]
+            share = shares.setdefault(_hour(minute), {})
+            for partition, (records, _) in its.items():
+                share[partition] = share.get(partition, 0) + records
+    return [_topic_hour(hour, shares[hour], minutes) for hour, minutes in sorted(hours.items())]
 
 
 def _hour(minute: datetime) -> datetime:
@@ -114,7 +120,9 @@ def _step(before: EndMinute | None, end: EndMinute, gap_seconds: float) -> tuple
     return (records, seconds) if seconds >= LEAST_SECONDS and records >= 0 else None
 
 
-def _topic_hour(hour: datetime, partitions: int, minutes: Mapping[datetime, tuple[int, float]]) -> TopicHour:
+def _topic_hour(
+    hour: datetime, partition_records: Mapping[int, int], minutes: Mapping[datetime, tuple[int, float]]
+) -> TopicHour:
     rates = {minute: records / seconds for minute, (records, seconds) in minutes.items()}
     # Of equal ones the first.
     max_at = min(rates, key=lambda minute: (-rates[minute], minute))
@@ -124,7 +132,7 @@ def _topic_hour(hour: datetime, partitions: int, minutes: Mapping[datetime, tupl
             counts[bucket_of_rate(rate)] = counts.get(bucket_of_rate(rate), 0) + 1
     return TopicHour(
         hour=hour,
-        partitions=partitions,
+        partitions=len(partition_records),
         minutes=len(minutes),
         records=sum(records for records, _ in minutes.values()),
         seconds=sum(seconds for _, seconds in minutes.values()),
@@ -132,6 +140,7 @@ def _topic_hour(hour: datetime, partitions: int, minutes: Mapping[datetime, tupl
         max_at=max_at,
         zero_minutes=len(minutes) - sum(counts.values()),
         rates=counts,
+        partition_records=partition_records,
     )
 
 

@@ -7,6 +7,11 @@ from lagwise.domain.humanise import count, duration, plural, rate
 #: A load test is laid out for a group that can do this many times what it did so far; one that can do more is found to
 #: have caught up early, which says just that.
 AT_MOST_TIMES = 2.0
+#: Where the members' time goes to other topics as well.
+NO_TEST_HELPS = (
+    "No backlog of this topic alone would tell, as its members read others as well: let one of them measure T1 and T2 "
+    "with the probe."
+)
 _MINUTE = 60.0
 
 
@@ -42,6 +47,16 @@ def load_test(found: ObservedCapacity, arriving_per_second: float | None) -> str
         f"{count(needed)} records unread, start it again and let it catch up for {_minutes(watched)} without a "
         f"rebalance. If it has caught up sooner, it does more than {rate(able)} records/s."
     )
+
+
+def load_test_of(decided: bool, test: str | None, *, is_observed: bool) -> str | None:
+    """The words that end an undecided verdict: the test of what was observed (``test``), or what to do where nothing
+    was observed yet, or where no backlog would help. None where the capacity is known."""
+    if decided:
+        return None
+    if not is_observed:
+        return load_test(ObservedCapacity(reason=Undecided.NEVER_SATURATED), None)
+    return test or NO_TEST_HELPS
 
 
 def _why(found: ObservedCapacity, seen: str) -> str:

@@ -6,6 +6,9 @@ fast a replica works decides how many it takes. Each moment gives two counts: wh
 added when more are needed all through a short while, and taken away when even the careful count was lower all through a
 long one. In between nothing changes: that is the hysteresis, and a rebalance is spared.
 
+What runs is taken from the past as well, as the most members of the long while: during a deployment or after a crash
+there are fewer for some minutes, and an autoscaler that is told so removes the replicas that are just starting.
+
 The terms of the demand are those of :func:`lagwise.domain.sizing.formulas.demand_rate_per_second`, the windows those of
 Kubernetes' horizontal pod autoscaler (``stabilizationWindowSeconds``).
 """
@@ -14,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import TypeVar
 
 from lagwise.domain.sizing.formulas import busiest_share, demand_rate_per_second, meets, required_rate_per_second
 from lagwise.domain.sizing.ranges import OutOfRange, check_count, check_number
@@ -34,8 +38,6 @@ class Why(StrEnum):
     FEWER_NEEDED = "fewer_needed"
     #: More or fewer are needed, but not for long enough yet.
     WAITING = "waiting"
-    #: What one replica can do is not known: what runs is left alone.
-    UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,10 @@ class ScalingPolicy:
         if self.down_after_seconds < self.up_after_seconds:
             raise OutOfRange("down_after_seconds", "at least up_after_seconds", self.down_after_seconds)
 
+    def within_limits(self, replicas: int, partitions: int) -> int:
+        """As many, but not more than ``partitions`` or the most allowed; and not fewer than the least, even so."""
+        return max(self.min_replicas, min(replicas, partitions, self.max_replicas))
+
 
 @dataclass(frozen=True, slots=True)
 class Need:
@@ -79,12 +85,23 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
+class Members:
+    """Members of the group at one moment."""
+
+    at: datetime
+    count: int
+
+
+_Moment = TypeVar("_Moment", Need, Members)
+
+
+@dataclass(frozen=True, slots=True)
 class Desired:
-    """The replicas to have now. ``needed`` is the count of the newest moment by itself, None where undecided."""
+    """The replicas to have now. ``needed`` is the count of the newest moment by itself."""
 
     replicas: int
     why: Why
-    needed: int | None
+    needed: int
 
 
 def replicas_needed(
@@ -161,29 +178,40 @@ def need_at(
     return Need(at, up=needed(target), down=needed(max(0.01, target - policy.slack)))
 
 
-def desired_replicas(policy: ScalingPolicy, needs: Sequence[Need], running: int, now: datetime) -> Desired:
-    """The replicas to have at ``now``, from the needs of the past and how many run.
+def most_members(seen: Sequence[Members], now: datetime, seconds: float) -> int | None:
+    """The most members within the window that ends now; None where they were not watched all through it, for then a
+    deployment may have begun before anybody looked."""
+    return max((members.count for members in _all_through(seen, now, seconds)), default=None)
 
-    ``needs`` without any (what a replica can do is not known) leaves alone what runs. A window that the needs do not
-    cover yet, as after a start, is not over: nothing is added or taken away before it has been seen as a whole.
+
+def desired_replicas(
+    policy: ScalingPolicy, needs: Sequence[Need], held: int, partitions: int, now: datetime
+) -> Desired | None:
+    """The replicas to have at ``now``, from the needs of the past and how many are held.
+
+    ``held`` are the most members within ``down_after_seconds`` (:func:`most_members`). None without any need: what a
+    replica can do is not known. A window that the needs do not cover yet, as after a start, is not over: nothing is
+    added or taken away before it has been seen as a whole. Every answer is within the policy's limits and partitions.
     """
-    check_count("running", running, 0, 1_000_000)
+    check_count("held", held, 0, 1_000_000)
     known = sorted((need for need in needs if need.at <= now), key=lambda need: need.at)
     if not known:
-        return Desired(running, Why.UNDECIDED, None)
+        return None
     newest = known[-1].up
     least, most = _all_through(known, now, policy.up_after_seconds), _all_through(known, now, policy.down_after_seconds)
-    if least and min(need.up for need in least) > running:
-        return Desired(min(need.up for need in least), Why.MORE_NEEDED, newest)
-    if most and max(need.down for need in most) < running:
-        return Desired(max(need.down for need in most), Why.FEWER_NEEDED, newest)
-    unsettled = newest > running or known[-1].down < running
-    return Desired(running, Why.WAITING if unsettled else Why.STEADY, newest)
+    replicas, why = held, Why.STEADY
+    if least and min(need.up for need in least) > held:
+        replicas, why = min(need.up for need in least), Why.MORE_NEEDED
+    elif most and max(need.down for need in most) < held:
+        replicas, why = max(need.down for need in most), Why.FEWER_NEEDED
+    elif newest > held or known[-1].down < held:
+        why = Why.WAITING
+    return Desired(policy.within_limits(replicas, partitions), why, newest)
 
 
-def _all_through(needs: Sequence[Need], now: datetime, seconds: float) -> list[Need]:
-    """The needs of a window that ends now, with the one that held at its beginning; empty where that is not known."""
+def _all_through(moments: Sequence[_Moment], now: datetime, seconds: float) -> list[_Moment]:
+    """Those of a window that ends now, with the one that held at its beginning; empty where that is not known."""
     start = now - timedelta(seconds=seconds)
-    inside = [need for need in needs if need.at > start]
-    before = [need for need in needs if need.at <= start]
-    return [*before[-1:], *inside] if before else []
+    past = sorted((moment for moment in moments if moment.at <= now), key=lambda moment: moment.at)
+    first = sum(moment.at <= start for moment in past) - 1
+    return past[first:] if first >= 0 else []

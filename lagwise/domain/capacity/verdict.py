@@ -10,15 +10,13 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import pairwise
 
-from lagwise.domain.humanise import duration, plural
+from lagwise.domain.humanise import plural
 from lagwise.domain.sizing.formulas import meets
 from lagwise.domain.sizing.ranges import OutOfRange, check_count, check_number
 from lagwise.domain.sizing.words import say_number, say_share
 
 #: Oversized is what so large a share of the nodes could do, or a smaller one: for less a change is not worth its risk.
 OVERSIZED_SHARE = 2 / 3
-#: A load test shows what a group can do when it has a backlog for this long.
-LOAD_TEST_SECONDS = 120.0
 _MAX_RATE = 1e12
 
 
@@ -77,19 +75,6 @@ class DemandAhead:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadTest:
-    """The smallest load that would decide: a backlog of so many messages, and whether it is worked off this fast."""
-
-    #: Held up for ``seconds`` it is enough; where it is not reached, what is reached is what the group can do.
-    rate_per_second: float
-    seconds: float
-    #: Unread messages to begin with, at today's peak.
-    backlog: float
-    #: For so long the group has to stand still at today's peak to have that backlog; None where nothing comes.
-    pause_seconds: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class CapacityJudgement:
     """The verdict with its reason."""
 
@@ -99,7 +84,8 @@ class CapacityJudgement:
     enough_until: datetime | None = None
     #: The same for the upper end of the forecast's interval.
     enough_until_at_worst: datetime | None = None
-    load_test: LoadTest | None = None
+    #: The test that would tell what it can do, in words; None where that is known, or no test would help.
+    load_test: str | None = None
 
 
 def judge_capacity(
@@ -110,6 +96,7 @@ def judge_capacity(
     target_utilisation: float,
     running: SetUp,
     advised: SetUp | None,
+    load_test: str | None = None,
 ) -> CapacityJudgement:
     """The first of these that holds, with ``slack`` for the low end of what can be done, times the target utilisation.
 
@@ -122,7 +109,8 @@ def judge_capacity(
       today's peak and all that the forecast holds possible. Never without a forecast or advice.
     - ``enough``: otherwise. How long is not known where there is no forecast.
 
-    A lower bound never makes ``short`` or ``tight``: what was not asked for was not refused.
+    A lower bound never makes ``short`` or ``tight``: what was not asked for was not refused. ``load_test`` says how to
+    see what the set-up can do; it is passed on where that would decide it.
     """
     check_number("target_utilisation", target_utilisation, 0.01, 1.0, "a number from 0.01 to 1")
     if peak_per_second is not None:
@@ -135,16 +123,16 @@ def judge_capacity(
     peak, target = peak_per_second, target_utilisation
     highest = max((point.mean for point in forecast), default=0.0)
     needed = max(peak, highest)
-    test = _load_test(needed / target, peak)
     if can_do is None:
-        return _undecided(f"What it can do is not known: it never had a backlog to show it. {_say_peak(peak)}", test)
+        why = f"What it can do is not known: it never had a backlog to show it. {_say_peak(peak)}"
+        return _undecided(why, load_test)
     carries = can_do.low * target
     does = f"it can do {_say_can_do(can_do)}, {say_number(carries)} with {say_share(1 - target)} kept free"
     if can_do.high is None and not meets(carries, needed):
         why = f"It never had a backlog: all that is known is that {does}. {_say_peak(peak)}"
         if highest > peak:
             why += f", and {say_number(highest)} are forecast"
-        return _undecided(why, test)
+        return _undecided(why, load_test)
     until = next((point.at for point in forecast if not meets(carries, point.mean)), None)
     at_worst = next((point.at for point in forecast if not meets(carries, point.upper)), None)
 
@@ -187,21 +175,9 @@ def _carried_by_fewer(carries: float, worst: float, running: SetUp, advised: Set
     return meets(carries * advised.nodes / running.nodes, worst)
 
 
-def _load_test(rate: float, peak: float) -> LoadTest:
-    """So many messages must wait that at this rate, while today's peak goes on, they last long enough to be timed."""
-    backlog = (rate - peak) * LOAD_TEST_SECONDS
-    return LoadTest(rate, LOAD_TEST_SECONDS, backlog, backlog / peak if peak > 0.0 else None)
-
-
-def _undecided(why: str, test: LoadTest | None) -> CapacityJudgement:
-    how = ""
-    if test is not None and test.rate_per_second > 0.0:
-        pause = f" (a pause of {duration(test.pause_seconds)} at peak leaves so many)" if test.pause_seconds else ""
-        how = (
-            f" To decide it, let {say_number(test.backlog)} messages wait{pause} and see whether it then handles "
-            f"{say_number(test.rate_per_second)} messages/s, for {duration(test.seconds)}."
-        )
-    return CapacityJudgement(CapacityVerdict.UNDECIDED, f"{why}.{how}", load_test=test)
+def _undecided(why: str, load_test: str | None) -> CapacityJudgement:
+    how = f" {load_test}" if load_test else ""
+    return CapacityJudgement(CapacityVerdict.UNDECIDED, f"{why}.{how}", load_test=load_test)
 
 
 def _say_peak(peak: float) -> str:

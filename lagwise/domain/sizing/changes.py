@@ -1,6 +1,7 @@
 """What could be changed where a workload cannot be carried, or only with more nodes than its cores need.
 
-Every change is tried: it is offered only if the same search, asked again, finds an answer that is better.
+Every change is tried: it is offered only if the same search, asked again, finds an answer that is better, by so
+much that it is worth the change.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,6 +21,8 @@ from lagwise.domain.sizing.workload import MAX_PARTITIONS, Concurrency, Ordering
 #: Adding partitions is one command, but it cannot be taken back, moves keys to other partitions, and costs the brokers
 #: and every rebalance. Up to this factor it is offered before changes to the consumers' code, beyond it after them.
 _CHEAP_PARTITION_GROWTH = 4
+#: A change that saves less is not worth it: so large a share of the nodes, and so many of them.
+_LEAST_SAVED_SHARE, _LEAST_SAVED = 0.1, 2
 _LONGER_CATCH_UPS_SECONDS = tuple(hours * 3_600.0 for hours in (1, 2, 4, 8, 12, 24, 48, 72, 168))
 
 
@@ -50,29 +53,47 @@ def changes(workload: Workload, triple: Triple | None, binding: Binding) -> tupl
     """Changes that give an answer, or one with fewer nodes, the cheapest first; empty where none is needed."""
     if triple is not None and binding not in (Binding.PARTITIONS, Binding.SKEW):
         return ()
-    found = []
+    found: list[Change] = []
     candidates = _candidates(workload)
     if triple is None:
         candidates = chain(_longer_catch_up(workload), candidates, _faster(workload))
     for kind, sentence, changed in candidates:
         then = find_triple(changed)
-        if then is not None and (triple is None or then.nodes < triple.nodes):
+        if then is not None and _is_worth_it(triple, then) and not _is_needless(kind, then, found):
             more = changed.partitions > workload.partitions
             cost = say_partition_costs(workload.partitions, changed.partitions) if more else None
-            found.append(Change(kind, f"{sentence}: then {_answer(then)}.", changed, then, cost))
+            found.append(Change(kind, f"{sentence}: then {_answer(changed, then)}.", changed, then, cost))
     return tuple(found)
+
+
+def _is_worth_it(before: Triple | None, then: Triple) -> bool:
+    """Whether there was no answer, or this one saves enough."""
+    if before is None:
+        return True
+    return before.nodes - then.nodes >= max(_LEAST_SAVED, _LEAST_SAVED_SHARE * before.nodes)
+
+
+def _is_needless(kind: ChangeKind, then: Triple, cheaper: list[Change]) -> bool:
+    """Whether a cheaper change of the partitions or of how the traffic is spread over them gives as good an answer:
+    partitions that were added cannot be taken away."""
+    if kind is not ChangeKind.PARTITIONS:
+        return False
+    alike = (ChangeKind.PARTITIONS, ChangeKind.SPREAD)
+    return any(one.kind in alike and one.triple.nodes <= then.nodes for one in cheaper)
 
 
 def _candidates(workload: Workload) -> Iterator[tuple[ChangeKind, str, Workload]]:
     more = _more_partitions(workload)
+    yield from _better_spread(workload)
     if more is not None and more.partitions <= _CHEAP_PARTITION_GROWTH * workload.partitions:
         yield ChangeKind.PARTITIONS, _say_partitions(workload, more), more
-    yield from _better_spread(workload)
     if workload.order is Ordering.GLOBAL:
         looser = replace(workload, ordering=Ordering.PARTITION)
         yield ChangeKind.ORDERING, "If order within each partition is enough, give up the global order", looser
     # Somebody who asked for the order of a partition is not offered to lose it.
-    elif workload.order is Ordering.PARTITION and workload.ordering is not Ordering.PARTITION:
+    elif (
+        workload.order is Ordering.PARTITION and workload.ordering is not Ordering.PARTITION and not workload.by_members
+    ):
         pool = replace(workload, concurrency=Concurrency.POOL, ordering=Ordering.NONE)
         sentence = (
             "If the order within a partition does not matter (or only that of a key), let one consumer a node hand its "
@@ -156,8 +177,9 @@ def _faster(workload: Workload) -> Iterator[tuple[ChangeKind, str, Workload]]:
         return replace(workload, t1_seconds=t1, t2_seconds=t2)
 
     after = _round_down(_largest(shortest, before, lambda seconds: _nodes(taking(seconds)) <= allowed))
+    of_what = "" if workload.by_members else " (T1 + T2)"
     sentence = (
-        f"Bring the time per message (T1 + T2) down from {say_duration(before)} to at most {say_duration(after)}, "
+        f"Bring the time per message{of_what} down from {say_duration(before)} to at most {say_duration(after)}, "
         "by batches, a cache, or leaving work out"
     )
     yield ChangeKind.FASTER, sentence, taking(after)
@@ -176,9 +198,10 @@ def _largest(low: float, high: float, holds: Callable[[float], bool]) -> float:
     return low
 
 
-def _answer(triple: Triple) -> str:
+def _answer(workload: Workload, triple: Triple) -> str:
     spare = f" (of them {triple.spare_nodes} spare)" if triple.spare_nodes else ""
-    return f"{plural(triple.nodes, 'node')}{spare} with {plural(triple.threads_per_node, 'thread')} each carry it"
+    threads = "" if workload.by_members else f" with {plural(triple.threads_per_node, 'thread')} each"
+    return f"{plural(triple.nodes, workload.unit)}{spare}{threads} carry it"
 
 
 def _round_down(value: float, digits: int = 3) -> float:

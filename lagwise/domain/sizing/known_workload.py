@@ -1,17 +1,45 @@
 """What the table ``capacity`` knows of a workload: numbers that nobody has to type in, and where each comes from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from math import inf
 from typing import Any
 
-from lagwise.domain.humanise import count, duration
+from lagwise.domain.humanise import duration, plural
+from lagwise.domain.sizing.workload import Workload
 
 #: Fields of a Workload that a group's row fills under their own names, as its inputs are called, too.
-_SAME = ("t1_seconds", "t2_seconds", "cores", "partitions", "hottest_share", "lag")
+_SAME = ("t1_seconds", "t2_seconds", "cores", "partitions", "hottest_share")
+#: A hottest partition that has hardly more than an even share is none.
+_HARDLY_MORE = 1.01
+#: Without these a workload cannot be sized; the time per message as a whole stands for the first three.
+NEEDED = ("t1_seconds", "t2_seconds", "cores", "peak_rate_per_second", "partitions")
+_TAKEN_APART = NEEDED[:3]
+_CALLED = {
+    "t1_seconds": "T1",
+    "t2_seconds": "T2",
+    "cores": "the cores of a node",
+    "peak_rate_per_second": "the peak",
+    "partitions": "the number of partitions",
+}
+#: What an input's samples are.
+_SAMPLES = {
+    "t1_seconds": "message",
+    "t2_seconds": "message",
+    "threads_per_node": "message",
+    "hottest_share": "record",
+    "peak_rate_per_second": "minute",
+    "forecast_peak_per_second": "hour",
+    "observed_rate_per_second": "block",
+}
 
 
 def known_values(row: Mapping[str, Any], now: datetime) -> tuple[dict[str, Any], dict[str, str]]:
-    """Fields of a Workload that the row knows, and where each comes from."""
+    """Fields of a Workload that the row knows, as they are planned with, and where each comes from.
+
+    Where only the time per message as a whole is known, it is there as ``seconds_per_message``, and T1 and T2 are not.
+    The lag of now is not among them: it is no backlog to plan for, unless somebody says so.
+    """
     inputs = {i["name"]: i for i in row["inputs"]}
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
@@ -25,15 +53,89 @@ def known_values(row: Mapping[str, Any], now: datetime) -> tuple[dict[str, Any],
         values["peak_rate_per_second"] = peaks[highest]
         told = "peak_rate_per_second" if highest == "peak_rate_per_second" else "forecast_peak_per_second"
         sources["peak_rate_per_second"] = _source(inputs.get(told), now)
-    if row["concurrency"] is not None:
+    if is_by_members(row):
+        values["seconds_per_message"] = values["t1_seconds"]
+        sources["seconds_per_message"] = "as seen under saturation, a member taken as one thread"
+        for name in ("t1_seconds", "t2_seconds"):
+            # What a probe measured, where it does not tell the cores.
+            values[name] = inputs[name]["value"] if name in inputs else None
+    elif row["concurrency"] is not None:
         values |= {"concurrency": row["concurrency"], "max_threads_per_node": row["max_threads_per_node"]}
         sources |= dict.fromkeys(("concurrency", "max_threads_per_node"), "how the group runs now")
-    if row["t2_seconds"] == 0.0 and "t2_seconds" not in inputs:
-        # The time per message of a member as a whole: how much of it is CPU is not known, so cores do not matter.
-        values["cores"] = values.get("cores", 1.0)
-        whole = "time per message seen under saturation, taken as waiting"
-        sources |= {"t1_seconds": whole, "t2_seconds": whole, "cores": "does not matter: T2 is not known"}
-    return values, sources
+    values = {name: value for name, value in values.items() if value is not None}
+    return as_planned(values), {name: source for name, source in sources.items() if name in values}
+
+
+def is_by_members(row: Mapping[str, Any]) -> bool:
+    """Whether the row knows the time per message of a member as a whole, and not T1 and T2 apart."""
+    return row["max_threads_per_node"] == 1 and not row["t2_seconds"]
+
+
+def running_of(row: Mapping[str, Any] | None) -> tuple[int | None, int | None]:
+    """Nodes and threads on each, as far as they are known. Where only the time per message of a member is known,
+    a member is taken as a node of one thread, as in the advice."""
+    if row is None:
+        return None, None
+    if is_by_members(row):
+        return row["members"] or None, 1
+    return row["nodes"] or None, row["threads_per_node"]
+
+
+def as_planned(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values as exact as they are known, which is as they are shown: the same wherever it is planned with them. A peak
+    is rounded up, so that it is still the highest."""
+    made = {name: _exact(value, 4) if name in _TIMES else value for name, value in values.items()}
+    if (peak := made.get("peak_rate_per_second")) is not None:
+        made["peak_rate_per_second"] = _rounded_up(peak)
+    share = made.get("hottest_share")
+    if share is not None:
+        even = 1.0 / made["partitions"] if made.get("partitions") else 1.0
+        made["hottest_share"] = None if share < _HARDLY_MORE * even else _exact(share, 3)
+    return made
+
+
+_TIMES = (*_TAKEN_APART, "seconds_per_message")
+
+
+def missing_of(values: Mapping[str, Any]) -> tuple[str, ...]:
+    """What has to be known and is not, of NEEDED."""
+    is_whole = values.get("seconds_per_message") is not None
+    return tuple(n for n in NEEDED if values.get(n) is None and not (is_whole and n in _TAKEN_APART))
+
+
+def say_missing(missing: Sequence[str]) -> str:
+    """That there is no advice, what would have to be known for it, and where that can come from."""
+    unknown = [_CALLED[name] for name in NEEDED if name in missing]
+    listed = " and ".join([", ".join(unknown[:-1]), unknown[-1]] if len(unknown) > 1 else unknown)
+    how = "Type in what is not known"
+    if any(name in missing for name in _TAKEN_APART):
+        how += (
+            ", let a consumer measure T1 and T2 with the probe, which tells the cores, too (where it does not: "
+            "analysis.capacity.nodes in the settings), or let the group show under a load test what it can do"
+        )
+    return f"No advice: {listed} {'is' if len(unknown) == 1 else 'are'} not known, and no number is made up. {how}."
+
+
+def workload_from(values: Mapping[str, Any]) -> Workload:
+    """The question that values ask of which none is missing: about nodes and threads where T1, T2 and the cores are
+    known, else about members. Raises OutOfRange."""
+    asked = {name: value for name, value in values.items() if name != "seconds_per_message"}
+    if all(values.get(name) is not None for name in _TAKEN_APART):
+        return Workload(**asked)
+    asked = {name: value for name, value in asked.items() if name not in (*_TAKEN_APART, "max_threads_per_node")}
+    return Workload.of_members(values["seconds_per_message"], **asked)
+
+
+def _exact(value: float, digits: int) -> float:
+    return float(f"{value:.{digits}g}")
+
+
+def _rounded_up(rate: float) -> float:
+    """To three digits, which is more than a peak is known to."""
+    if not 0.0 < rate < inf:
+        return rate
+    step = 10.0 ** (int(f"{rate:e}".partition("e")[2]) - 2)
+    return round(-(-rate // step) * step, 12)
 
 
 def _source(told: Mapping[str, Any] | None, now: datetime) -> str:
@@ -41,7 +143,7 @@ def _source(told: Mapping[str, Any] | None, now: datetime) -> str:
         return "measured"
     text = str(told["source"])
     if told["samples"] is not None:
-        text += f", from {count(told['samples'])}"
+        text += f", from {plural(told['samples'], _SAMPLES.get(told['name'], 'sample'))}"
     if told["measured_at"] is not None:
         text += f", {duration((now - told['measured_at']).total_seconds())} ago"
     return text

@@ -7,6 +7,7 @@ them while going back is still easy.
 import math
 from dataclasses import dataclass
 
+from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.ranges import check_number, check_threads
 from lagwise.domain.sizing.repairman import NodeThroughput, node_throughput
 from lagwise.domain.sizing.words import say_duration, say_number, say_share
@@ -33,6 +34,15 @@ class RampStep:
     watch: tuple[str, ...]
     #: When to go back to the step before, in words.
     stop: str
+
+
+def ramp_to(advice: SizingAdvice, running_threads: int | None) -> tuple[RampStep, ...]:
+    """The plan from what runs to the advice, for one node; empty where nothing is to be changed, where it is not known
+    what runs, and where members are sized, which have one thread."""
+    w, advised = advice.workload, advice.threads_per_node
+    if running_threads is None or advised is None or w.by_members or running_threads == advised:
+        return ()
+    return ramp_plan(w.cores, w.t1_seconds, w.t2_seconds, running_threads=running_threads, advised_threads=advised)
 
 
 def ramp_plan(

@@ -19,6 +19,8 @@ class Binding(StrEnum):
     CPU = "cpu"
     #: Waiting: the cores idle although a node has as many threads as it may have.
     WAITING = "waiting"
+    #: The time per message, of which it is not known how much is waiting: :attr:`Workload.by_members`.
+    TIME = "time"
     #: The number of partitions: it limits how many threads or nodes have anything to do.
     PARTITIONS = "partitions"
     #: The hottest partition: it needs more than what may work on it.
@@ -98,6 +100,14 @@ def largest_capacity_per_second(workload: Workload) -> float:
     """More than this no number of nodes can do with these partitions, this skew and this order."""
     threads = thread_limit(workload) if workload.order is Ordering.NONE else 1
     return capacity_per_second(workload, workload.partitions, threads)
+
+
+def hottest_key_share(workload: Workload, threads: int) -> float:
+    """The most that one key may have of the traffic where a pool keeps the order of keys, 0 … 1: its messages are one
+    thread's work, which among ``threads`` busy ones does the node's rate over their number."""
+    required = workload.required_rate_per_second
+    rate = node_at(workload, threads).thread_rate_per_second
+    return 1.0 if rate >= required else rate / required
 
 
 def find_triple(workload: Workload) -> Triple | None:
@@ -188,6 +198,8 @@ def what_binds(workload: Workload, triple: Triple | None) -> Binding:
     if largest_capacity_per_second(workload) < of_the_nodes:
         even_most = largest_capacity_per_second(replace(workload, hottest_share=None))
         return Binding.SKEW if even_most >= of_the_nodes else Binding.PARTITIONS
+    if workload.by_members:
+        return Binding.DEMAND if triple.working_nodes == 1 else Binding.TIME
     return Binding.WAITING if threads_that_fill_a_node(workload) is None else Binding.CPU
 
 

@@ -4,6 +4,7 @@ from lagwise.domain.humanise import duration, plural
 from lagwise.domain.sizing.search import (
     Binding,
     Triple,
+    hottest_key_share,
     largest_capacity_per_second,
     node_at,
     nodes_by_cpu,
@@ -14,6 +15,8 @@ from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 #: From here on whole seconds are enough.
 _LONG_SECONDS = 10.0
+#: Partitions that allow so many times what is needed are not what keeps it from being met.
+_FAR_FROM_A_LIMIT = 1.5
 
 
 def say_number(value: float) -> str:
@@ -38,25 +41,34 @@ def say_share(share: float) -> str:
     return f"{share * 100:.3g} %"
 
 
+def say_set_up(workload: Workload, nodes: int, threads_per_node: int) -> str:
+    """So many nodes of so many threads, or members."""
+    of = "" if workload.by_members else f" of {plural(threads_per_node, 'thread')}"
+    return f"{plural(nodes, workload.unit)}{of}"
+
+
 def verdict(workload: Workload, triple: Triple | None, binding: Binding) -> str:
     """What is advised and what binds, or why there is no answer, in two or three sentences."""
     if triple is None:
         return _why_not(workload, binding)
-    spare = f", and {plural(triple.spare_nodes, 'spare node')}," if triple.spare_nodes else ""
-    subject = f"{plural(triple.working_nodes, 'node')} with {plural(triple.threads_per_node, 'thread')} each{spare}"
-    subject = subject.replace(" each", "") if triple.working_nodes == 1 else subject
+    unit = workload.unit
+    spare = f", and {plural(triple.spare_nodes, f'spare {unit}')}," if triple.spare_nodes else ""
+    with_threads = "" if workload.by_members else f" with {plural(triple.threads_per_node, 'thread')}"
+    each = " each" if with_threads and triple.working_nodes > 1 else ""
+    subject = f"{plural(triple.working_nodes, unit)}{with_threads}{each}{spare}"
     carries = "carries" if triple.working_nodes == 1 and not triple.spare_nodes else "carry"
     sentences = [
         f"{subject} {carries} this load on {plural(triple.partitions, 'partition')}: "
         f"{say_number(workload.required_rate_per_second)} messages/s of capacity are needed, "
         f"{say_number(triple.capacity_per_second)} are there"
-        + (f" even without the {'spare node' if triple.spare_nodes == 1 else 'spare nodes'}." if spare else "."),
+        + (f" even without the spare {unit}{'s' if triple.spare_nodes > 1 else ''}." if spare else "."),
         _what_binds(workload, triple, binding),
     ]
     if triple.idle_threads:
+        one, unit_of_work = triple.idle_threads == 1, "member" if workload.by_members else "thread"
         sentences.append(
-            f"{triple.idle_threads:,} of all {plural(triple.nodes * triple.threads_per_node, 'thread')} "
-            "have nothing to read and stand by until a node fails."
+            f"{triple.idle_threads:,} of all {plural(triple.nodes * triple.threads_per_node, unit_of_work)} "
+            f"{'has' if one else 'have'} nothing to read and {'stands' if one else 'stand'} by until a {unit} fails."
         )
     return " ".join(sentences)
 
@@ -75,8 +87,14 @@ def _what_binds(workload: Workload, triple: Triple, binding: Binding) -> str:
                 f"only {say_share(node.core_utilisation)} busy. A shorter T1 (batches, asynchronous calls, a cache) "
                 "saves nodes, more cores do not."
             )
+        case Binding.TIME:
+            takes = say_duration(workload.t1_seconds)
+            return (
+                f"The time per message binds: a member takes {takes} for one, so it does at most "
+                f"{say_number(node_at(workload, 1).rate_per_second)} a second. {_not_known_apart(workload)}"
+            )
         case Binding.PARTITIONS:
-            return f"The partitions bind: {_at_most(workload, triple)}."
+            return _partitions_bind(workload, triple)
         case Binding.SKEW:
             return (
                 f"The hottest partition binds: it carries {say_share(workload.hottest)} of the traffic, and its reader "
@@ -85,15 +103,43 @@ def _what_binds(workload: Workload, triple: Triple, binding: Binding) -> str:
         case _:
             if workload.demand_rate_per_second == 0.0:
                 return "Nothing arrives: the smallest set-up is enough."
+            if workload.by_members:
+                return f"Nothing binds but the demand: one member is enough. {_not_known_apart(workload)}"
             return "Nothing binds but the demand: one node is enough and is not even full."
+
+
+def _not_known_apart(workload: Workload) -> str:
+    """What would have to be known to advise threads and nodes."""
+    return (
+        f"What of the {say_duration(workload.t1_seconds)} is CPU time is not known, so how many members fit on a node "
+        "and whether threads would save some is not known either: a probe would tell."
+    )
+
+
+def _partitions_bind(workload: Workload, triple: Triple) -> str:
+    """That the partitions' number is the limit or, where it is far from one, only that it does not divide evenly."""
+    fewer = nodes_by_cpu(workload)
+    is_thread = workload.concurrency is Concurrency.CONSUMER_PER_THREAD and not workload.by_members
+    least, left = divmod(workload.partitions, fewer * (triple.threads_per_node if is_thread else 1))
+    is_far = largest_capacity_per_second(workload) >= _FAR_FROM_A_LIMIT * workload.required_rate_per_second
+    if is_far and left and least and fewer < triple.working_nodes:
+        return (
+            f"The partitions are dealt by count: of {plural(fewer, workload.unit)}, which would do otherwise, each "
+            f"{'thread' if is_thread else workload.unit} would read {least:,} or {least + 1:,}, and those with "
+            f"{least + 1:,} would be full first."
+        )
+    return f"The partitions bind: {_at_most(workload, triple)}."
+
+
+_NOTHING = "No number of nodes and threads carries this load"
 
 
 def _at_most(workload: Workload, triple: Triple) -> str:
     most = say_number(largest_capacity_per_second(workload))
-    said = f"no number of nodes does more than {most} messages/s"
+    said = f"no number of {workload.unit}s does more than {most} messages/s"
     fewer = nodes_by_cpu(workload)
     if fewer < triple.working_nodes:
-        said += f", and without that limit {plural(fewer, 'node')} would do"
+        said += f", and without that limit {plural(fewer, workload.unit)} would do"
     return said
 
 
@@ -101,46 +147,60 @@ def _why_not(workload: Workload, binding: Binding) -> str:
     needed = say_number(workload.required_rate_per_second)
     most = say_number(largest_capacity_per_second(workload))
     by_node = workload.order is Ordering.NONE
+    thread = "member" if workload.by_members else "thread"
+    nothing = "No number of members carries this load" if workload.by_members else _NOTHING
     if binding is Binding.ORDERING:
         return (
-            f"No number of nodes and threads carries this load: global order allows one thread, which does at most "
-            f"{most} messages/s; {needed} are needed."
+            f"{nothing}: global order allows one {thread}, which does at most {most} messages/s; {needed} are needed."
         )
     if binding is Binding.SKEW:
         hot = workload.required_rate_per_second * workload.hottest
         if by_node:
             one = say_number(node_at(workload, thread_limit(workload)).rate_per_second)
-            limit = f"one node reads it, which does at most {one}"
+            limit = f"one {workload.unit} reads it, which does at most {one}"
         else:
             one = say_number(node_at(workload, 1).rate_per_second)
-            limit = f"one thread handles it, message after message, and does at most {one}"
+            limit = f"one {thread} handles it, message after message, and does at most {one}"
         return (
-            f"No number of nodes and threads carries this load: the hottest partition carries "
-            f"{say_share(workload.hottest)} of the traffic, {say_number(hot)} of the {needed} messages/s needed, "
+            f"{nothing}: the hottest partition carries {say_share(workload.hottest)} of the traffic, "
+            f"{say_number(hot)} of the {needed} messages/s needed, "
             f"and {limit}."
         )
-    reader = "node" if by_node else "thread"
-    does = "is read by one node" if by_node else "is handled by one thread"
+    reader = workload.unit if by_node else thread
+    does = f"is {'read' if by_node else 'handled'} by one {reader}"
     have = "has" if workload.partitions == 1 else "have"
     makes = "that makes"
     if workload.hottest > 1.01 / workload.partitions:
         makes = f"with {say_share(workload.hottest)} of the traffic in the hottest partition that makes"
     return (
-        f"No number of nodes and threads carries this load on {plural(workload.partitions, 'partition')}: each {does} "
+        f"{nothing} on {plural(workload.partitions, 'partition')}: each {does} "
         f"at a time, so at most {plural(workload.partitions, reader)} {have} anything to do, and {makes} at most "
         f"{most} messages/s; {needed} are needed."
     )
 
 
-def explain_concurrency(workload: Workload) -> str:
-    """What is assumed of how the messages reach the threads, in one sentence."""
+def explain_concurrency(workload: Workload, threads: int) -> str:
+    """What is assumed of how the messages reach the ``threads`` of a node, in a sentence or two."""
     if workload.order is Ordering.GLOBAL:
         return "All messages are handled one after the other, by one thread."
-    if workload.concurrency is Concurrency.CONSUMER_PER_THREAD:
+    if workload.by_members:
         return (
-            "Each thread is a consumer of its own: a thread without a partition has nothing to do, and a partition's "
-            "order is kept."
+            "Each member is taken as one thread that handles one message after the other: a member without a partition "
+            "has nothing to do."
         )
+    if workload.concurrency is Concurrency.CONSUMER_PER_THREAD:
+        each = (
+            "Each thread is a consumer of its own: a thread without a partition has nothing to do, and a partition's "
+        )
+        if workload.ordering is Ordering.NONE:
+            return (
+                f"{each}order is kept; that it does not matter changes nothing, for only a pool could make use of it."
+            )
+        return f"{each}order is kept."
     if workload.order is Ordering.PARTITION:
         return "One consumer a node hands its messages to a pool of threads that keeps each partition's order."
-    return "One consumer a node hands its messages to a pool of threads: the order within a partition is not kept."
+    return (
+        "One consumer a node hands its messages to a pool of threads: the order within a partition is not kept. Where "
+        "the pool keeps the order of each key, a key is one thread's work, and the hottest one may have at most "
+        f"{say_share(hottest_key_share(workload, threads))} of the traffic."
+    )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from lagwise.domain.sizing.formulas import (
     DEFAULT_OUTAGE_CATCH_UP_SECONDS,
@@ -95,8 +96,19 @@ class Workload:
     concurrency: Concurrency = Concurrency.CONSUMER_PER_THREAD
     #: None is what the concurrency gives by itself: see :attr:`order`.
     ordering: Ordering | None = None
+    #: Only the time per message as a whole is known, and stands as T1: what is sized are members of one thread each,
+    #: and nothing is said about cores. See :meth:`of_members`.
+    by_members: bool = False
+
+    @classmethod
+    def of_members(cls, seconds_per_message: float, **values: Any) -> "Workload":
+        """The question where T1 and T2 are not known apart: how many members that take so long for a message?"""
+        whole = {"t1_seconds": seconds_per_message, "t2_seconds": 0.0, "cores": 1.0, "max_threads_per_node": 1}
+        return cls(**values | whole, by_members=True)
 
     def __post_init__(self) -> None:
+        if self.by_members and (self.t2_seconds > 0.0 or self.max_threads_per_node != 1):
+            raise OutOfRange("by_members", "false where T2 is known, or a node has several threads", self.by_members)
         check_service_time(self.t1_seconds, self.t2_seconds)
         check_cores(self.cores)
         check_count("partitions", self.partitions, 1, MAX_PARTITIONS)
@@ -120,6 +132,11 @@ class Workload:
         """Share of the traffic in the hottest partition, 0 … 1."""
         even = 1.0 / self.partitions
         return even if self.hottest_share is None else max(even, self.hottest_share)
+
+    @property
+    def unit(self) -> str:
+        """What is sized: ``node``, or ``member`` where it is not known which members would share the cores of one."""
+        return "member" if self.by_members else "node"
 
     @property
     def order(self) -> Ordering:

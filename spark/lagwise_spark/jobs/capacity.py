@@ -4,7 +4,7 @@ Sizing one group's work on a topic takes milliseconds, which at tens of thousand
 stalest go first, and what is left waits for the next.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,6 +17,7 @@ from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.observed import OBSERVED_CAPACITY
 from lagwise.tables.planning import DEMAND
 from lagwise.tables.raw import SERVICE_TIMES
+from lagwise.tables.skew import skew_of
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs import write
 
@@ -36,8 +37,7 @@ Key = tuple[str, str, str]
 _READERS = """
     select cluster, "group", topic, max(as_of) as as_of, count(*) as partitions,
            count(distinct owner) as members, count(distinct coalesce(host, owner)) as nodes, sum(lag) as lag,
-           sum(produce_rate_per_second) as rate,
-           max(produce_rate_per_second) / nullif(sum(produce_rate_per_second), 0) as hottest_share
+           sum(produce_rate_per_second) as rate
     from partition_status where status != 'ghost' group by cluster, "group", topic
 """
 _SERVICE = """
@@ -83,7 +83,7 @@ def plan(lake: Lake, settings: Capacity, now: datetime, at_most: int = AT_MOST) 
     )[:at_most]
     if not due and before.keys() <= readers.keys():
         return 0
-    facts = _Facts(lake, settings, now)
+    facts = _Facts(lake, settings, now, {(cluster, topic) for cluster, _, topic in due})
     made = {key: _row(readers[key], assess(facts.known(readers[key]), settings.target_utilisation)) for key in due}
     kept = [row for key, row in before.items() if key in readers and key not in made]
     write.replace_small(lake, CAPACITY, write.table_of(CAPACITY, [*kept, *made.values()]))
@@ -97,8 +97,9 @@ def _key(row: Row) -> Key:
 class _Facts:
     """The rows of the other tables, by what they are about."""
 
-    def __init__(self, lake: Lake, settings: Capacity, now: datetime) -> None:
+    def __init__(self, lake: Lake, settings: Capacity, now: datetime, topics: Collection[tuple[str, str]]) -> None:
         self._settings = settings
+        self._skew = skew_of(lake, topics, now)
         since = now - _LONGEST
         service = lake.query(
             _SERVICE, [since, _TOGETHER.total_seconds(), _LATELY_SECONDS], over=[SERVICE_TIMES], since=since
@@ -119,8 +120,7 @@ class _Facts:
             members=reader["members"],
             nodes=reader["nodes"],
             as_of=reader["as_of"],
-            hottest_share=reader["hottest_share"],
-            lag=None if reader["lag"] is None else int(reader["lag"]),
+            skew=self._skew.get(topic),
             cores=cores,
             cores_source=source,
             service=None if service is None else _service_time(service),
@@ -150,6 +150,7 @@ def _observed(row: Row) -> Observed:
         blocks=row["blocks"],
         measured_until=row["measured_until"],
         is_scaled=row["is_scaled"],
+        load_test=row["load_test"],
     )
 
 
@@ -184,7 +185,7 @@ def _row(reader: Row, found: Assessment) -> dict[str, Any]:
         "partitions": reader["partitions"],
         "members": reader["members"],
         "nodes": reader["nodes"],
-        "hottest_share": reader["hottest_share"],
+        "hottest_share": value("hottest_share"),
         "lag": reader["lag"],
         "produce_rate_per_second": reader["rate"],
         "peak_rate_per_second": value("peak_rate_per_second"),
@@ -194,7 +195,8 @@ def _row(reader: Row, found: Assessment) -> dict[str, Any]:
         "capacity_high_per_second": can_do.high if can_do else None,
         "capacity_source": str(found.source),
         "t1_seconds": found.workload.t1_seconds if found.workload else value("t1_seconds"),
-        "t2_seconds": found.workload.t2_seconds if found.workload else value("t2_seconds"),
+        # 0 is that of members, of which only the time per message as a whole is known
+        "t2_seconds": (found.workload.t2_seconds or None) if found.workload else value("t2_seconds"),
         "cores": value("cores"),
         "threads_per_node": None if threads is None else int(threads),
         "max_threads_per_node": found.workload.max_threads_per_node if found.workload else None,

@@ -90,7 +90,7 @@ def _due(lake: Lake, settings: Forecast) -> pa.Table:
 def _made(session: SparkSession, lake: Lake, due: pa.Table, horizon_days: int) -> DataFrame:
     """A row per topic: `demand` with its rows of `forecasts` as a list."""
     names = due["topic"].to_pylist()
-    hours = session.read.format("delta").load(lake.location(TOPIC_HOURS)).drop("day")
+    hours = session.read.format("delta").load(lake.location(TOPIC_HOURS)).drop("day", "partition_records")
     # They come in the order of their names: files that are sorted by them need not be read as a whole.
     hours = hours.where(F.col("topic").between(min(names), max(names)))
     history = hours.join(F.broadcast(frame(session, due)), ["cluster", "topic"]).where(F.col("hour") < F.col("until"))

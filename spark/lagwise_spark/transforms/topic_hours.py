@@ -26,6 +26,7 @@ def topic_hours(ends: DataFrame, gap_seconds: float) -> DataFrame:
     records = F.when(is_step, F.col("last_high_watermark") - before)
     steps = ends.select(
         *_TOPIC,
+        "partition",
         "minute",
         hour.alias("hour"),
         is_first.alias("is_first"),
@@ -66,7 +67,17 @@ def topic_hours(ends: DataFrame, gap_seconds: float) -> DataFrame:
             b.alias("bucket"), F.size(F.filter("buckets", lambda other: other == b)).cast("int").alias("minutes")
         ),
     )
-    return hours.withColumn("rates", counted).drop("buckets")
+    return (
+        hours.withColumn("rates", counted).drop("buckets").join(_partition_records(steps, minutes), [*_TOPIC, "hour"])
+    )
+
+
+def _partition_records(steps: DataFrame, minutes: DataFrame) -> DataFrame:
+    """The records of each hour by partition, in the minutes that count."""
+    counted = steps.join(minutes.select(*_TOPIC, "minute"), [*_TOPIC, "minute"], "left_semi")
+    of_partitions = counted.groupBy(*_TOPIC, "hour", "partition").agg(F.sum("records").alias("records"))
+    pairs = F.sort_array(F.collect_list(F.struct("partition", "records")))
+    return of_partitions.groupBy(*_TOPIC, "hour").agg(pairs.alias("partition_records"))
 
 
 def _seconds(micros: Column) -> Column:

@@ -8,9 +8,10 @@ from lagwise.domain.sizing.workload import Concurrency, Workload
 def command(workload: Workload) -> str:
     """``lagwise size …`` with the options that differ from their defaults."""
     w = workload
+    takes = f"--t1 {_text(w.t1_seconds * 1e3)}ms --t2 {_text(w.t2_seconds * 1e3)}ms --cores {_text(w.cores)}"
     words = [
         "lagwise size",
-        f"--t1 {_text(w.t1_seconds * 1e3)}ms --t2 {_text(w.t2_seconds * 1e3)}ms --cores {_text(w.cores)}",
+        f"--per-message {_text(w.t1_seconds * 1e3)}ms" if w.by_members else takes,
         f"--peak {_text(w.peak_rate_per_second)} --partitions {w.partitions}",
     ]
     if w.hottest_share is not None:
@@ -31,7 +32,7 @@ def command(workload: Workload) -> str:
         words.append(f"--lag {_text(w.lag)}")
     if w.spare_nodes != 1:
         words.append(f"--spare-nodes {w.spare_nodes}")
-    if w.max_threads_per_node != defaults.DEFAULT_MAX_THREADS_PER_NODE:
+    if not w.by_members and w.max_threads_per_node != defaults.DEFAULT_MAX_THREADS_PER_NODE:
         words.append(f"--max-threads {w.max_threads_per_node}")
     if w.concurrency is not Concurrency.CONSUMER_PER_THREAD:
         words.append(f"--concurrency {w.concurrency}")

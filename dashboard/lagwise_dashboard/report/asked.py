@@ -1,0 +1,70 @@
+"""The inputs of sizing, as the page names and shows them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lagwise.domain.sizing.words import say_number
+from lagwise.domain.sizing.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How one number of a Workload is shown; ``scale`` turns the unit shown into the Workload's."""
+
+    label: str
+    unit: str
+    scale: float = 1.0
+
+
+#: The numbers, by the name of the Workload's field; ``seconds_per_message`` stands for the first three where they are
+#: not known apart.
+SHOWN = {
+    "seconds_per_message": Shown("Time per message", "ms", 1e-3),
+    "t1_seconds": Shown("T1, waiting", "ms", 1e-3),
+    "t2_seconds": Shown("T2, on the CPU", "ms", 1e-3),
+    "cores": Shown("Cores of a node", "or its CPU limit"),
+    "target_utilisation": Shown("Target utilisation", "%", 0.01),
+    "spare_nodes": Shown("Spare nodes", "N+…"),
+    "catch_up_seconds": Shown("Catch up within", "min", 60.0),
+    "restart_seconds": Shown("A restart takes", "s"),
+    "outage_seconds": Shown("An outage takes", "min", 60.0),
+    "outage_catch_up_seconds": Shown("Catch up with it within", "min", 60.0),
+    "share_of_ceiling": Shown("Fill a node to", "% of its ceiling", 0.01),
+    "lag": Shown("Backlog", "messages"),
+    "max_threads_per_node": Shown("Most threads a node", "threads"),
+}
+LABELS = {
+    "peak_rate_per_second": "Peak",
+    "partitions": "Partitions",
+    "hottest_share": "Hottest partition",
+    **{name: shown.label for name, shown in SHOWN.items()},
+    "concurrency": "A node's threads",
+    "ordering": "Order to keep",
+}
+#: What is not asked where members are sized.
+_OF_NODES = ("t1_seconds", "t2_seconds", "cores", "share_of_ceiling", "max_threads_per_node", "concurrency", "ordering")
+
+
+def spoken(workload: Workload) -> dict[str, str]:
+    """Every input as it is shown, by its label."""
+    return {LABELS[name]: value for name, value in _values(workload).items()}
+
+
+def rows(workload: Workload, sources: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Every input: what it is, its value, and where it is from."""
+    return [(LABELS[name], value, sources.get(name, "default")) for name, value in _values(workload).items()]
+
+
+def _values(w: Workload) -> dict[str, str]:
+    said = {
+        "peak_rate_per_second": f"{say_number(w.peak_rate_per_second)}/s",
+        "partitions": f"{w.partitions:,}",
+        "hottest_share": "even" if w.hottest_share is None else f"{100 * w.hottest_share:.3g} %",
+    }
+    for name, shown in SHOWN.items():
+        value = w.t1_seconds if name == "seconds_per_message" else getattr(w, name)
+        unit = "" if shown.unit in ("or its CPU limit", "N+…") else f" {shown.unit}"
+        said[name] = f"{float(f'{value / shown.scale:.4g}'):,.12g}{unit}"
+    said |= {"concurrency": str(w.concurrency), "ordering": str(w.order)}
+    not_asked = _OF_NODES if w.by_members else ("seconds_per_message",)
+    return {name: value for name, value in said.items() if name not in not_asked}

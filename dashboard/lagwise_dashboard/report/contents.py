@@ -1,0 +1,30 @@
+"""What stands on the capacity page, and in what can be taken away of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from lagwise.domain.capacity.outlook import Outlook
+from lagwise.domain.simulation.what_if import WhatIf
+from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.ramp_plan import RampStep
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.report.scenarios import Compared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Everything that is shown. Without ``advice`` something that is needed for it is ``missing``."""
+
+    advice: SizingAdvice | None
+    missing: tuple[str, ...] = ()
+    #: Where each input of the advice is from, by the name of the Workload's field.
+    sources: Mapping[str, str] = field(default_factory=dict)
+    #: The group's row of the table `capacity`; None is any workload.
+    row: Row | None = None
+    outlook: Outlook | None = None
+    what_if: WhatIf | None = None
+    scenarios: tuple[Compared, ...] = ()
+    ramp: tuple[RampStep, ...] = ()
+    target_utilisation: float
+    now: datetime

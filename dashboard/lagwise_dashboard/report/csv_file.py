@@ -1,0 +1,83 @@
+"""The whole advice as figures: one line a number, as exact as it is known."""
+
+import csv
+import io
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from lagwise.domain.sizing.advice import SizingAdvice, inputs_of
+from lagwise.domain.sizing.known_workload import say_missing
+from lagwise_dashboard import literal
+from lagwise_dashboard.report.contents import Report
+
+#: A spreadsheet takes a text that begins so for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def as_csv(report: Report) -> str:
+    """One line a number, as exact as it is known: section, name, value, unit, where from or why."""
+    made = io.StringIO()
+    writer = csv.writer(made, lineterminator="\n")
+    writer.writerow(("section", "name", "value", "unit", "note"))
+    for line in _lines(report):
+        writer.writerow([_cell(value) for value in line])
+    return made.getvalue()
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, str):
+        text = literal.shown(value)
+        return f"'{text}" if text.startswith(_FORMULA) else text
+    return "" if value is None else value
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, int | float) else str(value)
+
+
+def _lines(report: Report) -> Iterable[tuple[object, ...]]:
+    advice, row = report.advice, report.row
+    if row is not None:
+        for name in ("cluster", "group", "topic", "verdict", "sentence", "confidence", "capacity_source"):
+            yield "verdict", name, row[name], "", ""
+        for name in ("as_of", "enough_until"):
+            yield "verdict", name, row[name].isoformat() if row[name] else None, "", ""
+        for name in ("capacity_low_per_second", "capacity_high_per_second", "forecast_peak_rate_per_second"):
+            yield "verdict", name, row[name], "messages/s", ""
+        for told in row["inputs"]:
+            samples = "" if told["samples"] is None else f", from {told['samples']}"
+            at = "" if told["measured_at"] is None else f", {told['measured_at'].isoformat()}"
+            yield "rests on", told["name"], told["value"], "", f"{told['source']}{samples}{at}"
+    if advice is None:
+        yield "advice", "verdict", say_missing(report.missing), "", ""
+    else:
+        yield from _advice(advice, report)
+    for day in report.outlook.days if report.outlook else ():
+        yield "forecast", day.at.isoformat(), day.peak, "messages/s", f"90 %: {day.low:.6g} to {day.high:.6g}"
+
+
+def _advice(advice: SizingAdvice, report: Report) -> Iterable[tuple[object, ...]]:
+    for name, value in inputs_of(advice.workload).items():
+        yield "asked", name, None if value is None else _plain(value), "", report.sources.get(name, "default")
+    yield "advice", "verdict", advice.verdict, "", ""
+    for name, value in asdict(advice.triple).items() if advice.triple else ():
+        yield "advice", name, value, "", ""
+    for change in advice.changes:
+        yield "change", str(change.kind), change.sentence, "", change.cost
+    for figure in advice.figures:
+        yield "figure", figure.label, figure.value, figure.unit, figure.how
+    for label, outcome in report.what_if.outcomes if report.what_if else ():
+        question = report.what_if.question if report.what_if else ""
+        yield "what if", f"{label}: peak lag", outcome.peak_lag, "messages", question
+        yield "what if", f"{label}: oldest unread", outcome.peak_lag_seconds, "s", question
+        yield "what if", f"{label}: drained after", outcome.drain_seconds, "s", question
+    for one in report.scenarios:
+        for name, value in inputs_of(one.advice.workload).items():
+            yield "scenario", f"{one.name}: {name}", None if value is None else _plain(value), "", "asked"
+        for name, value in asdict(one.advice.triple).items() if one.advice.triple else ():
+            yield "scenario", f"{one.name}: {name}", value, "", "advised"
+        if one.outcome is not None:
+            yield "scenario", f"{one.name}: peak lag", one.outcome.peak_lag, "messages", "what if"
+            yield "scenario", f"{one.name}: drained after", one.outcome.drain_seconds, "s", "what if"
+    for step in report.ramp:
+        yield "ramp", step.expected.threads, step.expected.rate_per_second, "messages/s", step.stop

@@ -1,0 +1,142 @@
+"""The whole advice as a report: one HTML file that needs nothing else."""
+
+import html
+from collections.abc import Mapping, Sequence
+
+import plotly.graph_objects as go
+
+from lagwise.domain import humanise
+from lagwise.domain.capacity.outlook import provenance
+from lagwise.domain.simulation.what_if import say_outcome
+from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.known_workload import say_missing
+from lagwise.domain.sizing.words import explain_concurrency
+from lagwise_dashboard import literal, words
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.report import asked, forecast_chart, node_chart, ramp, scenarios, standing, what_if_chart
+from lagwise_dashboard.report.command import command
+from lagwise_dashboard.report.contents import Report
+from lagwise_dashboard.report.figures import say_value
+
+#: Nothing is loaded from anywhere, whatever a name tries.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #1e293b; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; margin: .5rem 0 1.5rem; }
+th, td { border-bottom: 1px solid #e2e8f0; padding: .25rem .9rem .25rem 0; text-align: left; vertical-align: top; }
+th { color: #64748b; font-weight: 500; }
+h1, p, pre { overflow-wrap: anywhere; } pre { white-space: pre-wrap; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+.verdict { border-left: 4px solid #0d9488; padding: .3rem 1rem; background: #f1f5f9; }
+.short { border-color: #dc2626; } .tight { border-color: #d97706; } .undecided { border-color: #64748b; }
+small { color: #64748b; }
+"""
+
+
+def as_html(report: Report) -> str:
+    """The report. Everything that is not of our own making is escaped, and it loads nothing."""
+    advice, row = report.advice, report.row
+    about = "a workload" if row is None else f"{row['group']} on {row['topic']} ({row['cluster']})"
+    parts = [
+        f"<h1>Capacity of {_safe(about)}</h1>",
+        f"<p><small>By Lagwise, {_safe(humanise.clock(report.now, report.now))}, {report.now:%Y-%m-%d}.</small></p>",
+    ]
+    charts = _Charts()
+    if row is not None:
+        parts += _standing(report, row, charts)
+    parts.append("<h2>What it takes</h2>")
+    if advice is None:
+        parts.append(f'<p class="verdict undecided">{_safe(say_missing(report.missing))}</p>')
+    else:
+        parts += _advice(report, advice, charts)
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f"<title>Capacity of {_safe(about)}</title><style>{_STYLE}</style></head><body>{''.join(parts)}</body></html>"
+    )
+
+
+def _advice(report: Report, advice: SizingAdvice, charts: "_Charts") -> list[str]:
+    """What it takes, what it is made of, what if, and how to get there."""
+    kind = "short" if advice.triple is None else "enough"
+    parts = [f'<p class="verdict {kind}">{_safe(advice.verdict)}</p>']
+    parts += [f"<p>{_safe(c.sentence)} <small>{_safe(c.cost)}</small></p>" for c in advice.changes]
+    if advice.points:
+        parts.append(charts.add(node_chart.chart(advice)))
+    names = ("Asked", "Value", "Where from")
+    asked_for = asked.rows(advice.workload, report.sources)
+    parts += [
+        _table({name: [line[i] for line in asked_for] for i, name in enumerate(names)}),
+        _table(
+            {
+                "Figure": [f.label for f in advice.figures],
+                "Value": [say_value(f.name, f.value) for f in advice.figures],
+                "Unit": [f.unit for f in advice.figures],
+                "Made of": [f.how for f in advice.figures],
+            }
+        ),
+        f"<p>{_safe(explain_concurrency(advice.workload, advice.threads))}</p>",
+        f"<pre>{_safe(command(advice.workload))}</pre>",
+    ]
+    if report.what_if is not None:
+        parts += [
+            "<h2>What if</h2>",
+            f"<p>{_safe(report.what_if.question)}</p>",
+            charts.add(what_if_chart.chart(report.what_if)),
+            *(f"<p>{_safe(label)}. {_safe(say_outcome(o))}</p>" for label, o in report.what_if.outcomes),
+        ]
+    if report.scenarios:
+        parts += ["<h2>Scenarios</h2>", _table(scenarios.columns(report.scenarios))]
+    if report.ramp:
+        parts += ["<h2>How to get there</h2>", _table(ramp.columns(report.ramp))]
+    return parts
+
+
+def _standing(report: Report, row: Row, charts: "_Charts") -> list[str]:
+    label = words.capacity_look(row["verdict"]).label
+    names = ("Input", "Value", "Where from", "Samples", "Age")
+    inputs = standing.input_rows(row, report.now)
+    parts = [
+        f'<p class="verdict {_safe(row["verdict"])}"><b>{_safe(label)}</b> {_safe(row["sentence"])}</p>',
+        _table(
+            {
+                "Peak so far": [standing.per_second(row["peak_rate_per_second"])],
+                "Can do": [standing.can_do(row)],
+                "Forecast peak": [standing.per_second(row["forecast_peak_rate_per_second"])],
+                "Enough until": [standing.enough_until(row)],
+                "Confidence": [row["confidence"]],
+            }
+        ),
+        "<h2>What this rests on</h2>",
+        _table({name: [line[i] for line in inputs] for i, name in enumerate(names)}),
+    ]
+    if report.outlook is not None:
+        parts.append("<h2>What will arrive</h2>")
+        if report.outlook.days:
+            parts.append(charts.add(forecast_chart.chart(row, report.outlook, report.target_utilisation)))
+        parts.append(f"<p><small>{_safe(provenance(report.outlook, report.now))}</small></p>")
+    return parts
+
+
+class _Charts:
+    """Figures as HTML; the first brings the library for all."""
+
+    def __init__(self) -> None:
+        self._is_first = True
+
+    def add(self, made: go.Figure) -> str:
+        made.update_layout(paper_bgcolor="white", plot_bgcolor="white")
+        found: str = made.to_html(full_html=False, include_plotlyjs=self._is_first, config={"displaylogo": False})
+        self._is_first = False
+        return found
+
+
+def _safe(text: object) -> str:
+    return html.escape(literal.shown(str(text))) if text else ""
+
+
+def _table(columns: Mapping[str, Sequence[str]]) -> str:
+    head = "".join(f"<th>{_safe(name)}</th>" for name in columns)
+    lines = zip(*columns.values(), strict=True)
+    body = "".join("<tr>" + "".join(f"<td>{_safe(cell)}</td>" for cell in line) + "</tr>" for line in lines)
+    return f"<table><tr>{head}</tr>{body}</table>"

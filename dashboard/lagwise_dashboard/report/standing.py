@@ -1,0 +1,78 @@
+"""What is known of a group's work on one topic, in words: its numbers, and what they rest on."""
+
+from datetime import UTC, datetime
+
+from lagwise.domain import humanise
+from lagwise.domain.capacity.verdict import CapacityVerdict
+from lagwise.domain.sizing.words import say_duration, say_number, say_share
+from lagwise_dashboard import literal
+from lagwise_dashboard.queries.base import Row
+
+#: Where it is known from what the group can do.
+SOURCES = {
+    "saturation": "seen while it had a backlog",
+    "probe": "worked out from T1, T2 and the cores",
+    "throughput": "a lower bound: what it did without a backlog",
+    "none": "nothing is known of it",
+}
+_INPUTS = {
+    "partitions": "Partitions",
+    "members": "Members",
+    "nodes": "Nodes",
+    "hottest_share": "Hottest partition",
+    "cores": "Cores of a node",
+    "t1_seconds": "T1, waiting",
+    "t2_seconds": "T2, on the CPU",
+    "threads_per_node": "Threads on a node",
+    "observed_rate_per_second": "Seen under saturation",
+    "at_least_per_second": "Does at least",
+    "peak_rate_per_second": "Peak",
+    "forecast_peak_per_second": "Forecast peak",
+}
+
+
+def can_do(row: Row) -> str:
+    """``1,200/s``, ``1,100 to 1,300/s``, ``≥ 900/s``, or a dash."""
+    low, high = row["capacity_low_per_second"], row["capacity_high_per_second"]
+    if low is None:
+        return humanise.DASH
+    if high is None:
+        return f"≥ {say_number(low)}/s"
+    lowest, highest = say_number(low), say_number(high)
+    return f"{lowest}/s" if lowest == highest else f"{lowest} to {highest}/s"
+
+
+def enough_until(row: Row) -> str:
+    """The day, ``beyond the forecast``, or a dash where nothing can be said."""
+    if row["enough_until"] is not None:
+        return f"{row['enough_until'].astimezone(UTC):%Y-%m-%d}"
+    is_ahead = row["forecast_peak_rate_per_second"] is not None
+    lasts = row["verdict"] in (CapacityVerdict.ENOUGH, CapacityVerdict.OVERSIZED)
+    return "beyond the forecast" if is_ahead and lasts else humanise.DASH
+
+
+def per_second(rate: float | None) -> str:
+    """A rate with its unit; a dash where it is not known."""
+    return humanise.DASH if rate is None else f"{say_number(rate)}/s"
+
+
+def input_rows(row: Row, now: datetime) -> list[tuple[str, str, str, str, str]]:
+    """Every number that went in: what it is, its value, where from, from how many samples, how old."""
+    return [
+        (
+            _INPUTS.get(told["name"], literal.shown(told["name"])),
+            _value(told["name"], told["value"]),
+            literal.shown(told["source"]),
+            humanise.DASH if told["samples"] is None else humanise.count(told["samples"]),
+            humanise.since(told["measured_at"], now),
+        )
+        for told in row["inputs"]
+    ]
+
+
+def _value(name: str, value: float) -> str:
+    if name == "hottest_share":
+        return say_share(value)
+    if name in ("t1_seconds", "t2_seconds"):
+        return say_duration(value)
+    return f"{say_number(value)}/s" if name.endswith("_per_second") else say_number(value)

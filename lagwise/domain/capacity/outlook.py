@@ -1,0 +1,51 @@
+"""What will arrive, day by day, and in words where that comes from and how good it was."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from lagwise.domain.humanise import duration, since
+
+
+@dataclass(frozen=True, slots=True)
+class DayAhead:
+    """The busiest minute of a day to come, messages per second, with the ends of its 90 % interval."""
+
+    at: datetime
+    low: float
+    peak: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a topic will be sent. ``demand`` is its row of that table; no ``days`` is no forecast."""
+
+    demand: Mapping[str, Any] | None
+    days: tuple[DayAhead, ...]
+
+
+def why_not(outlook: Outlook) -> str:
+    """Why there is no forecast."""
+    if outlook.demand is None:
+        return "No forecast: there is no history of what arrives on this topic yet. The first hour of it makes a start."
+    return f"No forecast: {outlook.demand['reason'] or 'the newest one is too old'}."
+
+
+def provenance(outlook: Outlook, now: datetime) -> str:
+    """By which model, from how much history, and how good it was."""
+    demand = outlook.demand
+    if demand is None or not outlook.days:
+        return why_not(outlook)
+    history = duration(demand["history_hours"] * 3_600.0)
+    said = (
+        f"The busiest minute of each day, by the model {demand['model']}, from {history} of history, made "
+        f"{since(demand['as_of'], now)} ago. The band holds 90 % of the outcomes."
+    )
+    if demand["mase"] is not None and demand["baseline_mase"] is not None and demand["tested_days"] is not None:
+        said += (
+            f" Compared with what came, up to {duration(demand['tested_days'] * 86_400.0)} ahead, its mean "
+            f"error was {demand['mase']:.2f}, that of simply repeating the last week {demand['baseline_mase']:.2f}."
+        )
+    return said

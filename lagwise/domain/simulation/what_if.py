@@ -1,0 +1,122 @@
+"""What if all stand still, or every node is restarted: set-ups under the same peak, and what comes of each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from lagwise.domain.humanise import count, duration
+from lagwise.domain.simulation.fluid import Outcome, simulate
+from lagwise.domain.simulation.scenario import Interruption, Scenario, Traffic
+from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.ranges import OutOfRange
+from lagwise.domain.sizing.words import say_set_up
+from lagwise.domain.sizing.workload import Workload
+
+#: What happens begins after this, so that it is seen how it was before.
+BEFORE_SECONDS = 300.0
+#: What is asked where nothing else is: an hour without a reader.
+DEFAULT_OUTAGE_SECONDS = 3_600.0
+RUNNING, ADVISED = "Running", "Advised"
+_POINTS = 300
+#: Above this a simulation of a rolling restart takes seconds: so many times all partitions are dealt out.
+_MOST_DEALT = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class SetUp:
+    """Nodes with threads (or members, of one each), and what they are called."""
+
+    name: str
+    nodes: int
+    threads_per_node: int
+
+    def label(self, workload: Workload) -> str:
+        """``Running: 3 nodes of 12 threads``, ``Advised: 4 members``."""
+        return f"{self.name}: {say_set_up(workload, self.nodes, self.threads_per_node)}"
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """What was asked, in words, and what came of it, each set-up by its label."""
+
+    question: str
+    interruption: Interruption
+    outcomes: tuple[tuple[str, Outcome], ...]
+
+
+def outage(seconds: float) -> tuple[Interruption, str]:
+    """All nodes read nothing for a while, and the words for it."""
+    return Interruption(at_seconds=BEFORE_SECONDS, seconds=seconds), f"Nothing is read for {duration(seconds)}."
+
+
+def rolling_restart(seconds: float) -> tuple[Interruption, str]:
+    """One node after the other is away, and the others read its partitions meanwhile."""
+    every = Interruption(at_seconds=BEFORE_SECONDS, seconds=seconds, rolling=True, reassigned_after_seconds=0.0)
+    return every, f"One node after the other is away for {duration(seconds)}."
+
+
+def set_ups(advice: SizingAdvice, running: tuple[int | None, int | None]) -> tuple[SetUp | None, list[SetUp]]:
+    """What runs (None is not known), and all that can be tried: it and what is advised. ``running`` is nodes and
+    threads on each."""
+    nodes, threads = running
+    runs = SetUp(RUNNING, nodes, threads) if nodes and threads else None
+    found = [runs] if runs else []
+    if advice.triple is not None:
+        found.append(SetUp(ADVISED, advice.triple.nodes, advice.triple.threads_per_node))
+    return runs, found
+
+
+def try_set_ups(workload: Workload, tried: Sequence[SetUp], interruption: Interruption, question: str) -> WhatIf:
+    """What comes of each. Raises OutOfRange where one cannot be simulated."""
+    outcomes = tuple((s.label(workload), simulated(scenario(workload, s, interruption))) for s in tried)
+    return WhatIf(question, interruption, outcomes)
+
+
+def scenario(workload: Workload, set_up: SetUp, interruption: Interruption) -> Scenario:
+    """The set-up under the workload's peak, until some time after what happens. Raises OutOfRange."""
+    away = interruption.seconds * (set_up.nodes if interruption.rolling else 1)
+    seconds = BEFORE_SECONDS + away + max(1_800.0, 2.0 * away)
+    if interruption.rolling and set_up.nodes * workload.partitions > _MOST_DEALT:
+        most = _MOST_DEALT // workload.partitions
+        raise OutOfRange(f"{workload.unit}s", f"at most {most:,} here, one after the other", set_up.nodes)
+    return Scenario(
+        traffic=Traffic.constant(workload.peak_rate_per_second, seconds),
+        t1_seconds=workload.t1_seconds,
+        t2_seconds=workload.t2_seconds,
+        cores=workload.cores,
+        nodes=set_up.nodes,
+        threads_per_node=set_up.threads_per_node,
+        partitions=workload.partitions,
+        hottest_share=workload.hottest_share,
+        lag=workload.lag,
+        concurrency=workload.concurrency,
+        ordering=workload.ordering,
+        interruption=interruption,
+    )
+
+
+def outcome_of(workload: Workload, set_up: SetUp, interruption: Interruption) -> Outcome | None:
+    """What comes of it; None where it cannot be simulated."""
+    try:
+        return simulated(scenario(workload, set_up, interruption))
+    except OutOfRange:
+        return None
+
+
+def say_outcome(outcome: Outcome) -> str:
+    """Peak lag and drain time, in a sentence or two."""
+    if outcome.peak_lag <= 0.0:
+        return "No lag worth speaking of."
+    said = (
+        f"The lag rises to {count(outcome.peak_lag)} messages, the oldest of them "
+        f"{duration(outcome.peak_lag_seconds)} old."
+    )
+    if outcome.drain_seconds is None:
+        return f"{said} It is never worked off: more arrives than this can do."
+    return f"{said} {duration(outcome.drain_seconds)} later all is read."
+
+
+@lru_cache(maxsize=64)
+def simulated(of: Scenario) -> Outcome:
+    """What comes of a scenario. The same question is asked at every refresh of a page."""
+    return simulate(of, of.traffic.seconds / _POINTS)

@@ -1,0 +1,179 @@
+"""Every figure of the advice, with what it was made of."""
+
+import math
+from dataclasses import dataclass
+
+from lagwise.domain.sizing.formulas import (
+    knee_threads,
+    node_ceiling_per_second,
+    nodes_for_rate,
+    thread_rate_per_second,
+)
+from lagwise.domain.sizing.search import (
+    Triple,
+    hottest_key_share,
+    largest_capacity_per_second,
+    largest_peak_per_second,
+    node_at,
+    thread_limit,
+    threads_that_fill_a_node,
+)
+from lagwise.domain.sizing.words import say_duration, say_number, say_set_up, say_share
+from lagwise.domain.sizing.workload import Ordering, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number of the advice with what it was made of."""
+
+    name: str
+    #: The name as a reader sees it.
+    label: str
+    #: None where it is infinite.
+    value: float | None
+    unit: str
+    how: str
+
+
+def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
+    """The numbers between what is asked and the answer; those of members where nothing is known of cores."""
+    t1, t2 = say_duration(w.t1_seconds), say_duration(w.t2_seconds)
+    cores, peak = say_number(w.cores), say_number(w.peak_rate_per_second)
+    catch_up = say_duration(w.catch_up_seconds)
+    away, away_seconds, away_catch_up = "restart", say_duration(w.restart_seconds), catch_up
+    if w.outage_binds:
+        away, away_seconds = "outage", say_duration(w.outage_seconds)
+        away_catch_up = say_duration(w.outage_catch_up_seconds)
+    limit = thread_limit(w)
+    full = node_at(w, limit)
+    most = full if triple is None else node_at(w, max(limit, triple.threads_per_node))
+    per_second = "messages/s"
+    backlog = f" + {say_number(w.lag)} / {catch_up}" if w.lag else ""
+    of_a_node = [
+        Figure(
+            "knee_threads_per_node",
+            "threads at the formula's knee",
+            _finite(knee_threads(w.cores, w.t1_seconds, w.t2_seconds)),
+            "threads",
+            f"C · (T1 + T2) / T2 = {cores} · ({t1} + {t2}) / {t2}" if w.t2_seconds else "none: T2 is 0",
+        ),
+        Figure(
+            "threads_that_fill_a_node",
+            "threads that fill a node",
+            threads_that_fill_a_node(w),
+            "threads",
+            f"the fewest with which a node does {say_share(w.share_of_ceiling)} of its ceiling C / T2, at most "
+            f"{w.max_threads_per_node:,} (M/M/c//N)",
+        ),
+        Figure(
+            "thread_rate_per_second",
+            "one thread alone",
+            thread_rate_per_second(w.t1_seconds, w.t2_seconds),
+            per_second,
+            f"1 / (T1 + T2) = 1 / ({t1} + {t2})",
+        ),
+        Figure(
+            "node_ceiling_per_second",
+            "a node's ceiling",
+            _finite(node_ceiling_per_second(w.cores, w.t2_seconds)),
+            per_second,
+            f"C / T2 = {cores} / {t2}" if w.t2_seconds else "none: T2 is 0",
+        ),
+        Figure(
+            "node_rate_per_second",
+            "a node with these threads",
+            full.rate_per_second,
+            per_second,
+            f"M/M/c//N with N = {limit:,}, T1 = {t1}, T2 = {t2}, c = {cores}",
+        ),
+    ]
+    of_a_member = [
+        Figure(
+            "member_rate_per_second",
+            "one member",
+            full.rate_per_second,
+            per_second,
+            f"1 / time per message = 1 / {t1}",
+        )
+    ]
+    unit = w.unit
+    figures = [
+        *(of_a_member if w.by_members else of_a_node),
+        Figure(
+            "demand_rate_per_second",
+            "demand while catching up",
+            w.demand_rate_per_second,
+            per_second,
+            f"peak · (1 + {away} / {'its ' if w.outage_binds else ''}catch-up){' + lag / catch-up' if w.lag else ''} = "
+            f"{peak} · (1 + {away_seconds} / {away_catch_up}){backlog}",
+        ),
+        Figure(
+            "required_rate_per_second",
+            "capacity needed",
+            w.required_rate_per_second,
+            per_second,
+            f"demand / target utilisation = {say_number(w.demand_rate_per_second)} / {say_share(w.target_utilisation)}",
+        ),
+        Figure(
+            "members_by_time" if w.by_members else "nodes_by_cpu",
+            "members the load needs" if w.by_members else "nodes the cores need",
+            nodes_for_rate(w.required_rate_per_second, most.rate_per_second),
+            f"{unit}s",
+            f"required / {unit} = {say_number(w.required_rate_per_second)} / {say_number(most.rate_per_second)}, "
+            + (f"a node with the {most.threads:,} threads advised, " if most.threads > limit else "")
+            + f"rounded up, without spare {unit}s",
+        ),
+        Figure(
+            "hottest_share",
+            "hottest partition",
+            w.hottest,
+            "of the traffic",
+            (
+                f"taken as even: 1 / {w.partitions:,} partitions"
+                if w.hottest_share is None
+                else f"as asked; were all {w.partitions:,} partitions alike, {say_share(1 / w.partitions)}"
+            ),
+        ),
+        Figure(
+            "largest_capacity_per_second",
+            "most these partitions allow",
+            largest_capacity_per_second(w),
+            per_second,
+            f"what {w.partitions:,} partitions, this skew and this order allow with any number of {unit}s",
+        ),
+    ]
+    if w.order is Ordering.NONE:
+        threads = triple.threads_per_node if triple else limit
+        one = say_number(node_at(w, threads).thread_rate_per_second)
+        figures.append(
+            Figure(
+                "hottest_key_share",
+                "hottest key, at most",
+                hottest_key_share(w, threads),
+                "of the traffic",
+                "where the pool keeps the order of keys: a thread / required = "
+                f"{one} / {say_number(w.required_rate_per_second)}",
+            )
+        )
+    if triple is not None:
+        figures += [
+            Figure(
+                "capacity_per_second",
+                "capacity advised",
+                triple.capacity_per_second,
+                per_second,
+                say_set_up(w, triple.working_nodes, triple.threads_per_node) + ", the spare ones gone",
+            ),
+            Figure(
+                "largest_peak_per_second",
+                "peak it is good for",
+                largest_peak_per_second(w, triple),
+                per_second,
+                "the peak at which this answer would be used up, everything else as given",
+            ),
+        ]
+    return figures
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

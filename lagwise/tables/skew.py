@@ -1,0 +1,50 @@
+"""The hottest partition of each topic, from the hours of the last week (:mod:`lagwise.domain.capacity.skew`)."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+import pyarrow as pa
+
+from lagwise.domain.capacity.skew import BUSY_SHARE, HISTORY, TELLING_RECORDS, Skew
+from lagwise.tables.planning import TOPIC_HOURS
+from lagwise.tables.store import Lake
+
+#: Hours before the topic had as many partitions as now say nothing about these.
+_SKEW = """
+    with wanted as (
+        select *, records / seconds as rate,
+               last_value(partitions) over (partition by cluster, topic order by hour
+                                            rows between unbounded preceding and unbounded following) as now
+        from topic_hours semi join topics using (cluster, topic) where hour >= ? and seconds > 0
+    ), alike as (
+        select *, max(rate) over (partition by cluster, topic) as busiest from wanted where partitions = now
+    ), busy as (
+        select * from alike where rate >= ? * busiest
+    ), hours as (
+        select cluster, topic, sum(records)::bigint as records, count(*) as hours,
+               max(hour) + interval 1 hour as until
+        from busy group by all
+    ), partitions as (
+        select cluster, topic, p.partition, sum(p.records)::bigint as records
+        from (select cluster, topic, unnest(partition_records) as p from busy) group by all
+    )
+    select cluster, topic, max(p.records) / h.records as hottest_share, h.records, h.hours, h.until
+    from partitions p join hours h using (cluster, topic)
+    group by cluster, topic, h.records, h.hours, h.until having max(p.records) >= ?
+"""
+
+
+def skew_of(lake: Lake, topics: Collection[tuple[str, str]], now: datetime) -> dict[tuple[str, str], Skew]:
+    """By cluster and topic, of those named; where it is not known they are not there. Raises LakeError."""
+    named = pa.table({"cluster": [c for c, _ in topics], "topic": [t for _, t in topics]}, schema=_TOPICS)
+    since = now - HISTORY
+    found = lake.query(
+        _SKEW, [since, BUSY_SHARE, TELLING_RECORDS], over=[TOPIC_HOURS], since=since, given={"topics": named}
+    )
+    return {
+        (row["cluster"], row["topic"]): Skew(row["hottest_share"], row["records"], row["hours"], row["until"])
+        for row in found.to_pylist()
+    }
+
+
+_TOPICS = pa.schema([("cluster", pa.string()), ("topic", pa.string())])
