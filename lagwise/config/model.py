@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from lagwise.config.values import HttpAddress, Memory, Name, Seconds
+from lagwise.config.values import HttpAddress, Memory, Name, RunbookAddress, Seconds
 from lagwise.secrets import SECRET_KEYS, is_reference, is_secret_key, resolve
 
 
@@ -253,6 +253,9 @@ class Dashboard(_Settings):
     """Port to listen on; 0 takes a free one."""
     refresh_seconds: Annotated[float, Field(ge=2)] = 15.0
     """How often an open page looks for new data."""
+    runbook_url: RunbookAddress | None = None
+    """Where your people wrote down what to do: every group's page links to it. `{cluster}`, `{group}`, `{topic}`, \
+`{status}` and `{reason}` in it are replaced by the group's own, as in `https://wiki.example/lag/{status}?group={group}`."""
 
 
 class Scaling(_Settings):

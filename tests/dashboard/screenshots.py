@@ -37,6 +37,9 @@ _BIGGER = Scenario(
 PAGES = {
     "overview": "/",
     "group": "/group",
+    "topic": "/topic?" + urlencode({"cluster": "prod", "topic": "clicks"}),
+    "retention": "/retention",
+    "rebalances": "/rebalances?" + urlencode({"cluster": "prod", "group": "orders-fulfilment"}),
     "alerts": "/alerts",
     "capacity": "/capacity?" + urlencode({"capacity_group": "prod/checkout", KEPT: written(_BIGGER)}),
     "health": "/health",
@@ -57,6 +60,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--address", help="of a running dashboard; without it, one is started over the stories")
     parser.add_argument("--cluster", default="prod")
+    parser.add_argument("--pages", nargs="*", choices=list(PAGES), default=list(PAGES), help="only these")
     parser.add_argument("--group", default="orders-fulfilment", help="the group whose page is pictured")
     told = parser.parse_args()
     path = chromium()
@@ -68,7 +72,8 @@ def main() -> None:
     for scheme in schemes:
         with running(told.address) as address, launched(path) as browser:
             visit = Visit(browser, address, scheme=scheme)
-            for name, page in PAGES.items():
+            for name in told.pages:
+                page = PAGES[name]
                 picture(visit, f"{page}?{group}" if name == "group" else page, told.folder / f"{name}-{scheme}.png")
             visit.close()
 

@@ -51,9 +51,7 @@ def reads(*tables: Table) -> Callable[[Callable[Concatenate[Lake, P], R]], Query
     return declare
 
 
-def run(
-    lake: Lake, tables: Mapping[Table, Reach], sql: str, parameters: Mapping[str, Any] | None = None
-) -> pa.Table:
+def run(lake: Lake, tables: Mapping[Table, Reach], sql: str, parameters: Mapping[str, Any] | None = None) -> pa.Table:
     """Run one statement over snapshots of the tables, each limited as far as given.
 
     A file may vanish between listing and reading, when the table is rewritten meanwhile; then a second look at the
@@ -73,9 +71,7 @@ def run(
             ) from error
 
 
-def rows(
-    lake: Lake, tables: Mapping[Table, Reach], sql: str, parameters: Mapping[str, Any] | None = None
-) -> list[Row]:
+def rows(lake: Lake, tables: Mapping[Table, Reach], sql: str, parameters: Mapping[str, Any] | None = None) -> list[Row]:
     """Like :func:`run`, as one dict a row."""
     found: list[Row] = run(lake, tables, sql, parameters).to_pylist()
     return found
@@ -131,9 +127,7 @@ def _connected() -> duckdb.DuckDBPyConnection:
 _connections = _Connections(idle=4)
 
 
-def _run_once(
-    lake: Lake, tables: Mapping[Table, Reach], sql: str, parameters: Mapping[str, Any] | None
-) -> pa.Table:
+def _run_once(lake: Lake, tables: Mapping[Table, Reach], sql: str, parameters: Mapping[str, Any] | None) -> pa.Table:
     with _connections.one() as connection:
         for table, reach in tables.items():
             if isinstance(reach, datetime):
