@@ -16,7 +16,8 @@ from lagwise_dashboard.queries import heat
 
 #: With fewer partitions the table says it all.
 FEWEST_PARTITIONS = 24
-_PIXELS, _LEAST, _MOST = 5, 160, 560
+#: Pixels: of all lines together, of the thinnest one, around them, and from one name to the next.
+_LINES, _THINNEST, _FRAME, _NAME = 300, 2.2, 60, 15
 #: Light to dark on either background: one hue, so that nobody needs to tell red from green.
 _COLOURS = ((0.0, "#E6F4F1"), (0.35, "#7CC5BA"), (0.7, "#0D9488"), (1.0, "#053B36"))
 #: Answers are shared for so long: a picture of an hour does not change by the second.
@@ -71,7 +72,8 @@ def chart(found: pa.Table, since: datetime, until: datetime, *, zoom: str) -> go
             cells[row][column] = round(math.log10(1 + max(0, lag)), 2)
     most = max((value for line in cells for value in line if value is not None), default=0.0)
     names = _names(lines)
-    made = plot_theme.figure(height=min(_MOST, max(_LEAST, 60 + _PIXELS * len(lines))), zoom=zoom)
+    tall = max(_LINES, _THINNEST * len(lines))
+    made = plot_theme.figure(height=round(_FRAME + tall), zoom=zoom)
     ticks = [n for n in _TICKS if math.log10(1 + n) <= max(1.0, most)]
     made.add_trace(
         go.Heatmap(
@@ -84,7 +86,7 @@ def chart(found: pa.Table, since: datetime, until: datetime, *, zoom: str) -> go
     )  # fmt: skip
     made.update_yaxes(
         type="category",
-        tickvals=list(range(0, len(lines), max(1, len(lines) // 12))),
+        tickvals=list(range(0, len(lines), math.ceil(len(lines) * _NAME / tall))),
         autorange="reversed",
         showgrid=False,
         rangemode="normal",

@@ -37,8 +37,9 @@ def show(rows: list[Row], now: datetime, *, with_cluster: bool) -> Row | None:
     }
     if with_cluster:
         columns["Cluster"] = [literal.shown(r["cluster"]) for r in rows]
-    if not any(columns["Lost already"]):
-        del columns["Lost already"]
+    for name in ("At the latest", "Lost already"):
+        if not any(columns[name]):
+            del columns[name]
     event: Any = st.dataframe(
         tables.table(columns),
         key="retention_losses",

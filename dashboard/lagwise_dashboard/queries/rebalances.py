@@ -64,9 +64,9 @@ def events(lake: Lake, cluster: str, group: str, since: datetime, until: datetim
 def stretches(lake: Lake, cluster: str, group: str, since: datetime, until: datetime) -> list[Row]:
     """Who was in the group when, from the samples: stretches of one member with one assignment, the newest first.
 
-    ``from_at`` and ``to_at`` are its first and last sample. A stretch ends where the member is missing from a sample
-    of the group, and where there was none for three of the usual distances between two. Samples are kept for a few
-    days only (``lake.retention.raw_days``).
+    ``from_at`` is its first sample, ``to_at`` its last, or the first in which the member owns something else. A
+    stretch ends where the member is missing from a sample of the group, and where there was none for three of the usual
+    distances between two. Samples are kept for a few days only (``lake.retention.raw_days``).
     """
     return rows(
         lake,
@@ -88,12 +88,16 @@ def stretches(lake: Lake, cluster: str, group: str, since: datetime, until: date
                 or assignment is distinct from lag(assignment) over member, true) as begins
             from its cross join usual window member as (partition by member_id order by number)
         ), numbered as (
-            select *, sum(begins::int) over (partition by member_id order by number) as stretch from marked
+            select *, sum(begins::int) over member as stretch,
+                -- It owned this until the next sample of it says otherwise, unless it is missing from one between.
+                case when lead(number) over member = number + 1 then lead(group_at) over member else group_at end
+                    as until_at
+            from marked window member as (partition by member_id order by number)
         )
         select member_id, any_value(client_id) as client_id, any_value(host) as host,
             any_value(static_instance_id) as static_instance_id, any_value(assignment) as assignment,
             any_value(assigned_partitions) as assigned_partitions,
-            min(group_at) as from_at, max(group_at) as to_at
+            min(group_at) as from_at, max(until_at) as to_at
         from numbered group by member_id, stretch
         order by to_at desc, from_at desc, member_id limit $limit
         """,
