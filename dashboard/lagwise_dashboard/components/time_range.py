@@ -21,6 +21,7 @@ RANGES = {
 }
 DEFAULT = "1 h"
 _FROM, _TO = "from", "to"
+_IN_THE_LAST = "in the last "
 #: Ranges move on in steps, so that browsers that look at the same moment share one answer.
 _STEP_SECONDS = 5
 #: Less is not drawn: there are no more points to be seen.
@@ -40,7 +41,7 @@ class Span:
     @property
     def name(self) -> str:
         """The same while the reader's view of a chart is to survive refreshes."""
-        return f"{self.since.isoformat()}/{self.until.isoformat()}" if self.is_zoom else self.words
+        return f"{_written(self.since)}/{_written(self.until)}" if self.is_zoom else self.words.removeprefix(_IN_THE_LAST)
 
 
 def choose(now: datetime) -> Span:
@@ -65,7 +66,7 @@ def choose(now: datetime) -> Span:
         since, until = zoomed
         return Span(since, until, f"from {humanise.clock(since, now)} to {humanise.clock(until, now)}", is_zoom=True)
     until = datetime.fromtimestamp(-(-now.timestamp() // _STEP_SECONDS) * _STEP_SECONDS, now.tzinfo)
-    return Span(until - RANGES[chosen or DEFAULT], until, f"in the last {chosen or DEFAULT}")
+    return Span(until - RANGES[chosen or DEFAULT], until, f"{_IN_THE_LAST}{chosen or DEFAULT}")
 
 
 def to_selection(key: str) -> Callable[[], None]:
