@@ -20,7 +20,7 @@ from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
 from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.minutes import FIVE_MINUTES, HOURS, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
-from lagwise.tables.raw import ASSIGNMENT, EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
+from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import TIMESTAMP, Table
 from lagwise.tables.store import Lake
 from lagwise.tables.ticks import TICKS
@@ -173,7 +173,7 @@ class PagesLake:
 
     def _history(self) -> None:
         """A day of rounds; the newest quarter of an hour not compacted yet."""
-        times = [t for t in _back(self._now, INTERVAL_SECONDS, self._size.day_minutes * 4)][:-1]
+        times = list(_back(self._now, INTERVAL_SECONDS, self._size.day_minutes * 4))[:-1]
         loose, most = 60, max(1, _HISTORY_ROWS // self._size.groups)
         for day in sorted({at.date() for at in times}):
             of_day = [at for at in times if at.date() == day]
@@ -188,7 +188,7 @@ class PagesLake:
             names = self._groups.to_pylist()
             changes = [
                 {"cluster": CLUSTER, "group": names[i % len(names)], "at": hour, "before": "ok", "after": "lagging"}
-                for i in range(0, 200)
+                for i in range(200)
             ]
             self._append(STATUS_CHANGES, _rows(STATUS_CHANGES, changes))
 

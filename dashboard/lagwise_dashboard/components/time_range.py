@@ -41,7 +41,9 @@ class Span:
     @property
     def name(self) -> str:
         """The same while the reader's view of a chart is to survive refreshes."""
-        return f"{_written(self.since)}/{_written(self.until)}" if self.is_zoom else self.words.removeprefix(_IN_THE_LAST)
+        return (
+            f"{_written(self.since)}/{_written(self.until)}" if self.is_zoom else self.words.removeprefix(_IN_THE_LAST)
+        )
 
 
 def choose(now: datetime) -> Span:
