@@ -20,7 +20,7 @@ CONFIG = Config(dashboard=Dashboard(host="127.0.0.1", port=9123))
 
 def test_the_command_serves_the_installed_app_where_it_was_told_to() -> None:
     words = launch.command(CONFIG)
-    assert words[:4] == [sys.executable, "-m", "streamlit", "run"]
+    assert words[:4] == [sys.executable, "-m", "lagwise_dashboard.serve", "run"]
     assert Path(words[4]).name == "app.py"
     assert Path(words[4]).is_file()
     assert {"--server.address=127.0.0.1", "--server.port=9123", "--browser.gatherUsageStats=false"} <= set(words)

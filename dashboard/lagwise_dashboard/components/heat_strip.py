@@ -1,8 +1,9 @@
 """A group's partitions as a picture: a line for each, the darker the more lag, so that the odd ones are seen."""
 
 import math
-from datetime import datetime, timedelta
+from datetime import datetime
 
+import numpy as np
 import plotly.graph_objects as go
 import pyarrow as pa
 import streamlit as st
@@ -56,28 +57,22 @@ def show(cluster: str, group: str, partitions: int, span: Span) -> None:
 
 def chart(found: pa.Table, since: datetime, until: datetime, *, zoom: str) -> go.Figure:
     """The picture of what :func:`lagwise_dashboard.queries.heat.lags` found."""
-    lines = sorted(set(zip(found["topic"].to_pylist(), found["partition"].to_pylist(), strict=True)))
-    times = sorted(set(found["at"].to_pylist()))
-    width = timedelta(seconds=found["width_seconds"][0].as_py())
-    row_of = {line: i for i, line in enumerate(lines)}
-    column_of = {at: i for i, at in enumerate(times)}
-    cells: list[list[float | None]] = [[None] * len(times) for _ in lines]
-    lags: list[list[int | None]] = [[None] * len(times) for _ in lines]
-    for topic, partition, at, lag in zip(
-        *(found[name].to_pylist() for name in ("topic", "partition", "at", "lag")), strict=True
-    ):
-        if lag is not None:
-            row, column = row_of[topic, partition], column_of[at]
-            lags[row][column] = lag
-            cells[row][column] = round(math.log10(1 + max(0, lag)), 2)
-    most = max((value for line in cells for value in line if value is not None), default=0.0)
+    line, bucket = found["line"].to_numpy(), found["bucket"].to_numpy()
+    lines = list(dict.fromkeys(zip(found["topic"].to_pylist(), found["partition"].to_pylist(), strict=True)))
+    width = found["width_seconds"][0].as_py()
+    # As arrays of numbers: lists would be looked through number by number, and sent as text.
+    lags = np.full((len(lines), bucket.max() - bucket.min() + 1), np.nan)
+    lags[line, bucket - bucket.min()] = found["lag"].to_numpy(zero_copy_only=False)
+    middles = [datetime.fromtimestamp((bucket.min() + i + 0.5) * width, since.tzinfo) for i in range(lags.shape[1])]
+    cells = np.log10(1 + np.maximum(lags, 0)).astype(np.float32)
+    most = 0.0 if np.isnan(cells).all() else float(np.nanmax(cells))
     names = _names(lines)
     tall = max(_LINES, _THINNEST * len(lines))
     made = plot_theme.figure(height=round(_FRAME + tall), zoom=zoom)
     ticks = [n for n in _TICKS if math.log10(1 + n) <= max(1.0, most)]
     made.add_trace(
         go.Heatmap(
-            x=[at + width / 2 for at in times], y=names, z=cells, zmin=0, zmax=max(1.0, most),
+            x=middles, y=names, z=cells, zmin=0, zmax=max(1.0, most),
             colorscale=_COLOURS, hoverongaps=False, customdata=lags,
             colorbar={"thickness": 10, "outlinewidth": 0, "tickvals": [math.log10(1 + n) for n in ticks],
                       "ticktext": [humanise.count(n) for n in ticks], "title": {"text": "lag", "side": "top"}},

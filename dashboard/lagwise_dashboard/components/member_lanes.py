@@ -97,12 +97,14 @@ def _bars(made: go.Figure, shown: Sequence[Lane], *, owns: bool, colour: str, na
 
 def _marks(made: go.Figure, rebalances: Sequence[Row], count: int) -> None:
     """A triangle above the lanes for each rebalance, and a band across them as wide as it took."""
-    for row in rebalances[:_MOST_LINES]:
-        begun = row["at"] - timedelta(seconds=row["duration_seconds"] or 0.0)
-        made.add_shape(
-            type="rect", x0=begun, x1=row["at"], y0=-0.8, y1=count - 0.5, layer="above",
-            fillcolor="rgba(217,119,6,0.25)", line={"width": 1, "color": plot_theme.PRODUCED, "dash": "dot"},
-        )  # fmt: skip
+    made.layout.shapes += tuple(
+        {
+            "type": "rect", "x0": row["at"] - timedelta(seconds=row["duration_seconds"] or 0.0), "x1": row["at"],
+            "y0": -0.8, "y1": count - 0.5, "layer": "above", "fillcolor": "rgba(217,119,6,0.25)",
+            "line": {"width": 1, "color": plot_theme.PRODUCED, "dash": "dot"},
+        }
+        for row in rebalances[:_MOST_LINES]
+    )  # fmt: skip
     if rebalances:
         made.add_trace(
             go.Scatter(

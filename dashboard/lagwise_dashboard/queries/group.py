@@ -196,7 +196,7 @@ def standings(lake: Lake, cluster: str, group: str) -> dict[str, Row]:
         """
         select owner, arg_min(status, coalesce(list_position($ranks, status), 99)) as status, sum(lag)::bigint as lag,
             max(lag_seconds) as lag_seconds,
-            coalesce(arg_max(lag_seconds_is_lower_bound, lag_seconds), false) as lag_seconds_is_lower_bound,
+            arg_max(coalesce(lag_seconds_is_lower_bound, false), lag_seconds) as lag_seconds_is_lower_bound,
             sum(produce_rate_per_second) as produce_rate_per_second,
             sum(consume_rate_per_second) as consume_rate_per_second
         from partition_status where cluster = $cluster and "group" = $group and owner is not null group by owner

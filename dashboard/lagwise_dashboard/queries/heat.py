@@ -17,8 +17,11 @@ _MINUTES_UP_TO, _FIVE_MINUTES_UP_TO = timedelta(minutes=90), timedelta(hours=26)
 
 @reads(MINUTES, FIVE_MINUTES, HOURS)
 def lags(lake: Lake, cluster: str, group: str, since: datetime, until: datetime, partitions: int) -> pa.Table:
-    """The largest lag of each partition and bucket (``at`` is its start), for the MOST_PARTITIONS partitions with most
-    lag. ``partitions`` is about how many the group has: buckets are as wide as keeps the picture small."""
+    """The largest lag of each partition and bucket, for the MOST_PARTITIONS partitions with most lag.
+
+    ``line`` counts the partitions in their order from 0 on, ``bucket`` the widths since 1970. ``partitions`` is about
+    how many the group has: buckets are as wide as keeps the picture small.
+    """
     span = until - since
     if span <= _MINUTES_UP_TO:
         table, step = MINUTES, 60.0
@@ -39,8 +42,9 @@ def lags(lake: Lake, cluster: str, group: str, since: datetime, until: datetime,
             select topic, partition from cells group by all order by max(lag) desc nulls last, topic, partition
             limit $limit
         )
-        select topic, partition, to_timestamp(bucket * $width) as "at", lag, $width::double as width_seconds
-        from cells semi join most using (topic, partition) order by topic, partition, "at"
+        select topic, partition, dense_rank() over (order by topic, partition) - 1 as line, bucket::bigint as bucket,
+            lag, $width::double as width_seconds
+        from cells semi join most using (topic, partition) order by line, bucket
         """,  # noqa: S608 (a name of our own)
         {
             "cluster": cluster,

@@ -84,13 +84,13 @@ def stretches(lake: Lake, cluster: str, group: str, since: datetime, until: date
             where cluster = $cluster and "group" = $group and sampled_at >= $since
         ), marked as (
             select *, coalesce(number - lag(number) over member > 1
-                or epoch(group_at) - epoch(lag(group_at) over member) > 3 * usual.step
-                or assignment is distinct from lag(assignment) over member, true) as begins
+                or epoch(group_at) - epoch(lag(group_at) over member) > 3 * usual.step, true) as comes,
+                assignment is distinct from lag(assignment) over member as changes
             from its cross join usual window member as (partition by member_id order by number)
         ), numbered as (
-            select *, sum(begins::int) over member as stretch,
-                -- It owned this until the next sample of it says otherwise, unless it is missing from one between.
-                case when lead(number) over member = number + 1 then lead(group_at) over member else group_at end
+            select *, sum((comes or changes)::int) over member as stretch,
+                -- It owned this until its next sample says otherwise, unless it was away in between.
+                case when lead(comes) over member then group_at else lead(group_at, 1, group_at) over member end
                     as until_at
             from marked window member as (partition by member_id order by number)
         )

@@ -64,13 +64,13 @@ def losses(
         with found as (
             select cluster, "group", topic, loss_cause, max(as_of) as as_of,
                 min(seconds_to_loss) as seconds_to_loss,
-                coalesce(arg_min(seconds_to_loss_is_upper_bound, seconds_to_loss), false)
+                arg_min(coalesce(seconds_to_loss_is_upper_bound, false), seconds_to_loss)
                     as seconds_to_loss_is_upper_bound,
                 arg_min(coalesce(seconds_to_loss_at_latest, -1), seconds_to_loss) as at_latest,
                 arg_min(partition, seconds_to_loss) as partition,
                 arg_min(status, seconds_to_loss) as status,
                 count(*) as partitions, sum(lag)::bigint as lag, max(lag_seconds) as lag_seconds,
-                coalesce(arg_max(lag_seconds_is_lower_bound, lag_seconds), false) as lag_seconds_is_lower_bound,
+                arg_max(coalesce(lag_seconds_is_lower_bound, false), lag_seconds) as lag_seconds_is_lower_bound,
                 sum(produce_rate_per_second) as produce_rate_per_second,
                 sum(consume_rate_per_second) as consume_rate_per_second,
                 sum(lost_at_least)::bigint as lost_at_least, sum(lost_at_most)::bigint as lost_at_most

@@ -66,12 +66,12 @@ def readers(lake: Lake, cluster: str, topic: str) -> list[Row]:
             select "group", arg_min(status, rank) as status, arg_min(reason, rank) as reason, max(as_of) as as_of,
             count(*) as partitions, count(distinct owner) as members, sum(lag)::bigint as lag,
             max(lag_seconds) as lag_seconds,
-            coalesce(arg_max(lag_seconds_is_lower_bound, lag_seconds), false) as lag_seconds_is_lower_bound,
+            arg_max(coalesce(lag_seconds_is_lower_bound, false), lag_seconds) as lag_seconds_is_lower_bound,
             arg_max(partition, lag_seconds) as slowest_partition,
             sum(produce_rate_per_second) as produce_rate_per_second,
             sum(consume_rate_per_second) as consume_rate_per_second,
             min(seconds_to_loss) as seconds_to_loss,
-            coalesce(arg_min(seconds_to_loss_is_upper_bound, seconds_to_loss), false)
+            arg_min(coalesce(seconds_to_loss_is_upper_bound, false), seconds_to_loss)
                 as seconds_to_loss_is_upper_bound,
             arg_min(loss_cause, seconds_to_loss) as loss_cause,
             sum(records_lost)::bigint as records_lost
