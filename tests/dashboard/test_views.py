@@ -19,7 +19,7 @@ from tests.dashboard.conftest import NOW, Open
 from tests.dashboard.lakes import Scene
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_GROUPS, QUIET_GROUPS, Story
 
-VIEWS = ("overview", "group", "alerts", "capacity", "health")
+VIEWS = ("overview", "group", "topic", "retention", "rebalances", "alerts", "capacity", "health")
 
 
 def _text(app: Any) -> str:
@@ -207,7 +207,7 @@ def _in_vain(row: dict[str, Any]) -> dict[str, Any]:
     return row | {"errors": _REFUSED, "groups": 0, "group_partitions": 0, "partitions": 0}
 
 
-@pytest.mark.parametrize("view", ["overview", "group", "health"])
+@pytest.mark.parametrize("view", ["overview", "group", "topic", "retention", "rebalances", "health"])
 def test_a_cluster_that_was_never_read_is_named_with_the_reason(open_app: Open, young: Lake, view: str) -> None:
     rows = lakes._samples(Scene(NOW, stories=QUIET_GROUPS))
     lakes.append(young, SAMPLES, [_in_vain(row) for row in rows])
@@ -412,7 +412,7 @@ def test_every_page_over_empty_tables(open_app: Open, young: Lake, view: str) ->
     assert "Something went wrong" not in _text(app)
 
 
-@pytest.mark.parametrize("view", ["overview", "group", "health"])
+@pytest.mark.parametrize("view", ["overview", "group", "topic", "retention", "rebalances", "health"])
 def test_a_corrupt_data_file_is_one_clear_line(open_app: Open, busy: Path, view: str) -> None:
     for file in (busy / "lake" / "analysis" / "group_status").glob("*.parquet"):
         file.write_bytes(b"PAR1 this is no parquet")

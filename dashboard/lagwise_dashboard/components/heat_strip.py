@@ -61,10 +61,10 @@ def chart(found: pa.Table, since: datetime, until: datetime, *, zoom: str) -> go
     lines = list(dict.fromkeys(zip(found["topic"].to_pylist(), found["partition"].to_pylist(), strict=True)))
     width = found["width_seconds"][0].as_py()
     # As arrays of numbers: lists would be looked through number by number, and sent as text.
-    lags = np.full((len(lines), bucket.max() - bucket.min() + 1), np.nan)
+    lags = np.full((len(lines), bucket.max() - bucket.min() + 1), np.nan, np.float32)
     lags[line, bucket - bucket.min()] = found["lag"].to_numpy(zero_copy_only=False)
     middles = [datetime.fromtimestamp((bucket.min() + i + 0.5) * width, since.tzinfo) for i in range(lags.shape[1])]
-    cells = np.log10(1 + np.maximum(lags, 0)).astype(np.float32)
+    cells = np.log10(1 + np.maximum(lags, 0))
     most = 0.0 if np.isnan(cells).all() else float(np.nanmax(cells))
     names = _names(lines)
     tall = max(_LINES, _THINNEST * len(lines))

@@ -10,7 +10,7 @@ from lagwise_dashboard.queries.base import reads, run
 
 #: Partitions that are drawn at most, those with most lag first; and cells of the whole picture.
 MOST_PARTITIONS = 250
-MOST_CELLS = 15_000
+MOST_CELLS = 10_000
 #: Spans up to these are drawn from the finer buckets.
 _MINUTES_UP_TO, _FIVE_MINUTES_UP_TO = timedelta(minutes=90), timedelta(hours=26)
 

@@ -15,7 +15,7 @@ from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.overview import Counts, Filters
 
 _TEXT, _CLUSTER, _SORT, _AS = "q", "only", "sort", "as"
-_TABLE_VIEW, _CARDS_VIEW = "table", "cards"
+_TABLE_VIEW, _CARDS_VIEW = "Table", "Cards"
 _CHIPS, _CHIPS_IN_URL = "overview_status", "overview_status_in_url"
 _TABLE, _QUIET_TABLE, _QUIET = "overview_groups", "overview_quiet_groups", "overview_quiet"
 
@@ -122,7 +122,6 @@ def _shown_as() -> str:
         required=True,
         key=_AS,
         bind="query-params",
-        format_func=lambda v: f":material/{'table_rows' if v == _TABLE_VIEW else 'view_agenda'}: {v.capitalize()}",
         label_visibility="collapsed",
     )
     return chosen or _TABLE_VIEW

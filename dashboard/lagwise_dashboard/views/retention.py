@@ -13,14 +13,14 @@ from lagwise_dashboard.queries import retention as queries
 from lagwise_dashboard.queries.retention import Counts
 
 _TEXT, _CLUSTER, _WITHIN = "retention_q", "retention_only", "within"
+_ALL = "All"
 _HORIZONS: dict[str, float | None] = {
     "1 h": 3600.0,
     "6 h": 6 * 3600.0,
     "24 h": 86400.0,
     "7 d": 7 * 86400.0,
-    "ever": None,
+    _ALL: None,
 }
-_ALL = "ever"
 
 
 def body() -> None:
@@ -55,9 +55,8 @@ def _inputs(clusters: list[str]) -> tuple[str, str | None, str]:
                 label_visibility="collapsed", width=180,
             )  # fmt: skip
         within = st.segmented_control(
-            "Lost within", list(_HORIZONS), default=_ALL, required=True, key=_WITHIN, bind="query-params",
-            format_func=lambda h: "All" if h == _ALL else f"Within {h}", label_visibility="collapsed",
-        )  # fmt: skip
+            "Lost within", list(_HORIZONS), default=_ALL, required=True, key=_WITHIN, bind="query-params"
+        )
     return text or "", cluster, within or _ALL
 
 
