@@ -44,7 +44,9 @@ PAGES = {
     "capacity": "/capacity?" + urlencode({"capacity_group": "prod/checkout", KEPT: written(_BIGGER)}),
     "health": "/health",
 }
-_SHORTEST, _TALLEST = 700, 3200
+#: The shortest and the tallest picture.
+_HEIGHTS = (700, 3200)
+_PHONE = (390, 844)
 _HEIGHT = """() => document.querySelector('[data-testid="stMain"]').scrollHeight"""
 _ERRORS = {
     "prod": [{"kind": "leader_not_available", "count": 2, "example": "watermarks of clicks[4]: it has no leader"}]
@@ -76,6 +78,12 @@ def main() -> None:
                 page = PAGES[name]
                 picture(visit, f"{page}?{group}" if name == "group" else page, told.folder / f"{name}-{scheme}.png")
             visit.close()
+            if "overview" in told.pages:
+                visit = Visit(browser, address, scheme=scheme, viewport=_PHONE)
+                width, height = _PHONE
+                file = told.folder / f"overview-phone-{scheme}.png"
+                picture(visit, "/?as=Cards", file, width=width, heights=(height, height))
+                visit.close()
 
 
 @contextmanager
@@ -99,15 +107,16 @@ def running(address: str | None) -> Iterator[str]:
             yield found
 
 
-def picture(visit: Visit, path: str, file: Path) -> None:
-    """One page, as tall as it is."""
-    visit.page.set_viewport_size({"width": 1280, "height": _SHORTEST})
+def picture(visit: Visit, path: str, file: Path, *, width: int = 1280, heights: tuple[int, int] = _HEIGHTS) -> None:
+    """One page, as tall as it is within these heights."""
+    least, most = heights
+    visit.page.set_viewport_size({"width": width, "height": least})
     page = visit.open(path)
     page.wait_for_load_state("networkidle", timeout=READY_MS)
     height = 0
-    while height != (tall := min(max(_SHORTEST, page.evaluate(_HEIGHT)), _TALLEST)):
+    while height != (tall := min(max(least, page.evaluate(_HEIGHT)), most)):
         height = tall
-        page.set_viewport_size({"width": 1280, "height": height})
+        page.set_viewport_size({"width": width, "height": height})
         page.wait_for_timeout(1000)  # tables and charts are drawn anew at a new size, without any sign of its end
     page.screenshot(path=str(file))
     print(f"{file} ({file.stat().st_size // 1024} kB)")  # noqa: T201 (a tool's output)
