@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from benchmarks.pages import Wire
-from benchmarks.pages_lake import CLUSTER, GROUP, SMALL, TOPIC, PagesLake
+from benchmarks.pages_cast import CLUSTER, GROUP, SMALL, TOPIC
+from benchmarks.pages_lake import PagesLake
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries import group, heat, overview, rebalances, retention, topic
 from lagwise_dashboard.queries.overview import Filters
