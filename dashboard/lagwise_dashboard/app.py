@@ -35,6 +35,27 @@ st.navigation(
             help="One consumer group: its verdict, history, partitions, members, and what to do.",
         ),
         st.Page(
+            "views/topic.py",
+            title="Topic",
+            icon=":material/topic:",
+            url_path="topic",
+            help="One topic: who reads it, retention against the slowest reader, what is written, and its partitions.",
+        ),
+        st.Page(
+            "views/retention.py",
+            title="Retention risk",
+            icon=":material/hourglass_bottom:",
+            url_path="retention",
+            help="What will be lost, soonest first: records that retention deletes unread, and commits that expire.",
+        ),
+        st.Page(
+            "views/rebalances.py",
+            title="Rebalances",
+            icon=":material/sync_alt:",
+            url_path="rebalances",
+            help="Which groups are being rebalanced, and who came, went and owned what.",
+        ),
+        st.Page(
             "views/alerts.py",
             title="Alerts",
             icon=":material/notifications:",

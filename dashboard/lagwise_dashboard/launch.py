@@ -28,7 +28,7 @@ def command(config: Config) -> list[str]:
     return [
         sys.executable,
         "-m",
-        "streamlit",
+        "lagwise_dashboard.serve",
         "run",
         str(_PACKAGE / "app.py"),
         f"--server.address={config.dashboard.host}",

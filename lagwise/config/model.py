@@ -15,7 +15,7 @@ from lagwise.config.base import Settings as _Settings
 from lagwise.config.channels import AnyChannel
 from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, SignIn
 from lagwise.config.selection import GroupSelection
-from lagwise.config.values import Memory, Name, Reference, Seconds
+from lagwise.config.values import Memory, Name, Reference, RunbookAddress, Seconds
 from lagwise.secrets import SECRET_KEYS, is_reference, is_secret_key, resolve
 
 
@@ -238,6 +238,9 @@ that asks who it is."""
     """How often an open page looks for new data."""
     sign_in: SignIn | None = None
     """Sign-in with OpenID Connect; null is none: then the page reads only, unless it listens on loopback alone."""
+    runbook_url: RunbookAddress | None = None
+    """Where your people wrote down what to do: every group's page links to it. `{cluster}`, `{group}`, `{topic}`, \
+`{status}` and `{reason}` in it are replaced by the group's own, as in `https://wiki.example/lag/{status}?group={group}`."""
 
 
 class Scaling(_Settings):

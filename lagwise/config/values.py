@@ -36,6 +36,7 @@ class Matching:
 Seconds = Annotated[float, Field(gt=0)]
 Name = Annotated[str, Matching(r"[A-Za-z0-9._-]{1,100}", "1 to 100 letters, digits, dots, hyphens or underscores")]
 Memory = Annotated[str, Matching(r"\d+[mg]", "a whole number and its unit, as in 512m or 1g")]
+RunbookAddress = Annotated[str, Matching(r"https?://[^/{}\s]+(/.*)?", "an address http://… or https://…")]
 HttpAddress = Annotated[
     str, Matching(r"https?://.+|\$\{(env|file):[^}]+\}", "an address http://… or https://…, or a reference ${env:NAME}")
 ]

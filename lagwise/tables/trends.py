@@ -31,28 +31,28 @@ FULL = 0.9
 
 _SUMS = "samples, sum_t, sum_tt, sum_lag, sum_lag_lag, sum_t_lag, steps, sum_dt_dt, sum_dt_dlag, sum_dlag_dlag"
 
+#: Written as conditions on columns, so that whole row groups of a large table are left out.
+_ASKED = 'cluster = $1 and "group" = $2'
 #: One row per window and partition: the statistics of its buckets, t counted from the end, and when they begin. Only
 #: partitions whose lag is known now and which the group still reads, as in the sum of its lag.
 _QUERY = f"""
-    with asked as (
-        select ? as cluster, ? as "group", ?::timestamptz as "end", ?::timestamptz as coarse_until
-    ), counted as (
-        select topic, partition from partition_status semi join asked using (cluster, "group")
-        where lag is not null and status <> '{Status.GHOST}'
+    with counted as (
+        select topic, partition from partition_status
+        where {_ASKED} and lag is not null and status <> '{Status.GHOST}'
     ), recreated as (
         select topic, partition, max(minute) as recreated_minute
-        from watermark_minutes semi join asked using (cluster) semi join counted using (topic, partition)
-        where recreated_at is not null group by all
+        from watermark_minutes semi join counted using (topic, partition)
+        where cluster = $1 and recreated_at is not null group by all
     ), whole_hours as (
-        select days.* from days semi join asked using (cluster, "group") semi join counted using (topic, partition)
+        select days.* from days semi join counted using (topic, partition) where {_ASKED}
     ), buckets as (
-        select topic, partition, minute, first_at, {_SUMS} from minutes join asked using (cluster, "group")
-        where minute >= coarse_until and minute < "end"
+        select topic, partition, minute, first_at, {_SUMS} from minutes
+        where {_ASKED} and minute >= $4::timestamptz and minute < $3::timestamptz
         union all
-        select topic, partition, minute, first_at, {_SUMS} from five_minutes join asked using (cluster, "group")
-        where minute < coarse_until
+        select topic, partition, minute, first_at, {_SUMS} from five_minutes
+        where {_ASKED} and minute < $4::timestamptz
     ), windows as (
-        select unnest(?::double[]) as window_seconds, unnest(?::timestamptz[]) as since
+        select unnest($5::double[]) as window_seconds, unnest($6::timestamptz[]) as since
         union all
         select {DAY_SECONDS}, max(until) from whole_hours having max(until) is not null
     ), parts as (
@@ -63,8 +63,8 @@ _QUERY = f"""
         select {DAY_SECONDS}, topic, partition, until - interval {HOURS_OF_DAY} hours, first_at, {_SUMS}, until
         from whole_hours
     ), shifted as (
-        select parts.*, epoch(minute) - epoch("end") as by_seconds
-        from parts cross join asked left join recreated using (topic, partition)
+        select parts.*, epoch(minute) - epoch($3::timestamptz) as by_seconds
+        from parts left join recreated using (topic, partition)
         where recreated_minute is null or comparable > recreated_minute
     )
     select window_seconds, min(first_at) as first_at, sum(samples)::bigint as samples,

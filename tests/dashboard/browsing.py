@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Page, ViewportSize, expect, sync_playwright
 
 #: Where Debian, Fedora and others put it; LAGWISE_CHROMIUM names another one.
 _CANDIDATES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -44,8 +44,17 @@ def launched(path: str) -> Iterator[Browser]:
 class Visit:
     """One page of one visitor, and everything that went wrong in it."""
 
-    def __init__(self, browser: Browser, address: str, *, scheme: Literal["light", "dark"] = "light") -> None:
-        self._context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
+    def __init__(
+        self,
+        browser: Browser,
+        address: str,
+        *,
+        scheme: Literal["light", "dark"] = "light",
+        viewport: tuple[int, int] = (1280, 900),
+        user_agent: str | None = None,
+    ) -> None:
+        size: ViewportSize = {"width": viewport[0], "height": viewport[1]}
+        self._context = browser.new_context(viewport=size, color_scheme=scheme, user_agent=user_agent)
         self.page: Page = self._context.new_page()
         self.address = address
         self.troubles: list[str] = []

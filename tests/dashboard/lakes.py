@@ -19,14 +19,18 @@ from lagwise.domain.vocabulary import GroupState, Status, UnknownReason
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
-from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS
+from lagwise.tables.minutes import MINUTES, WATERMARK_MINUTES
+from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise.tables.ticks import TICKS
+from lagwise_dashboard.components.heat_strip import FEWEST_PARTITIONS
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, Story
 
 INTERVAL = timedelta(seconds=15)
 Row = dict[str, Any]
+#: What trends are made of: nothing here, so that none is told.
+_SUMS = [c.name for c in MINUTES.columns if c.name.startswith("sum_") or c.name == "steps"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,9 @@ def write(lake: Lake, scene: Scene) -> None:
     append(lake, REBALANCE_STATS, _rebalance_stats(scene))
     overwrite(lake, ASSIGNMENTS, _assignments(scene))
     append(lake, TOPICS, _topics(scene))
+    append(lake, WATERMARKS, _watermarks(scene))
+    append(lake, WATERMARK_MINUTES, _watermark_minutes(scene))
+    append(lake, MINUTES, _minutes(scene))
 
 
 def write_to(folder: Path, scene: Scene) -> Lake:
@@ -255,38 +262,60 @@ def _newest_samples(scene: Scene) -> list[tuple[int, datetime]]:
 def _groups(scene: Scene) -> Iterator[Row]:
     for i, at in _newest_samples(scene):
         for s in scene.stories:
-            yield {
-                "sample_id": f"{s.cluster}-{i}",
-                "cluster": s.cluster,
-                "sampled_at": at,
-                "group": s.group,
-                "state": s.state,
-                "type": s.type,
-                "assignor": "uniform" if s.type == "consumer" else "range" if s.members else None,
-                "coordinator": 2,
-                "member_count": s.members,
-            }
+            yield _group(s, i, at)
+    for s, i, at in _shaken(scene):
+        yield _group(s, i, at)
+
+
+def _group(s: Story, sample: int, at: datetime) -> Row:
+    return {
+        "sample_id": f"{s.cluster}-{sample}",
+        "cluster": s.cluster,
+        "sampled_at": at,
+        "group": s.group,
+        "state": s.state,
+        "type": s.type,
+        "assignor": "uniform" if s.type == "consumer" else "range" if s.members else None,
+        "coordinator": 2,
+        "member_count": s.members,
+    }
+
+
+def _shaken(scene: Scene) -> Iterator[tuple[Story, int, datetime]]:
+    """Groups that were rebalanced, with earlier samples, one a minute."""
+    earlier = list(enumerate(scene.times))[:-4]
+    for s in scene.stories:
+        if s.rebalances_seconds_ago:
+            yield from ((s, i, at) for i, at in earlier[:: -int(60 / INTERVAL.total_seconds())])
 
 
 def _members(scene: Scene) -> Iterator[Row]:
     for i, at in _newest_samples(scene):
         for s in scene.stories:
-            if s.state in (GroupState.EMPTY, GroupState.DEAD):
-                continue
-            for m in range(s.members):
-                owned = [p for p in range(s.partitions) if p % s.members == m]
-                client, host = s.member(m)
-                yield {
-                    "sample_id": f"{s.cluster}-{i}",
-                    "cluster": s.cluster,
-                    "sampled_at": at,
-                    "group": s.group,
-                    "member_id": f"{client}-6f1c0b1e",
-                    "client_id": client,
-                    "host": host,
-                    "assignment": [{"topic": s.topic, "partitions": owned}] if owned else [],
-                    "assigned_partitions": len(owned),
-                }
+            if s.state not in (GroupState.EMPTY, GroupState.DEAD):
+                yield from _members_of(s, range(s.members), i, at, s.starts(0.0))
+    for s, i, at in _shaken(scene):
+        ago = (scene.as_of - at).total_seconds()
+        # Whoever was thrown out is back two minutes later, as another member of the same name.
+        is_out = any(r - 120 < ago <= r for r in s.rebalances_seconds_ago)
+        yield from _members_of(s, range(int(is_out), s.members), i, at, s.starts(ago))
+
+
+def _members_of(s: Story, present: range, sample: int, at: datetime, starts: int) -> Iterator[Row]:
+    for place, m in enumerate(present):
+        owned = [p for p in range(s.partitions) if p % len(present) == place]
+        client, host = s.member(m)
+        yield {
+            "sample_id": f"{s.cluster}-{sample}",
+            "cluster": s.cluster,
+            "sampled_at": at,
+            "group": s.group,
+            "member_id": f"{client}-6f1c0b1e" + (f"-{starts}" if m == 0 and starts else ""),
+            "client_id": client,
+            "host": host,
+            "assignment": [{"topic": s.topic, "partitions": owned}] if owned else [],
+            "assigned_partitions": len(owned),
+        }
 
 
 def _events(scene: Scene) -> Iterator[Row]:
@@ -351,6 +380,87 @@ def _topics(scene: Scene) -> Iterator[Row]:
             "topic": s.topic,
             "partitions": s.partitions,
             "replication_factor": 3,
-            "retention_ms": 604_800_000,
+            "min_isr": 2,
+            "retention_bytes": -1,
+            "retention_ms": s.retention_ms,
             "cleanup_policy": "delete",
         }
+
+
+def _logs(scene: Scene) -> dict[tuple[str, str], Story]:
+    """One story for each topic: the one with most partitions."""
+    found: dict[tuple[str, str], Story] = {}
+    for s in sorted(scene.stories, key=lambda s: s.partitions):
+        found[s.cluster, s.topic] = s
+    return found
+
+
+def _end(s: Story, partition: int, ago: float) -> int:
+    return 5_000_000 + 37_000 * partition - int(ago * s.rate * s.share_of(partition))
+
+
+def _watermarks(scene: Scene) -> Iterator[Row]:
+    """The newest five minutes. The second topic partition has a replica that is not in sync, the third no leader."""
+    for (cluster, topic), s in _logs(scene).items():
+        for i, at in list(enumerate(scene.times))[-20:]:
+            for p in range(s.partitions):
+                end = _end(s, p, (scene.as_of - at).total_seconds())
+                replicas = [1 + (p + n) % 3 for n in range(3)]
+                yield {
+                    "sample_id": f"{cluster}-{i}",
+                    "cluster": cluster,
+                    "sampled_at": at,
+                    "topic": topic,
+                    "partition": p,
+                    "topic_id": topic,
+                    "log_start": end - 800_000,
+                    "high_watermark": end,
+                    "last_stable": end,
+                    "leader": None if p == s.without_leader else replicas[0],
+                    "replicas": replicas,
+                    "isr": replicas[:2] if p == s.out_of_sync else replicas,
+                }
+
+
+def _watermark_minutes(scene: Scene) -> Iterator[Row]:
+    for (cluster, topic), s in _logs(scene).items():
+        for minute in _whole_minutes(scene):
+            last_at = minute + timedelta(seconds=45)
+            for p in range(s.partitions):
+                end = _end(s, p, (scene.as_of - last_at).total_seconds())
+                yield {
+                    "cluster": cluster,
+                    "topic": topic,
+                    "partition": p,
+                    "minute": minute,
+                    "first_at": minute,
+                    "last_at": last_at,
+                    "first_high_watermark": end - 1,
+                    "last_high_watermark": end,
+                }
+
+
+def _minutes(scene: Scene) -> Iterator[Row]:
+    """The lag of each partition of the groups that have many."""
+    for s in scene.stories:
+        if s.partitions < FEWEST_PARTITIONS:
+            continue
+        for minute in _whole_minutes(scene):
+            lag = s.at((scene.as_of - minute).total_seconds())["lag"]
+            for p in range(s.partitions):
+                yield {
+                    "cluster": s.cluster,
+                    "group": s.group,
+                    "topic": s.topic,
+                    "partition": p,
+                    "minute": minute,
+                    "samples": 1,
+                    "first_at": minute,
+                    **dict.fromkeys(_SUMS, 0),
+                    "max_lag": None if lag is None else int(lag * s.lag_share_of(p)),
+                }
+
+
+def _whole_minutes(scene: Scene) -> list[datetime]:
+    newest = scene.as_of.replace(second=0, microsecond=0) - timedelta(minutes=1)
+    return [newest - timedelta(minutes=i) for i in range(int(60 * min(scene.hours, 1.5)))]

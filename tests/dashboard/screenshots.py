@@ -37,11 +37,16 @@ _BIGGER = Scenario(
 PAGES = {
     "overview": "/",
     "group": "/group",
+    "topic": "/topic?" + urlencode({"cluster": "prod", "topic": "clicks"}),
+    "retention": "/retention",
+    "rebalances": "/rebalances?" + urlencode({"cluster": "prod", "group": "orders-fulfilment"}),
     "alerts": "/alerts",
     "capacity": "/capacity?" + urlencode({"capacity_group": "prod/checkout", KEPT: written(_BIGGER)}),
     "health": "/health",
 }
-_SHORTEST, _TALLEST = 700, 3200
+#: The shortest and the tallest picture.
+_HEIGHTS = (700, 3200)
+_PHONE = (390, 844)
 _HEIGHT = """() => document.querySelector('[data-testid="stMain"]').scrollHeight"""
 _ERRORS = {
     "prod": [{"kind": "leader_not_available", "count": 2, "example": "watermarks of clicks[4]: it has no leader"}]
@@ -57,6 +62,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--address", help="of a running dashboard; without it, one is started over the stories")
     parser.add_argument("--cluster", default="prod")
+    parser.add_argument("--pages", nargs="*", choices=list(PAGES), default=list(PAGES), help="only these")
     parser.add_argument("--group", default="orders-fulfilment", help="the group whose page is pictured")
     told = parser.parse_args()
     path = chromium()
@@ -68,9 +74,16 @@ def main() -> None:
     for scheme in schemes:
         with running(told.address) as address, launched(path) as browser:
             visit = Visit(browser, address, scheme=scheme)
-            for name, page in PAGES.items():
+            for name in told.pages:
+                page = PAGES[name]
                 picture(visit, f"{page}?{group}" if name == "group" else page, told.folder / f"{name}-{scheme}.png")
             visit.close()
+            if "overview" in told.pages:
+                visit = Visit(browser, address, scheme=scheme, viewport=_PHONE)
+                width, height = _PHONE
+                file = told.folder / f"overview-phone-{scheme}.png"
+                picture(visit, "/?as=Cards", file, width=width, heights=(height, height))
+                visit.close()
 
 
 @contextmanager
@@ -94,15 +107,16 @@ def running(address: str | None) -> Iterator[str]:
             yield found
 
 
-def picture(visit: Visit, path: str, file: Path) -> None:
-    """One page, as tall as it is."""
-    visit.page.set_viewport_size({"width": 1280, "height": _SHORTEST})
+def picture(visit: Visit, path: str, file: Path, *, width: int = 1280, heights: tuple[int, int] = _HEIGHTS) -> None:
+    """One page, as tall as it is within these heights."""
+    least, most = heights
+    visit.page.set_viewport_size({"width": width, "height": least})
     page = visit.open(path)
     page.wait_for_load_state("networkidle", timeout=READY_MS)
     height = 0
-    while height != (tall := min(max(_SHORTEST, page.evaluate(_HEIGHT)), _TALLEST)):
+    while height != (tall := min(max(least, page.evaluate(_HEIGHT)), most)):
         height = tall
-        page.set_viewport_size({"width": 1280, "height": height})
+        page.set_viewport_size({"width": width, "height": height})
         page.wait_for_timeout(1000)  # tables and charts are drawn anew at a new size, without any sign of its end
     page.screenshot(path=str(file))
     print(f"{file} ({file.stat().st_size // 1024} kB)")  # noqa: T201 (a tool's output)

@@ -63,7 +63,7 @@ def served(folder: Path, *, port: int | None = None, sign_in: object = None, **a
         process = subprocess.Popen(launch.command(config), env=environment, cwd=folder, stdout=log, stderr=log)
         try:
             address = f"http://127.0.0.1:{port}"
-            _wait(address, process, folder / "dashboard.log")
+            wait_until_served(address, process, folder / "dashboard.log")
             yield address
         finally:
             process.send_signal(signal.SIGTERM)
@@ -74,7 +74,8 @@ def served(folder: Path, *, port: int | None = None, sign_in: object = None, **a
                 process.wait()
 
 
-def _wait(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
+def wait_until_served(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    """Wait until a dashboard that was just started answers."""
     end = time.monotonic() + _START_SECONDS
     while time.monotonic() < end and process.poll() is None:
         try:

@@ -51,8 +51,16 @@ class Story:
     #: How many of its partitions share the status; the others are ok.
     hit: int | None = None
     rebalances_seconds_ago: tuple[float, ...] = ()
+    retention_ms: int = 604_800_000
+    #: Partitions of its topic with a replica that is not in sync, and without a leader.
+    out_of_sync: int | None = None
+    without_leader: int | None = None
     #: What else is worth knowing: kind, sentence, remedy.
     findings: tuple[tuple[str, str, str | None], ...] = ()
+
+    def starts(self, ago: float) -> int:
+        """How many starts of its first member lay ahead at that time."""
+        return sum(r < ago for r in self.rebalances_seconds_ago)
 
     @property
     def frozen(self) -> bool:
@@ -186,6 +194,9 @@ GROUPS_OF_THE_DEMO: tuple[Story, ...] = (
         before=Status.FALLING_BEHIND,
         also=(Status.FALLING_BEHIND,),
         seconds_to_loss=3120.0,
+        retention_ms=7_200_000,
+        out_of_sync=1,
+        without_leader=19,
     ),
     Story(
         "invoice-mailer",

@@ -77,11 +77,11 @@ def test_filters_are_in_the_address_and_survive_a_reload(visit: Visit) -> None:
     expect(page).to_have_url(re.compile("status=stopped"), timeout=READY_MS)
     page.get_by_placeholder("Group or topic").fill("invoice")
     expect(page).to_have_url(re.compile("q=invoice"), timeout=READY_MS)
-    expect(page.get_by_text("1 group. Click a row")).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text("1 group. Choose one")).to_be_visible(timeout=READY_MS)
 
     page.reload()
     visit.settled()
-    expect(page.get_by_text("1 group. Click a row")).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text("1 group. Choose one")).to_be_visible(timeout=READY_MS)
     assert _query(page)["status"] == ["stopped"]
     assert _query(page)["q"] == ["invoice"]
     cells = _cells(page)

@@ -118,6 +118,7 @@ _OTHER = {
     "analysis.capacity.target_utilisation": "0.5",
     "alerts.rules_file": "/tmp/rules.yaml",
     "alerts.dashboard_url": "https://other",
+    "dashboard.runbook_url": "https://other",
     "analysis.spark.master": "yarn",
     "analysis.spark.driver_memory": "2g",
     "analysis.spark.ivy_dir": "/tmp/ivy",

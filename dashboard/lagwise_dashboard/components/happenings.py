@@ -43,10 +43,10 @@ def alert_mark(at: datetime, text: str) -> Mark:
 
 
 def show_changes(rows: list[Row], now: datetime, span: str) -> None:
-    """The history of the status."""
+    """The history of the status. ``span`` is a phrase: ``in the last 1 h``."""
     st.subheader("Status history", anchor=False)
     if not rows:
-        st.caption(f"The status has not changed in the last {span}.")
+        st.caption(f"The status has not changed {span}.")
         return
     ends = [None, *(r["at"] for r in rows)]
     st.dataframe(
@@ -76,14 +76,14 @@ def show_changes(rows: list[Row], now: datetime, span: str) -> None:
 
 
 def show_events(rows: list[Row], now: datetime, span: str) -> None:
-    """Rebalances and other events."""
+    """Rebalances and other events. ``span`` is a phrase: ``in the last 1 h``."""
     st.subheader("Events", anchor=False)
     if not rows:
-        st.caption(f"No rebalance and no other event in the last {span}.")
+        st.caption(f"No rebalance and no other event {span}.")
         return
     rebalances = sum(r["kind"] == _REBALANCE for r in rows)
     if rebalances:
-        st.caption(f"{humanise.plural(rebalances, 'rebalance')} in the last {span}.")
+        st.caption(f"{humanise.plural(rebalances, 'rebalance')} {span}.")
     st.dataframe(
         tables.table(
             {
@@ -117,7 +117,7 @@ def show_rebalances(rows: list[Row], now: datetime) -> None:
             {
                 "Hour from": [humanise.clock(r["hour"], now) for r in rows],
                 "Rebalances": [f"{r['rebalances']:,}{' (storm)' if r['is_storm'] else ''}" for r in rows],
-                "Without reading": [_lasted(r["downtime_seconds"], r["downtime_seconds_at_most"]) for r in rows],
+                "Without reading": [lasted(r["downtime_seconds"], r["downtime_seconds_at_most"]) for r in rows],
                 "Moved": [r["partitions_moved"] for r in rows],
                 "Read again": [_at_most(r["reread_records_at_most"]) for r in rows],
                 "Why": [literal.shown(r["sentence"]) for r in rows],
@@ -143,7 +143,8 @@ def show_rebalances(rows: list[Row], now: datetime) -> None:
     )
 
 
-def _lasted(seconds: float | None, at_most: float | None) -> str | None:
+def lasted(seconds: float | None, at_most: float | None) -> str | None:
+    """How long rebalances took, or at most; None where nobody knows."""
     if at_most is None or seconds == at_most:
         return None if seconds is None else humanise.duration(seconds)
     return f"≤ {humanise.duration(at_most)}"

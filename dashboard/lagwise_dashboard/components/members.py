@@ -10,10 +10,13 @@ from lagwise_dashboard.components import tables
 from lagwise_dashboard.queries.base import Row
 
 _MOST_RANGES = 12
+_OWNS_NOTHING: Row = dict.fromkeys(
+    ("status", "lag", "lag_seconds", "lag_seconds_is_lower_bound", "produce_rate_per_second", "consume_rate_per_second")
+)
 
 
-def show(rows: list[Row], lag: dict[str, int], now: datetime, *, known: bool, rebalancing: bool) -> None:
-    """Draw the members, if it is ``known`` who they are; ``lag`` is what each owes, by member id.
+def show(rows: list[Row], standings: dict[str, Row], now: datetime, *, known: bool, rebalancing: bool) -> None:
+    """Draw the members, if it is ``known`` who they are; ``standings`` says how each does, by member id.
 
     While the group is ``rebalancing``, owning nothing means nothing.
     """
@@ -33,14 +36,21 @@ def show(rows: list[Row], lag: dict[str, int], now: datetime, *, known: bool, re
         f"{len(rows):,} of {humanise.plural(rows[0]['of'], 'member')}, as of "
         f"{humanise.clock(rows[0]['sampled_at'], now)}." + idle_note
     )
+    does = [standings.get(r["member_id"], _OWNS_NOTHING) for r in rows]
     st.dataframe(
         tables.table(
             {
+                "Status": [tables.badges([d["status"]]) if d["status"] else [] for d in does],
                 "Client": [literal.shown(r["client_id"]) or None for r in rows],
                 "Host": [literal.shown(r["host"]).removeprefix("/") or None for r in rows],
                 "Owns": [r["assigned_partitions"] for r in rows],
                 "Partitions": [owned(r) for r in rows],
-                "Lag": [lag.get(r["member_id"]) for r in rows],
+                "Oldest unread": [
+                    humanise.duration(d["lag_seconds"], lower_bound=bool(d["lag_seconds_is_lower_bound"])) for d in does
+                ],
+                "Lag": [d["lag"] for d in does],
+                "In/s": [humanise.rate(d["produce_rate_per_second"]) for d in does],
+                "Out/s": [humanise.rate(d["consume_rate_per_second"]) for d in does],
                 "Static id": [literal.shown(r["static_instance_id"]) or None for r in rows],
                 "Member id": [literal.shown(r["member_id"]) for r in rows],
             }
@@ -52,6 +62,10 @@ def show(rows: list[Row], lag: dict[str, int], now: datetime, *, known: bool, re
         placeholder=tables.PLACEHOLDER,
         alt="Members of the group and what they own",
         column_config={
+            "Status": tables.status_column(width=128),
+            "Oldest unread": tables.right_column(help="Of the partitions it owns."),
+            "In/s": tables.right_column(help="Written to the partitions it owns. " + tables.WRITTEN_HELP),
+            "Out/s": tables.right_column(help=tables.READ_HELP),
             "Owns": st.column_config.NumberColumn(help="How many partitions it owns."),
             "Partitions": st.column_config.TextColumn(width=320),
             "Lag": st.column_config.NumberColumn(format="localized", help="Unread records of the partitions it owns."),

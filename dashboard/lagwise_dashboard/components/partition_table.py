@@ -1,6 +1,5 @@
 """The partitions of a group, worst first: how bad, why, and whose."""
 
-from collections import defaultdict
 from typing import Any
 
 import pyarrow as pa
@@ -83,15 +82,6 @@ def frame(rows: list[Row], *, with_topic: bool) -> pa.Table:
 def _width(rows: list[Row]) -> int:
     """Room for as many badges as the fullest row has, up to three."""
     return 115 * min(3, max(len(_what_holds(r)) for r in rows)) + 10
-
-
-def lag_by_owner(rows: list[Row]) -> dict[str, int]:
-    """Known lag of the partitions each member owns, by member id."""
-    found: dict[str, int] = defaultdict(int)
-    for row in rows:
-        if row["owner"] is not None and row["lag"] is not None:
-            found[row["owner"]] += row["lag"]
-    return dict(found)
 
 
 def _what_holds(row: Row) -> list[str]:

@@ -1,7 +1,9 @@
 """How a query is declared and run."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
+from queue import Empty, Full, LifoQueue
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import duckdb
@@ -16,6 +18,9 @@ R = TypeVar("R")
 
 Row = dict[str, Any]
 Days = tuple[str, str]
+#: Which rows of a table can be needed: those of some days, those since a moment, or (None) all. Files without such a
+#: row are left out; the statement still has to ask for what it wants.
+Reach = Days | datetime | None
 
 #: Errors that the data is not to blame for.
 _OUR_MISTAKES = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
@@ -46,10 +51,8 @@ def reads(*tables: Table) -> Callable[[Callable[Concatenate[Lake, P], R]], Query
     return declare
 
 
-def run(
-    lake: Lake, tables: Mapping[Table, Days | None], sql: str, parameters: Mapping[str, Any] | None = None
-) -> pa.Table:
-    """Run one statement over snapshots of the tables, each limited to days where given.
+def run(lake: Lake, tables: Mapping[Table, Reach], sql: str, parameters: Mapping[str, Any] | None = None) -> pa.Table:
+    """Run one statement over snapshots of the tables, each limited as far as given.
 
     A file may vanish between listing and reading, when the table is rewritten meanwhile; then a second look at the
     table's newest version finds its successor. Raises LakeError if that does not help either.
@@ -68,9 +71,7 @@ def run(
             ) from error
 
 
-def rows(
-    lake: Lake, tables: Mapping[Table, Days | None], sql: str, parameters: Mapping[str, Any] | None = None
-) -> list[Row]:
+def rows(lake: Lake, tables: Mapping[Table, Reach], sql: str, parameters: Mapping[str, Any] | None = None) -> list[Row]:
     """Like :func:`run`, as one dict a row."""
     found: list[Row] = run(lake, tables, sql, parameters).to_pylist()
     return found
@@ -86,11 +87,51 @@ def bucket_seconds(since: datetime, until: datetime, *, at_least: float = 1.0) -
     return max(at_least, (until - since).total_seconds() / MOST_POINTS)
 
 
-def _run_once(
-    lake: Lake, tables: Mapping[Table, Days | None], sql: str, parameters: Mapping[str, Any] | None
-) -> pa.Table:
-    with duckdb.connect(":memory:", config={"threads": 2}) as connection:
-        connection.execute("set TimeZone = 'UTC'")
-        for table, limit in tables.items():
-            lake.scan(connection, table, days=limit)
+class _Connections:
+    """DuckDB connections that are kept for the next question: to open one takes longer than most questions.
+
+    One serves one question at a time. Each is a database of its own in memory, so that no question sees another's
+    views; what a question made is rolled back. One that failed is closed, whatever is wrong with it.
+    """
+
+    def __init__(self, idle: int) -> None:
+        self._idle: LifoQueue[duckdb.DuckDBPyConnection] = LifoQueue(idle)
+
+    @contextmanager
+    def one(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        try:
+            connection = self._idle.get_nowait()
+        except Empty:
+            connection = _connected()
+        try:
+            connection.begin()
+            yield connection
+            connection.rollback()
+        except BaseException:
+            connection.close()
+            raise
+        try:
+            self._idle.put_nowait(connection)
+        except Full:
+            connection.close()
+
+
+def _connected() -> duckdb.DuckDBPyConnection:
+    # Answers are cached; files cached as well would only make the process grow.
+    connection = duckdb.connect(":memory:", config={"threads": 2, "enable_external_file_cache": False})
+    connection.execute("set TimeZone = 'UTC'")
+    return connection
+
+
+#: As many as there are questions at one moment, on a machine whose cores are all at work.
+_connections = _Connections(idle=4)
+
+
+def _run_once(lake: Lake, tables: Mapping[Table, Reach], sql: str, parameters: Mapping[str, Any] | None) -> pa.Table:
+    with _connections.one() as connection:
+        for table, reach in tables.items():
+            if isinstance(reach, datetime):
+                lake.scan(connection, table, since=reach)
+            else:
+                lake.scan(connection, table, days=reach)
         return connection.sql(sql, params=dict(parameters or {})).to_arrow_table()

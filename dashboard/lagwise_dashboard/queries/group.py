@@ -187,6 +187,25 @@ def members(lake: Lake, cluster: str, group: str, as_of: datetime) -> list[Row]:
     )
 
 
+@reads(PARTITION_STATUS)
+def standings(lake: Lake, cluster: str, group: str) -> dict[str, Row]:
+    """How each member does, by member id: over the partitions it owns the worst status, sums, and the oldest unread."""
+    found = rows(
+        lake,
+        {PARTITION_STATUS: None},
+        """
+        select owner, arg_min(status, coalesce(list_position($ranks, status), 99)) as status, sum(lag)::bigint as lag,
+            max(lag_seconds) as lag_seconds,
+            arg_max(coalesce(lag_seconds_is_lower_bound, false), lag_seconds) as lag_seconds_is_lower_bound,
+            sum(produce_rate_per_second) as produce_rate_per_second,
+            sum(consume_rate_per_second) as consume_rate_per_second
+        from partition_status where cluster = $cluster and "group" = $group and owner is not null group by owner
+        """,
+        {"cluster": cluster, "group": group, "ranks": [str(s) for s in DISPLAY_ORDER]},
+    )
+    return {row["owner"]: row for row in found}
+
+
 @reads(GROUPS)
 def description(lake: Lake, cluster: str, group: str, as_of: datetime) -> Row | None:
     """The newest sample's assignor, coordinator and read error of the group; None if it has not been sampled lately."""

@@ -1,5 +1,6 @@
 """The monitor's own health: how old the data is, what went wrong on the way, and what it costs."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -138,12 +139,16 @@ def ticks(lake: Lake, since: datetime, until: datetime) -> pa.Table:
 
 @reads(*ALL_TABLES)
 def sizes(lake: Lake) -> list[Row]:
-    """Per table: bytes, rows and files of its newest version. Raises LakeError."""
+    """Per table: bytes, rows and files of its newest version, and the most files of any day. Raises LakeError.
+
+    ``loose_files`` is null for tables that are not compacted, because each round replaces them.
+    """
     found: list[Row] = []
     for table in ALL_TABLES:
         delta = lake.open(table)
         if delta is None:
-            found.append({"table": table.path, "rows_mean": table.rows, "bytes": None, "rows": None, "files": None})
+            nothing = dict.fromkeys(("bytes", "rows", "files", "loose_files"))
+            found.append({"table": table.path, "rows_mean": table.rows, **nothing})
             continue
         try:
             actions = pa.table(delta.get_add_actions(flatten=True))
@@ -156,6 +161,9 @@ def sizes(lake: Lake) -> list[Row]:
                 "bytes": pc.sum(actions["size_bytes"]).as_py() or 0,
                 "rows": pc.sum(actions["num_records"]).as_py() or 0,
                 "files": actions.num_rows,
+                "loose_files": max(Counter(actions["partition.day"].to_pylist()).values(), default=0)
+                if table.partitioned
+                else None,
             }
         )
     return found

@@ -1,4 +1,5 @@
-"""One consumer group: what is wrong, since when, why, whose fault, and what to do. Addressed by cluster and group."""
+"""One consumer group: what is wrong, since when, why, whose fault, and what to do. Addressed by cluster and group, and
+by the span of time that is looked at."""
 
 from datetime import datetime, timedelta
 
@@ -8,43 +9,41 @@ from lagwise.alerts.model import Phase
 from lagwise.alerts.queries import AlertRow
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import REBALANCING_STATES, UnknownReason
-from lagwise_dashboard import alert_reader, literal, plot_theme, settings, words
+from lagwise_dashboard import alert_reader, literal, plot_theme, settings
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.components import (
     alert_tables,
     assignment,
+    chooser,
     commands,
     empty,
     freshness,
     group_charts,
     happenings,
+    heat_strip,
+    loss_clock,
     members,
     page,
     partition_table,
+    runbook,
+    time_range,
     verdict,
 )
 from lagwise_dashboard.components.boundary import boundary
 from lagwise_dashboard.components.group_charts import Mark
+from lagwise_dashboard.components.time_range import Span
 from lagwise_dashboard.queries import group as queries
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import Row
 
-_RANGES = {
-    "15 min": timedelta(minutes=15),
-    "1 h": timedelta(hours=1),
-    "6 h": timedelta(hours=6),
-    "24 h": timedelta(hours=24),
-    "7 d": timedelta(days=7),
-}
-_DEFAULT_RANGE = "1 h"
 _SHORTEST_AXIS = timedelta(minutes=5)
 _GROWTH_HELP = (
     "Up to the last whole minute, with a 99 % confidence interval: the sum over the group's partitions, ghosts and "
     "those of unknown lag left out. What is younger than a window is called by its own length."
 )
-#: Charts move on in steps, so that browsers that look at the same moment share one answer.
-_STEP_SECONDS = 5
-_MOST_CHOICES = 1000
+_VIEW = "views/group.py"
+#: Links to more topics than these push the rest of the page away.
+_MOST_TOPICS = 3
 
 
 def body() -> None:
@@ -56,7 +55,7 @@ def body() -> None:
     elif fresh.as_of is None:
         empty.nothing_judged(fresh)
     elif not _group:
-        _choose("Choose a group.")
+        chooser.group(_VIEW, "Choose a group.")
     else:
         row = ask(queries.verdict, _cluster, _group) if _cluster else _only_one(_group)
         if row is None:
@@ -67,7 +66,7 @@ def body() -> None:
 
 def _only_one(group: str) -> Row | None:
     """A group named without its cluster: fine while only one cluster has it."""
-    found = [r for r in ask(overview.names, group, _MOST_CHOICES) if r["group"] == group]
+    found = [r for r in ask(overview.names, group, chooser.MOST_CHOICES) if r["group"] == group]
     return ask(queries.verdict, found[0]["cluster"], group) if len(found) == 1 else None
 
 
@@ -78,46 +77,32 @@ def _unknown() -> None:
         "the settings, or the address has a typo.",
         icon=":material/search_off:",
     )
-    _choose("These groups are known:")
-
-
-def _choose(prompt: str) -> None:
-    known = [(r["cluster"], r["group"], r["status"]) for r in ask(overview.names, "", _MOST_CHOICES)]
-    several = len({cluster for cluster, _, _ in known}) > 1
-    chosen = st.selectbox(
-        prompt,
-        known,
-        index=None,
-        key="group_choice",
-        placeholder="Type a part of its name",
-        format_func=lambda k: f"{words.look(k[2]).sign}  {literal.shown(k[1])}" + (f"  ({k[0]})" if several else ""),
-        width=560,
-    )
-    if chosen:
-        st.switch_page("views/group.py", query_params={"cluster": chosen[0], "group": chosen[1]})
+    chooser.group(_VIEW, "These groups are known:")
 
 
 def _show(row: Row, now: datetime) -> None:
     cluster, group = row["cluster"], row["group"]
     verdict.show(row, now)
+    _elsewhere(row)
     growth = ask(queries.growth, cluster, group, row["as_of"])
     if growth:
         st.caption(f"Its lag over {growth}", help=_GROWTH_HELP)
     alerts = _alerts(cluster, group)
-    span = _range()
-    until = datetime.fromtimestamp(-(-now.timestamp() // _STEP_SECONDS) * _STEP_SECONDS, now.tzinfo)
-    since = until - _RANGES[span]
+    partitions = ask(queries.partitions, cluster, group)
+    loss_clock.show(row, partitions, now)
+    span = time_range.choose(now)
+    since, until = span.since, span.until
     changes = ask(queries.changes, cluster, group, since, until)
     events = ask(queries.events, cluster, group, tuple(row["topics"]), since, until)
-    marks = [*happenings.marks(changes, events), *_alert_marks(alerts, since)]
-    _charts(row, marks, since, until, span)
-    partitions = ask(queries.partitions, cluster, group)
+    marks = [*happenings.marks(changes, events), *_alert_marks(alerts, span)]
+    _charts(row, marks, span)
+    heat_strip.show(cluster, group, row["partitions"], span)
     partition_table.show(partitions, readable=row["reason"] != UnknownReason.UNREADABLE)
     found = ask(queries.members, cluster, group, row["as_of"])
     rebalancing = row["state"] in REBALANCING_STATES or row["reason"] == UnknownReason.REBALANCING
     members.show(
         found,
-        partition_table.lag_by_owner(partitions),
+        ask(queries.standings, cluster, group),
         now,
         known=row["members"] is not None,
         rebalancing=rebalancing,
@@ -126,23 +111,10 @@ def _show(row: Row, now: datetime) -> None:
     happenings.show_rebalances(ask(queries.rebalances, cluster, group, since, until), now)
     left, right = st.columns(2)
     with left:
-        happenings.show_changes(changes, now, span)
+        happenings.show_changes(changes, now, span.words)
     with right:
-        happenings.show_events(events, now, span)
+        happenings.show_events(events, now, span.words)
     _what_to_do(row)
-
-
-def _range() -> str:
-    chosen = st.segmented_control(
-        "Time range",
-        list(_RANGES),
-        default=_DEFAULT_RANGE,
-        required=True,
-        key="range",
-        bind="query-params",
-        label_visibility="collapsed",
-    )
-    return chosen or _DEFAULT_RANGE
 
 
 def _alerts(cluster: str, group: str) -> list[AlertRow]:
@@ -161,23 +133,23 @@ def _alerts(cluster: str, group: str) -> list[AlertRow]:
     return []
 
 
-def _alert_marks(alerts: list[AlertRow], since: datetime) -> list[Mark]:
+def _alert_marks(alerts: list[AlertRow], span: Span) -> list[Mark]:
     return [
         happenings.alert_mark(at, alert_tables.mark_text(alert, resolved=resolved))
         for alert in alerts
         for at, resolved in ((alert.fired_at, False), (alert.resolved_at, True))
-        if at is not None and at >= since
+        if at is not None and span.since <= at <= span.until
     ]
 
 
-def _charts(row: Row, marks: list[Mark], since: datetime, until: datetime, span: str) -> None:
-    cluster, group = row["cluster"], row["group"]
+def _charts(row: Row, marks: list[Mark], span: Span) -> None:
+    cluster, group, since, until = row["cluster"], row["group"], span.since, span.until
     history = ask(queries.history, cluster, group, since, until)
     if history.num_rows == 0:
-        st.info(f"There is no history of this group in the last {span}.", icon=":material/timeline:")
+        st.info(f"There is no history of this group {span.words}.", icon=":material/timeline:")
         return
     # Of a group that is new the axis begins with its history: minutes at the end of an empty hour cannot be read.
-    begins = max(since, min(*history["at"].to_pylist(), until - _SHORTEST_AXIS))
+    begins = since if span.is_zoom else max(since, min(*history["at"].to_pylist(), until - _SHORTEST_AXIS))
     configured = next((c for c in settings.config().clusters if c.name == cluster), None)
     marks = sorted((mark for mark in marks if mark.at >= begins), key=lambda m: m.at, reverse=True)
     made = group_charts.chart(
@@ -186,25 +158,50 @@ def _charts(row: Row, marks: list[Mark], since: datetime, until: datetime, span:
         begins,
         until,
         objective_seconds=configured.lag_objective_of(group) if configured else None,
-        zoom=f"{cluster}/{group}/{span}",
+        zoom=f"{cluster}/{group}/{span.name}",
     )
+    key = f"group_history/{span.name if span.is_zoom else ''}"
     st.plotly_chart(
         made,
-        key="group_history",
+        key=key,
         config=plot_theme.CONFIG,
+        on_select=time_range.to_selection(key),
+        selection_mode="box",
         alt="Status, age of the oldest unread record, and records written and read per second over time",
     )
     hidden = len(marks) - group_charts.MOST_MARKS
     st.caption(
         "Times are UTC. Triangles are things that happened: point at one to read it. Solid lines are changes of "
         "status, dashed ones alerts, dotted ones rebalances and other events, which have none where there are many. "
-        "Drag to zoom, double-click to go back."
+        "Drag over a stretch to zoom into it: the address then shows it to others, too."
         + (
             f" The {humanise.plural(hidden, 'older mark')} of this span are listed below, not drawn."
             if hidden > 0
             else ""
         )
     )
+
+
+def _elsewhere(row: Row) -> None:
+    """The group's runbook, its topics and its rebalances."""
+    cluster, group = row["cluster"], row["group"]
+    with st.container(horizontal=True):
+        if address := runbook.address(settings.config().dashboard.runbook_url, row):
+            st.link_button("Runbook", address, icon=":material/menu_book:")
+        st.page_link(
+            "views/rebalances.py",
+            label="Members and rebalances over time",
+            icon=":material/sync_alt:",
+            query_params={"cluster": cluster, "group": group},
+        )
+        worst_first = sorted(row["topics"], key=lambda t: t != row["worst_topic"])
+        for topic in worst_first[:_MOST_TOPICS]:
+            st.page_link(
+                "views/topic.py",
+                label=f"Topic {literal.markdown(topic)}",
+                icon=":material/topic:",
+                query_params={"cluster": cluster, "topic": topic},
+            )
 
 
 def _what_to_do(row: Row) -> None:

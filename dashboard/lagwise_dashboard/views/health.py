@@ -8,6 +8,7 @@ import streamlit as st
 
 from lagwise import health as heartbeats
 from lagwise.domain import humanise
+from lagwise.tables.maintenance import COMPACT_FROM_FILES
 from lagwise_dashboard import literal, plot_theme, settings
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.components import advice, empty, freshness, page, tables
@@ -16,6 +17,8 @@ from lagwise_dashboard.queries import health as queries
 from lagwise_dashboard.queries.base import Row
 
 _SPAN = timedelta(hours=1)
+#: A round leaves a file or two in a table, and goes on to do so while they are merged.
+_FILES_A_ROUND = 4
 #: Spans end on a whole step, so that browsers that look at the same moment share one answer.
 _STEP_SECONDS = 15
 
@@ -158,7 +161,7 @@ def _lake() -> None:
     st.subheader("Lake", anchor=False)
     st.caption(
         f"{humanise.size(total)} in {humanise.plural(sum(s['files'] or 0 for s in sizes), 'file')}, newest "
-        f"versions only."
+        f"versions only. {_compaction(sizes)}"
     )
     st.dataframe(
         tables.table(
@@ -167,6 +170,7 @@ def _lake() -> None:
                 "Size": [humanise.size(s["bytes"]) for s in sizes],
                 "Rows": [s["rows"] for s in sizes],
                 "Files": [s["files"] for s in sizes],
+                "In a day": [s["loose_files"] for s in sizes],
                 "One row per": [s["rows_mean"] for s in sizes],
             }
         ),
@@ -180,8 +184,26 @@ def _lake() -> None:
             "Table": st.column_config.TextColumn(width=205),
             "Size": tables.right_column(),
             "Rows": st.column_config.NumberColumn(format="localized"),
+            "In a day": st.column_config.NumberColumn(
+                help=f"The most files of any day. From {COMPACT_FROM_FILES} on they are merged into larger ones."
+            ),
             "One row per": st.column_config.TextColumn(width="medium"),
         },
+    )
+
+
+def _compaction(sizes: list[Row]) -> str:
+    """Whether small files are merged as fast as they come."""
+    config = settings.config()
+    step = min([config.analysis.interval_seconds, *(c.interval_seconds for c in config.clusters)])
+    between = config.lake.maintenance_interval_seconds / step * max(1, len(config.clusters))
+    fullest = max(sizes, key=lambda s: s["loose_files"] or 0)
+    every = humanise.duration(config.lake.maintenance_interval_seconds)
+    if (fullest["loose_files"] or 0) <= COMPACT_FROM_FILES + _FILES_A_ROUND * between:
+        return f"Compaction keeps up: it runs every {every}."
+    return (
+        f"**Compaction is behind**: `{fullest['table']}` has {fullest['loose_files']:,} files of one day. The analysis "
+        f"runs it every {every}; its log says why it does not."
     )
 
 

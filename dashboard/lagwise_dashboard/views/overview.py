@@ -1,5 +1,6 @@
 """Who is in trouble? Every consumer group, the worst first; filters and order are in the address."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 import streamlit as st
@@ -8,12 +9,13 @@ from lagwise.domain import humanise
 from lagwise.domain.vocabulary import Status
 from lagwise_dashboard import settings, words
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.components import empty, freshness, group_table, page
+from lagwise_dashboard.components import empty, freshness, group_cards, group_table, page
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.overview import Counts, Filters
 
-_TEXT, _CLUSTER, _SORT = "q", "only", "sort"
+_TEXT, _CLUSTER, _SORT, _AS = "q", "only", "sort", "as"
+_TABLE_VIEW, _CARDS_VIEW = "Table", "Cards"
 _CHIPS, _CHIPS_IN_URL = "overview_status", "overview_status_in_url"
 _TABLE, _QUIET_TABLE, _QUIET = "overview_groups", "overview_quiet_groups", "overview_quiet"
 
@@ -27,6 +29,15 @@ _SORT_LABELS = {
     "since": "Latest change",
     "name": "Name",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class _Manner:
+    """How groups are shown: ages as of ``now``, with the cluster's name or without, as cards or as a table."""
+
+    now: datetime
+    with_cluster: bool
+    as_cards: bool
 
 
 def body() -> None:
@@ -43,7 +54,7 @@ def body() -> None:
     text, cluster, order = _inputs(clusters)
     counts = ask(overview.counts, cluster, text)
     filters = Filters(_chips(counts), cluster, text, order)
-    _lists(filters, counts, now, with_cluster=len(clusters) > 1)
+    _lists(filters, counts, _Manner(now, len(clusters) > 1, _shown_as() == _CARDS_VIEW))
 
 
 def _inputs(clusters: list[str]) -> tuple[str, str | None, str]:
@@ -102,6 +113,20 @@ def _chips(counts: Counts) -> tuple[str, ...]:
     return tuple(str(s) for s in shown or ())
 
 
+def _shown_as() -> str:
+    """As a table, or as cards: that is what fits a phone, and what is read aloud well."""
+    chosen = st.segmented_control(
+        "Shown as",
+        [_TABLE_VIEW, _CARDS_VIEW],
+        default=_CARDS_VIEW if group_cards.is_phone() else _TABLE_VIEW,
+        required=True,
+        key=_AS,
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    return chosen or _TABLE_VIEW
+
+
 def _chip(status: Status, counts: Counts) -> str:
     look = words.look(status)
     return f":{look.markdown}[{look.sign}] {look.word} **{counts.by_status.get(status, 0):,}**"
@@ -116,7 +141,7 @@ def _chips_to_url() -> None:
         del st.query_params["status"]
 
 
-def _lists(filters: Filters, counts: Counts, now: datetime, *, with_cluster: bool) -> None:
+def _lists(filters: Filters, counts: Counts, manner: _Manner) -> None:
     """Groups that need a look, and the quiet ones folded below; chosen statuses unfold them."""
     quiet = None if filters.statuses else False
     rows = ask(overview.groups, filters, quiet=quiet)
@@ -129,8 +154,8 @@ def _lists(filters: Filters, counts: Counts, now: datetime, *, with_cluster: boo
             shown = (
                 f"The first {len(rows):,} of {humanise.plural(matching, 'group')}; narrow the search to see the rest"
             )
-        st.caption(f"{shown}. Click a row to open the group.")
-        _table(rows, now, _TABLE, with_cluster=with_cluster)
+        st.caption(f"{shown}. Choose one to open the group.")
+        _show(rows, manner, _TABLE)
     elif filters.are_set and (filters.statuses or counts.total == 0):
         empty.no_match(_clear)
     elif counts.total == 0:
@@ -140,10 +165,10 @@ def _lists(filters: Filters, counts: Counts, now: datetime, *, with_cluster: boo
             f"All well: none of {humanise.plural(counts.total, 'group')} is in trouble.", icon=":material/check_circle:"
         )
     if not filters.statuses and counts.quiet:
-        _folded(filters, counts, now, with_cluster=with_cluster)
+        _folded(filters, counts, manner)
 
 
-def _folded(filters: Filters, counts: Counts, now: datetime, *, with_cluster: bool) -> None:
+def _folded(filters: Filters, counts: Counts, manner: _Manner) -> None:
     kinds = ", ".join(
         f"{n:,} {words.look(s).word}{' without members' if s == Status.UNKNOWN else ''}"
         for s in words.DISPLAY_ORDER
@@ -155,11 +180,19 @@ def _folded(filters: Filters, counts: Counts, now: datetime, *, with_cluster: bo
             rows = ask(overview.groups, filters, quiet=True)
             if len(rows) < counts.quiet:
                 st.caption(f"{len(rows):,} of {counts.quiet:,}. Narrow the search to see the rest.")
-            _table(rows, now, _QUIET_TABLE, with_cluster=with_cluster)
+            _show(rows, manner, _QUIET_TABLE)
 
 
-def _table(rows: list[Row], now: datetime, key: str, *, with_cluster: bool) -> None:
-    clicked = group_table.show(rows, now, key=key, with_cluster=with_cluster, on_select=lambda: _sort_by_heading(key))
+def _show(rows: list[Row], manner: _Manner, key: str) -> None:
+    """The groups, as a table or as cards."""
+    if manner.as_cards:
+        group_cards.show(rows, manner.now, with_cluster=manner.with_cluster)
+        if len(rows) > group_cards.MOST_CARDS:
+            st.caption(f"The first {group_cards.MOST_CARDS}. Narrow the search, or choose the table, to see more.")
+        return
+    clicked = group_table.show(
+        rows, manner.now, key=key, with_cluster=manner.with_cluster, on_select=lambda: _sort_by_heading(key)
+    )
     if clicked:
         st.switch_page("views/group.py", query_params={"cluster": clicked["cluster"], "group": clicked["group"]})
 

@@ -1,0 +1,89 @@
+"""What will be lost: unread records that retention deletes, and committed offsets that the broker forgets."""
+
+from dataclasses import dataclass
+
+from lagwise.tables.analysis import PARTITION_STATUS
+from lagwise.tables.raw import TOPICS
+from lagwise.tables.store import Lake
+from lagwise_dashboard.queries.base import Row, reads, rows
+
+MOST_ROWS = 200
+_AT_STAKE = """
+    seconds_to_loss is not null and status <> 'ghost'
+    and ($cluster is null or cluster = $cluster)
+    and (contains(lower("group"), lower($text)) or contains(lower(topic), lower($text)))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many groups lose something: now, within the horizon asked about, or later; and the soonest time to it."""
+
+    now: int
+    soon: int
+    later: int
+
+    @property
+    def total(self) -> int:
+        return self.now + self.soon + self.later
+
+
+@reads(PARTITION_STATUS)
+def counts(lake: Lake, cluster: str | None, text: str, horizon_seconds: float) -> Counts:
+    """Groups by when they lose something first, of a cluster (None: of all), whose name or topic holds the text."""
+    found = rows(
+        lake,
+        {PARTITION_STATUS: None},
+        f"""
+        with groups as (
+            select min(seconds_to_loss) as seconds from partition_status where {_AT_STAKE} group by cluster, "group"
+        )
+        select count(*) filter (seconds <= 0) as now,
+            count(*) filter (seconds > 0 and seconds <= $horizon) as soon,
+            count(*) filter (seconds > $horizon) as later
+        from groups
+        """,  # noqa: S608 (our own constants)
+        {"cluster": cluster, "text": text, "horizon": horizon_seconds},
+    )
+    return Counts(**found[0])
+
+
+@reads(PARTITION_STATUS, TOPICS)
+def losses(
+    lake: Lake, cluster: str | None, text: str, within_seconds: float | None, limit: int = MOST_ROWS
+) -> list[Row]:
+    """What each group will lose of each topic, soonest first: one row a group, topic and cause. ``of`` counts them all.
+
+    ``partitions`` counts those that lose something, ``partition`` is the soonest; ``lag`` is what is unread in them,
+    ``lost_at_least`` what is gone already. ``within_seconds`` leaves out what is lost later.
+    """
+    return rows(
+        lake,
+        {PARTITION_STATUS: None, TOPICS: None},
+        f"""
+        with found as (
+            select cluster, "group", topic, loss_cause, max(as_of) as as_of,
+                min(seconds_to_loss) as seconds_to_loss,
+                arg_min(coalesce(seconds_to_loss_is_upper_bound, false), seconds_to_loss)
+                    as seconds_to_loss_is_upper_bound,
+                arg_min(coalesce(seconds_to_loss_at_latest, -1), seconds_to_loss) as at_latest,
+                arg_min(partition, seconds_to_loss) as partition,
+                arg_min(status, seconds_to_loss) as status,
+                count(*) as partitions, sum(lag)::bigint as lag, max(lag_seconds) as lag_seconds,
+                arg_max(coalesce(lag_seconds_is_lower_bound, false), lag_seconds) as lag_seconds_is_lower_bound,
+                sum(produce_rate_per_second) as produce_rate_per_second,
+                sum(consume_rate_per_second) as consume_rate_per_second,
+                sum(lost_at_least)::bigint as lost_at_least, sum(lost_at_most)::bigint as lost_at_most
+            from partition_status where {_AT_STAKE} group by cluster, "group", topic, loss_cause
+        ), kept as (
+            select cluster, topic, arg_max({{'ms': retention_ms, 'bytes': retention_bytes}}, sampled_at) as retention
+            from topics group by cluster, topic
+        )
+        select found.* exclude (at_latest), nullif(at_latest, -1) as seconds_to_loss_at_latest,
+            retention.ms as retention_ms, retention.bytes as retention_bytes, count(*) over () as "of"
+        from found left join kept using (cluster, topic)
+        where $within is null or seconds_to_loss <= $within
+        order by seconds_to_loss, lag desc nulls last, "group", topic limit $limit
+        """,  # noqa: S608 (our own constants)
+        {"cluster": cluster, "text": text, "within": within_seconds, "limit": limit},
+    )

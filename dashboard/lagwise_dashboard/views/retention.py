@@ -1,0 +1,93 @@
+"""What will be lost, soonest first: records that retention deletes unread, and commits that expire."""
+
+from datetime import datetime
+
+import streamlit as st
+
+from lagwise.domain import humanise
+from lagwise_dashboard import settings
+from lagwise_dashboard.cache import ask
+from lagwise_dashboard.components import chooser, empty, freshness, page, retention_table
+from lagwise_dashboard.queries import overview
+from lagwise_dashboard.queries import retention as queries
+from lagwise_dashboard.queries.retention import Counts
+
+_TEXT, _CLUSTER, _WITHIN = "retention_q", "retention_only", "within"
+_ALL = "All"
+_GROUP_VIEW = "views/group.py"
+_HORIZONS: dict[str, float | None] = {
+    "1 h": 3600.0,
+    "6 h": 6 * 3600.0,
+    "24 h": 86400.0,
+    "7 d": 7 * 86400.0,
+    _ALL: None,
+}
+
+
+def body() -> None:
+    now = settings.now()
+    fresh = freshness.read(now)
+    freshness.strip(fresh)
+    if fresh.nothing_collected:
+        empty.nothing_collected(fresh)
+        return
+    if fresh.as_of is None:
+        empty.nothing_judged(fresh)
+        return
+    clusters = ask(overview.clusters)
+    text, cluster, within = _inputs(clusters)
+    horizon = settings.config().analysis.risk_horizon_seconds
+    counts = ask(queries.counts, cluster, text, horizon)
+    _tiles(counts, horizon)
+    _list(text, cluster, within, counts, now, with_cluster=len(clusters) > 1)
+
+
+def _inputs(clusters: list[str]) -> tuple[str, str | None, str]:
+    """The text, the cluster (None: all) and the horizon asked for."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        text = st.text_input(
+            "Search", key=_TEXT, bind="query-params", type="search", live=True, placeholder="Group or topic",
+            label_visibility="collapsed", width=320,
+        )  # fmt: skip
+        cluster = None
+        if len(clusters) > 1:
+            cluster = st.selectbox(
+                "Cluster", clusters, index=None, key=_CLUSTER, bind="query-params", placeholder="All clusters",
+                label_visibility="collapsed", width=180,
+            )  # fmt: skip
+        within = st.segmented_control(
+            "Lost within", list(_HORIZONS), default=_ALL, required=True, key=_WITHIN, bind="query-params"
+        )
+    return text or "", cluster, within or _ALL
+
+
+def _tiles(counts: Counts, horizon: float) -> None:
+    with st.container(horizontal=True, gap="small"):
+        soon = f"Within {humanise.duration(horizon)}"
+        for label, number, explained in (
+            ("Losing now", counts.now, "Groups whose unread records are being deleted."),
+            (soon, counts.soon, "Groups that lose something within the setting `analysis.risk_horizon_seconds`."),
+            ("Later", counts.later, "Groups that lose something after that, if nothing changes."),
+        ):
+            st.metric(label, f"{number:,}", help=explained, border=True)
+
+
+def _list(text: str, cluster: str | None, within: str, counts: Counts, now: datetime, *, with_cluster: bool) -> None:
+    rows = ask(queries.losses, cluster, text, _HORIZONS[within])
+    if not rows:
+        is_filtered = bool(text or cluster or within != _ALL)
+        where = " that matches the filters" if is_filtered else ""
+        st.success(f"Nothing{where} will be lost at today's rates.", icon=":material/check_circle:")
+        return
+    of = rows[0]["of"]
+    st.caption(
+        (f"The first {len(rows):,} of {of:,} rows; narrow the search to see the rest" if len(rows) < of else
+         f"{humanise.plural(of, 'row')}, one a group and topic") + ". At today's rates. Click a row to open the group."
+    )  # fmt: skip
+    clicked = retention_table.show(rows, now, with_cluster=with_cluster)
+    if clicked:
+        st.switch_page(_GROUP_VIEW, query_params={"cluster": clicked["cluster"], "group": clicked["group"]})
+    chooser.among(_GROUP_VIEW, [(r["cluster"], r["group"]) for r in rows], "retention_open")
+
+
+page.show("What will be lost?", body, help_text="Unread records and committed offsets, the soonest loss first.")

@@ -1,0 +1,98 @@
+"""One topic: who reads it, whether retention leaves them the time, how much is written, and where it lies."""
+
+import pyarrow as pa
+import streamlit as st
+
+from lagwise_dashboard import literal, plot_theme, settings
+from lagwise_dashboard.cache import ask
+from lagwise_dashboard.components import (
+    chooser,
+    empty,
+    freshness,
+    page,
+    time_range,
+    topic_tables,
+    topic_verdict,
+)
+from lagwise_dashboard.components.time_range import Span
+from lagwise_dashboard.queries import topic as queries
+
+_VIEW, _GROUP_VIEW = "views/topic.py", "views/group.py"
+
+
+def body() -> None:
+    now = settings.now()
+    fresh = freshness.read(now)
+    freshness.strip(fresh)
+    if fresh.nothing_collected:
+        empty.nothing_collected(fresh)
+        return
+    if fresh.as_of is None:
+        empty.nothing_judged(fresh)
+        return
+    if not _topic:
+        chooser.a_topic(_VIEW, "Choose a topic.")
+        return
+    cluster = _cluster or _only_cluster(_topic)
+    readers = ask(queries.readers, cluster, _topic)
+    found = ask(queries.settings, cluster, _topic)
+    if not readers and found is None:
+        _unknown()
+        return
+    as_of = next((v.at for v in fresh.verdicts if v.name == cluster and v.at), fresh.as_of)
+    partitions = ask(queries.partitions, cluster, _topic, as_of)
+    topic_verdict.show(found, readers, partitions, now)
+    clicked = topic_tables.show_readers(readers, found)
+    if clicked:
+        st.switch_page(_GROUP_VIEW, query_params={"cluster": cluster, "group": clicked["group"]})
+    chooser.among(_GROUP_VIEW, [(cluster, r["group"]) for r in readers], "topic_open")
+    st.subheader("Records written per second", anchor=False)
+    span = time_range.choose(now)
+    _chart(ask(queries.written, cluster, _topic, span.since, span.until), span)
+    topic_tables.show_partitions(partitions, found, now)
+
+
+def _only_cluster(topic: str) -> str:
+    """The cluster of a topic that is named without it: fine while only one has it; else none that exists."""
+    found = [r["cluster"] for r in ask(queries.names, chooser.MOST_CHOICES) if r["topic"] == topic]
+    return found[0] if len(found) == 1 else ""
+
+
+def _unknown() -> None:
+    where = f" in the cluster **{literal.markdown(_cluster)}**" if _cluster else ""
+    st.warning(
+        f"**No watched group reads a topic “{literal.markdown(_topic)}”{where}.** Lagwise looks at topics that groups "
+        "read; it may have been deleted, or the address has a typo.",
+        icon=":material/search_off:",
+    )
+    chooser.a_topic(_VIEW, "These topics are known:")
+
+
+def _chart(found: pa.Table, span: Span) -> None:
+    if found.num_rows == 0:
+        st.info(f"Nothing is known of what was written {span.words}.", icon=":material/timeline:")
+        return
+    made = plot_theme.figure(height=230, zoom=f"{_cluster}/{_topic}/{span.name}")
+    made.add_trace(
+        plot_theme.line(
+            found["at"].to_pylist(), found["rate_per_second"].to_pylist(), name="written",
+            line={"color": plot_theme.PRODUCED, "width": 1.8}, fill="tozeroy", fillcolor="rgba(217,119,6,0.12)",
+            hovertemplate="%{y:,.3~g}/s<extra>written</extra>", showlegend=False,
+        )
+    )  # fmt: skip
+    made.update_xaxes(range=[span.since, span.until])
+    made.update_yaxes(ticksuffix=" /s")
+    key = f"topic_written/{span.name if span.is_zoom else ''}"
+    st.plotly_chart(
+        made,
+        key=key,
+        config=plot_theme.CONFIG,
+        on_select=time_range.to_selection(key),
+        selection_mode="box",
+        alt="Records written to the topic per second over time",
+    )
+
+
+_cluster = st.query_params.get("cluster", "")
+_topic = st.query_params.get("topic", "")
+page.show(literal.markdown(_topic) if _topic else "Topic", body, tab=literal.shown(_topic) or None)

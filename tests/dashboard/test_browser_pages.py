@@ -1,0 +1,137 @@
+"""The pages on topics, retention and rebalances, zoom and cards, in a real browser against the real server."""
+
+import re
+from collections.abc import Iterator
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from lagwise_dashboard.literal import shown
+from tests.dashboard.browsing import READY_MS, Visit
+from tests.dashboard.stories import HOSTILE_NAMES
+
+pytestmark = pytest.mark.browser
+
+_CHART = ".js-plotly-plot"
+_PHONE = (
+    "Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Mobile Safari/537.36"
+)
+
+
+@pytest.fixture
+def phone(browser: Browser, address: str) -> Iterator[Visit]:
+    """A visitor on a phone."""
+    visitor = Visit(browser, address, viewport=(390, 844), user_agent=_PHONE)
+    yield visitor
+    visitor.close()
+    assert visitor.troubles == []
+
+
+def _query(page: Page) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(page.url).query)
+
+
+def _drag(page: Page, number: int, begin: float, end: float) -> None:
+    """Drag over a stretch of a chart, from one share of its width to another."""
+    chart = page.locator(_CHART).nth(number)
+    expect(chart).to_be_visible(timeout=READY_MS)
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + begin * box["width"], box["y"] + 0.4 * box["height"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + end * box["width"], box["y"] + 0.45 * box["height"], steps=8)
+    page.mouse.up()
+
+
+def test_a_stretch_dragged_over_is_in_the_address_and_survives_a_reload(visit: Visit) -> None:
+    page = visit.open("/group?cluster=prod&group=orders-fulfilment")
+    _drag(page, 0, 0.4, 0.6)
+    expect(page).to_have_url(re.compile("from=.*to="), timeout=READY_MS)
+    zoomed = _query(page)
+    leave = page.get_by_role("button", name="Leave the zoom")
+    expect(leave).to_be_visible(timeout=READY_MS)
+    page.reload()
+    visit.settled()
+    expect(leave).to_be_visible(timeout=READY_MS)
+    assert _query(page) == zoomed
+    leave.click()
+    expect(leave).to_be_hidden(timeout=READY_MS)
+    assert "from" not in _query(page)
+
+
+def test_who_does_not_drag_types_the_stretch(visit: Visit) -> None:
+    page = visit.open("/group?cluster=prod&group=orders-fulfilment")
+    page.get_by_role("button", name="Zoom to").click()
+    page.get_by_role("button", name="Zoom", exact=True).click()
+    expect(page).to_have_url(re.compile("from=.*to="), timeout=READY_MS)
+    expect(page.get_by_role("button", name="Leave the zoom")).to_be_visible(timeout=READY_MS)
+
+
+def test_the_picture_of_partitions_and_the_timeline_of_members_are_drawn(visit: Visit) -> None:
+    page = visit.open("/group?cluster=prod&group=clickstream-archive")
+    expect(page.locator(_CHART)).to_have_count(2, timeout=READY_MS)
+    expect(page.locator(_CHART).nth(1).locator("g.hm image")).to_have_count(1, timeout=READY_MS)
+    page = visit.open("/rebalances?cluster=prod&group=orders-fulfilment")
+    expect(page.locator(f"{_CHART} g.bars path").first).to_be_attached(timeout=READY_MS)
+    assert visit.overflow() == 0
+
+
+def test_from_a_group_to_its_topic_and_back(visit: Visit) -> None:
+    page = visit.open("/group?cluster=prod&group=clickstream-archive")
+    page.get_by_role("link", name="Topic clicks").click()
+    page.wait_for_url("**/topic?**", timeout=READY_MS)
+    visit.settled()
+    expect(page.get_by_role("heading", name="clicks", exact=True)).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text("has not read in 52 min at the earliest")).to_be_visible(timeout=READY_MS)
+    page.go_back()
+    expect(page.get_by_role("heading", name="clickstream-archive")).to_be_visible(timeout=READY_MS)
+
+
+def test_a_phone_gets_cards_that_fit_and_open_the_group(phone: Visit) -> None:
+    page = phone.open("/")
+    card = page.get_by_role("link", name="payments-settlement")
+    expect(card).to_be_visible(timeout=READY_MS)
+    expect(page.locator('[data-testid="stDataFrame"]')).to_have_count(0)
+    assert phone.overflow() == 0
+    card.click()
+    page.wait_for_url("**/group?**", timeout=READY_MS)
+    phone.settled()
+    expect(page.get_by_role("heading", name="payments-settlement")).to_be_visible(timeout=READY_MS)
+    assert phone.overflow() == 0
+
+
+def test_cards_are_reached_and_opened_by_the_keyboard(visit: Visit) -> None:
+    page = visit.open("/?as=Cards")
+    card = page.get_by_role("link", name="payments-settlement")
+    expect(card).to_be_visible(timeout=READY_MS)
+    page.get_by_placeholder("Group or topic").focus()
+    for _ in range(60):
+        if card.evaluate("e => e === document.activeElement"):
+            break
+        page.keyboard.press("Tab")
+    expect(card).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/group?**", timeout=READY_MS)
+
+
+@pytest.mark.parametrize("path", ["/topic?cluster=prod&topic=clicks", "/retention", "/rebalances"])
+def test_the_other_pages_open_by_their_address(visit: Visit, path: str) -> None:
+    page = visit.open(path)
+    expect(page.locator('[data-testid="stDataFrame"]').first).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text("Something went wrong")).to_have_count(0)
+    assert visit.overflow() == 0
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES, ids=lambda n: repr(n[:12]))
+def test_hostile_names_are_shown_letter_by_letter(visit: Visit, name: str) -> None:
+    for path, heading in (
+        (f"/rebalances?cluster=prod&group={quote(name)}", f"Rebalances of {shown(name)}"),
+        (f"/topic?cluster=prod&topic={quote(name[:200])}", shown(name[:200])),
+    ):
+        page = visit.open(path)
+        expect(page.locator(_CHART).first).to_be_visible(timeout=READY_MS)
+        assert page.locator('[data-testid="stHeading"] h2').first.inner_text().replace("\u2060", "") == heading
+        assert page.locator('[data-testid="stMain"] a[href*="evil.example"]').count() == 0
+        assert visit.overflow() == 0

@@ -1,0 +1,329 @@
+"""The SQL of the pages on topics, retention and rebalances, and of the picture of partitions: what it answers."""
+
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
+from lagwise.tables.membership import REBALANCE_STATS
+from lagwise.tables.minutes import FIVE_MINUTES, HOURS, MINUTES
+from lagwise.tables.planning import TOPIC_HOURS
+from lagwise.tables.raw import GROUPS, MEMBERS, WATERMARKS
+from lagwise.tables.store import Lake
+from lagwise_dashboard.queries import base, group, heat, overview, rebalances, retention, topic
+from tests.dashboard import lakes
+from tests.dashboard.lakes import Scene
+from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_NAMES
+
+NOW = datetime(2026, 11, 21, 12, 0, 5, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    return lakes.write_to(tmp_path_factory.mktemp("page_queries"), Scene(NOW))
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Lake:
+    """A lake whose tables are empty."""
+    return lakes.write_to(tmp_path, Scene(NOW, stories=()))
+
+
+def _as_of() -> datetime:
+    return Scene(NOW).as_of
+
+
+# Topics
+
+
+def test_who_comes_nearest_to_losing_records_is_the_first_reader(bare: Lake) -> None:
+    def partition(name: str, number: int, **what: Any) -> Row:
+        shared = {"cluster": "prod", "topic": "t", "as_of": NOW, "since": NOW, "status": "ok", "reasons": ["ok"]}
+        return {**shared, "group": name, "partition": number, "records_lost": 0, **what}
+
+    lakes.overwrite(
+        bare,
+        PARTITION_STATUS,
+        [
+            partition("calm", 0, lag=5, lag_seconds=1.0, owner="a"),
+            partition("calm", 1, lag=7, lag_seconds=3.0, owner="b"),
+            partition("late", 0, status="at_risk", lag=9, lag_seconds=2.0, seconds_to_loss=50.0, loss_cause="deletion"),
+            partition("late", 1, lag=None, lag_seconds=None, status="unknown", reason="no_commit"),
+            partition("ghostly", 0, status="ghost", lag=99, lag_seconds=9.0, seconds_to_loss=1.0),
+        ],
+    )
+    late, calm, ghost = topic.readers(bare, "prod", "t")
+    assert (late["group"], late["status"], late["seconds_to_loss"], late["loss_cause"]) == (
+        "late",
+        "at_risk",
+        50.0,
+        "deletion",
+    )
+    assert late["lag"] == 9, "a partition of unknown lag adds nothing, and takes nothing away"
+    assert (calm["lag"], calm["lag_seconds"], calm["slowest_partition"], calm["members"]) == (12, 3.0, 1, 2)
+    assert ghost["group"] == "ghostly", "ghosts come last, however near a loss"
+
+
+def test_a_partition_tells_its_rate_its_leader_and_its_replicas(stored: Lake) -> None:
+    clicks = next(s for s in GROUPS_OF_THE_DEMO if s.topic == "clicks")
+    found = {r["partition"]: r for r in topic.partitions(stored, "prod", "clicks", _as_of())}
+    assert len(found) == clicks.partitions == next(iter(found.values()))["of"]
+    for number, row in found.items():
+        assert row["rate_per_second"] == pytest.approx(clicks.rate * clicks.share_of(number), rel=0.01)
+    assert list(found) == sorted(found, key=lambda p: (-found[p]["rate_per_second"], p)), "the hottest first"
+    assert found[19]["leader"] is None, "the newest sample counts, though it knows no leader"
+    assert found[1]["isr"] == found[1]["replicas"][:2]
+    assert found[7]["slowest_group"] == "clickstream-archive"
+
+
+def test_no_rate_is_made_up_for_one_sample_nor_for_a_log_that_went_back(bare: Lake) -> None:
+    def sample(partition: int, seconds: int, high: int | None, topic_id: str = "a") -> Row:
+        at = NOW - timedelta(seconds=seconds)
+        who = {"sample_id": f"{seconds}", "cluster": "prod", "sampled_at": at, "topic": "t", "partition": partition}
+        return {**who, "high_watermark": high, "topic_id": topic_id}
+
+    lakes.append(
+        bare,
+        WATERMARKS,
+        [
+            sample(0, 15, 500),
+            *(sample(1, s, 1000 - s) for s in (15, 30)),
+            *(sample(2, s, 100 + s) for s in (15, 30)),
+            *(sample(3, s, 1000 - s, topic_id=f"of {s}") for s in (15, 30)),
+            sample(4, 15, None),
+            sample(4, 30, 900),
+        ],
+    )
+    found = {r["partition"]: r["rate_per_second"] for r in topic.partitions(bare, "prod", "t", NOW)}
+    assert found == {0: None, 1: 1.0, 2: None, 3: None, 4: None}
+
+
+@pytest.mark.parametrize(("since", "points"), [(HOUR, 60), (timedelta(minutes=15), 15)])
+def test_what_was_written_is_the_sum_of_all_partitions(stored: Lake, since: timedelta, points: int) -> None:
+    clicks = next(s for s in GROUPS_OF_THE_DEMO if s.topic == "clicks")
+    found = topic.written(stored, "prod", "clicks", NOW - since, NOW).to_pylist()
+    assert points - 2 <= len(found) <= points
+    total = clicks.rate * sum(clicks.share_of(p) for p in range(clicks.partitions))
+    assert all(row["rate_per_second"] == pytest.approx(total, rel=0.02) for row in found)
+    assert all(row["at"] <= NOW for row in found)
+
+
+def test_a_week_is_told_by_the_hour(bare: Lake) -> None:
+    hours = [NOW.replace(minute=0, second=0) - i * HOUR for i in range(1, 30)]
+    rows = [
+        {
+            "cluster": "prod", "topic": "t", "hour": hour, "partitions": 1, "minutes": 60, "records": 7200,
+            "seconds": 3600.0, "max_rate_per_second": 3.0, "max_at": hour, "zero_minutes": 0, "rates": [],
+        }
+        for hour in hours
+    ]  # fmt: skip
+    lakes.append(bare, TOPIC_HOURS, rows)
+    found = topic.written(bare, "prod", "t", NOW - timedelta(days=7), NOW).to_pylist()
+    assert len(found) == len(hours)
+    assert {row["rate_per_second"] for row in found} == {2.0}
+
+
+# Retention
+
+
+def test_what_is_lost_first_comes_first_and_the_horizon_is_kept(stored: Lake) -> None:
+    rows = retention.losses(stored, None, "", None)
+    assert [r["group"] for r in rows] == ["payments-settlement", "clickstream-archive", "invoice-mailer"]
+    assert [r["seconds_to_loss"] for r in rows] == [0.0, 3120.0, 600_000.0]
+    assert [r["retention_ms"] for r in rows] == [604_800_000, 7_200_000, 604_800_000]
+    assert rows[0]["partitions"] == 2, "only those that lose something"
+    within = retention.losses(stored, None, "", 3600.0)
+    assert [r["group"] for r in within] == ["payments-settlement", "clickstream-archive"]
+    counts = retention.counts(stored, None, "", 3600.0)
+    assert (counts.now, counts.soon, counts.later, counts.total) == (1, 1, 1, 3)
+    assert retention.losses(stored, "staging", "", None) == []
+    assert [r["group"] for r in retention.losses(stored, None, "CLICKS", None)] == ["clickstream-archive"]
+
+
+def test_the_soonest_partition_speaks_for_its_topic(bare: Lake) -> None:
+    def partition(number: int, seconds: float, **what: Any) -> Row:
+        shared = {"cluster": "prod", "group": "g", "topic": "t", "as_of": NOW, "since": NOW, "status": "at_risk"}
+        return {
+            **shared, "partition": number, "reasons": [], "records_lost": 0, "lag": 10, "seconds_to_loss": seconds,
+            "loss_cause": "deletion", **what,
+        }  # fmt: skip
+
+    lakes.overwrite(
+        bare,
+        PARTITION_STATUS,
+        [
+            partition(0, 900.0, seconds_to_loss_at_latest=5000.0, seconds_to_loss_is_upper_bound=True),
+            partition(1, 600.0),
+            partition(2, 700.0, loss_cause="expiry"),
+            partition(3, 1.0, status="ghost"),
+        ],
+    )
+    deletion, expiry = retention.losses(bare, None, "", None)
+    assert (deletion["partition"], deletion["seconds_to_loss"], deletion["partitions"]) == (1, 600.0, 2)
+    assert deletion["seconds_to_loss_at_latest"] is None, "of that partition it is not known"
+    assert not deletion["seconds_to_loss_is_upper_bound"]
+    assert (expiry["loss_cause"], expiry["partitions"]) == ("expiry", 1)
+
+
+# Rebalances
+
+
+def _sampled(lake: Lake, owned: dict[int, dict[str, list[int]]]) -> None:
+    """Samples of one group: by seconds before NOW, what each member owned."""
+    for seconds, members in owned.items():
+        sample = {"sample_id": f"s{seconds}", "cluster": "prod", "sampled_at": NOW - timedelta(seconds=seconds)}
+        lakes.append(lake, GROUPS, [{**sample, "group": "g", "state": "Stable", "member_count": len(members)}])
+        rows = [
+            {
+                **sample, "group": "g", "member_id": name, "client_id": name, "host": "/h",
+                "assignment": [{"topic": "t", "partitions": numbers}] if numbers else [],
+                "assigned_partitions": len(numbers),
+            }
+            for name, numbers in members.items()
+        ]  # fmt: skip
+        lakes.append(lake, MEMBERS, rows)
+
+
+def _seconds(rows: list[Row], member: str) -> list[tuple[int, int, int]]:
+    """Beginning and end of a member's stretches, in seconds before NOW, and how many partitions it owned."""
+
+    def ago(at: datetime) -> int:
+        return int((NOW - at).total_seconds())
+
+    its = [r for r in rows if r["member_id"] == member]
+    return sorted(((ago(r["from_at"]), ago(r["to_at"]), r["assigned_partitions"]) for r in its), reverse=True)
+
+
+def test_a_stretch_ends_where_a_member_is_gone_or_owns_something_else(bare: Lake) -> None:
+    _sampled(
+        bare,
+        {
+            75: {"a": [0], "b": [1]},
+            60: {"a": [0], "b": [1]},
+            45: {"a": [0, 1]},
+            30: {"a": [0], "b": [1]},
+            15: {"a": [0], "b": []},
+        },
+    )
+    found = rebalances.stretches(bare, "prod", "g", NOW - HOUR, NOW)
+    assert _seconds(found, "a") == [(75, 45, 1), (45, 30, 2), (30, 15, 1)], "one bar goes on where the other ends"
+    assert _seconds(found, "b") == [(75, 60, 1), (30, 15, 1), (15, 15, 0)], "nobody was there in between"
+
+
+def test_no_stretch_bridges_a_time_nobody_looked_at(bare: Lake) -> None:
+    _sampled(bare, {s: {"a": [0]} for s in (600, 585, 570, 30, 15)})
+    found = rebalances.stretches(bare, "prod", "g", NOW - HOUR, NOW)
+    assert _seconds(found, "a") == [(600, 570, 1), (30, 15, 1)]
+
+
+def test_storms_come_first_and_a_continued_hour_does_not_hide_the_cause(bare: Lake) -> None:
+    def hour(name: str, ago: int, **what: Any) -> Row:
+        at = NOW.replace(minute=0, second=0) - ago * HOUR
+        return {
+            "cluster": "prod", "group": name, "hour": at, "rebalances": 1, "exact": True, "joined": 1, "left": 2,
+            "downtime_seconds": 5.0, "churning": [], "is_storm": False, "cause": "deploy", "sentence": "A deploy.",
+            "last_at": at + timedelta(minutes=30), "events": 1, **what,
+        }  # fmt: skip
+
+    lakes.append(
+        bare,
+        REBALANCE_STATS,
+        [
+            hour("long", 1, downtime_seconds=500.0),
+            hour("stormy", 2, is_storm=True, sentence="They crash."),
+            hour("stormy", 1, cause="continued", sentence="See the next hour."),
+            hour("old", 9),
+        ],
+    )
+    first, second = rebalances.groups(bare, "", NOW - 4 * HOUR, NOW)
+    assert (first["group"], first["storm_hours"], first["rebalances"], first["of"]) == ("stormy", 1, 2, 2)
+    assert first["sentence"] == "They crash."
+    assert (second["group"], second["downtime_seconds"]) == ("long", 500.0)
+    assert rebalances.groups(bare, "STORM", NOW - 4 * HOUR, NOW)[0]["group"] == "stormy"
+
+
+# The picture of partitions
+
+
+@pytest.mark.parametrize(
+    ("table", "span", "step"),
+    [(MINUTES, HOUR, 60), (FIVE_MINUTES, timedelta(hours=24), 300), (HOURS, timedelta(days=7), 3600)],
+)
+@pytest.mark.parametrize("partitions", [30, 400])
+def test_the_picture_stays_small_and_shows_the_largest_lag(
+    bare: Lake, table: Any, span: timedelta, step: int, partitions: int
+) -> None:
+    at = NOW.replace(minute=0, second=0)
+    rows = [
+        {
+            "cluster": "prod", "group": "g", "topic": "t", "partition": p, "minute": at - timedelta(seconds=step * i),
+            "samples": 4, "max_lag": p * 10 + (i == 3),
+        }
+        for p in range(partitions)
+        for i in range(1, 12)
+    ]  # fmt: skip
+    lakes.append(bare, table, rows)
+    found = heat.lags(bare, "prod", "g", NOW - span, NOW, partitions)
+    shown = set(found["partition"].to_pylist())
+    assert shown == set(range(max(0, partitions - heat.MOST_PARTITIONS), partitions)), "those with most lag"
+    cells = len(shown) * span.total_seconds() / found["width_seconds"][0].as_py()
+    assert cells <= heat.MOST_CELLS * 1.01
+    assert max(found["lag"].to_pylist()) == (partitions - 1) * 10 + 1
+    assert heat.lags(bare, "prod", "another", NOW - span, NOW, 1).num_rows == 0
+
+
+def test_members_stand_as_their_partitions_do(stored: Lake) -> None:
+    by_owner = group.standings(stored, "prod", "payments-settlement")
+    partitions = group.partitions(stored, "prod", "payments-settlement")
+    assert set(by_owner) == {p["owner"] for p in partitions}
+    for owner, row in by_owner.items():
+        its = [p for p in partitions if p["owner"] == owner]
+        assert row["lag"] == sum(p["lag"] for p in its)
+        assert row["lag_seconds"] == max(p["lag_seconds"] for p in its)
+    assert by_owner[partitions[0]["owner"]]["status"] == "losing_data"
+
+
+@pytest.mark.parametrize("name", [*HOSTILE_NAMES, "' or 1=1 --", "%", "_", "\\"])
+def test_names_are_never_sql(stored: Lake, name: str) -> None:
+    since = NOW - HOUR
+    assert topic.readers(stored, name, name) == []
+    assert topic.settings(stored, name, name) is None
+    assert topic.partitions(stored, name, name, NOW) == []
+    assert topic.written(stored, name, name, since, NOW).num_rows == 0
+    assert retention.losses(stored, name, name, None) == []
+    assert rebalances.groups(stored, name, since, NOW) == []
+    assert rebalances.stretches(stored, name, name, since, NOW) == []
+    assert heat.lags(stored, name, name, since, NOW, 9).num_rows == 0
+
+
+# Connections
+
+
+def test_a_question_sees_only_the_tables_that_it_names(stored: Lake) -> None:
+    assert base.rows(stored, {GROUP_STATUS: None}, "select count(*) as n from group_status")[0]["n"]
+    with pytest.raises(duckdb.CatalogException):
+        base.rows(stored, {PARTITION_STATUS: None}, "select * from group_status")
+
+
+def test_questions_at_the_same_moment_do_not_see_each_other(stored: Lake) -> None:
+    expected = overview.counts(stored, None, "")
+    others = overview.counts(stored, "staging", "")
+    wrong: list[object] = []
+
+    def ask_often(cluster: str | None, right: object) -> None:
+        wrong.extend(found for _ in range(8) if (found := overview.counts(stored, cluster, "")) != right)
+
+    threads = [
+        threading.Thread(target=ask_often, args=asked) for asked in ((None, expected), ("staging", others)) * 4
+    ]  # more than connections are kept
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []

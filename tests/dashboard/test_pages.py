@@ -1,0 +1,345 @@
+"""The pages on topics, retention and rebalances, and what the group page and the overview show beside their tables."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lagwise.config import Config, Dashboard
+from lagwise.errors import ConfigError
+from lagwise.tables.analysis import GROUP_STATUS
+from lagwise.tables.store import Lake
+from lagwise_dashboard import literal
+from lagwise_dashboard.components import group_cards, member_lanes, runbook
+from lagwise_dashboard.components.topic_tables import replicas_in_words
+from tests.dashboard import lakes
+from tests.dashboard.conftest import NOW, Open
+from tests.dashboard.lakes import Scene
+from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_GROUPS, Story
+from tests.dashboard.test_views import _column, _text
+
+
+def _figure(app: Any, number: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(app.get("plotly_chart")[number].proto.spec)
+    return found
+
+
+def _story(group: str) -> Story:
+    return next(s for s in GROUPS_OF_THE_DEMO if s.group == group)
+
+
+# Topic
+
+
+def test_a_topic_tells_its_slowest_reader_beside_its_retention(open_app: Open, busy: Path) -> None:
+    app = open_app("topic", cluster="prod", topic="clicks")
+    said = app.warning[0].value
+    assert "The topic keeps records for 2 h." in said
+    assert "what **clickstream\\-archive** has not read in 52 min at the earliest: at 12:51:59 UTC." in said
+    readers, partitions, leaders = app.dataframe
+    assert _column(readers, "Group") == ["clickstream-archive"]
+    assert _column(readers, "Of the retention")[0] == pytest.approx(100 * 4080 / 7200)
+    assert _column(readers, "Deleted in") == ["52 min"]
+    assert "**2 not in sync.**" in _text(app)
+    assert sorted(set(_column(partitions, "Replicas are"))) == ["▲ not all in sync", "✓ in sync", "✕ no leader"]
+    assert sum(_column(partitions, "Share")) == pytest.approx(100)
+    assert sum(_column(leaders, "Leads")) == 23, "one has no leader"
+
+
+def test_a_topic_whose_readers_keep_up_is_calm(open_app: Open, busy: Path) -> None:
+    app = open_app("topic", cluster="prod", topic=_story("orders-fulfilment").topic)
+    assert "less than 1 % of that" in app.success[0].value
+    assert "Deleted in" in app.dataframe[0].value.columns
+
+
+def test_a_topic_without_its_cluster_is_found_while_only_one_has_it(open_app: Open, busy: Path) -> None:
+    assert "The topic keeps records" in open_app("topic", topic="clicks").warning[0].value
+
+
+def test_an_unknown_topic_is_no_error_and_one_can_be_chosen(open_app: Open, busy: Path) -> None:
+    app = open_app("topic", cluster="prod", topic="no-such-topic")
+    assert "No watched group reads a topic “no\\-such\\-topic” in the cluster **prod**." in app.warning[0].value
+    options = app.selectbox(key="topic_choice").options
+    assert "clicks  (prod)  · 1 group" in options
+    assert open_app("topic").selectbox(key="topic_choice").options == options
+
+
+@pytest.mark.parametrize(
+    ("row", "least", "said"),
+    [
+        ({"error": "unreadable"}, 2, "✕ unreadable: unreadable"),
+        ({"leader": None}, 2, "✕ no leader"),
+        ({"isr": [1]}, 2, "✕ too few in sync"),
+        ({"isr": [1, 2]}, 2, "▲ not all in sync"),
+        ({"isr": [1, 2]}, None, "▲ not all in sync"),
+        ({}, 2, "✓ in sync"),
+        ({"isr": None, "replicas": None}, 2, "✓ in sync"),
+    ],
+)
+def test_how_replicas_are_is_a_sign_and_words(row: dict[str, Any], least: int | None, said: str) -> None:
+    well = {"error": None, "leader": 1, "isr": [1, 2, 3], "replicas": [1, 2, 3]}
+    assert replicas_in_words(well | row, least) == said
+
+
+# Retention risk
+
+
+def test_everything_that_will_be_lost_soonest_first(open_app: Open, busy: Path) -> None:
+    app = open_app("retention")
+    table = app.dataframe[0]
+    assert _column(table, "Group") == ["payments-settlement", "clickstream-archive", "invoice-mailer"]
+    assert _column(table, "In") == ["now", "51 min 54 s", "6 d 22 h"], "counted from now, not from the sample"
+    assert _column(table, "At") == ["now", "12:51:59 UTC", "2026-11-28 10:39:59 UTC"]
+    assert _column(table, "What") == ["records deleted", "records deleted", "commits expire"]
+    assert _column(table, "Kept for") == ["7 d", "2 h", "7 d"]
+    assert "Losing now=1\nWithin 6 h=1\nLater=1" in _text(app)
+
+
+def test_filters_of_the_retention_page_are_in_the_address(open_app: Open, busy: Path) -> None:
+    app = open_app("retention", within="6 h")
+    assert _column(app.dataframe[0], "Group") == ["payments-settlement", "clickstream-archive"]
+    app = open_app("retention", retention_q="click")
+    assert _column(app.dataframe[0], "Group") == ["clickstream-archive"]
+    app = open_app("retention", within="1 h", retention_only="staging")
+    assert "Nothing that matches the filters will be lost" in app.success[0].value
+    app = open_app("retention", within="nonsense")
+    assert len(app.dataframe[0].value) == 3
+
+
+# Rebalances
+
+
+def test_the_rebalances_of_all_groups_storms_first(open_app: Open, busy: Path) -> None:
+    app = open_app("rebalances")
+    table = app.dataframe[0]
+    assert _column(table, "Group")[0] == "session-cleaner"
+    assert _column(table, "Storm")[:2] == ["▲ storm", "no"]
+    assert _column(table, "Without reading")[0] == "≤ 45 s"
+
+
+def test_a_group_s_members_each_have_a_lane(open_app: Open, busy: Path) -> None:
+    app = open_app("rebalances", cluster="prod", group="orders-fulfilment")
+    assert "Rebalances=2\nWithout reading=6\\.4 s\nPartitions moved=8" in _text(app)
+    figure = _figure(app)
+    lanes = figure["layout"]["yaxis"]["ticktext"]
+    assert lanes == [f"orders-worker-{m} · 10.20.74.{11 + m}" for m in range(3)]
+    (bars,) = [t for t in figure["data"] if t["type"] == "bar"]
+    assert bars["y"].count(0) == 3, "it was thrown out twice, and came back as another member of the same name"
+    assert set(bars["text"]) == {"2", "3"}
+    (marks,) = [t for t in figure["data"] if t.get("mode") == "markers"]
+    assert len(marks["x"]) == 2
+    assert len(figure["layout"]["shapes"]) == 2
+    assert len(app.dataframe) == 2
+
+
+def test_a_group_nobody_saw_is_told_so(open_app: Open, busy: Path) -> None:
+    app = open_app("rebalances", cluster="prod", group="no-such-group")
+    assert "Neither members nor rebalances of “no\\-such\\-group” are known in the last 1 h." in app.info[0].value
+
+
+def test_two_members_of_one_name_have_two_lanes_and_one_that_came_back_keeps_its_own() -> None:
+    def stretch(member: str, begun: int, ended: int, client: str = "c") -> dict[str, Any]:
+        who = {"member_id": member, "client_id": client, "host": "/h", "static_instance_id": None}
+        when = {"from_at": NOW + timedelta(seconds=begun), "to_at": NOW + timedelta(seconds=ended)}
+        return {**who, **when, "assignment": [], "assigned_partitions": 0}
+
+    found = member_lanes.lanes(
+        [stretch("a", 0, 50), stretch("b", 10, 90), stretch("c", 60, 99), stretch("a", 50, 55), stretch("z", 0, 9, "d")]
+    )
+    assert [(lane.name, [r["member_id"] for r in lane.stretches]) for lane in found] == [
+        ("c · h #1", ["a", "a", "c"]),
+        ("c · h #2", ["b"]),
+        ("d · h", ["z"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("view", "key", "query", "first"),
+    [
+        ("topic", "topic_open", {"cluster": "prod", "topic": "clicks"}, "clickstream-archive"),
+        ("retention", "retention_open", {}, "payments-settlement"),
+        ("rebalances", "rebalances_open", {}, "session-cleaner"),
+    ],
+)
+def test_a_group_of_a_table_is_opened_without_a_mouse(
+    open_app: Open, busy: Path, view: str, key: str, query: dict[str, str], first: str
+) -> None:
+    app = open_app(view, **query)
+    assert app.selectbox(key=key).options[0] == first
+    app.selectbox(key=key).select(("prod", first)).run()
+    assert app.query_params["group"] == first
+    assert first in app.header[0].value.replace("\\", "")
+
+
+# The group page
+
+
+def test_a_loss_to_come_is_a_clock(open_app: Open, busy: Path) -> None:
+    text = _text(open_app("group", cluster="prod", group="clickstream-archive"))
+    assert "Unread records of **clicks-7** are deleted **from 12:51:59 UTC** on, in 51 min 54 s." in text
+    assert "Then clicks-8 in 51 min 54 s" in text
+    text = _text(open_app("group", cluster="prod", group="payments-settlement"))
+    assert "Records of **payments\\.settled-3** and 1 other partition **are being deleted unread now**." in text
+    text = _text(open_app("group", cluster="prod", group="invoice-mailer"))
+    assert "The broker forgets the committed offsets of this group **at 2026-11-28 10:39:59 UTC**" in text
+    assert ":material/hourglass" not in _text(open_app("group", cluster="prod", group="checkout"))
+
+
+def test_many_partitions_are_a_picture_and_few_are_not(open_app: Open, busy: Path) -> None:
+    app = open_app("group", cluster="prod", group="clickstream-archive")
+    (heat,) = _figure(app, 1)["data"]
+    assert (heat["type"], len(heat["y"])) == ("heatmap", 24)
+    assert heat["y"][:2] == ["clicks-0", "clicks-1"]
+    assert len(open_app("group", cluster="prod", group="orders-fulfilment").get("plotly_chart")) == 1
+
+
+def test_members_tell_how_they_do(open_app: Open, busy: Path) -> None:
+    app = open_app("group", cluster="prod", group="clickstream-archive")
+    members = app.dataframe[1]
+    statuses = [list(s) for s in _column(members, "Status")]
+    assert statuses.count(["▲ at risk"]) == 5
+    assert statuses.count(["✓ ok"]) == 3
+    assert _column(members, "Oldest unread")[0] == "1 h 8 min"
+
+
+def test_a_zoom_in_the_address_is_what_is_shown(open_app: Open, busy: Path) -> None:
+    zoom = {"from": "2026-11-21T11:20:00Z", "to": "2026-11-21T11:30:00Z"}
+    app = open_app("group", cluster="prod", group="orders-fulfilment", **zoom)
+    figure = _figure(app)
+    assert figure["layout"]["xaxis"]["range"] == ["2026-11-21T11:20:00+00:00", "2026-11-21T11:30:00+00:00"]
+    assert len(next(t["x"] for t in figure["data"] if t.get("name") == "read")) > 30, "asked anew, so finer"
+    assert "1 rebalance from 11:20:00 UTC to 11:30:00 UTC." in _text(app)
+    app.button(key="leave_zoom").click().run()
+    assert "from" not in app.query_params
+    assert "2 rebalances in the last 1 h." in _text(app)
+
+
+@pytest.mark.parametrize(
+    "zoom",
+    [
+        {"from": "yesterday", "to": "2026-11-21T11:30:00Z"},
+        {"from": "2026-11-21T11:30:00Z", "to": "2026-11-21T11:20:00Z"},
+        {"from": "2026-11-21T11:30:00Z", "to": "2026-11-21T11:30:10Z"},
+        {"from": "1970-01-01T00:00:00Z", "to": "2026-11-21T11:20:00Z"},
+        {"from": "0001-01-01T00:00:00+14:00", "to": "9999-12-31T23:59:59-14:00"},
+        {"to": "2026-11-21T11:20:00Z"},
+    ],
+)
+def test_a_zoom_that_makes_no_sense_is_left_out(open_app: Open, busy: Path, zoom: dict[str, str]) -> None:
+    app = open_app("group", cluster="prod", group="orders-fulfilment", **zoom)
+    assert "2 rebalances in the last 1 h." in _text(app)
+
+
+def test_another_range_leaves_the_zoom(open_app: Open, busy: Path) -> None:
+    zoom = {"from": "2026-11-21T11:20:00Z", "to": "2026-11-21T11:30:00Z"}
+    app = open_app("group", cluster="prod", group="orders-fulfilment", **zoom)
+    ranges = next(b for b in app.get("button_group") if "15 min" in [o.content for o in b.proto.options])
+    ranges.set_value("15 min").run()
+    assert "from" not in app.query_params
+    assert "in the last 15 min" in _text(app)
+
+
+def test_a_runbook_is_linked_where_there_is_one(open_app: Open, busy: Path) -> None:
+    file = busy / "lagwise.yaml"
+    assert not open_app("group", cluster="prod", group="checkout").get("link_button")
+    tree = yaml.safe_load(file.read_text(encoding="utf-8"))
+    tree["dashboard"]["runbook_url"] = "https://wiki.example/lag/{status}?group={group}"
+
+    import streamlit as st
+
+    file.write_text(yaml.safe_dump(tree), encoding="utf-8")
+    st.cache_resource.clear()
+    (link,) = open_app("group", cluster="prod", group="clickstream-archive").get("link_button")
+    assert link.proto.url == "https://wiki.example/lag/at_risk?group=clickstream-archive"
+
+
+@pytest.mark.parametrize("name", ["../../admin", "a&group=b#c", "javascript:alert(1)", "<script>", "{status}"])
+def test_no_name_changes_where_a_runbook_is(name: str) -> None:
+    row = {"cluster": name, "group": name, "worst_topic": None, "status": "ok", "reason": None}
+    found = runbook.address("https://wiki.example/{cluster}/{group}?topic={topic}", row)
+    assert found is not None
+    path = found.removeprefix("https://wiki.example/").removesuffix("?topic=")
+    assert path.count("/") == 1
+    assert not set(path) & set("?#&<>{}:")
+
+
+def test_a_runbook_is_a_web_address() -> None:
+    from lagwise.config import validated
+
+    with pytest.raises(ConfigError, match="runbook_url: must be an address http"):
+        validated({"dashboard": {"runbook_url": "javascript:alert(1)"}}, where="a test")
+    assert Config(dashboard=Dashboard(runbook_url="http://wiki/{group}")).dashboard.runbook_url
+
+
+# The overview as cards
+
+
+def test_cards_say_what_the_table_says(open_app: Open, busy: Path) -> None:
+    app = open_app(**{"as": "Cards"})
+    assert not app.dataframe
+    links = app.get("page_link")
+    assert links[0].label == "**payments\\-settlement**"
+    text = _text(app)
+    assert ":red-badge[✕ losing data] for 41 min 6 s · prod" in text
+    assert "oldest unread **≥ 1 h 30 min** · lag **412 k** · caught up in **never**" in text
+
+
+def test_a_phone_gets_cards_and_a_desk_gets_the_table(
+    open_app: Open, busy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert open_app().dataframe
+    monkeypatch.setattr(group_cards, "is_phone", lambda: True)
+    app = open_app()
+    assert not app.dataframe
+    assert app.get("page_link")
+
+
+# Health
+
+
+def test_health_tells_whether_compaction_keeps_up(open_app: Open, busy: Path) -> None:
+    assert "Compaction keeps up: it runs every 10 min." in _text(open_app("health"))
+    lake = Lake(str(busy / "lake"))
+    newest = [r for r in lakes._ticks(Scene(NOW)) if r["finished_at"] > NOW - timedelta(seconds=30)]
+    from lagwise.tables.ticks import TICKS
+
+    for _ in range(450):
+        lakes.append(lake, TICKS, newest[:1])
+    assert "**Compaction is behind**: `analysis/ticks` has 451 files of one day." in _text(open_app("health"))
+
+
+# Trouble
+
+
+@pytest.mark.parametrize("story", HOSTILE_GROUPS, ids=lambda s: repr(s.group[:12]))
+def test_hostile_names_stay_names_on_every_page(open_app: Open, hostile: Path, story: Any) -> None:
+    app = open_app("rebalances", cluster="prod", group=story.group)
+    assert app.header[0].value == f"Rebalances of {literal.markdown(story.group)}"
+    app = open_app("topic", cluster="prod", topic=story.topic)
+    assert app.header[0].value == literal.markdown(story.topic)
+    assert literal.shown(story.group) in _column(app.dataframe[0], "Group")
+    app = open_app("topic", cluster="prod", topic=f"no {story.group}")
+    assert literal.markdown(f"no {story.group}") in app.warning[0].value
+    cards = open_app(**{"as": "Cards"}).get("page_link")
+    assert f"**{literal.markdown(story.group)}**" in [card.label for card in cards]
+    app = open_app("group", cluster="prod", group=story.group)
+    assert f"Topic {literal.markdown(story.topic)}" in [link.label for link in app.get("page_link")]
+
+
+@pytest.mark.parametrize("view", ["topic", "retention", "rebalances"])
+def test_old_data_is_called_old_on_every_page(open_app: Open, tmp_path: Path, view: str) -> None:
+    lakes.write_to(tmp_path, Scene(NOW, sample_age=timedelta(minutes=20), tick_age=timedelta(minutes=20)))
+    app = open_app(view, cluster="prod", topic="clicks") if view == "topic" else open_app(view)
+    assert "Stale: do not trust what you see below." in app.error[0].value
+    assert "Something went wrong" not in _text(app)
+
+
+def test_a_group_of_unknown_everything_has_no_clock_and_no_picture(open_app: Open, busy: Path) -> None:
+    lake = Lake(str(busy / "lake"))
+    rows = [r | {"seconds_to_loss": 5.0} for r in lake.read(GROUP_STATUS).to_pylist() if r["group"] == "checkout"]
+    lakes.overwrite(lake, GROUP_STATUS, rows)
+    text = _text(open_app("group", cluster="prod", group="checkout"))
+    assert ":material/hourglass" not in text, "no partition says so"
