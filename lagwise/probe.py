@@ -194,21 +194,16 @@ class Probe:
     def batch_handler(self, handle: Callable[_P, _R]) -> Callable[_P, _R]:
         """Decorator: a call handles the messages in its last positional argument, which has a length."""
 
-        def length(arguments: tuple[Any, ...]) -> int:
-            try:
-                return len(arguments[-1])
-            except (IndexError, TypeError):
-                raise TypeError(
-                    f"{handle!r} is a batch handler: its last positional argument must be the messages, in a list or "
-                    "something else that has a length; otherwise measure it inside `with probe.messages(count):`"
-                ) from None
+        def count(arguments: tuple[Any, ...]) -> int:
+            if not arguments or not hasattr(arguments[-1], "__len__"):
+                raise TypeError(f"{handle!r} wants its messages as the last positional argument, in what has a length")
+            return len(arguments[-1])
 
-        return self._measuring(handle, length)
+        return self._measuring(handle, count)
 
     def messages(self, count: int = 1) -> _Measured:
         """Context manager around the handling of so many messages. With none, nothing is counted."""
-        worker: _Worker | None = getattr(self._mine, "worker", None)
-        return _Measured(self._new_worker() if worker is None else worker, count)
+        return _Measured(getattr(self._mine, "worker", None) or self._new_worker(), count)
 
     def metadata(self) -> str:
         """The text to commit with an offset; empty as long as there is no measurement."""
@@ -264,8 +259,7 @@ class Probe:
     def _take_from_the_dead(self) -> None:
         dead = [worker for worker in self._workers if not worker.thread.is_alive()]
         self._take(dead)
-        for worker in dead:
-            self._workers.remove(worker)
+        self._workers = [worker for worker in self._workers if worker not in dead]
 
     def _tell(self, now: float, seconds: float) -> None:
         """Make the text of the last ``seconds``, if anything was measured in them."""
@@ -276,14 +270,12 @@ class Probe:
             return
         each = 1e9 * messages
         text = f"{MARK} t1={max(0, wall - cpu - queued) / each:.6g} t2={cpu / each:.6g}"
-        if self._queue_known:
-            text += f" tq={queued / each:.6g}"
+        text += f" tq={queued / each:.6g}" if self._queue_known else ""
         text += f" n={messages} c={self._threads} s={seconds:.6g} at={int(time.time())}"
         if self._meter is not None:
             lock_wait = self._meter.seconds(self._meter_taken)
             self._meter_taken = self._meter.samples
-            if lock_wait is not None:
-                text += f" tl={lock_wait:.6g}"
+            text += "" if lock_wait is None else f" tl={lock_wait:.6g}"
         if (cores := usable_cores()) is not None:
             text += f" cores={cores:.6g}"
         self._text, self._began_at = text, now
@@ -315,11 +307,9 @@ def _limits(root: Path) -> Iterator[float]:
     except OSError:
         return
     for group in (own, *own.parents):
-        try:
+        with contextlib.suppress(OSError, ValueError, ZeroDivisionError):  # no such file, or "max": no limit
             quota, period = (root / "sys/fs/cgroup" / str(group).lstrip("/") / "cpu.max").read_text().split()
             yield int(quota) / int(period)
-        except (OSError, ValueError, ZeroDivisionError):
-            pass  # no such file, or "max": no limit
 
 
 def _with_metadata(offset: Any, text: str) -> Any:

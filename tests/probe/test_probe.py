@@ -97,7 +97,7 @@ class TestArithmetic:
         def handle(batch: Any = None) -> None:
             handled.append(batch)
 
-        with pytest.raises(TypeError, match="its last positional argument must be the messages, in a list"):
+        with pytest.raises(TypeError, match="wants its messages as the last positional argument, in what has a length"):
             call(Probe().batch_handler(handle))
         assert handled == []
 
