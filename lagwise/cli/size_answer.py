@@ -61,7 +61,8 @@ class Answer:
             known["peak_rate_per_second"], told["peak_rate_per_second"] = highest(row, ahead)
             until = now + timedelta(seconds=horizon_seconds)
             outlook = replace(outlook, days=tuple(day for day in outlook.days if day.at <= until))
-        return cls(now, target_utilisation, row, known, told, outlook, ahead, load_test_for(lake, row))
+        test = load_test_for(lake, row, known.get("peak_rate_per_second"), target_utilisation)
+        return cls(now, target_utilisation, row, known, told, outlook, ahead, test)
 
     def settle(self, workload: Workload | None, missing: tuple[str, ...], sources: Mapping[str, str]) -> None:
         """Answer what is asked; without a workload something is missing for it."""

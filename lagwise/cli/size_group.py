@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
 from lagwise.domain.capacity.observed_words import load_test_of
 from lagwise.errors import LagwiseError
 from lagwise.logs import clean
@@ -40,13 +41,23 @@ def row_of(lake: Lake, group: str, cluster: str | None, topic: str | None) -> di
     return dict(rows[0])
 
 
-def load_test_for(lake: Lake, row: Mapping[str, Any]) -> str | None:
-    """How to see what the group can do; None where that is known."""
+def load_test_for(lake: Lake, row: Mapping[str, Any], peak_per_second: float | None, target: float) -> str | None:
+    """How to see whether the group can do what such a peak needs; None where it is known what it can do."""
+    if peak_per_second is None:
+        return None
     found = lake.query(
-        """select load_test from observed_capacity
+        """select reason, at_least_per_second, missing_seconds from observed_capacity
         where cluster = ? and "group" = ? and topic = ? and member is null""",
         [row["cluster"], row["group"], row["topic"]],
         over=[OBSERVED_CAPACITY],
     ).to_pylist()
+    seen = None
+    if found:
+        reason, at_least, missing = found[0].values()
+        seen = ObservedCapacity(
+            reason=Undecided(reason) if reason else None,
+            at_least_per_second=at_least,
+            missing_seconds=missing or 0.0,
+        )
     is_known = row["capacity_high_per_second"] is not None
-    return load_test_of(is_known, found[0]["load_test"] if found else None, is_observed=bool(found))
+    return load_test_of(is_known, seen, row["produce_rate_per_second"], peak_per_second / target)

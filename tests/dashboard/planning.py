@@ -8,8 +8,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lagwise.config import Capacity
-from lagwise.domain.capacity.observed import ObservedCapacity
-from lagwise.domain.capacity.observed_words import load_test
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.observed import OBSERVED_CAPACITY
 from lagwise.tables.planning import DEMAND, FORECASTS, TOPIC_HOURS
@@ -157,7 +155,6 @@ def _observed(p: Plan, now: datetime) -> Row:
         "saturated_seconds": 0.0 if p.seen is None else 4_000.0,
         "blocks": 0 if p.seen is None else 40,
         "episodes": 0 if p.seen is None else 3,
-        "load_test": load_test(ObservedCapacity(at_least_per_second=p.at_least), p.peak) if p.seen is None else None,
         "at_least_per_second": p.at_least,
         "members": p.members,
         "is_scaled": False,

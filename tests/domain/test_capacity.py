@@ -40,7 +40,7 @@ SEEN = Observed(
 NEVER = Observed(
     rate_per_second=None, low_per_second=None, high_per_second=None, at_least_per_second=600.0,
     seconds_per_message=None, blocks=0, measured_until=None,
-    load_test=load_test(ObservedCapacity(reason=Undecided.NEVER_SATURATED, at_least_per_second=600.0), 500.0),
+    reason=Undecided.NEVER_SATURATED,
 )  # fmt: skip
 KNOWN = Known(partitions=12, members=6, nodes=2, as_of=NOW, skew=Skew(1 / 12, 50_000, 40, NOW))
 
@@ -118,14 +118,20 @@ def test_cases(its: Known, verdict: CapacityVerdict, source: Source, confidence:
     assert (found.judgement.load_test is not None) == (verdict is V.UNDECIDED and its.demand is not None)
 
 
-def test_the_load_test_is_that_of_the_observed_capacity() -> None:
-    """One that lasts as long as it takes to be seen: ten minutes with a backlog, and not two."""
-    found = assess(known(demand=DEMAND, observed=NEVER)).judgement
-    assert NEVER.load_test is not None and found.sentence.endswith(NEVER.load_test)
-    assert found.load_test == NEVER.load_test and "let it catch up for 11 min" in found.sentence
+def test_the_load_test_is_that_of_the_observed_capacity_and_decides_what_is_asked() -> None:
+    """One that lasts as long as it takes to be seen: ten minutes with a backlog, and not two. At 300 a second now and
+    900 at the horizon it tells of 1,286 a second and not only of twice what arrives."""
+    found = assess(known(demand=DEMAND, observed=NEVER, arriving_per_second=300.0)).judgement
+    seen = ObservedCapacity(reason=Undecided.NEVER_SATURATED, at_least_per_second=600.0)
+    assert found.load_test == load_test(seen, 300.0, 900.0 / 0.7)
+    assert found.load_test is not None and found.sentence.endswith(found.load_test)
+    assert "let it catch up for 11 min" in found.load_test and "it does more than 1,286 records/s" in found.load_test
+    # Who was seen to do that is judged.
+    done = replace(NEVER, at_least_per_second=1_286.0)
+    assert assess(known(demand=DEMAND, observed=done)).judgement.verdict is V.ENOUGH
     nothing_yet = assess(known(demand=DEMAND)).judgement.sentence
     assert nothing_yet.endswith("Let records arrive faster than it reads them, on every partition, for 11 min.")
-    shared = assess(known(demand=DEMAND, observed=replace(NEVER, load_test=None))).judgement.sentence
+    shared = assess(known(demand=DEMAND, observed=replace(NEVER, reason=Undecided.SHARED))).judgement.sentence
     assert shared.endswith(NO_TEST_HELPS)
     assert assess(known(demand=DEMAND, observed=SEEN)).judgement.load_test is None
 

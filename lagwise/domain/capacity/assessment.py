@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
 from lagwise.domain.capacity.observed_words import load_test_of
 from lagwise.domain.capacity.skew import Skew
 from lagwise.domain.capacity.verdict import CanDo, CapacityJudgement, DemandAhead, SetUp, judge_capacity
@@ -92,8 +93,9 @@ class Observed:
     blocks: int
     measured_until: datetime | None
     is_scaled: bool = False
-    #: The smallest load test that would tell what they can do; None where that is known, or none would.
-    load_test: str | None = None
+    #: Where the rate is not known: why, and how much longer a backlog would have to be seen.
+    reason: Undecided | None = None
+    missing_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +125,8 @@ class Known:
     as_of: datetime
     #: How unevenly the traffic lies on the partitions; None is not known, and taken as even.
     skew: Skew | None = None
+    #: Messages that arrive per second, now; None is not known.
+    arriving_per_second: float | None = None
     #: Cores of one node, and where that is known from.
     cores: float | None = None
     cores_source: str = "settings"
@@ -159,7 +163,7 @@ def assess(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISATION)
         target_utilisation=target_utilisation,
         running=_running(known),
         advised=_advised(known, advice),
-        load_test=_load_test(known),
+        load_test=_load_test(known, target_utilisation),
     )
     return Assessment(
         judgement,
@@ -173,10 +177,17 @@ def assess(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISATION)
     )
 
 
-def _load_test(known: Known) -> str | None:
-    seen = known.observed
-    decided = seen is not None and seen.rate_per_second is not None
-    return load_test_of(decided, seen.load_test if seen else None, is_observed=seen is not None)
+def _load_test(known: Known, target_utilisation: float) -> str | None:
+    seen, demand = known.observed, known.demand
+    if demand is None:
+        return None  # without a peak there is nothing to decide
+    needed = max([demand.peak_per_second, *(point.mean for point in demand.ahead)]) / target_utilisation
+    observed = None
+    if seen is not None:
+        bound, missing = seen.at_least_per_second, seen.missing_seconds
+        observed = ObservedCapacity(reason=seen.reason, at_least_per_second=bound, missing_seconds=missing)
+    is_known = seen is not None and seen.rate_per_second is not None
+    return load_test_of(is_known, observed, known.arriving_per_second, needed)
 
 
 def _unit(known: Known) -> str:

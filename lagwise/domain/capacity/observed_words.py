@@ -30,15 +30,15 @@ def capacity_sentence(found: ObservedCapacity) -> str:
     return said
 
 
-def load_test(found: ObservedCapacity, arriving_per_second: float | None) -> str | None:
+def load_test(found: ObservedCapacity, arriving_per_second: float | None, needed_per_second: float = 0.0) -> str | None:
     """The smallest test that would decide it, where records arrive at this rate (None is unknown); None where there is
-    an estimate, or where no backlog would help."""
+    an estimate, or where no backlog would help. A group that can do what is needed is seen to."""
     if found.is_decided or found.reason is Undecided.SHARED:
         return None
     watched = max(_MINUTE, found.missing_seconds or LEAST_SATURATED_SECONDS) + UNREST_SECONDS
     if not arriving_per_second or not 0 < arriving_per_second < float("inf"):
         return f"Let records arrive faster than it reads them, on every partition, for {_minutes(watched)}."
-    able = max(AT_MOST_TIMES * arriving_per_second, found.at_least_per_second or 0.0)
+    able = max(AT_MOST_TIMES * arriving_per_second, found.at_least_per_second or 0.0, needed_per_second)
     # What catching up takes off the backlog meanwhile, and the backlog that must still be there at the end.
     needed = watched * (able - arriving_per_second) + LEAST_BACKLOG_SECONDS * able
     stopped = needed / arriving_per_second
@@ -49,14 +49,15 @@ def load_test(found: ObservedCapacity, arriving_per_second: float | None) -> str
     )
 
 
-def load_test_of(decided: bool, test: str | None, *, is_observed: bool) -> str | None:
-    """The words that end an undecided verdict: the test of what was observed (``test``), or what to do where nothing
-    was observed yet, or where no backlog would help. None where the capacity is known."""
-    if decided:
+def load_test_of(
+    is_known: bool, seen: ObservedCapacity | None, arriving_per_second: float | None, needed_per_second: float
+) -> str | None:
+    """What to do to decide whether the group can do what is needed; None where it is known what it can do. ``seen`` is
+    None where nothing was observed yet."""
+    if is_known:
         return None
-    if not is_observed:
-        return load_test(ObservedCapacity(reason=Undecided.NEVER_SATURATED), None)
-    return test or NO_TEST_HELPS
+    never = ObservedCapacity(reason=Undecided.NEVER_SATURATED)
+    return load_test(seen or never, arriving_per_second, needed_per_second) or NO_TEST_HELPS
 
 
 def _why(found: ObservedCapacity, seen: str) -> str:

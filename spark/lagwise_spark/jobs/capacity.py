@@ -10,6 +10,7 @@ from typing import Any
 
 from lagwise.config import Capacity
 from lagwise.domain.capacity.assessment import Assessment, Demand, Known, Observed, ServiceTime, assess
+from lagwise.domain.capacity.observed import Undecided
 from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.tables.ahead import demand_ahead
 from lagwise.tables.analysis import PARTITION_STATUS
@@ -121,6 +122,7 @@ class _Facts:
             nodes=reader["nodes"],
             as_of=reader["as_of"],
             skew=self._skew.get(topic),
+            arriving_per_second=reader["rate"],
             cores=cores,
             cores_source=source,
             service=None if service is None else _service_time(service),
@@ -150,7 +152,8 @@ def _observed(row: Row) -> Observed:
         blocks=row["blocks"],
         measured_until=row["measured_until"],
         is_scaled=row["is_scaled"],
-        load_test=row["load_test"],
+        reason=Undecided(row["reason"]) if row["reason"] else None,
+        missing_seconds=row["missing_seconds"] or 0.0,
     )
 
 
