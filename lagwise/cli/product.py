@@ -4,7 +4,15 @@ from pathlib import Path
 
 import click
 
-from lagwise.cli.group import Settings, bootstrap_option, data_option, json_option, require_package, stop_on_signals
+from lagwise.cli.group import (
+    Settings,
+    bootstrap_option,
+    data_option,
+    json_option,
+    require_clients,
+    require_package,
+    stop_on_signals,
+)
 
 
 @click.command(short_help="Run the whole product against your cluster.")
@@ -30,7 +38,8 @@ def up(settings: Settings, bootstrap: str | None, data: str | None) -> None:
     config = with_dashboard_port(settings.load(bootstrap=bootstrap, data=data))
     if not config.clusters:
         raise ConfigError("there is no cluster to watch: add --bootstrap HOST:PORT, or `clusters` in the settings")
-    for module in ("confluent_kafka", "pyspark", "streamlit"):
+    require_clients(config)
+    for module in ("pyspark", "streamlit"):
         require_package(module)
     stop = stop_on_signals()
     with locked(config.state), running_product(config) as supervisor:

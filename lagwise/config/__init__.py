@@ -1,14 +1,13 @@
 """The settings: what there is (``model``), where it comes from (``source``), and what is said of what cannot be."""
 
+from lagwise.config.clusters import AnyCluster, Cluster, GroupSelection, RocketmqCluster, WatchedCluster
 from lagwise.config.load import load_config, settings_file, validated
 from lagwise.config.model import (
     Alerts,
     Analysis,
     Capacity,
-    Cluster,
     Config,
     Dashboard,
-    GroupSelection,
     Lake,
     Retention,
     Spark,
@@ -18,6 +17,7 @@ from lagwise.config.model import (
 __all__ = [
     "Alerts",
     "Analysis",
+    "AnyCluster",
     "Capacity",
     "Cluster",
     "Config",
@@ -25,7 +25,9 @@ __all__ = [
     "GroupSelection",
     "Lake",
     "Retention",
+    "RocketmqCluster",
     "Spark",
+    "WatchedCluster",
     "Webhook",
     "load_config",
     "settings_file",

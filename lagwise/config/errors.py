@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -13,6 +13,8 @@ from lagwise.secrets import is_secret_key
 #: Below these keys a value may be, or hold, a secret that was written where a reference belongs: never repeated.
 _NEVER_REPEATED = frozenset({"librdkafka", "storage_options", "url", "database", "conf"})
 _LONGEST_REPEATED = 40
+#: Where pydantic's path of a setting of a cluster has the system: after ``clusters`` and the position.
+_SYSTEM_STEP = 2
 #: pydantic's words, and ours: a person writes YAML, and knows of lists and not of tuples.
 _WORDS = (
     (r"^Value error, ", ""),
@@ -35,11 +37,12 @@ def describe(error: ValidationError, root: type[BaseModel], environment: Mapping
     """
     lines = []
     for problem in error.errors(include_url=False):
-        location = problem["loc"]
+        location = _as_written(problem["loc"])
         path = clean(".".join(str(step) for step in location)) or "settings"
         variable = _variable(location, environment or {})
         if problem["type"] == "extra_forbidden":
-            said = f"there is no such setting; known here: {', '.join(sorted(_keys_at(location[:-1], root)))}"
+            known = sorted(_keys_at(problem["loc"][:-1], root))
+            said = f"there is no such setting; known here: {', '.join(known)}"
         else:
             said = _in_words(problem["msg"]) + _instead(problem["type"], location, problem["input"])
         lines.append(f"  {path}{f' ({variable})' if variable else ''}: {said}")
@@ -72,13 +75,32 @@ def _variable(location: tuple[int | str, ...], environment: Mapping[str, str]) -
     return next((name for name in names if name in environment), None)
 
 
+def _as_written(location: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    """The path in the file: pydantic's has, after the position of a cluster, the system that it took it for."""
+    if len(location) > _SYSTEM_STEP and location[0] == "clusters":
+        return (*location[:_SYSTEM_STEP], *location[_SYSTEM_STEP + 1 :])
+    return location
+
+
 def _keys_at(location: tuple[int | str, ...], root: type[BaseModel]) -> list[str]:
-    """The keys, as they are written in the file, of the model that stands at a location of the tree."""
+    """The keys, as they are written in the file, of the model that stands at a location of pydantic's."""
     model = root
+    choice: dict[str, type[BaseModel]] = {}
     for step in location:
         if isinstance(step, int):
             continue
+        if step in choice:
+            model, choice = choice[step], {}
+            continue
         annotation = next(f for n, f in model.model_fields.items() if step in (n, f.alias)).annotation
-        candidates = [annotation, *getattr(annotation, "__args__", ())]
-        model = next(c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel))
+        found = models_of(annotation)
+        model = found[0]
+        choice = {str(get_args(m.model_fields["system"].annotation)[0]): m for m in found} if len(found) > 1 else {}
     return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def models_of(annotation: Any) -> list[type[BaseModel]]:
+    """The models that a setting of this type can hold: several where their ``system`` tells them apart."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for argument in get_args(annotation) for model in models_of(argument)]

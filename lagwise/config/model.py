@@ -7,105 +7,16 @@ example ``LAGWISE_CLUSTERS__0__BOOTSTRAP``) and the error messages are derived f
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from lagwise.config.clusters import AnyCluster, Settings
 from lagwise.config.values import HttpAddress, Memory, Name, Seconds
-from lagwise.secrets import SECRET_KEYS, is_reference, is_secret_key, resolve
+from lagwise.secrets import is_reference, is_secret_key, resolve
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class GroupSelection(_Settings):
-    """Which groups are watched: regular expressions on the whole name."""
-
-    include: tuple[str, ...] = (".*",)
-    """A group is watched if one of these matches its whole name."""
-    exclude: tuple[str, ...] = ()
-    """… and none of these does."""
-
-    @field_validator("include", "exclude")
-    @classmethod
-    def _compiles(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        for pattern in patterns:
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
-        return patterns
-
-    def selects(self, name: str) -> bool:
-        """Whether the group of this name is watched."""
-        # DOTALL: names are strangers' input, and one with a line break in it must not slip through `.*`.
-        included = any(re.fullmatch(pattern, name, re.DOTALL) for pattern in self.include)
-        return included and not any(re.fullmatch(pattern, name, re.DOTALL) for pattern in self.exclude)
-
-
-class SideTopics(_Settings):
-    """Topics that belong to a main topic by their name: regular expressions on the whole name, whose first group is the
-    name of the main topic."""
-
-    retry: tuple[str, ...] = (r"(.+?)[-._]retry([-._0-9].*)?",)
-    """Records that could not be processed and are tried again."""
-    dead_letter: tuple[str, ...] = (r"(?i)(.+?)([-._]retry([-._][^.]*?)?)?[-._](dlt|dlq|dead[-._]?letters?)",)
-    """Records that were given up. A topic of both kinds is one of these."""
-
-    @field_validator("retry", "dead_letter")
-    @classmethod
-    def _names_the_main_topic(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        for pattern in patterns:
-            try:
-                groups = re.compile(pattern).groups
-            except re.error as error:
-                raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
-            if not groups:
-                raise ValueError(f"{pattern!r} has no group for the name of the main topic, as in (.+)-retry")
-        return patterns
-
-
-class Cluster(_Settings):
-    """One cluster to watch."""
-
-    name: Name = "kafka"
-    """How the cluster is called in tables, pages and alerts."""
-    bootstrap: Annotated[str, Field(min_length=1)]
-    """Bootstrap servers, `host:port[,host:port…]`."""
-    librdkafka: dict[str, str | int | float | bool] = {}
-    """Passed through to librdkafka (`security.protocol`, `sasl.mechanism`, `ssl.ca.location`, …). Secrets must be \
-references: `${env:NAME}` or `${file:/path}`."""
-    groups: GroupSelection = GroupSelection()
-    """Which groups are watched."""
-    side_topics: SideTopics = SideTopics()
-    """Retry and dead-letter topics of the topics that watched groups read."""
-    interval_seconds: Annotated[float, Field(ge=1, le=3600)] = 15.0
-    """How often the cluster is sampled."""
-    timeout_seconds: Annotated[float, Field(ge=1, le=300)] = 10.0
-    """How long one request to the cluster may take."""
-    look_past_markers: bool = True
-    """Whether the next record is fetched where a group stands still just before the end, to tell unread records from \
-commit markers of transactions and gaps of compaction, which take offsets too. Needs Read on those topics; without it \
-they count as lag."""
-    offsets_topic: bool = False
-    """Whether the topic `__consumer_offsets` is followed too: exact rebalances with causes, rewinds, commit times. \
-Needs Read on that topic."""
-    lag_objective_seconds: Seconds = 300.0
-    """Age of the oldest unread record from which a group that neither grows nor shrinks is `lagging`."""
-
-    @field_validator("librdkafka")
-    @classmethod
-    def _secrets_are_references(cls, settings: dict[str, str | int | float | bool]) -> dict[str, Any]:
-        for key, value in settings.items():
-            if key in SECRET_KEYS and not is_reference(str(value)):
-                raise ValueError(
-                    f"{key} is a secret: write ${{env:NAME}} or ${{file:/path}} here, not the secret itself"
-                )
-        return settings
-
-
-class Spark(_Settings):
+class Spark(Settings):
     """The Spark session of the analysis."""
 
     master: str = "local[*]"
@@ -114,11 +25,11 @@ class Spark(_Settings):
     """Heap of the driver, which in local mode is all of Spark."""
     ivy_dir: Path | None = None
     """Where Spark keeps the Delta jars it resolves; null is a folder of Lagwise's own in the user's cache."""
-    conf: dict[str, str] = {}
+    conf: dict[str, str] = {}  # noqa: RUF012 (pydantic copies it)
     """Further Spark settings, passed through."""
 
 
-class Forecast(_Settings):
+class Forecast(Settings):
     """The forecast of what topics will be sent."""
 
     horizon_days: Annotated[int, Field(ge=7, le=730)] = 90
@@ -129,7 +40,7 @@ class Forecast(_Settings):
     """How many topics are forecast after one round at most, the stalest first (hundredths of a second each)."""
 
 
-class NodeSize(_Settings):
+class NodeSize(Settings):
     """What the nodes of some groups are like."""
 
     groups: tuple[str, ...] = (".*",)
@@ -138,7 +49,7 @@ class NodeSize(_Settings):
     """Cores of one node, or its CPU limit."""
 
 
-class Capacity(_Settings):
+class Capacity(Settings):
     """Capacity verdicts and advice."""
 
     target_utilisation: Annotated[float, Field(ge=0.01, le=1)] = 0.7
@@ -154,7 +65,7 @@ class Capacity(_Settings):
         return None
 
 
-class Analysis(_Settings):
+class Analysis(Settings):
     """The analysis, and what its verdicts go by."""
 
     interval_seconds: Seconds = 15.0
@@ -171,7 +82,7 @@ class Analysis(_Settings):
     """The Spark session."""
 
 
-class Retention(_Settings):
+class Retention(Settings):
     """How long the lake keeps what. The present state is not subject to it."""
 
     raw_days: Annotated[int, Field(ge=1)] = 2
@@ -184,10 +95,10 @@ class Retention(_Settings):
     """Group history, status changes, events, topics, and the health of collector and analysis."""
 
 
-class Lake(_Settings):
+class Lake(Settings):
     """The Delta tables."""
 
-    storage_options: dict[str, str] = {}
+    storage_options: dict[str, str] = {}  # noqa: RUF012 (pydantic copies it)
     """Passed through to the object store (credentials as `${env:NAME}` or `${file:/path}`)."""
     retention: Retention = Retention()
     """How long the lake keeps what."""
@@ -209,7 +120,7 @@ class Lake(_Settings):
         return {key: resolve(value) for key, value in self.storage_options.items()}
 
 
-class Webhook(_Settings):
+class Webhook(Settings):
     """A receiver of alerts: JSON by POST, signed."""
 
     name: Name
@@ -231,7 +142,7 @@ class Webhook(_Settings):
         return value
 
 
-class Alerts(_Settings):
+class Alerts(Settings):
     """Alerts and where they go."""
 
     interval_seconds: Seconds = 5.0
@@ -244,7 +155,7 @@ class Alerts(_Settings):
     """Address of the dashboard, for the links in alerts."""
 
 
-class Dashboard(_Settings):
+class Dashboard(Settings):
     """The dashboard's server."""
 
     host: str = "127.0.0.1"
@@ -255,7 +166,7 @@ class Dashboard(_Settings):
     """How often an open page looks for new data."""
 
 
-class Scaling(_Settings):
+class Scaling(Settings):
     """The endpoint that autoscalers ask for replicas."""
 
     host: str = "127.0.0.1"
@@ -276,7 +187,7 @@ for none."""
         return value
 
 
-class Config(_Settings):
+class Config(Settings):
     """Everything Lagwise can be told."""
 
     data: Annotated[str, Field(min_length=1)] = "./lagwise-data"
@@ -287,7 +198,7 @@ that is a URI."""
     database: str | None = None
     """SQLAlchemy URL of the operational database (alerts, deliveries); null is SQLite in the state folder. May be a \
 reference `${env:NAME}` or `${file:/path}`."""
-    clusters: tuple[Cluster, ...] = ()
+    clusters: tuple[AnyCluster, ...] = ()
     """The clusters to watch."""
     lake: Lake = Lake()
     """The Delta tables."""

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from lagwise.cli import cli
 from lagwise.cli.show import PARTITION_KEYS
-from lagwise.config import Config, load_config
+from lagwise.config import Cluster, Config, RocketmqCluster, load_config
 from lagwise.tables import ALL_TABLES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,7 +45,7 @@ def keys(model: type[BaseModel], before: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, field in model.model_fields.items():
         key = before + name
-        candidates = [field.annotation, *getattr(field.annotation, "__args__", ())]
+        candidates = [Cluster] if key == "clusters" else [field.annotation, *getattr(field.annotation, "__args__", ())]
         inner = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), None)
         if inner is None:
             found[key] = field
@@ -54,6 +54,8 @@ def keys(model: type[BaseModel], before: str = "") -> dict[str, Any]:
         else:
             found[key] = field
             found |= keys(inner, f"{key}[].")
+    if model is Config:
+        found |= keys(RocketmqCluster, "clusters[rocketmq].")
     return found
 
 
@@ -68,7 +70,7 @@ def test_every_setting_is_documented_and_no_other() -> None:
 @pytest.mark.parametrize("key", sorted(keys(Config)))
 def test_a_setting_has_variable_default_and_meaning(key: str) -> None:
     field, (_, variable, allowed, default, meaning) = keys(Config)[key], documented_settings()[key]
-    assert variable == "`LAGWISE_" + key.upper().replace("[].", "__0__").replace(".", "__") + "`"
+    assert variable == "`LAGWISE_" + re.sub(r"\[\w*\]\.", "__0__", key).upper().replace(".", "__") + "`"
     assert len(meaning) > 10
     assert allowed
     if field.is_required():
@@ -108,6 +110,15 @@ _OTHER = {
     "dashboard.host": "0.0.0.0",
     "clusters[].offsets_topic": "true",
     "clusters[].groups.include": "['a']",
+    "clusters[].system": "kafka",
+    "clusters[rocketmq].system": "rocketmq",
+    "clusters[rocketmq].groups.include": "['a']",
+    "clusters[rocketmq].groups.exclude": "['a']",
+    "clusters[rocketmq].ask_members": "false",
+    "clusters[rocketmq].secret_key": "${env:X}",
+    "clusters[rocketmq].tls.enabled": "true",
+    "clusters[rocketmq].tls.verify": "false",
+    "clusters[rocketmq].tls.verify_host_name": "false",
     "clusters[].groups.exclude": "['a']",
 }
 
@@ -115,14 +126,18 @@ _OTHER = {
 @pytest.mark.parametrize("key", sorted(keys(Config)))
 def test_the_documented_variable_sets_the_setting(key: str, tmp_path: Path) -> None:
     settings = tmp_path / "lagwise.yaml"
+    cluster = "bootstrap: 'h:1'"
+    if "[rocketmq]" in key:
+        cluster = "system: rocketmq, name_servers: 'h:1', access_key: a, secret_key: '${env:A}'"
     settings.write_text(
-        "clusters: [{bootstrap: 'h:1'}]\nalerts: {channels: [{name: a, url: 'http://h'}]}\n"
+        f"clusters: [{{{cluster}}}]\n"
+        "alerts: {channels: [{name: a, url: 'http://h'}]}\n"
         "analysis: {capacity: {nodes: [{cores: 2}]}}\n"
     )
     variable = documented_settings()[key][1].strip("`")
     before = load_config(settings, environment={})
     after = load_config(settings, environment={variable: _OTHER.get(key, "77")})
-    if key == "alerts.channels[].type":  # there is one type so far
+    if key in ("alerts.channels[].type", "clusters[].system", "clusters[rocketmq].system"):  # they are what they are
         assert after == before
     else:
         assert after != before
