@@ -135,7 +135,8 @@ def _expect(text: str, position: int, sign: str) -> int:
 def mapping(found: Any, name: str | None = None) -> Mapping[Any, Any]:
     """A map: the value itself, or what stands in it under a name (nothing there is an empty one). Raises Malformed."""
     if name is not None:
-        found = mapping(found).get(name) or {}
+        found = mapping(found).get(name)
+        found = {} if found is None else found
     if not isinstance(found, dict):
         raise Malformed(f"{name or 'a body'} is no map")
     return found

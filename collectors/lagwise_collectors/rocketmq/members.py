@@ -12,10 +12,10 @@ from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.rocketmq.errors import RocketmqTrouble
 from lagwise_collectors.rocketmq.requests import Told
 
-#: What a member said counts for so long while its group has the same members; a client itself looks whether queues
-#: have to move every 20 s, and while that may still come it is asked each time.
+#: What a member said counts for so long while its group has the same members. After a change it is asked each time for
+#: a while: clients look for new topics, their own retry topic among them, every 30 s, and share queues out every 20 s.
 _COUNTS_SECONDS = 60.0
-_SETTLING_SECONDS = 40.0
+_SETTLING_SECONDS = 90.0
 #: One that could not answer is left alone for so long: it may be a client that cannot.
 _LEFT_ALONE_SECONDS = 300.0
 #: Of groups that are not broadcasting no more members are asked in one sample, so that many groups take turns.

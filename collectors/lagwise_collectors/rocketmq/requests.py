@@ -146,7 +146,7 @@ def ranges_of(body: bytes) -> dict[int, Range]:
 def online_of(body: bytes) -> Online:
     """Who is in a group."""
     found = mapping(bodies.read(body))
-    connected = found.get("connectionSet") or []
+    connected = found.get("connectionSet", [])
     if not isinstance(connected, list):
         raise Malformed("connectionSet is no list")
     return Online(

@@ -52,7 +52,13 @@ class BrokerRows:
 
 
 def topics_read(group: Group, view: BrokerView) -> set[str]:
-    """Topics of a broker that a group has to do with: committed on, subscribed to, or its retries."""
+    """Topics of a broker that a group has to do with: committed on, subscribed to, or its retries.
+
+    A broadcasting group commits nothing, tries nothing again, and who is not there does not matter to it: without
+    members nothing can be said of it. What is committed in its name is of when it was no broadcasting group.
+    """
+    if group.type == "broadcasting":
+        return {topic for topic in group.topics & view.topics.keys() if not topic.startswith(RETRY)}
     known = set(view.offsets.get(group.name, ())) | group.topics
     return (known | retry_topics(group.name, known)) & view.topics.keys()
 
@@ -79,14 +85,10 @@ def _commits(rows: BrokerRows, view: BrokerView, number: int, group: Group, erro
     broker = view.broker.name
     owners = group.owners_on(broker)
     progress = group.progress
-    if progress is None and group.type == "broadcasting":
-        return  # nobody is there who could say how far they are
     committed_on = view.offsets.get(group.name, {})
     for topic in sorted(topics_read(group, view)):
         count = min(view.topics[topic].queues, QUEUES)
         if progress is not None:
-            if topic not in group.topics or topic.startswith(RETRY):
-                continue  # an old commit, of when it was no broadcasting group
             committed = [progress.get(Queue(topic, broker, queue)) for queue in range(count)]
         else:
             try:

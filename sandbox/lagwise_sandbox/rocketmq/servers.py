@@ -1,12 +1,13 @@
 """A name server and brokers as child processes that die with this one. No Docker, no fixed port."""
 
+import contextlib
 import os
 import shutil
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -89,13 +90,11 @@ class Rocketmq:
         try:
             (self._data / "conf").mkdir()
             (self._data / "conf" / "tools.yml").write_text(settings.tools_login(ADMIN) if self._secured else "")
-            self._name_server_port = _free_ports(1)[0]
+            self._take_ports()
             (self._data / "namesrv.conf").write_text(settings.name_server(self._name_server_port))
             self._start("namesrv", _NAME_SERVER, heap_mb=192)
             self._wait("namesrv")
             for name in self._names:
-                port, replication = _free_ports(2, with_port_below=2)
-                self._places[name] = BrokerPlace(name, port, replication, self._data / name)
                 self.start_broker(name, wait=False)
             for name in self._names:
                 self._wait(name)
@@ -165,6 +164,20 @@ class Rocketmq:
         jvm = [str(find_java()), f"-Xmx{heap_mb}m", f"-Duser.home={home}", *_SMALL_JVM]
         return [*jvm, "-cp", self._classpath]
 
+    def _take_ports(self) -> None:
+        """Ports that are free now, of all servers at once: none must be found free while another one's is not bound."""
+        with contextlib.ExitStack() as held:
+            self._name_server_port = _free_port(held)
+            for name in self._names:
+                while True:
+                    port = _free_port(held)
+                    try:
+                        _bound(held, port - 2)  # what RocketMQ calls its fast port
+                    except OSError:
+                        continue
+                    break
+                self._places[name] = BrokerPlace(name, port, _free_port(held), self.data / name)
+
     def _start(self, name: str, main: str, heap_mb: int) -> None:
         environment = {"ROCKETMQ_HOME": str(self.data), **self._environment}
         command = [*self.java(name, heap_mb), main, "-c", str(self.data / f"{name}.conf")]
@@ -188,20 +201,12 @@ def _last_words(log: Path) -> str:
     return (errors or telling or ["its log is empty"])[-1]
 
 
-def _free_ports(count: int, *, with_port_below: int = 0) -> Sequence[int]:
-    """Loopback ports that are free now; the first so that the port that much below it is free, too."""
-    while True:
-        sockets = [socket.socket() for _ in range(count + 1)]
-        try:
-            for one in sockets[:count]:
-                one.bind(("127.0.0.1", 0))
-            ports = [one.getsockname()[1] for one in sockets[:count]]
-            if with_port_below:
-                try:
-                    sockets[count].bind(("127.0.0.1", ports[0] - with_port_below))
-                except OSError:
-                    continue
-            return ports
-        finally:
-            for one in sockets:
-                one.close()
+def _bound(held: contextlib.ExitStack, port: int) -> socket.socket:
+    one = held.enter_context(socket.socket())
+    one.bind(("127.0.0.1", port))
+    return one
+
+
+def _free_port(held: contextlib.ExitStack) -> int:
+    port: int = _bound(held, 0).getsockname()[1]
+    return port

@@ -1,4 +1,4 @@
-"""The settings of the sandbox's name server and brokers: small, on loopback, and quick where RocketMQ takes its time."""
+"""The settings of the sandbox's name server and brokers: small, on loopback, quick where RocketMQ takes its time."""
 
 import json
 from collections.abc import Mapping

@@ -82,7 +82,7 @@ class Workload:
         said = self.log_file.read_text(errors="replace")
         if "jdk.compiler" in said:
             return MissingRequirement(
-                "the sandbox's RocketMQ consumers are Java source, and this Java has no compiler: install a JDK (Debian "
-                "and Ubuntu: apt-get install openjdk-17-jdk-headless)"
+                "the sandbox's RocketMQ consumers are Java source, and this Java has no compiler: install a JDK "
+                "(Debian and Ubuntu: apt-get install openjdk-17-jdk-headless)"
             )
         return LagwiseError(f"the sandbox's RocketMQ workload did not start: {said.strip()[-300:]}")
