@@ -18,7 +18,8 @@ _decoder = json.JSONDecoder(strict=False)
 #: The C parser of one value that begins at a position: the value, and where it ends.
 _scan: Callable[[str, int], tuple[Any, int]] = getattr(_decoder, "scan_once")  # noqa: B009 (typeshed has it not)
 _SPACE = re.compile(r"[ \t\r\n]*")
-_BARE_KEY = re.compile(r"(?<=[{,])(-?\d{1,19})(?=:)")
+#: Outside of strings, a number before a colon is a bare key: where one begins, and where it ends.
+_BEGIN, _END = re.compile(r"(?<=[{,])(?=-?\d+:)"), re.compile(r"(?<=\d)(?=:)")
 #: A key that is no string begins so.
 _ODD_KEY = re.compile(r"[{,\[][ \t\r\n]*[{\[0-9'-]")
 
@@ -66,8 +67,7 @@ def _with_quoted_keys(text: str) -> str | None:
     if any(sign in text for sign in "\\\0\1"):
         return None
     parts = text.split('"')
-    outside = _BARE_KEY.sub("\1" + r"\1" + "\1", "\0".join(parts[::2])).split("\0")
-    parts[::2] = outside
+    parts[::2] = _END.sub("\1", _BEGIN.sub("\1", "\0".join(parts[::2]))).split("\0")
     return '"'.join(parts).replace("\1", '"')
 
 

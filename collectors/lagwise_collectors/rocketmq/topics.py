@@ -145,11 +145,6 @@ def sides_of(groups: Iterable[str], topics: Iterable[str]) -> dict[str, tuple[To
     is its own main topic. Whoever reads a main topic is told of its side topics, and that must be nobody else.
     """
     there = set(topics)
-    sides: dict[str, tuple[TopicRole, str]] = {}
-    for group in groups:
-        own = f"{RETRY}{group}"
-        mine = sorted(t for t in there if t == own or t.startswith((f"{own}_", f"{own}+")))
-        sides |= {topic: (TopicRole.RETRY, topic) for topic in mine if topic not in sides or topic == own}
-        if dead_letter_topic(group) in there:
-            sides[dead_letter_topic(group)] = TopicRole.DEAD_LETTER, own
-    return sides
+    sides = {topic: (TopicRole.RETRY, topic) for topic in there if topic.startswith(RETRY)}
+    own = {dead_letter_topic(group): (TopicRole.DEAD_LETTER, f"{RETRY}{group}") for group in groups}
+    return sides | {topic: side for topic, side in own.items() if topic in there}
