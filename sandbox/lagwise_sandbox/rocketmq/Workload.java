@@ -84,9 +84,9 @@ public class Workload {
         producer.setInstanceName("producer-" + topic);
         producer.setSendMsgTimeout(10_000);
         producer.start();
-        for (int sent = 0; sent < preloaded; sent += 100) {
+        for (int sent = 0; sent < preloaded; sent += 20) {
             List<Message> batch = new ArrayList<>();
-            for (int i = sent; i < Math.min(preloaded, sent + 100); i++) {
+            for (int i = sent; i < Math.min(preloaded, sent + 20); i++) {
                 batch.add(message(topic, i));
             }
             send(() -> producer.send(batch));
