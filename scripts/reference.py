@@ -43,7 +43,7 @@ Secrets are not written into the file but named there: `${{env:NAME}}` is the en
 Variables called `LAGWISE_SECRET_…` are never settings, so they can hold them.
 
 Four variables are no settings: `LAGWISE_CONFIG` (above), `LAGWISE_DEBUG=1` (more logs, and stack traces on the
-terminal), `LAGWISE_CACHE` (the folder for what is fetched once: Kafka for the demo, Delta for Spark) and
+terminal), `LAGWISE_CACHE` (the folder for what is fetched once: brokers for the demo, Delta for Spark) and
 `LAGWISE_SECRET_…`.
 
 `lagwise config` shows the settings in effect; `lagwise config --check` says whether they can be used.
@@ -62,6 +62,11 @@ clusters:
       sasl.password: ${{env:LAGWISE_SECRET_SHOP}}
     groups:
       exclude: ["console-consumer-.*"]
+  - system: rocketmq
+    name: shop-queue
+    name_servers: namesrv-1:9876,namesrv-2:9876
+    access_key: lagwise
+    secret_key: ${{env:LAGWISE_SECRET_QUEUE}}
 alerts:
   channels:
     - name: on-call

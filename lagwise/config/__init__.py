@@ -1,6 +1,6 @@
 """The settings: what there is (``model``), where it comes from (``source``), and what is said of what cannot be."""
 
-from lagwise.config.clusters import AnyCluster, Cluster, GroupSelection, RocketmqCluster, WatchedCluster
+from lagwise.config.clusters import AnyCluster, Cluster, GroupSelection, RocketmqCluster
 from lagwise.config.load import load_config, settings_file, validated
 from lagwise.config.model import (
     Alerts,
@@ -27,7 +27,6 @@ __all__ = [
     "Retention",
     "RocketmqCluster",
     "Spark",
-    "WatchedCluster",
     "Webhook",
     "load_config",
     "settings_file",

@@ -69,6 +69,11 @@ def put_together(
         group.progress = _slowest(queues, told, group.owners)
         group.members = [Member(client, hosts[client], list(queues)) for client in sorted(hosts)]
     else:
+        # Pull consumers do not say what they own.
+        told = {
+            client: None if group.type == "pull" and said and not said.progress else said
+            for client, said in told.items()
+        }
         group.members = _sharing(queues, told, hosts, group.owners)
     if group.type == "pop":
         known = [one.unacknowledged for one in told.values() if one is not None]

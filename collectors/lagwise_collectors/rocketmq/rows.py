@@ -1,7 +1,7 @@
 """Rows of commits and watermarks from what one broker told."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -34,21 +34,9 @@ class BrokerRows:
 
     def unread(self, kind: str) -> "BrokerRows":
         """The same queues, of which nothing can be said now: who was how far stands as it was read last."""
-        count = len(self.mark_topic)
-        return BrokerRows(
-            self.group,
-            self.topic,
-            self.partition,
-            self.committed,
-            self.owner,
-            self.mark_topic,
-            self.mark_partition,
-            self.label,
-            [None] * count,
-            [None] * count,
-            [None] * count,
-            [kind] * count,
-        )
+        nothing: list[Any] = [None] * len(self.mark_topic)
+        known = {"log_start": nothing, "high_watermark": nothing, "newest_record_at": nothing}
+        return replace(self, **known, error=[kind] * len(nothing))
 
 
 def topics_read(group: Group, view: BrokerView) -> set[str]:
