@@ -37,7 +37,12 @@ def kafka_tool(tool: str, cluster: str | None, clusters: Sequence[AnyCluster]) -
 
 def mqadmin(command: str, cluster: RocketmqCluster) -> str:
     """The beginning of a command of RocketMQ's tool, which asks all name servers in turn."""
-    return f"mqadmin {command} -n {shell_word(';'.join(cluster.name_server_list))}"
+    return f"mqadmin {command} {option('--namesrvAddr', ';'.join(cluster.name_server_list))}"
+
+
+def rocketmq_named(cluster: str | None, clusters: Sequence[AnyCluster]) -> RocketmqCluster | None:
+    """The cluster of that name, if it is RocketMQ."""
+    return next((c for c in clusters if c.name == cluster and isinstance(c, RocketmqCluster)), None)
 
 
 def first_command(
@@ -56,12 +61,12 @@ def first_command(
     partitions stand still (``stands_still``, be it beside something worse), who owns them is the first question."""
     if reason == UnknownReason.UNREADABLE:
         return "lagwise doctor"
-    rocketmq = next((c for c in clusters if c.name == cluster and isinstance(c, RocketmqCluster)), None)
+    rocketmq = rocketmq_named(cluster, clusters)
     if rocketmq is not None:
         if status == Status.LOSING_DATA and topic is not None:
-            return f"{mqadmin('topicStatus', rocketmq)} -t {shell_word(topic)}"
-        # -s asks the members which queues each owns.
-        return f"{mqadmin('consumerProgress', rocketmq)} -g {shell_word(group)} -s true"
+            return f"{mqadmin('topicStatus', rocketmq)} {option('--topic', topic)}"
+        # Asks the members which queues each owns, too.
+        return f"{mqadmin('consumerProgress', rocketmq)} --showClientIP=true {option('--groupName', group)}"
     if transaction_seconds is not None and topic is not None:
         return f"{kafka_tool('kafka-transactions', cluster, clusters)} find-hanging {option('--topic', topic)}"
     groups = kafka_tool("kafka-consumer-groups", cluster, clusters)

@@ -209,7 +209,9 @@ def _charts(row: Row, marks: list[Mark], since: datetime, until: datetime, span:
 
 def _what_to_do(row: Row) -> None:
     st.subheader("Commands", anchor=False)
-    st.caption("To look with Kafka's own tools, and to plan a repair. None of them changes anything as it stands here.")
+    st.caption(
+        "To look with the system's own tools, and to plan a repair. None of them changes anything as it stands here."
+    )
     for command in commands.for_group(settings.config(), row):
         st.caption(f"{command.purpose}:")
         st.code(command.text, language="bash", wrap_lines=True)
