@@ -152,6 +152,13 @@ def test_one_unreadable_group_costs_only_itself(lab: Lab) -> None:
     assert states == {"billing": ("Empty", None), "bad": (None, "broker_failed")}
 
 
+def test_what_was_never_committed_is_not_offset_0(lab: Lab) -> None:
+    body = b'{"offsetTable":{"orders@billing":{0:0,1:-1}}}'
+    lab.broker(Broker(topics={"orders": 3}, instead={43: lambda _code, _fields: (0, body)}))
+    committed = {r["partition"]: r["committed"] for r in lab.source().collect().rows(COMMITS).to_pylist()}
+    assert committed == {0: 0, 1: None, 2: None}
+
+
 @pytest.mark.parametrize("offset", ['"x"', "1.5", "99999999999999999999", "{}", "true"])
 def test_an_offset_that_is_no_number_costs_only_its_group(lab: Lab, offset: str) -> None:
     body = f'{{"offsetTable":{{"orders@billing":{{0:{offset},1:40}},"orders@good":{{0:40,1:40}}}}}}'.encode()
