@@ -86,7 +86,7 @@ REBALANCING_STATES = frozenset(
 SIMPLE = "simple"
 
 
-#: Types of RocketMQ groups whose members have queues in common, or do not say whose they are: nothing is assigned there.
+#: Types of RocketMQ groups whose members share queues, or do not say whose they are: nothing is assigned there.
 SHARING_TYPES = frozenset({"broadcasting", "pop", "pull"})
 
 
