@@ -98,10 +98,8 @@ def _settings(model: type[BaseModel], key: str, variable: str) -> list[tuple[str
             rows.append((path, env, allowed, _default(field), meaning))
         elif is_list:
             rows.append((path, env, "list", _default(field), meaning))
-            rows += _settings(models[0], f"{path}[].", f"{env}__0__")
-            for inner in models[1:]:  # told apart by their system
-                system = inner.model_json_schema()["properties"]["system"]["const"]
-                rows += _settings(inner, f"{path}[{system}].", f"{env}__0__")
+            for inner in models:
+                rows += _settings(inner, f"{path}[{_entry(inner) if len(models) > 1 else ''}].", f"{env}__0__")
         else:
             rows += _settings(models[0], f"{path}.", f"{env}__")
     return [tuple(_cell(text) for text in row) for row in rows]  # type: ignore[misc]  # five stay five
@@ -109,6 +107,14 @@ def _settings(model: type[BaseModel], key: str, variable: str) -> list[tuple[str
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|") if "\\|" not in text else text
+
+
+def _entry(model: type[BaseModel]) -> str:
+    """What tells one of several kinds of entries: nothing for the kind that needs not be named."""
+    from lagwise.config.errors import tag_of
+
+    named = any(model.model_fields[key].is_required() for key in ("system", "type") if key in model.model_fields)
+    return (tag_of(model) or "") if named else ""
 
 
 def _default(field: FieldInfo) -> str:

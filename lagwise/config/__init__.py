@@ -1,11 +1,12 @@
 """The settings: what there is (``model``), where it comes from (``source``), and what is said of what cannot be."""
 
-from lagwise.config.clusters import AnyCluster, Cluster, GroupSelection, RocketmqCluster
 from lagwise.config.load import load_config, settings_file, validated
 from lagwise.config.model import (
     Alerts,
     Analysis,
+    AnyCluster,
     Capacity,
+    Cluster,
     Config,
     Dashboard,
     Lake,
@@ -13,6 +14,8 @@ from lagwise.config.model import (
     Spark,
     Webhook,
 )
+from lagwise.config.rocketmq import RocketmqCluster
+from lagwise.config.selection import GroupSelection
 
 __all__ = [
     "Alerts",

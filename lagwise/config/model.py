@@ -7,16 +7,95 @@ example ``LAGWISE_CLUSTERS__0__BOOTSTRAP``) and the error messages are derived f
 
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
-from lagwise.config.clusters import AnyCluster, Settings
+from lagwise.config.base import Settings as _Settings
+from lagwise.config.rocketmq import RocketmqCluster
+from lagwise.config.selection import GroupSelection
 from lagwise.config.values import HttpAddress, Memory, Name, Seconds
-from lagwise.secrets import is_reference, is_secret_key, resolve
+from lagwise.secrets import SECRET_KEYS, is_reference, is_secret_key, resolve
 
 
-class Spark(Settings):
+class SideTopics(_Settings):
+    """Topics that belong to a main topic by their name: regular expressions on the whole name, whose first group is the
+    name of the main topic."""
+
+    retry: tuple[str, ...] = (r"(.+?)[-._]retry([-._0-9].*)?",)
+    """Records that could not be processed and are tried again."""
+    dead_letter: tuple[str, ...] = (r"(?i)(.+?)([-._]retry([-._][^.]*?)?)?[-._](dlt|dlq|dead[-._]?letters?)",)
+    """Records that were given up. A topic of both kinds is one of these."""
+
+    @field_validator("retry", "dead_letter")
+    @classmethod
+    def _names_the_main_topic(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in patterns:
+            try:
+                groups = re.compile(pattern).groups
+            except re.error as error:
+                raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
+            if not groups:
+                raise ValueError(f"{pattern!r} has no group for the name of the main topic, as in (.+)-retry")
+        return patterns
+
+
+class Cluster(_Settings):
+    """One Kafka cluster to watch."""
+
+    system: Literal["kafka"] = "kafka"
+    """What the cluster runs."""
+    name: Name = "kafka"
+    """How the cluster is called in tables, pages and alerts."""
+    bootstrap: Annotated[str, Field(min_length=1)]
+    """Bootstrap servers, `host:port[,host:port…]`."""
+    librdkafka: dict[str, str | int | float | bool] = {}
+    """Passed through to librdkafka (`security.protocol`, `sasl.mechanism`, `ssl.ca.location`, …). Secrets must be \
+references: `${env:NAME}` or `${file:/path}`."""
+    groups: GroupSelection = GroupSelection()
+    """Which groups are watched."""
+    side_topics: SideTopics = SideTopics()
+    """Retry and dead-letter topics of the topics that watched groups read."""
+    interval_seconds: Annotated[float, Field(ge=1, le=3600)] = 15.0
+    """How often the cluster is sampled."""
+    timeout_seconds: Annotated[float, Field(ge=1, le=300)] = 10.0
+    """How long one request to the cluster may take."""
+    look_past_markers: bool = True
+    """Whether the next record is fetched where a group stands still just before the end, to tell unread records from \
+commit markers of transactions and gaps of compaction, which take offsets too. Needs Read on those topics; without it \
+they count as lag."""
+    offsets_topic: bool = False
+    """Whether the topic `__consumer_offsets` is followed too: exact rebalances with causes, rewinds, commit times. \
+Needs Read on that topic."""
+    lag_objective_seconds: Seconds = 300.0
+    """Age of the oldest unread record from which a group that neither grows nor shrinks is `lagging`."""
+
+    @field_validator("librdkafka")
+    @classmethod
+    def _secrets_are_references(cls, settings: dict[str, str | int | float | bool]) -> dict[str, Any]:
+        for key, value in settings.items():
+            if key in SECRET_KEYS and not is_reference(str(value)):
+                raise ValueError(
+                    f"{key} is a secret: write ${{env:NAME}} or ${{file:/path}} here, not the secret itself"
+                )
+        return settings
+
+
+def _system_of(cluster: Any) -> Any:
+    """What tells which kind of cluster an entry is; without it, Kafka."""
+    return cluster.get("system", "kafka") if isinstance(cluster, dict) else getattr(cluster, "system", "kafka")
+
+
+#: A cluster of any system.
+AnyCluster = Annotated[
+    Annotated[Cluster, Tag("kafka")] | Annotated[RocketmqCluster, Tag("rocketmq")],
+    Discriminator(
+        _system_of, custom_error_type="unknown_system", custom_error_message="system must be kafka or rocketmq"
+    ),
+]
+
+
+class Spark(_Settings):
     """The Spark session of the analysis."""
 
     master: str = "local[*]"
@@ -25,11 +104,11 @@ class Spark(Settings):
     """Heap of the driver, which in local mode is all of Spark."""
     ivy_dir: Path | None = None
     """Where Spark keeps the Delta jars it resolves; null is a folder of Lagwise's own in the user's cache."""
-    conf: dict[str, str] = {}  # noqa: RUF012 (pydantic copies it)
+    conf: dict[str, str] = {}
     """Further Spark settings, passed through."""
 
 
-class Forecast(Settings):
+class Forecast(_Settings):
     """The forecast of what topics will be sent."""
 
     horizon_days: Annotated[int, Field(ge=7, le=730)] = 90
@@ -40,7 +119,7 @@ class Forecast(Settings):
     """How many topics are forecast after one round at most, the stalest first (hundredths of a second each)."""
 
 
-class NodeSize(Settings):
+class NodeSize(_Settings):
     """What the nodes of some groups are like."""
 
     groups: tuple[str, ...] = (".*",)
@@ -49,7 +128,7 @@ class NodeSize(Settings):
     """Cores of one node, or its CPU limit."""
 
 
-class Capacity(Settings):
+class Capacity(_Settings):
     """Capacity verdicts and advice."""
 
     target_utilisation: Annotated[float, Field(ge=0.01, le=1)] = 0.7
@@ -65,7 +144,7 @@ class Capacity(Settings):
         return None
 
 
-class Analysis(Settings):
+class Analysis(_Settings):
     """The analysis, and what its verdicts go by."""
 
     interval_seconds: Seconds = 15.0
@@ -82,7 +161,7 @@ class Analysis(Settings):
     """The Spark session."""
 
 
-class Retention(Settings):
+class Retention(_Settings):
     """How long the lake keeps what. The present state is not subject to it."""
 
     raw_days: Annotated[int, Field(ge=1)] = 2
@@ -95,10 +174,10 @@ class Retention(Settings):
     """Group history, status changes, events, topics, and the health of collector and analysis."""
 
 
-class Lake(Settings):
+class Lake(_Settings):
     """The Delta tables."""
 
-    storage_options: dict[str, str] = {}  # noqa: RUF012 (pydantic copies it)
+    storage_options: dict[str, str] = {}
     """Passed through to the object store (credentials as `${env:NAME}` or `${file:/path}`)."""
     retention: Retention = Retention()
     """How long the lake keeps what."""
@@ -120,7 +199,7 @@ class Lake(Settings):
         return {key: resolve(value) for key, value in self.storage_options.items()}
 
 
-class Webhook(Settings):
+class Webhook(_Settings):
     """A receiver of alerts: JSON by POST, signed."""
 
     name: Name
@@ -142,7 +221,7 @@ class Webhook(Settings):
         return value
 
 
-class Alerts(Settings):
+class Alerts(_Settings):
     """Alerts and where they go."""
 
     interval_seconds: Seconds = 5.0
@@ -155,7 +234,7 @@ class Alerts(Settings):
     """Address of the dashboard, for the links in alerts."""
 
 
-class Dashboard(Settings):
+class Dashboard(_Settings):
     """The dashboard's server."""
 
     host: str = "127.0.0.1"
@@ -166,7 +245,7 @@ class Dashboard(Settings):
     """How often an open page looks for new data."""
 
 
-class Scaling(Settings):
+class Scaling(_Settings):
     """The endpoint that autoscalers ask for replicas."""
 
     host: str = "127.0.0.1"
@@ -187,7 +266,7 @@ for none."""
         return value
 
 
-class Config(Settings):
+class Config(_Settings):
     """Everything Lagwise can be told."""
 
     data: Annotated[str, Field(min_length=1)] = "./lagwise-data"
