@@ -122,8 +122,8 @@ def test_a_key_without_a_value_in_the_file_can_be_filled_from_the_environment(tm
         ("clusters: [{system: rocketmq}]", "clusters.0.name_servers: is required"),
         ("clusters: [{system: pulsar, bootstrap: 'h:1'}]", "clusters.0: system must be kafka or rocketmq"),
         (
-            "clusters: [{system: rocketmq, name_servers: 'h:1', tls: {on: true}}]",
-            "clusters.0.tls.on: there is no such setting; known here: ca_file",
+            "clusters: [{system: rocketmq, name_servers: 'h:1', tls: {verified: true}}]",
+            "clusters.0.tls.verified: there is no such setting; known here: ca_file",
         ),
         (
             "clusters: [{system: rocketmq, name_servers: 'h:1', access_key: a}]",
