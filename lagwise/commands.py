@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from urllib.parse import quote, urlencode
 
-from lagwise.config import Cluster
+from lagwise.config import AnyCluster, Cluster, RocketmqCluster
 from lagwise.domain.causes import STANDING
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 from lagwise.logs import escape
@@ -25,9 +25,9 @@ def option(name: str, value: str) -> str:
     return f"{name}={shell_word(value)}"
 
 
-def kafka_tool(tool: str, cluster: str | None, clusters: Sequence[Cluster]) -> str:
+def kafka_tool(tool: str, cluster: str | None, clusters: Sequence[AnyCluster]) -> str:
     """The beginning of a command of Kafka's: the tool and how it reaches the cluster of that name."""
-    known = next((c for c in clusters if c.name == cluster), None)
+    known = next((c for c in clusters if c.name == cluster and isinstance(c, Cluster)), None)
     words = [tool, "--bootstrap-server", shell_word(known.bootstrap) if known else "HOST:PORT"]
     protocol = str(known.librdkafka.get("security.protocol", "plaintext")) if known else "plaintext"
     if protocol.lower() != "plaintext":
@@ -35,10 +35,20 @@ def kafka_tool(tool: str, cluster: str | None, clusters: Sequence[Cluster]) -> s
     return " ".join(words)
 
 
+def mqadmin(command: str, cluster: RocketmqCluster) -> str:
+    """The beginning of a command of RocketMQ's tool, which asks all name servers in turn."""
+    return f"mqadmin {command} {option('--namesrvAddr', ';'.join(cluster.name_server_list))}"
+
+
+def rocketmq_named(cluster: str | None, clusters: Sequence[AnyCluster]) -> RocketmqCluster | None:
+    """The cluster of that name, if it is RocketMQ."""
+    return next((c for c in clusters if c.name == cluster and isinstance(c, RocketmqCluster)), None)
+
+
 def first_command(
     cluster: str | None,
     group: str,
-    clusters: Sequence[Cluster],
+    clusters: Sequence[AnyCluster],
     *,
     status: str | None = None,
     reason: str | None = None,
@@ -51,6 +61,12 @@ def first_command(
     partitions stand still (``stands_still``, be it beside something worse), who owns them is the first question."""
     if reason == UnknownReason.UNREADABLE:
         return "lagwise doctor"
+    rocketmq = rocketmq_named(cluster, clusters)
+    if rocketmq is not None:
+        if status == Status.LOSING_DATA and topic is not None:
+            return f"{mqadmin('topicStatus', rocketmq)} {option('--topic', topic)}"
+        # Asks the members which queues each owns, too.
+        return f"{mqadmin('consumerProgress', rocketmq)} --showClientIP=true {option('--groupName', group)}"
     if transaction_seconds is not None and topic is not None:
         return f"{kafka_tool('kafka-transactions', cluster, clusters)} find-hanging {option('--topic', topic)}"
     groups = kafka_tool("kafka-consumer-groups", cluster, clusters)

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from lagwise.config import Config, validated
+from lagwise.config import Cluster, Config, validated
 from lagwise.config.source import setting_variables
 from lagwise.errors import ConfigError, LagwiseError
 from lagwise.health import ALERTS as ALERTS
@@ -37,6 +37,9 @@ def overridden(config: Config, *, bootstrap: str | None, data: str | None) -> Co
         if len(config.clusters) > 1:
             names = ", ".join(c.name for c in config.clusters)
             raise ConfigError(f"--bootstrap is for one cluster, but the settings name {names}: leave it out")
+        if config.clusters and not isinstance(config.clusters[0], Cluster):
+            name = config.clusters[0].name
+            raise ConfigError(f"--bootstrap is for Kafka, but {name} of the settings is not: leave it out")
         cluster = config.clusters[0].model_dump(exclude_unset=True) if config.clusters else {}
         changes["clusters"] = [cluster | {"bootstrap": bootstrap}]
     return validated(config.model_dump(exclude_unset=True) | changes, where="the command line")

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from lagwise.answers import ClusterFreshness, Freshness
 from lagwise.commands import first_command
-from lagwise.config import Cluster
+from lagwise.config import AnyCluster
 from lagwise.doctor import Diagnosis, Result
 from lagwise.domain.humanise import count, duration
 from lagwise.program import program
@@ -38,7 +38,7 @@ def finding_line(finding: dict[str, Any]) -> Text:
     return line.append(" ").append_text(plain(finding["remedy"])) if finding["remedy"] else line
 
 
-def first_step(row: dict[str, Any], clusters: Sequence[Cluster]) -> Text:
+def first_step(row: dict[str, Any], clusters: Sequence[AnyCluster]) -> Text:
     """The command to begin with."""
     command = first_command(
         row["cluster"],

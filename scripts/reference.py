@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from lagwise.config.errors import models_in, tag_of
+from lagwise.config.errors import models_of, tag_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "reference"
@@ -46,7 +46,7 @@ Secrets are not written into the file but named there: `${{env:NAME}}` is the en
 Variables called `LAGWISE_SECRET_…` are never settings, so they can hold them.
 
 Four variables are no settings: `LAGWISE_CONFIG` (above), `LAGWISE_DEBUG=1` (more logs, and stack traces on the
-terminal), `LAGWISE_CACHE` (the folder for what is fetched once: Kafka for the demo, Delta for Spark) and
+terminal), `LAGWISE_CACHE` (the folder for what is fetched once: brokers for the demo, Delta for Spark) and
 `LAGWISE_SECRET_…`.
 
 `lagwise config` shows the settings in effect; `lagwise config --check` says whether they can be used.
@@ -65,6 +65,11 @@ clusters:
       sasl.password: ${{env:LAGWISE_SECRET_SHOP}}
     groups:
       exclude: ["console-consumer-.*"]
+  - system: rocketmq
+    name: shop-queue
+    name_servers: namesrv-1:9876,namesrv-2:9876
+    access_key: lagwise
+    secret_key: ${{env:LAGWISE_SECRET_QUEUE}}
 alerts:
   channels:
     - name: on-call
@@ -74,7 +79,8 @@ alerts:
 
 ## Every key
 
-`[]` stands for an entry of a list, `[slack]` for one of that `type`.
+`[]` stands for an entry of a list, `[slack]` or `[rocketmq]` for one of that `type` or `system`, `*` for a key of your
+choice.
 
 {chr(10).join(rows)}
 """
@@ -86,7 +92,7 @@ def _settings(model: type[BaseModel], key: str, variable: str) -> list[tuple[str
     rows = []
     for name, field in model.model_fields.items():
         path, env = f"{key}{name}", f"{variable}{name.upper()}"
-        inner = list(models_in(field.annotation))
+        inner = models_of(field.annotation)
         meaning = " ".join((field.description or "").split())
         if not inner:
             allowed = _allowed(schema["properties"][name], schema)
@@ -96,13 +102,19 @@ def _settings(model: type[BaseModel], key: str, variable: str) -> list[tuple[str
         else:
             rows.append((path, env, "list", _default(field), meaning))
             for one in inner:
-                entry = tag_of(one) if len(inner) > 1 else ""
+                entry = _entry(one) if len(inner) > 1 else ""
                 rows += _settings(one, f"{path}[{entry}].", f"{env}__0__")
     return [tuple(_cell(text) for text in row) for row in rows]  # type: ignore[misc]  # five stay five
 
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|") if "\\|" not in text else text
+
+
+def _entry(model: type[BaseModel]) -> str:
+    """What tells one of several kinds of entries; nothing for the system that clusters have where none is named."""
+    system = model.model_fields.get("system")
+    return "" if system is not None and not system.is_required() else tag_of(model) or ""
 
 
 def _default(field: FieldInfo) -> str:

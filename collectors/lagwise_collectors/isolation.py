@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lagwise.config import Cluster
+from lagwise.config import AnyCluster, Cluster
 from lagwise.tables.raw import SAMPLES
 from lagwise_collectors import wire
 from lagwise_collectors.protocol import Check, ErrorTally, Snapshot, Standing, new_sample_id, run_row
@@ -25,13 +25,13 @@ class IsolatedSource(ReaderProcess):
     """Reads a cluster through a process of its own.
 
     A sample in which the process is lost is tried again with a new one, and if that fails too, it is a sample with an
-    error. The same holds for a process that hangs, which is not tried again. ``state`` is the file in which next
-    records that were looked up outlive the process.
+    error. The same holds for a process that hangs, which is not tried again. ``state`` is the file in which what
+    a source has to remember (next records, brokers' numbers) outlives the process.
     """
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: AnyCluster,
         *,
         state: Path | None = None,
         hang_seconds: float | None = None,

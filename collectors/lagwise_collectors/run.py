@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeGuard
 
 from lagwise import health
-from lagwise.config import Cluster, Config
+from lagwise.config import AnyCluster, Cluster, Config, RocketmqCluster
 from lagwise.errors import ConfigError
 from lagwise.tables.store import Lake
 from lagwise_collectors.isolation import IsolatedSource, IsolatedTail, Stopped
@@ -35,7 +36,7 @@ def collect_once(config: Config) -> list[RunCost]:
     lake = _lake(config)
     costs: dict[str, RunCost] = {}
 
-    def sample(cluster: Cluster) -> None:
+    def sample(cluster: AnyCluster) -> None:
         pipeline = pipeline_of(cluster.name, _source_of(cluster, config), config, lake)
         try:
             costs[cluster.name] = pipeline.run()
@@ -46,8 +47,13 @@ def collect_once(config: Config) -> list[RunCost]:
     return [costs[cluster.name] for cluster in config.clusters if cluster.name in costs]
 
 
-def check_settings(cluster: Cluster) -> None:
+def check_settings(cluster: AnyCluster) -> None:
     """Have the cluster's client made, without reaching for the cluster. Raises ConfigError where it is refused."""
+    if isinstance(cluster, RocketmqCluster):
+        from lagwise_collectors.rocketmq.client import Client as RocketmqClient
+
+        RocketmqClient(cluster).close()
+        return
     from lagwise_collectors.kafka.client import Client
     from lagwise_collectors.kafka.errors import KafkaTrouble
 
@@ -66,7 +72,7 @@ def collect_forever(config: Config, stop: threading.Event, state: Path) -> None:
     lake = _lake(config)
     heart = _Heart(state, [cluster.name for cluster in config.clusters])
     sources = {cluster.name: _source_of(cluster, config) for cluster in config.clusters}
-    tails = {c.name: IsolatedTail(c, _state_of(c, config)) for c in config.clusters if c.offsets_topic}
+    tails = {c.name: IsolatedTail(c, _state_of(c, config)) for c in config.clusters if _has_tail(c)}
     threads = [
         threading.Thread(
             target=_collect,
@@ -93,7 +99,7 @@ def collect_forever(config: Config, stop: threading.Event, state: Path) -> None:
         thread.join(max(1.0, _STOP_SECONDS / len(threads)))
 
 
-def check_access(cluster: Cluster) -> list[Check]:
+def check_access(cluster: AnyCluster) -> list[Check]:
     """Try everything that collecting from the cluster needs, for ``lagwise doctor``."""
     source = IsolatedSource(cluster)
     try:
@@ -169,9 +175,14 @@ def _in_threads(jobs: Sequence[Callable[[], None]]) -> None:
         raise failures[0]
 
 
-def _source_of(cluster: Cluster, config: Config) -> IsolatedSource:
+def _source_of(cluster: AnyCluster, config: Config) -> IsolatedSource:
     """A cluster's samples, and the file that outlives their reader; the prefix as for the spool."""
-    return IsolatedSource(cluster, state=config.state / "next-records" / f"cluster-{cluster.name}.json")
+    folder = "broker-numbers" if isinstance(cluster, RocketmqCluster) else "next-records"
+    return IsolatedSource(cluster, state=config.state / folder / f"cluster-{cluster.name}.json")
+
+
+def _has_tail(cluster: AnyCluster) -> TypeGuard[Cluster]:
+    return isinstance(cluster, Cluster) and cluster.offsets_topic
 
 
 def _state_of(cluster: Cluster, config: Config) -> Path:

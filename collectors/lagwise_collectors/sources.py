@@ -5,11 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from lagwise.config import Cluster
+from pydantic import TypeAdapter
+
+from lagwise.config import AnyCluster, RocketmqCluster
 from lagwise_collectors.protocol import Source
 
 if TYPE_CHECKING:
     from lagwise_collectors.offsets_topic.tail import OffsetsTail
+
+
+_CLUSTER: TypeAdapter[AnyCluster] = TypeAdapter(AnyCluster)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +23,7 @@ class Order:
     own in which it keeps what has to outlive it; samples can do without, if it is empty."""
 
     reads: Literal["cluster", "offsets_topic"]
-    cluster: Cluster
+    cluster: AnyCluster
     state: str = ""
 
     def as_json(self) -> dict[str, Any]:
@@ -28,11 +33,16 @@ class Order:
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> "Order":
         """What :meth:`as_json` made."""
-        return cls(data["reads"], Cluster.model_validate(data["cluster"]), data["state"])
+        return cls(data["reads"], _CLUSTER.validate_python(data["cluster"]), data["state"])
 
 
 def reader_of(order: Order) -> "Source | OffsetsTail":
     """What carries out an order, in this process. Raises nothing: trouble shows in its snapshots."""
+    state = Path(order.state) if order.state else None
+    if isinstance(order.cluster, RocketmqCluster):
+        from lagwise_collectors.rocketmq.source import RocketmqSource
+
+        return RocketmqSource(order.cluster, state=state)
     # Imported here, so that only the processes that read Kafka load librdkafka.
     if order.reads == "offsets_topic":
         from lagwise_collectors.offsets_topic.tail import OffsetsTail
@@ -40,10 +50,9 @@ def reader_of(order: Order) -> "Source | OffsetsTail":
         return OffsetsTail(order.cluster, Path(order.state))
     from lagwise_collectors.kafka.source import KafkaSource
 
-    return KafkaSource(order.cluster, state=Path(order.state) if order.state else None)
+    return KafkaSource(order.cluster, state=state)
 
 
-def system_of(cluster: Cluster) -> str:
+def system_of(cluster: AnyCluster) -> str:
     """The word in ``samples.system``."""
-    del cluster  # every cluster of the settings is Kafka so far
-    return "kafka"
+    return cluster.system

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from lagwise import commands
 from lagwise.alerts.model import Notification, Subject
-from lagwise.config import Cluster
+from lagwise.config import AnyCluster
 
 
-def first_command(notification: Notification, clusters: Sequence[Cluster]) -> str:
+def first_command(notification: Notification, clusters: Sequence[AnyCluster]) -> str:
     """The command that shows what is going on, ready to paste."""
     subject = notification.alert.subject
     if subject.group is None:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lagwise.cli.group import Settings, bootstrap_option, data_option, json_option, print_json, require_package
+from lagwise.cli.group import Settings, bootstrap_option, data_option, json_option, print_json, require_clients
 
 if TYPE_CHECKING:
     from lagwise.config import Config
@@ -68,7 +68,7 @@ def _try_out(config: "Config") -> int:
     load_rules(config.alerts.rules_file, [channel.name for channel in config.alerts.channels])
     open_engine(config.database_url).dispose()
     if config.clusters:
-        require_package("confluent_kafka")
+        require_clients(config)
         from lagwise_collectors.run import check_settings
 
         for cluster in config.clusters:

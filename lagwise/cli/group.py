@@ -98,6 +98,12 @@ def _lines(error: LagwiseError) -> str:
     return "\n".join(clean(line) for line in text.split("\n")) if isinstance(error, ConfigError) else clean(text)
 
 
+def require_clients(config: "Config") -> None:
+    """Raise MissingRequirement where the client of a system that is watched is not installed."""
+    if any(cluster.system == "kafka" for cluster in config.clusters):
+        require_package("confluent_kafka")
+
+
 def require_package(module: str) -> None:
     """Raise MissingRequirement, naming the extra that brings it, where a package is not installed.
 

@@ -12,6 +12,7 @@ from lagwise.cli.group import (
     data_option,
     json_option,
     print_json,
+    require_clients,
     require_package,
     stop_on_signals,
 )
@@ -49,7 +50,7 @@ def collect(settings: Settings, bootstrap: str | None, data: str | None, once: b
     config = settings.load(bootstrap=bootstrap, data=data)
     if not config.clusters:
         raise ConfigError("there is no cluster to read: add --bootstrap HOST:PORT, or `clusters` in the settings")
-    require_package("confluent_kafka")
+    require_clients(config)
     from lagwise_collectors import run
 
     if not once:

@@ -4,7 +4,15 @@ from pathlib import Path
 
 import click
 
-from lagwise.cli.group import Settings, bootstrap_option, data_option, json_option, require_package, stop_on_signals
+from lagwise.cli.group import (
+    Settings,
+    bootstrap_option,
+    data_option,
+    json_option,
+    require_clients,
+    require_package,
+    stop_on_signals,
+)
 
 
 @click.command(short_help="Run the whole product against your cluster.")
@@ -30,7 +38,8 @@ def up(settings: Settings, bootstrap: str | None, data: str | None) -> None:
     config = with_dashboard_port(settings.load(bootstrap=bootstrap, data=data))
     if not config.clusters:
         raise ConfigError("there is no cluster to watch: add --bootstrap HOST:PORT, or `clusters` in the settings")
-    for module in ("confluent_kafka", "pyspark", "streamlit"):
+    require_clients(config)
+    for module in ("pyspark", "streamlit"):
         require_package(module)
     stop = stop_on_signals()
     with locked(config.state), running_product(config) as supervisor:
@@ -45,6 +54,7 @@ def up(settings: Settings, bootstrap: str | None, data: str | None) -> None:
     metavar="SECONDS",
     help="End by itself after this long, counted from the start of the workload. Default: until Ctrl-C.",
 )
+@click.option("--rocketmq", is_flag=True, help="On RocketMQ instead of Kafka; needs a JDK.")
 @click.option("--no-dashboard", is_flag=True, help="Leave the dashboard out.")
 @click.option(
     "--data",
@@ -56,29 +66,36 @@ def up(settings: Settings, bootstrap: str | None, data: str | None) -> None:
 @json_option("one object at the end (progress goes to stderr)")
 @click.pass_context
 def demo(
-    context: click.Context, for_seconds: float | None, no_dashboard: bool, data: Path | None, port: int, as_json: bool
+    context: click.Context,
+    for_seconds: float | None,
+    rocketmq: bool,
+    no_dashboard: bool,
+    data: Path | None,
+    port: int,
+    as_json: bool,
 ) -> None:
-    """Show everything on a real Kafka broker, with consumers that misbehave on purpose.
+    """Show everything on a real broker, of Kafka or RocketMQ, with consumers that misbehave on purpose.
 
     Starts a broker on loopback, producers and consumers (healthy, falling behind, stalled, stopped, …), and the whole
-    product on top; then shows what each group is expected to be and what Lagwise says. The first run fetches Kafka's
-    and Delta's jars. Needs Java 17 or newer.
+    product on top; then shows what each group is expected to be and what Lagwise says. The first run fetches the
+    broker's and Delta's jars. Needs Java 17 or newer.
 
     With --for it exits 0 if at its end every group is shown as expected, else 1; without, Ctrl-C ends it with 0.
 
     \b
       lagwise demo
       lagwise demo --for 120 --no-dashboard --json
+      lagwise demo --rocketmq
     """
     from lagwise import logs
     from lagwise.demo.run import Options, run_demo
     from lagwise.demo.signals import Signals
 
-    for module in ("confluent_kafka", "pyspark", "streamlit"):
+    for module in (*(() if rocketmq else ("confluent_kafka",)), "pyspark", "streamlit"):
         require_package(module)
     logs.configure("demo")
     spark = context.obj.load().analysis.spark
-    options = Options(for_seconds, not no_dashboard, data, port, as_json, spark)
+    options = Options(for_seconds, not no_dashboard, data, port, as_json, rocketmq, spark)
     context.exit(run_demo(options, Signals()))
 
 

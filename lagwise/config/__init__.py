@@ -15,6 +15,7 @@ from lagwise.config.load import load_config, settings_file, validated
 from lagwise.config.model import (
     Alerts,
     Analysis,
+    AnyCluster,
     Capacity,
     Cluster,
     Config,
@@ -24,6 +25,7 @@ from lagwise.config.model import (
     Spark,
 )
 from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, Role, SignIn
+from lagwise.config.rocketmq import RocketmqCluster
 from lagwise.config.selection import GroupSelection
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "Alerts",
     "Analysis",
     "AnyChannel",
+    "AnyCluster",
     "Apprise",
     "Capacity",
     "Cluster",
@@ -45,6 +48,7 @@ __all__ = [
     "MaintenanceWindow",
     "PagerDuty",
     "Retention",
+    "RocketmqCluster",
     "Role",
     "SignIn",
     "Slack",

@@ -1,7 +1,7 @@
 """What is wrong with settings, for whoever wrote them: the key, its variable, what is allowed, what is there."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -13,6 +13,8 @@ from lagwise.secrets import is_secret_key
 #: Below these keys a value may be, or hold, a secret that was written where a reference belongs: never repeated.
 _NEVER_REPEATED = frozenset({"librdkafka", "storage_options", "url", "database", "conf", "authorization"})
 _LONGEST_REPEATED = 40
+#: Keys that tell the models of a union apart.
+_TAGS = ("system", "type")
 #: pydantic's words, and ours: a person writes YAML, and knows of lists and not of tuples.
 _WORDS = (
     (r"^Value error, ", ""),
@@ -26,6 +28,7 @@ _WORDS = (
     (r"^Input should be True$", "must be true or left out"),
     (r"^Input is not a valid path.*$", "must be a path"),
     (r"^Input should be ", "must be "),
+    (r"^Unable to extract tag using discriminator 'type'$", "type is required"),
 )
 
 
@@ -36,13 +39,14 @@ def describe(error: ValidationError, root: type[BaseModel], environment: Mapping
     """
     lines = []
     for problem in error.errors(include_url=False):
-        location, model = _place(problem["loc"], root)
+        location = problem["loc"]
+        written = _as_written(location, root)
         if problem["type"] == "union_tag_invalid":
-            location = (*location, "type")
-        path = clean(".".join(str(step) for step in location)) or "settings"
-        variable = _variable(location, environment or {})
+            written = (*written, "type")
+        path = clean(".".join(str(step) for step in written)) or "settings"
+        variable = _variable(written, environment or {})
         if problem["type"] == "extra_forbidden":
-            said = f"there is no such setting; known here: {', '.join(sorted(_keys(model)))}"
+            said = f"there is no such setting; known here: {', '.join(sorted(_keys_at(location[:-1], root)))}"
         elif problem["type"] == "union_tag_invalid":
             said = f"must be one of {problem['ctx']['expected_tags']}, not {clean(repr(problem['ctx']['tag']))}"
         else:
@@ -77,42 +81,43 @@ def _variable(location: tuple[int | str, ...], environment: Mapping[str, str]) -
     return next((name for name in names if name in environment), None)
 
 
-def _place(location: tuple[int | str, ...], root: type[BaseModel]) -> tuple[tuple[int | str, ...], type[BaseModel]]:
-    """A location as it is in the file, and the model that its last key belongs to.
-
-    pydantic puts the ``type`` of a setting that may be of several into the location, behind the position in the list.
-    """
-    steps: list[int | str] = []
-    models: tuple[type[BaseModel], ...] = (root,)
-    owner = root
+def _keys_at(location: tuple[int | str, ...], root: type[BaseModel]) -> list[str]:
+    """The keys, as they are written in the file, of the model that stands at a location of the tree."""
+    models = [root]
     for step in location:
-        chosen = tuple(model for model in models if len(models) > 1 and tag_of(model) == step)
-        if chosen:
-            models = chosen
-            continue
-        steps.append(step)
-        if isinstance(step, int) or len(models) != 1:
-            continue
-        owner = models[0]
-        field = next((f for name, f in owner.model_fields.items() if step in (name, f.alias)), None)
-        models = tuple(models_in(field.annotation)) if field else ()
-    return tuple(steps), owner
+        if isinstance(step, str):
+            models = _below(models, step) or [m for m in models if tag_of(m) == step]
+    return [field.alias or name for name, field in models[0].model_fields.items()]
+
+
+def _below(models: list[type[BaseModel]], key: str) -> list[type[BaseModel]]:
+    """The models that may stand under a key; none where it is no key of theirs, as the tag of a union is none."""
+    fields = [f for m in models for n, f in m.model_fields.items() if key in (n, f.alias)]
+    return models_of(fields[0].annotation) if fields else []
+
+
+def models_of(annotation: Any) -> list[type[BaseModel]]:
+    """The models that a setting of this type can hold: several where their tag tells them apart."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for argument in get_args(annotation) for model in models_of(argument)]
 
 
 def tag_of(model: type[BaseModel]) -> str | None:
-    """The ``type`` that selects a model among several."""
-    field = model.model_fields.get("type")
-    return str(get_args(field.annotation)[0]) if field and get_args(field.annotation) else None
+    """What tells a model of a union apart from the others: its ``system`` or ``type``; None is not of a union."""
+    tags = [get_args(model.model_fields[name].annotation) for name in _TAGS if name in model.model_fields]
+    return str(tags[0][0]) if tags and tags[0] else None
 
 
-def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Every model that an annotation names: itself, in a list, or one of several."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from models_in(argument)
-
-
-def _keys(model: type[BaseModel]) -> list[str]:
-    """The keys of a model, as they are written in the file."""
-    return [field.alias or name for name, field in model.model_fields.items()]
+def _as_written(location: tuple[int | str, ...], root: type[BaseModel]) -> tuple[int | str, ...]:
+    """A location without the tags of unions, which pydantic puts into it and nobody has written."""
+    written: list[int | str] = []
+    models = [root]
+    for step in location:
+        below = _below(models, step) if isinstance(step, str) else models
+        if isinstance(step, str) and not below and any(tag_of(m) == step for m in models) and len(models) > 1:
+            models = [m for m in models if tag_of(m) == step]
+            continue
+        written.append(step)
+        models = below
+    return tuple(written)

@@ -7,13 +7,15 @@ example ``LAGWISE_CLUSTERS__0__BOOTSTRAP``) and the error messages are derived f
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from lagwise.config.base import Settings as _Settings
 from lagwise.config.channels import AnyChannel
+from lagwise.config.objectives import WithObjectives
 from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, SignIn
+from lagwise.config.rocketmq import RocketmqCluster
 from lagwise.config.selection import GroupSelection
 from lagwise.config.values import Memory, Name, Reference, RunbookAddress, Seconds
 from lagwise.secrets import SECRET_KEYS, is_reference, is_secret_key, resolve
@@ -41,18 +43,11 @@ class SideTopics(_Settings):
         return patterns
 
 
-class LagObjective(_Settings):
-    """How old unread records of some groups may become."""
+class Cluster(WithObjectives):
+    """One Kafka cluster to watch."""
 
-    groups: GroupSelection
-    """Groups it is the objective of."""
-    lag_objective_seconds: Seconds
-    """Age of the oldest unread record from which one of them that neither grows nor shrinks is `lagging`."""
-
-
-class Cluster(_Settings):
-    """One cluster to watch."""
-
+    system: Literal["kafka"] = "kafka"
+    """What the cluster runs."""
     name: Name = "kafka"
     """How the cluster is called in tables, pages and alerts."""
     bootstrap: Annotated[str, Field(min_length=1)]
@@ -75,15 +70,6 @@ they count as lag."""
     offsets_topic: bool = False
     """Whether the topic `__consumer_offsets` is followed too: exact rebalances with causes, rewinds, commit times. \
 Needs Read on that topic."""
-    lag_objective_seconds: Seconds = 300.0
-    """Age of the oldest unread record from which a group that neither grows nor shrinks is `lagging`."""
-    lag_objectives: tuple[LagObjective, ...] = ()
-    """Groups with an objective of their own; the first entry that names a group counts."""
-
-    def lag_objective_of(self, group: str) -> float:
-        """The objective of a group of this cluster, in seconds."""
-        own = (o.lag_objective_seconds for o in self.lag_objectives if o.groups.selects(group))
-        return next(own, self.lag_objective_seconds)
 
     @field_validator("librdkafka")
     @classmethod
@@ -94,6 +80,20 @@ Needs Read on that topic."""
                     f"{key} is a secret: write ${{env:NAME}} or ${{file:/path}} here, not the secret itself"
                 )
         return settings
+
+
+def _system_of(cluster: Any) -> Any:
+    """What tells which kind of cluster an entry is; without it, Kafka."""
+    return cluster.get("system", "kafka") if isinstance(cluster, dict) else getattr(cluster, "system", "kafka")
+
+
+#: A cluster of any system.
+AnyCluster = Annotated[
+    Annotated[Cluster, Tag("kafka")] | Annotated[RocketmqCluster, Tag("rocketmq")],
+    Discriminator(
+        _system_of, custom_error_type="unknown_system", custom_error_message="system must be kafka or rocketmq"
+    ),
+]
 
 
 class Spark(_Settings):
@@ -268,7 +268,7 @@ that is a URI."""
     database: str | None = None
     """SQLAlchemy URL of the operational database (alerts, deliveries); null is SQLite in the state folder. May be a \
 reference `${env:NAME}` or `${file:/path}`."""
-    clusters: tuple[Cluster, ...] = ()
+    clusters: tuple[AnyCluster, ...] = ()
     """The clusters to watch."""
     lake: Lake = Lake()
     """The Delta tables."""

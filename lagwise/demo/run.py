@@ -3,16 +3,16 @@
 import secrets
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from lagwise import answers
 from lagwise.commands import shell_word
 from lagwise.config import Config, Spark
+from lagwise.demo.cast import CLUSTER, Cast, kafka_cast, rocketmq_cast
 from lagwise.demo.folder import demo_folder
 from lagwise.demo.memory import Memory
 from lagwise.demo.receiver import Receiver
@@ -26,11 +26,6 @@ from lagwise.program import program
 from lagwise.supervisor import Supervisor
 from lagwise.tables.store import Lake
 
-if TYPE_CHECKING:
-    from lagwise_sandbox.broker import Broker
-    from lagwise_sandbox.workloads import DemoWorkload
-
-CLUSTER = "shop"
 #: Where the key of the webhook's signatures lies: in a file, so that `lagwise doctor` of another terminal finds it.
 _KEY_FILE = "webhook.key"
 _LOOK_SECONDS = 0.25
@@ -47,6 +42,7 @@ class Options:
     data: Path | None
     port: int
     as_json: bool
+    rocketmq: bool = False
     spark: Spark = field(default_factory=Spark)
 
 
@@ -80,51 +76,29 @@ def run_demo(options: Options, signals: Signals) -> int:
 
 def _play(options: Options, signals: Signals, stage: Stage, folder: Path, receiver: Receiver) -> Outcome:
     """Start everything, show it until the time is over or a signal comes, end everything."""
-    with _cast(signals, stage, folder) as (broker, workload):
-        config = _settings(options, broker.bootstrap, folder, receiver.url)
+    with (rocketmq_cast if options.rocketmq else kafka_cast)(signals, stage, folder) as cast:
+        config = _settings(options, cast.cluster, folder, receiver.url)
         with running_product(config, dashboard=options.dashboard) as supervisor:
             if options.dashboard:
                 stage.say(f"dashboard: {dashboard_address(config.dashboard.host, config.dashboard.port)}")
             stage.say(f"ask it from another terminal: {program()} status --data {shell_word(config.data)}")
-            show = _Show(options, signals, stage, config, supervisor, receiver, broker, workload)
+            show = _Show(options, signals, stage, config, supervisor, receiver, cast)
             with stage.live():
                 show.run()
             outcome = show.outcome()
             # The workload takes a moment to say goodbye: let it, while the product's parts do the same.
-            ending = threading.Thread(target=workload.stop, name="workload's end")
+            ending = threading.Thread(target=cast.leave, name="workload's end")
             ending.start()
         ending.join()
     return outcome
 
 
-@contextmanager
-def _cast(signals: Signals, stage: Stage, folder: Path) -> Iterator[tuple["Broker", "DemoWorkload"]]:
-    """The broker and what happens on it, ended at the end."""
-    from lagwise_sandbox.broker import Broker
-    from lagwise_sandbox.workloads import DemoWorkload
-
-    broker = Broker()
-    workload: DemoWorkload | None = None
-    try:
-        with signals.interrupting(), stage.step("starting a Kafka broker") as step:
-            broker.start(step)
-            step.result = f"Kafka broker at {broker.bootstrap}"
-        workload = DemoWorkload(broker.bootstrap, folder / "logs")
-        workload.start()
-        yield broker, workload
-    finally:
-        if workload is not None:
-            workload.stop()
-        broker.kill()  # nothing of it is kept, so there is nothing to end gracefully …
-        broker.stop()  # … only to be removed
-
-
-def _settings(options: Options, bootstrap: str, folder: Path, webhook: str) -> Config:
+def _settings(options: Options, cluster: Mapping[str, Any], folder: Path, webhook: str) -> Config:
     return with_dashboard_port(
         Config.model_validate(
             {
                 "data": str(folder),
-                "clusters": [{"name": CLUSTER, "bootstrap": bootstrap, "interval_seconds": 3, "offsets_topic": True}],
+                "clusters": [{"name": CLUSTER, "interval_seconds": 3, **cluster}],
                 "analysis": {
                     "interval_seconds": 10,
                     "minimum_span_seconds": 30,
@@ -152,15 +126,12 @@ class _Show:
         config: Config,
         supervisor: Supervisor,
         receiver: Receiver,
-        broker: "Broker",
-        workload: "DemoWorkload",
+        cast: Cast,
     ) -> None:
-        from lagwise_sandbox.scenarios import SCENARIOS
-
         self._options, self._signals, self._stage = options, signals, stage
-        self._supervisor, self._receiver, self._broker, self._workload = supervisor, receiver, broker, workload
+        self._supervisor, self._receiver, self._cast = supervisor, receiver, cast
         self._lake = Lake(config.lake_uri)
-        self._watch = Watch(SCENARIOS)
+        self._watch = Watch(cast.scenarios)
         self._memory = Memory()
         self._started_at = datetime.now(UTC)
         self._began = time.monotonic()
@@ -199,7 +170,7 @@ class _Show:
         )
 
     def _check_alive(self) -> None:
-        if not self._broker.alive():
-            raise LagwiseError("the demo's Kafka broker died; is there enough memory?")
-        if not self._workload.alive():
-            raise LagwiseError(f"the demo's workload died: see {self._workload.log_file}")
+        if not self._cast.broker_lives():
+            raise LagwiseError("the demo's broker died; is there enough memory?")
+        if not self._cast.workload_lives():
+            raise LagwiseError(f"the demo's workload died: see {self._cast.log_file}")

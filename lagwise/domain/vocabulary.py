@@ -86,6 +86,10 @@ REBALANCING_STATES = frozenset(
 SIMPLE = "simple"
 
 
+#: Types of RocketMQ groups whose members share queues, or do not say whose they are: nothing is assigned there.
+SHARING_TYPES = frozenset({"broadcasting", "pop", "pull"})
+
+
 class EventKind(StrEnum):
     """Things that happened, as rows of ``raw/events``."""
 

@@ -56,6 +56,7 @@ WATERMARKS = Table(
         Column("topic", pa.string(), "topic", nullable=False),
         Column("partition", pa.int32(), "partition", nullable=False),
         Column("topic_id", pa.string(), "the topic's unique id: another id is another topic of the same name"),
+        Column("label", pa.string(), "what its system calls the partition, where that is no number: a broker's queue"),
         Column("log_start", pa.int64(), "log start offset: the oldest record that still exists"),
         Column("high_watermark", pa.int64(), "offset after the newest replicated record; null is unreadable"),
         Column("last_stable", pa.int64(), "last stable offset: the end for readers of committed records"),
@@ -107,10 +108,21 @@ GROUPS = Table(
         Column("sampled_at", TIMESTAMP, "when the group was described", nullable=False),
         Column("group", pa.string(), "consumer group", nullable=False),
         Column("state", pa.string(), "state as the coordinator names it: Stable, Empty, PreparingRebalance, …"),
-        Column("type", pa.string(), "classic, consumer (KIP-848), share or simple"),
+        Column(
+            "type",
+            pa.string(),
+            "Kafka: classic, consumer (KIP-848), share or simple; RocketMQ: concurrent, orderly, pop, pull, "
+            "broadcasting, or clustering where no member told more",
+        ),
         Column("assignor", pa.string(), "partition assignor: range, roundrobin, cooperative-sticky, uniform, …"),
         Column("coordinator", pa.int32(), "node id of the group coordinator"),
         Column("member_count", pa.int32(), "members"),
+        Column(
+            "unacknowledged",
+            pa.int64(),
+            "messages that members were handed and did not acknowledge yet, which count as read (RocketMQ's POP); null "
+            "is not known, or none can be",
+        ),
         Column("error", pa.string(), "kind of the error that made the group or its offsets unreadable; null is none"),
     ),
     clock="sampled_at",

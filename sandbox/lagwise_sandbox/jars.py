@@ -1,4 +1,5 @@
-"""Kafka's jars: resolved once with the Ivy that ships inside pyspark, kept in a cache folder of Lagwise's own."""
+"""Jars of Kafka and RocketMQ: resolved once with the Ivy that ships inside pyspark, kept in a cache folder of Lagwise's
+own."""
 
 import contextlib
 import fcntl
@@ -13,6 +14,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from lagwise.errors import MissingRequirement
@@ -20,9 +22,32 @@ from lagwise.leash import leashed
 from lagwise_sandbox.java import find_java
 
 KAFKA_VERSION = "4.3.0"
+#: The newest of which all parts are on Maven Central.
+ROCKETMQ_VERSION = "5.5.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A system's release on Maven Central; ``megabytes`` is about what its largest artifact brings along."""
+
+    name: str
+    organisation: str
+    version: str
+    megabytes: int
+
+    @property
+    def words(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+KAFKA = Release("Kafka", "org.apache.kafka", KAFKA_VERSION, 50)
+ROCKETMQ = Release("RocketMQ", "org.apache.rocketmq", ROCKETMQ_VERSION, 91)
 #: What Ivy retrieves for ``kafka_2.13`` 4.3.0, transitively: a released version's dependencies never change.
 _BROKER_ARTIFACTS = 47
 _TOOLS_ARTIFACTS = 3
+_ROCKETMQ_BROKER_ARTIFACTS = 127
+#: What a name server and the tools need beside a broker's jars.
+_ROCKETMQ_OTHERS = ("rocketmq-namesrv", "rocketmq-controller", "rocketmq-tools")
 _RESOLVE_SECONDS = 600.0
 _LOCK_SECONDS = 900.0
 _MARKER = "complete.json"
@@ -32,10 +57,10 @@ _LOGGING_JARS = ("slf4j-api-2*.jar", "log4j-slf4j2-impl-*.jar", "log4j-api-*.jar
 Progress = Callable[[str], None]
 
 
-def cache_folder() -> Path:
+def cache_folder(release: Release = KAFKA) -> Path:
     """Where the jars are kept: ``$XDG_CACHE_HOME/lagwise/kafka-VERSION``, by default below ``~/.cache``."""
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "lagwise" / f"kafka-{KAFKA_VERSION}"
+    return Path(base).expanduser() / "lagwise" / f"{release.name.lower()}-{release.version}"
 
 
 def broker_classpath(cache: Path | None = None, progress: Progress | None = None) -> str:
@@ -57,16 +82,31 @@ def tools_classpath(cache: Path | None = None, progress: Progress | None = None)
     return os.pathsep.join([*(str(jar) for jar in tools), broker_classpath(folder, progress)])
 
 
+def rocketmq_classpath(cache: Path | None = None, progress: Progress | None = None) -> str:
+    """Classpath of RocketMQ's name server, broker, clients and tools. Raises as Kafka's does."""
+    folder = cache or cache_folder(ROCKETMQ)
+    jars = _resolved(folder, "rocketmq-broker", progress, expected=_ROCKETMQ_BROKER_ARTIFACTS, release=ROCKETMQ)
+    for artifact in _ROCKETMQ_OTHERS:
+        jars += _resolved(folder, artifact, progress, expected=2, transitive=False, release=ROCKETMQ)
+    return os.pathsep.join(str(jar) for jar in jars)
+
+
 def _pyspark_jars() -> Path:
     """The folder of jars inside pyspark, found without importing pyspark."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise MissingRequirement("pyspark is missing, and Kafka is fetched by the Ivy in it: pip install lagwise[all]")
+        raise MissingRequirement("pyspark is missing, and jars are fetched by the Ivy in it: pip install lagwise[all]")
     return Path(spec.origin).parent / "jars"
 
 
 def _resolved(
-    cache: Path, artifact: str, progress: Progress | None, *, expected: int, transitive: bool = True
+    cache: Path,
+    artifact: str,
+    progress: Progress | None,
+    *,
+    expected: int,
+    transitive: bool = True,
+    release: Release = KAFKA,
 ) -> list[Path]:
     """The jars of one artifact, without sources and javadoc; fetched where the cache does not hold all of them."""
     folder = cache / artifact
@@ -74,11 +114,11 @@ def _resolved(
     if jars is None:
         try:
             cache.mkdir(parents=True, exist_ok=True)
-            with _locked(cache / f"{artifact}.lock", progress):
-                jars = _complete(folder) or _fetch(cache, artifact, progress or _silent, expected, transitive)
+            with _locked(cache / f"{artifact}.lock", release, progress):
+                jars = _complete(folder) or _fetch(cache, release, artifact, progress or _silent, expected, transitive)
         except OSError as error:
             raise MissingRequirement(
-                f"Kafka's jars cannot be kept in {cache}: {error.strerror or error}; free the space or set "
+                f"{release.name}'s jars cannot be kept in {cache}: {error.strerror or error}; free the space or set "
                 "XDG_CACHE_HOME to a folder that can be written"
             ) from error
     return [jar for jar in jars if not jar.stem.endswith(("-sources", "-javadoc"))]
@@ -94,20 +134,22 @@ def _complete(folder: Path) -> list[Path] | None:
         return None
 
 
-def _fetch(cache: Path, artifact: str, progress: Progress, expected: int, transitive: bool) -> list[Path]:
+def _fetch(
+    cache: Path, release: Release, artifact: str, progress: Progress, expected: int, transitive: bool
+) -> list[Path]:
     """Resolve into a folder beside the final one, check every archive, and only then put it in place."""
     for left_over in cache.glob(f"{artifact}.part-*"):  # of a process that was killed; the lock is ours
         shutil.rmtree(left_over, ignore_errors=True)
     work = Path(tempfile.mkdtemp(prefix=f"{artifact}.part-", dir=cache))
     try:
-        _run_ivy(work, cache / "ivy", artifact, progress, expected, transitive)
+        _run_ivy(work, cache / "ivy", release, artifact, progress, expected, transitive)
         jars = sorted((work / "jars").glob("*.jar"))
         broken = [jar.name for jar in jars if not zipfile.is_zipfile(jar)]
         if broken or not jars:
             # Whatever Ivy kept of a broken download must not be served again.
             shutil.rmtree(cache / "ivy", ignore_errors=True)
             what = f"{broken[0]} arrived damaged" if broken else "no jar arrived"
-            raise MissingRequirement(f"Kafka {KAFKA_VERSION}'s jars could not be fetched: {what}; try again")
+            raise MissingRequirement(f"{release.words}'s jars could not be fetched: {what}; try again")
         marker = json.dumps({jar.name: jar.stat().st_size for jar in jars}, indent=1)
         (work / "jars" / _MARKER).write_text(marker, encoding="utf-8")
         folder = cache / artifact
@@ -119,7 +161,15 @@ def _fetch(cache: Path, artifact: str, progress: Progress, expected: int, transi
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _run_ivy(work: Path, ivy_cache: Path, artifact: str, progress: Progress, expected: int, transitive: bool) -> None:
+def _run_ivy(
+    work: Path,
+    ivy_cache: Path,
+    release: Release,
+    artifact: str,
+    progress: Progress,
+    expected: int,
+    transitive: bool,
+) -> None:
     """Run Ivy's command line (it knows the public repository by itself) and tell the progress from its output."""
     ivy = sorted(_pyspark_jars().glob("ivy-*.jar"))
     if not ivy:
@@ -127,10 +177,11 @@ def _run_ivy(work: Path, ivy_cache: Path, artifact: str, progress: Progress, exp
     pattern = work / "jars" / "[organisation].[artifact]-[revision](-[classifier]).[ext]"
     command = [
         str(find_java()), f"-Divy.default.ivy.user.dir={work / 'user'}", "-jar", str(ivy[-1]),
-        "-cache", str(ivy_cache), "-dependency", "org.apache.kafka", artifact, KAFKA_VERSION, "-m2compatible",
+        "-cache", str(ivy_cache), "-dependency", release.organisation, artifact, release.version, "-m2compatible",
         *([] if transitive else ["-notransitive"]), "-retrieve", str(pattern),
     ]  # fmt: skip
-    what = f"resolving Kafka {KAFKA_VERSION}'s jars (first time only, about {50 if transitive else 1} MB)"
+    size = release.megabytes if transitive else 1
+    what = f"resolving {release.words}'s jars (first time only, about {size} MB)"
     lines: list[str] = []
     found = fetched = 0
     progress(f"{what} …")
@@ -153,22 +204,22 @@ def _run_ivy(work: Path, ivy_cache: Path, artifact: str, progress: Progress, exp
         finally:
             too_long.cancel()
     if ivy_process.returncode != 0:
-        raise MissingRequirement(_why_it_failed(lines))
+        raise MissingRequirement(_why_it_failed(lines, release))
 
 
-def _why_it_failed(lines: list[str]) -> str:
+def _why_it_failed(lines: list[str], release: Release) -> str:
     errors = [line.strip() for line in lines if re.search(r"error|exception|FAILED|not found", line, re.IGNORECASE)]
     # Ivy's text names the repository's address, which says nothing that a reader can act on.
     reason = re.sub(r"\bat url \S+|\bhttps?://\S+", "", errors[-1]) if errors else (lines or ["Ivy said nothing"])[-1]
     return (
-        f"Kafka {KAFKA_VERSION}'s jars could not be fetched: {' '.join(reason.split())}. Check that this machine "
+        f"{release.words}'s jars could not be fetched: {' '.join(reason.split())}. Check that this machine "
         "reaches Maven Central; behind a proxy set JAVA_TOOL_OPTIONS to '-Dhttps.proxyHost=… -Dhttps.proxyPort=…'; "
-        f"offline, copy {cache_folder()} from a machine that has it"
+        f"offline, copy {cache_folder(release)} from a machine that has it"
     )
 
 
 @contextlib.contextmanager
-def _locked(path: Path, progress: Progress | None) -> Iterator[None]:
+def _locked(path: Path, release: Release, progress: Progress | None) -> Iterator[None]:
     """Hold an exclusive lock on the file; a lock of a process that died is free."""
     deadline = time.monotonic() + _LOCK_SECONDS
     with path.open("w") as handle:
@@ -181,7 +232,7 @@ def _locked(path: Path, progress: Progress | None) -> Iterator[None]:
                 if time.monotonic() > deadline:
                     raise MissingRequirement(f"another process has been holding {path} for too long: end it") from None
                 if progress and not told:
-                    progress("waiting for another process that is fetching Kafka's jars")
+                    progress(f"waiting for another process that is fetching {release.name}'s jars")
                     told = True
                 time.sleep(0.2)
         yield

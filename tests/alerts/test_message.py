@@ -335,6 +335,21 @@ def test_the_first_command_suits_the_status(known: dict[str, Any], command: str)
     assert found == command.replace("…", "--bootstrap-server localhost:9092")
 
 
+@pytest.mark.parametrize(
+    ("known", "command"),
+    [
+        ({"status": "stopped"}, "mqadmin consumerProgress … --showClientIP=true --groupName=orders"),
+        ({"status": "losing_data", "topic": "-t"}, "mqadmin topicStatus … --topic=-t"),
+        ({"status": "unknown", "reason": "unreadable"}, "lagwise doctor"),
+    ],
+)
+def test_the_first_command_about_a_group_of_rocketmq_is_rocketmqs(known: dict[str, Any], command: str) -> None:
+    cluster = {"system": "rocketmq", "name_servers": "n1:9876,n2:9876"}
+    clusters = Config.model_validate({"clusters": [cluster]}).clusters
+    found = first_command("rocketmq", "orders", clusters, **known)
+    assert found == command.replace("…", "--namesrvAddr='n1:9876;n2:9876'")
+
+
 def test_the_same_notification_is_the_same_bytes() -> None:
     notification = EXAMPLES["group_firing"]
     assert render(notification, CONFIG) == render(replace(notification, decided_at=at(5)), CONFIG)

@@ -52,9 +52,16 @@ def keys(model: type[BaseModel], before: str = "") -> dict[str, Any]:
             continue
         found[key] = field
         for one in inner:
-            kind = get_args(one.model_fields["type"].annotation)[0] if len(inner) > 1 else ""
+            kind = kind_of(one) if len(inner) > 1 else ""
             found |= keys(one, f"{key}[{kind}].")
     return found
+
+
+def kind_of(model: type[BaseModel]) -> str:
+    """By what an entry of a list that may be of several kinds is told; nothing for Kafka, which needs not be named."""
+    field = model.model_fields.get("system") or model.model_fields["type"]
+    kind: str = get_args(field.annotation)[0]
+    return "" if kind == "kafka" else kind
 
 
 def models(annotation: Any) -> list[type[BaseModel]]:
@@ -127,6 +134,15 @@ _OTHER = {
     "dashboard.host": "0.0.0.0",
     "clusters[].offsets_topic": "true",
     "clusters[].groups.include": "['a']",
+    "clusters[].system": "kafka",
+    "clusters[rocketmq].system": "rocketmq",
+    "clusters[rocketmq].groups.include": "['a']",
+    "clusters[rocketmq].groups.exclude": "['a']",
+    "clusters[rocketmq].ask_members": "false",
+    "clusters[rocketmq].secret_key": "${env:X}",
+    "clusters[rocketmq].tls.enabled": "true",
+    "clusters[rocketmq].tls.verify": "false",
+    "clusters[rocketmq].tls.verify_host_name": "false",
     "clusters[].groups.exclude": "['a']",
     "clusters[].lag_objectives": "[{groups: {}, lag_objective_seconds: 7}]",
     "clusters[].lag_objectives[].groups.include": "['a']",
@@ -134,7 +150,21 @@ _OTHER = {
 }
 
 
-#: The same for the settings of channels, by the last part of the key.
+#: The same for the settings of RocketMQ clusters …
+_OTHER_OF_ROCKETMQ = {
+    "system": "kafka",
+    "groups.include": "['a']",
+    "groups.exclude": "['a']",
+    "ask_members": "false",
+    "secret_key": "${env:X}",
+    "tls.enabled": "true",
+    "tls.verify": "false",
+    "tls.verify_host_name": "false",
+    "lag_objectives": "[{groups: {}, lag_objective_seconds: 7}]",
+    "lag_objectives[].groups.include": "['a']",
+    "lag_objectives[].groups.exclude": "['a']",
+}
+#: … and for those of channels, by the last part of the key.
 _OTHER_OF_CHANNELS = {
     "name": "other",
     "url": "${env:OTHER}",
@@ -164,6 +194,9 @@ _NEEDED = {
 }
 
 
+_ROCKETMQ = {"system": "rocketmq", "name_servers": "h:1", "access_key": "a", "secret_key": "${env:A}"}
+
+
 def _window(key: str) -> dict[str, Any]:
     """A maintenance window that has the setting of this key: some are of a single one, the others of every week."""
     if key.endswith(("starts_at", "ends_at")):
@@ -175,10 +208,14 @@ def _window(key: str) -> dict[str, Any]:
 def test_the_documented_variable_sets_the_setting(key: str, tmp_path: Path) -> None:
     settings = tmp_path / "lagwise.yaml"
     kind = key.partition("channels[")[2].partition("]")[0]
+    of_rocketmq = key.partition("clusters[rocketmq].")[2]
     channel = {"name": "a", "type": kind or "webhook", **_NEEDED[kind or "webhook"]}
     other = _OTHER_OF_CHANNELS.get(key.rpartition(".")[2], "77") if kind else _OTHER.get(key, "77")
+    if of_rocketmq:
+        other = _OTHER_OF_ROCKETMQ.get(of_rocketmq, "77")
+    cluster = {"bootstrap": "h:1"} if not of_rocketmq else _ROCKETMQ
     tree = {
-        "clusters": [{"bootstrap": "h:1", "lag_objectives": [{"groups": {}, "lag_objective_seconds": 5}]}],
+        "clusters": [{**cluster, "lag_objectives": [{"groups": {}, "lag_objective_seconds": 5}]}],
         "alerts": {"channels": [channel], "heartbeat": {"url": "https://h"}, "maintenance": [_window(key)]},
         "analysis": {"capacity": {"nodes": [{"cores": 2}]}},
         "dashboard": {"sign_in": {"auth_file": "/tmp/auth.toml"}},
@@ -191,6 +228,10 @@ def test_the_documented_variable_sets_the_setting(key: str, tmp_path: Path) -> N
             ConfigError, match=r"alerts\.channels\.0\.type \(LAGWISE_ALERTS__CHANNELS__0__TYPE\): must be"
         ):
             load_config(settings, environment={variable: "nonsense"})
+        return
+    if key.endswith("].system"):  # another system has other settings
+        with pytest.raises(ConfigError):
+            load_config(settings, environment={variable: "rocketmq" if key == "clusters[].system" else "kafka"})
         return
     assert load_config(settings, environment={variable: other}) != before
 

@@ -119,6 +119,16 @@ def test_a_key_without_a_value_in_the_file_can_be_filled_from_the_environment(tm
         ),
         ("clusters: [{bootstrap: 'h:1', grups: {}}]", "clusters.0.grups: there is no such setting; known here: boot"),
         ("clusters: [{name: a}]", "clusters.0.bootstrap: is required"),
+        ("clusters: [{system: rocketmq}]", "clusters.0.name_servers: is required"),
+        ("clusters: [{system: pulsar, bootstrap: 'h:1'}]", "clusters.0: system must be kafka or rocketmq"),
+        (
+            "clusters: [{system: rocketmq, name_servers: 'h:1', tls: {verified: true}}]",
+            "clusters.0.tls.verified: there is no such setting; known here: ca_file",
+        ),
+        (
+            "clusters: [{system: rocketmq, name_servers: 'h:1', access_key: a}]",
+            "clusters.0: access_key and secret_key come together",
+        ),
         (
             "clusters: [{bootstrap: 'h:1', name: 'a b'}]",
             "clusters.0.name: must be 1 to 100 letters, digits, dots",
@@ -168,6 +178,7 @@ def test_every_problem_is_named_at_once(tmp_path: Path) -> None:
     [
         "clusters: [{bootstrap: 'h:1', librdkafka: {sasl.password: hunter2}}]",
         "clusters: [{bootstrap: 'h:1', librdkafka: {ssl.key.pem: hunter2}}]",
+        "clusters: [{system: rocketmq, name_servers: 'h:1', access_key: a, secret_key: hunter2}]",
         "alerts: {channels: [{name: a, url: 'http://x', secret: hunter2}]}",
         "lake: {storage_options: {aws_secret_access_key: hunter2}}",
     ],

@@ -15,10 +15,18 @@ from lagwise_spark.jobs.findings import findings_of
 from tests.spark.test_rebalance_stats import append, at, left, news
 
 
-def sample(lake: Lake, group: str, owned: dict[str, list[int]], *, state: str = "Stable", minute: float = 0.0) -> None:
+def sample(
+    lake: Lake,
+    group: str,
+    owned: dict[str, list[int]],
+    *,
+    state: str = "Stable",
+    kind: str = "classic",
+    minute: float = 0.0,
+) -> None:
     """One sample of a group: which member owns which partitions of the topic `orders`."""
     stamp = {"sample_id": "s1", "cluster": "shop", "sampled_at": at(minute), "group": group}
-    append(lake, GROUPS, {**stamp, "state": state, "type": "classic", "assignor": "range"})
+    append(lake, GROUPS, {**stamp, "state": state, "type": kind, "assignor": "range"})
     members = [
         {
             **stamp,
@@ -67,6 +75,14 @@ def skewed(lake: Lake) -> Lake:
 
 def rows(lake: Lake) -> dict[str, dict[str, Any]]:
     return {row["group"]: row for row in lake.read(ASSIGNMENTS).to_pylist()}
+
+
+@pytest.mark.parametrize("kind", ["broadcasting", "pop", "pull"])
+def test_members_that_have_queues_in_common_are_not_compared(lake: Lake, kind: str) -> None:
+    topic(lake, 2)
+    sample(lake, "news", {"a": [0, 1], "b": [0, 1]}, kind=kind)
+    assert assign(lake, news(1)) == 0
+    assert rows(lake) == {}
 
 
 def test_a_settled_group_has_a_row_and_its_sentences_are_findings(skewed: Lake) -> None:

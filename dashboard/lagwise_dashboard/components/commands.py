@@ -1,8 +1,8 @@
-"""Commands to copy: what Kafka's own tools say about a group, and how they would repair it."""
+"""Commands to copy: what the system's own tools say about a group, and how they would repair it."""
 
 from dataclasses import dataclass
 
-from lagwise.commands import first_command, kafka_tool, option, shell_word
+from lagwise.commands import first_command, kafka_tool, mqadmin, option, rocketmq_named, shell_word
 from lagwise.config import Config
 from lagwise_dashboard.queries.base import Row
 
@@ -21,14 +21,24 @@ def for_group(config: Config, row: Row) -> list[Command]:
     cluster, group, topic = row["cluster"], row["group"], row["worst_topic"]
     start = kafka_tool("kafka-consumer-groups", cluster, config.clusters)
     named = option("--group", group)
-    found = [
-        Command("Offsets and lag of every partition, from the brokers", f"{start} --describe {named}"),
-        Command("Members and what each of them owns", f"{start} --describe --members --verbose {named}"),
+    rocketmq = rocketmq_named(cluster, config.clusters)
+    if rocketmq is None:
+        found = [
+            Command("Offsets and lag of every partition, from the brokers", f"{start} --describe {named}"),
+            Command("Members and what each of them owns", f"{start} --describe --members --verbose {named}"),
+        ]
+    else:
+        connection = f"{mqadmin('consumerConnection', rocketmq)} {option('--consumerGroup', group)}"
+        found = [
+            Command("Offsets of every queue and who owns it, from brokers and members", _progress(config, row)),
+            Command("Members and what they subscribe to", connection),
+        ]
+    found.append(
         Command(
             "The same verdict in the terminal",
             f"lagwise lag {option('--data', config.data)} {option('--cluster', cluster)} {_argument(group)}",
-        ),
-    ]
+        )
+    )
     first = first_command(
         cluster,
         group,
@@ -47,7 +57,7 @@ def for_group(config: Config, row: Row) -> list[Command]:
         purpose = "The transaction that hangs, and whose it is; the same tool aborts it"
     known = next((c for c in found if c.text == first), Command(purpose, first))
     found = [known, *(c for c in found if c is not known)]
-    if topic is not None:
+    if topic is not None and rocketmq is None:
         found.append(
             Command(
                 "What skipping to the newest records would do. A dry run: it changes nothing; with --execute instead "
@@ -56,6 +66,10 @@ def for_group(config: Config, row: Row) -> list[Command]:
             )
         )
     return found
+
+
+def _progress(config: Config, row: Row) -> str:
+    return first_command(row["cluster"], row["group"], config.clusters)
 
 
 def _argument(value: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from lagwise.commands import shell_word
+from lagwise.config import RocketmqCluster
 from lagwise.domain import humanise
 from lagwise_dashboard import literal, settings
 from lagwise_dashboard.components import advice, freshness
@@ -29,8 +30,9 @@ def nothing_collected(fresh: Freshness) -> None:
         "verdicts appear here about a minute later, by themselves.",
         icon=":material/hourglass_empty:",
     )
-    first = config.clusters[0].bootstrap if config.clusters else "HOST:PORT"
-    st.code(f"lagwise up --bootstrap {first}\nlagwise demo", language="bash")
+    first = config.clusters[0] if config.clusters else None
+    settled = "" if isinstance(first, RocketmqCluster) else f" --bootstrap {first.bootstrap if first else 'HOST:PORT'}"
+    st.code(f"lagwise up{settled}\nlagwise demo", language="bash")
     st.caption(
         "Is it running already? `lagwise doctor` checks access to the cluster and to the lake. This "
         "dashboard reads the lake"

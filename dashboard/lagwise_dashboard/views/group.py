@@ -206,7 +206,9 @@ def _elsewhere(row: Row) -> None:
 
 def _what_to_do(row: Row) -> None:
     st.subheader("Commands", anchor=False)
-    st.caption("To look with Kafka's own tools, and to plan a repair. None of them changes anything as it stands here.")
+    st.caption(
+        "To look with the system's own tools, and to plan a repair. None of them changes anything as it stands here."
+    )
     for command in commands.for_group(settings.config(), row):
         st.caption(f"{command.purpose}:")
         st.code(command.text, language="bash", wrap_lines=True)

@@ -1,0 +1,127 @@
+"""What collecting needs from a RocketMQ cluster, tried step by step, for ``lagwise doctor``."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from lagwise.config import RocketmqCluster
+from lagwise.domain.humanise import plural
+from lagwise.errors import ConfigError
+from lagwise_collectors.protocol import Check
+from lagwise_collectors.rocketmq.client import Broker, Client
+from lagwise_collectors.rocketmq.errors import ADVICE, RocketmqTrouble
+from lagwise_collectors.rocketmq.reading import BrokerView, Reader
+from lagwise_collectors.rocketmq.topics import Brokers
+
+_TOPICS, _GROUPS, _CLUSTER = "Get, List on Topic:*", "Get, List on Group:*", "Get, List on Cluster:*"
+
+
+def check_access(cluster: RocketmqCluster) -> list[Check]:
+    """One check per step and broker. The steps after one without which they make no sense are not tried."""
+    try:
+        client = Client(cluster)
+    except ConfigError as error:
+        return [Check("connect", False, str(error), None, ADVICE["setting_refused"])]
+    try:
+        brokers = client.brokers()
+        if not brokers:
+            return [Check("connect", False, "the name servers know no broker", None, ADVICE["no_broker"])]
+        found = f"{plural(len(brokers), 'broker')} known to {cluster.name_servers}"
+        steps = [_Steps(client, cluster, broker).run() for broker in brokers]
+        return [Check("connect", True, found), *(check for checks in steps for check in checks)]
+    except RocketmqTrouble as trouble:
+        return [Check("connect", False, str(trouble), None, ADVICE.get(trouble.kind, "see the name server's log"))]
+    finally:
+        client.close()
+
+
+@dataclass
+class _Steps:
+    """The steps on one broker."""
+
+    client: Client
+    cluster: RocketmqCluster
+    broker: Broker
+    view: BrokerView = field(init=False)
+    reader: Reader = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.view = BrokerView(self.broker)
+        self.reader = Reader(self.client, lambda: datetime.now(UTC))
+
+    def run(self) -> list[Check]:
+        names = self._try("topics and groups", _CLUSTER, self._names)
+        if not names.ok:
+            return [names]
+        return [
+            names,
+            self._try("members", _GROUPS, self._members),
+            self._try("committed offsets", _CLUSTER, self._offsets),
+            self._try("queue ends", _TOPICS, self._ranges),
+            *self._asking(),
+            self._try(
+                "broker settings",
+                _CLUSTER,
+                self._keeping,
+                "grant the user Get on Cluster:*: without it nobody can be warned before unread messages are deleted",
+            ),
+        ]
+
+    def _try(self, name: str, privilege: str, step: Callable[[], str], cost: str | None = None) -> Check:
+        """A step; with a ``cost`` it is one that can be done without, which says what that costs."""
+        title = f"{name} of {self.broker.name}"
+        try:
+            return Check(title, True, step(), privilege, required=cost is None)
+        except RocketmqTrouble as trouble:
+            advice = cost or ADVICE.get(trouble.kind, "see the broker's log")
+            needed = privilege if trouble.kind == "not_authorized" else None
+            return Check(title, False, str(trouble), needed, advice, required=cost is None)
+
+    def _names(self) -> str:
+        self.reader.names(self.view)
+        watched = [name for name in self.view.groups if self.cluster.groups.selects(name)]
+        return f"{plural(len(self.view.topics), 'topic')}, {plural(len(watched), 'watched group')} at {self._where()}"
+
+    def _where(self) -> str:
+        return self.broker.address if self.broker.is_master else f"{self.broker.address}, a slave: there is no master"
+
+    def _members(self) -> str:
+        self.reader.members(self.view, [n for n in self.view.groups if self.cluster.groups.selects(n)])
+        for trouble in self.view.group_troubles.values():
+            raise trouble
+        online = [found for found in self.view.online.values() if found is not None]
+        return f"{len(online)} groups are online, with {plural(sum(len(o.members) for o in online), 'member')}"
+
+    def _offsets(self) -> str:
+        self.reader.offsets(self.view)
+        return f"of {plural(len(self.view.offsets), 'group')}"
+
+    def _ranges(self) -> str:
+        topics = {topic for its in self.view.offsets.values() for topic in its} or set(sorted(self.view.topics)[:1])
+        self.reader.ranges(self.view, topics)
+        for trouble in self.view.topic_troubles.values():
+            raise trouble
+        return f"of {plural(len(self.view.ranges), 'topic')}"
+
+    def _asking(self) -> list[Check]:
+        members = [(name, client) for name, found in self.view.online.items() if found for client in found.members]
+        if not self.cluster.ask_members or not members:
+            return []
+        cost = (
+            "without it, who owns which queue is not known, nor how far broadcasting groups are; ask_members: false "
+            "stops asking"
+        )
+        return [self._try("asking members", _GROUPS, lambda: self._ask(members), cost)]
+
+    def _ask(self, members: list[tuple[str, str]]) -> str:
+        answers = self.reader.told(self.view, members[:1])
+        if isinstance(answers[0], RocketmqTrouble):
+            raise answers[0]
+        return f"{members[0][1]} answered for group {members[0][0]}"
+
+    def _keeping(self) -> str:
+        keeping = Brokers(self.client).read(self.broker, 0.0)
+        if keeping.retention_ms is None:
+            raise RocketmqTrouble("malformed", "the broker does not tell its fileReservedTime")
+        used = "" if keeping.disk_used is None else f"; its disk is {keeping.disk_used:.0%} full"
+        return f"messages are kept for {keeping.retention_ms / 3_600_000:g} h, up to {keeping.disk_limit:.0%}{used}"

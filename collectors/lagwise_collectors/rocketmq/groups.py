@@ -1,0 +1,141 @@
+"""A group as all brokers together show it: state, type, members, and who owns which queue."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lagwise.domain.vocabulary import GroupState
+from lagwise_collectors.rocketmq.members import MemberAnswers
+from lagwise_collectors.rocketmq.reading import BrokerView
+from lagwise_collectors.rocketmq.requests import Online, Queue, Told
+
+RETRY, DEAD_LETTER = "%RETRY%", "%DLQ%"
+
+
+@dataclass(slots=True)
+class Member:
+    """One member, and the queues that it owns, or has its share of."""
+
+    client_id: str
+    host: str
+    queues: list[Queue] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Group:
+    """One group. ``owners`` are by queue; ``progress`` is that of the broadcasting: of the member that is furthest
+    behind (None: not known). With an ``error`` it could not be read."""
+
+    name: str
+    state: GroupState | None = None
+    type: str | None = None
+    members: list[Member] = field(default_factory=list)
+    topics: frozenset[str] = frozenset()
+    owners: dict[Queue, str] = field(default_factory=dict)
+    progress: dict[Queue, int | None] | None = None
+    unacknowledged: int | None = None
+    error: str | None = None
+
+    def owners_on(self, broker: str) -> dict[str, dict[int, str]]:
+        """Owners of the queues of one broker, by topic and queue."""
+        found: dict[str, dict[int, str]] = {}
+        for queue, owner in self.owners.items():
+            if queue.broker == broker:
+                found.setdefault(queue.topic, {})[queue.queue] = owner
+        return found
+
+
+def put_together(
+    name: str, views: Sequence[BrokerView], answers: MemberAnswers, last: "Group | None", is_lost: bool
+) -> Group:
+    """The group from the brokers' views. ``last`` is what it was in the sample before; ``is_lost`` says that a broker
+    that had it cannot be asked: then not being online anywhere else means nothing."""
+    online = [found for view in views if (found := view.online.get(name)) is not None and found.members]
+    if not online:
+        troubles = [view.group_troubles[name] for view in views if name in view.group_troubles]
+        if troubles or is_lost:
+            return Group(name, type=last.type if last else None, error=troubles[0].kind if troubles else "unreachable")
+        return Group(name, GroupState.EMPTY, type=last.type if last else None)
+    hosts = {client: host for one in online for client, host in one.members.items()}
+    told = {client: answers.of(name, client) for client in sorted(hosts)}
+    topics = frozenset(topic for one in online for topic in one.topics)
+    queues = [
+        Queue(topic, view.broker.name, queue)
+        for view in views
+        for topic in sorted(topics & view.topics.keys())
+        for queue in range(view.topics[topic].queues)
+    ]
+    group = Group(name, GroupState.STABLE, _type(online, told.values(), last), topics=topics)
+    if group.type == "broadcasting":
+        group.progress = _slowest(queues, told, group.owners)
+        group.members = [Member(client, hosts[client], list(queues)) for client in sorted(hosts)]
+    else:
+        # Pull consumers do not say what they own.
+        told = {
+            client: None if group.type == "pull" and said and not said.progress else said
+            for client, said in told.items()
+        }
+        group.members = _sharing(queues, told, hosts, group.owners)
+    if group.type == "pop":
+        known = [one.unacknowledged for one in told.values() if one is not None]
+        group.unacknowledged = sum(known) if len(known) == len(hosts) else None
+    return group
+
+
+def _type(online: Iterable[Online], told: Iterable[Told | None], last: "Group | None") -> str:
+    """``clustering`` where no member said more; then what it was before is more likely still so."""
+    online, known = list(online), [one for one in told if one is not None]
+    if any(one.is_broadcasting for one in online):
+        return "broadcasting"
+    if any(one.is_popping for one in known):
+        return "pop"
+    if all(one.is_pulling for one in online):
+        return "pull"
+    if known:
+        return "orderly" if any(one.is_orderly for one in known) else "concurrent"
+    before = last.type if last else None
+    return before if before in ("pop", "orderly", "concurrent") else "clustering"
+
+
+def _sharing(
+    queues: Sequence[Queue], told: Mapping[str, Told | None], hosts: Mapping[str, str], owners: dict[Queue, str]
+) -> list[Member]:
+    """Members of a group that shares its queues out. What nobody says is theirs belongs to those who said nothing, or,
+    where messages are popped, to all: each queue serves every member."""
+    members = {client: Member(client, hosts[client]) for client in told}
+    wanted = set(queues)
+    for client, said in told.items():
+        for queue in sorted(said.progress) if said is not None else ():
+            if queue in wanted:
+                owners[queue] = client
+                members[client].queues.append(queue)
+    open_to = [client for client, said in told.items() if said is None or said.is_popping]
+    if open_to:
+        owner = open_to[0] if len(open_to) == 1 else f"one of {len(open_to)} members"
+        left = [queue for queue in queues if queue not in owners]
+        owners |= dict.fromkeys(left, owner)
+        for client in open_to:
+            members[client].queues += left
+    return list(members.values())
+
+
+def _slowest(
+    queues: Sequence[Queue], told: Mapping[str, Told | None], owners: dict[Queue, str]
+) -> dict[Queue, int | None]:
+    """Per queue the progress of the member that is furthest behind, who stands as its owner. Where one member's is not
+    known, nobody knows which is furthest."""
+    progress: dict[Queue, int | None] = {}
+    for queue in queues:
+        if queue.topic.startswith(RETRY):
+            continue  # what a broadcasting member could not process is not tried again
+        at = {client: said.progress.get(queue) if said is not None else None for client, said in told.items()}
+        known = {client: offset for client, offset in at.items() if offset is not None}
+        owners[queue] = min(known, key=lambda client: (known[client], client)) if known else min(at)
+        progress[queue] = known[owners[queue]] if len(known) == len(at) else None
+    return progress
+
+
+def retry_topics(group: str, topics: Iterable[str]) -> set[str]:
+    """The names that retry topics of a group may have: of its own, and of a topic that it pops from (both versions)."""
+    return {f"{RETRY}{group}"} | {
+        f"{RETRY}{group}{sign}{topic}" for topic in topics if not topic.startswith("%") for sign in ("_", "+")
+    }

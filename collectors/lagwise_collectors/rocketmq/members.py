@@ -1,0 +1,87 @@
+"""Asking members what only they know: which queues they own, how far broadcasting ones are, and whether they read in
+order.
+
+The question goes through the broker into the consumer's own process. It is asked when a group's members changed, and
+otherwise rarely; but of broadcasting groups in every sample, because nobody else knows their progress.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lagwise_collectors.protocol import ErrorTally
+from lagwise_collectors.rocketmq.errors import RocketmqTrouble
+from lagwise_collectors.rocketmq.requests import Told
+
+#: What a member said counts for so long while its group has the same members. After a change it is asked each time for
+#: a while: clients look for new topics, their own retry topic among them, every 30 s, and share queues out every 20 s.
+_COUNTS_SECONDS = 60.0
+_SETTLING_SECONDS = 90.0
+#: One that could not answer is left alone for so long: it may be a client that cannot.
+_LEFT_ALONE_SECONDS = 300.0
+#: Of groups that are not broadcasting no more members are asked in one sample, so that many groups take turns.
+_MOST_AT_ONCE = 200
+
+#: Group and client id.
+Member = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """A group that is online: its members, the broker through which each can be asked, and whether it broadcasts."""
+
+    brokers: Mapping[str, str]
+    is_broadcasting: bool
+
+
+class MemberAnswers:
+    """What members said last. For one thread."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._told: dict[Member, tuple[float, Told]] = {}
+        self._refused: dict[Member, float] = {}
+        self._changed: dict[str, tuple[frozenset[str], float]] = {}
+
+    def due(self, groups: Mapping[str, Present]) -> list[Member]:
+        """Whom to ask now, those that never said anything first. Forgets who is not there any more."""
+        now = self._monotonic()
+        present = {(group, client) for group, its in groups.items() for client in its.brokers}
+        for known in (self._told, self._refused):
+            for member in [member for member in known if member not in present]:
+                del known[member]
+        for group in [group for group in self._changed if group not in groups]:
+            del self._changed[group]
+        always: list[Member] = []
+        sometimes: list[tuple[float, Member]] = []
+        for group, its in groups.items():
+            clients = frozenset(its.brokers)
+            if self._changed.get(group, (None, 0.0))[0] != clients:
+                self._changed[group] = clients, now
+            since = self._changed[group][1]
+            for client in sorted(clients):
+                member = group, client
+                if now - self._refused.get(member, float("-inf")) < _LEFT_ALONE_SECONDS:
+                    continue
+                asked_at = self._told[member][0] if member in self._told else float("-inf")
+                if its.is_broadcasting:
+                    always.append(member)
+                elif now - asked_at >= _COUNTS_SECONDS or now - since < _SETTLING_SECONDS:
+                    sometimes.append((asked_at, member))
+        return always + [member for _, member in sorted(sometimes)[:_MOST_AT_ONCE]]
+
+    def take(self, asked: Sequence[Member], answers: Sequence[Told | RocketmqTrouble], errors: ErrorTally) -> None:
+        """What came of asking."""
+        now = self._monotonic()
+        for member, answer in zip(asked, answers, strict=True):
+            self._told.pop(member, None)
+            if isinstance(answer, RocketmqTrouble):
+                errors.note(f"member_{answer.kind}".replace("member_member_", "member_"), str(answer))
+                self._refused[member] = now
+            else:
+                self._told[member] = now, answer
+                self._refused.pop(member, None)
+
+    def of(self, group: str, client_id: str) -> Told | None:
+        """What a member said, where that still counts."""
+        found = self._told.get((group, client_id))
+        return None if found is None else found[1]

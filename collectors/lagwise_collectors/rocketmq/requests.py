@@ -1,0 +1,208 @@
+"""What is asked of a broker, and what its answers say. Every function here raises Malformed for what they cannot be.
+
+The codes are those of ``org.apache.rocketmq.remoting.protocol.RequestCode``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from lagwise_collectors.rocketmq import bodies
+from lagwise_collectors.rocketmq.bodies import ObjectKey, mapping, text_of, whole, whole_of
+from lagwise_collectors.rocketmq.errors import Malformed
+from lagwise_collectors.rocketmq.frames import Request
+
+TOPIC_CONFIGS = Request(21, "listing topics")
+BROKER_CONFIG = Request(26, "reading the broker's settings")
+BROKER_RUNTIME = Request(28, "reading the broker's state")
+CONSUMER_OFFSETS = Request(43, "reading committed offsets")
+GROUP_CONFIGS = Request(201, "listing groups")
+
+
+def topic_stats(topic: str) -> Request:
+    """Where the queues of a topic begin and end."""
+    return Request(202, f"offsets of topic {topic}", {"topic": topic})
+
+
+def connections(group: str) -> Request:
+    """Who is in a group."""
+    return Request(203, f"members of group {group}", {"consumerGroup": group})
+
+
+def running_info(group: str, client_id: str) -> Request:
+    """What a member itself says; the broker asks it."""
+    fields = {"consumerGroup": group, "clientId": client_id, "jstackEnable": "false"}
+    return Request(307, f"asking member {client_id} of group {group}", fields)
+
+
+class Queue(NamedTuple):
+    """A queue of a topic on a broker."""
+
+    topic: str
+    broker: str
+    queue: int
+
+
+class Range(NamedTuple):
+    """A queue's oldest and next offset, and when the last message came."""
+
+    start: int
+    end: int
+    newest_at: datetime | None
+
+
+class TopicConfig(NamedTuple):
+    """A topic as one broker has it."""
+
+    queues: int
+    cleanup_policy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Online:
+    """A group that has members on a broker: their address by client id, and what they subscribe to."""
+
+    members: Mapping[str, str]
+    topics: frozenset[str]
+    is_broadcasting: bool
+    #: Members fetch by themselves (pull consumers) and are not handed messages by a listener.
+    is_pulling: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a member says: how far it is on each queue that it owns (None: it has finished none of it yet), whether it
+    reads in order, and, where it pops, how many messages it was handed and did not acknowledge."""
+
+    progress: Mapping[Queue, int | None] = field(default_factory=dict)
+    is_orderly: bool = False
+    is_popping: bool = False
+    unacknowledged: int = 0
+
+
+def groups_of(body: bytes) -> set[str]:
+    """Names of the groups that a broker knows, without RocketMQ's own."""
+    return {str(name) for name in mapping(bodies.read(body), "subscriptionGroupTable") if not _is_own(str(name))}
+
+
+#: ``MixAll``: groups that brokers and tools use themselves.
+_OWN_GROUPS = frozenset(
+    {
+        "DEFAULT_CONSUMER",
+        "TOOLS_CONSUMER",
+        "SCHEDULE_CONSUMER",
+        "FILTERSRV_CONSUMER",
+        "__MONITOR_CONSUMER",
+        "SELF_TEST_C_GROUP",
+        "CID_ONS-HTTP-PROXY",
+        "CID_ONSAPI_PERMISSION",
+        "CID_ONSAPI_OWNER",
+        "CID_ONSAPI_PULL",
+        "CID_SYS_RMQ_TRANS",
+    }
+)
+
+
+def _is_own(group: str) -> bool:
+    return group in _OWN_GROUPS or group.startswith("CID_RMQ_SYS_")
+
+
+def topics_of(body: bytes) -> dict[str, TopicConfig]:
+    """The topics that a broker has."""
+    found = {}
+    for name, config in mapping(bodies.read(body), "topicConfigTable").items():
+        config = mapping(config)
+        policy = str(mapping(config, "attributes").get("cleanup.policy", "DELETE"))
+        queues = max(whole(config, "readQueueNums"), whole(config, "writeQueueNums"))
+        found[str(name)] = TopicConfig(queues, "compact" if policy == "COMPACTION" else "delete")
+    return found
+
+
+def offsets_of(body: bytes) -> dict[str, dict[str, Mapping[str, Any]]]:
+    """Committed offsets as they stand: by group, topic and the queue's number as text.
+
+    What brokers keep of broadcasting groups (``topic@group@broadcast``) is how far messages were fetched, by whichever
+    member fetched fewest: no progress, and left out.
+    """
+    found: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for key, queues in mapping(bodies.read(body), "offsetTable").items():
+        topic, _, group = str(key).partition("@")
+        if group and "@" not in group:
+            found.setdefault(group, {})[topic] = mapping(queues)
+    return found
+
+
+def ranges_of(body: bytes) -> dict[int, Range]:
+    """The queues of a topic on a broker, by number."""
+    found = {}
+    for key, stats in mapping(bodies.read(body), "offsetTable").items():
+        queue, stats = _queue(key), mapping(stats)
+        newest = whole(stats, "lastUpdateTimestamp")
+        found[queue.queue] = Range(whole(stats, "minOffset"), whole(stats, "maxOffset"), _time(newest))
+    return found
+
+
+def online_of(body: bytes) -> Online:
+    """Who is in a group."""
+    found = mapping(bodies.read(body))
+    connected = found.get("connectionSet", [])
+    if not isinstance(connected, list):
+        raise Malformed("connectionSet is no list")
+    return Online(
+        members={text_of(mapping(one), "clientId"): _host(text_of(mapping(one), "clientAddr")) for one in connected},
+        topics=frozenset(map(str, mapping(found, "subscriptionTable"))),
+        is_broadcasting=found.get("messageModel") == "BROADCASTING",
+        is_pulling=found.get("consumeType") == "CONSUME_ACTIVELY",
+    )
+
+
+def told_of(body: bytes) -> Told:
+    """What a member says of itself."""
+    found = mapping(bodies.read(body))
+    progress: dict[Queue, int | None] = {}
+    for key, state in mapping(found, "mqTable").items():
+        state = mapping(state)
+        if not state.get("droped"):  # a queue that it is about to give up
+            committed = whole(state, "commitOffset")
+            progress[_queue(key)] = committed if committed >= 0 else None
+    popped = mapping(found, "mqPopTable").values()
+    properties = mapping(found, "properties")
+    return Told(
+        progress=progress,
+        is_orderly=properties.get("PROP_CONSUMEORDERLY") == "true",
+        is_popping=bool(popped),
+        unacknowledged=sum(max(0, whole(mapping(state), "waitAckCount")) for state in popped),
+    )
+
+
+def config_of(body: bytes) -> dict[str, str]:
+    """A broker's settings: lines of ``key=value``."""
+    lines = body.decode("utf-8", "replace").splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line)
+
+
+def runtime_of(body: bytes) -> dict[str, str]:
+    """What a broker says of its state, all of it text."""
+    return {str(name): str(value) for name, value in mapping(bodies.read(body), "table").items()}
+
+
+def _queue(key: Any) -> Queue:
+    if not isinstance(key, ObjectKey):
+        raise Malformed("a queue is no object")
+    fields = key.fields()
+    return Queue(text_of(fields, "topic"), text_of(fields, "brokerName"), whole_of(fields.get("queueId"), "queueId"))
+
+
+#: 2100: what is later is no time of a message, and Arrow and Python cannot hold just anything.
+_LATEST_MS = 4_102_444_800_000
+
+
+def _time(milliseconds: int) -> datetime | None:
+    if not 0 < milliseconds < _LATEST_MS:
+        return None
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def _host(address: str) -> str:
+    return address.rpartition(":")[0].lstrip("/") or address

@@ -1,0 +1,209 @@
+"""A RocketMQ cluster as a source: one sample is brokers, names, members, commits, and only then where queues end."""
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from lagwise.config import RocketmqCluster
+from lagwise.errors import ConfigError
+from lagwise_collectors.protocol import Check, Snapshot, new_sample_id
+from lagwise_collectors.rocketmq.access import check_access
+from lagwise_collectors.rocketmq.client import Broker, Client
+from lagwise_collectors.rocketmq.errors import RocketmqTrouble
+from lagwise_collectors.rocketmq.groups import Group, put_together
+from lagwise_collectors.rocketmq.members import Member, MemberAnswers, Present
+from lagwise_collectors.rocketmq.numbers import BrokerNumbers
+from lagwise_collectors.rocketmq.reading import BrokerView, Reader
+from lagwise_collectors.rocketmq.requests import Told
+from lagwise_collectors.rocketmq.rows import BrokerRows, dead_letter_topic, rows_of, topics_read
+from lagwise_collectors.rocketmq.run import Run
+from lagwise_collectors.rocketmq.topics import Brokers, TopicRows, sides_of
+
+#: A broker that the name servers list no more is shown as one that cannot be read for so long: it may be down. After
+#: that it was taken out of the cluster.
+_REMEMBERED_SECONDS = 600.0
+
+
+class RocketmqSource:
+    """Samples one RocketMQ cluster. ``state`` is the file in which the brokers' numbers outlive the process."""
+
+    def __init__(
+        self,
+        cluster: RocketmqCluster,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        *,
+        state: Path | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self._monotonic = monotonic
+        self._numbers = BrokerNumbers(state)
+        self._answers = MemberAnswers(monotonic)
+        self._topic_rows = TopicRows()
+        self._client: Client | None = None
+        self._brokers: Brokers | None = None
+        self._seen: dict[str, tuple[float, Broker]] = {}
+        self._groups: dict[str, Group] = {}
+        self._rows: dict[str, BrokerRows] = {}
+        self._groups_of: dict[str, set[str]] = {}
+
+    def collect(self) -> Snapshot:
+        """One sample. Where the cluster cannot be used at all, its ``samples`` row is all there is, and says why."""
+        started_at, wall, cpu = self._clock(), time.perf_counter(), time.process_time()
+        run = Run(self._cluster, new_sample_id(started_at))
+        try:
+            self._read(run)
+        except RocketmqTrouble as trouble:
+            run.errors.note(trouble.kind, str(trouble))
+        except ConfigError as error:
+            run.errors.note("setting_refused", str(error))
+        run.finish(started_at, self._clock(), time.perf_counter() - wall, time.process_time() - cpu)
+        return run.snapshot()
+
+    def check(self) -> list[Check]:
+        """What ``lagwise doctor`` shows of this cluster."""
+
+        return check_access(self._cluster)
+
+    def close(self) -> None:
+        """Drop the connections; the next sample makes new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _read(self, run: Run) -> None:
+        if self._client is None:
+            self._client = Client(self._cluster)
+            self._brokers = Brokers(self._client)
+        client, brokers = self._client, self._brokers
+        assert brokers is not None
+        views = self._views(client, run)
+        reader = Reader(client, self._clock)
+        reader.on_each(views, reader.names)
+        if all(view.trouble is not None for view in views):
+            raise next((view.trouble for view in views if view.trouble), _no_broker())
+        names = sorted({name for view in views for name in view.groups if self._cluster.groups.selects(name)})
+        reader.on_each(views, partial(reader.members, groups=names))
+        if self._cluster.ask_members:
+            self._ask_members(reader, views, names, run)
+        described_at = self._clock()
+        reader.on_each(views, reader.offsets)
+        groups = [self._group(name, views) for name in self._with_unlisted(names, views)]
+        wanted = {
+            view.broker.name: {topic for group in groups for topic in topics_read(group, view)}
+            | {dead_letter_topic(group.name) for group in groups}
+            for view in views
+        }
+        reader.on_each(views, lambda view: reader.ranges(view, wanted[view.broker.name]))
+        self._read_keeping(client, brokers, views, run)
+        self._keep(run, views, groups, wanted, described_at)
+        self._keep_topics(run, views, groups, wanted, brokers)
+
+    def _views(self, client: Client, run: Run) -> list[BrokerView]:
+        """A view for each broker, also for those that are not listed any more but were a moment ago."""
+        now = self._monotonic()
+        listed = client.brokers()
+        self._numbers.see(broker.name for broker in listed)
+        self._seen |= {broker.name: (now, broker) for broker in listed}
+        views = [BrokerView(broker) for broker in listed]
+        for broker in listed:
+            if not broker.is_master:
+                run.errors.note("no_master", f"{broker.name}: it has no master now; a slave is read instead")
+        for name, (seen_at, broker) in list(self._seen.items()):
+            if now - seen_at >= _REMEMBERED_SECONDS:
+                for known in (self._seen, self._rows, self._groups_of):
+                    known.pop(name, None)
+            elif seen_at < now:
+                gone = RocketmqTrouble("broker_gone", f"the name servers do not list {name} any more: is it down?")
+                views.append(BrokerView(broker, trouble=gone))
+        if not views:
+            raise _no_broker()
+        return views
+
+    def _ask_members(self, reader: Reader, views: Sequence[BrokerView], names: Sequence[str], run: Run) -> None:
+        present = {}
+        for name in names:
+            online = [(view.broker.name, found) for view in views if (found := view.online.get(name)) is not None]
+            through = {client: broker for broker, found in reversed(online) for client in found.members}
+            if through:
+                present[name] = Present(through, any(found.is_broadcasting for _, found in online))
+        due = self._answers.due(present)
+        by_broker: dict[str, list[Member]] = {}
+        for group, client in due:
+            by_broker.setdefault(present[group].brokers[client], []).append((group, client))
+        answers: dict[Member, Told | RocketmqTrouble] = {}
+
+        def ask(view: BrokerView) -> None:
+            members = by_broker.get(view.broker.name, [])
+            answers.update(zip(members, reader.told(view, members), strict=True))
+
+        reader.on_each(views, ask)
+        asked = [member for member in due if member in answers]
+        self._answers.take(asked, [answers[member] for member in asked], run.errors)
+
+    def _with_unlisted(self, names: Sequence[str], views: Sequence[BrokerView]) -> list[str]:
+        """The groups to show: those that only a broker knows that cannot be asked now are not gone."""
+        unlisted = {name for view in views if view.trouble for name in self._groups_of.get(view.broker.name, ())}
+        return sorted(set(names) | unlisted)
+
+    def _group(self, name: str, views: Sequence[BrokerView]) -> Group:
+        lost = any(view.trouble and name in self._groups_of.get(view.broker.name, ()) for view in views)
+        well = [view for view in views if view.trouble is None]
+        return put_together(name, well, self._answers, self._groups.get(name), lost)
+
+    def _read_keeping(self, client: Client, brokers: Brokers, views: Sequence[BrokerView], run: Run) -> None:
+        """How long brokers keep messages. Where one does not tell, that costs its retention and nothing else."""
+        well = [view.broker for view in views if view.trouble is None]
+        now = self._monotonic()
+        for outcome in client.on_each(well, lambda broker: brokers.read(broker, now)).values():
+            if isinstance(outcome, RocketmqTrouble):
+                run.errors.note(f"config_{outcome.kind}", str(outcome))
+
+    def _keep(
+        self,
+        run: Run,
+        views: Sequence[BrokerView],
+        groups: Sequence[Group],
+        wanted: dict[str, set[str]],
+        described_at: datetime,
+    ) -> None:
+        rows: dict[str, BrokerRows] = {}
+        for view in views:
+            name = view.broker.name
+            if view.trouble is not None:
+                run.errors.note(view.trouble.kind, f"{name}: {view.trouble}")
+                rows[name] = self._rows.get(name, BrokerRows()).unread(view.trouble.kind)
+                continue
+            for trouble in view.group_troubles.values():
+                run.errors.note(trouble.kind, str(trouble))
+            rows[name] = rows_of(view, self._numbers[name], groups, wanted[name], run.errors)
+            self._rows[name] = rows[name]
+            self._groups_of[name] = {group.name for group in groups if group.name in view.groups}
+        self._groups = {group.name: group for group in groups}
+        run.keep_groups(groups, self._numbers, described_at)
+        now = self._clock()
+        commits_at = [view.offsets_read_at for view in views if view.offsets_read_at is not None]
+        marks_at = [view.ranges_read_at for view in views if view.ranges_read_at is not None]
+        run.keep_commits(rows.values(), min(commits_at, default=now))
+        run.keep_watermarks(rows, self._numbers, max(marks_at, default=now))
+
+    def _keep_topics(
+        self,
+        run: Run,
+        views: Sequence[BrokerView],
+        groups: Sequence[Group],
+        wanted: dict[str, set[str]],
+        brokers: Brokers,
+    ) -> None:
+        at = self._clock()
+        topics = {topic for view in views for topic in wanted[view.broker.name] & view.topics.keys()}
+        sides = sides_of([group.name for group in groups], topics)
+        run.keep_topics(self._topic_rows.due(topics, views, sides, brokers, at.date()), at)
+        brokers.tell([view.broker.name for view in views if view.trouble is None], run.errors)
+
+
+def _no_broker() -> RocketmqTrouble:
+    return RocketmqTrouble("no_broker", "the name servers know no broker")

@@ -1,0 +1,212 @@
+"""A name server and brokers as child processes that die with this one. No Docker, no fixed port."""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+from lagwise.errors import LagwiseError
+from lagwise.leash import leashed
+from lagwise_sandbox.jars import Progress, rocketmq_classpath
+from lagwise_sandbox.java import find_java
+from lagwise_sandbox.launch import spawn
+from lagwise_sandbox.rocketmq import settings
+from lagwise_sandbox.rocketmq.settings import ADMIN, BrokerPlace
+
+_START_SECONDS = 120.0
+_STOP_SECONDS = 8.0
+_SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-XX:MaxMetaspaceSize=192m")
+_NAME_SERVER, _BROKER = "org.apache.rocketmq.namesrv.NamesrvStartup", "org.apache.rocketmq.broker.BrokerStartup"
+_TOOL = "org.apache.rocketmq.tools.command.MQAdminStartup"
+_TOOL_SECONDS = 60.0
+
+
+class Rocketmq:
+    """A RocketMQ cluster of one name server and some masters. A context manager; everything is removed at its end.
+
+    ``secured`` turns ACL 2.0 on, see :mod:`lagwise_sandbox.rocketmq.settings`. ``extra`` are broker properties that win
+    over the sandbox's. ``environment`` is laid over the servers' own.
+    """
+
+    def __init__(
+        self,
+        brokers: int = 1,
+        *,
+        secured: bool = False,
+        extra: Mapping[str, str | int | bool] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._names = [f"broker-{chr(ord('a') + number)}" for number in range(brokers)]
+        self._secured = secured
+        self._extra = dict(extra or {})
+        self._environment = dict(environment or {})
+        self._data: Path | None = None
+        self._classpath = ""
+        self._name_server_port = 0
+        self._places: dict[str, BrokerPlace] = {}
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    @property
+    def data(self) -> Path:
+        """Where its files and logs are. Raises LagwiseError before the start."""
+        if self._data is None:
+            raise LagwiseError("the sandbox's RocketMQ has no files before it is started")
+        return self._data
+
+    @property
+    def name_servers(self) -> str:
+        """``host:port`` for clients."""
+        return f"127.0.0.1:{self._name_server_port}"
+
+    @property
+    def classpath(self) -> str:
+        """The jars of RocketMQ."""
+        return self._classpath
+
+    def address(self, broker: str) -> str:
+        """``host:port`` of a broker."""
+        return f"127.0.0.1:{self._places[broker].port}"
+
+    def alive(self) -> bool:
+        """Whether all its processes run."""
+        return bool(self._processes) and all(process.poll() is None for process in self._processes.values())
+
+    def start(self, progress: Progress | None = None) -> "Rocketmq":
+        """Start, and wait until clients are served.
+
+        Raises MissingRequirement without Java or the jars, LagwiseError where a server does not come up.
+        """
+        find_java()
+        self._classpath = rocketmq_classpath(progress=progress)
+        self._data = Path(tempfile.mkdtemp(prefix="lagwise-rocketmq-"))
+        if progress:
+            progress("starting a RocketMQ name server and broker …")
+        try:
+            (self._data / "conf").mkdir()
+            (self._data / "conf" / "tools.yml").write_text(settings.tools_login(ADMIN) if self._secured else "")
+            self._take_ports()
+            (self._data / "namesrv.conf").write_text(settings.name_server(self._name_server_port))
+            self._start("namesrv", _NAME_SERVER, heap_mb=192)
+            self._wait("namesrv")
+            for name in self._names:
+                self.start_broker(name, wait=False)
+            for name in self._names:
+                self._wait(name)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def start_broker(self, name: str, *, wait: bool = True) -> None:
+        """Start a broker (again, on what it kept)."""
+        text = settings.broker(self._places[name], self.name_servers, secured=self._secured, extra=self._extra)
+        (self.data / f"{name}.conf").write_text(text)
+        self._start(name, _BROKER, heap_mb=512)
+        if wait:
+            self._wait(name)
+
+    def kill_broker(self, name: str) -> None:
+        """End a broker at once, as a power cut would."""
+        self._processes[name].kill()
+        self._processes[name].wait()
+
+    def mqadmin(self, *arguments: str) -> str:
+        """What RocketMQ's own tool prints. Raises LagwiseError where it fails."""
+        command = [*self.java("mqadmin", 128), _TOOL, *arguments, "-n", self.name_servers]
+        ran = subprocess.run(
+            leashed(command),
+            env={**os.environ, "ROCKETMQ_HOME": str(self.data)},
+            capture_output=True,
+            text=True,
+            timeout=_TOOL_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        if ran.returncode != 0:
+            raise LagwiseError(f"mqadmin {arguments[0]} failed: {(ran.stderr or ran.stdout).strip()[-300:]}")
+        return ran.stdout
+
+    def stop(self) -> None:
+        """End everything and remove its files. Idempotent."""
+        for process in reversed(self._processes.values()):
+            if process.poll() is None:
+                process.terminate()
+        deadline = time.monotonic() + _STOP_SECONDS
+        for process in self._processes.values():
+            try:
+                process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._processes.clear()
+        if self._data is not None:
+            shutil.rmtree(self._data, ignore_errors=True)
+
+    def __enter__(self) -> "Rocketmq":
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def java(self, what: str, heap_mb: int) -> list[str]:
+        """The beginning of the command line of a JVM with a home of its own."""
+        home = self.data / "home" / what
+        home.mkdir(parents=True, exist_ok=True)
+        # RocketMQ writes its logs, and clients their offsets, below the user's home.
+        jvm = [str(find_java()), f"-Xmx{heap_mb}m", f"-Duser.home={home}", *_SMALL_JVM]
+        return [*jvm, "-cp", self._classpath]
+
+    def _take_ports(self) -> None:
+        """Ports that are free now, of all servers at once: none must be found free while another one's is not bound."""
+        with contextlib.ExitStack() as held:
+            self._name_server_port = _free_port(held)
+            for name in self._names:
+                while True:
+                    port = _free_port(held)
+                    try:
+                        _bound(held, port - 2)  # what RocketMQ calls its fast port
+                    except OSError:
+                        continue
+                    break
+                self._places[name] = BrokerPlace(name, port, _free_port(held), self.data / name)
+
+    def _start(self, name: str, main: str, heap_mb: int) -> None:
+        environment = {"ROCKETMQ_HOME": str(self.data), **self._environment}
+        command = [*self.java(name, heap_mb), main, "-c", str(self.data / f"{name}.conf")]
+        assignments = [f"{key}={value}" for key, value in environment.items()]
+        with (self.data / f"{name}.log").open("wb") as output:
+            self._processes[name] = spawn(["/usr/bin/env", *assignments, *command], output)
+
+    def _wait(self, name: str) -> None:
+        log = self.data / f"{name}.log"
+        deadline = time.monotonic() + _START_SECONDS
+        while b"boot success" not in log.read_bytes():
+            if self._processes[name].poll() is not None or time.monotonic() > deadline:
+                raise LagwiseError(f"the sandbox's RocketMQ {name} did not start: {_last_words(log)}")
+            time.sleep(0.1)
+
+
+def _last_words(log: Path) -> str:
+    lines = log.read_text(errors="replace").splitlines()
+    telling = [line.strip() for line in lines if line.strip() and not line.strip().startswith(("at ", "... "))]
+    errors = [line for line in telling if "Exception" in line or "ERROR" in line]
+    return (errors or telling or ["its log is empty"])[-1]
+
+
+def _bound(held: contextlib.ExitStack, port: int) -> socket.socket:
+    one = held.enter_context(socket.socket())
+    one.bind(("127.0.0.1", port))
+    return one
+
+
+def _free_port(held: contextlib.ExitStack) -> int:
+    port: int = _bound(held, 0).getsockname()[1]
+    return port

@@ -1,0 +1,91 @@
+"""A group from what brokers and members say of it: who owns what, and how far a broadcasting one is."""
+
+from lagwise.domain.vocabulary import GroupState
+from lagwise_collectors.protocol import ErrorTally
+from lagwise_collectors.rocketmq.client import Broker
+from lagwise_collectors.rocketmq.errors import RocketmqTrouble
+from lagwise_collectors.rocketmq.groups import Group, put_together
+from lagwise_collectors.rocketmq.members import MemberAnswers, Present
+from lagwise_collectors.rocketmq.reading import BrokerView
+from lagwise_collectors.rocketmq.requests import Online, Queue, Told, TopicConfig
+
+Q = [Queue("orders", "broker-a", number) for number in range(3)]
+TOPICS = {"orders": TopicConfig(3, "delete"), "%RETRY%g": TopicConfig(1, "delete")}
+
+
+def group_of(
+    told: dict[str, Told | None], *, broadcasting: bool = False, pulling: bool = False, last: Group | None = None
+) -> Group:
+    """The group ``g`` with these members, and what each answered (None: nothing)."""
+    answers = MemberAnswers(lambda: 0.0)
+    due = answers.due({"g": Present(dict.fromkeys(told, "broker-a"), broadcasting)})
+    said = [told[client] or RocketmqTrouble("member_timeout", "hangs") for _, client in due]
+    answers.take(due, said, ErrorTally())
+    view = BrokerView(Broker("broker-a", "h:1", True, 1), topics=TOPICS)
+    view.online["g"] = Online(dict.fromkeys(told, "10.0.0.1"), frozenset({"orders"}), broadcasting, pulling)
+    return put_together("g", [view], answers, last, is_lost=False)
+
+
+def shares(group: Group) -> dict[str, list[int]]:
+    return {member.client_id: [queue.queue for queue in member.queues] for member in group.members}
+
+
+def test_members_own_what_they_say() -> None:
+    group = group_of({"a": Told({Q[0]: 5, Q[1]: None}), "b": Told({Q[2]: 7})})
+    assert (group.state, group.type) == (GroupState.STABLE, "concurrent")
+    assert group.owners == {Q[0]: "a", Q[1]: "a", Q[2]: "b"}
+    assert shares(group) == {"a": [0, 1], "b": [2]}
+
+
+def test_a_queue_that_all_say_is_not_theirs_is_nobodys() -> None:
+    assert group_of({"a": Told({Q[0]: 5}), "b": Told({Q[2]: 7})}).owners.get(Q[1]) is None
+
+
+def test_what_is_left_belongs_to_the_one_that_says_nothing() -> None:
+    group = group_of({"a": Told({Q[0]: 5}), "b": None})
+    assert group.owners == {Q[0]: "a", Q[1]: "b", Q[2]: "b"}
+
+
+def test_of_several_that_say_nothing_nobody_knows_whose_it_is() -> None:
+    group = group_of({"a": Told({Q[0]: 5}), "b": None, "c": None})
+    assert group.owners == {Q[0]: "a", Q[1]: "one of 2 members", Q[2]: "one of 2 members"}
+
+
+def test_a_single_member_owns_everything_even_if_it_cannot_answer() -> None:
+    group = group_of({"a": None})
+    assert (group.type, group.owners) == ("clustering", dict.fromkeys(Q, "a"))
+
+
+def test_pull_consumers_do_not_say_what_they_own() -> None:
+    group = group_of({"a": Told(), "b": Told()}, pulling=True)
+    assert (group.type, group.owners) == ("pull", dict.fromkeys(Q, "one of 2 members"))
+
+
+def test_members_that_pop_share_every_queue() -> None:
+    popping = Told(is_popping=True, unacknowledged=4)
+    group = group_of({"a": popping, "b": popping})
+    assert (group.type, group.unacknowledged) == ("pop", 8)
+    assert shares(group) == {"a": [0, 1, 2], "b": [0, 1, 2]}
+    assert group_of({"a": popping, "b": None}).unacknowledged is None
+
+
+def test_a_broadcasting_group_is_as_far_as_its_slowest_member() -> None:
+    group = group_of({"a": Told({Q[0]: 9, Q[1]: 4, Q[2]: 1}), "b": Told({Q[0]: 2, Q[1]: 8})}, broadcasting=True)
+    assert group.progress == {Q[0]: 2, Q[1]: 4, Q[2]: None}
+    assert group.owners == {Q[0]: "b", Q[1]: "a", Q[2]: "a"}
+    assert shares(group) == {"a": [0, 1, 2], "b": [0, 1, 2]}
+
+
+def test_where_a_broadcasting_member_is_silent_nobody_knows_the_slowest() -> None:
+    group = group_of({"a": Told(dict.fromkeys(Q, 9)), "b": None}, broadcasting=True)
+    assert group.progress == dict.fromkeys(Q)
+
+
+def test_what_a_group_was_it_stays_while_its_members_are_silent_or_gone() -> None:
+    orderly = group_of({"a": Told({Q[0]: 1}, is_orderly=True)})
+    assert orderly.type == "orderly"
+    assert group_of({"a": None}, last=orderly).type == "orderly"
+    gone = put_together(
+        "g", [BrokerView(Broker("broker-a", "h:1", True, 1))], MemberAnswers(lambda: 0.0), orderly, False
+    )
+    assert (gone.state, gone.type, gone.members) == (GroupState.EMPTY, "orderly", [])

@@ -1,0 +1,281 @@
+"""The RocketMQ source against real brokers: right where RocketMQ's own tool is right, and where it is not."""
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lagwise.config import Config, GroupSelection, RocketmqCluster
+from lagwise.errors import LagwiseError
+from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
+from lagwise.tables.store import Lake
+from lagwise_collectors.protocol import Snapshot
+from lagwise_collectors.rocketmq.source import RocketmqSource
+from lagwise_collectors.run import collect_once
+from lagwise_sandbox.rocketmq.servers import Rocketmq
+from lagwise_sandbox.rocketmq.settings import ADMIN, PASSWORDS
+from lagwise_sandbox.rocketmq.workload import Workload
+from tests.collectors.kafka import eventually, rows
+
+pytestmark = pytest.mark.broker
+
+_SPECS = (
+    "topic:orders:4",
+    "topic:quiet:4",
+    "topic:fails:2",
+    "topic:popped:2",
+    "produce:orders:0:40",
+    "produce:quiet:1600:0",
+    "produce:fails:40:0",
+    "produce:popped:100:20",
+    "consume:fail:G_FAIL:fails:5",
+    "consume:leave:G_QUIET:quiet:10:5",
+    "consume:orderly:G_ORDER:orders:1",
+    "consume:broadcast:G_BCAST:orders:1",
+    "consume:pop:G_POP:popped:300",
+    "consume:concurrent:G_TWO:orders:1",
+    "consume:concurrent:G_TWO:orders:1",
+)
+
+
+class Scene:
+    """A workload on the shared cluster, and a source that watches it."""
+
+    def __init__(self, rocketmq: Rocketmq) -> None:
+        self.rocketmq = rocketmq
+        self.source = RocketmqSource(cluster_of(rocketmq))
+
+    def look(self) -> "Seen":
+        return Seen(self.source.collect())
+
+
+class Seen:
+    """One sample, asked in short."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.ends = {(row["topic"], row["partition"]): row for row in rows(snapshot, WATERMARKS)}
+
+    def group(self, name: str) -> dict[str, Any]:
+        return next((row for row in rows(self.snapshot, GROUPS) if row["group"] == name), {})
+
+    def commits(self, group: str, topic: str) -> list[dict[str, Any]]:
+        return [r for r in rows(self.snapshot, COMMITS) if r["group"] == group and r["topic"] == topic]
+
+    def lag(self, group: str, topic: str) -> int | None:
+        """Lag over all queues; None where it is not known of one of them."""
+        its = self.commits(group, topic)
+        if not its or any(row["committed"] is None for row in its):
+            return None
+        ends = [self.ends[topic, row["partition"]] for row in its]
+        pairs = zip(ends, its, strict=True)
+        return sum(end["high_watermark"] - max(end["log_start"], row["committed"]) for end, row in pairs)
+
+    def stored(self, topic: str) -> int:
+        return sum(row["high_watermark"] - row["log_start"] for (t, _), row in self.ends.items() if t == topic)
+
+
+def cluster_of(rocketmq: Rocketmq, **changes: Any) -> RocketmqCluster:
+    settings: dict[str, Any] = {"system": "rocketmq", "name_servers": rocketmq.name_servers, "timeout_seconds": 5.0}
+    return RocketmqCluster(**{**settings, **changes})
+
+
+@pytest.fixture(scope="module")
+def scene(rocketmq: Rocketmq) -> Iterator[Scene]:
+    with Workload(rocketmq, _SPECS):
+        scene = Scene(rocketmq)
+        yield scene
+        scene.source.close()
+
+
+def once(cluster: RocketmqCluster) -> Snapshot:
+    with closing(RocketmqSource(cluster)) as source:
+        return source.collect()
+
+
+def progress(rocketmq: Rocketmq, group: str) -> dict[tuple[str, str, int], tuple[int, int, int]]:
+    """What ``mqadmin consumerProgress`` says: broker offset, consumer offset and difference by queue."""
+    said = rocketmq.mqadmin("consumerProgress", "-g", group)
+    found = re.findall(r"^(\S+) +(broker-\w) +(\d+) +(\d+) +(-?\d+) +(-?\d+) +", said, re.MULTILINE)
+    return {(topic, broker, int(queue)): (int(end), int(at), int(lag)) for topic, broker, queue, end, at, lag in found}
+
+
+def test_retries_that_the_official_tool_does_not_know_of_are_backlog(scene: Scene) -> None:
+    """First, because it is so only until the group commits on its retry topic for the first time."""
+    seen = eventually(lambda: (s := scene.look()).lag("G_FAIL", "%RETRY%G_FAIL") and s, 60)
+    assert 0 < seen.lag("G_FAIL", "%RETRY%G_FAIL") <= 40
+    assert "%RETRY%G_FAIL" not in {topic for topic, _, _ in progress(scene.rocketmq, "G_FAIL")}
+
+
+def test_a_group_at_rest_is_as_the_official_tool_has_it(scene: Scene) -> None:
+    seen = eventually(lambda: (s := scene.look()).group("G_QUIET").get("state") == "Empty" and s, 60)
+    ours = {}
+    for row in seen.commits("G_QUIET", "quiet"):
+        end = seen.ends["quiet", row["partition"]]
+        broker, queue = end["label"].split(" q")
+        assert row["committed"] is not None
+        lag = end["high_watermark"] - max(end["log_start"], row["committed"])
+        ours["quiet", broker, int(queue)] = end["high_watermark"], row["committed"], lag
+    assert ours == {key: value for key, value in progress(scene.rocketmq, "G_QUIET").items() if key[0] == "quiet"}
+    assert 0 < seen.lag("G_QUIET", "quiet") < 1600
+    assert seen.group("G_QUIET")["member_count"] == 0
+    assert {row["owner"] for row in seen.commits("G_QUIET", "quiet")} == {None}
+
+
+def test_queues_of_two_brokers_are_partitions_of_one_topic(scene: Scene) -> None:
+    seen = scene.look()
+    orders = {partition: row["label"] for (topic, partition), row in seen.ends.items() if topic == "orders"}
+    assert orders == {
+        **{queue: f"broker-a q{queue}" for queue in range(4)},
+        **{10_000 + queue: f"broker-b q{queue}" for queue in range(4)},
+    }
+    assert {row["leader"] for (topic, _), row in seen.ends.items() if topic == "orders"} == {0, 1}
+
+
+def test_a_queue_that_was_never_committed_is_not_at_offset_0(scene: Scene) -> None:
+    """Queues that were added after the group had left. RocketMQ's tool has it at 0 there."""
+    for broker in ("broker-a", "broker-b"):
+        address = scene.rocketmq.address(broker)
+        scene.rocketmq.mqadmin("updateTopic", "-b", address, "-t", "quiet", "-r", "5", "-w", "5")
+    committed = {row["partition"]: row["committed"] for row in scene.look().commits("G_QUIET", "quiet")}
+    assert {partition for partition, offset in committed.items() if offset is None} == {4, 10_004}
+    assert progress(scene.rocketmq, "G_QUIET")["quiet", "broker-a", 4] == (0, 0, 0)
+
+
+def test_a_broadcasting_group_lags_by_what_its_members_did_not_finish(scene: Scene) -> None:
+    seen = eventually(lambda: (s := scene.look()).lag("G_BCAST", "orders") is not None and s)
+    assert seen.group("G_BCAST")["type"] == "broadcasting"
+    assert seen.lag("G_BCAST", "orders") < 40  # a second's messages, of all that there are:
+    assert eventually(lambda: (s := scene.look()).stored("orders") > 300 and s).lag("G_BCAST", "orders") < 40
+    assert not progress_or_nothing(scene.rocketmq, "G_BCAST")
+
+
+def progress_or_nothing(rocketmq: Rocketmq, group: str) -> dict[Any, Any]:
+    try:
+        return progress(rocketmq, group)
+    except LagwiseError:
+        return {}
+
+
+def test_how_a_group_consumes_is_its_type(scene: Scene) -> None:
+    wanted = {"G_ORDER": "orderly", "G_TWO": "concurrent", "G_BCAST": "broadcasting", "G_POP": "pop"}
+    eventually(lambda: {name: scene.look().group(name).get("type") for name in wanted} == wanted, 60)
+
+
+def test_popped_messages_that_nobody_acknowledged_are_told(scene: Scene) -> None:
+    """Lag does not show them: the offset is that of what was popped."""
+    seen = eventually(lambda: (s := scene.look()).group("G_POP").get("unacknowledged") and s, 60)
+    assert 0 < seen.group("G_POP")["unacknowledged"] <= 200
+    assert scene.look().group("G_TWO")["unacknowledged"] is None
+
+
+def test_two_members_share_the_queues(scene: Scene) -> None:
+    def shared() -> list[dict[str, Any]] | None:
+        found = scene.look()
+        owners = {row["owner"] for row in found.commits("G_TWO", "orders")}
+        members = [row for row in rows(found.snapshot, MEMBERS) if row["group"] == "G_TWO"]
+        return members if len(owners) == 2 and None not in owners else None
+
+    members = eventually(shared, 60)
+    of_orders = [a["partitions"] for m in members for a in m["assignment"] if a["topic"] == "orders"]
+    assert sorted(p for partitions in of_orders for p in partitions) == [0, 1, 2, 3, 10_000, 10_001, 10_002, 10_003]
+    assert [len(partitions) for partitions in of_orders] == [4, 4]
+
+
+def test_dead_letters_are_told_to_their_group_alone(scene: Scene, rocketmq: Rocketmq) -> None:
+    eventually(lambda: scene.look().stored("%DLQ%G_FAIL") == 40, 120)
+    topics = {row["topic"]: row for row in rows(once(cluster_of(rocketmq)), TOPICS)}
+    assert (topics["%DLQ%G_FAIL"]["role"], topics["%DLQ%G_FAIL"]["main_topic"]) == ("dead_letter", "%RETRY%G_FAIL")
+    assert (topics["%RETRY%G_FAIL"]["role"], topics["%RETRY%G_FAIL"]["main_topic"]) == ("retry", "%RETRY%G_FAIL")
+    assert (topics["fails"]["role"], topics["fails"]["partitions"]) == (None, 4)
+    assert topics["fails"]["retention_ms"] == 72 * 3_600_000
+
+
+def test_only_selected_groups_are_read(rocketmq: Rocketmq, scene: Scene) -> None:
+    cluster = cluster_of(rocketmq, groups=GroupSelection(include=("G_QU.*",)))
+    found = once(cluster)
+    assert {row["group"] for row in rows(found, GROUPS)} == {"G_QUIET"}
+    assert {row["topic"] for row in rows(found, WATERMARKS)} == {"quiet", "%RETRY%G_QUIET"}
+
+
+def test_the_doctor_finds_everything_in_order(rocketmq: Rocketmq, scene: Scene) -> None:
+    checks = RocketmqSource(cluster_of(rocketmq)).check()
+    assert [check.name for check in checks if not check.ok] == []
+    assert len(checks) == 13
+
+
+@pytest.mark.process
+def test_a_sample_is_in_the_lake(rocketmq: Rocketmq, scene: Scene, tmp_path: Path) -> None:
+    config = Config(data=str(tmp_path), clusters=(cluster_of(rocketmq, name="shop"),))
+    (cost,) = collect_once(config)
+    assert not cost.errors
+    lake = Lake(config.lake_uri)
+    assert lake.read(SAMPLES)["system"].to_pylist() == ["rocketmq"]
+    assert lake.read(COMMITS).num_rows == cost.rows["commits"] > 20
+    numbers = tmp_path / "broker-numbers" / "cluster-shop.json"
+    assert numbers.read_text() == '{"broker-a": 0, "broker-b": 1}'
+
+
+def test_tls_on_the_same_port(rocketmq: Rocketmq, scene: Scene) -> None:
+    trusting = cluster_of(rocketmq, tls={"enabled": True, "verify": False})
+    assert not once(trusting).errors
+    strict = once(cluster_of(rocketmq, tls={"enabled": True}))
+    assert set(strict.errors) == {"tls_failed"}
+
+
+def test_a_broker_that_dies_costs_only_its_own_queues(scene: Scene) -> None:
+    """The last of this scene: it takes one of the shared cluster's brokers away for a while."""
+    before = scene.look()
+    scene.rocketmq.kill_broker("broker-b")
+    try:
+        seen = eventually(lambda: (s := scene.look()).snapshot.errors and s)
+        assert set(seen.snapshot.errors) <= {"unreachable", "broker_gone", "timeout"}
+        for (topic, partition), row in seen.ends.items():
+            assert (row["error"] is None) == (partition < 10_000), (topic, partition)
+        assert seen.ends.keys() == before.ends.keys()
+        assert len(seen.commits("G_QUIET", "quiet")) == 10
+        assert seen.group("G_ORDER")["state"] == "Stable"
+    finally:
+        scene.rocketmq.start_broker("broker-b")
+    after = eventually(lambda: (s := scene.look()) and not s.snapshot.errors and s, 90)
+    assert {k: r["label"] for k, r in after.ends.items()} == {k: r["label"] for k, r in before.ends.items()}
+
+
+def test_a_secured_broker_asks_who_is_there(secured_rocketmq: Rocketmq, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It answers with binary headers, too: its environment says so."""
+    anonymous = once(cluster_of(secured_rocketmq))
+    assert set(anonymous.errors) == {"not_authorized"}
+    monkeypatch.setenv("SANDBOX_SECRET", "wrong-one")
+    signed = {"access_key": ADMIN, "secret_key": "${env:SANDBOX_SECRET}"}
+    assert set(once(cluster_of(secured_rocketmq, **signed)).errors) == {"not_authorized"}
+    monkeypatch.setenv("SANDBOX_SECRET", PASSWORDS[ADMIN])
+    specs = ["topic:orders:2", "produce:orders:20:0", "consume:concurrent:G:orders:1"]
+    with (
+        Workload(secured_rocketmq, specs, user=ADMIN),
+        closing(RocketmqSource(cluster_of(secured_rocketmq, **signed))) as source,
+    ):
+        eventually(lambda: Seen(source.collect()).lag("G", "orders") == 0, 60)
+        failed = [check for check in RocketmqSource(cluster_of(secured_rocketmq)).check() if not check.ok]
+        assert "Get, List on Cluster:*" in str(failed[0].privilege)
+
+
+def test_the_rights_that_the_doctor_names_are_enough(
+    secured_rocketmq: Rocketmq, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = secured_rocketmq.address("broker-a")
+    user, password = "monitor", PASSWORDS["monitor"]
+    secured_rocketmq.mqadmin("createUser", "-b", broker, "-u", user, "-p", password, "-t", "Normal")
+    monkeypatch.setenv("SANDBOX_SECRET", password)
+    cluster = cluster_of(secured_rocketmq, access_key=user, secret_key="${env:SANDBOX_SECRET}")
+    specs = ["topic:orders:2", "produce:orders:20:0", "consume:concurrent:G_RIGHTS:orders:1"]
+    with Workload(secured_rocketmq, specs, user=ADMIN, name="rights"):
+        eventually(lambda: any(not check.ok for check in RocketmqSource(cluster).check()))
+        secured_rocketmq.mqadmin(
+            "createAcl", "-b", broker, "-s", f"User:{user}",
+            "-r", "Topic:*,Group:*,Cluster:*", "-a", "Get,List", "-d", "Allow",
+        )  # fmt: skip
+        eventually(lambda: Seen(once(cluster)).lag("G_RIGHTS", "orders") == 0, 60)
+        assert [check.name for check in RocketmqSource(cluster).check() if not check.ok] == []
