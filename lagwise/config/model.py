@@ -9,14 +9,12 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from lagwise.config.base import Settings as _Settings
+from lagwise.config.elsewhere import OffsetsFrom
 from lagwise.config.values import HttpAddress, Memory, Name, Seconds
 from lagwise.secrets import SECRET_KEYS, is_reference, is_secret_key, resolve
-
-
-class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class GroupSelection(_Settings):
@@ -91,6 +89,8 @@ they count as lag."""
     offsets_topic: bool = False
     """Whether the topic `__consumer_offsets` is followed too: exact rebalances with causes, rewinds, commit times. \
 Needs Read on that topic."""
+    offsets_from: tuple[OffsetsFrom, ...] = ()
+    """Where offsets on the cluster's topics are kept that are not committed to Kafka ([docs/offsets-elsewhere.md](../offsets-elsewhere.md))."""
     lag_objective_seconds: Seconds = 300.0
     """Age of the oldest unread record from which a group that neither grows nor shrinks is `lagging`."""
 
@@ -103,6 +103,15 @@ Needs Read on that topic."""
                     f"{key} is a secret: write ${{env:NAME}} or ${{file:/path}} here, not the secret itself"
                 )
         return settings
+
+    @field_validator("offsets_from")
+    @classmethod
+    def _sources_have_names(cls, sources: tuple[OffsetsFrom, ...]) -> tuple[OffsetsFrom, ...]:
+        names = [source.name for source in sources]
+        twice = sorted({n for n in names if names.count(n) > 1})
+        if twice:
+            raise ValueError(f"the name {twice[0]!r} is given twice")
+        return sources
 
 
 class Spark(_Settings):

@@ -11,7 +11,7 @@ from lagwise.domain.humanise import ago, count, duration, in_brackets, plural, r
 from lagwise.domain.parts import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
 from lagwise.domain.status import STALLED_AFTER_SECONDS
 from lagwise.domain.subject import Subject, worst_of
-from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, LossCause, Status, UnknownReason
+from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, Engine, LossCause, Status, UnknownReason
 
 #: What waits is told of a group that keeps pace from so many records, or such an age, on.
 _MANY_RECORDS = 10_000
@@ -29,6 +29,20 @@ _GROUP_ERRORS = {
     "coordinator_moved": _COORDINATOR_CHANGES,
     "coordinator_loading": _COORDINATOR_CHANGES,
     "coordinator_not_available": _COORDINATOR_CHANGES,
+    "elsewhere_timeout": "where its offsets are kept did not answer in time; see how that is, or raise the "
+    "timeout_seconds of the source in offsets_from",
+    "elsewhere_unreachable": "where its offsets are kept cannot be reached; see whether that runs",
+    "elsewhere_refused": "the collector is not let in where its offsets are kept; check the secret and the rights of "
+    "the source in offsets_from",
+    "elsewhere_missing": "where its offsets are kept there is nothing any more; check the source in offsets_from",
+    "elsewhere_malformed": "what is found where its offsets are kept cannot be understood",
+}
+#: Why nobody reads, by who keeps the offsets.
+_NOBODY_WRITES = {
+    SIMPLE: "its offsets are committed from outside, by a job, a tool or a mirror, which does not do so any more",
+    Engine.SPARK: "its query has completed no batch, and whether it runs its checkpoint does not tell",
+    Engine.SQL: "its offsets are kept in a database, where nobody writes them any more",
+    Engine.FILES: "its offsets are kept in files, which nobody writes any more",
 }
 
 
@@ -117,8 +131,10 @@ def _nobody(
     group_type: str | None,
 ) -> str:
     """Why nobody reads; ``others`` are the group's other partitions."""
-    if group_type == SIMPLE:
-        return "its offsets are committed from outside, by a job, a tool or a mirror, which does not do so any more"
+    if group_type == Engine.FLINK:
+        return f"its Flink job does not run ({state})"
+    if group_type in _NOBODY_WRITES:
+        return _NOBODY_WRITES[group_type]
     is_owned = bool(who.parts) and all(p.owners for p in who.parts)
     now = f" ({who.owners} now)" if is_owned else ""
     if (is_owned or state in REBALANCING_STATES) and any(_is_read(p) for p in others):
@@ -171,6 +187,11 @@ def _common(who: Subject, cause: Cause | None) -> str:
 
 
 def _standing(who: Subject) -> str:
+    if all(p.lag is None for p in who.parts):
+        return (
+            f"{who.start} {who.verb('is', 'are')} read by a job that has never completed a checkpoint, though several "
+            "were due: all that it has read may still wait inside it"
+        )
     # Two times, because they differ: after a quiet hour the offset has not moved for long, and the records are young.
     waits = f"the oldest of {count(who.lag)} unread records" if who.lag != 1 else "the only unread record"
     stands = f"{who.start} {who.verb('has', 'have')} committed nothing{who.unmoved}"

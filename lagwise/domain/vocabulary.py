@@ -86,6 +86,22 @@ REBALANCING_STATES = frozenset(
 SIMPLE = "simple"
 
 
+class Engine(StrEnum):
+    """Types of groups whose offsets are read elsewhere than in Kafka: who keeps them."""
+
+    FLINK = "flink"
+    SPARK = "spark"
+    SQL = "sql"
+    FILES = "files"
+
+
+#: Types of groups that have no group protocol: somebody writes their offsets, and nobody tells who is there to do so.
+WITHOUT_PROTOCOL = frozenset({SIMPLE, *Engine})
+#: State of a group that is only offsets on record elsewhere: whether anybody runs who writes them is not known. (That
+#: of a group whose job is known is the job's, in the engine's own word, as RUNNING.)
+RECORDED = "Recorded"
+
+
 class EventKind(StrEnum):
     """Things that happened, as rows of ``raw/events``."""
 
