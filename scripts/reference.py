@@ -71,7 +71,7 @@ alerts:
 
 ## Every key
 
-`[]` stands for an entry of a list, `*` for a key of your choice.
+`[]` stands for an entry of a list, `[sql]` for one whose `type` is that, `*` for a key of your choice.
 
 {chr(10).join(rows)}
 """
@@ -79,36 +79,29 @@ alerts:
 
 def _settings(model: type[BaseModel], key: str, variable: str) -> list[tuple[str, str, str, str, str]]:
     """A row for each setting below a model."""
+    from lagwise.config.errors import models_of, tag_of
+
     schema = model.model_json_schema(mode="validation")
     rows = []
     for name, field in model.model_fields.items():
         path, env = f"{key}{name}", f"{variable}{name.upper()}"
-        inner, is_list = _inner(field)
+        models = models_of(field.annotation)
+        is_list = not (isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel))
         meaning = " ".join((field.description or "").split())
-        if inner is None:
+        if not models:
             allowed = _allowed(schema["properties"][name], schema)
             rows.append((path, env, allowed, _default(field), meaning))
         elif is_list:
             rows.append((path, env, "list", _default(field), meaning))
-            rows += _settings(inner, f"{path}[].", f"{env}__0__")
+            for inner in models:
+                rows += _settings(inner, f"{path}[{tag_of(inner) if len(models) > 1 else ''}].", f"{env}__0__")
         else:
-            rows += _settings(inner, f"{path}.", f"{env}__")
+            rows += _settings(models[0], f"{path}.", f"{env}__")
     return [tuple(_cell(text) for text in row) for row in rows]  # type: ignore[misc]  # five stay five
 
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|") if "\\|" not in text else text
-
-
-def _inner(field: FieldInfo) -> tuple[type[BaseModel] | None, bool]:
-    """The model that a setting holds, if it holds one, and whether it holds a list of them."""
-    annotation = field.annotation
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation, False
-    for argument in getattr(annotation, "__args__", ()):
-        if isinstance(argument, type) and issubclass(argument, BaseModel):
-            return argument, True
-    return None, False
 
 
 def _default(field: FieldInfo) -> str:

@@ -2,16 +2,17 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from lagwise.config.base import Settings
 from lagwise.config.values import HttpAddress, Name
 from lagwise.secrets import is_reference, redact
 
 _Text = Annotated[str, Field(min_length=1)]
 
 
-class _Place(Settings):
+class _Place(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
     name: Name
     """How the source is called in tables, pages and messages."""
     timeout_seconds: Annotated[float, Field(ge=0.1, le=60)] = 5.0
@@ -24,6 +25,13 @@ class _Files(_Place):
 characters within a name. Checkpoint folders, or files."""
     group: Annotated[str, Field(min_length=1, max_length=249)] | None = None
     """The group that the offsets are shown as; null is the name of the folder, or of the file without its suffix."""
+
+    @field_validator("path")
+    @classmethod
+    def _holds_no_secret(cls, value: str) -> str:
+        if redact(value) != value:
+            raise ValueError("it holds a secret: credentials of an object store come from the environment")
+        return value
 
     @model_validator(mode="after")
     def _one_group_is_one_place(self) -> "_Files":
@@ -40,7 +48,7 @@ class SparkCheckpoints(_Files):
     """Checkpoint folders of Spark Structured Streaming."""
 
     type: Literal["spark"] = "spark"
-    """The kind of source: Spark checkpoints, a database, files, or a Flink cluster."""
+    """The kind of source."""
 
 
 class OffsetFiles(_Files):

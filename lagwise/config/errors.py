@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -13,6 +13,8 @@ from lagwise.secrets import is_secret_key
 #: Below these keys a value may be, or hold, a secret that was written where a reference belongs: never repeated.
 _NEVER_REPEATED = frozenset({"librdkafka", "storage_options", "url", "database", "conf"})
 _LONGEST_REPEATED = 40
+#: Keys that tell the models of a union apart.
+_TAGS = ("system", "type")
 #: pydantic's words, and ours: a person writes YAML, and knows of lists and not of tuples.
 _WORDS = (
     (r"^Value error, ", ""),
@@ -25,6 +27,8 @@ _WORDS = (
     (r"^Input should be a valid boolean\b.*$", "must be true or false"),
     (r"^Input is not a valid path.*$", "must be a path"),
     (r"^Input should be ", "must be "),
+    (r"^Unable to extract tag using discriminator 'type'$", "type is required"),
+    (r"^Input tag '.*' found using 'type' does not match any of the expected tags: ", "type must be one of "),
 )
 
 
@@ -36,8 +40,9 @@ def describe(error: ValidationError, root: type[BaseModel], environment: Mapping
     lines = []
     for problem in error.errors(include_url=False):
         location = problem["loc"]
-        path = clean(".".join(str(step) for step in location)) or "settings"
-        variable = _variable(location, environment or {})
+        written = _as_written(location, root)
+        path = clean(".".join(str(step) for step in written)) or "settings"
+        variable = _variable(written, environment or {})
         if problem["type"] == "extra_forbidden":
             said = f"there is no such setting; known here: {', '.join(sorted(_keys_at(location[:-1], root)))}"
         else:
@@ -74,11 +79,41 @@ def _variable(location: tuple[int | str, ...], environment: Mapping[str, str]) -
 
 def _keys_at(location: tuple[int | str, ...], root: type[BaseModel]) -> list[str]:
     """The keys, as they are written in the file, of the model that stands at a location of the tree."""
-    model = root
+    models = [root]
     for step in location:
-        if isinstance(step, int):
+        if isinstance(step, str):
+            models = _below(models, step) or [m for m in models if tag_of(m) == step]
+    return [field.alias or name for name, field in models[0].model_fields.items()]
+
+
+def _below(models: list[type[BaseModel]], key: str) -> list[type[BaseModel]]:
+    """The models that may stand under a key; none where it is no key of theirs, as the tag of a union is none."""
+    fields = [f for m in models for n, f in m.model_fields.items() if key in (n, f.alias)]
+    return models_of(fields[0].annotation) if fields else []
+
+
+def models_of(annotation: Any) -> list[type[BaseModel]]:
+    """The models that a setting of this type can hold: several where their tag tells them apart."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for argument in get_args(annotation) for model in models_of(argument)]
+
+
+def tag_of(model: type[BaseModel]) -> str | None:
+    """What tells a model of a union apart from the others: its ``system`` or ``type``; None is not of a union."""
+    tags = [get_args(model.model_fields[name].annotation) for name in _TAGS if name in model.model_fields]
+    return str(tags[0][0]) if tags and tags[0] else None
+
+
+def _as_written(location: tuple[int | str, ...], root: type[BaseModel]) -> tuple[int | str, ...]:
+    """A location without the tags of unions, which pydantic puts into it and nobody has written."""
+    written: list[int | str] = []
+    models = [root]
+    for step in location:
+        below = _below(models, step) if isinstance(step, str) else models
+        if isinstance(step, str) and not below and any(tag_of(m) == step for m in models) and len(models) > 1:
+            models = [m for m in models if tag_of(m) == step]
             continue
-        annotation = next(f for n, f in model.model_fields.items() if step in (n, f.alias)).annotation
-        candidates = [annotation, *getattr(annotation, "__args__", ())]
-        model = next(c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel))
-    return [field.alias or name for name, field in model.model_fields.items()]
+        written.append(step)
+        models = below
+    return tuple(written)

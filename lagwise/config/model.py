@@ -9,12 +9,15 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from lagwise.config.base import Settings as _Settings
 from lagwise.config.elsewhere import OffsetsFrom
 from lagwise.config.values import HttpAddress, Memory, Name, Seconds
 from lagwise.secrets import SECRET_KEYS, is_reference, is_secret_key, resolve
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class GroupSelection(_Settings):

@@ -35,8 +35,9 @@ class Evidence:
     ``steady_produce_rate_per_second`` is the lower of the rate of the window and that of an hour: a burst is not taken
     to go on. ``overtaken_seconds`` is when retention deletes the first of the records that are written already and
     that the group does not get to in time (:func:`lagwise.domain.loss.race.seconds_to_overtaking`),
-    ``overtaken_at_latest_seconds`` the same of the latest moment at which they are deleted. ``checkpoint_age_seconds`` is how long ago the job that reads it
-    completed a checkpoint (or began, where it has completed none), ``checkpoint_interval_seconds`` how often it is to.
+    ``overtaken_at_latest_seconds`` the same of the latest moment at which they are deleted.
+    ``checkpoint_age_seconds`` is how long ago the job that reads it completed a checkpoint (or began, where it has
+    completed none), ``checkpoint_interval_seconds`` how often it is to.
     """
 
     readable: bool = True

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from lagwise.cli import cli
 from lagwise.cli.show import PARTITION_KEYS
-from lagwise.config import Config, load_config
+from lagwise.config import Config, FlinkJobs, OffsetFiles, SparkCheckpoints, SqlOffsets, load_config
 from lagwise.tables import ALL_TABLES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,11 +40,34 @@ def test_the_pages_are_current() -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+#: Lists whose entries are told apart by their type.
+UNIONS: dict[str, dict[str, type[BaseModel]]] = {
+    "clusters[].offsets_from": {
+        "spark": SparkCheckpoints,
+        "sql": SqlOffsets,
+        "files": OffsetFiles,
+        "flink": FlinkJobs,
+    }
+}
+#: An entry of each.
+_ENTRIES = {
+    "spark": "path: /x, group: g",
+    "sql": "url: 'sqlite://', query: q",
+    "files": "path: /x",
+    "flink": "url: 'http://h'",
+}
+
+
 def keys(model: type[BaseModel], before: str = "") -> dict[str, Any]:
     """Every setting below a model that is not a map of settings itself, found without the generator's help."""
     found: dict[str, Any] = {}
     for name, field in model.model_fields.items():
         key = before + name
+        if key in UNIONS:
+            found[key] = field
+            for tag, inner in UNIONS[key].items():
+                found |= keys(inner, f"{key}[{tag}].")
+            continue
         candidates = [field.annotation, *getattr(field.annotation, "__args__", ())]
         inner = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), None)
         if inner is None:
@@ -68,7 +91,7 @@ def test_every_setting_is_documented_and_no_other() -> None:
 @pytest.mark.parametrize("key", sorted(keys(Config)))
 def test_a_setting_has_variable_default_and_meaning(key: str) -> None:
     field, (_, variable, allowed, default, meaning) = keys(Config)[key], documented_settings()[key]
-    assert variable == "`LAGWISE_" + key.upper().replace("[].", "__0__").replace(".", "__") + "`"
+    assert variable == "`LAGWISE_" + re.sub(r"\[\w*\]\.", "__0__", key).upper().replace(".", "__") + "`"
     assert len(meaning) > 10
     assert allowed
     if field.is_required():
@@ -109,20 +132,34 @@ _OTHER = {
     "clusters[].offsets_topic": "true",
     "clusters[].groups.include": "['a']",
     "clusters[].groups.exclude": "['a']",
+    "clusters[].offsets_from": "[{name: b, type: files, path: /y}]",
+    "clusters[].offsets_from[flink].jobs": "{a: b}",
+    "clusters[].offsets_from[flink].token": "${env:X}",
+    "clusters[].offsets_from[flink].url": "http://other",
+    "clusters[].offsets_from[sql].url": "sqlite:///other",
+    "clusters[].offsets_from[files].format": "csv",
+    **{f"clusters[].offsets_from[{tag}].timeout_seconds": "7" for tag in _ENTRIES},
+    **{f"clusters[].offsets_from[{tag}].type": tag for tag in _ENTRIES},
 }
+
+
+def _entry_of(key: str) -> str:
+    """The source that a key of `offsets_from` belongs to."""
+    tag = next((tag for tag in _ENTRIES if f"[{tag}]." in key), None)
+    return f", offsets_from: [{{name: a, type: {tag}, {_ENTRIES[tag]}}}]" if tag else ""
 
 
 @pytest.mark.parametrize("key", sorted(keys(Config)))
 def test_the_documented_variable_sets_the_setting(key: str, tmp_path: Path) -> None:
     settings = tmp_path / "lagwise.yaml"
     settings.write_text(
-        "clusters: [{bootstrap: 'h:1'}]\nalerts: {channels: [{name: a, url: 'http://h'}]}\n"
+        f"clusters: [{{bootstrap: 'h:1'{_entry_of(key)}}}]\nalerts: {{channels: [{{name: a, url: 'http://h'}}]}}\n"
         "analysis: {capacity: {nodes: [{cores: 2}]}}\n"
     )
     variable = documented_settings()[key][1].strip("`")
     before = load_config(settings, environment={})
     after = load_config(settings, environment={variable: _OTHER.get(key, "77")})
-    if key == "alerts.channels[].type":  # there is one type so far
+    if key.endswith("].type"):  # it is what it is
         assert after == before
     else:
         assert after != before

@@ -41,8 +41,8 @@ class OffsetFilesReader:
                 continue
             records += [{"group": group} | {k: v for k, v in one.items() if v not in (None, "")} for one in those]
         found = groups_of(records, Engine.FILES, where=self._settings.name)
-        for group, trouble in broken:
-            found.spoil(group, Engine.FILES, trouble)
+        for group, why in broken:
+            found.spoil(group, Engine.FILES, why)
         return found
 
 

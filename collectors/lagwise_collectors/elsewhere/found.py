@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from lagwise.domain.vocabulary import RECORDED
+from lagwise.domain.vocabulary import RECORDED, Engine
 from lagwise.errors import ClusterError
 from lagwise_collectors.protocol import ErrorTally
 
@@ -50,7 +50,6 @@ class Job:
 class GroupFound:
     """One group as it is found. With an ``error`` only the name is known.
 
-    ``follows_kafka`` is whether what the group has committed to Kafka is the better offset, where there is one.
     ``checkpointed_at`` is when the job last completed a checkpoint (or began), ``checkpoint_interval_seconds`` how
     often it is to; None is no checkpoints.
     """
@@ -60,10 +59,14 @@ class GroupFound:
     state: str = RECORDED
     offsets: list[Offset] = field(default_factory=list)
     job: Job | None = None
-    follows_kafka: bool = False
     checkpointed_at: datetime | None = None
     checkpoint_interval_seconds: float | None = None
     error: str | None = None
+
+    @property
+    def follows_kafka(self) -> bool:
+        """Whether its offsets are those that are, or might as well be, committed to Kafka."""
+        return self.type == Engine.FLINK
 
 
 @dataclass(slots=True)
@@ -115,7 +118,7 @@ def offset_of(record: Mapping[str, Any]) -> Offset:
 def _offset(value: Any) -> int | None:
     if value is None or value == "":
         return None
-    if isinstance(value, str) and value.strip().startswith("-") or isinstance(value, int | float) and value < 0:
+    if str(value).strip().startswith("-"):
         return None
     return _whole(value, "the offset", _LARGEST_OFFSET)
 

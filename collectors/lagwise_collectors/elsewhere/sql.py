@@ -3,7 +3,9 @@
 import contextlib
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
@@ -58,7 +60,12 @@ class SqlReader:
         return groups_of(records, KeptBy.SQL, where=f"the query of {self._settings.name}")
 
     def _engine(self) -> Engine:
-        engine = create_engine(make_url(resolve(self._settings.url)), poolclass=NullPool)
+        url = make_url(resolve(self._settings.url))
+        if url.get_backend_name() == "sqlite" and url.database and not url.database.startswith("file:"):
+            # SQLite would make the file where there is none.
+            path = quote(str(Path(url.database).expanduser().absolute()))
+            url = url.set(database=f"file:{path}", query={"mode": "ro", "uri": "true"})
+        engine = create_engine(url, poolclass=NullPool)
         statement = _READ_ONLY.get(engine.dialect.name)
         if statement is not None:
 
@@ -91,8 +98,13 @@ class SqlReader:
     def _cancelled_in_time(self, connection: Connection) -> Iterator[None]:
         """End the query when its time is over, where the driver can: nobody waits for its answer any more."""
         raw = connection.connection.dbapi_connection
-        cancel = next((getattr(raw, name) for name in _CANCELS if hasattr(raw, name)), None)
-        timer = threading.Timer(self._settings.timeout_seconds, cancel or (lambda: None))
+
+        def cancel() -> None:
+            # It may have ended this very moment, and every driver says so in its own way.
+            with contextlib.suppress(Exception):
+                next((getattr(raw, name) for name in _CANCELS if hasattr(raw, name)), lambda: None)()
+
+        timer = threading.Timer(self._settings.timeout_seconds, cancel)
         timer.daemon = True
         timer.start()
         try:

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from lagwise.config import Cluster
+from lagwise.domain.vocabulary import RECORDED
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise_collectors.kafka.groups import Group
@@ -44,8 +45,11 @@ class Run:
             "type": encoded([g.type for g in groups]),
             "assignor": encoded([g.assignor for g in groups]),
             "coordinator": [g.coordinator for g in groups],
-            "member_count": [None if g.state is None else len(g.members) for g in groups],
+            "member_count": [None if g.state in (None, RECORDED) else len(g.members) for g in groups],
             "error": encoded([g.error for g in groups]),
+            "source": encoded([g.source for g in groups]),
+            "checkpointed_at": [g.checkpointed_at for g in groups],
+            "checkpoint_interval_seconds": [g.checkpoint_interval_seconds for g in groups],
         }
         self._keep(GROUPS, columns, at)
         members = [(group.name, member) for group in groups for member in group.members]
@@ -80,6 +84,7 @@ class Run:
             "leader_epoch": commits.leader_epoch,
             "metadata": encoded(commits.metadata),
             "owner": encoded(commits.owner),
+            "committed_at": commits.committed_at + [None] * (len(commits.committed) - len(commits.committed_at)),
         }
         self._keep(COMMITS, columns, commits.read_at or now)
 

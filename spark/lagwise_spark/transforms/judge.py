@@ -107,9 +107,7 @@ def _is_read_by_a_job() -> Column:
 
 def _is_held_up() -> Column:
     """:func:`lagwise.domain.status.is_held_up`, of what nothing was ever committed on."""
-    due = F.greatest(
-        F.lit(rules.UNSEEN_AFTER_SECONDS), rules.TELLING_CADENCES * F.col("checkpoint_interval_seconds")
-    )
+    due = F.greatest(F.lit(rules.UNSEEN_AFTER_SECONDS), rules.TELLING_CADENCES * F.col("checkpoint_interval_seconds"))
     is_due = F.col("checkpoint_interval_seconds").isNotNull() & (F.col("checkpoint_age_seconds") >= due)
     return _is_read_by_a_job() & F.coalesce(is_due, F.lit(False))
 
