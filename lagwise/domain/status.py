@@ -214,7 +214,7 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     if blind is not None or e.high_watermark is None or e.log_start is None:
         rate = e.consume_rate_per_second
         if blind is UnknownReason.NO_COMMIT and is_held_up(e):
-            return Verdict(Status.STALLED, None, (Status.STALLED,), lost=lost_of_day(e))
+            return Verdict(Status.STALLED, None, (Status.STALLED,), consume_rate_per_second=rate, lost=lost_of_day(e))
         return Verdict(Status.UNKNOWN, blind, (Status.UNKNOWN,), consume_rate_per_second=rate, lost=lost_of_day(e))
 
     # Who has nothing to commit stands at the end.

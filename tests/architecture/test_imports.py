@@ -42,8 +42,8 @@ RESERVED = {
     "streamlit": ("lagwise_dashboard",),
     "plotly": ("lagwise_dashboard",),
     "pandas": ("lagwise_dashboard",),
-    "sqlalchemy": ("lagwise.alerts", "lagwise_dashboard"),
-    "httpx": ("lagwise.alerts",),
+    "sqlalchemy": ("lagwise.alerts", "lagwise_dashboard", "lagwise_collectors.elsewhere"),
+    "httpx": ("lagwise.alerts", "lagwise_collectors.elsewhere"),
     "rich": ("lagwise.cli", "lagwise.demo", "lagwise.screen", "lagwise.up", "lagwise.wording"),
     "psutil": (
         "lagwise.demo",

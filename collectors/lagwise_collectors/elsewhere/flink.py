@@ -86,6 +86,10 @@ class FlinkReader:
                 found.groups[name] = group
         return found
 
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._rest.close()
+
     def _of_groups(self, jobs: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
         """The job that stands for each group."""
         chosen: dict[str, dict[str, Any]] = {}
@@ -107,7 +111,7 @@ class FlinkReader:
             return GroupFound(name, Engine.FLINK, state, offsets=[] if state in _ENDED else left)
         asked = monotonic()
         details = self._rest.get(f"jobs/{jid}")
-        sources = [str(v["id"]) for v in details["vertices"] if "Source" in str(v.get("name"))]
+        sources = [str(node["id"]) for node in details["plan"]["nodes"] if not node.get("inputs")]
         current, committed = self._rest.offsets(jid, sources)
         memory = self._memory.setdefault(jid, _Memory())
         if not current and not committed:

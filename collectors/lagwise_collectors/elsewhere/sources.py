@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lagwise.config import FlinkJobs, OffsetFiles, OffsetsFrom, SparkCheckpoints, SqlOffsets
-from lagwise.domain.vocabulary import Engine
 from lagwise.logs import clean
 from lagwise.secrets import redact
 from lagwise_collectors.elsewhere.found import Found, GroupFound, Reader, Trouble
