@@ -93,7 +93,8 @@ they count as lag."""
     """Whether the topic `__consumer_offsets` is followed too: exact rebalances with causes, rewinds, commit times. \
 Needs Read on that topic."""
     offsets_from: tuple[OffsetsFrom, ...] = ()
-    """Where offsets on the cluster's topics are kept that are not committed to Kafka ([docs/offsets-elsewhere.md](../offsets-elsewhere.md))."""
+    """Where offsets on the cluster's topics are kept that are not committed to Kafka: see \
+[docs/offsets-elsewhere.md](../offsets-elsewhere.md)."""
     lag_objective_seconds: Seconds = 300.0
     """Age of the oldest unread record from which a group that neither grows nor shrinks is `lagging`."""
 

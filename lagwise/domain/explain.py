@@ -312,7 +312,10 @@ def _unknown(who: Subject, reason: UnknownReason, error: str | None) -> str:
                 "or the commit was meant for another."
             )
         case UnknownReason.NOT_COMMITTING:
-            return f"{who.start} {who.verb('is', 'are')} read by an engine that does not commit to the broker."
+            return (
+                f"{who.start} {who.verb('is', 'are')} read by a job that does not commit to the broker and makes no "
+                "checkpoints, so nobody can tell how far it is."
+            )
         case UnknownReason.REBALANCING:
             waiting = f": {who.records}, the oldest for {who.age}" if who.lag else ""
             return f"The group keeps rebalancing, so it is not settled who reads {who.name}{waiting}."

@@ -124,14 +124,14 @@ def test_a_flink_job_whose_checkpoints_do_not_complete_is_stalled(lab: Lab) -> N
     topic = lab.topic("shop.orders", partitions=4)
     lab.produce(topic, dict.fromkeys(range(4), 50))
     _rename(flink, "shop_orders-v1", topic.replace(".", "_"))
-    flink.details["now"] = flink.job["start-time"] + 80_000
+    flink.details["now"] = flink.job["start-time"] + 60_000
     with flink.running() as url, history(lab, FlinkJobs(name="jobs", url=url, jobs={"orders-job": group})) as seen:
         snapshot = seen.sample()
         # Kafka has never heard of the group; Flink spells the topic with underscores.
         assert committed(snapshot, group) == {(topic, p): (None, flink.jid) for p in range(4)}
         assert {row["high_watermark"] for row in rows(snapshot, WATERMARKS)} == {50}
         assert seen.said(group) == (Status.UNKNOWN, UnknownReason.NO_COMMIT)
-        flink.details["now"] += 15_000
+        flink.details["now"] += 30_000
         seen.sample()
         verdict = seen.judged().groups[group]
         assert (verdict.status, verdict.lag) == (Status.STALLED, None)

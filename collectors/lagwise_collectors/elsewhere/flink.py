@@ -9,7 +9,7 @@ says 0.
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from time import monotonic
@@ -54,8 +54,9 @@ class _Memory:
 class FlinkReader:
     """Reads one Flink cluster."""
 
-    def __init__(self, settings: FlinkJobs) -> None:
+    def __init__(self, settings: FlinkJobs, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._settings = settings
+        self._clock = clock
         self._rest = FlinkRest(settings)
         self._memory: dict[str, _Memory] = {}
 
@@ -135,8 +136,8 @@ class FlinkReader:
             if at
         ]
         last_ms = max(ages_ms, default=int(job["start-time"]))
-        # By this machine's clock: rules compare it with that.
-        checkpointed_at = datetime.now(UTC) - timedelta(milliseconds=max(0, now_ms - last_ms))
+        # By our clock: rules compare it with that.
+        checkpointed_at = self._clock() - timedelta(milliseconds=max(0, now_ms - last_ms))
         return GroupFound(
             name,
             Engine.FLINK,

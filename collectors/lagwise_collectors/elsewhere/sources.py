@@ -18,7 +18,7 @@ from lagwise_collectors.protocol import ErrorTally
 log = logging.getLogger("lagwise.collectors.elsewhere")
 
 
-def reader_of(settings: OffsetsFrom) -> Reader:
+def reader_of(settings: OffsetsFrom, clock: Callable[[], datetime]) -> Reader:
     """What reads a source. A new kind is added here and in the settings, and nowhere else."""
     # Imported here: whoever has no such source need not load a database's or HTTP's library in the reader process.
     match settings:
@@ -37,7 +37,7 @@ def reader_of(settings: OffsetsFrom) -> Reader:
         case FlinkJobs():
             from lagwise_collectors.elsewhere.flink import FlinkReader
 
-            return FlinkReader(settings)
+            return FlinkReader(settings, clock)
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ class Sources:
         state: Path | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._lanes = [_Lane(one, reader_of(one), clock) for one in settings]
+        self._lanes = [_Lane(one, reader_of(one, clock), clock) for one in settings]
         self._known = KnownGroups(state)
 
     def begin(self) -> None:

@@ -1,10 +1,10 @@
 """Offsets in the checkpoint folders of Spark Structured Streaming.
 
-Before a batch Spark writes ``offsets/N``, up to where each of its sources is to be read, and after it ``commits/N``. So
-the offsets of the last batch that has a commit are what the query has surely processed. Both are text: a version, a line
-about the batch, and, in ``offsets``, a line a source in the source's own JSON (of version 2, with the source's name and a
-colon before it). That of Kafka is ``{"topic": {"0": 12}}``, 12 being the next to be read. Seen with Spark 4.2.1, whose
-logs of both versions the tests have it write.
+Before a batch Spark writes ``offsets/N``, up to where each of its sources is to be read, and after it ``commits/N``.
+So the offsets of the last batch that has a commit are what the query has surely processed. Both are text: a version, a
+line about the batch, and, in ``offsets``, a line a source in the source's own JSON (of version 2, with its name and a
+colon before it). That of Kafka is ``{"topic": {"0": 12}}``, 12 being the next to be read. Seen with Spark 4.2.1,
+whose logs of both versions the tests have it write.
 """
 
 import json

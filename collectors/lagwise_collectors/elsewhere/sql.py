@@ -84,7 +84,7 @@ class SqlReader:
         if not answer.returns_rows:
             raise Trouble("malformed", "the query returns no rows: it must be a SELECT")
         # Some databases fold names to capitals.
-        names = [name.lower() for name in answer.keys()]
+        names = [name.lower() for name in answer.keys()]  # noqa: SIM118 (a result, no dict)
         missing = [name for name in _COLUMNS if name not in names]
         if missing:
             raise Trouble("malformed", f"the query returns no column {missing[0]}; it must be called so")
