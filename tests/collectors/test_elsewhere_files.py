@@ -1,4 +1,4 @@
-"""Offsets out of files, Spark's logs and a real SQLite: what is there, what is half there, and what is something else."""
+"""Offsets out of files, Spark's logs and a real SQLite: what is there, half there, and something else."""
 
 import json
 import os
@@ -63,14 +63,22 @@ def test_no_offset_is_none_and_not_zero(value: Any) -> None:
     ],
 )
 def test_what_no_topic_partition_or_offset_can_be_is_refused(record: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="the (topic|partition|offset)"):
+    with pytest.raises(ValueError, match=r"the (topic|partition|offset)"):
         offset_of(record)
 
 
 @pytest.mark.parametrize(
     "value",
-    ["2026-11-21T03:00:00Z", "2026-11-21 03:00:00", "2026-11-21T04:00:00+01:00", AT, AT.replace(tzinfo=None)]
-    + [AT.timestamp(), AT.timestamp() * 1000, str(int(AT.timestamp()))],
+    [
+        "2026-11-21T03:00:00Z",
+        "2026-11-21 03:00:00",
+        "2026-11-21T04:00:00+01:00",
+        AT,
+        AT.replace(tzinfo=None),
+        AT.timestamp(),
+        AT.timestamp() * 1000,
+        str(int(AT.timestamp())),
+    ],
 )
 def test_times_in_every_usual_form(value: Any) -> None:
     assert time_of(value) == AT
