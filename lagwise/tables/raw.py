@@ -270,7 +270,47 @@ SERVICE_TIMES = Table(
     skipping=("sampled_at",),
 )
 
-RAW_TABLES = (SAMPLES, WATERMARKS, COMMITS, GROUPS, MEMBERS, EVENTS, TOPICS, SERVICE_TIMES)
+VERTICES = pa.list_(
+    pa.struct(
+        [
+            pa.field("name", pa.string()),
+            pa.field("parallelism", pa.int32()),
+            pa.field("busy_share", pa.float64()),
+            pa.field("backpressured_share", pa.float64()),
+            pa.field("idle_share", pa.float64()),
+            pa.field("records_in_per_second", pa.float64()),
+            pa.field("records_out_per_second", pa.float64()),
+        ]
+    )
+)
+
+JOBS = Table(
+    "jobs",
+    "raw",
+    "running job of an engine and sample",
+    (
+        *_SAMPLE,
+        Column("sampled_at", TIMESTAMP, "when the committed offsets had been read", nullable=False),
+        Column("group", pa.string(), "consumer group that the job is shown as", nullable=False),
+        Column("source", pa.string(), "the source in `offsets_from` that tells of it", nullable=False),
+        Column("job_id", pa.string(), "id of the job in its engine", nullable=False),
+        Column("job", pa.string(), "name of the job", nullable=False),
+        Column("checkpoint_duration_seconds", pa.float64(), "how long the last completed checkpoint took"),
+        Column("checkpoints_completed", pa.int64(), "checkpoints that it has completed since it was started"),
+        Column("checkpoints_failed", pa.int64(), "checkpoints that have failed since then"),
+        Column(
+            "vertices",
+            VERTICES,
+            "its vertices from the source on: shares of the time of all their subtasks, and records, between the look "
+            "before and this one; null where there was none before",
+            nullable=False,
+        ),
+    ),
+    clock="sampled_at",
+    skipping=("sampled_at",),
+)
+
+RAW_TABLES = (SAMPLES, WATERMARKS, COMMITS, GROUPS, MEMBERS, EVENTS, TOPICS, SERVICE_TIMES, JOBS)
 
 #: DuckDB's condition on rows of `samples`: the run read something, or there was nothing to read. One that met only
 #: errors is no sign that its cluster is being watched.

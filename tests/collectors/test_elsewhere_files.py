@@ -113,9 +113,12 @@ RECORDS = [
             "group,topic,partition,offset,updated_at\nbilling,orders,0,12,2026-11-21T03:00:00Z\nbilling,orders,1,,\n"
             "mail,orders,0,3,\n",
         ),
-        ("with-a-mark.csv", "\ufeffgroup, topic, partition, offset\nbilling, orders, 0, 12\nbilling,orders,1,-1\nmail,orders,0,3"),
+        (
+            "with-a-mark.csv",
+            "\ufeffgroup, topic, partition, offset\nbilling, orders, 0, 12\nbilling,orders,1,-1\nmail,orders,0,3",
+        ),
     ],
-)  # fmt: skip
+)
 def test_records_in_each_form(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
     found = files(tmp_path / name)

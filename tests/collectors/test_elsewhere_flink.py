@@ -27,7 +27,6 @@ def started() -> Iterator[Started]:
             jobs = {"orders-job": "flink-orders"}
             chosen: dict[str, Any] = {"jobs": jobs, **settings}
             reader = FlinkReader(FlinkJobs(name="jobs", url=url, **chosen), lambda: AT)
-            running.callback(reader.close)
             return server, reader
 
         yield start

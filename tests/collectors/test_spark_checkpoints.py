@@ -1,7 +1,7 @@
 """Checkpoints that a real Spark wrote, read by the collector.
 
-The connector for Kafka is one more download; what writes the logs is Spark itself. Here a source of the test's own stands
-for the connector: its offsets are what the connector's are, ``{"topic": {"0": 12}}`` (``KafkaSourceOffset`` of Spark).
+What writes the logs is Spark itself; the connector for Kafka is one more download. Here a source of the test's own
+stands for it, whose offsets are those of the connector, ``{"topic": {"0": 12}}`` (``KafkaSourceOffset`` of Spark).
 """
 
 import json

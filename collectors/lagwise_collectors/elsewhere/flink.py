@@ -18,6 +18,7 @@ from typing import Any
 from lagwise.config import FlinkJobs
 from lagwise.domain.vocabulary import Engine
 from lagwise_collectors.elsewhere.flink_rest import FlinkRest, Offsets
+from lagwise_collectors.elsewhere.flink_vertices import Vertices
 from lagwise_collectors.elsewhere.found import Found, GroupFound, Job, Offset, Trouble, group_named, offset_of
 
 #: The state of a job that reads.
@@ -36,6 +37,7 @@ class _Memory:
     looks: deque[tuple[int, Offsets]] = field(default_factory=deque)
     interval_seconds: float | None = None
     interval_is_known: bool = False
+    vertices: Vertices = field(default_factory=Vertices)
 
     def look(self, at_ms: int, current: Offsets) -> None:
         """Remember where the sources were at the latest at this time."""
@@ -65,11 +67,11 @@ class FlinkReader:
 
         A job that cannot be read costs only its own group.
         """
-        try:
-            jobs = self._rest.jobs()
-        except Trouble:
-            self._rest.close()  # whatever is wrong with the connection, the next look makes a new one
-            raise
+        with self._rest.connected():
+            return self._read()
+
+    def _read(self) -> Found:
+        jobs = self._rest.jobs()
         self._memory = {jid: memory for jid, memory in self._memory.items() if jid in {job["jid"] for job in jobs}}
         found = Found()
         for name, job in self._of_groups(jobs).items():
@@ -86,10 +88,6 @@ class FlinkReader:
             if group is not None:
                 found.groups[name] = group
         return found
-
-    def close(self) -> None:
-        """Let go of the connections."""
-        self._rest.close()
 
     def _of_groups(self, jobs: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
         """The job that stands for each group."""
@@ -138,12 +136,21 @@ class FlinkReader:
         last_ms = max(ages_ms, default=int(job["start-time"]))
         # By our clock: rules compare it with that.
         checkpointed_at = self._clock() - timedelta(milliseconds=max(0, now_ms - last_ms))
+        counts = checkpoints.get("counts") or {}
+        job_found = Job(
+            jid,
+            str(job["name"]),
+            memory.vertices.look(int(details["now"]), details["vertices"]),
+            int(completed["end_to_end_duration"]) / 1000 if completed else None,
+            counts.get("completed"),
+            counts.get("failed"),
+        )
         return GroupFound(
             name,
             Engine.FLINK,
             state,
             offsets=[_offset(key, committed, surely, checkpointed_at) for key in sorted(memory.partitions)],
-            job=Job(jid, str(job["name"])),
+            job=job_found,
             checkpointed_at=checkpointed_at,
             checkpoint_interval_seconds=memory.interval_seconds,
         )

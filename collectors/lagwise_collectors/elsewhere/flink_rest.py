@@ -1,7 +1,8 @@
 """Flink's REST interface: requests, and what can be wrong with their answers."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -39,7 +40,8 @@ class FlinkRest:
     def get(self, path: str, *, absent: Any = None, **parameters: str) -> Any:
         """The JSON of an answer; ``absent`` where it is 404 and that means something."""
         try:
-            answer = self._open().get(f"v1/{path}", params=parameters)
+            assert self._client is not None, "requests are made inside connected()"
+            answer = self._client.get(f"v1/{path}", params=parameters)
         except httpx.TimeoutException:
             raise Trouble("timeout", f"no answer to {path}") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -77,27 +79,29 @@ class FlinkRest:
                     _take(metric, current, committed)
         return current, committed
 
-    def close(self) -> None:
-        """Let go of the connections."""
-        client, self._client = self._client, None
-        if client is not None:
-            client.close()
-
-    def _open(self) -> httpx.Client:
-        if self._client is None:
+    @contextmanager
+    def connected(self) -> Iterator[None]:
+        """Connections for the requests inside: nothing is held open between looks."""
+        try:
+            url = resolve(self._settings.url)
+            headers = {"Authorization": f"Bearer {resolve(self._settings.token)}"} if self._settings.token else {}
+            client = httpx.Client(
+                base_url=url,
+                headers=headers,
+                timeout=self._settings.timeout_seconds,
+                follow_redirects=True,  # a standby sends on to the leader
+                verify=not url.startswith("http://"),  # certificates take long to load, and nobody shows one there
+            )
+        except ConfigError as error:
+            raise Trouble("refused", str(error)) from None
+        except httpx.InvalidURL:
+            raise Trouble("unreachable", "the address is no URL") from None
+        with client:
+            self._client = client
             try:
-                headers = {"Authorization": f"Bearer {resolve(self._settings.token)}"} if self._settings.token else {}
-                self._client = httpx.Client(
-                    base_url=resolve(self._settings.url),
-                    headers=headers,
-                    timeout=self._settings.timeout_seconds,
-                    follow_redirects=True,  # a standby sends on to the leader
-                )
-            except ConfigError as error:
-                raise Trouble("refused", str(error)) from None
-            except httpx.InvalidURL:
-                raise Trouble("unreachable", "the address is no URL") from None
-        return self._client
+                yield
+            finally:
+                self._client = None
 
 
 def _take(metric: Mapping[str, Any], current: Offsets, committed: Offsets) -> None:

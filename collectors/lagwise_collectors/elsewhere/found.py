@@ -39,11 +39,28 @@ class Offset:
 
 
 @dataclass(frozen=True, slots=True)
+class Vertex:
+    """A vertex of a job: the shares of its time, and records, since the look before; None where there was none."""
+
+    name: str
+    parallelism: int
+    busy_share: float | None = None
+    backpressured_share: float | None = None
+    idle_share: float | None = None
+    records_in_per_second: float | None = None
+    records_out_per_second: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
-    """A job that runs and reads: the owner of what its group reads."""
+    """A job that runs and reads: the owner of what its group reads. Checkpoints are counted since its start."""
 
     id: str
     name: str
+    vertices: tuple[Vertex, ...] = ()
+    checkpoint_duration_seconds: float | None = None
+    checkpoints_completed: int | None = None
+    checkpoints_failed: int | None = None
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """The rows of one sample of a Kafka cluster while they come together."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -8,8 +9,9 @@ import pyarrow as pa
 
 from lagwise.config import Cluster
 from lagwise.domain.vocabulary import RECORDED
-from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
+from lagwise.tables.raw import COMMITS, GROUPS, JOBS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
+from lagwise_collectors.elsewhere.sources import Elsewhere
 from lagwise_collectors.kafka.groups import Group
 from lagwise_collectors.kafka.offsets import Commits
 from lagwise_collectors.kafka.watermarks import Watermarks
@@ -65,6 +67,21 @@ class Run:
             "assigned_partitions": [sum(map(len, m.assignment.values())) for _, m in members],
         }
         self._keep(MEMBERS, columns, at)
+
+    def keep_jobs(self, elsewhere: Elsewhere, at: datetime) -> None:
+        """Rows of ``jobs``."""
+        running = [(source, g.name, g.job) for source, g in elsewhere.groups if g.job is not None]
+        columns: dict[str, Any] = {
+            "group": [group for _, group, _ in running],
+            "source": [source for source, _, _ in running],
+            "job_id": [job.id for *_, job in running],
+            "job": [job.name for *_, job in running],
+            "checkpoint_duration_seconds": [job.checkpoint_duration_seconds for *_, job in running],
+            "checkpoints_completed": [job.checkpoints_completed for *_, job in running],
+            "checkpoints_failed": [job.checkpoints_failed for *_, job in running],
+            "vertices": [[asdict(vertex) for vertex in job.vertices] for *_, job in running],
+        }
+        self._keep(JOBS, columns, at)
 
     def keep_commits(self, commits: Commits, now: datetime) -> None:
         """Rows of ``commits``; ``now`` dates them where no group could be read."""

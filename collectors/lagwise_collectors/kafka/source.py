@@ -146,6 +146,7 @@ class _Session:
         marks = read_watermarks(self.client, topics, self._partitions(lost, commits), run.errors, self._clock)
         commits.next_record = self._next_record(commits, marks)
         run.keep_groups(groups, described_at)
+        run.keep_jobs(elsewhere, commits.read_at or described_at)
         run.keep_commits(commits, self._clock())
         run.keep_watermarks(marks, self._clock())
         run.keep_topics(self._configs.rows(topics, sides, self._clock(), run.errors), self._clock())
