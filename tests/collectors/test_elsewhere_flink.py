@@ -206,3 +206,47 @@ def test_metrics_are_asked_for_in_addresses_of_bounded_length(started: Started) 
     group = only(reader.read())
     assert committed(group)[199] == 199
     assert max(len(path) for path in server.asked) < 8_000
+
+
+# --- vertices ---
+
+
+def test_what_vertices_did_between_two_looks(started: Started) -> None:
+    server, reader = started("healthy")
+    first = only(reader.read()).job
+    assert first is not None
+    assert [(v.name, v.parallelism) for v in first.vertices] == [
+        ("Source: kafka-orders", 2),
+        ("price", 2),
+        ("Sink: Writer", 2),
+    ]
+    assert {v.busy_share for v in first.vertices} == {None}
+    assert first.checkpoint_duration_seconds == 0.009
+    assert (first.checkpoints_completed, first.checkpoints_failed) == (6, 2)
+    server.details["now"] += 10_000
+    source, price, sink = (v["metrics"] for v in server.details["vertices"])
+    source["accumulated-backpressured-time"] += 12_000
+    price["accumulated-busy-time"] += 19_000
+    price["accumulated-idle-time"] += 1_000
+    price["read-records"] += 4_120
+    sink["accumulated-busy-time"] = "NaN"
+    again = only(reader.read()).job
+    assert again is not None
+    was_source, was_price, was_sink = again.vertices
+    assert (was_source.backpressured_share, was_source.records_out_per_second) == (0.6, 0.0)
+    assert (was_price.busy_share, was_price.idle_share) == (0.95, 0.05)
+    assert was_price.records_in_per_second == 412.0
+    assert was_sink.busy_share is None
+
+
+def test_a_job_that_counts_anew_and_subtasks_that_have_not_reported_tell_nothing(started: Started) -> None:
+    server, reader = started("healthy")
+    reader.read()
+    server.details["now"] += 10_000
+    _, price, sink = (v["metrics"] for v in server.details["vertices"])
+    price["read-records"] = 5
+    sink["read-records"] += 10
+    sink["read-records-complete"] = False
+    job = only(reader.read()).job
+    assert job is not None
+    assert [v.records_in_per_second for v in job.vertices] == [0.0, None, None]

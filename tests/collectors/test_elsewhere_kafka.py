@@ -14,7 +14,7 @@ from lagwise.config import FlinkJobs, OffsetFiles, OffsetsFrom, SparkCheckpoints
 from lagwise.domain.evaluation import Evaluation, Moment, evaluate
 from lagwise.domain.evidence import Policy
 from lagwise.domain.vocabulary import Status, UnknownReason
-from lagwise.tables.raw import COMMITS, GROUPS, SAMPLES, WATERMARKS
+from lagwise.tables.raw import COMMITS, GROUPS, JOBS, SAMPLES, WATERMARKS
 from lagwise_collectors.differences import Known, differences
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.protocol import Snapshot
@@ -162,6 +162,9 @@ def test_a_running_flink_job_with_an_empty_group_is_not_dead(lab: Lab) -> None:
         row = group_row(snapshot, group)
         assert (row["state"], row["type"], row["source"], row["member_count"]) == ("RUNNING", "flink", "jobs", 1)
         assert row["checkpoint_interval_seconds"] == 2.0
+        (told,) = rows(snapshot, JOBS)
+        assert (told["group"], told["source"], told["job_id"], told["job"]) == (group, "jobs", flink.jid, "orders-job")
+        assert [vertex["name"] for vertex in told["vertices"]] == ["Source: kafka-orders", "price", "Sink: Writer"]
         assert committed(snapshot, group) == {(topic, p): (offset, flink.jid) for p in range(4)}
         assert seen.said(group) == (Status.OK, None)
         # The source goes on, its checkpoints do not: every lag metric of Flink says 0.

@@ -201,7 +201,7 @@ def elsewhere(trace: Trace, seed: int) -> Trace:
         }
 
     rows = trace.rows | {"groups": [job(row) for row in trace.rows["groups"]]}
-    if seed // 2 % 2:
+    if seed // 16 % 2:
         rows["commits"] = [row | {"committed": None, "next_record": None} for row in rows["commits"]]
     return replace(trace, rows=rows)
 
