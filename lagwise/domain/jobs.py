@@ -14,8 +14,8 @@ BACKPRESSURED_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class VertexLoad:
-    """What a vertex did, over some minutes: means of its subtasks, and the records that it took, or, of a source, handed
-    on. None is not known."""
+    """What a vertex did, over some minutes: means of its subtasks, and the records that it took (of a source, that it
+    handed on). None is not known."""
 
     name: str
     parallelism: int
@@ -45,17 +45,18 @@ def _bottleneck(job: JobLoad) -> list[Finding]:
     busiest = max(job.vertices, key=lambda v: v.busy_share or 0.0, default=None)
     if busiest is None or busiest.busy_share is None or busiest.busy_share < BUSY_SHARE:
         return []
-    does = (
-        f", in which it takes {rate(busiest.records_in_per_second)} records/s" if busiest.records_in_per_second else ""
-    )
+    does = ""
+    if busiest.records_per_second:
+        most = busiest.records_per_second / busiest.busy_share
+        does = f" with {rate(busiest.records_per_second)} records/s, so that about {rate(most)} are the most it can do"
     held = [v for v in job.vertices if v is not busiest and (v.backpressured_share or 0.0) >= BACKPRESSURED_SHARE]
     waits = max(held, key=lambda v: v.backpressured_share or 0.0, default=None)
-    behind = f"; {waits.name} waits for it {_percent(waits.backpressured_share)} of the time" if waits else ""
+    behind = f", and {waits.name} waits for it {_percent(waits.backpressured_share)} of the time" if waits else ""
     return [
         Finding(
             FindingKind.JOB,
             f"The vertex {busiest.name} of the job {job.name} ({plural(busiest.parallelism, 'subtask')}) is busy "
-            f"{_percent(busiest.busy_share)} of the time{does}, and bounds what the job can do{behind}.",
+            f"{_percent(busiest.busy_share)} of the time{does}; that bounds the job{behind}.",
             "Give that vertex more subtasks, or make a record cheaper there. Sources can use no more subtasks than "
             "their topics have partitions.",
         )

@@ -18,8 +18,8 @@ def said(job: JobLoad) -> list[str]:
 
 def test_the_vertex_that_bounds_the_job_is_named_with_what_it_does_and_who_waits() -> None:
     assert said(JOB) == [
-        "The vertex price of the job orders-job (2 subtasks) is busy 97 % of the time, in which it takes 412 records/s, "
-        "and bounds what the job can do; Source: kafka-orders waits for it 80 % of the time."
+        "The vertex price of the job orders-job (2 subtasks) is busy 97 % of the time with 412 records/s, so that about "
+        "425 are the most it can do; that bounds the job, and Source: kafka-orders waits for it 80 % of the time."
     ]
 
 
@@ -33,9 +33,9 @@ def test_what_is_not_known_is_not_told(vertices: tuple[VertexLoad, ...]) -> None
 
 
 def test_of_a_vertex_alone_nothing_else_is_said() -> None:
-    (sentence,) = said(replace(JOB, vertices=(replace(PRICE, parallelism=1, records_in_per_second=None),)))
+    (sentence,) = said(replace(JOB, vertices=(replace(PRICE, parallelism=1, records_per_second=None),)))
     assert sentence == (
-        "The vertex price of the job orders-job (1 subtask) is busy 97 % of the time, and bounds what the job can do."
+        "The vertex price of the job orders-job (1 subtask) is busy 97 % of the time; that bounds the job."
     )
 
 

@@ -17,6 +17,8 @@ LOAD_WINDOW = timedelta(minutes=5)
 #: Over how long checkpoints are counted.
 CHECKPOINT_WINDOW = timedelta(hours=1)
 
+_MEASURED = ("busy_share", "backpressured_share", "records_in_per_second", "records_out_per_second")
+
 Row = dict[str, Any]
 
 
@@ -64,11 +66,8 @@ def _load(now: Row, rows: Sequence[Row]) -> JobLoad:
 
 
 def _vertex(now: Row, seen: Sequence[Row]) -> VertexLoad:
-    return VertexLoad(
-        now["name"],
-        now["parallelism"],
-        *(_mean(v[what] for v in seen) for what in ("busy_share", "backpressured_share", "records_in_per_second")),
-    )
+    busy, waits, taken, handed_on = (_mean(v[what] for v in seen) for what in _MEASURED)
+    return VertexLoad(now["name"], now["parallelism"], busy, waits, taken or handed_on)
 
 
 def _mean(values: Any) -> float | None:
