@@ -18,8 +18,8 @@ def said(job: JobLoad) -> list[str]:
 
 def test_the_vertex_that_bounds_the_job_is_named_with_what_it_does_and_who_waits() -> None:
     assert said(JOB) == [
-        "The vertex price of the job orders-job (2 subtasks) is busy 97 % of the time with 412 records/s, so that about "
-        "425 are the most it can do; that bounds the job, and Source: kafka-orders waits for it 80 % of the time."
+        "The vertex price of the job orders-job (2 subtasks) is busy 97 % of the time with 412 records/s, so that "
+        "about 425 are the most it can do; that bounds the job, and Source: kafka-orders waits for it 80 % of the time."
     ]
 
 

@@ -8,7 +8,7 @@ import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink;
 
 /** A job with a Kafka source: bootstrap servers, REST port, checkpoint interval in ms (0 is none), ms per record,
- *  whether it commits to Kafka, and the record at which it fails (-1 is none). */
+ *  whether it commits to Kafka, the record at which it fails (-1 is none), topic, group. */
 public class FlinkJob {
     static long msPerRecord;
     static int failsAt;
@@ -31,7 +31,7 @@ public class FlinkJob {
         job.setParallelism(2);
         if (Long.parseLong(arguments[2]) > 0) job.enableCheckpointing(Long.parseLong(arguments[2]));
         KafkaSource<String> source = KafkaSource.<String>builder()
-            .setBootstrapServers(arguments[0]).setTopics(arguments[6]).setGroupId("flink-orders")
+            .setBootstrapServers(arguments[0]).setTopics(arguments[6]).setGroupId(arguments[7])
             .setStartingOffsets(OffsetsInitializer.earliest()).setValueOnlyDeserializer(new SimpleStringSchema())
             .setProperty("commit.offsets.on.checkpoint", arguments[4]).build();
         job.fromSource(source, WatermarkStrategy.noWatermarks(), "kafka-orders")
