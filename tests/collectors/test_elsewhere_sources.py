@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lagwise.config import FlinkJobs, OffsetFiles, OffsetsFrom
+from lagwise.config import Cluster, FlinkJobs, OffsetFiles, OffsetsFrom
 from lagwise_collectors.elsewhere.check import check_elsewhere
 from lagwise_collectors.elsewhere.found import Found, GroupFound, Job, Offset
 from lagwise_collectors.elsewhere.join import Join
@@ -17,6 +17,7 @@ from lagwise_collectors.elsewhere.sources import Elsewhere, Sources, _Lane
 from lagwise_collectors.kafka.groups import Group, Member
 from lagwise_collectors.kafka.offsets import Commits
 from lagwise_collectors.protocol import ErrorTally
+from lagwise_collectors.sources import Order
 from tests.collectors.flink_server import FlinkServer
 
 
@@ -130,6 +131,13 @@ def test_what_a_library_raises_costs_only_its_source(tmp_path: Path, monkeypatch
     monkeypatch.setattr(sources._lanes[0]._reader, "read", breaks)
     groups, errors = look(sources)
     assert (set(groups), errors) == ({"mail"}, {"elsewhere_malformed": 1})
+
+
+def test_sources_reach_the_process_that_reads_them(tmp_path: Path) -> None:
+    flink = FlinkJobs(name="jobs", url="http://h", token="${env:T}", jobs={"a": "b"})
+    cluster = Cluster(bootstrap="h:1", offsets_from=(flink, files(tmp_path / "f")))
+    order = Order("cluster", cluster, "state")
+    assert Order.of_json(json.loads(json.dumps(order.as_json()))) == order
 
 
 # --- doctor ---

@@ -36,7 +36,7 @@ class KnownGroups:
         self._known[source] = dict(groups)
         if self._path is None:
             return
-        part = self._path.with_suffix(".part")
+        part = self._path.with_name(self._path.name + ".part")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             part.write_text(json.dumps({"format": _FORMAT, "sources": self._known}), encoding="utf-8")
