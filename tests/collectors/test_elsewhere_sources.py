@@ -41,14 +41,14 @@ def look(sources: Sources, selects: Any = lambda name: True) -> tuple[dict[str, 
 def test_a_source_that_hangs_costs_its_time_out_and_its_own_groups(tmp_path: Path) -> None:
     flink = FlinkServer("healthy")
     with flink.running() as url:
-        hanging: OffsetsFrom = FlinkJobs(name="jobs", url=url, timeout_seconds=0.5)
+        hanging: OffsetsFrom = FlinkJobs(name="jobs", url=url, timeout_seconds=4.0)
         sources = Sources([hanging, files(tmp_path / "f", billing=3)])
         groups, errors = look(sources)
         assert (set(groups), errors) == ({"orders-job", "billing"}, {})
         flink.gate.clear()
         began = time.monotonic()
         groups, errors = look(sources)
-        assert 0.5 <= time.monotonic() - began < 3.0
+        assert 4.0 <= time.monotonic() - began < 12.0
         assert errors == {"elsewhere_timeout": 1}
         assert groups["orders-job"].error == "elsewhere_timeout"
         assert groups["orders-job"].offsets == []
