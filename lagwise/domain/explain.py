@@ -11,7 +11,7 @@ from lagwise.domain.humanise import ago, count, duration, in_brackets, plural, r
 from lagwise.domain.parts import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
 from lagwise.domain.status import STALLED_AFTER_SECONDS
 from lagwise.domain.subject import Subject, worst_of
-from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, Engine, LossCause, Status, UnknownReason
+from lagwise.domain.vocabulary import REBALANCING_STATES, RUNNING, SIMPLE, Engine, LossCause, Status, UnknownReason
 
 #: What waits is told of a group that keeps pace from so many records, or such an age, on.
 _MANY_RECORDS = 10_000
@@ -132,7 +132,10 @@ def _nobody(
 ) -> str:
     """Why nobody reads; ``others`` are the group's other partitions."""
     if group_type == Engine.FLINK:
-        return f"its Flink job does not run ({state})"
+        if state is None:
+            return "whether its Flink job runs, Flink does not tell"
+        them = who.verb("it", "them")
+        return f"its Flink job does not read {them}" if state == RUNNING else f"its Flink job does not run ({state})"
     if group_type in _NOBODY_WRITES:
         return _NOBODY_WRITES[group_type]
     is_owned = bool(who.parts) and all(p.owners for p in who.parts)

@@ -21,6 +21,7 @@ from lagwise.domain.loss.deletion import (
 )
 from lagwise.domain.loss.retention import soonest
 from lagwise.domain.vocabulary import (
+    READING_STATES,
     REBALANCING_STATES,
     WITHOUT_PROTOCOL,
     Engine,
@@ -112,8 +113,8 @@ def keeps_rebalancing(e: Evidence) -> bool:
 
 
 def has_left_topic(e: Evidence) -> bool:
-    """Whether a stable group is assigned other topics, and not this one."""
-    return e.state == GroupState.STABLE and e.group_is_assigned and not e.topic_is_assigned
+    """Whether a stable group, or a job that runs, is assigned other topics, and not this one."""
+    return e.state in READING_STATES and e.group_is_assigned and not e.topic_is_assigned
 
 
 def is_ghost(e: Evidence) -> bool:

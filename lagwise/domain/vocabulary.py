@@ -100,6 +100,10 @@ WITHOUT_PROTOCOL = frozenset({SIMPLE, *Engine})
 #: State of a group that is only offsets on record elsewhere: whether anybody runs who writes them is not known. (That
 #: of a group whose job is known is the job's, in the engine's own word, as RUNNING.)
 RECORDED = "Recorded"
+#: State of a Flink job that reads, in Flink's own word.
+RUNNING = "RUNNING"
+#: States in which a group reads all that it is to read: a topic that nobody in it is assigned was left.
+READING_STATES = frozenset({GroupState.STABLE, RUNNING})
 
 
 class EventKind(StrEnum):

@@ -1877,6 +1877,14 @@ ROWS = (
         UnknownReason.TOO_FEW_SAMPLES,
         lag=400,
     ),
+    row(
+        187,
+        "a topic that a running job does not read any more",
+        "its old commit is a ghost, as that of a stable group is",
+        replace(BEHIND, state="RUNNING", type="flink", owner=None, topic_is_assigned=False, unmoved_seconds=600.0),
+        GHOST,
+        lag=None,
+    ),
 )
 
 

@@ -16,13 +16,11 @@ from time import monotonic
 from typing import Any
 
 from lagwise.config import FlinkJobs
-from lagwise.domain.vocabulary import Engine
+from lagwise.domain.vocabulary import RUNNING, Engine
 from lagwise_collectors.elsewhere.flink_rest import FlinkRest, Offsets
 from lagwise_collectors.elsewhere.flink_vertices import Vertices
 from lagwise_collectors.elsewhere.found import Found, GroupFound, Job, Offset, Trouble, group_named, offset_of
 
-#: The state of a job that reads.
-RUNNING = "RUNNING"
 #: States in which a job will not run again.
 _ENDED = frozenset({"FINISHED", "CANCELED", "FAILED", "SUSPENDED"})
 #: Looks that are remembered of a job whose next checkpoint is not completed yet.

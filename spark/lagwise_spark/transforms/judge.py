@@ -10,6 +10,7 @@ from lagwise.domain import status as rules
 from lagwise.domain.loss.deletion import SHARE_NEAR_EDGE
 from lagwise.domain.loss.retention import ROUNDING
 from lagwise.domain.vocabulary import (
+    READING_STATES,
     REBALANCING_STATES,
     WITHOUT_PROTOCOL,
     Engine,
@@ -114,7 +115,7 @@ def _is_held_up() -> Column:
 
 def _premises() -> dict[str, Column]:
     has_left_topic = (
-        F.coalesce(F.col("state") == str(GroupState.STABLE), F.lit(False))
+        F.coalesce(F.col("state").isin(*sorted(READING_STATES)), F.lit(False))
         & F.col("group_is_assigned")
         & ~F.col("topic_is_assigned")
     )
