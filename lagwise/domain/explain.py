@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from lagwise.domain.causes import Cause, Scope
 from lagwise.domain.forecast import Forecast
 from lagwise.domain.humanise import ago, count, duration, in_brackets, plural, rate
+from lagwise.domain.nobody import why_nobody_reads
 from lagwise.domain.parts import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
-from lagwise.domain.status import STALLED_AFTER_SECONDS
 from lagwise.domain.subject import Subject, worst_of
-from lagwise.domain.vocabulary import REBALANCING_STATES, RUNNING, SIMPLE, Engine, LossCause, Status, UnknownReason
+from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 #: What waits is told of a group that keeps pace from so many records, or such an age, on.
 _MANY_RECORDS = 10_000
@@ -37,13 +37,6 @@ _GROUP_ERRORS = {
     "elsewhere_missing": "where its offsets are kept there is nothing any more; check the source in offsets_from",
     "elsewhere_malformed": "what is found where its offsets are kept cannot be understood",
 }
-#: Why nobody reads, by who keeps the offsets.
-_NOBODY_WRITES = {
-    SIMPLE: "its offsets are committed from outside, by a job, a tool or a mirror, which does not do so any more",
-    Engine.SPARK: "its query has completed no batch, and whether it runs its checkpoint does not tell",
-    Engine.SQL: "its offsets are kept in a database, where nobody writes them any more",
-    Engine.FILES: "its offsets are kept in files, which nobody writes any more",
-}
 
 
 def explain(
@@ -66,7 +59,7 @@ def explain(
     ours = [p for p in counted if p.status is status and p.reason is reason]
     who = Subject(ours, sum(p.partitions for p in counted), frozenset(t for p in counted for t in p.topics))
     others = [p for p in counted if p not in ours]
-    why_nobody = _nobody(who, others, members, state, group_type)
+    why_nobody = why_nobody_reads(who, others, members, state, group_type)
 
     def nobody_reads(those: Subject) -> str:
         # The cause is that of all of them.
@@ -121,40 +114,6 @@ def _standstill(who: Subject, why_nobody: str, cause: Cause | None) -> str:
     if stopped or stalled:
         return f"; {stopped + stalled} of them {'stands' if stopped + stalled == 1 else 'stand'} still"
     return _common(who, cause)
-
-
-def _nobody(
-    who: Subject,
-    others: Sequence[PartitionsInStatus],
-    members: int | None,
-    state: str | None,
-    group_type: str | None,
-) -> str:
-    """Why nobody reads; ``others`` are the group's other partitions."""
-    if group_type == Engine.FLINK:
-        if state is None:
-            return "whether its Flink job runs, Flink does not tell"
-        them = who.verb("it", "them")
-        return f"its Flink job does not read {them}" if state == RUNNING else f"its Flink job does not run ({state})"
-    if group_type in _NOBODY_WRITES:
-        return _NOBODY_WRITES[group_type]
-    is_owned = bool(who.parts) and all(p.owners for p in who.parts)
-    now = f" ({who.owners} now)" if is_owned else ""
-    if (is_owned or state in REBALANCING_STATES) and any(_is_read(p) for p in others):
-        # A record that makes whoever reads it crash or hang looks like this, and the rebalances follow from it.
-        it = who.verb("it", "them")
-        return f"whoever owns {it} gets no further, while the group keeps rebalancing and gets on with others{now}"
-    if state in REBALANCING_STATES:
-        return f"the group is rebalancing ({state}) and does not get past it"
-    if is_owned:
-        return f"the group keeps rebalancing, and its members do not get to read {who.verb('it', 'them')}{now}"
-    return f"no member owns {who.verb('it', 'them')}" if members else "the group has no members"
-
-
-def _is_read(part: PartitionsInStatus) -> bool:
-    """Whether the group surely gets on with them: somebody reads, and nothing is unread for long."""
-    is_young = not part.lag_seconds_is_lower_bound and (part.lag_seconds or 0.0) < STALLED_AFTER_SECONDS
-    return bool(part.consume_rate_per_second) and is_young
 
 
 def _owners(who: Subject, cause: Cause | None) -> str:
