@@ -212,6 +212,14 @@ class TestCadence:
         rows = sample(0, commits={("g", "t", 0): 5}).rows(COMMITS)
         assert self.filled(Cadence(), rows, None) == [(None, None)]
 
+    def test_the_time_of_an_offset_that_is_kept_elsewhere_stays(self) -> None:
+        rows = sample(0, commits={("g", "t", 0): 5, ("elsewhere", "t", 0): 7}).rows(COMMITS)
+        place = rows.schema.get_field_index("committed_at")
+        times = [START if group == "elsewhere" else None for group in rows["group"].to_pylist()]
+        rows = rows.set_column(place, "committed_at", pa.array(times, COMMITS.arrow.field("committed_at").type))
+        filled = self.filled(Cadence(), rows, [self.pair(0, 3)], whole=True)
+        assert sorted(filled, key=str) == sorted([(self.at(0), 3), (START.timestamp(), None)], key=str)
+
     def test_a_pair_that_the_sample_has_later_than_the_tail(self) -> None:
         cadence = Cadence()
         one = sample(0, commits={("g", "t", 0): 5}).rows(COMMITS)
