@@ -79,8 +79,8 @@ alerts:
 
 ## Every key
 
-`[]` stands for an entry of a list, `[slack]` or `[rocketmq]` for one of that `type` or `system`, `*` for a key of your
-choice.
+`[]` stands for an entry of a list, `[slack]`, `[sql]` or `[rocketmq]` for one of that `type` or `system`, `*` for a
+key of your choice.
 
 {chr(10).join(rows)}
 """
@@ -88,6 +88,7 @@ choice.
 
 def _settings(model: type[BaseModel], key: str, variable: str) -> list[tuple[str, str, str, str, str]]:
     """A row for each setting below a model."""
+
     schema = model.model_json_schema(mode="validation")
     rows = []
     for name, field in model.model_fields.items():

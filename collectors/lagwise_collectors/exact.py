@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lagwise.domain.vocabulary import EventKind
+from lagwise.domain.vocabulary import Engine, EventKind
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, WATERMARKS
 from lagwise_collectors.differences import MOST_EVENTS, Known
 from lagwise_collectors.differences.events import Event
@@ -16,8 +16,8 @@ from lagwise_collectors.protocol import ErrorTally, Snapshot, Standing
 
 #: What ``__consumer_offsets`` tells. Changes of state stay with the samples: they are what a sample saw.
 _TOLD = (EventKind.REBALANCE, EventKind.COMMIT_REWOUND, EventKind.OFFSETS_GONE, EventKind.GROUP_GONE)
-#: Types of groups whose records are not read.
-_NOT_TOLD_OF = frozenset({"share", "streams"})
+#: Types of groups whose records are not read, or that have none there. (Flink's commits are there.)
+_NOT_TOLD_OF = frozenset({"share", "streams", Engine.SPARK, Engine.SQL, Engine.FILES})
 
 
 class Tail(Protocol):

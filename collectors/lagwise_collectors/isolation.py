@@ -38,7 +38,9 @@ class IsolatedSource(ReaderProcess):
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         order = Order("cluster", cluster, str(state or "")).as_json()
-        super().__init__(order, hang_seconds or _STEPS * (cluster.timeout_seconds + 2) + _GRACE_SECONDS)
+        places = cluster.offsets_from if isinstance(cluster, Cluster) else ()
+        elsewhere = max((place.timeout_seconds for place in places), default=0.0)
+        super().__init__(order, hang_seconds or _STEPS * (cluster.timeout_seconds + 2) + elsewhere + _GRACE_SECONDS)
         self._cluster = cluster
         self._clock = clock
 

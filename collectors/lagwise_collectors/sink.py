@@ -18,6 +18,7 @@ from lagwise.tables.raw import (
     COMMITS,
     EVENTS,
     GROUPS,
+    JOBS,
     MEMBERS,
     RAW_TABLES,
     SAMPLES,
@@ -32,7 +33,7 @@ from lagwise_collectors.spool import Spool
 
 log = logging.getLogger("lagwise.collectors.sink")
 
-ORDER: tuple[Table, ...] = (TOPICS, GROUPS, MEMBERS, COMMITS, WATERMARKS, EVENTS, SERVICE_TIMES, SAMPLES)
+ORDER: tuple[Table, ...] = (TOPICS, GROUPS, MEMBERS, COMMITS, WATERMARKS, EVENTS, SERVICE_TIMES, JOBS, SAMPLES)
 #: How long a sample waits for its delivery before the next one is taken care of.
 PATIENCE_SECONDS = 5.0
 

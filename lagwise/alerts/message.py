@@ -87,6 +87,7 @@ _FINDING_WORDS = {
     Kind.SKIPPED: "records were skipped",
     Kind.DEAD_LETTERS: "records were given up",
     Kind.UNREAD_RETRIES: "nobody reads its retries",
+    Kind.JOB: "its job has trouble",
     Kind.LEFT_TOPICS: "nobody reads a topic any more that it has read",
     Kind.RETRIES: "records wait to be tried again",
     Kind.REBALANCES: "it rebalances more than it should",

@@ -11,6 +11,7 @@ from lagwise.config.channels import (
     Teams,
     Webhook,
 )
+from lagwise.config.elsewhere import FlinkJobs, OffsetFiles, OffsetsFrom, SparkCheckpoints, SqlOffsets
 from lagwise.config.load import load_config, settings_file, validated
 from lagwise.config.model import (
     Alerts,
@@ -41,11 +42,14 @@ __all__ = [
     "Config",
     "Dashboard",
     "Email",
+    "FlinkJobs",
     "GroupSelection",
     "Grouping",
     "Heartbeat",
     "Lake",
     "MaintenanceWindow",
+    "OffsetFiles",
+    "OffsetsFrom",
     "PagerDuty",
     "Retention",
     "RocketmqCluster",
@@ -53,6 +57,8 @@ __all__ = [
     "SignIn",
     "Slack",
     "Spark",
+    "SparkCheckpoints",
+    "SqlOffsets",
     "Teams",
     "Webhook",
     "load_config",

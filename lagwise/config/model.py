@@ -13,6 +13,7 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from lagwise.config.base import Settings as _Settings
 from lagwise.config.channels import AnyChannel
+from lagwise.config.elsewhere import OffsetsFrom
 from lagwise.config.objectives import WithObjectives
 from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, SignIn
 from lagwise.config.rocketmq import RocketmqCluster
@@ -70,6 +71,9 @@ they count as lag."""
     offsets_topic: bool = False
     """Whether the topic `__consumer_offsets` is followed too: exact rebalances with causes, rewinds, commit times. \
 Needs Read on that topic."""
+    offsets_from: tuple[OffsetsFrom, ...] = ()
+    """Where offsets on the cluster's topics are kept that are not committed to Kafka: see \
+[docs/offsets-elsewhere.md](../offsets-elsewhere.md)."""
 
     @field_validator("librdkafka")
     @classmethod
@@ -80,6 +84,15 @@ Needs Read on that topic."""
                     f"{key} is a secret: write ${{env:NAME}} or ${{file:/path}} here, not the secret itself"
                 )
         return settings
+
+    @field_validator("offsets_from")
+    @classmethod
+    def _sources_have_names(cls, sources: tuple[OffsetsFrom, ...]) -> tuple[OffsetsFrom, ...]:
+        names = [source.name for source in sources]
+        twice = sorted({n for n in names if names.count(n) > 1})
+        if twice:
+            raise ValueError(f"the name {twice[0]!r} is given twice")
+        return sources
 
 
 def _system_of(cluster: Any) -> Any:

@@ -262,6 +262,8 @@ def _evidence(
             moment.offsets_retention_seconds,
             committed_at=clock(committed_at) if committed_at is not None else None,
         ),
+        checkpoint_age_seconds=whole_micros(now - facts.checkpointed_at) if facts.checkpointed_at is not None else None,
+        checkpoint_interval_seconds=facts.checkpoint_interval_seconds,
     )
 
 

@@ -36,6 +36,8 @@ class Evidence:
     to go on. ``overtaken_seconds`` is when retention deletes the first of the records that are written already and
     that the group does not get to in time (:func:`lagwise.domain.loss.race.seconds_to_overtaking`),
     ``overtaken_at_latest_seconds`` the same of the latest moment at which they are deleted.
+    ``checkpoint_age_seconds`` is how long ago the job that reads it completed a checkpoint (or began, where it has
+    completed none), ``checkpoint_interval_seconds`` how often it is to.
     """
 
     readable: bool = True
@@ -85,6 +87,8 @@ class Evidence:
     retention_is_by_size: bool = False
     segment_seconds: float | None = None
     seconds_to_expiry: float | None = None
+    checkpoint_age_seconds: float | None = None
+    checkpoint_interval_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

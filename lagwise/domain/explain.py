@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from lagwise.domain.causes import Cause, Scope
 from lagwise.domain.forecast import Forecast
 from lagwise.domain.humanise import ago, count, duration, in_brackets, plural, rate
+from lagwise.domain.nobody import why_nobody_reads
 from lagwise.domain.parts import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
-from lagwise.domain.status import STALLED_AFTER_SECONDS
 from lagwise.domain.subject import Subject, worst_of
-from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, LossCause, Status, UnknownReason
+from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 #: What waits is told of a group that keeps pace from so many records, or such an age, on.
 _MANY_RECORDS = 10_000
@@ -29,6 +29,13 @@ _GROUP_ERRORS = {
     "coordinator_moved": _COORDINATOR_CHANGES,
     "coordinator_loading": _COORDINATOR_CHANGES,
     "coordinator_not_available": _COORDINATOR_CHANGES,
+    "elsewhere_timeout": "where its offsets are kept did not answer in time; see how that is, or raise the "
+    "timeout_seconds of the source in offsets_from",
+    "elsewhere_unreachable": "where its offsets are kept cannot be reached; see whether that runs",
+    "elsewhere_refused": "the collector is not let in where its offsets are kept; check the secret and the rights of "
+    "the source in offsets_from",
+    "elsewhere_missing": "where its offsets are kept there is nothing any more; check the source in offsets_from",
+    "elsewhere_malformed": "what is found where its offsets are kept cannot be understood",
 }
 
 
@@ -52,7 +59,7 @@ def explain(
     ours = [p for p in counted if p.status is status and p.reason is reason]
     who = Subject(ours, sum(p.partitions for p in counted), frozenset(t for p in counted for t in p.topics))
     others = [p for p in counted if p not in ours]
-    why_nobody = _nobody(who, others, members, state, group_type)
+    why_nobody = why_nobody_reads(who, others, members, state, group_type)
 
     def nobody_reads(those: Subject) -> str:
         # The cause is that of all of them.
@@ -109,35 +116,6 @@ def _standstill(who: Subject, why_nobody: str, cause: Cause | None) -> str:
     return _common(who, cause)
 
 
-def _nobody(
-    who: Subject,
-    others: Sequence[PartitionsInStatus],
-    members: int | None,
-    state: str | None,
-    group_type: str | None,
-) -> str:
-    """Why nobody reads; ``others`` are the group's other partitions."""
-    if group_type == SIMPLE:
-        return "its offsets are committed from outside, by a job, a tool or a mirror, which does not do so any more"
-    is_owned = bool(who.parts) and all(p.owners for p in who.parts)
-    now = f" ({who.owners} now)" if is_owned else ""
-    if (is_owned or state in REBALANCING_STATES) and any(_is_read(p) for p in others):
-        # A record that makes whoever reads it crash or hang looks like this, and the rebalances follow from it.
-        it = who.verb("it", "them")
-        return f"whoever owns {it} gets no further, while the group keeps rebalancing and gets on with others{now}"
-    if state in REBALANCING_STATES:
-        return f"the group is rebalancing ({state}) and does not get past it"
-    if is_owned:
-        return f"the group keeps rebalancing, and its members do not get to read {who.verb('it', 'them')}{now}"
-    return f"no member owns {who.verb('it', 'them')}" if members else "the group has no members"
-
-
-def _is_read(part: PartitionsInStatus) -> bool:
-    """Whether the group surely gets on with them: somebody reads, and nothing is unread for long."""
-    is_young = not part.lag_seconds_is_lower_bound and (part.lag_seconds or 0.0) < STALLED_AFTER_SECONDS
-    return bool(part.consume_rate_per_second) and is_young
-
-
 def _owners(who: Subject, cause: Cause | None) -> str:
     """Whose what stands still is, and how that member does otherwise."""
     owners = who.owners
@@ -171,6 +149,11 @@ def _common(who: Subject, cause: Cause | None) -> str:
 
 
 def _standing(who: Subject) -> str:
+    if all(p.lag is None for p in who.parts):
+        return (
+            f"{who.start} {who.verb('is', 'are')} read by a job that has never completed a checkpoint, though several "
+            "were due: all that it has read may still wait inside it"
+        )
     # Two times, because they differ: after a quiet hour the offset has not moved for long, and the records are young.
     waits = f"the oldest of {count(who.lag)} unread records" if who.lag != 1 else "the only unread record"
     stands = f"{who.start} {who.verb('has', 'have')} committed nothing{who.unmoved}"
@@ -291,7 +274,10 @@ def _unknown(who: Subject, reason: UnknownReason, error: str | None) -> str:
                 "or the commit was meant for another."
             )
         case UnknownReason.NOT_COMMITTING:
-            return f"{who.start} {who.verb('is', 'are')} read by an engine that does not commit to the broker."
+            return (
+                f"{who.start} {who.verb('is', 'are')} read by a job that does not commit to the broker and makes no "
+                "checkpoints, so nobody can tell how far it is."
+            )
         case UnknownReason.REBALANCING:
             waiting = f": {who.records}, the oldest for {who.age}" if who.lag else ""
             return f"The group keeps rebalancing, so it is not settled who reads {who.name}{waiting}."

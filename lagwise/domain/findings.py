@@ -22,6 +22,7 @@ class FindingKind(StrEnum):
     DEAD_LETTERS = "dead_letters"
     UNREAD_RETRIES = "unread_retries"
     LEFT_TOPICS = "left_topics"
+    JOB = "job"
     RETRIES = "retries"
     REBALANCES = "rebalances"
     ASSIGNMENT = "assignment"

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from lagwise.domain.history import WINDOWS_SECONDS, clock_from
-from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, EventKind, GroupState
+from lagwise.domain.vocabulary import REBALANCING_STATES, WITHOUT_PROTOCOL, EventKind, GroupState
 
 Row = Mapping[str, Any]
 Rows = Mapping[str, Sequence[Row]]
@@ -29,6 +29,8 @@ class GroupFacts:
     samples_of_unrest: int = 0
     samples: int = 0
     empty_since: float | None = None
+    checkpointed_at: float | None = None
+    checkpoint_interval_seconds: float | None = None
 
 
 def group_facts(rows: Rows, sample_id: str, as_of: datetime) -> dict[str, GroupFacts]:
@@ -67,8 +69,14 @@ def group_facts(rows: Rows, sample_id: str, as_of: datetime) -> dict[str, GroupF
             samples_of_unrest=min(sum(unsettled) + rebalances, len(its_samples)),
             samples=len(its_samples),
             empty_since=_empty_since(latest["state"], its_events, clock),
+            checkpointed_at=_at(clock, latest.get("checkpointed_at")),
+            checkpoint_interval_seconds=latest.get("checkpoint_interval_seconds"),
         )
     return facts
+
+
+def _at(clock: Callable[[datetime], float], at: datetime | None) -> float | None:
+    return None if at is None else clock(at)
 
 
 def _empty_since(state: str | None, events: Iterable[Row], clock: Callable[[datetime], float]) -> float | None:
@@ -96,7 +104,7 @@ def seconds_to_expiry(
     """
     if facts.state != GroupState.EMPTY or retention_seconds is None:
         return None
-    if facts.type == SIMPLE:
+    if facts.type in WITHOUT_PROTOCOL:
         return None if committed_at is None else max(0.0, retention_seconds - (now - committed_at))
     since = committed_at if committed_at is not None else committed_since
     counted_from = max(since, facts.empty_since if facts.empty_since is not None else since)

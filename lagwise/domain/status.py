@@ -20,7 +20,16 @@ from lagwise.domain.loss.deletion import (
     lost_of_day,
 )
 from lagwise.domain.loss.retention import soonest
-from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, GroupState, LossCause, Status, UnknownReason
+from lagwise.domain.vocabulary import (
+    READING_STATES,
+    REBALANCING_STATES,
+    WITHOUT_PROTOCOL,
+    Engine,
+    GroupState,
+    LossCause,
+    Status,
+    UnknownReason,
+)
 
 #: A trend smaller than this share of the produce rate is noise, whatever its confidence interval.
 TREND_SHARE_OF_PRODUCE_RATE = 0.01
@@ -76,7 +85,7 @@ NOWHERE = Direction(False, False, False)
 def telling_seconds(e: Evidence, minimum_seconds: float) -> float:
     """How long something must last to mean something, given the partition's rhythm: less is one commit's sawtooth."""
     if e.commits_seen < COMMITS_OF_RHYTHM:
-        unseen = UNSEEN_SIMPLE_AFTER_SECONDS if e.type == SIMPLE else UNSEEN_AFTER_SECONDS
+        unseen = UNSEEN_SIMPLE_AFTER_SECONDS if e.type in WITHOUT_PROTOCOL else UNSEEN_AFTER_SECONDS
         minimum_seconds = max(minimum_seconds, unseen)
     return max(minimum_seconds, TELLING_CADENCES * (e.commit_cadence_seconds or 0.0))
 
@@ -89,7 +98,7 @@ def telling_standstill_seconds(e: Evidence, policy: Policy, minimum_seconds: flo
     """
     seconds = telling_seconds(e, minimum_seconds)
     is_rare = (e.produce_rate_per_second or 0.0) * policy.interval_seconds < 1
-    if not is_rare or (e.owner is None and e.type != SIMPLE):
+    if not is_rare or (e.owner is None and e.type not in WITHOUT_PROTOCOL):
         return seconds
     if e.commits_seen < COMMITS_OF_RHYTHM_IF_RARE:
         seconds = max(seconds, UNSEEN_AFTER_SECONDS)
@@ -104,8 +113,8 @@ def keeps_rebalancing(e: Evidence) -> bool:
 
 
 def has_left_topic(e: Evidence) -> bool:
-    """Whether a stable group is assigned other topics, and not this one."""
-    return e.state == GroupState.STABLE and e.group_is_assigned and not e.topic_is_assigned
+    """Whether a stable group, or a job that runs, is assigned other topics, and not this one."""
+    return e.state in READING_STATES and e.group_is_assigned and not e.topic_is_assigned
 
 
 def is_ghost(e: Evidence) -> bool:
@@ -120,12 +129,30 @@ def has_nothing_to_commit(e: Evidence) -> bool:
     return is_empty and e.owner is not None and e.committed is None and not e.ever_committed
 
 
+def does_not_commit(e: Evidence) -> bool:
+    """Whether a job reads the partition that makes no checkpoints, and so records nowhere how far it is."""
+    return e.type == Engine.FLINK and e.owner is not None and e.checkpoint_interval_seconds is None
+
+
+def is_held_up(e: Evidence) -> bool:
+    """Whether a job reads the partition and has never completed a checkpoint in the time that several take. What it has
+    read is then committed nowhere; how far its source got says nothing, because all of it may wait inside the job."""
+    if e.type != Engine.FLINK or e.owner is None or e.ever_committed:
+        return False
+    if e.committed is not None or e.checkpoint_interval_seconds is None or e.checkpoint_age_seconds is None:
+        return False
+    due = max(UNSEEN_AFTER_SECONDS, TELLING_CADENCES * e.checkpoint_interval_seconds)
+    return e.checkpoint_age_seconds >= due
+
+
 def blind_reason(e: Evidence) -> UnknownReason | None:
     """Why the lag cannot be known, or None where it can."""
     if not e.readable:
         return UnknownReason.UNREADABLE
     if e.committed is None and not has_nothing_to_commit(e):
-        return UnknownReason.EXPIRED if e.ever_committed else UnknownReason.NO_COMMIT
+        if e.ever_committed:
+            return UnknownReason.EXPIRED
+        return UnknownReason.NOT_COMMITTING if does_not_commit(e) else UnknownReason.NO_COMMIT
     if e.high_watermark is None or e.log_start is None:
         return UnknownReason.UNREADABLE
     if e.recreated:
@@ -187,6 +214,8 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     blind = blind_reason(e)
     if blind is not None or e.high_watermark is None or e.log_start is None:
         rate = e.consume_rate_per_second
+        if blind is UnknownReason.NO_COMMIT and is_held_up(e):
+            return Verdict(Status.STALLED, None, (Status.STALLED,), consume_rate_per_second=rate, lost=lost_of_day(e))
         return Verdict(Status.UNKNOWN, blind, (Status.UNKNOWN,), consume_rate_per_second=rate, lost=lost_of_day(e))
 
     # Who has nothing to commit stands at the end.

@@ -90,6 +90,26 @@ SIMPLE = "simple"
 SHARING_TYPES = frozenset({"broadcasting", "pop", "pull"})
 
 
+class Engine(StrEnum):
+    """Types of groups whose offsets are read elsewhere than in Kafka: who keeps them."""
+
+    FLINK = "flink"
+    SPARK = "spark"
+    SQL = "sql"
+    FILES = "files"
+
+
+#: Types of groups that have no group protocol: somebody writes their offsets, and nobody tells who is there to do so.
+WITHOUT_PROTOCOL = frozenset({SIMPLE, *Engine})
+#: State of a group that is only offsets on record elsewhere: whether anybody runs who writes them is not known. (That
+#: of a group whose job is known is the job's, in the engine's own word, as RUNNING.)
+RECORDED = "Recorded"
+#: State of a Flink job that reads, in Flink's own word.
+RUNNING = "RUNNING"
+#: States in which a group reads all that it is to read: a topic that nobody in it is assigned was left.
+READING_STATES = frozenset({GroupState.STABLE, RUNNING})
+
+
 class EventKind(StrEnum):
     """Things that happened, as rows of ``raw/events``."""
 

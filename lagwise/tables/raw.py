@@ -92,7 +92,11 @@ COMMITS = Table(
         Column("leader_epoch", pa.int32(), "leader epoch of the commit, where known"),
         Column("metadata", pa.string(), "free text the consumer committed with the offset"),
         Column("owner", pa.string(), "member id the partition is assigned to; null is nobody"),
-        Column("committed_at", TIMESTAMP, "time of the newest commit, where `__consumer_offsets` is read"),
+        Column(
+            "committed_at",
+            TIMESTAMP,
+            "time of the newest commit, where `__consumer_offsets` is read, or where offsets are kept elsewhere",
+        ),
         Column("commits_since", pa.int32(), "commits since the sample before, where `__consumer_offsets` is read"),
     ),
     clock="sampled_at",
@@ -112,7 +116,7 @@ GROUPS = Table(
             "type",
             pa.string(),
             "Kafka: classic, consumer (KIP-848), share or simple; RocketMQ: concurrent, orderly, pop, pull, "
-            "broadcasting, or clustering where no member told more",
+            "broadcasting, or clustering where no member told more; or who keeps its offsets: flink, spark, sql, files",
         ),
         Column("assignor", pa.string(), "partition assignor: range, roundrobin, cooperative-sticky, uniform, …"),
         Column("coordinator", pa.int32(), "node id of the group coordinator"),
@@ -124,6 +128,13 @@ GROUPS = Table(
             "is not known, or none can be",
         ),
         Column("error", pa.string(), "kind of the error that made the group or its offsets unreadable; null is none"),
+        Column("source", pa.string(), "the source in `offsets_from` that its offsets come from; null is Kafka itself"),
+        Column(
+            "checkpointed_at",
+            TIMESTAMP,
+            "when its Flink job last completed a checkpoint, or began where it has completed none; null is no such job",
+        ),
+        Column("checkpoint_interval_seconds", pa.float64(), "how often that job makes one; null is never"),
     ),
     clock="sampled_at",
     skipping=("sampled_at",),
@@ -271,7 +282,47 @@ SERVICE_TIMES = Table(
     skipping=("sampled_at",),
 )
 
-RAW_TABLES = (SAMPLES, WATERMARKS, COMMITS, GROUPS, MEMBERS, EVENTS, TOPICS, SERVICE_TIMES)
+VERTICES = pa.list_(
+    pa.struct(
+        [
+            pa.field("name", pa.string()),
+            pa.field("parallelism", pa.int32()),
+            pa.field("busy_share", pa.float64()),
+            pa.field("backpressured_share", pa.float64()),
+            pa.field("idle_share", pa.float64()),
+            pa.field("records_in_per_second", pa.float64()),
+            pa.field("records_out_per_second", pa.float64()),
+        ]
+    )
+)
+
+JOBS = Table(
+    "jobs",
+    "raw",
+    "running job of an engine and sample",
+    (
+        *_SAMPLE,
+        Column("sampled_at", TIMESTAMP, "when the committed offsets had been read", nullable=False),
+        Column("group", pa.string(), "consumer group that the job is shown as", nullable=False),
+        Column("source", pa.string(), "the source in `offsets_from` that tells of it", nullable=False),
+        Column("job_id", pa.string(), "id of the job in its engine", nullable=False),
+        Column("job", pa.string(), "name of the job", nullable=False),
+        Column("checkpoint_duration_seconds", pa.float64(), "how long the last completed checkpoint took"),
+        Column("checkpoints_completed", pa.int64(), "checkpoints that it has completed since it was started"),
+        Column("checkpoints_failed", pa.int64(), "checkpoints that have failed since then"),
+        Column(
+            "vertices",
+            VERTICES,
+            "its vertices from the source on: shares of the time of all their subtasks, and records, between the look "
+            "before and this one; null where there was none before",
+            nullable=False,
+        ),
+    ),
+    clock="sampled_at",
+    skipping=("sampled_at",),
+)
+
+RAW_TABLES = (SAMPLES, WATERMARKS, COMMITS, GROUPS, MEMBERS, EVENTS, TOPICS, SERVICE_TIMES, JOBS)
 
 #: DuckDB's condition on rows of `samples`: the run read something, or there was nothing to read. One that met only
 #: errors is no sign that its cluster is being watched.

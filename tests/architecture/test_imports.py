@@ -46,8 +46,8 @@ RESERVED = {
     "streamlit": ("lagwise_dashboard",),
     "plotly": ("lagwise_dashboard",),
     "pandas": ("lagwise_dashboard",),
-    "sqlalchemy": ("lagwise.alerts", "lagwise_dashboard"),
-    "httpx": ("lagwise.alerts",),
+    "sqlalchemy": ("lagwise.alerts", "lagwise_dashboard", "lagwise_collectors.elsewhere"),
+    "httpx": ("lagwise.alerts", "lagwise_collectors.elsewhere"),
     "apprise": ("lagwise.alerts",),
     "rich": ("lagwise.cli", "lagwise.demo", "lagwise.screen", "lagwise.up", "lagwise.wording"),
     "psutil": (

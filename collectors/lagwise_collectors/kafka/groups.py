@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from confluent_kafka import ConsumerGroupState, ConsumerGroupType
@@ -30,22 +31,29 @@ class Member:
 
     member_id: str
     client_id: str
-    host: str
+    host: str | None
     static_instance_id: str | None
     assignment: TopicPartitions
 
 
 @dataclass(slots=True)
 class Group:
-    """One group as described; with an ``error`` only the name is known."""
+    """One group as described; with an ``error`` only the name is known.
+
+    ``source`` is where its offsets come from, where not from Kafka (see :mod:`lagwise_collectors.elsewhere`); what
+    stands after it is known of the job that keeps them there.
+    """
 
     name: str
-    state: GroupState | None = None
+    state: str | None = None
     type: str | None = None
     assignor: str | None = None
     coordinator: int | None = None
     members: list[Member] = field(default_factory=list)
     error: str | None = None
+    source: str | None = None
+    checkpointed_at: datetime | None = None
+    checkpoint_interval_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

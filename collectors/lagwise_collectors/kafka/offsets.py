@@ -43,6 +43,8 @@ class Commits:
     leader_epoch: list[int | None] = field(default_factory=list)
     metadata: list[str | None] = field(default_factory=list)
     owner: list[str | None] = field(default_factory=list)
+    #: Of offsets that are kept elsewhere; shorter than the others where there are none after it.
+    committed_at: list[datetime | None] = field(default_factory=list)
     read_at: datetime | None = None
 
     def add_without_offset(self, those: Sequence[tuple[str, int, str | None]]) -> None:
@@ -74,6 +76,17 @@ class Commits:
             self.group.append(group)
             self.rows.append(len(those))
         return {topic for those in hidden.values() for topic, _, _ in those}
+
+    def places(self, groups: Collection[str]) -> dict[str, dict[tuple[str, int], int]]:
+        """The row of each topic and partition of these groups, by group."""
+        found: dict[str, dict[tuple[str, int], int]] = {}
+        start = 0
+        for group, rows in zip(self.group, self.rows, strict=True):
+            if group in groups:
+                its = found.setdefault(group, {})
+                its.update({(self.topic[row], self.partition[row]): row for row in range(start, start + rows)})
+            start += rows
+        return found
 
     def _pairs(self, topics: Collection[str]) -> Iterator[tuple[str, str, int]]:
         """Group, topic and partition of the rows on these topics."""

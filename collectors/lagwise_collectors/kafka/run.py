@@ -1,14 +1,17 @@
 """The rows of one sample of a Kafka cluster while they come together."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 
 from lagwise.config import Cluster
-from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
+from lagwise.domain.vocabulary import RECORDED
+from lagwise.tables.raw import COMMITS, GROUPS, JOBS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
+from lagwise_collectors.elsewhere.sources import Elsewhere
 from lagwise_collectors.kafka.groups import Group
 from lagwise_collectors.kafka.offsets import Commits
 from lagwise_collectors.kafka.watermarks import Watermarks
@@ -44,8 +47,11 @@ class Run:
             "type": encoded([g.type for g in groups]),
             "assignor": encoded([g.assignor for g in groups]),
             "coordinator": [g.coordinator for g in groups],
-            "member_count": [None if g.state is None else len(g.members) for g in groups],
+            "member_count": [None if g.state in (None, RECORDED) else len(g.members) for g in groups],
             "error": encoded([g.error for g in groups]),
+            "source": encoded([g.source for g in groups]),
+            "checkpointed_at": [g.checkpointed_at for g in groups],
+            "checkpoint_interval_seconds": [g.checkpoint_interval_seconds for g in groups],
         }
         self._keep(GROUPS, columns, at)
         members = [(group.name, member) for group in groups for member in group.members]
@@ -61,6 +67,21 @@ class Run:
             "assigned_partitions": [sum(map(len, m.assignment.values())) for _, m in members],
         }
         self._keep(MEMBERS, columns, at)
+
+    def keep_jobs(self, elsewhere: Elsewhere, at: datetime) -> None:
+        """Rows of ``jobs``."""
+        running = [(source, g.name, g.job) for source, g in elsewhere.groups if g.job is not None]
+        columns: dict[str, Any] = {
+            "group": [group for _, group, _ in running],
+            "source": [source for source, _, _ in running],
+            "job_id": [job.id for *_, job in running],
+            "job": [job.name for *_, job in running],
+            "checkpoint_duration_seconds": [job.checkpoint_duration_seconds for *_, job in running],
+            "checkpoints_completed": [job.checkpoints_completed for *_, job in running],
+            "checkpoints_failed": [job.checkpoints_failed for *_, job in running],
+            "vertices": [[asdict(vertex) for vertex in job.vertices] for *_, job in running],
+        }
+        self._keep(JOBS, columns, at)
 
     def keep_commits(self, commits: Commits, now: datetime) -> None:
         """Rows of ``commits``; ``now`` dates them where no group could be read."""
@@ -80,6 +101,7 @@ class Run:
             "leader_epoch": commits.leader_epoch,
             "metadata": encoded(commits.metadata),
             "owner": encoded(commits.owner),
+            "committed_at": commits.committed_at + [None] * (len(commits.committed) - len(commits.committed_at)),
         }
         self._keep(COMMITS, columns, commits.read_at or now)
 

@@ -12,6 +12,9 @@ from confluent_kafka import KafkaException
 
 from lagwise.config import Cluster
 from lagwise.errors import ConfigError
+from lagwise_collectors.elsewhere.check import check_elsewhere
+from lagwise_collectors.elsewhere.join import Join
+from lagwise_collectors.elsewhere.sources import Sources
 from lagwise_collectors.kafka.access import check_access
 from lagwise_collectors.kafka.client import Client
 from lagwise_collectors.kafka.errors import KafkaTrouble, trouble_of
@@ -56,6 +59,9 @@ class KafkaSource:
         self._cluster = cluster
         self._clock = clock
         self._looked_up = None if state is None else LookedUp(state)
+        self._elsewhere = Sources(
+            cluster.offsets_from, state=None if state is None else state.with_suffix(".elsewhere"), clock=clock
+        )
         self._session: _Session | None = None
 
     def collect(self) -> Snapshot:
@@ -72,7 +78,7 @@ class KafkaSource:
 
     def check(self) -> list[Check]:
         """What ``lagwise doctor`` shows of this cluster."""
-        return check_access(self._cluster)
+        return check_access(self._cluster) + check_elsewhere(self._cluster.offsets_from)
 
     def close(self) -> None:
         """Drop the connection; the next sample makes a new one."""
@@ -82,8 +88,9 @@ class KafkaSource:
 
     def _read(self, run: Run) -> None:
         if self._session is None:
-            self._session = _Session(self._cluster, self._clock, self._looked_up)
+            self._session = _Session(self._cluster, self._clock, self._looked_up, self._elsewhere)
         session, level = self._session, logging.DEBUG
+        self._elsewhere.begin()
         try:
             session.read(run)
             level = logging.WARNING  # else the sample's own error says it better
@@ -96,10 +103,14 @@ class KafkaSource:
 class _Session:
     """One connection, and what is remembered from sample to sample as long as it lasts."""
 
-    def __init__(self, cluster: Cluster, clock: Callable[[], datetime], looked_up: LookedUp | None) -> None:
+    def __init__(
+        self, cluster: Cluster, clock: Callable[[], datetime], looked_up: LookedUp | None, elsewhere: Sources
+    ) -> None:
         self.client = Client(cluster)
         self._cluster = cluster
         self._clock = clock
+        self._elsewhere = elsewhere
+        self._join = Join(lambda: self.client.admin.list_topics(timeout=self.client.timeout_seconds).topics)
         self._reader = CommitReader(self.client, clock)
         self._commits = Commits()
         self._fetcher = fetcher_of(cluster)
@@ -122,6 +133,9 @@ class _Session:
         # Nearly all topics are those of the last sample: the broker describes them while the commits come in.
         asked = ask_topics(self.client, self._topics)
         commits = self._reader.read(groups, run.errors)
+        of_kafka = {group.name: group.type for group in groups}
+        elsewhere = self._elsewhere.finish(self._selects, run.errors)
+        self._join.into(elsewhere, groups, commits, run.errors)
         wanted = set(commits.topic) | topics_of(groups)
         sides = self._sides_of(wanted, run.errors)
         wanted |= set(sides)
@@ -132,11 +146,12 @@ class _Session:
         marks = read_watermarks(self.client, topics, self._partitions(lost, commits), run.errors, self._clock)
         commits.next_record = self._next_record(commits, marks)
         run.keep_groups(groups, described_at)
+        run.keep_jobs(elsewhere, commits.read_at or described_at)
         run.keep_commits(commits, self._clock())
         run.keep_watermarks(marks, self._clock())
         run.keep_topics(self._configs.rows(topics, sides, self._clock(), run.errors), self._clock())
         run.offsets_retention_seconds = self._offsets_retention(topics)
-        self._groups = {group.name: group.type for group in groups}
+        self._groups = of_kafka
         self._topics = {
             name: topic for name, topic in topics.items() if name in wanted and topic.error in (None, _FORBIDDEN)
         }

@@ -71,5 +71,6 @@ class Cadence:
             field = COMMITS.arrow.field(name)
             column = pa.array(values, pa.int64()).cast(field.type)
             place = commits.schema.get_field_index(name)
-            commits = commits.set_column(place, field, pc.if_else(known, column, pa.scalar(None, field.type)))
+            # What is there already is the time of an offset that is kept elsewhere.
+            commits = commits.set_column(place, field, pc.if_else(known, column, commits[name].cast(field.type)))
         return commits

@@ -24,6 +24,7 @@ from lagwise.tables.minutes import WATERMARK_MINUTES
 from lagwise.tables.raw import EVENTS, TOPICS, WATERMARKS
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.progress import News
+from lagwise_spark.jobs.running_jobs import of_jobs
 
 Group = tuple[str, str]
 
@@ -40,6 +41,7 @@ def findings_of(lake: Lake, news: Sequence[News]) -> dict[Group, list[Finding]]:
         _of_skips(lake, news),
         _of_side_topics(lake, news),
         _of_left_topics(lake, news),
+        of_jobs(lake, news),
         _of_rebalances(lake, news),
         _of_assignments(lake),
     ):

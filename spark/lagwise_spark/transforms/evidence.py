@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from lagwise.domain.history import INTERVALS_PER_WINDOW, LOOKBACK_SECONDS
 from lagwise.domain.sampled import SHARE_OF_LIMIT
-from lagwise.domain.vocabulary import SIMPLE, GroupState, UnknownReason
+from lagwise.domain.vocabulary import WITHOUT_PROTOCOL, GroupState, UnknownReason
 from lagwise_spark.columns import GROUP, GROUP_PARTITION, TOPIC_PARTITION, seconds_between, with_steps
 from lagwise_spark.transforms.buckets import is_held_back, lag_expression, reads_from
 from lagwise_spark.transforms.pace import DAY, window_index
@@ -149,7 +149,7 @@ def _derived() -> dict[str, Column]:
     before = F.coalesce("previous_reason", F.lit(""))
     still_recreated = same_commit & (before == str(UnknownReason.RECREATED))
     may_expire = F.col("state") == str(GroupState.EMPTY)
-    was_a_group = F.coalesce("type", F.lit("")) != SIMPLE
+    was_a_group = ~F.coalesce(F.col("type").isin(*sorted(WITHOUT_PROTOCOL)), F.lit(False))
     last_commit = F.coalesce("committed_at", "committed_since")
     counted_from = F.when(was_a_group, F.greatest("empty_since", last_commit)).otherwise(F.col("committed_at"))
     expires_in = F.col("offsets_retention_seconds") - seconds_between(counted_from, F.col("as_of"))
@@ -184,5 +184,6 @@ def _derived() -> dict[str, Column]:
         "recreated": F.coalesce(F.col("committed_since") < F.col("recreated_at"), F.lit(False)) | still_recreated,
         "topic_is_assigned": F.array_contains(assigned, F.col("topic")),
         "group_is_assigned": F.size(assigned) > 0,
+        "checkpoint_age_seconds": seconds_between(F.col("checkpointed_at"), F.col("as_of")),
         "seconds_to_expiry": F.when(may_expire & expires_in.isNotNull(), F.greatest(expires_in, F.lit(0.0))),
     }

@@ -9,7 +9,16 @@ from pyspark.sql import functions as F
 from lagwise.domain import status as rules
 from lagwise.domain.loss.deletion import SHARE_NEAR_EDGE
 from lagwise.domain.loss.retention import ROUNDING
-from lagwise.domain.vocabulary import REBALANCING_STATES, SIMPLE, GroupState, LossCause, Status, UnknownReason
+from lagwise.domain.vocabulary import (
+    READING_STATES,
+    REBALANCING_STATES,
+    WITHOUT_PROTOCOL,
+    Engine,
+    GroupState,
+    LossCause,
+    Status,
+    UnknownReason,
+)
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise_spark.columns import seconds_between, with_steps
 from lagwise_spark.transforms.buckets import is_held_back, reads_from
@@ -74,7 +83,7 @@ def _telling_seconds(minimum: Column) -> Column:
     rhythm_is_known = F.col("commits_seen") >= rules.COMMITS_OF_RHYTHM
     unseen = (
         F.when(rhythm_is_known, F.lit(0.0))
-        .when(_is_simple(), F.lit(rules.UNSEEN_SIMPLE_AFTER_SECONDS))
+        .when(_is_without_protocol(), F.lit(rules.UNSEEN_SIMPLE_AFTER_SECONDS))
         .otherwise(F.lit(rules.UNSEEN_AFTER_SECONDS))
     )
     return F.greatest(minimum, unseen, rules.TELLING_CADENCES * _cadence())
@@ -82,20 +91,31 @@ def _telling_seconds(minimum: Column) -> Column:
 
 def _telling_standstill_seconds(minimum: Column) -> Column:
     is_rare = F.col("_produced") * F.col("interval_seconds") < 1
-    may_be_committed = F.col("owner").isNotNull() | _is_simple()
+    may_be_committed = F.col("owner").isNotNull() | _is_without_protocol()
     rhythm_is_sure = F.col("commits_seen") >= rules.COMMITS_OF_RHYTHM_IF_RARE
     unsure = F.when(rhythm_is_sure, F.lit(0.0)).otherwise(F.lit(rules.UNSEEN_AFTER_SECONDS))
     if_rare = F.greatest(unsure, rules.CADENCE_IF_RARE * rules.TELLING_CADENCES * _cadence())
     return F.greatest(_telling_seconds(minimum), F.when(is_rare & may_be_committed, if_rare))
 
 
-def _is_simple() -> Column:
-    return F.coalesce(F.col("type") == SIMPLE, F.lit(False))
+def _is_without_protocol() -> Column:
+    return F.coalesce(F.col("type").isin(*sorted(WITHOUT_PROTOCOL)), F.lit(False))
+
+
+def _is_read_by_a_job() -> Column:
+    return F.coalesce(F.col("type") == str(Engine.FLINK), F.lit(False)) & F.col("owner").isNotNull()
+
+
+def _is_held_up() -> Column:
+    """:func:`lagwise.domain.status.is_held_up`, of what nothing was ever committed on."""
+    due = F.greatest(F.lit(rules.UNSEEN_AFTER_SECONDS), rules.TELLING_CADENCES * F.col("checkpoint_interval_seconds"))
+    is_due = F.col("checkpoint_interval_seconds").isNotNull() & (F.col("checkpoint_age_seconds") >= due)
+    return _is_read_by_a_job() & F.coalesce(is_due, F.lit(False))
 
 
 def _premises() -> dict[str, Column]:
     has_left_topic = (
-        F.coalesce(F.col("state") == str(GroupState.STABLE), F.lit(False))
+        F.coalesce(F.col("state").isin(*sorted(READING_STATES)), F.lit(False))
         & F.col("group_is_assigned")
         & ~F.col("topic_is_assigned")
     )
@@ -106,9 +126,13 @@ def _premises() -> dict[str, Column]:
         .when(~F.col("readable"), F.lit(str(UnknownReason.UNREADABLE)))
         .when(
             F.col("committed").isNull() & F.col("lag").isNull(),
-            F.when(F.col("ever_committed"), F.lit(str(UnknownReason.EXPIRED))).otherwise(
-                F.lit(str(UnknownReason.NO_COMMIT))
-            ),
+            F.when(F.col("ever_committed"), F.lit(str(UnknownReason.EXPIRED)))
+            .when(
+                _is_read_by_a_job() & F.col("checkpoint_interval_seconds").isNull(),
+                F.lit(str(UnknownReason.NOT_COMMITTING)),
+            )
+            .when(_is_held_up(), F.lit(str(Status.STALLED)))
+            .otherwise(F.lit(str(UnknownReason.NO_COMMIT))),
         )
         .when(no_ends, F.lit(str(UnknownReason.UNREADABLE)))
         .when(F.col("recreated"), F.lit(str(UnknownReason.RECREATED)))
@@ -289,7 +313,9 @@ _HELD = (
 
 def _verdict() -> dict[str, Column]:
     unknown = F.lit(str(Status.UNKNOWN))
-    status = F.when(F.col("_blind") == str(Status.GHOST), F.lit(str(Status.GHOST))).when(F.col("_is_blind"), unknown)
+    # What is blind and has a status all the same: a ghost, and what a job reads that is held up.
+    has_status = F.col("_blind").isin(str(Status.GHOST), str(Status.STALLED))
+    status = F.when(has_status, F.col("_blind")).when(F.col("_is_blind"), unknown)
     is_bad = F.lit(False)
     for word, held in _HELD[:-1]:
         status = status.when(F.col(held), F.lit(str(word)))
@@ -305,7 +331,7 @@ def _verdict() -> dict[str, Column]:
         .otherwise(F.lit(str(Status.OK)))
     )
     reason = (
-        F.when(F.col("_is_blind"), F.when(F.col("_blind") != str(Status.GHOST), F.col("_blind")))
+        F.when(F.col("_is_blind"), F.when(~has_status, F.col("_blind")))
         .when(is_bad, F.lit(None).cast("string"))
         .when(F.col("_unrest"), F.lit(str(UnknownReason.REBALANCING)))
         .when(~F.col("_shrinks") & few, F.lit(str(UnknownReason.TOO_FEW_SAMPLES)))

@@ -7,6 +7,8 @@ from lagwise.domain.history import WINDOWS_SECONDS
 from lagwise.domain.vocabulary import REBALANCING_STATES, EventKind, GroupState
 from lagwise_spark.columns import GROUP, seconds_between
 
+_OF_LATEST = ("state", "type", "member_count", "error", "checkpointed_at", "checkpoint_interval_seconds")
+
 
 def group_facts(groups: DataFrame, members: DataFrame, events: DataFrame, contexts: DataFrame) -> DataFrame:
     """One row per group of the latest sample.
@@ -28,7 +30,7 @@ def group_facts(groups: DataFrame, members: DataFrame, events: DataFrame, contex
         F.count("*").alias("group_samples"),
         F.count_if("is_unsettled").alias("unsettled_samples"),
         newest.alias("_newest"),
-        F.max(F.when(F.col("is_latest"), F.struct("state", "type", "member_count", "error"))).alias("latest"),
+        F.max(F.when(F.col("is_latest"), F.struct(*_OF_LATEST))).alias("latest"),
     )
     latest_two = F.slice("_newest", 1, 2)
     per_group = events.where(F.col("group").isNotNull()).join(clock, "cluster").where(F.col("at") <= F.col("as_of"))
@@ -61,5 +63,7 @@ def group_facts(groups: DataFrame, members: DataFrame, events: DataFrame, contex
             .cast("int")
             .alias("samples_of_unrest"),
             empty_since.alias("empty_since"),
+            F.col("latest")["checkpointed_at"].alias("checkpointed_at"),
+            F.col("latest")["checkpoint_interval_seconds"].alias("checkpoint_interval_seconds"),
         )
     )

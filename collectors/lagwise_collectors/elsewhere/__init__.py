@@ -1,0 +1,1 @@
+"""Offsets on a Kafka cluster's topics that are kept elsewhere than in Kafka: docs/offsets-elsewhere.md."""

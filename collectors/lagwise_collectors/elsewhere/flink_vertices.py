@@ -1,0 +1,66 @@
+"""What the vertices of a Flink job did between two looks, from the times and counts that Flink adds up."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from lagwise_collectors.elsewhere.found import Vertex
+
+#: Flink's names of the times that it adds up, in ms over all subtasks.
+_BUSY, _BACKPRESSURED, _IDLE = (f"accumulated-{what}-time" for what in ("busy", "backpressured", "idle"))
+_IN, _OUT = "read-records", "write-records"
+_COUNTED = (_BUSY, _BACKPRESSURED, _IDLE, _IN, _OUT)
+
+
+class _Look(NamedTuple):
+    at_ms: int
+    sums: Mapping[str, float]
+
+
+class Vertices:
+    """The vertices of one job. A job that was started anew counts from 0: then there is no difference to tell."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, _Look] = {}
+
+    def look(self, now_ms: int, vertices: Iterable[Mapping[str, Any]]) -> tuple[Vertex, ...]:
+        """What each did since the look before; ``now_ms`` is Flink's clock."""
+        looks = {str(v["id"]): (v, _Look(now_ms, _sums(v.get("metrics") or {}))) for v in vertices}
+        found = tuple(self._vertex(vertex, now, self._before.get(key)) for key, (vertex, now) in looks.items())
+        self._before = {key: now for key, (_, now) in looks.items()}
+        return found
+
+    def _vertex(self, vertex: Mapping[str, Any], now: _Look, before: _Look | None) -> Vertex:
+        parallelism = int(vertex["parallelism"])
+        seconds = (now.at_ms - before.at_ms) / 1000 if before is not None else 0.0
+
+        def per_second(what: str) -> float | None:
+            if before is None or seconds <= 0 or what not in now.sums or what not in before.sums:
+                return None
+            grown = now.sums[what] - before.sums[what]
+            return grown / seconds if grown >= 0 else None
+
+        def share(what: str) -> float | None:
+            rate = per_second(what)
+            # Subtasks report at their own times: a little more than all of the time is all of it.
+            return None if rate is None or parallelism < 1 else min(1.0, rate / 1000 / parallelism)
+
+        return Vertex(
+            str(vertex["name"]),
+            parallelism,
+            share(_BUSY),
+            share(_BACKPRESSURED),
+            share(_IDLE),
+            per_second(_IN),
+            per_second(_OUT),
+        )
+
+
+def _sums(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """The sums that are whole: some subtasks may not have reported yet, and old sources tell no busy time (NaN)."""
+    found = {}
+    for name in _COUNTED:
+        value = metrics.get(name)
+        if isinstance(value, int | float) and not math.isnan(value) and metrics.get(f"{name}-complete", True):
+            found[name] = float(value)
+    return found

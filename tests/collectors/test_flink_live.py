@@ -1,0 +1,91 @@
+"""A real Flink job on a real broker: what the collector shows of it, and what the rules say."""
+
+import pytest
+
+from lagwise.config import FlinkJobs
+from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.tables.raw import JOBS
+from lagwise_sandbox.broker import Broker
+from tests.collectors import flink_job
+from tests.collectors.kafka import Lab, eventually, rows
+from tests.collectors.test_elsewhere_kafka import committed, group_row, history
+
+pytestmark = [pytest.mark.long, pytest.mark.broker, pytest.mark.timeout(900)]
+
+
+@pytest.fixture
+def lab(broker: Broker) -> Lab:
+    return Lab(broker.client_settings())
+
+
+@pytest.fixture(scope="module")
+def classpath(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return flink_job.classpath(tmp_path_factory.mktemp("classes"))
+
+
+def test_a_job_that_keeps_up_is_not_dead_though_its_group_is_empty(lab: Lab, classpath: str) -> None:
+    topic, group = lab.topic("shop.orders", partitions=4), lab.name("flink")
+    job = flink_job.running(
+        classpath,
+        bootstrap=lab.settings["bootstrap.servers"],
+        topic=topic,
+        group=group,
+        interval_ms=1000,
+        ms_per_record=0,
+    )
+    with job as url, history(lab, FlinkJobs(name="jobs", url=url, jobs={"orders-job": group})) as seen:
+        lab.produce(topic, dict.fromkeys(range(4), 100))
+
+        def caught_up() -> bool:
+            those = committed(seen.sample(), group)
+            return {key: offset for key, (offset, _) in those.items()} == {(topic, p): 100 for p in range(4)}
+
+        eventually(caught_up, 90)
+        assert seen.last is not None
+        owners = {owner for _, owner in committed(seen.last, group).values()}
+        row = group_row(seen.last, group)
+        assert (row["state"], row["type"], row["member_count"]) == ("RUNNING", "flink", 1)
+        assert row["checkpoint_interval_seconds"] == 1.0
+        (told,) = rows(seen.last, JOBS)
+        assert owners == {told["job_id"]}
+        assert [vertex["name"] for vertex in told["vertices"]] == ["Source: kafka-orders", "price", "Sink: Writer"]
+        for _ in range(12):
+            lab.produce(topic, dict.fromkeys(range(4), 10))
+            seen.sample()
+        eventually(lambda: seen.sample() is not None and seen.said(group) == (Status.OK, None), 30)
+
+
+def test_an_overloaded_job_is_stalled_while_its_source_has_read_everything(lab: Lab, classpath: str) -> None:
+    topic, group = lab.topic("orders", partitions=4), lab.name("flink")
+    lab.produce(topic, dict.fromkeys(range(4), 3000))
+    job = flink_job.running(
+        classpath,
+        bootstrap=lab.settings["bootstrap.servers"],
+        topic=topic,
+        group=group,
+        interval_ms=5000,
+        ms_per_record=200,
+    )
+    with job as url, history(lab, FlinkJobs(name="jobs", url=url, jobs={"orders-job": group})) as seen:
+        eventually(lambda: set(committed(seen.sample(), group)) == {(topic, p) for p in range(4)}, 90)
+        assert seen.said(group) == (Status.UNKNOWN, UnknownReason.NO_COMMIT)
+        # It is due for 90 s of Flink's own clock.
+        eventually(lambda: seen.sample() is not None and seen.said(group) == (Status.STALLED, None), 200)
+        assert seen.last is not None
+        assert {offset for offset, _ in committed(seen.last, group).values()} == {None}
+        (told,) = rows(seen.last, JOBS)
+        source, price, _ = told["vertices"]
+        assert price["busy_share"] > 0.9
+        assert source["busy_share"] < 0.5
+        assert told["checkpoints_completed"] == 0
+
+
+def test_a_job_without_checkpoints_does_not_commit(lab: Lab, classpath: str) -> None:
+    topic, group = lab.topic("orders", partitions=2), lab.name("flink")
+    lab.produce(topic, {0: 10, 1: 10})
+    job = flink_job.running(
+        classpath, bootstrap=lab.settings["bootstrap.servers"], topic=topic, group=group, interval_ms=0, ms_per_record=0
+    )
+    with job as url, history(lab, FlinkJobs(name="jobs", url=url, jobs={"orders-job": group})) as seen:
+        eventually(lambda: set(committed(seen.sample(), group)) == {(topic, 0), (topic, 1)}, 90)
+        assert seen.said(group) == (Status.UNKNOWN, UnknownReason.NOT_COMMITTING)

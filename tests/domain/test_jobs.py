@@ -1,0 +1,60 @@
+"""Findings about the job that reads for a group."""
+
+from dataclasses import replace
+
+import pytest
+
+from lagwise.domain.jobs import JobLoad, VertexLoad, job_findings
+
+SOURCE = VertexLoad("Source: kafka-orders", 2, 0.1, 0.8, 0.0)
+PRICE = VertexLoad("price", 2, 0.97, 0.0, 412.0)
+SINK = VertexLoad("Sink: Writer", 2, 0.05, 0.0, 412.0)
+JOB = JobLoad("orders-job", (SOURCE, PRICE, SINK), 10.0, 0.2, 300, 1)
+
+
+def said(job: JobLoad) -> list[str]:
+    return [finding.sentence for finding in job_findings(job)]
+
+
+def test_the_vertex_that_bounds_the_job_is_named_with_what_it_does_and_who_waits() -> None:
+    assert said(JOB) == [
+        "The vertex price of the job orders-job (2 subtasks) is busy 97 % of the time with 412 records/s, so that "
+        "about 425 are the most it can do; that bounds the job, and Source: kafka-orders waits for it 80 % of the time."
+    ]
+
+
+def test_a_job_whose_vertices_have_time_left_has_none_that_bounds_it() -> None:
+    assert said(replace(JOB, vertices=(SOURCE, replace(PRICE, busy_share=0.89), SINK))) == []
+
+
+@pytest.mark.parametrize("vertices", [(), (replace(PRICE, busy_share=None),)])
+def test_what_is_not_known_is_not_told(vertices: tuple[VertexLoad, ...]) -> None:
+    assert said(replace(JOB, vertices=vertices)) == []
+
+
+def test_of_a_vertex_alone_nothing_else_is_said() -> None:
+    (sentence,) = said(replace(JOB, vertices=(replace(PRICE, parallelism=1, records_per_second=None),)))
+    assert sentence == (
+        "The vertex price of the job orders-job (1 subtask) is busy 97 % of the time; that bounds the job."
+    )
+
+
+@pytest.mark.parametrize(
+    ("completed", "failed", "sentences"),
+    [
+        (300, 2, []),  # some fail at every start
+        (0, 6, ["6 checkpoints of the job orders-job failed within the hour, none completed."]),
+        (1, 2, ["2 checkpoints of the job orders-job failed within the hour, 1 completed."]),
+        (0, 0, []),
+    ],
+)
+def test_checkpoints_that_fail(completed: int, failed: int, sentences: list[str]) -> None:
+    job = replace(JOB, vertices=(), checkpoints_completed=completed, checkpoints_failed=failed)
+    assert said(job) == sentences
+
+
+def test_a_checkpoint_that_takes_longer_than_they_are_apart() -> None:
+    slow = replace(JOB, vertices=(), checkpoint_duration_seconds=95.0)
+    assert said(slow) == ["The last checkpoint of the job orders-job took 1 min 35 s, and one is due every 10 s."]
+    assert said(replace(slow, checkpoint_duration_seconds=10.0)) == []
+    assert said(replace(slow, checkpoint_interval_seconds=None)) == []
