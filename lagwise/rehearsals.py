@@ -27,8 +27,8 @@ _TIME = "%Y-%m-%d %H:%M:%S"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A rehearsal and what it was of. ``trace`` is the name of a trace, None for the lake. ``not_tried`` are rules, each
-    with what it looks for that the history does not hold."""
+    """A rehearsal and what it was of. ``trace`` is the name of a trace, None for the lake. ``not_tried`` are rules, and
+    what they look for that the history does not hold."""
 
     rehearsal: Rehearsal
     trace: str | None
@@ -153,4 +153,4 @@ def _most(incidents: Sequence[Sequence[Notification]]) -> str:
     for its in incidents:
         by_subject[its[0].alert.subject] = by_subject.get(its[0].alert.subject, 0) + 1
     subject, number = max(by_subject.items(), key=lambda item: item[1])
-    return f" Most of them, {number}, about {clean(str(subject))}." if number > 1 else ""
+    return f" Most often, {number} times: {clean(str(subject))}." if number > 1 else ""

@@ -30,7 +30,12 @@ RULES = """
 owners: [{groups: {include: [payments]}, team: payments}]
 repeat_every: {page: 5m}
 rules:
-  - {name: stopped, severity: page, for: 10s, keep_firing_for: 1m, when: {statuses: [stopped]}, only_if_seen_active: true}
+  - name: stopped
+    when: {statuses: [stopped]}
+    severity: page
+    for: 10s
+    keep_firing_for: 1m
+    only_if_seen_active: true
   - {name: behind, severity: warn, for: 1m, keep_firing_for: 1m, when: {statuses: [falling_behind]}}
   - {name: expired, severity: info, when: {statuses: [unknown], unknown_reasons: [expired]}}
   - {name: much, severity: warn, keep_firing_for: 30s, when: {lag_above: 1000}, labels: {team: payments}}

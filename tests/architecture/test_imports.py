@@ -35,7 +35,7 @@ DOMAIN, TABLES = "lagwise.domain", "lagwise.tables"
 #: The one door between side rooms: what the operational database holds, and what operators do about alerts.
 OPERATING_ALERTS = {
     "lagwise_dashboard": tuple(
-        f"lagwise.alerts.{name}" for name in ("queries", "model", "muting", "operate", "resend", "durations")
+        f"lagwise.alerts.{name}" for name in ("queries", "model", "muting", "operate", "resend", "trial", "durations")
     )
 }
 #: Who alone may import what.

@@ -15,6 +15,7 @@ from lagwise.alerts.operate import Operator, Via
 from lagwise.config import Role
 from lagwise_dashboard.identity import Person
 from tests.dashboard.conftest import NOW
+from tests.dashboard.serving import write_settings
 
 Open = Callable[..., Any]
 JO = Operator("jo", Via.CLI)
@@ -108,6 +109,16 @@ def test_dead_letters_go_again(open_app: Open, engine: Engine, monkeypatch: pyte
     assert queries.deliveries(engine, state="dead") == []
 
 
+def test_a_channel_is_tried_and_that_is_kept(open_app: Open, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    be(monkeypatch, Role.OPERATOR)
+    app = open_app("alerts")
+    app.button(key="try").click().run()
+    assert any("did not take it" in one.value for one in app.error), "nobody listens at that address"
+    [action] = queries.actions(engine)
+    assert (action.action, action.subject, action.who) == ("test", "channel on-call", "jo")
+    assert "cannot connect" in action.comment
+
+
 @pytest.mark.parametrize("role", [Role.VIEWER, None])
 def test_who_may_not_act_has_no_buttons(
     open_app: Open, engine: Engine, monkeypatch: pytest.MonkeyPatch, role: Role | None
@@ -144,6 +155,17 @@ def test_a_role_that_is_taken_away_counts_at_once(
     app.button(key="ack").click().run()
     assert any("needs the role operator" in one.value for one in app.error)
     assert queries.actions(engine) == []
+
+
+def test_where_it_cannot_be_told_who_looks_nothing_is_shown(
+    open_app: Open, busy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_settings(busy, sign_in={"auth_file": str(busy / "none.toml")})
+    monkeypatch.setenv("LAGWISE_CONFIG", str(file))
+    app = open_app()
+    assert "there is no file" in app.error[0].value.replace("\\", "")
+    assert not app.dataframe
+    assert not app.metric
 
 
 def test_names_of_strangers_are_shown_as_they_are(

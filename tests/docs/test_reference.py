@@ -127,6 +127,9 @@ _OTHER = {
     "clusters[].offsets_topic": "true",
     "clusters[].groups.include": "['a']",
     "clusters[].groups.exclude": "['a']",
+    "clusters[].lag_objectives": "[{groups: {}, lag_objective_seconds: 7}]",
+    "clusters[].lag_objectives[].groups.include": "['a']",
+    "clusters[].lag_objectives[].groups.exclude": "['a']",
 }
 
 
@@ -174,7 +177,7 @@ def test_the_documented_variable_sets_the_setting(key: str, tmp_path: Path) -> N
     channel = {"name": "a", "type": kind or "webhook", **_NEEDED[kind or "webhook"]}
     other = _OTHER_OF_CHANNELS.get(key.rpartition(".")[2], "77") if kind else _OTHER.get(key, "77")
     tree = {
-        "clusters": [{"bootstrap": "h:1"}],
+        "clusters": [{"bootstrap": "h:1", "lag_objectives": [{"groups": {}, "lag_objective_seconds": 5}]}],
         "alerts": {"channels": [channel], "heartbeat": {"url": "https://h"}, "maintenance": [_window(key)]},
         "analysis": {"capacity": {"nodes": [{"cores": 2}]}},
         "dashboard": {"sign_in": {"auth_file": "/tmp/auth.toml"}},

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import streamlit as st
 
-from lagwise.alerts import operate, resend
+from lagwise.alerts import operate, resend, trial
 from lagwise.alerts.durations import parse_duration
 from lagwise.alerts.model import Kind, Severity
 from lagwise.alerts.muting import Matcher, Silence
@@ -71,6 +71,18 @@ def send_again(dead: Sequence[DeliveryRow], subjects: dict[str, str]) -> None:
         st.button(
             "Send again", on_click=_do, args=(_resend, tuple(ids)), disabled=not ids, key="resend", type="primary"
         )
+
+
+def try_channel() -> None:
+    """Send a test through a channel, and show the answer."""
+    names = [channel.name for channel in settings.config().alerts.channels]
+    if not names or not _may_act():
+        return
+    with st.popover("Test a channel", icon=":material/send:"):
+        name = st.selectbox("Channel", names, key="try_name")
+        over = st.checkbox("The end of the test", key="try_over", help="For receivers that keep what is open.")
+        st.caption("It says that it is a test, is as urgent as an info, and goes out at once and once.")
+        st.button("Send the test", on_click=_do, args=(_try, name, over), key="try", type="primary")
 
 
 def _acknowledge(firing: Sequence[AlertRow]) -> None:
@@ -197,6 +209,16 @@ def _resend(by: Operator, ids: tuple[int, ...]) -> str:
     done = resend.resend(alert_reader.engine(), ids, by=by, now=settings.now())
     outdated = f"; {done.outdated} outdated and left" if done.outdated else ""
     return f"{plural(done.queued, 'message')} queued again{outdated}."
+
+
+def _try(by: Operator, name: str, over: bool) -> str:
+    answer = trial.send_test(settings.config(), name, settings.now, over=over)
+    verdict = "took it" if answer.delivered else "did not take it"
+    said = f"{name} ({answer.receiver}) {verdict}: {answer.answer or 'no answer'}"
+    operate.record_test(alert_reader.engine(), name, said, by=by, now=settings.now())
+    if not answer.delivered:
+        raise OperatorError(said)
+    return said
 
 
 def _may_act() -> bool:

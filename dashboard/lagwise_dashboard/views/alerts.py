@@ -156,6 +156,9 @@ def _history(rows: list[AlertRow], now: datetime) -> None:
 def _deliveries(subjects: dict[str, str], now: datetime) -> None:
     st.subheader("Deliveries", anchor=False)
     rows = alert_reader.deliveries()
+    with st.container(horizontal=True, gap="small"):
+        alert_actions.try_channel()
+        alert_actions.send_again(alert_reader.dead(), subjects)
     if not rows:
         st.caption("No message has been sent yet.")
         return
@@ -163,7 +166,6 @@ def _deliveries(subjects: dict[str, str], now: datetime) -> None:
     sizes = alert_reader.summary_sizes()
     subjects = subjects | {r.incident_id: f"{sizes[r.id]:,} alerts" for r in rows if r.id in sizes}
     alert_tables.show_deliveries(rows, subjects, now)
-    alert_actions.send_again(alert_reader.dead(), subjects)
 
 
 def _actions(now: datetime) -> None:

@@ -185,7 +185,7 @@ def _charts(row: Row, marks: list[Mark], since: datetime, until: datetime, span:
         marks,
         begins,
         until,
-        objective_seconds=configured.lag_objective_seconds if configured else None,
+        objective_seconds=configured.lag_objective_of(group) if configured else None,
         zoom=f"{cluster}/{group}/{span}",
     )
     st.plotly_chart(

@@ -34,7 +34,7 @@ def scenes(trace: Trace, events: Sequence[Row], cluster: str) -> Iterator[Scene]
         as_of = moment(trace.sample_times[index])
         if index != judged:
             judged = index
-            at = Moment(sample_id(index), as_of, policy, trace.offsets_retention_s)
+            at = Moment(sample_id(index), as_of, policy, trace.offsets_retention_s, trace.lag_objectives_s)
             facts = group_facts(rows, at.sample_id, as_of)
             groups = tuple(_rows(evaluate(rows, at), facts, groups, as_of, cluster))
             alive.update(row.subject.fingerprint for row in groups if row.is_active)
