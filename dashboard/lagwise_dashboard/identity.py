@@ -14,6 +14,7 @@ from typing import Any
 import streamlit as st
 
 from lagwise.config import Config, Role
+from lagwise.errors import ConfigError
 from lagwise_dashboard import literal, settings
 
 #: What a proxy adds: then the request is not from this machine, wherever it came from last.
@@ -39,6 +40,8 @@ def current() -> Person | None:
     config = settings.config()
     if config.dashboard.sign_in is None:
         return local(config, {name.lower(): value for name, value in st.context.headers.items()})
+    if not config.dashboard.sign_in.auth_file.expanduser().is_file():
+        raise ConfigError(f"dashboard.sign_in.auth_file: there is no file {config.dashboard.sign_in.auth_file}")
     if not st.user.is_logged_in:
         return None
     return identified(config, st.user.to_dict())

@@ -8,12 +8,12 @@ from lagwise.config.base import Settings
 
 
 class GroupSelection(Settings):
-    """Which groups are watched: regular expressions on the whole name."""
+    """Which groups (or clusters) are meant: regular expressions on the whole name."""
 
     include: tuple[str, ...] = (".*",)
-    """A group is watched if one of these matches its whole name."""
+    """Meant is whose whole name one of these matches …"""
     exclude: tuple[str, ...] = ()
-    """… and none of these does."""
+    """… and none of these."""
 
     @field_validator("include", "exclude")
     @classmethod
@@ -26,7 +26,7 @@ class GroupSelection(Settings):
         return patterns
 
     def selects(self, name: str) -> bool:
-        """Whether the group of this name is watched."""
+        """Whether what has this name is meant."""
         # DOTALL: names are strangers' input, and one with a line break in it must not slip through `.*`.
         included = any(re.fullmatch(pattern, name, re.DOTALL) for pattern in self.include)
         return included and not any(re.fullmatch(pattern, name, re.DOTALL) for pattern in self.exclude)

@@ -15,6 +15,7 @@ from lagwise.alerts.operate import Operator, Via
 from lagwise.config import Role
 from lagwise_dashboard.identity import Person
 from tests.dashboard.conftest import NOW
+from tests.dashboard.serving import write_settings
 
 Open = Callable[..., Any]
 JO = Operator("jo", Via.CLI)
@@ -154,6 +155,17 @@ def test_a_role_that_is_taken_away_counts_at_once(
     app.button(key="ack").click().run()
     assert any("needs the role operator" in one.value for one in app.error)
     assert queries.actions(engine) == []
+
+
+def test_where_it_cannot_be_told_who_looks_nothing_is_shown(
+    open_app: Open, busy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_settings(busy, sign_in={"auth_file": str(busy / "none.toml")})
+    monkeypatch.setenv("LAGWISE_CONFIG", str(file))
+    app = open_app()
+    assert "there is no file" in app.error[0].value.replace("\\", "")
+    assert not app.dataframe
+    assert not app.metric
 
 
 def test_names_of_strangers_are_shown_as_they_are(
