@@ -27,7 +27,7 @@ from lagwise.alerts.model import (
     Subject,
 )
 from lagwise.alerts.rules import Rule, RuleBook
-from lagwise.alerts.telling import resolve, tell
+from lagwise.alerts.telling import counting, resolve, tell
 from lagwise.alerts.vanished import why_gone
 from lagwise.domain.findings import FindingKind
 from lagwise.domain.vocabulary import Status
@@ -113,7 +113,9 @@ def _step(
             return None, None
     rule, clock = min(active or clocks, key=lambda pair: book.rank(pair[0].name, pair[0].severity))
     shows = clock.matching and not clock.held
-    after = _updated(before or _opened(condition, rule, ended, now), condition, rule, kept, calm, now, shows=shows)
+    after = _updated(
+        before or _opened(book, condition, rule, ended, now), condition, rule, kept, calm, now, shows=shows
+    )
     after = replace(after, labels=labels)
     return tell(book, before, after, rule, now, standing, shows=shows) if active else (after, None)
 
@@ -173,7 +175,7 @@ def _is_done(clock: Clock, calm_seconds: float, another_matches: bool, keep: flo
     return calm_seconds >= keep or (another_matches and clock.seconds >= keep)
 
 
-def _opened(condition: Condition, rule: Rule, ended: Alert | None, now: datetime) -> Alert:
+def _opened(book: RuleBook, condition: Condition, rule: Rule, ended: Alert | None, now: datetime) -> Alert:
     subject = condition.subject
     return Alert(
         fingerprint=subject.fingerprint,
@@ -192,7 +194,7 @@ def _opened(condition: Condition, rule: Rule, ended: Alert | None, now: datetime
         numbers=Numbers(),
         clocks=(),
         calm=None,
-        begun_at=ended.begun_at if ended is not None else (),
+        begun_at=counting(book, ended.begun_at, now) if ended is not None else (),
     )
 
 

@@ -95,7 +95,7 @@ def _untold(before: Alert | None, after: Alert, event: Event) -> Alert:
 
 def _told(book: RuleBook, after: Alert, rule: Rule, event: Event, channels: tuple[str, ...], now: datetime) -> Alert:
     begins = event is Event.FIRING or (event is Event.ESCALATED and rule.name in after.told)
-    begun_at = _begun_at(book, after, now) if begins else after.begun_at
+    begun_at = (*counting(book, after.begun_at, now), now) if begins else after.begun_at
     return replace(
         after,
         phase=Phase.FIRING,
@@ -111,10 +111,10 @@ def _told(book: RuleBook, after: Alert, rule: Rule, event: Event, channels: tupl
     )
 
 
-def _begun_at(book: RuleBook, alert: Alert, now: datetime) -> tuple[datetime, ...]:
-    """The beginnings that count for whether it flaps, this one among them."""
+def counting(book: RuleBook, begun_at: tuple[datetime, ...], now: datetime) -> tuple[datetime, ...]:
+    """The beginnings that count, at a moment, for whether an alert flaps."""
     within = 0.0 if book.flapping is None else book.flapping.within
-    return (*(at for at in alert.begun_at if (now - at).total_seconds() < within), now)
+    return tuple(at for at in begun_at if (now - at).total_seconds() < within)
 
 
 _ENDINGS = {

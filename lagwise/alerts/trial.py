@@ -98,6 +98,10 @@ def trial_document(
         "incident_id": incident_id,
         "sequence": 2 if over else 1,
         "idempotency_key": f"{incident_id}-{now.astimezone(UTC):%Y%m%dT%H%M%S.%fZ}",
+        "team": None,
+        "labels": {},
+        "flapping": False,
+        "times_begun": 1,
     }
 
 

@@ -172,6 +172,15 @@ def test_flapping_can_be_turned_off(tmp_path: Path) -> None:
     assert not any(n.alert.flapping for n in player.told)
 
 
+def test_what_was_long_ago_is_forgotten_when_the_next_alert_is_opened(tmp_path: Path) -> None:
+    """A process that was restarted does not know of it any more: nor may one that was not."""
+    player = _play(steps("stopped", 0, 60) + steps("ok", 120, 300), _rules(tmp_path))
+    player.rules = _rules(tmp_path, RULES.replace("{name: stopped,", "{name: stopped, for: 10m,"))
+    player.see(3661, observation(group_condition(3661, "stopped", since=3661), judged_until=3661))
+    (alert,) = player.alerts.values()
+    assert (alert.phase, alert.begun_at) == (Phase.PENDING, ())
+
+
 def test_a_repetition_is_another_event_of_the_same_incident(tmp_path: Path) -> None:
     player = _play(steps("stopped", 0, 1500), _rules(tmp_path))
     assert [n.alert.sequence for n in player.told] == [1, 2, 3]

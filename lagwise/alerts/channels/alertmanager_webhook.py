@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from lagwise.alerts.channels.alertmanager_format import annotations_of, labels_of
+from lagwise.alerts.channels.alertmanager_format import IDENTITY, annotations_of, labels_of
 from lagwise.alerts.channels.base import Message
 from lagwise.alerts.channels.http import HttpChannel, Post, authorization
 from lagwise.alerts.model import Event
@@ -26,13 +26,12 @@ def payload(document: Mapping[str, Any], settings: AlertmanagerWebhook) -> dict[
     alerts = [_alert(one, settings) for one in (document["alerts"] if is_summary else [document])]
     firing = any(alert["status"] == "firing" for alert in alerts)
     common = _common([alert["labels"] for alert in alerts])
-    # Of one alert, the group is its subject, whatever its severity and whatever labels the settings add.
-    mine = {name: value for name, value in common.items() if name != "severity" and name not in settings.labels}
+    group = {} if is_summary else {name: common[name] for name in IDENTITY if name in common}
     return {
         "receiver": settings.name,
         "status": "firing" if firing else "resolved",
         "alerts": alerts,
-        "groupLabels": {} if is_summary else mine,
+        "groupLabels": group,
         "commonLabels": common,
         "commonAnnotations": _common([alert["annotations"] for alert in alerts]),
         "externalURL": document["dashboard_url"].rpartition("/")[0],

@@ -54,6 +54,7 @@ def tell(document: Mapping[str, Any]) -> Telling:
         ("Why", document["sentence"]),
         ("What will happen", document["outlook"] or (None if over else "Not known yet.")),
         ("Worst partition", _worst(document["worst_partition"])),
+        ("Owner", document.get("team")),  # messages that a former version queued have none
     ]
     return Telling(
         event=document["event"],
@@ -91,10 +92,12 @@ def _symbol(document: Mapping[str, Any]) -> str:
 
 
 def _title(document: Mapping[str, Any]) -> str:
-    """``Page: …``, ``Worse, page: …``, ``Still, page: …``, ``Over: …``."""
+    """``Page: …``, ``Worse, page: …``, ``Over: …``; of what is repeated the summary says that it is still so."""
     word = _SEVERITY_WORDS[Severity(document["severity"])]
-    before = {"escalated": "Worse, ", "repeated": "Still, "}.get(document["event"], "")
-    word = "Over" if document["event"] == Event.RESOLVED else f"{before}{word.lower()}" if before else word
+    if document["event"] == Event.ESCALATED:
+        word = f"Worse, {word.lower()}"
+    if document["event"] == Event.RESOLVED:
+        word = "Over"
     return escape(f"{word}: {document['summary']}")
 
 

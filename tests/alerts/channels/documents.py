@@ -42,9 +42,9 @@ DOCUMENTS = {
     "resolved": named("group_resolved"),
     "collection": named("collection_firing"),
     "gone": named("group_gone"),
+    "repeated": named("group_repeated"),
     "hostile": of_group(HOSTILE, HOSTILE),
 }
-DOCUMENTS["repeated"] = DOCUMENTS["escalated"] | {"event": "repeated"}
 
 
 def summary(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -182,6 +182,18 @@ class TestAlertmanager:
         assert alert["labels"]["severity"] == "warning"
         assert alert["endsAt"] == DOCUMENTS["resolved"]["decided_at"]
 
+    def test_labels_of_the_owner_get_names_that_alertmanager_allows(self) -> None:
+        owned = DOCUMENTS["firing"] | {"team": "shop", "labels": {"team": "shop", "cost-centre": "7", "2nd.line": "x"}}
+        (alert,) = alertmanager.payload(owned, None, PUSHED, NOW)
+        Draft202012Validator(self.SCHEMA).validate([alert])
+        assert {"team": "shop", "cost_centre": "7", "_2nd_line": "x"}.items() <= alert["labels"].items()
+
+    def test_a_message_that_a_former_version_queued_is_told(self) -> None:
+        later = ("team", "labels", "flapping", "times_begun")
+        former = {name: value for name, value in DOCUMENTS["firing"].items() if name not in later}
+        for made in FORMATS.values():
+            assert made(former)
+
     def test_a_dashboard_without_an_address_is_left_out(self) -> None:
         (alert,) = alertmanager.payload(DOCUMENTS["firing"] | {"dashboard_url": "lagwise/group"}, None, PUSHED, NOW)
         assert "generatorURL" not in alert

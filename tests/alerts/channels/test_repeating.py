@@ -71,7 +71,7 @@ def see(engine: Engine, clock: Clock, seconds: float, *conditions: Condition) ->
     clock.now = at(seconds + 5)
     store.apply(
         engine,
-        lambda alerts: decide(rules, observation(*conditions, judged_until=seconds), alerts, clock.now),
+        lambda alerts, ended: decide(rules, observation(*conditions, judged_until=seconds), alerts, clock.now, ended),
         lambda n: render(n, Config()),
         now=clock.now,
     )
