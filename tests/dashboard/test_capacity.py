@@ -531,7 +531,7 @@ def test_a_click_on_a_verdict_chooses_its_group_and_the_report_needs_nothing_els
     query = parse_qs(urlsplit(page.url).query)
     assert query["capacity_group"] == ["prod/clickstream-archive"]
     expect(page.locator("p", has_text="are missing at peak")).to_be_visible(timeout=READY_MS)
-    expect(page.locator(".js-plotly-plot")).to_have_count(3, timeout=READY_MS)
+    expect(page.locator(".js-plotly-plot")).to_have_count(2, timeout=READY_MS)  # of members, no node
     visit.settled()
     with page.expect_download(timeout=READY_MS) as download:
         page.get_by_role("button", name="Report as HTML").click()

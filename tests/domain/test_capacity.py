@@ -10,14 +10,11 @@ from hypothesis import strategies as st
 
 from lagwise.domain.capacity.assessment import (
     Confidence,
-    Demand,
-    Known,
-    Observed,
-    ServiceTime,
     Source,
     assess,
     workload_of,
 )
+from lagwise.domain.capacity.known import Demand, Known, Observed, ServiceTime
 from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
 from lagwise.domain.capacity.observed_words import NO_TEST_HELPS, load_test
 from lagwise.domain.capacity.skew import Skew

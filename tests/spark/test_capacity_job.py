@@ -124,6 +124,9 @@ def test_everything_that_is_known(lake: Lake) -> None:
     assert found["capacity_low_per_second"] == pytest.approx(1_425.0)
     # At 70 %: 900/s · 1.03 need 1,329/s, four members of 375/s; and one spare.
     assert (found["advised_nodes"], found["advised_threads_per_node"]) == (5, 1)
+    # What of that time is CPU is not known, which is not 0; and the lag of now is not planned with.
+    assert (found["t1_seconds"], found["t2_seconds"], found["binds"]) == (0.002667, None, "time")
+    assert found["advice"].startswith("4 members, and 1 spare member, carry")
     assert {i["name"] for i in found["inputs"]} >= {"peak_rate_per_second", "observed_rate_per_second", "partitions"}
 
 
@@ -211,6 +214,17 @@ def test_nothing_is_known(lake: Lake) -> None:
     assert (found["verdict"], found["capacity_source"], found["confidence"]) == ("undecided", "none", "none")
     assert found["advice"] is None
     assert found["sentence"].endswith(".")
+
+
+def test_undecided_comes_with_a_load_test_for_what_is_needed(lake: Lake) -> None:
+    reads(lake, "billing")
+    demand(lake, 600.0, 900.0)
+    seen(lake, None)
+    assert plan(lake, Capacity(), NOW) == 1
+    found = rows(lake)["billing"]
+    assert found["verdict"] == "undecided"
+    assert "Stop the group for " in found["sentence"]
+    assert found["sentence"].endswith("If it has caught up sooner, it does more than 1,286 records/s.")
 
 
 def test_the_stalest_first_and_each_in_its_turn(lake: Lake) -> None:

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lagwise.config import Capacity
-from lagwise.domain.capacity.assessment import Assessment, Demand, Known, Observed, ServiceTime, assess
+from lagwise.domain.capacity.assessment import Assessment, assess
+from lagwise.domain.capacity.known import Demand, Known, Observed, ServiceTime
 from lagwise.domain.capacity.observed import Undecided
 from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.tables.ahead import demand_ahead

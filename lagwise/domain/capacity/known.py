@@ -1,0 +1,128 @@
+"""What is known of a group's work on one topic: measured, seen, forecast, each with where it is from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from lagwise.domain.capacity.observed import Undecided
+from lagwise.domain.capacity.skew import Skew
+from lagwise.domain.capacity.verdict import DemandAhead
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One number that went in. ``samples`` and ``measured_at`` are None where there is no such thing."""
+
+    name: str
+    value: float
+    source: str
+    samples: int | None = None
+    measured_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceTime:
+    """What a message costs, as a probe measured it: means over ``messages``, seconds."""
+
+    t1_seconds: float
+    t2_seconds: float
+    #: Threads that handle messages on one node.
+    threads: int
+    messages: int
+    measured_at: datetime
+    #: Why T1 is only an upper bound; None is no doubt.
+    t1_doubt: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What the members together were seen to do. ``rate_per_second`` is None where there was no saturation."""
+
+    rate_per_second: float | None
+    low_per_second: float | None
+    high_per_second: float | None
+    at_least_per_second: float | None
+    seconds_per_message: float | None
+    blocks: int
+    measured_until: datetime | None
+    is_scaled: bool = False
+    #: Where the rate is not known: why, and how much longer a backlog would have to be seen.
+    reason: Undecided | None = None
+    missing_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """What arrives: the peak so far and, where there is a forecast, the one to come."""
+
+    peak_per_second: float
+    peak_at: datetime
+    minutes: int
+    history_hours: int
+    #: Highest minute rate at the horizon; None is no forecast.
+    forecast_peak_per_second: float | None = None
+    horizon_days: int | None = None
+    ahead: tuple[DemandAhead, ...] = ()
+    #: End of the last hour that the forecast knew.
+    as_of: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """Everything that is known of a group's work on one topic."""
+
+    partitions: int
+    #: Members that own any of its partitions, and the hosts they run on.
+    members: int
+    nodes: int
+    as_of: datetime
+    #: How unevenly the traffic lies on the partitions; None is not known, and taken as even.
+    skew: Skew | None = None
+    #: Messages that arrive per second, now; None is not known.
+    arriving_per_second: float | None = None
+    #: Cores of one node, and where that is known from.
+    cores: float | None = None
+    cores_source: str = "settings"
+    service: ServiceTime | None = None
+    observed: Observed | None = None
+    demand: Demand | None = None
+
+
+def inputs_of(known: Known) -> Sequence[Input]:
+    """Every number that goes in, with its source, sample size and age."""
+    now = known.as_of
+    found = [
+        Input("partitions", known.partitions, "topic", measured_at=now),
+        Input("members", known.members, "latest sample", measured_at=now),
+        Input("nodes", known.nodes, "hosts of the members in the latest sample", measured_at=now),
+    ]
+    if known.skew is not None:
+        k = known.skew
+        how = f"records by partition, in the {k.hours} busiest hours of a week"
+        found.append(Input("hottest_share", k.hottest_share, how, k.records, k.until))
+    if known.cores is not None:
+        by_probe = known.service if known.cores_source == "probe" else None
+        told_at = by_probe.measured_at if by_probe else None
+        found.append(Input("cores", known.cores, known.cores_source, measured_at=told_at))
+    if known.service is not None:
+        s = known.service
+        doubt = f"probe; T1 is an upper bound: it holds waits for {s.t1_doubt}" if s.t1_doubt else "probe"
+        found += [
+            Input("t1_seconds", s.t1_seconds, doubt.replace("_", " "), s.messages, s.measured_at),
+            Input("t2_seconds", s.t2_seconds, "probe", s.messages, s.measured_at),
+            Input("threads_per_node", float(s.threads), "probe", s.messages, s.measured_at),
+        ]
+    if known.observed is not None:
+        o = known.observed
+        if o.rate_per_second is not None:
+            how = "saturation, in proportion to the members" if o.is_scaled else "saturation"
+            found.append(Input("observed_rate_per_second", o.rate_per_second, how, o.blocks, o.measured_until))
+        elif o.at_least_per_second is not None:
+            found.append(Input("at_least_per_second", o.at_least_per_second, "best five minutes"))
+    if known.demand is not None:
+        d = known.demand
+        found.append(Input("peak_rate_per_second", d.peak_per_second, "history of minutes", d.minutes, d.peak_at))
+        if d.forecast_peak_per_second is not None:
+            how = f"forecast, {d.horizon_days} days ahead"
+            found.append(Input("forecast_peak_per_second", d.forecast_peak_per_second, how, d.history_hours, d.as_of))
+    return found
