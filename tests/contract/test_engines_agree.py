@@ -72,7 +72,7 @@ def test_on_groups_that_could_not_be_read(spark: "SparkSession") -> None:
 @pytest.mark.timeout(900)
 def test_on_groups_with_objectives_of_their_own(spark: "SparkSession") -> None:
     """Each word and sentence by the group's own objective, in either direction from the common one."""
-    batch = [replace(history(seed), lag_objectives_s={"group-0": (1.0, 20.0, 3600.0)[seed % 3]}) for seed in range(60)]
+    batch = [replace(history(seed), lag_objectives_s={"group-0": (1.0, 20.0, 3600.0)[seed % 3]}) for seed in range(100)]
     others = 0
     for trace, shown in zip(batch, shown_of(spark, batch), strict=True):
         assert list(differences(shown, shown_by_oracle(trace))) == []
