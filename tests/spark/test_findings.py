@@ -128,6 +128,20 @@ def test_what_waits_in_a_retry_topic_is_told_whoever_reads_it(lake: Lake) -> Non
     assert sentences(findings_of(lake, news(NOW))) == {"billing": waits, "audit": waits}
 
 
+def test_rocketmqs_dead_letters_are_told_of_their_own_group_and_of_no_other(lake: Lake) -> None:
+    """They belong to a group and not to a topic: their main topic is the retry topic, which only that group reads."""
+    retry, dead = "%RETRY%mail", "%DLQ%mail"
+    append(lake, TOPICS, side(dead, retry), side(retry, retry, "retry"))
+    append(lake, WATERMARK_MINUTES, minute(dead, -30, 63), minute(retry, -30, 80))
+    append(lake, WATERMARKS, watermark(dead, 165), watermark(retry, 90))
+    readers = (reads("mail", "orders"), reads("billing", "orders"), reads("mail", retry, lag=7))
+    append(lake, PARTITION_STATUS, *readers)
+    told = sentences(findings_of(lake, news(0)))
+    assert told.keys() == {"mail"}
+    assert "102 records were given up" in told["mail"][0]
+    assert "7 records wait in %RETRY%mail" in told["mail"][1]
+
+
 def test_rebalances_that_somebody_must_look_at_are_told_for_an_hour(lake: Lake) -> None:
     append(lake, EVENTS, left(1, A), left(3, A), left(2, A, group="audit"))
     sum_up(lake, news(5))
