@@ -157,9 +157,16 @@ def read_head(folder: Path) -> dict[str, Any]:
         value = head.get(key)
         if value is None and key != "sample_interval_s":
             continue
-        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < math.inf:
+        if not _is_duration(value):
             raise TraceError(f"{path}: {key} must be a number of seconds above 0")
+    own = head.get("lag_objectives_s", {})
+    if not isinstance(own, dict) or not all(_is_duration(value) for value in own.values()):
+        raise TraceError(f"{path}: lag_objectives_s must be groups, each with a number of seconds above 0")
     for key in ("name", "story"):
         if not isinstance(head.get(key, ""), str):
             raise TraceError(f"{path}: {key} must be text in quotes")
     return head
+
+
+def _is_duration(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf

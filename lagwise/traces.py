@@ -5,7 +5,8 @@ collectors treats it exactly as it treats a live cluster.
 """
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lagwise import trace_csv as files
@@ -47,7 +48,8 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A history as rows of the raw tables (keyed by table name, times as datetimes), and what goes with it."""
+    """A history as rows of the raw tables (keyed by table name, times as datetimes), and what goes with it.
+    ``lag_objectives_s`` are those of groups that have one of their own."""
 
     name: str
     story: str
@@ -59,6 +61,7 @@ class Trace:
     sample_times: tuple[float, ...]
     rows: dict[str, list[Row]]
     truth: tuple[Truth, ...]
+    lag_objectives_s: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def evaluation_times(self) -> tuple[float, ...]:
@@ -97,6 +100,7 @@ def read_trace(folder: Path) -> Trace:
         sample_times=times,
         rows=raw_rows(folder, Samples(times, interval), rows),
         truth=tuple(_truth(folder, row) for row in files.read_rows(folder, "truth.csv", files.TRUTH, required=False)),
+        lag_objectives_s={group: float(seconds) for group, seconds in head.get("lag_objectives_s", {}).items()},
     )
 
 

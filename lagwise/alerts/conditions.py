@@ -12,6 +12,7 @@ from typing import Any
 
 import duckdb
 
+from lagwise.alerts.beside import CAPACITY_SQL, STORMS_SQL, CapacityRow, Group, capacity_by_group
 from lagwise.alerts.model import Numbers
 from lagwise.alerts.observation import SIGNS_OF_LIFE, CollectionRow, GroupRow, Snapshot
 from lagwise.domain.findings import FindingKind
@@ -20,6 +21,8 @@ from lagwise.errors import LakeError
 from lagwise.logs import clean
 from lagwise.tables import Table
 from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
+from lagwise.tables.capacity import CAPACITY
+from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.raw import READ_SOMETHING, SAMPLES
 from lagwise.tables.store import Lake
 from lagwise.tables.ticks import TICKS
@@ -54,13 +57,14 @@ _GROUPS_SQL = f"""
 with counted as (
     select *,
         list_sum([s.partitions for s in partitions_by_status if s.status not in ('unknown', 'ghost')])
-            as known_partitions
+            as known_partitions,
+        list_sum([s.partitions for s in partitions_by_status if s.status = 'ghost']) as ghost_partitions
     from group_status
 )
 select cluster, "group", as_of, status, reason, since, sentence, commits_seen,
     coalesce(type = '{SIMPLE}', false)
         and coalesce(bool_or(type <> '{SIMPLE}') over (partition by "group"), false) as is_mirrored,
-    findings,
+    findings, idle_members, ghost_partitions,
     {", ".join(_NUMBERS)}
 from counted
 """  # noqa: S608 (column names of our own)
@@ -109,6 +113,8 @@ class Reader:
         self._groups: tuple[GroupRow, ...] = ()
         self._collections: Mapping[str, CollectionRow] | None = None
         self._active_before: frozenset[tuple[str, str]] | None = None
+        self._storms: dict[Group, tuple[datetime, str]] = {}
+        self._capacity: dict[Group, tuple[CapacityRow, ...]] = {}
         self._unreadable_since: datetime | None = None
 
     def close(self) -> None:
@@ -123,6 +129,8 @@ class Reader:
             ((GROUP_STATUS,), self._read_groups),
             ((SAMPLES, TICKS), lambda: self._read_collections(days)),
             ((STATUS_CHANGES,), self._read_active),
+            ((REBALANCE_STATS,), lambda: self._read_storms(days)),
+            ((CAPACITY,), self._read_capacity),
         )
         for tables, read in steps:
             try:
@@ -139,6 +147,8 @@ class Reader:
             groups_are_current=GROUP_STATUS.name in self._versions,
             collections=self._collections,
             active_before=self._active_before,
+            storms=self._storms,
+            capacity=self._capacity,
             analysis_unreadable_since=self._unreadable_since,
             trouble=tuple(dict.fromkeys(trouble)),
         )
@@ -167,6 +177,15 @@ class Reader:
         signs = sorted(status.value for status in SIGNS_OF_LIFE)
         self._active_before = frozenset(self._duckdb.execute(_ACTIVE_SQL, [signs, signs]).fetchall())
 
+    def _read_storms(self, days: tuple[str, str]) -> None:
+        self._lake.scan(self._duckdb, REBALANCE_STATS, days=days)
+        rows = self._duckdb.execute(STORMS_SQL).fetchall()
+        self._storms = {(cluster, group): (_utc(last_at), sentence) for cluster, group, last_at, sentence in rows}
+
+    def _read_capacity(self) -> None:
+        self._lake.scan(self._duckdb, CAPACITY)
+        self._capacity = capacity_by_group(self._duckdb.execute(CAPACITY_SQL).fetchall())
+
 
 def _utc(value: Any) -> datetime:
     at: datetime = value
@@ -178,7 +197,8 @@ def _utc_or_none(value: Any) -> datetime | None:
 
 
 def _group_row(row: tuple[Any, ...]) -> GroupRow:
-    cluster, group, as_of, status, reason, since, sentence, commits_seen, is_mirrored, findings, *numbers = row
+    cluster, group, as_of, status, reason, since, sentence, commits_seen, is_mirrored, *rest = row
+    findings, idle_members, ghost_partitions, *numbers = rest
     known = [None if isinstance(n, float) and not math.isfinite(n) else n for n in numbers]
     return GroupRow(
         cluster=cluster,
@@ -192,6 +212,8 @@ def _group_row(row: tuple[Any, ...]) -> GroupRow:
         commits_seen=commits_seen or 0,
         is_mirrored=is_mirrored,
         findings=_findings(findings),
+        idle_members=idle_members,
+        ghost_partitions=ghost_partitions or 0,
         numbers=Numbers(*known),
     )
 

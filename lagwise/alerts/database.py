@@ -28,11 +28,14 @@ from sqlalchemy import (
     create_engine,
     event,
     insert,
+    inspect,
     make_url,
     select,
     text,
 )
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.schema import ExecutableDDLElement
 from sqlalchemy.types import TypeDecorator
 
 from lagwise.errors import ConfigError, DatabaseError
@@ -116,6 +119,11 @@ ALERTS = Table(
     Column("peak_severity", String(20)),
     Column("channels", JSON, nullable=False),
     Column("sequence", Integer, nullable=False),
+    Column("labels", JSON),
+    Column("told_at", UtcDateTime),
+    Column("begun_at", JSON),
+    Column("flapping", Boolean),
+    Column("inhibited_by", String(60)),
     Index("alerts_one_open", "fingerprint", unique=True, sqlite_where=_OPEN, postgresql_where=_OPEN),
     Index("alerts_by_end", "state", "resolved_at"),
 )
@@ -203,6 +211,7 @@ def prepare(engine: Engine) -> None:
             raise DatabaseError(f"cannot make the folder of the database {path}: {error.strerror}") from error
     with transaction(engine) as connection:
         metadata.create_all(connection)
+        _add_columns(connection)
         version = connection.scalar(select(SCHEMA.c.version).where(SCHEMA.c.component == "alerts"))
         if version is None:
             connection.execute(insert(SCHEMA).values(component="alerts", version=SCHEMA_VERSION))
@@ -211,6 +220,29 @@ def prepare(engine: Engine) -> None:
                 f"the database {_shown(engine)} was written by a newer Lagwise (its alert tables have version "
                 f"{version}, this one knows {SCHEMA_VERSION}): upgrade Lagwise, or name another database"
             )
+
+
+def _add_columns(connection: Connection) -> None:
+    """Add what the tables of an earlier Lagwise lack. All that came later may be null: it can go on with them."""
+    inspector = inspect(connection)
+    for table in metadata.sorted_tables:
+        there = {column["name"] for column in inspector.get_columns(table.name)}
+        for column in table.columns:
+            if column.name not in there:
+                connection.execute(AddColumn(column))
+
+
+class AddColumn(ExecutableDDLElement):
+    """``ALTER TABLE … ADD COLUMN …``, in the words of the database."""
+
+    def __init__(self, column: Column[Any]) -> None:
+        self.column = column
+
+
+@compiles(AddColumn)
+def _add_column(element: AddColumn, compiler: Any, **_: Any) -> str:
+    table = compiler.preparer.format_table(element.column.table)
+    return f"ALTER TABLE {table} ADD COLUMN {compiler.get_column_specification(element.column)}"
 
 
 def lock(connection: Connection) -> None:

@@ -7,18 +7,16 @@ rule that is active gives it its severity. It is told when it begins, when it be
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from types import MappingProxyType
 
 from lagwise.alerts.clocks import Moment, Verdict, advance
-from lagwise.alerts.matching import is_as_known, is_too_old, judge
+from lagwise.alerts.matching import holds, is_as_known, is_too_old, judge
 from lagwise.alerts.model import (
-    FRESH,
     STALE,
     Alert,
     Clock,
     Condition,
     Decision,
-    Event,
-    Freshness,
     GroupCondition,
     Kind,
     Notification,
@@ -26,30 +24,47 @@ from lagwise.alerts.model import (
     Observation,
     Phase,
     Resolution,
+    Subject,
 )
 from lagwise.alerts.rules import Rule, RuleBook
+from lagwise.alerts.telling import resolve, tell
 from lagwise.alerts.vanished import why_gone
+from lagwise.domain.findings import FindingKind
 from lagwise.domain.vocabulary import Status
 
+_FINDINGS = frozenset(kind.value for kind in FindingKind)
 #: Observations of the monitor itself that lie farther apart than this say nothing about the time in between.
 LONGEST_STEP_SECONDS = 120.0
 
 
-def decide(book: RuleBook, observation: Observation, alerts: Mapping[str, Alert], now: datetime) -> Decision:
+def decide(
+    book: RuleBook,
+    observation: Observation,
+    alerts: Mapping[str, Alert],
+    now: datetime,
+    ended: Mapping[str, Alert] = MappingProxyType({}),
+) -> Decision:
     """The alerts that change, and what is to be told about them.
 
-    ``alerts`` are the pending and firing ones by fingerprint. Deciding again on the same observation with the alerts
-    that came out of it changes nothing and tells nothing. Notifications come loudest first.
+    ``alerts`` are the pending and firing ones by fingerprint, ``ended`` those that ended lately, the latest of each.
+    Deciding again on the same observation with the alerts that came out of it changes nothing and tells nothing.
+    Notifications come loudest first.
     """
     changed: list[Alert] = []
     cancelled: list[str] = []
     told: list[Notification] = []
     seen = set()
-    for condition in observation.conditions:
+    # Those that may tell the trouble of others come first: the cluster, then the group, then what stands beside it.
+    standing = {alert.subject: alert for alert in alerts.values()}
+    for condition in sorted(observation.conditions, key=lambda c: _STAGES.get(c.subject.kind, len(_STAGES))):
         fingerprint = condition.subject.fingerprint
         seen.add(fingerprint)
         before = alerts.get(fingerprint)
-        after, notification = _step(book, condition, before, now)
+        if before is None and isinstance(condition, GroupCondition) and _is_absent(condition):
+            continue  # most groups have no findings: nothing is to be judged
+        after, notification = _step(book, condition, before, ended.get(fingerprint), standing, now)
+        if after is not None:
+            standing[condition.subject] = after
         if after is None and before is not None:
             cancelled.append(before.incident_id)
         elif after is not None and after != before:
@@ -63,33 +78,44 @@ def decide(book: RuleBook, observation: Observation, alerts: Mapping[str, Alert]
         if alert.phase is Phase.PENDING:
             cancelled.append(alert.incident_id)
             continue
-        after, notification = _resolve(book, alert, None, resolution, now)
+        after, notification = resolve(book, alert, None, resolution, now)
         changed.append(after)
         told.append(notification)
     told.sort(key=lambda n: (n.severity.rank, n.alert.subject.kind, n.alert.subject.cluster or "", n.alert.fingerprint))
     return Decision(tuple(changed), tuple(cancelled), tuple(told))
 
 
+#: In which order kinds of conditions are decided on; all others follow.
+_STAGES = {Kind.ANALYSIS: 0, Kind.COLLECTION: 1, Kind.GROUP: 2}
+
+
 def _step(
-    book: RuleBook, condition: Condition, before: Alert | None, now: datetime
+    book: RuleBook,
+    condition: Condition,
+    before: Alert | None,
+    ended: Alert | None,
+    standing: Mapping[Subject, Alert],
+    now: datetime,
 ) -> tuple[Alert | None, Notification | None]:
-    if before is None and isinstance(condition, GroupCondition) and _is_absent(condition):
-        return None, None  # most groups have no findings: nothing is to be judged
-    judged = [(rule, *judge(rule, condition, now, _known_in_trouble(before))) for rule in book.rules]
+    labels = book.labels_of(condition.subject)
+    judged = [(rule, *judge(rule, condition, now, _known_in_trouble(before), labels)) for rule in book.rules]
     if before is None and not any(verdict is Verdict.MATCH for _, verdict, _ in judged):
         return None, None
-    clocks, calm = _advance(condition, before, judged)
+    calm_for = book.flapping.calm if before is not None and before.flapping and book.flapping is not None else 0.0
+    clocks, calm = _advance(condition, before, judged, calm_for)
     active = [(rule, clock) for rule, clock in clocks if clock.active]
     kept = tuple(clock for _, clock in clocks)
     if not active:
         if before is not None and before.phase is Phase.FIRING:
             why = _why_over(book, before, condition)
-            return _resolve(book, replace(before, clocks=(), calm=calm), condition, why, now)
+            return resolve(book, replace(before, clocks=(), calm=calm), condition, why, now)
         if not clocks:
             return None, None
     rule, clock = min(active or clocks, key=lambda pair: book.rank(pair[0].name, pair[0].severity))
-    after = _updated(before, condition, rule, kept, calm, now, shows=clock.matching and not clock.held)
-    return _tell_if_worse(book, before, after, rule, now) if active else (after, None)
+    shows = clock.matching and not clock.held
+    after = _updated(before or _opened(condition, rule, ended, now), condition, rule, kept, calm, now, shows=shows)
+    after = replace(after, labels=labels)
+    return tell(book, before, after, rule, now, standing, shows=shows) if active else (after, None)
 
 
 def _is_absent(condition: GroupCondition) -> bool:
@@ -102,9 +128,13 @@ def _known_in_trouble(alert: Alert | None) -> int | None:
 
 
 def _advance(
-    condition: Condition, before: Alert | None, judged: list[tuple[Rule, Verdict, datetime]]
+    condition: Condition,
+    before: Alert | None,
+    judged: list[tuple[Rule, Verdict, datetime]],
+    calm_for: float,
 ) -> tuple[list[tuple[Rule, Clock]], Clock | None]:
-    """The clocks of the rules that still matter, and the clock of the calm in which no rule matches."""
+    """The clocks of the rules that still matter, and the clock of the calm in which no rule matches, which must last
+    for ``calm_for`` at least."""
     old = {clock.rule: clock for clock in before.clocks} if before else {}
     step = (condition.as_of - before.last_as_of).total_seconds() if before else None
     longest = condition.valid_for_seconds if isinstance(condition, GroupCondition) else LONGEST_STEP_SECONDS
@@ -130,31 +160,22 @@ def _advance(
     return [
         (rule, clock)
         for rule, clock in clocks
-        if not _is_done(rule, clock, calm_seconds, bool(another_matches - {rule.name}))
+        if not _is_done(
+            clock, calm_seconds, bool(another_matches - {rule.name}), max(rule.keep_firing_seconds, calm_for)
+        )
     ], calm
 
 
-def _is_done(rule: Rule, clock: Clock, calm_seconds: float, another_matches: bool) -> bool:
+def _is_done(clock: Clock, calm_seconds: float, another_matches: bool, keep: float) -> bool:
     """Whether an active rule has not matched for so long that it lets go: into calm, or to another rule."""
     if not clock.active or clock.matching:
         return False
-    keep = rule.keep_firing_seconds
     return calm_seconds >= keep or (another_matches and clock.seconds >= keep)
 
 
-def _updated(
-    before: Alert | None,
-    condition: Condition,
-    rule: Rule,
-    clocks: tuple[Clock, ...],
-    calm: Clock | None,
-    now: datetime,
-    *,
-    shows: bool,
-) -> Alert:
-    """The alert after an observation; with ``shows`` it takes over what the condition says."""
+def _opened(condition: Condition, rule: Rule, ended: Alert | None, now: datetime) -> Alert:
     subject = condition.subject
-    alert = before or Alert(
+    return Alert(
         fingerprint=subject.fingerprint,
         # Not from `since`: a rule that is taken out and put back would make the same incident twice.
         incident_id=f"{subject.fingerprint}-{now:%Y%m%dT%H%M%S.%fZ}",
@@ -169,12 +190,26 @@ def _updated(
         last_as_of=condition.as_of,
         sentence=condition.sentence,
         numbers=Numbers(),
-        clocks=clocks,
-        calm=calm,
+        clocks=(),
+        calm=None,
+        begun_at=ended.begun_at if ended is not None else (),
     )
+
+
+def _updated(
+    alert: Alert,
+    condition: Condition,
+    rule: Rule,
+    clocks: tuple[Clock, ...],
+    calm: Clock | None,
+    now: datetime,
+    *,
+    shows: bool,
+) -> Alert:
+    """The alert after an observation; with ``shows`` it takes over what the condition says."""
     alert = replace(
         alert,
-        subject=subject,  # as it is called now: a database may have had to change a character
+        subject=condition.subject,  # as it is called now: a database may have had to change a character
         rule=rule.name,
         severity=rule.severity,
         clocks=clocks,
@@ -198,42 +233,6 @@ def _updated(
     return replace(alert, status=STALE, since=since, sentence=condition.sentence)
 
 
-def _tell_if_worse(
-    book: RuleBook, before: Alert | None, after: Alert, rule: Rule, now: datetime
-) -> tuple[Alert, Notification | None]:
-    """Tell that the alert fires, or that it has become worse than what was told so far."""
-    if before is None or before.phase is Phase.PENDING:
-        event = Event.FIRING
-        after = replace(after, phase=Phase.FIRING, fired_at=now)
-    else:
-        louder = after.severity.rank < before.severity.rank
-        worse = book.rank(after.rule, after.severity) < book.rank(before.rule, before.severity)
-        if not louder and (not worse or rule.name in after.told):
-            return after, None
-        event = Event.ESCALATED
-    channels = book.channels_of(rule)
-    after = replace(
-        after,
-        told=tuple(dict.fromkeys((*after.told, rule.name))),
-        peak_severity=min(after.peak_severity or after.severity, after.severity, key=lambda s: s.rank),
-        channels=tuple(dict.fromkeys((*after.channels, *channels))),
-        sequence=after.sequence + 1,
-    )
-    return after, Notification(
-        event=event,
-        decided_at=now,
-        alert=after,
-        status=after.status,
-        reason=after.reason,
-        severity=after.severity,
-        sentence=after.sentence,
-        numbers=after.numbers,
-        previous_status=before.status if before and event is Event.ESCALATED else None,
-        previous_severity=before.severity if before and event is Event.ESCALATED else None,
-        channels=channels,
-    )
-
-
 def _why_over(book: RuleBook, alert: Alert, condition: Condition) -> Resolution:
     """Recovered, unless that is not known, or it is the rules that changed and not the subject."""
     rule = next((r for r in book.rules if r.name == alert.rule), None)
@@ -241,47 +240,9 @@ def _why_over(book: RuleBook, alert: Alert, condition: Condition) -> Resolution:
         return Resolution.RULE_CHANGED
     if not isinstance(condition, GroupCondition):
         return Resolution.RECOVERED
-    if condition.is_found or (condition.subject.kind is Kind.GROUP and condition.status in rule.when.statuses):
+    # Calm, though all is as the rule describes it, or is still found: then the rule has come to mean other groups.
+    is_finding = condition.subject.kind.value in _FINDINGS
+    if holds(rule.when, condition) or (is_finding and condition.is_found):
         return Resolution.RULE_CHANGED
     is_unknown = condition.status is Status.UNKNOWN and not is_as_known(condition, _known_in_trouble(alert))
     return Resolution.UNKNOWN if is_unknown else Resolution.RECOVERED
-
-
-_ENDINGS = {
-    Resolution.GROUP_GONE: "The group no longer exists, or is no longer watched.",
-    Resolution.CLUSTER_REMOVED: "The cluster is no longer among the clusters that are watched.",
-    Resolution.RULE_CHANGED: "The rule that raised the alert was changed or removed.",
-}
-
-
-def _resolve(
-    book: RuleBook, alert: Alert, condition: Condition | None, resolution: Resolution, now: datetime
-) -> tuple[Alert, Notification]:
-    ended = replace(
-        alert,
-        phase=Phase.RESOLVED,
-        resolved_at=now,
-        resolution=resolution,
-        on_hold=False,
-        sequence=alert.sequence + 1,
-    )
-    status: str | None = None
-    if isinstance(condition, Freshness):
-        status = FRESH
-    elif condition is not None:
-        status = condition.status.value
-    group = condition if isinstance(condition, GroupCondition) else None
-    sentence = _ENDINGS.get(resolution, group.sentence if group else "New data is coming in again.")
-    return ended, Notification(
-        event=Event.RESOLVED,
-        decided_at=now,
-        alert=ended,
-        status=status,
-        reason=group.reason.value if group and group.status is Status.UNKNOWN and group.reason else None,
-        severity=alert.peak_severity or alert.severity,
-        sentence=sentence,
-        numbers=group.numbers if group else Numbers(),
-        previous_status=alert.status,
-        previous_severity=alert.severity,
-        channels=tuple(name for name in alert.channels if name in book.channels),
-    )

@@ -1,10 +1,13 @@
 """Whether a condition is what a rule looks for: yes, no, or nothing can be said."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from lagwise.alerts.clocks import Verdict
 from lagwise.alerts.model import Condition, Freshness, GroupCondition, Kind
 from lagwise.alerts.rules import Rule
+from lagwise.alerts.when import When
 from lagwise.domain.vocabulary import Status, UnknownReason
 
 #: Reasons that are facts about the offsets and do not pass by themselves: the others are blindness …
@@ -22,17 +25,22 @@ UNKNOWN_FOR_GOOD_SECONDS = 3600.0
 
 
 def judge(
-    rule: Rule, condition: Condition, now: datetime, known_in_trouble: int | None = None
+    rule: Rule,
+    condition: Condition,
+    now: datetime,
+    known_in_trouble: int | None = None,
+    labels: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Verdict, datetime]:
     """The verdict, and since when it has been so.
 
     A group's verdict that has become too old, or an "unknown" that may hide trouble, is HOLD: neither trouble nor its
-    end. Only a rule that asks for ``unknown`` takes unknown for an answer. ``known_in_trouble`` is how many partitions
-    were known when the open alert last matched, None where there is none or that cannot be told.
+    end. Only a rule that asks for ``unknown``, or for a number that is known all the same, takes unknown for an answer.
+    ``known_in_trouble`` is how many partitions were known when the open alert last matched, None where there is none or
+    that cannot be told. ``labels`` are those of the group's owner.
     """
     if isinstance(condition, Freshness):
         return _judge_freshness(rule, condition, now)
-    verdict = _judge_group(rule, condition, now, known_in_trouble)
+    verdict = _judge_group(rule, condition, now, known_in_trouble, labels)
     # That it is unknown does not vouch for it having been well all the while: this sample does.
     is_unknown_calm = verdict is Verdict.CLEAR and condition.status is Status.UNKNOWN
     return verdict, condition.as_of if is_unknown_calm else condition.since
@@ -54,12 +62,14 @@ def is_too_old(condition: Condition, now: datetime) -> bool:
     )
 
 
-def _judge_group(rule: Rule, condition: GroupCondition, now: datetime, known_in_trouble: int | None) -> Verdict:
+def _judge_group(
+    rule: Rule, condition: GroupCondition, now: datetime, known_in_trouble: int | None, labels: Mapping[str, str]
+) -> Verdict:
     if rule.when.stale:
         return Verdict.CLEAR
     if is_too_old(condition, now):
         return Verdict.HOLD
-    if _looks_for(rule, condition):
+    if rule.applies_to(condition.subject, labels) and holds(rule.when, condition):
         if not rule.only_if_seen_active or condition.seen_active:
             return Verdict.MATCH
         return Verdict.HOLD if condition.seen_active is None else Verdict.CLEAR
@@ -73,19 +83,49 @@ def _may_hide_trouble(condition: GroupCondition, known_in_trouble: int | None) -
     return condition.reason not in _LASTING_REASONS or lasted_seconds < UNKNOWN_FOR_GOOD_SECONDS
 
 
-def _looks_for(rule: Rule, condition: GroupCondition) -> bool:
-    subject = condition.subject
-    selected = rule.clusters.selects(subject.cluster or "") and rule.groups.selects(subject.group or "")
-    if subject.kind is not Kind.GROUP:
-        return selected and condition.is_found and subject.kind.value in rule.when.findings
-    reasons = rule.when.unknown_reasons
+def holds(when: When, condition: GroupCondition) -> bool:
+    """Whether what a rule looks for is so, whoever the rule applies to."""
+    if condition.subject.kind not in when.kinds:
+        return False
+    match condition.subject.kind:
+        case Kind.GROUP:
+            return _has_status(when, condition) and _has_numbers(when, condition)
+        case Kind.IDLE_MEMBERS:
+            return condition.is_found and _is_above(condition.found_count, when.idle_members_above)
+        case Kind.CAPACITY:
+            return condition.is_found and not condition.found_words.isdisjoint(when.capacity)
+        case _:
+            return condition.is_found
+
+
+def _has_status(when: When, condition: GroupCondition) -> bool:
+    if not when.statuses:
+        return True
+    reasons = when.unknown_reasons
     has_unread = condition.numbers.lag_records != 0
     return (
-        selected
-        and condition.status in rule.when.statuses
+        condition.status in when.statuses
         and (condition.status is not Status.UNKNOWN or not reasons or condition.reason in reasons)
-        and rule.when.unread in (None, has_unread)
+        and when.unread in (None, has_unread)
     )
+
+
+def _has_numbers(when: When, condition: GroupCondition) -> bool:
+    """Whether every number that is asked for is known, and is so."""
+    numbers = condition.numbers
+    return (
+        _is_above(numbers.lag_records, when.lag_above)
+        and _is_above(numbers.lag_seconds, when.lag_seconds_above)
+        and _is_above(numbers.seconds_to_catch_up, when.seconds_to_catch_up_above)
+        and (
+            when.seconds_to_loss_below is None
+            or (numbers.seconds_to_loss is not None and numbers.seconds_to_loss < when.seconds_to_loss_below)
+        )
+    )
+
+
+def _is_above(number: float | None, limit: float | None) -> bool:
+    return limit is None or (number is not None and number > limit)
 
 
 def _judge_freshness(rule: Rule, condition: Freshness, now: datetime) -> tuple[Verdict, datetime]:

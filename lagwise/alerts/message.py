@@ -11,6 +11,7 @@ from typing import Any
 
 from lagwise.alerts.durations import duration_words
 from lagwise.alerts.model import FRESH, STALE, Event, Kind, Notification, Numbers
+from lagwise.alerts.owners import TEAM
 from lagwise.alerts.remedies import dashboard_link, first_command
 from lagwise.config import Config
 from lagwise.domain.vocabulary import LossCause, Status
@@ -39,10 +40,12 @@ def document(notification: Notification, config: Config) -> dict[str, Any]:
         "schema": SCHEMA,
         "event": notification.event.value,
         "severity": notification.severity.value,
-        "summary": _summary(notification),
+        "summary": summary(notification),
         "kind": subject.kind.value,
         "cluster": subject.cluster,
         "group": subject.group,
+        "team": alert.labels.get(TEAM),
+        "labels": dict(alert.labels),
         "status": notification.status,
         "reason": notification.reason,
         "previous_status": notification.previous_status,
@@ -56,6 +59,8 @@ def document(notification: Notification, config: Config) -> dict[str, Any]:
         "fired_at": _time(alert.fired_at),
         "ended_at": _time(alert.resolved_at),
         "decided_at": _time(notification.decided_at),
+        "flapping": alert.flapping,
+        "times_begun": max(1, len(alert.begun_at)),
         **numbers,
         "worst_partition": (None if worst_topic is None else {"topic": worst_topic, "partition": worst_partition}),
         "first_command": first_command(notification, config.clusters),
@@ -86,6 +91,10 @@ _FINDING_WORDS = {
     Kind.RETRIES: "records wait to be tried again",
     Kind.REBALANCES: "it rebalances more than it should",
     Kind.ASSIGNMENT: "its partitions could be shared out better",
+    Kind.IDLE_MEMBERS: "members have nothing to do",
+    Kind.GHOSTS: "commits are left on topics that it reads no more",
+    Kind.REBALANCE_STORM: "it is rebalanced again and again",
+    Kind.CAPACITY: "its capacity needs a look",
 }
 
 
@@ -93,20 +102,28 @@ def _words(status: str | None) -> str:
     return _STATUS_WORDS.get(status or "", (status or "not known").replace("_", " "))
 
 
-def _summary(notification: Notification) -> str:
+def summary(notification: Notification) -> str:
     """One line for a subject line, a chat title, a pager."""
+    alert = notification.alert
+    if not alert.flapping or notification.event is Event.RESOLVED:
+        return _what(notification)
+    return f"{_what(notification)} (flapping: it began {len(alert.begun_at)} times)"
+
+
+def _what(notification: Notification) -> str:
     subject = notification.alert.subject
     if subject.group is not None:
         who = f"Group {subject.group} on {subject.cluster}"
     else:
         who = f"The collection from {subject.cluster}" if subject.kind is Kind.COLLECTION else "The analysis"
     if subject.kind in _FINDING_WORDS and notification.status is not None:
-        over = "over: " if notification.event is Event.RESOLVED else ""
+        over = {Event.RESOLVED: "over: ", Event.REPEATED: "still: "}.get(notification.event, "")
         return f"{who}: {over}{_FINDING_WORDS[subject.kind]}"
     if notification.event is not Event.RESOLVED:
         if notification.status == Status.AT_RISK and notification.numbers.lag_records == 0:
             return f"{who} will lose its committed offsets; it has read everything"
-        return f"{who} is {_words(notification.status)}"
+        still = "still " if notification.event is Event.REPEATED else ""
+        return f"{who} is {still}{_words(notification.status)}"
     ended = f"{who} is no longer {_words(notification.previous_status)}"
     if notification.status is None:
         return f"{who}: alert ended ({_words(notification.alert.resolution)})"

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 
 from lagwise.domain.findings import FindingKind
 from lagwise.domain.vocabulary import Status, UnknownReason
@@ -44,6 +45,11 @@ class Kind(StrEnum):
     RETRIES = FindingKind.RETRIES.value
     REBALANCES = FindingKind.REBALANCES.value
     ASSIGNMENT = FindingKind.ASSIGNMENT.value
+    #: Facts beside the status that rules ask for by a key of their own, and that last like findings.
+    IDLE_MEMBERS = "idle_members"
+    GHOSTS = "ghosts"
+    REBALANCE_STORM = "rebalance_storm"
+    CAPACITY = "capacity"
 
 
 class Phase(StrEnum):
@@ -59,6 +65,8 @@ class Event(StrEnum):
 
     FIRING = "firing"
     ESCALATED = "escalated"
+    #: It still holds: told again after the interval that the rules ask for.
+    REPEATED = "repeated"
     RESOLVED = "resolved"
 
 
@@ -89,14 +97,20 @@ class Subject:
     @property
     def fingerprint(self) -> str:
         """Stable name of the subject: 16 hex digits, the same in every process and version."""
-        text = json.dumps([self.kind.value, self.cluster, self.group])
-        return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
+        return _fingerprint(self.kind.value, self.cluster, self.group)
 
     def __str__(self) -> str:
         if self.group is not None:
             found = "" if self.kind is Kind.GROUP else f"{self.kind.value} of "
             return f"{found}group {self.group} on {self.cluster}"
         return "the analysis" if self.kind is Kind.ANALYSIS else f"the collection from {self.cluster}"
+
+
+# Asked for every subject in every round, of which there are a dozen per group.
+@lru_cache(maxsize=200_000)
+def _fingerprint(kind: str, cluster: str | None, group: str | None) -> str:
+    text = json.dumps([kind, cluster, group])
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +142,8 @@ class Numbers:
 @dataclass(frozen=True, slots=True)
 class GroupCondition:
     """What the analysis says of a group, or of one kind of finding beside its status: whether it ``is_found``, and then
-    the sentence is the finding's.
+    the sentence is the finding's. ``found_count`` is of how many members or partitions, ``found_words`` are the
+    verdicts on capacity, where a rule may ask for more than whether there is something.
 
     ``as_of`` is the sample the verdict rests on; it is believed for ``valid_for_seconds`` after that, and then it says
     nothing. ``seen_active`` is whether the group has ever been seen alive (None: that cannot be told at the moment).
@@ -144,6 +159,8 @@ class GroupCondition:
     seen_active: bool | None = True
     numbers: Numbers = field(default_factory=Numbers)
     is_found: bool = False
+    found_count: int | None = None
+    found_words: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +221,10 @@ class Alert:
 
     ``rule``, ``severity``, ``status``, ``reason``, ``since``, ``sentence`` and ``numbers`` are of the worst rule that
     is active, as it last matched. ``told`` names the rules that were notified of, ``peak_severity`` is the loudest of
-    them, ``channels`` everybody who was told and must be told of the end.
+    them, ``channels`` everybody who was told and must be told of the end, ``told_at`` when that was last. ``labels``
+    are those of the group's owner. ``begun_at`` is when it began to be told, and the alerts of this subject before it,
+    as far as that counts for whether it is ``flapping``. ``inhibited_by`` is the incident that tells the same trouble,
+    so that this alert, or its worsening, was not told.
     """
 
     fingerprint: str
@@ -230,6 +250,11 @@ class Alert:
     peak_severity: Severity | None = None
     channels: tuple[str, ...] = ()
     sequence: int = 0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    told_at: datetime | None = None
+    begun_at: tuple[datetime, ...] = ()
+    flapping: bool = False
+    inhibited_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
 """From what was read to what is the case at a moment: pure, so that "how old is too old" is decided in one place."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from lagwise.alerts.beside import STORM_LASTS, CapacityRow, Group, capacity_sentence
 from lagwise.alerts.durations import duration_words
 from lagwise.alerts.model import (
     ClusterView,
@@ -16,6 +17,7 @@ from lagwise.alerts.model import (
     Subject,
 )
 from lagwise.domain.findings import FindingKind
+from lagwise.domain.humanise import plural
 from lagwise.domain.vocabulary import Status, UnknownReason
 
 #: Data is late only after this many of the intervals at which it is due: one may be missed, two may be unlucky.
@@ -30,6 +32,7 @@ class GroupRow:
 
     It ``is_mirrored`` where it never was more than a name for commits from outside, and a real group of that name is in
     another cluster: a mirror (MirrorMaker 2) copies that one's offsets. ``findings`` are sentences by kind.
+    ``idle_members`` own no partition (None: not known), ``ghost_partitions`` are those it read once.
     """
 
     cluster: str
@@ -43,6 +46,8 @@ class GroupRow:
     numbers: Numbers
     is_mirrored: bool = False
     findings: Mapping[FindingKind, str] = field(default_factory=dict)
+    idle_members: int | None = None
+    ghost_partitions: int = 0
 
     @property
     def subject(self) -> Subject:
@@ -84,13 +89,16 @@ class Snapshot:
 
     ``groups_are_current`` is whether ``groups`` is all there is now, so that a group missing there is really missing.
     ``active_before`` are groups (cluster, group) that the history shows alive, None while the history has not been
-    read. ``analysis_unreadable_since`` is since when the analysis' tables cannot be read, ``trouble`` what went wrong.
+    read. ``storms`` are the latest storm of rebalances of groups that had one: when it last rebalanced, and a sentence.
+    ``analysis_unreadable_since`` is since when the analysis' tables cannot be read, ``trouble`` what went wrong.
     """
 
     groups: tuple[GroupRow, ...] = ()
     groups_are_current: bool = True
     collections: Mapping[str, CollectionRow] | None = None
     active_before: frozenset[tuple[str, str]] | None = None
+    storms: Mapping[Group, tuple[datetime, str]] = field(default_factory=dict)
+    capacity: Mapping[Group, tuple[CapacityRow, ...]] = field(default_factory=dict)
     analysis_unreadable_since: datetime | None = None
     trouble: tuple[str, ...] = ()
 
@@ -116,7 +124,7 @@ def observe(
     for row in snapshot.groups:
         if row.cluster in views:
             group = _group(row, views[row.cluster], _seen_active(row, snapshot, active))
-            conditions += [group, *_findings(row, group)]
+            conditions += [group, *_findings(row, group), *_beside(row, group, snapshot)]
     trouble = "".join(f" Trouble: {line.rstrip('.')}." for line in snapshot.trouble)
     conditions += [_collection(name, rows.get(name), watching_since, now, trouble) for name in watched]
     waiting = [row.unread_since for row in (rows.get(name) for name in watched) if row and row.unread_since]
@@ -152,6 +160,36 @@ def _findings(row: GroupRow, group: GroupCondition) -> list[GroupCondition]:
         )
         for kind in FindingKind
     ]
+
+
+def _beside(row: GroupRow, group: GroupCondition, snapshot: Snapshot) -> Iterator[GroupCondition]:
+    """Facts that last, as findings do, and that rules may ask for by a key of their own."""
+
+    def one(kind: Kind, count: int, sentence: str, words: Iterable[str] = ()) -> GroupCondition:
+        return replace(
+            group,
+            subject=Subject(kind, row.cluster, row.group),
+            since=row.as_of,
+            sentence=sentence if count else row.sentence,
+            is_found=count > 0,
+            found_count=count,
+            found_words=frozenset(words),
+        )
+
+    # While it is rebalanced, nobody owns anything: that says nothing of how many will own nothing afterwards.
+    idle = 0 if row.reason is UnknownReason.REBALANCING else row.idle_members or 0
+    members = row.numbers.members
+    of = "" if members is None else f" of {members}"
+    yield one(Kind.IDLE_MEMBERS, idle, f"{idle}{of} members own no partition, so that they do nothing.")
+    ghosts = row.ghost_partitions
+    yield one(
+        Kind.GHOSTS, ghosts, f"Commits are left on {plural(ghosts, 'partition')} of topics that it reads no more."
+    )
+    key = (row.cluster, row.group)
+    last_at, sentence = snapshot.storms.get(key, (None, ""))
+    yield one(Kind.REBALANCE_STORM, int(last_at is not None and row.as_of - last_at < STORM_LASTS), sentence)
+    capacity = snapshot.capacity.get(key, ())
+    yield one(Kind.CAPACITY, len(capacity), capacity_sentence(capacity), (verdict.value for verdict, _, _ in capacity))
 
 
 def _seen_active(row: GroupRow, snapshot: Snapshot, active: Set[str]) -> bool | None:

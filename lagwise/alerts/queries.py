@@ -1,13 +1,13 @@
 """What pages and the command line ask of the operational database. Reads only; nothing is created by asking."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Column, Engine, Row, Select, func, inspect, select
 
-from lagwise.alerts.database import ALERTS, DELIVERIES, open_engine, sqlite_file, transaction
+from lagwise.alerts.database import ACTIVE_GROUPS, ALERTS, DELIVERIES, open_engine, sqlite_file, transaction
 from lagwise.alerts.model import Kind, Numbers, Phase, Severity
 from lagwise.alerts.store import DEAD, DELIVERED, QUEUED, numbers_of
 from lagwise.config import Config
@@ -15,7 +15,11 @@ from lagwise.config import Config
 
 @dataclass(frozen=True, slots=True)
 class AlertRow:
-    """One incident. ``on_hold``: what it rests on is stale or unknown at the moment, so it is left as it was."""
+    """One incident. ``on_hold``: what it rests on is stale or unknown at the moment, so it is left as it was.
+
+    ``labels`` are those of the group's owner, ``told_at`` is when it was last told of, ``inhibited_by`` the incident
+    that tells the same, so that this one is not told.
+    """
 
     incident_id: str
     fingerprint: str
@@ -36,6 +40,10 @@ class AlertRow:
     numbers: Numbers
     on_hold: bool
     channels: tuple[str, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    told_at: datetime | None = None
+    flapping: bool = False
+    inhibited_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +96,11 @@ def history(
     if group is not None:
         query = query.where(ALERTS.c.group == group)
     return [_alert_row(row) for row in _fetch(engine, query.order_by(ALERTS.c.resolved_at.desc()).limit(limit))]
+
+
+def active_groups(engine: Engine) -> frozenset[str]:
+    """The fingerprints of the groups that were ever seen alive. Raises DatabaseError."""
+    return frozenset(row.fingerprint for row in _fetch(engine, select(ACTIVE_GROUPS.c.fingerprint)))
 
 
 def deliveries(
@@ -152,6 +165,10 @@ def _alert_row(row: Row[Any]) -> AlertRow:
         numbers=numbers_of(row.numbers),
         on_hold=row.on_hold,
         channels=tuple(row.channels),
+        labels=row.labels or {},
+        told_at=row.told_at,
+        flapping=bool(row.flapping),
+        inhibited_by=row.inhibited_by,
     )
 
 

@@ -4,66 +4,51 @@ One YAML file, checked as strictly as the settings: an unknown key or a bad valu
 allowed there. The rules that come with Lagwise are in ``default_rules.yaml`` beside this module.
 """
 
+import math
+import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from lagwise.alerts.durations import parse_duration
-from lagwise.alerts.model import Kind, Severity
+from lagwise.alerts.model import Kind, Severity, Subject
+from lagwise.alerts.owners import Owner
+from lagwise.alerts.when import Duration, Strict, When
 from lagwise.config import GroupSelection
 from lagwise.config.errors import describe
 from lagwise.config.values import Name
-from lagwise.domain.findings import FindingKind
-from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.errors import ConfigError
 
-Duration = Annotated[float, BeforeValidator(parse_duration)]
+#: The shortest interval at which an alert may be told again.
+_SHORTEST_REPEAT_SECONDS = 60.0
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+def _parse_repeat(value: object) -> float:
+    seconds = math.inf if value == "never" else parse_duration(value)
+    if seconds < _SHORTEST_REPEAT_SECONDS:
+        raise ValueError(f"{value!r} is too often: an alert is told again after 1m at the earliest, or never")
+    return seconds
 
 
-class When(_Strict):
-    """What a rule looks for: statuses of a group, findings beside it, or the monitor itself being late."""
-
-    statuses: tuple[Status, ...] = ()
-    """The group has one of these statuses."""
-    unknown_reasons: tuple[UnknownReason, ...] = ()
-    """Of the groups that are `unknown`, only those for one of these reasons; empty is any reason."""
-    unread: bool | None = None
-    """Of the groups with one of the statuses, only those with unread records (`true`; a lag that is not known counts as
-    some) or without any (`false`); null is both."""
-    findings: tuple[FindingKind, ...] = ()
-    """Instead of statuses: one of these findings stands beside the group's status, whatever that is."""
-    stale: Literal["collection", "analysis"] | None = None
-    """Instead of statuses: no data has come from the collector of a cluster, or from the analysis …"""
-    older_than: Duration | None = None
-    """… for longer than this (and never less than three of the intervals they work at)."""
-
-    @model_validator(mode="after")
-    def _one_or_the_other(self) -> "When":
-        if [bool(self.statuses), bool(self.findings), bool(self.stale)].count(True) != 1:
-            raise ValueError(
-                "give either statuses, a list of status words, findings, a list of kinds, or stale: collection or "
-                "stale: analysis"
-            )
-        if bool(self.stale) != (self.older_than is not None):
-            raise ValueError("stale and older_than go together, as in {stale: collection, older_than: 2m}")
-        if self.unknown_reasons and Status.UNKNOWN not in self.statuses:
-            raise ValueError("unknown_reasons needs the status unknown among the statuses")
-        if self.unread is not None and not self.statuses:
-            raise ValueError("unread goes with statuses: it tells groups of one status apart")
-        return self
+def _compiles(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
+    return pattern
 
 
-class Rule(_Strict):
+Repeat = Annotated[float, BeforeValidator(_parse_repeat)]
+Pattern = Annotated[str, AfterValidator(_compiles)]
+
+
+class Rule(Strict):
     """One thing that is worth telling."""
 
     name: Name
@@ -82,23 +67,52 @@ class Rule(_Strict):
     """Clusters it applies to: regular expressions on the whole name."""
     groups: GroupSelection = GroupSelection()
     """Groups it applies to: regular expressions on the whole name."""
+    labels: dict[Name, Pattern] = Field(default_factory=dict)
+    """Groups it applies to: regular expressions on the whole value of these labels, which their owners give them."""
     channels: tuple[str, ...] | None = None
-    """Names of the channels that are told; null is all."""
+    """Names of the channels that are told; null is those of the group's owner, or all."""
+    repeat_every: Repeat | None = None
+    """After how long it is told again while it lasts, or `never`; null is what the file says of its severity."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Rule":
-        if self.when.stale and (self.only_if_seen_active or self.groups != GroupSelection()):
-            raise ValueError("a rule about stale data has no groups and no only_if_seen_active")
+        if self.when.stale and (self.only_if_seen_active or self.labels or self.groups != GroupSelection()):
+            raise ValueError("a rule about stale data has no groups, no labels and no only_if_seen_active")
         if self.when.stale == Kind.ANALYSIS.value and self.clusters != GroupSelection():
             raise ValueError("a rule about the analysis has no clusters: there is one analysis for all of them")
         return self
 
+    def applies_to(self, subject: Subject, labels: Mapping[str, str]) -> bool:
+        """Whether it speaks of this subject, whose owner gives it ``labels``."""
+        return (
+            self.clusters.selects(subject.cluster or "")
+            and self.groups.selects(subject.group or "")
+            and all(name in labels and re.fullmatch(p, labels[name], re.DOTALL) for name, p in self.labels.items())
+        )
 
-class RuleFile(_Strict):
+
+class Flapping(Strict):
+    """When an alert that comes and goes is told as one that flaps: then it ends only after a long calm."""
+
+    times: Annotated[int, Field(ge=2)] = 3
+    """How often it must begin …"""
+    within: Duration = 3600.0
+    """… within this time."""
+    calm: Duration = 1800.0
+    """How long all must be well, in the time of the data, before the end of one that flaps is told."""
+
+
+class RuleFile(Strict):
     """A file of rules. Where several apply, the loudest wins, and among equals the one that stands first."""
 
     version: Literal[1] = 1
     """Version of this format."""
+    owners: tuple[Owner, ...] = ()
+    """Whose the groups are."""
+    repeat_every: dict[Severity, Repeat] = Field(default_factory=dict)
+    """After how long alerts of a severity are told again while they last; those that are not named never are."""
+    flapping: Flapping | None = Flapping()
+    """What counts as flapping; null is nothing."""
     rules: tuple[Rule, ...]
     """The rules."""
 
@@ -112,19 +126,39 @@ class RuleFile(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class RuleBook:
-    """The rules in force and the channels there are."""
+    """The rules in force, whose groups are whose, and the channels there are."""
 
     rules: tuple[Rule, ...]
     channels: tuple[str, ...] = ()
+    owners: tuple[Owner, ...] = ()
+    repeat_seconds: Mapping[Severity, float] = field(default_factory=dict)
+    flapping: Flapping | None = None
 
     def rank(self, name: str, severity: Severity) -> tuple[int, int]:
         """How a rule ranks, the worst lowest: by severity, then by position. A rule that is gone comes last."""
         positions = [i for i, rule in enumerate(self.rules) if rule.name == name]
         return (severity.rank, positions[0] if positions else len(self.rules))
 
-    def channels_of(self, rule: Rule) -> tuple[str, ...]:
-        """The channels a rule tells."""
-        return self.channels if rule.channels is None else rule.channels
+    def labels_of(self, subject: Subject) -> Mapping[str, str]:
+        """The labels of the subject's owner."""
+        owner = self._owner_of(subject)
+        return {} if owner is None else owner.all_labels
+
+    def channels_of(self, rule: Rule, subject: Subject) -> tuple[str, ...]:
+        """The channels a rule tells of a subject: its own, or its owner's, or all."""
+        if rule.channels is not None:
+            return rule.channels
+        owner = self._owner_of(subject)
+        return self.channels if owner is None or owner.channels is None else owner.channels
+
+    def repeat_seconds_of(self, rule: Rule) -> float:
+        """After how long an alert of this rule is told again."""
+        return rule.repeat_every or self.repeat_seconds.get(rule.severity, math.inf)
+
+    def _owner_of(self, subject: Subject) -> Owner | None:
+        if subject.cluster is None or subject.group is None:
+            return None
+        return next((owner for owner in self.owners if owner.owns(subject.cluster, subject.group)), None)
 
 
 def load_rules(path: Path | None, channels: Sequence[str] = ()) -> RuleBook:
@@ -138,15 +172,17 @@ def load_rules(path: Path | None, channels: Sequence[str] = ()) -> RuleBook:
         file = RuleFile.model_validate(_read(path))
     except ValidationError as error:
         raise ConfigError(f"the alert rules in {where} cannot be used:\n" + describe(error, RuleFile)) from None
+    parts: tuple[tuple[str, Sequence[Rule | Owner]], ...] = (("owners", file.owners), ("rules", file.rules))
     unknown = [
-        f"  rules.{i}.channels.{j}: the settings have no channel {name!r}; known: {', '.join(channels) or 'none'}"
-        for i, rule in enumerate(file.rules)
-        for j, name in enumerate(rule.channels or ())
+        f"  {part}.{i}.channels.{j}: the settings have no channel {name!r}; known: {', '.join(channels) or 'none'}"
+        for part, entries in parts
+        for i, entry in enumerate(entries)
+        for j, name in enumerate(entry.channels or ())
         if name not in channels
     ]
     if unknown:
         raise ConfigError(f"the alert rules in {where} cannot be used:\n" + "\n".join(unknown))
-    return RuleBook(file.rules, tuple(channels))
+    return RuleBook(file.rules, tuple(channels), file.owners, file.repeat_every, file.flapping)
 
 
 def _read(path: Path | None) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -21,7 +21,8 @@ from lagwise.alerts.message import render
 from lagwise.alerts.model import Decision, Event
 from lagwise.alerts.observation import observe
 from lagwise.alerts.outbox import Outbox, Worker
-from lagwise.alerts.rules import load_rules
+from lagwise.alerts.reload import RuleFileWatch
+from lagwise.alerts.rules import RuleBook
 from lagwise.config import Config
 from lagwise.errors import DatabaseError
 from lagwise.tables.store import Lake
@@ -35,13 +36,16 @@ _STOP_WITHIN_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a round did. ``trouble`` are one-line reasons why something was left as it was."""
+    """What a round did. ``trouble`` are one-line reasons why something was left as it was, ``rules_trouble`` is why the
+    file of rules is not in force as it is now."""
 
     fired: int
     escalated: int
     resolved: int
     counts: queries.Counts
     trouble: tuple[str, ...] = ()
+    repeated: int = 0
+    rules_trouble: str | None = None
 
     @property
     def line(self) -> str:
@@ -50,7 +54,8 @@ class Report:
         text = f"{c.firing} firing, {c.pending} pending; {c.delivered} delivered, {c.queued} queued"
         if c.dead:
             text += f", {c.dead} dead"
-        return text + "".join(f"; {line}" for line in self.trouble)
+        said = self.trouble if self.rules_trouble is None else (*self.trouble, self.rules_trouble)
+        return text + "".join(f"; {line}" for line in said)
 
 
 class Alerts:
@@ -58,7 +63,7 @@ class Alerts:
 
     def __init__(self, config: Config, *, watching_since: datetime | None) -> None:
         self._config = config
-        self.book = load_rules(config.alerts.rules_file, [channel.name for channel in config.alerts.channels])
+        self._rules = RuleFileWatch(config.alerts.rules_file, [channel.name for channel in config.alerts.channels])
         self.engine = open_engine(config.database_url)
         self._reader = Reader(Lake(config.lake_uri, config.lake.resolved_storage_options()))
         self._watching_since = watching_since
@@ -69,6 +74,8 @@ class Alerts:
     def round(self, now: datetime) -> Report:
         """Read, decide and keep. Raises DatabaseError, having kept nothing; a lake that cannot be read is held."""
         self.prepare()
+        if self._rules.refresh():
+            log.info("the rules have changed: %d rules are in force", len(self.book.rules))
         snapshot = self._reader.read(now)
         alive = {row.subject for row in snapshot.groups if row.is_active}
         observation = observe(
@@ -81,14 +88,20 @@ class Alerts:
         )
         decision = store.apply(
             self.engine,
-            lambda alerts: decide(self.book, observation, alerts, now),
+            lambda alerts, ended: decide(self.book, observation, alerts, now, ended),
             lambda notification: render(notification, self._config),
             active=[subject for subject in alive if subject.fingerprint not in self._active],
             now=now,
+            remember=timedelta(seconds=self.book.flapping.within if self.book.flapping else 0.0),
         )
         self._active.update(subject.fingerprint for subject in alive)
         self._prune(now)
         return self._report(decision, snapshot.trouble)
+
+    @property
+    def book(self) -> RuleBook:
+        """The rules in force."""
+        return self._rules.book
 
     def prepare(self) -> None:
         """Open the database, once it can be opened. Raises DatabaseError."""
@@ -108,8 +121,10 @@ class Alerts:
             fired=events.count(Event.FIRING),
             escalated=events.count(Event.ESCALATED),
             resolved=events.count(Event.RESOLVED),
+            repeated=events.count(Event.REPEATED),
             counts=queries.counts(self.engine),
             trouble=trouble,
+            rules_trouble=self._rules.trouble,
         )
 
     def _prune(self, now: datetime) -> None:
@@ -132,7 +147,7 @@ def alert_once(config: Config, now: datetime | None = None) -> Report:
             with ThreadPoolExecutor(len(workers)) as pool:
                 for done in [pool.submit(_deliver_once, worker) for worker in workers]:
                     done.result()
-        return Report(report.fired, report.escalated, report.resolved, queries.counts(alerts.engine), report.trouble)
+        return replace(report, counts=queries.counts(alerts.engine))
     finally:
         alerts.close()
 
@@ -158,6 +173,10 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
                     complaints.say("lake", "; ".join(report.trouble) + "; what rests on it is held as it is")
                 else:
                     complaints.clear("lake", "the lake can be read again")
+                if report.rules_trouble is not None:
+                    complaints.say("rules", report.rules_trouble)
+                else:
+                    complaints.clear("rules", "the file of rules can be used again")
                 if not started:
                     _mention_orphans(alerts, {w.channel.name for w in workers})
                     outbox.start()

@@ -6,7 +6,7 @@ with every message they caused. A message that is in the outbox is there once: i
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, bindparam, delete, func, insert, select, update
@@ -34,21 +34,22 @@ _OPEN = (Phase.PENDING.value, Phase.FIRING.value)
 
 def apply(
     engine: Engine,
-    decide: Callable[[Mapping[str, Alert]], Decision],
+    decide: Callable[[Mapping[str, Alert], Mapping[str, Alert]], Decision],
     render: Callable[[Notification], str],
     *,
     active: Iterable[Subject] = (),
     now: datetime,
+    remember: timedelta = timedelta(0),
 ) -> Decision:
     """Decide on the alerts as they stand and keep what was decided, in one transaction.
 
-    ``render`` makes the message of a notification; ``active`` are groups newly seen alive. Raises
-    DatabaseError, having kept nothing.
+    ``decide`` is given the open alerts, and those that ended within ``remember``. ``render`` makes the message of a
+    notification; ``active`` are groups newly seen alive. Raises DatabaseError, having kept nothing.
     """
     with transaction(engine) as connection:
         lock(connection)
         alerts = load_open(connection)
-        decision = decide(alerts)
+        decision = decide(alerts, load_ended(connection, now - remember))
         _keep_alerts(connection, alerts, decision)
         _queue(connection, decision.notifications, render, now)
         _keep_active(connection, active, now)
@@ -58,6 +59,13 @@ def apply(
 def load_open(connection: Connection) -> dict[str, Alert]:
     """The pending and firing alerts by fingerprint."""
     rows = connection.execute(select(ALERTS).where(ALERTS.c.state.in_(_OPEN)))
+    return {alert.fingerprint: alert for alert in map(_alert, rows)}
+
+
+def load_ended(connection: Connection, since: datetime) -> dict[str, Alert]:
+    """The latest alert of each subject that ended since then, by fingerprint."""
+    ended = (ALERTS.c.state == Phase.RESOLVED.value, ALERTS.c.resolved_at >= since)
+    rows = connection.execute(select(ALERTS).where(*ended).order_by(ALERTS.c.resolved_at))
     return {alert.fingerprint: alert for alert in map(_alert, rows)}
 
 
@@ -165,6 +173,11 @@ def _columns(alert: Alert) -> dict[str, Any]:
         "peak_severity": alert.peak_severity.value if alert.peak_severity else None,
         "channels": list(alert.channels),
         "sequence": alert.sequence,
+        "labels": dict(alert.labels),
+        "told_at": alert.told_at,
+        "begun_at": [at.isoformat() for at in alert.begun_at],
+        "flapping": alert.flapping,
+        "inhibited_by": alert.inhibited_by,
     }
 
 
@@ -199,4 +212,9 @@ def _alert(row: Row[Any]) -> Alert:
         peak_severity=Severity(row.peak_severity) if row.peak_severity else None,
         channels=tuple(row.channels),
         sequence=row.sequence,
+        labels=row.labels or {},
+        told_at=row.told_at,
+        begun_at=tuple(datetime.fromisoformat(at) for at in row.begun_at or ()),
+        flapping=bool(row.flapping),
+        inhibited_by=row.inhibited_by,
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from lagwise.cli.alert_test import alert_test
 from lagwise.cli.check import config_command, doctor
 from lagwise.cli.group import LagwiseGroup, Settings
 from lagwise.cli.one_part import alert, analyze, collect, dashboard, scaling
@@ -45,6 +46,8 @@ def cli(context: click.Context, config_file: Path | None, debug: bool) -> None:
         os.environ[DEBUG_VARIABLE] = "1"
     context.obj = Settings(config_file)
 
+
+alert.add_command(alert_test)
 
 for _command in (
     demo,

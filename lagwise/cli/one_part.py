@@ -6,6 +6,7 @@ from dataclasses import asdict
 import click
 
 from lagwise.cli.group import (
+    LagwiseGroup,
     Settings,
     bootstrap_option,
     data_option,
@@ -96,15 +97,28 @@ def analyze(settings: Settings, data: str | None, once: bool, as_json: bool) -> 
         click.echo(clean(run.line_of(cost)))
 
 
-@click.command(short_help="Run the alerts alone.")
+@click.group(
+    cls=LagwiseGroup, invoke_without_command=True, short_help="Run the alerts alone, or see them and act on them."
+)
 @data_option
 @_ONCE
-@click.pass_obj
-def alert(settings: Settings, data: str | None, once: bool) -> None:
-    """Decide which alerts fire or resolve, and deliver them.
+@click.pass_context
+def alert(context: click.Context, data: str | None, once: bool) -> None:
+    """Decide which alerts fire or resolve, and deliver them; or, with a command, see them and act on them.
 
-    Runs until SIGINT or SIGTERM. What was decided is kept before it is sent: nothing is lost by a kill.
+    Without a command it runs until SIGINT or SIGTERM. What was decided is kept before it is sent: nothing is lost by a
+    kill. The commands work beside a running one, on the same --data.
+
+    \b
+      lagwise alert
+      lagwise alert list
+      lagwise alert ack billing --comment 'restarting the consumers'
     """
+    if context.invoked_subcommand is not None:
+        if data is not None or once:
+            raise click.UsageError("options of `lagwise alert` itself do not go with a command: put them behind it")
+        return
+    settings: Settings = context.obj
     from lagwise import logs
     from lagwise.health import ALERTS
 

@@ -23,6 +23,7 @@ _WORDS = (
     (r"^Input should be a valid number\b.*$", "must be a number"),
     (r"^Input should be a valid string$", "must be a text"),
     (r"^Input should be a valid boolean\b.*$", "must be true or false"),
+    (r"^Input should be True$", "must be true or left out"),
     (r"^Input is not a valid path.*$", "must be a path"),
     (r"^Input should be ", "must be "),
 )

@@ -54,12 +54,19 @@ _LOOKED_UP = ("next_record", "committed_at")
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The sample that is judged, and what verdicts go by."""
+    """The sample that is judged, and what verdicts go by. ``lag_objectives_seconds`` are those of groups that have one
+    of their own."""
 
     sample_id: str
     as_of: datetime
     policy: Policy = field(default_factory=Policy)
     offsets_retention_seconds: float | None = None
+    lag_objectives_seconds: Mapping[str, float] = field(default_factory=dict)
+
+    def policy_of(self, group: str) -> Policy:
+        """What verdicts on a group go by."""
+        own = self.lag_objectives_seconds.get(group)
+        return self.policy if own is None else replace(self.policy, lag_objective_seconds=own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +111,9 @@ def evaluate(rows: Rows, moment: Moment) -> Evaluation:
             topic=topics.get(pair.topic),
             facts=facts.get(pair.group, GroupFacts()),
         )
-        partitions[pair] = Judged(evidence, judge(evidence, moment.policy), clients.get((pair.group, owner)))
+        partitions[pair] = Judged(
+            evidence, judge(evidence, moment.policy_of(pair.group)), clients.get((pair.group, owner))
+        )
     groups = {}
     for group in sorted({*facts, *(pair.group for pair in partitions)}):
         fact = facts.get(group, GroupFacts())
@@ -117,7 +126,7 @@ def evaluate(rows: Rows, moment: Moment) -> Evaluation:
             group_type=fact.type,
             error=fact.error,
             places=_places(its, ends),
-            lag_objective_seconds=moment.policy.lag_objective_seconds,
+            lag_objective_seconds=moment.policy_of(group).lag_objective_seconds,
         )
     return Evaluation(partitions, groups)
 

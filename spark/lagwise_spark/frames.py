@@ -30,6 +30,15 @@ CONTEXT = pa.schema(
 )
 
 
+OBJECTIVES = pa.schema(
+    [
+        pa.field("cluster", pa.string()),
+        pa.field("group", pa.string()),
+        pa.field("own_lag_objective_seconds", pa.float64()),
+    ]
+)
+
+
 def struct_type(schema: pa.Schema) -> StructType:
     """The Spark type of an Arrow schema."""
     return from_arrow_schema(schema, prefer_timestamp_ntz=False)
@@ -47,6 +56,12 @@ def contexts_frame(session: SparkSession, rows: Sequence[Mapping[str, Any]]) -> 
     """One row per cluster: its latest sample, and what verdicts go by (see :class:`lagwise.domain.status.Policy`)."""
     known = [{name: row.get(name) for name in CONTEXT.names} for row in rows]
     return frame(session, pa.Table.from_pylist(known, schema=CONTEXT))
+
+
+def objectives_frame(session: SparkSession, objectives: Mapping[tuple[str, str], float]) -> DataFrame | None:
+    """One row per group that has a lag objective of its own; None where none has, which needs no join."""
+    rows = [dict(zip(OBJECTIVES.names, (*group, seconds), strict=True)) for group, seconds in objectives.items()]
+    return frame(session, pa.Table.from_pylist(rows, schema=OBJECTIVES)) if rows else None
 
 
 def empty(session: SparkSession, table: Table) -> DataFrame:

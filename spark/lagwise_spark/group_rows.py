@@ -15,10 +15,14 @@ Row = Mapping[str, Any]
 
 
 def group_verdicts(
-    by_status: Iterable[Row], groups: Iterable[Row], places: Iterable[Row], contexts: Iterable[Row]
+    by_status: Iterable[Row],
+    groups: Iterable[Row],
+    places: Iterable[Row],
+    contexts: Iterable[Row],
+    own_objectives: Mapping[tuple[str, str], float],
 ) -> dict[tuple[str, str], tuple[Row, GroupVerdict]]:
     """Per (cluster, group): its row of facts (empty for a group that is gone) and its verdict. ``contexts`` are what
-    verdicts go by on each cluster."""
+    verdicts go by on each cluster, ``own_objectives`` the lag objectives of groups that have one of their own."""
     objectives = {row["cluster"]: row["lag_objective_seconds"] for row in contexts}
     where: dict[tuple[str, str], list[Place]] = {}
     for row in places:
@@ -46,7 +50,7 @@ def group_verdicts(
             group_type=fact.get("type"),
             error=fact.get("group_error"),
             places=where.get(key, ()),
-            lag_objective_seconds=objectives.get(key[0]),
+            lag_objective_seconds=own_objectives.get(key, objectives.get(key[0])),
         )
         verdicts[key] = (fact, verdict)
     return verdicts

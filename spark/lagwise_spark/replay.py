@@ -23,7 +23,7 @@ from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, TOPICS, WATERMA
 from lagwise.tables.schema import TIMESTAMP, Table
 from lagwise.traces import Trace, moment, sample_id
 from lagwise_spark.columns import minute_of, seconds_between
-from lagwise_spark.frames import contexts_frame, empty, frame, freed_afterwards, materialised
+from lagwise_spark.frames import contexts_frame, empty, frame, freed_afterwards, materialised, objectives_frame
 from lagwise_spark.group_rows import group_verdicts
 from lagwise_spark.transforms import buckets
 from lagwise_spark.transforms.coarser import hours
@@ -159,7 +159,7 @@ def _replay(
         where = places(result.partitions).toArrow().to_pylist()
         facts = result.groups.toArrow().to_pylist()
     contexts = [_context(e, minimum_span_seconds) for e in evaluations]
-    verdicts = group_verdicts(by_status, facts, where, contexts)
+    verdicts = group_verdicts(by_status, facts, where, contexts, _own_objectives(evaluations))
     shown: dict[str, list[Shown]] = {e.cluster: [] for e in evaluations}
     of_cluster = {e.cluster: e for e in evaluations}
     for row in sorted(partitions, key=lambda r: (r["group"], r["topic"], r["partition"])):
@@ -286,7 +286,12 @@ def _inputs(
         events=seen(raw(EVENTS, [recording.events for recording in recordings]), F.col("at") <= F.col("seen_as_of")),
         topics=seen(raw(TOPICS, [rows["topics"] for rows in traces]), F.col("sampled_at") <= F.col("seen_as_of")),
         previous=empty(session, PARTITION_STATUS),
+        objectives=objectives_frame(session, _own_objectives(evaluations)),
     )
+
+
+def _own_objectives(evaluations: Sequence[_Evaluation]) -> dict[tuple[str, str], float]:
+    return {(e.cluster, group): s for e in evaluations for group, s in e.trace.lag_objectives_s.items()}
 
 
 def _firsts(evaluations: Sequence[_Evaluation]) -> list[_Evaluation]:

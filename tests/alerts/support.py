@@ -26,6 +26,8 @@ from lagwise.alerts.model import (
 from lagwise.alerts.rules import RuleBook, load_rules
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
+from lagwise.tables.capacity import CAPACITY
+from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
 from lagwise.tables.ticks import TICKS
@@ -109,11 +111,16 @@ class Player:
     ended: list[Alert] = field(default_factory=list)
 
     def see(self, now: float, seen: Observation) -> list[Notification]:
-        decision = decide(self.rules, seen, self.alerts, at(now))
+        decision = decide(self.rules, seen, self.alerts, at(now), self.ended_lately)
         self.alerts, ended = carried_out(self.alerts, decision.changed, decision.cancelled)
         self.ended += ended
         self.told += decision.notifications
         return list(decision.notifications)
+
+    @property
+    def ended_lately(self) -> dict[str, Alert]:
+        """The latest alert of each subject that ended; how long ago that counts is for the decisions to say."""
+        return {alert.fingerprint: alert for alert in self.ended}
 
 
 def carried_out(
@@ -205,6 +212,48 @@ class LakeWriter:
     def change(self, moment: datetime, group: str, before: str | None, after: str, topic: str | None = None) -> None:
         row = {"cluster": self.cluster, "group": group, "topic": topic, "at": moment, "before": before, "after": after}
         self.lake.append(STATUS_CHANGES, rows_of(STATUS_CHANGES, [row]))
+
+    def storm(self, moment: datetime, group: str, *, is_storm: bool = True) -> None:
+        """An hour of rebalances, the last of them at that moment."""
+        row = {
+            "cluster": self.cluster,
+            "group": group,
+            "hour": moment.replace(minute=0, second=0, microsecond=0),
+            "rebalances": 7,
+            "exact": True,
+            "joined": 7,
+            "left": 7,
+            "churning": [],
+            "is_storm": is_storm,
+            "cause": "storm" if is_storm else "deployment",
+            "sentence": f"{group} was rebalanced 7 times",
+            "last_at": moment,
+            "events": 7,
+        }
+        self.lake.append(REBALANCE_STATS, rows_of(REBALANCE_STATS, [row]))
+
+    def capacity(self, moment: datetime, group: str, verdicts: Mapping[str, str]) -> None:
+        """Replace the verdicts on capacity by those of one group, by topic."""
+        rows = [
+            {
+                "cluster": self.cluster,
+                "group": group,
+                "topic": topic,
+                "as_of": moment,
+                "verdict": verdict,
+                "sentence": f"It can do what it can on {topic}.",
+                "partitions": 1,
+                "members": 1,
+                "nodes": 1,
+                "capacity_source": "none",
+                "confidence": "none",
+                "inputs": [],
+            }
+            for topic, verdict in verdicts.items()
+        ]
+        write_deltalake(
+            self.lake.location(CAPACITY), pa.Table.from_pylist(rows, schema=CAPACITY.arrow), mode="overwrite"
+        )
 
     def all_well(self, moment: datetime, statuses: Mapping[str, str | Mapping[str, Any]]) -> None:
         """A sample, a tick that read it, and the statuses that came of it."""

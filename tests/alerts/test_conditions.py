@@ -114,8 +114,70 @@ class TestGroups:
 
     def test_every_kind_of_finding_is_one_of_alert(self, reader: Reader, writer: LakeWriter) -> None:
         writer.all_well(at(0), {"g": "ok"})
-        kinds = {c.subject.kind.value for c in seen(reader.read(at(5)), 5).conditions if c.subject.group == "g"}
-        assert kinds == {"group", *(kind.value for kind in FindingKind)}
+        kinds = {c.subject.kind for c in seen(reader.read(at(5)), 5).conditions if c.subject.group == "g"}
+        assert kinds == set(Kind) - {Kind.COLLECTION, Kind.ANALYSIS}
+        assert {kind.value for kind in FindingKind} < {kind.value for kind in kinds}
+
+    def test_idle_members_are_found_while_it_is_settled_who_owns_what(self, reader: Reader, writer: LakeWriter) -> None:
+        rebalancing = {"status": "unknown", "reason": "rebalancing", "members": 5, "idle_members": 5}
+        writer.all_well(
+            at(0),
+            {
+                "idle": {"status": "ok", "members": 5, "idle_members": 2},
+                "busy": {"status": "ok", "members": 5, "idle_members": 0},
+                "not known": {"status": "ok", "members": None, "idle_members": None},
+                "rebalancing": rebalancing,
+            },
+        )
+        now = seen(reader.read(at(5)), 5)
+        found = {name: group(now, name, Kind.IDLE_MEMBERS) for name in ("idle", "busy", "not known", "rebalancing")}
+        assert {name: c.found_count for name, c in found.items()} == {
+            "idle": 2,
+            "busy": 0,
+            "not known": 0,
+            "rebalancing": 0,
+        }
+        assert [name for name, c in found.items() if c.is_found] == ["idle"]
+        assert found["idle"].sentence == "2 of 5 members own no partition, so that they do nothing."
+
+    def test_ghosts_are_counted(self, reader: Reader, writer: LakeWriter) -> None:
+        counts = [{"status": "ok", "partitions": 4}, {"status": "ghost", "partitions": 3}]
+        writer.all_well(at(0), {"moved": {"status": "ok", "partitions_by_status": counts}, "g": "ok"})
+        now = seen(reader.read(at(5)), 5)
+        moved = group(now, "moved", Kind.GHOSTS)
+        assert (moved.is_found, moved.found_count) == (True, 3)
+        assert moved.sentence == "Commits are left on 3 partitions of topics that it reads no more."
+        assert not group(now, "g", Kind.GHOSTS).is_found
+
+    def test_a_storm_is_one_until_it_has_been_quiet_for_a_quarter_of_an_hour(
+        self, reader: Reader, writer: LakeWriter
+    ) -> None:
+        writer.storm(at(0), "storming")
+        writer.storm(at(0), "deployed", is_storm=False)
+        for seconds, is_found in ((60, True), (899, True), (900, False)):
+            writer.all_well(at(seconds), {"storming": "ok", "deployed": "ok"})
+            now = seen(reader.read(at(seconds + 5)), seconds + 5)
+            storming = group(now, "storming", Kind.REBALANCE_STORM)
+            assert storming.is_found is is_found
+            assert storming.sentence == ("storming was rebalanced 7 times" if is_found else "storming is ok")
+            assert not group(now, "deployed", Kind.REBALANCE_STORM).is_found
+        writer.storm(at(900), "storming")
+        assert group(seen(reader.read(at(910)), 910), "storming", Kind.REBALANCE_STORM).is_found
+
+    def test_verdicts_on_capacity_of_all_topics_the_worst_first(self, reader: Reader, writer: LakeWriter) -> None:
+        writer.all_well(at(0), {"g": "ok", "unjudged": "ok"})
+        verdicts = {"a": "enough", "b": "tight", "c": "short", "d": "oversized", "e": "undecided", "f": "unheard of"}
+        writer.capacity(at(0), "g", verdicts)
+        now = seen(reader.read(at(5)), 5)
+        found = group(now, "g", Kind.CAPACITY)
+        assert found.found_words == {"enough", "tight", "short", "oversized", "undecided"}
+        assert found.sentence == (
+            "c: short. It can do what it can on c. b: tight. It can do what it can on b. "
+            "d: oversized. It can do what it can on d. And 1 more."
+        )
+        assert not group(now, "unjudged", Kind.CAPACITY).is_found
+        writer.capacity(at(15), "g", {"a": "enough"})
+        assert group(seen(reader.read(at(20)), 20), "g", Kind.CAPACITY).found_words == {"enough"}
 
     def test_what_is_not_a_number_is_not_known(self, reader: Reader, writer: LakeWriter) -> None:
         writer.all_well(

@@ -14,10 +14,13 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from lagwise.alerts.message import document, render
-from lagwise.alerts.model import Kind, Notification, Numbers, Subject
+from lagwise.alerts.model import Kind, Notification, Numbers, Severity, Subject
+from lagwise.alerts.owners import Owner
 from lagwise.alerts.remedies import dashboard_link
+from lagwise.alerts.rules import Flapping, Rule, RuleBook
+from lagwise.alerts.when import When
 from lagwise.commands import first_command, shell_word
-from lagwise.config import Config
+from lagwise.config import Config, GroupSelection
 from tests.alerts.support import Player, at, book, freshness, group_condition, observation
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -89,6 +92,7 @@ def _examples() -> dict[str, Notification]:
         other.see(seconds + 5, observation(judged_until=seconds))
     examples["group_gone"] = other.told[1]
 
+    examples |= _owned()
     monitor = Player(book())
     monitor.see(300, observation(freshness(300, 0)))
     for seconds in (305, 340):
@@ -98,6 +102,32 @@ def _examples() -> dict[str, Notification]:
     return examples
 
 
+def _owned() -> dict[str, Notification]:
+    """Of a group that has an owner: one that comes and goes, and is told again."""
+    rules = book()
+    owner = Owner(groups=GroupSelection(include=("orders",)), team="payments", labels={"tier": "1"})
+    owned = Player(
+        RuleBook(
+            rules.rules, rules.channels, owners=(owner,), repeat_seconds={Severity.PAGE: 600.0}, flapping=Flapping()
+        )
+    )
+    for start in (0, 300, 600):
+        owned.see(start + 5, observation(group_condition(start, "stopped", numbers=MEASURED)))
+        owned.see(start + 20, observation(group_condition(start + 15, "ok")))
+        owned.see(start + 105, observation(group_condition(start + 100, "ok", since=start + 15)))
+    for seconds in range(705, 1206, 100):
+        owned.see(seconds, observation(group_condition(seconds, "stopped", since=705, numbers=MEASURED)))
+    members = Player(RuleBook((_IDLE,), ("ops",)))
+    idle = group_condition(0, "ok", kind=Kind.IDLE_MEMBERS, is_found=True)
+    members.see(5, observation(replace(idle, found_count=2, sentence="2 of 5 members own no partition.")))
+    return {
+        "group_flapping": owned.told[4],
+        "group_repeated": owned.told[5],
+        "idle_members_firing": members.told[0],
+    }
+
+
+_IDLE = Rule(name="idle", severity=Severity.INFO, when=When(idle_members_above=0))
 EXAMPLES = _examples()
 
 

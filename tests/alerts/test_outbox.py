@@ -69,7 +69,7 @@ def queue(
     rules = book(channels)
     decision = store.apply(
         engine,
-        lambda alerts: decide(rules, observation(*conditions), alerts, at(905)),
+        lambda alerts, ended: decide(rules, observation(*conditions), alerts, at(905), ended),
         lambda n: json.dumps({"group": n.alert.subject.group}),
         now=clock(),
     )

@@ -88,6 +88,41 @@ def beat_of(config: Config) -> str:
     return found.line if found else ""
 
 
+class TestRulesThatChange:
+    RULES = "rules: [{name: first, severity: page, when: {statuses: [stopped]}}]"
+
+    def test_are_in_force_at_the_next_round(
+        self, config: MakeConfig, writer: LakeWriter, tmp_path: Path, receiver: Receivers
+    ) -> None:
+        file = write_yaml(tmp_path / "rules.yaml", "rules: []")
+        settings = config({"ops": receiver().url}, alerts={"rules_file": str(file)})
+        now = datetime.now(UTC)
+        writer.all_well(now, {"orders": {"status": "stopped", "lag": 42, "members": 1}})
+        with running(settings):
+            until(lambda: beat_of(settings).startswith("0 firing"))
+            write_yaml(file, self.RULES)
+            until(lambda: beat_of(settings).startswith("1 firing"))
+
+    def test_a_broken_file_is_said_once_and_shown_while_the_rules_before_go_on(
+        self, config: MakeConfig, writer: LakeWriter, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        file = write_yaml(tmp_path / "rules.yaml", self.RULES)
+        settings = config(alerts={"rules_file": str(file)})
+        with caplog.at_level(logging.INFO, "lagwise.alerts"), running(settings):
+            until(lambda: beat_of(settings).startswith("0 firing"))
+            write_yaml(file, self.RULES.replace("page", "loud"))
+            until(lambda: "rules.0.severity" in beat_of(settings))
+            writer.all_well(datetime.now(UTC), {"orders": {"status": "stopped", "lag": 42, "members": 1}})
+            until(lambda: beat_of(settings).startswith("1 firing"))
+            assert "the 1 rule before stays in force" in beat_of(settings)
+            write_yaml(file, self.RULES)
+            until(lambda: "rules" not in beat_of(settings))
+        said = [record.message for record in caplog.records if "rule" in record.message]
+        assert [m for m in said if "loud" in m] == [m for m in said if "rules.0.severity" in m]
+        assert len([m for m in said if "loud" in m]) == 1
+        assert "the file of rules can be used again" in said
+
+
 class TestOnce:
     def test_from_a_stopped_group_to_the_receiver_and_back(
         self, config: MakeConfig, writer: LakeWriter, receiver: Receivers

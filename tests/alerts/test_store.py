@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, insert, select, text, update
+from sqlalchemy import Engine, insert, inspect, select, text, update
 
 from lagwise.alerts import queries, store
 from lagwise.alerts.database import ALERTS, DELIVERIES, SCHEMA, open_engine, prepare, transaction
 from lagwise.alerts.decide import decide
-from lagwise.alerts.model import Alert, Decision, Kind, Notification, Observation, Phase, Subject
+from lagwise.alerts.model import Alert, Decision, Event, Kind, Notification, Observation, Phase, Subject
 from lagwise.alerts.rules import RuleBook
 from lagwise.errors import ConfigError, DatabaseError
 from tests.alerts.support import Player, at, book, freshness, group_condition, observation
@@ -20,7 +20,11 @@ from tests.alerts.support import Player, at, book, freshness, group_condition, o
 def keep(engine: Engine, seen: Observation, now: float, rules: RuleBook | None = None) -> Decision:
     rules = rules or book(("ops", "chat"))
     return store.apply(
-        engine, lambda alerts: decide(rules, seen, alerts, at(now)), lambda n: n.idempotency_key, now=at(now)
+        engine,
+        lambda alerts, ended: decide(rules, seen, alerts, at(now), ended),
+        lambda n: n.idempotency_key,
+        now=at(now),
+        remember=timedelta(hours=1),
     )
 
 
@@ -77,7 +81,11 @@ def test_a_decision_is_kept_whole_or_not_at_all(engine: Engine, table: str) -> N
         rules = book(("ops", "chat"))
         active = [Subject(Kind.GROUP, "kafka", "orders")]
         return store.apply(
-            engine, lambda alerts: decide(rules, seen, alerts, at(now)), lambda n: "", active=active, now=at(now)
+            engine,
+            lambda alerts, ended: decide(rules, seen, alerts, at(now), ended),
+            lambda n: "",
+            active=active,
+            now=at(now),
         )
 
     with pytest.raises(DatabaseError, match="disk is full"):
@@ -103,13 +111,13 @@ def test_two_processes_on_one_database_tell_once(engine: Engine) -> None:
     seen = observation(group_condition(0, "stopped"))
     inside: list[str] = []
 
-    def slow(alerts: Mapping[str, Alert]) -> Decision:
+    def slow(alerts: Mapping[str, Alert], ended: Mapping[str, Alert]) -> Decision:
         third = sqlite3.connect(str(engine.url.database), timeout=0.05)
         with pytest.raises(sqlite3.OperationalError, match="locked"):
             third.execute("begin immediate")
         third.close()
         inside.append("locked")
-        return decide(book(), seen, alerts, at(5))
+        return decide(book(), seen, alerts, at(5), ended)
 
     store.apply(engine, slow, lambda n: "", now=at(5))
     second = keep(other, seen, 6, book())
@@ -169,7 +177,7 @@ class TestSignsOfLife:
     def test_are_remembered_once(self, engine: Engine) -> None:
         groups = [Subject(Kind.GROUP, "kafka", name) for name in ("a", "b", "c\x00d")]
         for active in (groups[:2], groups[1:]):
-            store.apply(engine, lambda alerts: Decision(), lambda n: "", active=active, now=at(0))
+            store.apply(engine, lambda alerts, ended: Decision(), lambda n: "", active=active, now=at(0))
         assert store.load_active(engine) == {group.fingerprint for group in groups}
 
     def test_a_name_that_a_database_cannot_keep_is_told_as_it_is(self, engine: Engine) -> None:
@@ -289,3 +297,45 @@ class TestQueries:
         ]
         assert queries.history(engine, cluster="other") == []
         assert len(queries.history(engine, limit=1)) == 1
+
+
+class TestTablesOfAnEarlierLagwise:
+    #: What came after the first version, each of which may be null.
+    LATER = ("labels", "told_at", "begun_at", "flapping", "inhibited_by")
+
+    def _made_old(self, engine: Engine) -> None:
+        keep(engine, observation(group_condition(0, "stopped")), 5)
+        with transaction(engine) as connection:
+            for column in self.LATER:
+                connection.execute(text(f"alter table alerts drop column {column}"))
+
+    def test_get_the_columns_that_came_later(self, engine: Engine) -> None:
+        self._made_old(engine)
+        prepare(engine)
+        columns = {column["name"]: column["nullable"] for column in inspect(engine).get_columns("alerts")}
+        assert all(columns[name] for name in self.LATER)
+        prepare(engine)
+
+    def test_keep_their_alerts(self, engine: Engine) -> None:
+        self._made_old(engine)
+        prepare(engine)
+        (alert,) = opened(engine).values()
+        assert (alert.status, alert.labels, alert.told_at, alert.begun_at) == ("stopped", {}, None, ())
+        assert not keep(engine, observation(group_condition(15, "stopped", since=0)), 20).notifications
+        keep(engine, observation(group_condition(30, "ok")), 35)
+        (told,) = keep(engine, observation(group_condition(105, "ok", since=30)), 110).notifications
+        assert told.event is Event.RESOLVED
+
+
+def test_what_flaps_is_known_after_a_restart(engine: Engine) -> None:
+    rules = book(("ops",))
+    for start in (0, 600, 1200):
+        keep(engine, observation(group_condition(start, "stopped")), start, rules)
+        keep(engine, observation(group_condition(start + 15, "ok")), start + 15, rules)
+        keep(engine, observation(group_condition(start + 100, "ok", since=start + 15)), start + 100, rules)
+    (alert,) = opened(engine).values()
+    assert alert.flapping
+    assert alert.begun_at == (at(0), at(600), at(1200))
+    (row,) = queries.open_alerts(engine)
+    assert row.flapping
+    assert row.told_at == at(1200)

@@ -18,7 +18,9 @@ def evaluation_at(trace: Trace, time_s: float, events: Sequence[Mapping[str, Any
     """The verdicts at a time of a trace."""
     index = trace.sample_at(time_s)
     policy = Policy(trace.sample_interval_s, trace.lag_objective_s, trace.risk_horizon_s)
-    at = Moment(sample_id(index), moment(trace.sample_times[index]), policy, trace.offsets_retention_s)
+    at = Moment(
+        sample_id(index), moment(trace.sample_times[index]), policy, trace.offsets_retention_s, trace.lag_objectives_s
+    )
     return evaluate({**trace.rows, "events": events}, at)
 
 

@@ -70,6 +70,18 @@ def test_on_groups_that_could_not_be_read(spark: "SparkSession") -> None:
 
 
 @pytest.mark.timeout(900)
+def test_on_groups_with_objectives_of_their_own(spark: "SparkSession") -> None:
+    """Each word and sentence by the group's own objective, in either direction from the common one."""
+    batch = [replace(history(seed), lag_objectives_s={"group-0": (1.0, 20.0, 3600.0)[seed % 3]}) for seed in range(60)]
+    others = 0
+    for trace, shown in zip(batch, shown_of(spark, batch), strict=True):
+        assert list(differences(shown, shown_by_oracle(trace))) == []
+        common = shown_by_oracle(replace(trace, lag_objectives_s={}))
+        others += sum(a.status != b.status for a, b in zip(shown, common, strict=True))
+    assert others >= 10
+
+
+@pytest.mark.timeout(900)
 def test_on_logs_that_are_deleted_by_size(spark: "SparkSession") -> None:
     """In segments of every size, with readers that stand still, fall behind and are overtaken."""
     batch = [in_segments(history(seed), seed) for seed in range(150)]

@@ -77,6 +77,23 @@ def test_verdicts_follow_the_history(spark: "SparkSession", lake: Lake, config: 
     assert minutes == {START + timedelta(minutes=m) for m in range(19)}, "the minute of the last sample is still open"
 
 
+def test_each_group_is_held_to_the_objective_that_names_it(spark: "SparkSession", lake: Lake, config: Config) -> None:
+    """Three groups, always two minutes behind."""
+    entry = {"groups": {"include": ["hasty-.*"]}, "lag_objective_seconds": 60}
+    patient = {"groups": {"include": [".*-patient"]}, "lag_objective_seconds": 600}
+    cluster = {"bootstrap": "127.0.0.1:1", "lag_objective_seconds": 90, "lag_objectives": [entry, patient]}
+    named = Config.model_validate({"data": config.data, "clusters": [{"name": "test", **cluster}]})
+    recorder = Recorder(lake, START)
+    for _ in range(60):
+        end = recorder.elapsed * 100 + 20_000
+        groups = ("hasty-patient", "very-patient", "others")
+        behind = {(group, "orders", 0): (end - 12_000, f"member of {group}") for group in groups}
+        recorder.sample({"orders": {0: end}}, behind)
+    run(spark, lake, named)
+    shown = {r["group"]: r["status"] for r in lake.read(GROUP_STATUS).to_pylist()}
+    assert shown == {"hasty-patient": "lagging", "very-patient": "ok", "others": "lagging"}
+
+
 def test_readers_of_the_files_see_times_in_utc(spark: "SparkSession", lake: Lake, config: Config) -> None:
     """The dashboard reads the files themselves; times without a zone among them break its arithmetic."""
     recorder = Recorder(lake, START)

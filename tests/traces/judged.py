@@ -37,7 +37,10 @@ def judged(
             begin = 0 if table == "watermarks" and is_by_size else bisect_left(ids[table], first)
             seen[table] = rows[table][begin : bisect_right(ids[table], last)]
         seen["members"] = rows["members"][bisect_left(ids["members"], last) : bisect_right(ids["members"], last)]
-        yield time_s, evaluate(seen, Moment(last, moment(time_s), policy, trace.offsets_retention_s))
+        yield (
+            time_s,
+            evaluate(seen, Moment(last, moment(time_s), policy, trace.offsets_retention_s, trace.lag_objectives_s)),
+        )
 
 
 def group_events(trace: Trace) -> list[Row]:

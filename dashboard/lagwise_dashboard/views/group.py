@@ -157,7 +157,7 @@ def _charts(row: Row, marks: list[Mark], span: Span) -> None:
         marks,
         begins,
         until,
-        objective_seconds=configured.lag_objective_seconds if configured else None,
+        objective_seconds=configured.lag_objective_of(group) if configured else None,
         zoom=f"{cluster}/{group}/{span.name}",
     )
     key = f"group_history/{span.name if span.is_zoom else ''}"

@@ -28,7 +28,7 @@ from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise.tables.ticks import TICKS
 from lagwise_spark.columns import GROUP, seconds_between
-from lagwise_spark.frames import contexts_frame, frame, freed_afterwards
+from lagwise_spark.frames import contexts_frame, frame, freed_afterwards, objectives_frame
 from lagwise_spark.group_rows import group_verdicts
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.assignments import assign
@@ -80,6 +80,7 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
     news = catch_up(session, lake, news, config.analysis.spark.conf)
     caught_up = sum((n.open_from - b.open_from) // timedelta(minutes=1) for n, b in zip(news, before, strict=True))
     policies = [_context(n, config) for n in news]
+    own_objectives = _own_objectives(lake, news, config)
     contexts = contexts_frame(session, policies)
     if caught_up:
         # Many hours, while the session is still tuned for many rows; of other clusters the minutes come first.
@@ -91,11 +92,11 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
         minutes = open_minutes(session, lake, news, contexts)
         finished = finish_minutes(session, lake, news, minutes)
         news = finish_hours(session, lake, news, contexts)
-        result = statuses(_inputs(session, lake, config, news, contexts, minutes))
+        result = statuses(_inputs(session, lake, config, news, contexts, minutes, own_objectives))
         by_status = partitions_by_status(result.partitions).toArrow().to_pylist()
         facts = result.groups.toArrow().to_pylist()
         where = _places_of_trouble(session, result.partitions, by_status)
-        verdicts = group_verdicts(by_status, facts, where, policies)
+        verdicts = group_verdicts(by_status, facts, where, policies, own_objectives)
         sum_up(lake, news)
         assign(lake, news)
         findings = findings_of(lake, news)
@@ -138,6 +139,17 @@ def _context(news: News, config: Config) -> dict[str, object]:
     }
 
 
+def _own_objectives(lake: Lake, news: Sequence[News], config: Config) -> dict[tuple[str, str], float]:
+    """The lag objectives of groups that have one of their own: of those that are there, or were in the round before."""
+    clusters = {c.name: c for c in config.clusters if c.lag_objectives}
+    if not clusters:
+        return {}
+    there = read.recent_groups(lake, news, WINDOWS_SECONDS[0]).select(["cluster", "group"]).to_pylist()
+    before = lake.read(GROUP_STATUS).select(["cluster", "group"]).to_pylist()
+    groups = {(row["cluster"], row["group"]) for row in (*there, *before) if row["cluster"] in clusters}
+    return {(cluster, group): clusters[cluster].lag_objective_of(group) for cluster, group in groups}
+
+
 def _fine_from(news: News) -> datetime:
     """Before this time history is read by five minutes: those that verdicts take as one, and that are finished."""
     coarse_from = news.as_of - timedelta(seconds=COARSE_AFTER_SECONDS)
@@ -151,6 +163,7 @@ def _inputs(
     news: Sequence[News],
     contexts: DataFrame,
     minutes: OpenMinutes,
+    own_objectives: Mapping[tuple[str, str], float],
 ) -> Inputs:
     horizon = min(n.as_of for n in news) - timedelta(seconds=LOOKBACK_SECONDS)
     latest_ids = [n.latest_id for n in news]
@@ -189,6 +202,7 @@ def _inputs(
         events=frame(session, read.telling_events(lake, news, WINDOWS_SECONDS[0])),
         topics=frame(session, read.newest_topics(lake)),
         previous=session.read.format("delta").load(lake.location(PARTITION_STATUS)),
+        objectives=objectives_frame(session, own_objectives),
     )
 
 

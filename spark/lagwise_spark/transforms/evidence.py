@@ -25,7 +25,8 @@ class Known:
 
     ``commits``, ``watermarks`` and ``members`` are those of the latest sample; ``pace``, ``histories`` and
     ``group_facts`` come from the transforms of those names; ``topics`` is the topics' newest configuration;
-    ``previous`` the status rows of the round before, or empty.
+    ``previous`` the status rows of the round before, or empty; ``objectives`` the lag objectives of groups that have
+    one of their own, None where none has.
     """
 
     contexts: DataFrame
@@ -37,6 +38,7 @@ class Known:
     group_facts: DataFrame
     topics: DataFrame
     previous: DataFrame
+    objectives: DataFrame | None = None
 
 
 def evidence(known: Known) -> DataFrame:
@@ -63,6 +65,7 @@ def evidence(known: Known) -> DataFrame:
         present.join(known.pace, list(GROUP_PARTITION), "full")
         .join(before, list(GROUP_PARTITION), "left")
         .join(F.broadcast(known.contexts.drop("sample_id", "gap_seconds", "open_from")), "cluster")
+        .transform(lambda rows: _with_own_objectives(rows, known.objectives))
         .join(F.broadcast(known.group_facts), list(GROUP), "left")
         .join(F.broadcast(limits(known.topics)), ["cluster", "topic"], "left")
         .join(F.broadcast(_clients(known.members)), [*GROUP, "owner"], "left")
@@ -94,6 +97,14 @@ def evidence(known: Known) -> DataFrame:
     steady = F.when(F.col("produce_rate_per_second").isNotNull(), F.least("produce_rate_per_second", of_hour))
     rates = {"produce_rate_per_second": produce_rate, "steady_produce_rate_per_second": steady}
     return with_steps(rows, rates | _derived()).drop("produce_rates")
+
+
+def _with_own_objectives(rows: DataFrame, objectives: DataFrame | None) -> DataFrame:
+    if objectives is None:
+        return rows
+    own = F.coalesce("own_lag_objective_seconds", "lag_objective_seconds")
+    rows = rows.join(F.broadcast(objectives), list(GROUP), "left").withColumn("lag_objective_seconds", own)
+    return rows.drop("own_lag_objective_seconds")
 
 
 def _was_committed() -> Column:

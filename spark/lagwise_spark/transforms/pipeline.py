@@ -17,7 +17,7 @@ class Inputs:
     """What statuses are made of. ``minutes`` and ``watermark_minutes`` reach back over an hour and to where ``days``
     ends, ``groups`` over the shortest window, ``events`` as far as they are kept; ``commits``, ``watermarks`` and
     ``members`` are the latest sample's; ``topics`` the newest configuration of each topic; ``previous`` the last
-    round's statuses."""
+    round's statuses, ``objectives`` the lag objectives of groups that have one of their own."""
 
     contexts: DataFrame
     minutes: DataFrame
@@ -30,6 +30,7 @@ class Inputs:
     events: DataFrame
     topics: DataFrame
     previous: DataFrame
+    objectives: DataFrame | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,5 +55,6 @@ def statuses(inputs: Inputs) -> Statuses:
         group_facts=facts,
         topics=inputs.topics,
         previous=inputs.previous,
+        objectives=inputs.objectives,
     )
     return Statuses(materialised(judge(evidence(known))), facts)

@@ -1,0 +1,1 @@
+"""Which alerts a file of rules would have given, and when: the same decisions, over a history and not the present."""
