@@ -32,7 +32,8 @@ import psutil
 import yaml
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from benchmarks.pages_lake import CLUSTER, GROUP, INTERVAL_SECONDS, SMALL, TOPIC, PagesLake, Size
+from benchmarks.pages_cast import CLUSTER, GROUP, INTERVAL_SECONDS, SMALL, TOPIC, Size
+from benchmarks.pages_lake import PagesLake
 from lagwise.config import load_config
 from lagwise.tables.store import Lake
 from lagwise_dashboard import launch

@@ -4,8 +4,6 @@ What the pages do not read is left out. Minutes lie by topic and partition, the 
 group, as the rounds write them: no reader is helped by an order that the product does not keep.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,6 +12,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from benchmarks.bulk import Bulk
+from benchmarks.pages_cast import CLUSTER, GROUP, INTERVAL_SECONDS, Cast, Size, back, rows_of, same, table_of
 from benchmarks.synthetic_lake import named
 from lagwise.domain.vocabulary import Status
 from lagwise.tables import ALL_TABLES
@@ -25,44 +24,11 @@ from lagwise.tables.schema import TIMESTAMP, Table
 from lagwise.tables.store import Lake
 from lagwise.tables.ticks import TICKS
 
-CLUSTER = "bench"
-#: The group that has a whole day of minutes, and its topic.
-GROUP, TOPIC = "group-0000", "topic-000"
-INTERVAL_SECONDS = 15.0
-#: Of a hundred groups so many are in this status; the rest is ok.
-_TROUBLED = (
-    (Status.LOSING_DATA, 1),
-    (Status.AT_RISK, 2),
-    (Status.STOPPED, 3),
-    (Status.STALLED, 4),
-    (Status.FALLING_BEHIND, 6),
-    (Status.LAGGING, 6),
-    (Status.CATCHING_UP, 4),
-    (Status.UNKNOWN, 4),
-)
 _RETENTION_MS = 24 * 3600 * 1000
 #: Rows of a compacted file of small rows.
 _HISTORY_ROWS = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """``groups`` that read ``partitions`` each, of one of ``topics``; how much of the past there is."""
-
-    groups: int = 1000
-    partitions: int = 100
-    topics: int = 100
-    minutes: int = 180
-    hours: int = 7 * 24
-    #: Of one group, and of the history of all.
-    day_minutes: int = 24 * 60
-
-    @property
-    def pairs(self) -> int:
-        return self.groups * self.partitions
-
-
-SMALL = Size(groups=40, partitions=10, topics=4, minutes=30, hours=6, day_minutes=120)
+#: Seconds until groups of these statuses lose records.
+_LOSS = {Status.LOSING_DATA: 0.0, Status.AT_RISK: 5400.0, Status.STOPPED: 40_000.0}
 
 
 class PagesLake:
@@ -73,17 +39,7 @@ class PagesLake:
         self._bulk = Bulk(lake)
         self._now = now.replace(microsecond=0)
         self._random = np.random.default_rng(6)
-        index = np.arange(size.pairs)
-        # By topic and partition, the groups beside each other.
-        group, partition = index % size.groups, index // size.groups
-        order = np.lexsort((group, partition, group % size.topics))
-        self._group, self._partition = group[order], partition[order].astype(np.int32)
-        self._by_group = np.lexsort((self._partition, self._group))
-        self._groups = pa.array([f"group-{g:04d}" for g in range(size.groups)])
-        self._topics = pa.array([f"topic-{t:03d}" for t in range(size.topics)])
-        shares = [status for status, share in _TROUBLED for _ in range(share)]
-        shares += [Status.OK] * (100 - len(shares))
-        self._status = [shares[(g * 37) % 100] for g in range(size.groups)]
+        self._cast = Cast(size)
         self._lag = self._random.integers(0, 5_000, size.pairs)
 
     def write(self) -> None:
@@ -93,16 +49,16 @@ class PagesLake:
         size = self._size
         steps = ((MINUTES, 60, size.minutes), (FIVE_MINUTES, 300, size.minutes // 5), (HOURS, 3600, size.hours))
         for table, seconds, count in steps:
-            for at in _back(minute, seconds, count):
-                self._append(table, self._buckets(at, seconds, self._by_group if table is HOURS else slice(None)))
-        mine = np.flatnonzero(self._group == 0)
+            for at in back(minute, seconds, count):
+                self._append(table, self._buckets(at, seconds, self._cast.by_group if table is HOURS else slice(None)))
+        mine = np.flatnonzero(self._cast.group == 0)
         for table, seconds, count in ((MINUTES, 60, size.minutes), (FIVE_MINUTES, 300, size.minutes // 5)):
-            earlier = list(_back(minute, seconds, size.day_minutes * 60 // seconds))[: -count or None]
+            earlier = list(back(minute, seconds, size.day_minutes * 60 // seconds))[: -count or None]
             for day in sorted({at.date() for at in earlier}):
                 parts = [self._buckets(at, seconds, mine) for at in earlier if at.date() == day]
                 self._append(table, pa.concat_tables(parts))
         for table, seconds in ((WATERMARK_MINUTES, 60), (WATERMARK_FIVE_MINUTES, 300)):
-            for at in _back(minute, seconds, size.minutes * 60 // seconds):
+            for at in back(minute, seconds, size.minutes * 60 // seconds):
                 self._append(table, self._logs(at, seconds))
         self._history()
         self._samples()
@@ -116,21 +72,20 @@ class PagesLake:
         for table, rows in ((GROUP_STATUS, self._group_status(at)), (PARTITION_STATUS, self._partition_status(at))):
             write_deltalake(self._lake.location(table), rows.cast(table.arrow), mode="overwrite")
         self._lake.append(GROUP_HISTORY, self._points([at]))
-        self._lake.append(TICKS, _rows(TICKS, [_tick(at, self._size.pairs)]))
-        self._lake.append(SAMPLES, _rows(SAMPLES, [self._sample(at)]))
+        self._lake.append(TICKS, rows_of(TICKS, [_tick(at, self._size.pairs)]))
+        self._lake.append(SAMPLES, rows_of(SAMPLES, [self._sample(at)]))
 
     def _buckets(self, at: datetime, seconds: int, which: Any) -> pa.Table:
-        group, partition = self._group[which], self._partition[which]
-        rows = len(group)
+        rows = len(self._lag[which])
         lag = self._lag[which] + self._random.integers(0, 500, rows)
         samples = seconds // int(INTERVAL_SECONDS)
         moments = INTERVAL_SECONDS * np.arange(samples)
-        return _table(MINUTES if seconds < 3600 else HOURS, rows, {
-            **self._names(group, partition),
-            "minute": _same(at, rows),
+        return table_of(MINUTES if seconds < 3600 else HOURS, rows, {
+            **self._cast.names(which),
+            "minute": same(at, rows),
             "samples": np.full(rows, samples, np.int32),
-            "first_at": _same(at, rows),
-            "last_at": _same(at + timedelta(seconds=seconds - INTERVAL_SECONDS), rows),
+            "first_at": same(at, rows),
+            "last_at": same(at + timedelta(seconds=seconds - INTERVAL_SECONDS), rows),
             "first_committed": lag * 7,
             "last_committed": lag * 7 + seconds,
             "last_lag": lag,
@@ -148,32 +103,24 @@ class PagesLake:
             "backlog_seconds": np.full(rows, float(seconds)),
         })  # fmt: skip
 
-    def _names(self, group: np.ndarray, partition: np.ndarray) -> dict[str, Any]:
-        return {
-            "cluster": pa.array([CLUSTER]).take(pa.array(np.zeros(len(group), np.int32))),
-            "group": named(group, self._groups),
-            "topic": named(group % self._size.topics, self._topics),
-            "partition": partition,
-        }
-
     def _logs(self, at: datetime, seconds: int) -> pa.Table:
         size = self._size
         rows = size.topics * size.partitions
         end = (np.arange(rows) % 97 + 3) * int(at.timestamp() - 1.7e9)
-        return _table(WATERMARK_MINUTES, rows, {
+        return table_of(WATERMARK_MINUTES, rows, {
             "cluster": pa.array([CLUSTER] * rows),
-            "topic": named(np.arange(rows) // size.partitions, self._topics),
+            "topic": named(np.arange(rows) // size.partitions, self._cast.topics),
             "partition": (np.arange(rows) % size.partitions).astype(np.int32),
-            "minute": _same(at, rows),
+            "minute": same(at, rows),
             "first_high_watermark": end,
             "last_high_watermark": end + (np.arange(rows) % 97 + 3) * (seconds - 15),
-            "first_at": _same(at, rows),
-            "last_at": _same(at + timedelta(seconds=seconds - INTERVAL_SECONDS), rows),
+            "first_at": same(at, rows),
+            "last_at": same(at + timedelta(seconds=seconds - INTERVAL_SECONDS), rows),
         })  # fmt: skip
 
     def _history(self) -> None:
         """A day of rounds; the newest quarter of an hour not compacted yet."""
-        times = list(_back(self._now, INTERVAL_SECONDS, self._size.day_minutes * 4))[:-1]
+        times = list(back(self._now, INTERVAL_SECONDS, self._size.day_minutes * 4))[:-1]
         loose, most = 60, max(1, _HISTORY_ROWS // self._size.groups)
         for day in sorted({at.date() for at in times}):
             of_day = [at for at in times if at.date() == day]
@@ -183,24 +130,25 @@ class PagesLake:
         for at in times[-loose:]:
             if at.date() == times[-1].date():
                 self._append(GROUP_HISTORY, self._points([at]))
-        for hour in _back(self._now, 3600, max(1, self._size.day_minutes // 60)):
-            self._append(TICKS, _rows(TICKS, [_tick(hour, self._size.pairs)]))
-            names = self._groups.to_pylist()
+        for hour in back(self._now, 3600, max(1, self._size.day_minutes // 60)):
+            self._append(TICKS, rows_of(TICKS, [_tick(hour, self._size.pairs)]))
+            names = self._cast.groups.to_pylist()
             changes = [
                 {"cluster": CLUSTER, "group": names[i % len(names)], "at": hour, "before": "ok", "after": "lagging"}
                 for i in range(200)
             ]
-            self._append(STATUS_CHANGES, _rows(STATUS_CHANGES, changes))
+            self._append(STATUS_CHANGES, rows_of(STATUS_CHANGES, changes))
 
     def _points(self, times: list[datetime]) -> pa.Table:
         groups = self._size.groups
         rows = groups * len(times)
+        each = np.tile(np.arange(groups), len(times))
         lag = self._random.integers(0, 100_000, rows)
-        return _table(GROUP_HISTORY, rows, {
+        return table_of(GROUP_HISTORY, rows, {
             "cluster": pa.array([CLUSTER]).take(pa.array(np.zeros(rows, np.int32))),
-            "group": named(np.tile(np.arange(groups), len(times)), self._groups),
+            "group": named(each, self._cast.groups),
             "as_of": pa.array(times, TIMESTAMP).take(pa.array(np.repeat(np.arange(len(times)), groups))),
-            "status": pa.array([str(s) for s in self._status]).take(pa.array(np.tile(np.arange(groups), len(times)))),
+            "status": pa.array([str(s) for s in self._cast.status]).take(pa.array(each)),
             "lag": lag,
             "lag_seconds": lag / 100.0,
             "lag_seconds_is_lower_bound": np.zeros(rows, bool),
@@ -210,29 +158,29 @@ class PagesLake:
 
     def _samples(self) -> None:
         size = self._size
-        names, ends = self._groups.to_pylist(), size.topics * size.partitions
-        for number, at in enumerate(_back(self._now, INTERVAL_SECONDS, 40)):
+        names, ends = self._cast.groups.to_pylist(), size.topics * size.partitions
+        for number, at in enumerate(back(self._now, INTERVAL_SECONDS, 40)):
             sample = {"sample_id": f"{number:08d}", "cluster": CLUSTER, "sampled_at": at}
-            self._append(SAMPLES, _rows(SAMPLES, [self._sample(at)]))
-            self._append(GROUPS, _rows(GROUPS, [
+            self._append(SAMPLES, rows_of(SAMPLES, [self._sample(at)]))
+            self._append(GROUPS, rows_of(GROUPS, [
                 {**sample, "group": g, "state": "Stable", "type": "classic", "assignor": "range", "member_count": 4}
                 for g in names
             ]))  # fmt: skip
-            self._append(MEMBERS, _rows(MEMBERS, [
+            self._append(MEMBERS, rows_of(MEMBERS, [
                 {**sample, "group": g, "member_id": f"{g}-{m}", "client_id": f"worker-{m}", "host": f"/10.0.0.{m}",
-                 "assignment": [{"topic": f"topic-{i % size.topics:03d}",
+                 "assignment": [{"topic": self._cast.topic_of(i),
                                  "partitions": list(range(m, size.partitions, 4))}],
                  "assigned_partitions": len(range(m, size.partitions, 4))}
                 for i, g in enumerate(names) for m in range(4)
             ]))  # fmt: skip
             high = (np.arange(ends) % 97 + 3) * int(at.timestamp() - 1.7e9)
-            self._append(WATERMARKS, _table(WATERMARKS, ends, {
+            self._append(WATERMARKS, table_of(WATERMARKS, ends, {
                 "sample_id": pa.array([sample["sample_id"]] * ends),
                 "cluster": pa.array([CLUSTER] * ends),
-                "sampled_at": _same(at, ends),
-                "topic": named(np.arange(ends) // size.partitions, self._topics),
+                "sampled_at": same(at, ends),
+                "topic": named(np.arange(ends) // size.partitions, self._cast.topics),
                 "partition": (np.arange(ends) % size.partitions).astype(np.int32),
-                "topic_id": named(np.arange(ends) // size.partitions, self._topics),
+                "topic_id": named(np.arange(ends) // size.partitions, self._cast.topics),
                 "log_start": np.zeros(ends, np.int64),
                 "high_watermark": high,
                 "leader": (np.arange(ends) % 5).astype(np.int32),
@@ -250,62 +198,62 @@ class PagesLake:
         }  # fmt: skip
 
     def _topic_settings(self) -> pa.Table:
-        return _rows(TOPICS, [
+        return rows_of(TOPICS, [
             {"sample_id": "0", "cluster": CLUSTER, "sampled_at": self._now, "topic": t, "retention_bytes": -1,
              "partitions": self._size.partitions, "replication_factor": 3, "retention_ms": _RETENTION_MS,
              "cleanup_policy": "delete", "min_isr": 2}
-            for t in self._topics.to_pylist()
+            for t in self._cast.topics.to_pylist()
         ])  # fmt: skip
 
     def _shaken(self) -> None:
         """Twenty rebalances of the one group, and an hour of statistics for every tenth."""
         hour = self._now.replace(minute=0, second=0)
-        self._append(EVENTS, _rows(EVENTS, [
+        self._append(EVENTS, rows_of(EVENTS, [
             {"cluster": CLUSTER, "at": at, "kind": "rebalance", "group": GROUP, "source": "samples", "joined": [],
              "left": ["worker-0 (/10.0.0.0)"], "partitions_moved": 25, "duration_seconds": 3.0}
-            for at in _back(self._now, 240, 20) if at.date() == self._now.date()
+            for at in back(self._now, 240, 20) if at.date() == self._now.date()
         ]))  # fmt: skip
-        self._append(REBALANCE_STATS, _rows(REBALANCE_STATS, [
+        self._append(REBALANCE_STATS, rows_of(REBALANCE_STATS, [
             {"cluster": CLUSTER, "group": g, "hour": hour, "rebalances": 3, "exact": False,
              "downtime_seconds_at_most": 9.0, "partitions_moved": 12, "joined": 1, "left": 1, "churning": [],
              "is_storm": i % 50 == 0, "cause": "failing_members", "sentence": "Members crashed.", "last_at": self._now,
              "events": 3}
-            for i, g in enumerate(self._groups.to_pylist()) if i % 10 == 0
+            for i, g in enumerate(self._cast.groups.to_pylist()) if i % 10 == 0
         ]))  # fmt: skip
 
     def _group_status(self, at: datetime) -> pa.Table:
         rows = []
-        for g, status in enumerate(self._status):
+        for g, status in enumerate(self._cast.status):
             known = status is not Status.UNKNOWN
             rows.append({
-                "cluster": CLUSTER, "group": self._groups[g].as_py(), "as_of": at, "status": status,
+                "cluster": CLUSTER, "group": self._cast.groups[g].as_py(), "as_of": at, "status": status,
                 "reason": None if known else "no_commit", "since": at - timedelta(minutes=20 + g % 60),
                 "sentence": f"{self._size.partitions} partitions: what befell this group, told in one sentence.",
                 "state": "Stable", "type": "classic", "members": 4, "idle_members": 0,
-                "topics": [f"topic-{g % self._size.topics:03d}"], "partitions": self._size.partitions,
+                "topics": [self._cast.topic_of(g)], "partitions": self._size.partitions,
                 "partitions_by_status": [{"status": status, "partitions": self._size.partitions}],
                 "lag": int(self._random.integers(0, 100_000)) if known else None,
                 "lag_seconds": float(self._random.random() * 900) if known else None,
                 "lag_seconds_is_lower_bound": False, "produce_rate_per_second": 900.0, "consume_rate_per_second": 870.0,
                 "seconds_to_loss": _LOSS.get(status), "loss_cause": "deletion" if status in _LOSS else None,
-                "records_lost": 0, "worst_topic": f"topic-{g % self._size.topics:03d}", "worst_partition": 0,
+                "records_lost": 0, "worst_topic": self._cast.topic_of(g), "worst_partition": 0,
                 "findings": [],
             })  # fmt: skip
-        return _rows(GROUP_STATUS, rows)
+        return rows_of(GROUP_STATUS, rows)
 
     def _partition_status(self, at: datetime) -> pa.Table:
         rows = self._size.pairs
-        words = pa.array([str(s) for s in self._status])
-        loss = pa.array([_LOSS.get(s) for s in self._status], pa.float64())
-        deletion = pa.array(["deletion" if s in _LOSS else None for s in self._status])
-        group = pa.array(self._group)
-        member = pa.array(self._partition % 4)
+        words = pa.array([str(s) for s in self._cast.status])
+        loss = pa.array([_LOSS.get(s) for s in self._cast.status], pa.float64())
+        deletion = pa.array(["deletion" if s in _LOSS else None for s in self._cast.status])
+        group = pa.array(self._cast.group)
+        member = pa.array(self._cast.partition % 4)
         status = words.take(group)
-        return _table(PARTITION_STATUS, rows, {
-            **self._names(self._group, self._partition),
-            "as_of": _same(at, rows),
+        return table_of(PARTITION_STATUS, rows, {
+            **self._cast.names(),
+            "as_of": same(at, rows),
             "status": status,
-            "since": _same(at - timedelta(minutes=20), rows),
+            "since": same(at - timedelta(minutes=20), rows),
             "reasons": pa.ListArray.from_arrays(pa.array(np.arange(rows + 1, dtype=np.int32)), status),
             "log_start": np.zeros(rows, np.int64),
             "committed": self._lag * 7,
@@ -318,12 +266,12 @@ class PagesLake:
             "seconds_to_loss": loss.take(group),
             "loss_cause": deletion.take(group),
             "records_lost": np.zeros(rows, np.int64),
-            "committed_since": _same(at, rows),
-            "owner": pa.array([f"{g}-{m}" for g, m in zip(self._groups.take(group).to_pylist(),
+            "committed_since": same(at, rows),
+            "owner": pa.array([f"{g}-{m}" for g, m in zip(self._cast.groups.take(group).to_pylist(),
                                                            member.to_pylist(), strict=True)]),
             "client_id": pa.array([f"worker-{m}" for m in range(4)]).take(member),
             "host": pa.array([f"/10.0.0.{m}" for m in range(4)]).take(member),
-            "leader": self._partition % 5,
+            "leader": self._cast.partition % 5,
             "samples": np.full(rows, 240, np.int32),
         })  # fmt: skip
 
@@ -332,32 +280,8 @@ class PagesLake:
             self._bulk.append(table, rows)
 
 
-_LOSS = {Status.LOSING_DATA: 0.0, Status.AT_RISK: 5400.0, Status.STOPPED: 40_000.0}
-
-
 def _tick(at: datetime, pairs: int) -> dict[str, Any]:
     return {
         "started_at": at - timedelta(seconds=4), "finished_at": at, "wall_seconds": 4.0, "samples": 1,
         "group_partitions": pairs, "progress": [],
     }  # fmt: skip
-
-
-def _back(end: datetime, seconds: float, count: int) -> Iterator[datetime]:
-    """``count`` moments at this distance up to ``end``, left out itself, on whole steps for buckets."""
-    last = datetime.fromtimestamp(end.timestamp() // seconds * seconds, end.tzinfo)
-    for number in range(count, 0, -1):
-        yield last - timedelta(seconds=seconds * number)
-
-
-def _same(at: datetime, rows: int) -> pa.Array:
-    return pa.array([at], TIMESTAMP).take(pa.array(np.zeros(rows, np.int32)))
-
-
-def _rows(table: Table, rows: list[dict[str, Any]]) -> pa.Table:
-    schema = pa.schema([f for f in table.arrow if f.name != "day"])
-    return pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema=schema)
-
-
-def _table(table: Table, rows: int, columns: dict[str, Any]) -> pa.Table:
-    schema = pa.schema([f for f in table.arrow if f.name != "day"])
-    return pa.table([columns.get(f.name, pa.nulls(rows, f.type)) for f in schema], schema=schema)

@@ -7,6 +7,7 @@ well, which must say what the definition says; ``--small`` does without the day 
 
 import argparse
 import os
+import statistics
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 from benchmarks.verdicts import page
 from benchmarks.verdicts.noise import false_alarms
 from benchmarks.verdicts.rules import LAGWISE, baselines, exactly_right, said_by, said_by_lagwise, statuses_of
-from benchmarks.verdicts.score import Score, figures_of, score_of
+from benchmarks.verdicts.score import Score, figures_of, score_of, told_shares_of
 from lagwise.traces import Trace, read_trace
 from tests.traces.noise import GROUPS
 
@@ -67,6 +68,8 @@ def main() -> int:
     scores = {LAGWISE: of_lagwise} | scores_of_baselines(traces)
     exact = min(exactly_right(trace, its) for trace, its in zip(traces, statuses, strict=True))
     print(f"Lagwise's exact status, on the worst of {len(traces)} traces: {exact:.1%} of the truth")
+    told = [share for trace in traces for share in told_shares_of(trace).values()]
+    print(f"The truth speaks for {statistics.mean(told):.0%} of the groups' time, of each for {min(told):.0%} at least")
     failed = 0 if exact == 1 else 1
     if options.spark:
         differing = disagreements(traces)

@@ -82,6 +82,17 @@ def stretches_of(trace: Trace) -> list[Stretch]:
     ]
 
 
+def told_shares_of(trace: Trace) -> dict[str, float]:
+    """For which share of the time the truth says anything, by group: the rest is what just changed, or is open."""
+    stretches = stretches_of(trace)
+    return {
+        group: statistics.mean(
+            any(s.group == group and s.from_s <= at <= s.to_s for s in stretches) for at in trace.evaluation_times
+        )
+        for group in {stretch.group for stretch in stretches}
+    }
+
+
 def onsets_of(trace: Trace) -> list[Onset]:
     """The beginnings of trouble that was preceded by well-being; what is unclear in between belongs to it. What begins
     while the collector is down begins, for every rule, with the next sample."""

@@ -4,6 +4,7 @@ Every row of the proof tables says where it is known from: a rule that was made 
 """
 
 import math
+import statistics
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +16,16 @@ from benchmarks.verdicts.__main__ import PAGE, PICTURE, public_traces, scores_of
 from benchmarks.verdicts.burrow import Burrow, Code, Commit, status_of
 from benchmarks.verdicts.lag_exporter import LagExporter, LookupTable, Point
 from benchmarks.verdicts.rules import LAGWISE, exactly_right, said_by_lagwise
-from benchmarks.verdicts.score import Onset, Score, Stretch, figures_of, onsets_of, score_of, stretches_of
+from benchmarks.verdicts.score import (
+    Onset,
+    Score,
+    Stretch,
+    figures_of,
+    onsets_of,
+    score_of,
+    stretches_of,
+    told_shares_of,
+)
 from benchmarks.verdicts.seen import ALARM, QUIET, UNKNOWN, Pair, Reading, Sample
 from benchmarks.verdicts.threshold import Threshold
 from lagwise.traces import Trace
@@ -252,6 +262,13 @@ def test_a_table_can_be_read_again() -> None:
 @cache
 def traces() -> tuple[Trace, ...]:
     return tuple(public_traces())
+
+
+def test_the_page_says_for_how_much_of_the_time_the_truth_speaks() -> None:
+    told = [share for trace in public_traces() for share in told_shares_of(trace).values()]
+    text = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert f"speaks for {100 * statistics.mean(told):.0f} % of the groups' time" in text
+    assert f"of each group for {100 * min(told):.0f} % at least" in text
 
 
 def shown_rows() -> dict[str, list[str]]:

@@ -1,5 +1,6 @@
 """How the dashboard is started, and that it looks the same from a checkout and from a wheel."""
 
+import importlib
 import json
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import streamlit.config
 
 from lagwise.config import Config, Dashboard
 from lagwise.errors import ConfigError
-from lagwise_dashboard import launch
+from lagwise_dashboard import launch, serve
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = Config(dashboard=Dashboard(host="127.0.0.1", port=9123))
@@ -24,6 +25,11 @@ def test_the_command_serves_the_installed_app_where_it_was_told_to() -> None:
     assert Path(words[4]).name == "app.py"
     assert Path(words[4]).is_file()
     assert {"--server.address=127.0.0.1", "--server.port=9123", "--browser.gatherUsageStats=false"} <= set(words)
+
+
+def test_what_is_loaded_beforehand_is_there() -> None:
+    for module in serve._MODULES:
+        importlib.import_module(module)
 
 
 def test_streamlit_knows_every_variable() -> None:

@@ -156,6 +156,24 @@ def test_two_members_of_one_name_have_two_lanes_and_one_that_came_back_keeps_its
     ]
 
 
+@pytest.mark.parametrize(
+    ("view", "key", "query", "first"),
+    [
+        ("topic", "topic_open", {"cluster": "prod", "topic": "clicks"}, "clickstream-archive"),
+        ("retention", "retention_open", {}, "payments-settlement"),
+        ("rebalances", "rebalances_open", {}, "session-cleaner"),
+    ],
+)
+def test_a_group_of_a_table_is_opened_without_a_mouse(
+    open_app: Open, busy: Path, view: str, key: str, query: dict[str, str], first: str
+) -> None:
+    app = open_app(view, **query)
+    assert app.selectbox(key=key).options[0] == first
+    app.selectbox(key=key).select(("prod", first)).run()
+    assert app.query_params["group"] == first
+    assert first in app.header[0].value.replace("\\", "")
+
+
 # The group page
 
 

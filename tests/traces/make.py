@@ -662,6 +662,7 @@ def retention_large_segments() -> World:
     w.truth("lagging|falling_behind|at_risk", loses + 60 + 300, w.seconds, "archiver")
     loses = 6300
     w.truth("ok", 180, 3600, "backfill")
+    w.truth("stalled", 3600 + 60 + 3 * 60, 4499, "backfill")
     w.truth("at_risk", 4500 + TREND, loses - 1, "backfill")
     w.truth("losing_data", loses + 60, w.seconds, "backfill")
     return w

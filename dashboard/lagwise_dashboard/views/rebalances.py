@@ -59,6 +59,7 @@ def _all(span: Span, now: datetime) -> None:
     clicked = _table(rows, now)
     if clicked:
         st.switch_page(_VIEW, query_params={"cluster": clicked["cluster"], "group": clicked["group"]})
+    chooser.among(_VIEW, [(r["cluster"], r["group"]) for r in rows], "rebalances_open")
 
 
 def _table(rows: list[Row], now: datetime) -> Row | None:

@@ -7,13 +7,14 @@ import streamlit as st
 from lagwise.domain import humanise
 from lagwise_dashboard import settings
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.components import empty, freshness, page, retention_table
+from lagwise_dashboard.components import chooser, empty, freshness, page, retention_table
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries import retention as queries
 from lagwise_dashboard.queries.retention import Counts
 
 _TEXT, _CLUSTER, _WITHIN = "retention_q", "retention_only", "within"
 _ALL = "All"
+_GROUP_VIEW = "views/group.py"
 _HORIZONS: dict[str, float | None] = {
     "1 h": 3600.0,
     "6 h": 6 * 3600.0,
@@ -85,7 +86,8 @@ def _list(text: str, cluster: str | None, within: str, counts: Counts, now: date
     )  # fmt: skip
     clicked = retention_table.show(rows, now, with_cluster=with_cluster)
     if clicked:
-        st.switch_page("views/group.py", query_params={"cluster": clicked["cluster"], "group": clicked["group"]})
+        st.switch_page(_GROUP_VIEW, query_params={"cluster": clicked["cluster"], "group": clicked["group"]})
+    chooser.among(_GROUP_VIEW, [(r["cluster"], r["group"]) for r in rows], "retention_open")
 
 
 page.show("What will be lost?", body, help_text="Unread records and committed offsets, the soonest loss first.")

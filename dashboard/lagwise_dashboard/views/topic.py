@@ -17,7 +17,7 @@ from lagwise_dashboard.components import (
 from lagwise_dashboard.components.time_range import Span
 from lagwise_dashboard.queries import topic as queries
 
-_VIEW = "views/topic.py"
+_VIEW, _GROUP_VIEW = "views/topic.py", "views/group.py"
 
 
 def body() -> None:
@@ -44,7 +44,8 @@ def body() -> None:
     topic_verdict.show(found, readers, partitions, now)
     clicked = topic_tables.show_readers(readers, found)
     if clicked:
-        st.switch_page("views/group.py", query_params={"cluster": cluster, "group": clicked["group"]})
+        st.switch_page(_GROUP_VIEW, query_params={"cluster": cluster, "group": clicked["group"]})
+    chooser.among(_GROUP_VIEW, [(cluster, r["group"]) for r in readers], "topic_open")
     st.subheader("Records written per second", anchor=False)
     span = time_range.choose(now)
     _chart(ask(queries.written, cluster, _topic, span.since, span.until), span)

@@ -1,0 +1,105 @@
+"""Who is in the lake that the dashboard's pages are measured over: groups, topics, and who reads what."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.synthetic_lake import named
+from lagwise.domain.vocabulary import Status
+from lagwise.tables.schema import TIMESTAMP, Table
+
+CLUSTER = "bench"
+#: The group that has a whole day of minutes, and its topic.
+GROUP, TOPIC = "group-0000", "topic-000"
+INTERVAL_SECONDS = 15.0
+#: Of a hundred groups so many are in this status; the rest is ok.
+_TROUBLED = (
+    (Status.LOSING_DATA, 1),
+    (Status.AT_RISK, 2),
+    (Status.STOPPED, 3),
+    (Status.STALLED, 4),
+    (Status.FALLING_BEHIND, 6),
+    (Status.LAGGING, 6),
+    (Status.CATCHING_UP, 4),
+    (Status.UNKNOWN, 4),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """``groups`` that read ``partitions`` each, of one of ``topics``; how much of the past there is."""
+
+    groups: int = 1000
+    partitions: int = 100
+    topics: int = 100
+    minutes: int = 180
+    hours: int = 7 * 24
+    #: Of one group, and of the history of all.
+    day_minutes: int = 24 * 60
+
+    @property
+    def pairs(self) -> int:
+        return self.groups * self.partitions
+
+
+SMALL = Size(groups=40, partitions=10, topics=4, minutes=30, hours=6, day_minutes=120)
+
+
+class Cast:
+    """The groups and topics, and the group-partitions by topic and partition, the groups beside each other."""
+
+    def __init__(self, size: Size) -> None:
+        self.size = size
+        index = np.arange(size.pairs)
+        group, partition = index % size.groups, index // size.groups
+        order = np.lexsort((group, partition, group % size.topics))
+        self.group, self.partition = group[order], partition[order].astype(np.int32)
+        self.by_group = np.lexsort((self.partition, self.group))
+        self.groups = pa.array([f"group-{g:04d}" for g in range(size.groups)])
+        self.topics = pa.array([f"topic-{t:03d}" for t in range(size.topics)])
+        shares = [status for status, share in _TROUBLED for _ in range(share)]
+        shares += [Status.OK] * (100 - len(shares))
+        #: By the number of the group.
+        self.status = [shares[(g * 37) % 100] for g in range(size.groups)]
+
+    def topic_of(self, group: int) -> str:
+        """The topic that a group reads."""
+        return f"topic-{group % self.size.topics:03d}"
+
+    def names(self, which: Any = slice(None)) -> dict[str, Any]:
+        """The columns that name some of the group-partitions."""
+        group, partition = self.group[which], self.partition[which]
+        return {
+            "cluster": pa.array([CLUSTER]).take(pa.array(np.zeros(len(group), np.int32))),
+            "group": named(group, self.groups),
+            "topic": named(group % self.size.topics, self.topics),
+            "partition": partition,
+        }
+
+
+def back(end: datetime, seconds: float, count: int) -> Iterator[datetime]:
+    """``count`` moments at this distance up to ``end``, left out itself, on whole steps for buckets."""
+    last = datetime.fromtimestamp(end.timestamp() // seconds * seconds, end.tzinfo)
+    for number in range(count, 0, -1):
+        yield last - timedelta(seconds=seconds * number)
+
+
+def same(at: datetime, rows: int) -> pa.Array:
+    """A column of one moment."""
+    return pa.array([at], TIMESTAMP).take(pa.array(np.zeros(rows, np.int32)))
+
+
+def rows_of(table: Table, rows: list[dict[str, Any]]) -> pa.Table:
+    """Rows of a table as Arrow; columns that a row does not name are null."""
+    schema = pa.schema([f for f in table.arrow if f.name != "day"])
+    return pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema=schema)
+
+
+def table_of(table: Table, rows: int, columns: dict[str, Any]) -> pa.Table:
+    """Columns of a table as Arrow; those that are not given are null."""
+    schema = pa.schema([f for f in table.arrow if f.name != "day"])
+    return pa.table([columns.get(f.name, pa.nulls(rows, f.type)) for f in schema], schema=schema)

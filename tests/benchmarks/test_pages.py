@@ -1,0 +1,50 @@
+"""The lake that the pages are measured over is one that they read, and a round changes what they show."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from benchmarks.pages import Wire
+from benchmarks.pages_cast import CLUSTER, GROUP, SMALL, TOPIC
+from benchmarks.pages_lake import PagesLake
+from lagwise.tables.store import Lake
+from lagwise_dashboard.queries import group, heat, overview, rebalances, retention, topic
+from lagwise_dashboard.queries.overview import Filters
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+
+
+def test_every_page_finds_what_it_shows(tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path / "lake"))
+    made = PagesLake(lake, SMALL, NOW)
+    made.write()
+    since = NOW - timedelta(minutes=SMALL.day_minutes)
+    counts = overview.counts(lake, None, "")
+    assert counts.total == SMALL.groups
+    assert counts.by_status["ok"] < SMALL.groups
+    shown = overview.groups(lake, Filters(), quiet=None)
+    assert all(row["trend"] for row in shown)
+    assert group.history(lake, CLUSTER, GROUP, since, NOW).num_rows > 400
+    assert len(group.partitions(lake, CLUSTER, GROUP)) == SMALL.partitions
+    assert len(group.standings(lake, CLUSTER, GROUP)) == len(group.members(lake, CLUSTER, GROUP, NOW)) == 4
+    assert "24 h" not in group.growth(lake, CLUSTER, GROUP, NOW)
+    cells = heat.lags(lake, CLUSTER, GROUP, since, NOW, SMALL.partitions)
+    assert cells.num_rows == SMALL.partitions * SMALL.day_minutes // 5
+    assert len(topic.partitions(lake, CLUSTER, TOPIC, NOW)) == SMALL.partitions
+    assert topic.written(lake, CLUSTER, TOPIC, NOW - timedelta(minutes=15), NOW).num_rows > 10
+    assert retention.losses(lake, None, "", None)
+    assert rebalances.stretches(lake, CLUSTER, GROUP, since, NOW)
+
+    made.tick(NOW + timedelta(seconds=15))
+    after = overview.groups(lake, Filters(), quiet=None)
+    assert {row["as_of"] for row in after} == {NOW + timedelta(seconds=15)}
+
+
+def test_an_answer_is_what_came_between_two_requests() -> None:
+    wire = Wire()
+    wire._received(99)  # before anything was asked
+    wire._sent()
+    wire._received(10)
+    wire._received(20)
+    wire._sent()
+    wire.finish()
+    assert [size for _, size in wire.answers] == [30], "a request that nothing answered is none"
