@@ -86,6 +86,13 @@ class Visit:
         )
         return found
 
+    def foreign_links(self) -> list[str]:
+        """Links on the page that lead elsewhere than to the dashboard itself."""
+        found: list[str] = self.page.locator('[data-testid="stMain"] a[href]').evaluate_all(
+            "links => links.filter(a => a.host !== location.host).map(a => a.href)"
+        )
+        return found
+
     def _console(self, kind: str, text: str, url: str) -> None:
         if kind == "error" and not _SEARCHING.search(url):
             self.troubles.append(f"console: {text} ({url})")

@@ -73,17 +73,17 @@ def main() -> None:
     schemes: tuple[Scheme, ...] = ("light", "dark")
     for scheme in schemes:
         with running(told.address) as address, launched(path) as browser:
-            visit = Visit(browser, address, scheme=scheme)
-            for name in told.pages:
-                page = PAGES[name]
-                picture(visit, f"{page}?{group}" if name == "group" else page, told.folder / f"{name}-{scheme}.png")
-            visit.close()
             if "overview" in told.pages:
                 visit = Visit(browser, address, scheme=scheme, viewport=_PHONE)
                 width, height = _PHONE
                 file = told.folder / f"overview-phone-{scheme}.png"
                 picture(visit, "/?as=Cards", file, width=width, heights=(height, height))
                 visit.close()
+            visit = Visit(browser, address, scheme=scheme)
+            for name in told.pages:
+                page = PAGES[name]
+                picture(visit, f"{page}?{group}" if name == "group" else page, told.folder / f"{name}-{scheme}.png")
+            visit.close()
 
 
 @contextmanager

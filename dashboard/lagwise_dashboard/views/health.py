@@ -170,7 +170,7 @@ def _lake() -> None:
                 "Size": [humanise.size(s["bytes"]) for s in sizes],
                 "Rows": [s["rows"] for s in sizes],
                 "Files": [s["files"] for s in sizes],
-                "In a day": [s["loose_files"] for s in sizes],
+                "In a day": [_in_a_day(s) for s in sizes],
                 "One row per": [s["rows_mean"] for s in sizes],
             }
         ),
@@ -184,12 +184,19 @@ def _lake() -> None:
             "Table": st.column_config.TextColumn(width=205),
             "Size": tables.right_column(),
             "Rows": st.column_config.NumberColumn(format="localized"),
-            "In a day": st.column_config.NumberColumn(
+            "In a day": tables.right_column(
                 help=f"The most files of any day. From {COMPACT_FROM_FILES} on they are merged into larger ones."
             ),
             "One row per": st.column_config.TextColumn(width="medium"),
         },
     )
+
+
+def _in_a_day(size: Row) -> str | None:
+    """A dash where each round replaces the table; None where there is no table yet."""
+    if size["files"] is None:
+        return None
+    return humanise.DASH if size["loose_files"] is None else f"{size['loose_files']:,}"
 
 
 def _compaction(sizes: list[Row]) -> str:
