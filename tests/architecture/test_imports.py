@@ -32,8 +32,10 @@ SHARED = (
     "lagwise.traces",
 )
 DOMAIN, TABLES = "lagwise.domain", "lagwise.tables"
-#: The one door between side rooms: what the operational database holds, for those who only read it.
-READING_ALERTS = {"lagwise_dashboard": ("lagwise.alerts.queries", "lagwise.alerts.model")}
+#: The one door between side rooms: what the operational database holds and whose groups are, for those who only read.
+READING_ALERTS = {
+    "lagwise_dashboard": tuple(f"lagwise.alerts.{name}" for name in ("queries", "model", "owners", "rules"))
+}
 #: Who alone may import what.
 RESERVED = {
     "confluent_kafka": ("lagwise_collectors", "lagwise_sandbox"),
