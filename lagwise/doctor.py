@@ -198,16 +198,21 @@ def _database(config: Config) -> Iterator[Diagnosis]:
 
 
 def _alerts(config: Config) -> Iterator[Diagnosis]:
+    from lagwise.alerts import trial
     from lagwise.alerts.rules import load_rules
     from lagwise.config.references import resolve_everything
 
     resolve_everything(config)
     channels = config.alerts.channels
-    names = [channel.name for channel in channels]
-    rules = len(load_rules(config.alerts.rules_file, names).rules)
-    if channels:
-        yield Diagnosis("alerts", Result.OK, f"{rules} rules; receivers: {', '.join(names)}, their secrets are there")
-    else:
+    rules = len(load_rules(config.alerts.rules_file, [channel.name for channel in channels]).rules)
+    broken = list(trial.unusable(config))
+    for channel, problem in broken:
+        advice = f"check the channel {channel.name} ({channel.type}) under alerts.channels"
+        yield Diagnosis("alerts", Result.FAILED, clean(f"channel {channel.name}: {problem}"), advice)
+    if channels and not broken:
+        receivers = ", ".join(f"{channel.name} ({channel.type})" for channel in channels)
+        yield Diagnosis("alerts", Result.OK, f"{rules} rules; receivers: {receivers}, their secrets are there")
+    elif not channels:
         advice = "name one under alerts.channels"
         yield Diagnosis("alerts", Result.WARNING, "no receiver: alerts are kept and shown, but sent nowhere", advice)
 

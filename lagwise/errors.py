@@ -17,6 +17,10 @@ class DatabaseError(LagwiseError):
     """The operational database (alerts, deliveries) cannot be read or written."""
 
 
+class OperatorError(LagwiseError):
+    """What an operator asks for makes no sense as things are."""
+
+
 class ClusterError(LagwiseError):
     """A watched cluster cannot be reached, or refuses what is asked of it."""
 

@@ -45,11 +45,21 @@ def overridden(config: Config, *, bootstrap: str | None, data: str | None) -> Co
 def anchored(config: Config) -> Config:
     """The settings with absolute local paths: they mean the same from every working directory."""
     rules = config.alerts.rules_file
+    channels = tuple(
+        channel.model_copy(update={"ca_file": ca_file.expanduser().resolve()}) if ca_file else channel
+        for channel in config.alerts.channels
+        for ca_file in [getattr(channel, "ca_file", None)]
+    )
+    alerts = {"rules_file": rules and rules.expanduser().resolve(), "channels": channels}
+    sign_in = config.dashboard.sign_in
+    if sign_in is not None:
+        sign_in = sign_in.model_copy(update={"auth_file": sign_in.auth_file.expanduser().resolve()})
     return config.model_copy(
         update={
             "data": config.data if config.data_is_remote else config.lake_uri.removesuffix("/lake"),
             "state_dir": config.state,
-            "alerts": config.alerts.model_copy(update={"rules_file": rules and rules.expanduser().resolve()}),
+            "alerts": config.alerts.model_copy(update=alerts),
+            "dashboard": config.dashboard.model_copy(update={"sign_in": sign_in}),
         }
     )
 

@@ -5,11 +5,14 @@ The settings' models, the tables' declarations and the commands' help are the on
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
+import click
 from click.testing import CliRunner
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
+
+from lagwise.config.errors import models_in, tag_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "reference"
@@ -71,7 +74,7 @@ alerts:
 
 ## Every key
 
-`[]` stands for an entry of a list, `*` for a key of your choice.
+`[]` stands for an entry of a list, `[slack]` for one of that `type`.
 
 {chr(10).join(rows)}
 """
@@ -83,32 +86,23 @@ def _settings(model: type[BaseModel], key: str, variable: str) -> list[tuple[str
     rows = []
     for name, field in model.model_fields.items():
         path, env = f"{key}{name}", f"{variable}{name.upper()}"
-        inner, is_list = _inner(field)
+        inner = list(models_in(field.annotation))
         meaning = " ".join((field.description or "").split())
-        if inner is None:
+        if not inner:
             allowed = _allowed(schema["properties"][name], schema)
             rows.append((path, env, allowed, _default(field), meaning))
-        elif is_list:
-            rows.append((path, env, "list", _default(field), meaning))
-            rows += _settings(inner, f"{path}[].", f"{env}__0__")
+        elif get_origin(field.annotation) is not tuple:
+            rows += _settings(inner[0], f"{path}.", f"{env}__")
         else:
-            rows += _settings(inner, f"{path}.", f"{env}__")
+            rows.append((path, env, "list", _default(field), meaning))
+            for one in inner:
+                entry = tag_of(one) if len(inner) > 1 else ""
+                rows += _settings(one, f"{path}[{entry}].", f"{env}__0__")
     return [tuple(_cell(text) for text in row) for row in rows]  # type: ignore[misc]  # five stay five
 
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|") if "\\|" not in text else text
-
-
-def _inner(field: FieldInfo) -> tuple[type[BaseModel] | None, bool]:
-    """The model that a setting holds, if it holds one, and whether it holds a list of them."""
-    annotation = field.annotation
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation, False
-    for argument in getattr(annotation, "__args__", ()):
-        if isinstance(argument, type) and issubclass(argument, BaseModel):
-            return argument, True
-    return None, False
 
 
 def _default(field: FieldInfo) -> str:
@@ -210,12 +204,18 @@ known is `null`.
 
 {_help([])}
 """
-    for name in commands.commands:
-        text += f"\n## lagwise {name}\n\n{_help([name])}\n"
-        fragment = JSON_OUTPUTS / f"{name}.md"
-        if fragment.exists():
-            text += f"\n{fragment.read_text(encoding='utf-8').strip()}\n"
+    for name, command in commands.commands.items():
+        text += _section("##", [name])
+        if isinstance(command, click.Group):
+            text += "".join(_section("###", [name, below]) for below in command.commands)
     return text
+
+
+def _section(heading: str, words: list[str]) -> str:
+    """A command's help, and what its --json prints."""
+    text = f"\n{heading} lagwise {' '.join(words)}\n\n{_help(words)}\n"
+    fragment = JSON_OUTPUTS / f"{'-'.join(words)}.md"
+    return text + (f"\n{fragment.read_text(encoding='utf-8').strip()}\n" if fragment.exists() else "")
 
 
 def _help(arguments: list[str]) -> str:

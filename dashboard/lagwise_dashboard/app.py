@@ -4,10 +4,19 @@ from pathlib import Path
 
 import streamlit as st
 
+from lagwise_dashboard import identity
+from lagwise_dashboard.components.boundary import boundary
+
 _HERE = Path(__file__).resolve().parent
 
 st.set_page_config(page_title="Lagwise", page_icon=str(_HERE / "assets" / "icon.png"), layout="wide")
 st.logo(str(_HERE / "assets" / "lagwise.svg"), size="medium", link=None)
+may_look = False
+with boundary():
+    identity.gate()
+    may_look = True
+if not may_look:  # who it is could not be told: what went wrong has been said
+    st.stop()
 st.navigation(
     [
         st.Page(

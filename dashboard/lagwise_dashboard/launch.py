@@ -23,6 +23,8 @@ _SETTINGS_FILES = (_PACKAGE / "streamlit_config.toml", _PACKAGE.parents[1] / ".s
 
 def command(config: Config) -> list[str]:
     """The command that serves the dashboard, without a shell, for an environment that holds :func:`environment`."""
+    sign_in = config.dashboard.sign_in
+    auth = [f"--secrets.files={sign_in.auth_file.expanduser().resolve()}"] if sign_in else []
     return [
         sys.executable,
         "-m",
@@ -33,6 +35,7 @@ def command(config: Config) -> list[str]:
         f"--server.port={config.dashboard.port}",
         "--server.headless=true",
         "--browser.gatherUsageStats=false",
+        *auth,
     ]
 
 

@@ -6,7 +6,6 @@ takes the write lock at its beginning, so that what it read is still true when i
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,9 @@ from sqlalchemy import (
     Boolean,
     Column,
     Connection,
-    DateTime,
-    Dialect,
     Engine,
     Index,
     Integer,
-    MetaData,
     String,
     Table,
     Text,
@@ -32,55 +28,25 @@ from sqlalchemy import (
     make_url,
     select,
     text,
+    update,
 )
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import ExecutableDDLElement
-from sqlalchemy.types import TypeDecorator
 
+from lagwise.alerts import operator_tables as _  # noqa: F401 (declares tables that `prepare` makes)
+from lagwise.alerts.columns import AnyText, UtcDateTime, metadata
 from lagwise.errors import ConfigError, DatabaseError
 from lagwise.logs import clean
 from lagwise.secrets import resolve
 
-#: Version of the tables below. A database that says more than this was written by a newer Lagwise.
-SCHEMA_VERSION = 1
+#: Version of the tables below and in `operator_tables`. A database that says more was written by a newer Lagwise.
+SCHEMA_VERSION = 2
 #: How long SQLite waits for another process to finish its transaction.
 BUSY_SECONDS = 5.0
 
 _READ_ONLY = "lagwise_read_only"
 
-
-class UtcDateTime(TypeDecorator[datetime]):
-    """A timezone-aware UTC time, also where the database keeps no time zone."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """UTC on the way in; a naive time is an error in the program."""
-        if value is not None and value.tzinfo is None:
-            raise ValueError(f"{value} has no time zone")
-        return None if value is None else value.astimezone(UTC)
-
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """UTC on the way out."""
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-class AnyText(TypeDecorator[str]):
-    """Text of strangers. PostgreSQL refuses the character NUL, so its picture (U+2400) is kept instead."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Text without NUL."""
-        return None if value is None else value.replace("\x00", "\u2400")
-
-
-metadata = MetaData()
 
 SCHEMA = Table(
     "lagwise_schema",
@@ -220,6 +186,13 @@ def prepare(engine: Engine) -> None:
                 f"the database {_shown(engine)} was written by a newer Lagwise (its alert tables have version "
                 f"{version}, this one knows {SCHEMA_VERSION}): upgrade Lagwise, or name another database"
             )
+        elif version < SCHEMA_VERSION:
+            _upgrade(connection)
+
+
+def _upgrade(connection: Connection) -> None:
+    """From version 1: silences and the like are tables of their own, made like all that do not exist yet."""
+    connection.execute(update(SCHEMA).where(SCHEMA.c.component == "alerts").values(version=SCHEMA_VERSION))
 
 
 def _add_columns(connection: Connection) -> None:
@@ -240,7 +213,7 @@ class AddColumn(ExecutableDDLElement):
 
 
 @compiles(AddColumn)
-def _add_column(element: AddColumn, compiler: Any, **_: Any) -> str:
+def _add_column(element: AddColumn, compiler: Any, **_options: Any) -> str:
     table = compiler.preparer.format_table(element.column.table)
     return f"ALTER TABLE {table} ADD COLUMN {compiler.get_column_specification(element.column)}"
 

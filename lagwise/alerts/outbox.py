@@ -13,11 +13,15 @@ from random import Random
 from sqlalchemy import Engine, select, update
 
 from lagwise.alerts.backoff import RetryPolicy, Step, after_attempt
-from lagwise.alerts.channels import Channel, Message
+from lagwise.alerts.channels import Channel, Message, Repeating
 from lagwise.alerts.complaints import Complaints
 from lagwise.alerts.database import DELIVERIES, transaction
+from lagwise.alerts.grouping import Plan, Singly, Together, Wait, plan
 from lagwise.alerts.queries import DeliveryRow
+from lagwise.alerts.repeating import Repeater
+from lagwise.alerts.sealing import seal, sent_lately, untried
 from lagwise.alerts.store import DEAD, DELIVERED, QUEUED
+from lagwise.config import Grouping
 from lagwise.errors import DatabaseError
 
 log = logging.getLogger("lagwise.alerts")
@@ -40,15 +44,19 @@ class Worker:
         clock: Callable[[], datetime],
         random: Random,
         policy: RetryPolicy | None = None,
+        grouping: Grouping | None = None,
     ) -> None:
+        """``grouping`` says when many messages become one; None is never, for receivers that know single ones only."""
         self.channel = channel
         self.wake = threading.Event()
         self._engine = engine
         self._clock = clock
         self._random = random
         self._policy = policy or RetryPolicy()
+        self._grouping = grouping or Grouping(most_messages=None)
         self._complaints = Complaints(log)
         self._unrecorded: tuple[DeliveryRow, Step] | None = None
+        self._repeater = Repeater(engine, channel, clock) if isinstance(channel, Repeating) else None
 
     def deliver_due(self, stop: threading.Event) -> datetime | None:
         """Deliver in order until nothing is left or the first message must wait; returns until when, None if empty.
@@ -59,8 +67,15 @@ class Worker:
         while not stop.is_set():
             queue = self._queue()
             if not queue:
+                self._repeat()
                 return None
-            for row, payload in queue:
+            plan = self._plan()
+            if isinstance(plan, Wait):
+                return plan.until
+            if isinstance(plan, Together):
+                seal(self._engine, self.channel.name, self._clock())
+                continue
+            for row, payload in queue[: plan.count]:
                 if stop.is_set():
                     break
                 if row.next_attempt_at > self._clock():
@@ -91,6 +106,17 @@ class Worker:
                 self.wake.wait(min(max(wait, 0.0), _LOOK_EVERY_SECONDS))
         self.channel.close()
 
+    def _plan(self) -> Plan:
+        """What to do next. A summary, or what was tried before, goes out as it is: it has its key, and the order."""
+        if self._grouping.most_messages is None:
+            return Singly(_BATCH)
+        waiting = untried(self._engine, self.channel.name)
+        if waiting is None:
+            return Singly(1)
+        now, interval = self._clock(), self._grouping.interval_seconds
+        sent = sent_lately(self._engine, self.channel.name, now, interval)
+        return plan(waiting, sent, self._grouping, now)
+
     def _queue(self) -> list[tuple[DeliveryRow, str]]:
         d = DELIVERIES.c
         query = (
@@ -104,7 +130,8 @@ class Worker:
             return [(DeliveryRow(*row[:-1]), row[-1]) for row in connection.execute(query)]
 
     def _attempt(self, row: DeliveryRow, payload: str) -> Step:
-        outcome = self.channel.send(Message(row.idempotency_key, payload))
+        before = self._repeater.before(row.incident_id) if self._repeater else None
+        outcome = self.channel.send(Message(row.idempotency_key, payload, before))
         now = self._clock()
         step = after_attempt(outcome, row.attempts + 1, row.created_at, now, self._random, self._policy)
         where = f"channel {self.channel.name} ({self.channel.receiver})"
@@ -117,6 +144,15 @@ class Worker:
             line = f"{where}: {step.error}; its messages wait, next attempt in {wait:.0f} s"
             self._complaints.say("receiver", line, same=step.error)
         return step
+
+    def _repeat(self) -> None:
+        outcome = self._repeater.repeat_if_due() if self._repeater else None
+        if outcome is not None and outcome.error is not None:
+            where = f"channel {self.channel.name} ({self.channel.receiver})"
+            line = f"{where}: {outcome.error}; what fires is told again later"
+            self._complaints.say("repeat", line, same=outcome.error)
+        elif outcome is not None:
+            self._complaints.clear("repeat")
 
     def _record(self) -> None:
         if self._unrecorded is None:
@@ -151,6 +187,11 @@ class Outbox:
         """Start delivering."""
         for thread in self._threads:
             thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether every channel still has its thread."""
+        return all(thread.is_alive() for thread in self._threads)
 
     def wake(self) -> None:
         """Something was queued."""

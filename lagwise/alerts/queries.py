@@ -5,12 +5,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, Engine, Row, Select, func, inspect, select
+from sqlalchemy import Column, Connection, Engine, Row, Select, Table, func, inspect, select
 
 from lagwise.alerts.database import ACTIVE_GROUPS, ALERTS, DELIVERIES, open_engine, sqlite_file, transaction
-from lagwise.alerts.model import Kind, Numbers, Phase, Severity
-from lagwise.alerts.store import DEAD, DELIVERED, QUEUED, numbers_of
-from lagwise.config import Config
+from lagwise.alerts.fitness import ChannelState
+from lagwise.alerts.model import Kind, Numbers, Phase, Severity, Subject
+from lagwise.alerts.muting import Acknowledgement, Mute, Orders, Silence
+from lagwise.alerts.operator_store import load_orders, silence_of
+from lagwise.alerts.operator_tables import ACTIONS, SILENCES
+from lagwise.alerts.operator_tables import SUMMARISED as IN_SUMMARIES
+from lagwise.alerts.store import DEAD, DELIVERED, QUEUED, SUMMARISED, numbers_of
+from lagwise.config import Config, MaintenanceWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +50,16 @@ class AlertRow:
     flapping: bool = False
     inhibited_by: str | None = None
 
+    @property
+    def subject(self) -> Subject:
+        """What it is about."""
+        return Subject(self.kind, self.cluster, self.group)
+
 
 @dataclass(frozen=True, slots=True)
 class DeliveryRow:
-    """One message to one channel. ``state`` is queued, delivered, or dead (given up)."""
+    """One message to one channel. ``state`` is queued, delivered, dead (given up), or summarised: then a summary, a
+    message of its own with the event ``summary``, brings it."""
 
     id: int
     idempotency_key: str
@@ -61,6 +72,26 @@ class DeliveryRow:
     last_error: str | None
     created_at: datetime
     delivered_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How an open alert stands with people: who has it, and what mutes it. Both None: they are told."""
+
+    acknowledged: Acknowledgement | None
+    muted: Mute | None
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRow:
+    """Something that somebody did. ``via`` is cli or dashboard, ``subject`` what it was done to, in words."""
+
+    at: datetime
+    who: str
+    via: str
+    action: str
+    subject: str
+    comment: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +117,44 @@ def open_alerts(engine: Engine) -> list[AlertRow]:
     return sorted(alerts, key=lambda a: (a.state is Phase.PENDING, a.severity.rank, a.started_at, a.fingerprint))
 
 
+def standing(alert: AlertRow, orders: Orders, now: datetime) -> Standing:
+    """How an alert stands with people. An acknowledgement of something milder than it has become does not count."""
+    taken = orders.acknowledgements.get(alert.incident_id)
+    return Standing(
+        acknowledged=taken if taken is not None and taken.covers(alert.severity) else None,
+        muted=orders.mute(alert.subject, alert.severity, now),
+    )
+
+
+def orders(engine: Engine, windows: Sequence[MaintenanceWindow], now: datetime) -> Orders:
+    """What operators and settings say about telling at this moment. Raises DatabaseError."""
+    if not _is_there(engine):
+        return Orders(windows=tuple(windows))
+    with transaction(engine, read_only=True) as connection:
+        if not _has(connection, SILENCES):
+            return Orders(windows=tuple(windows))
+        return load_orders(connection, windows, now)
+
+
+def silences(engine: Engine, now: datetime) -> list[Silence]:
+    """Silences in force or to come, the next to end first. Raises DatabaseError."""
+    query = select(SILENCES).where(SILENCES.c.ends_at > now).order_by(SILENCES.c.ends_at, SILENCES.c.id)
+    return [silence_of(row) for row in _fetch(engine, query, SILENCES)]
+
+
+def actions(engine: Engine, *, limit: int = 200) -> list[ActionRow]:
+    """What operators did, the latest first. Raises DatabaseError."""
+    a = ACTIONS.c
+    query = select(a.at, a.who, a.via, a.action, a.subject, a.comment).order_by(a.id.desc()).limit(limit)
+    return [ActionRow(*row) for row in _fetch(engine, query, ACTIONS)]
+
+
+def summary_sizes(engine: Engine) -> dict[int, int]:
+    """How many messages each summary holds, by the number of the summary. Raises DatabaseError."""
+    query = select(IN_SUMMARIES.c.summary_id, func.count()).group_by(IN_SUMMARIES.c.summary_id)
+    return {int(summary): int(count) for summary, count in _fetch(engine, query, IN_SUMMARIES)}
+
+
 def history(
     engine: Engine, *, cluster: str | None = None, group: str | None = None, limit: int = 200
 ) -> list[AlertRow]:
@@ -104,15 +173,39 @@ def active_groups(engine: Engine) -> frozenset[str]:
 
 
 def deliveries(
-    engine: Engine, *, incident_id: str | None = None, state: str | None = None, limit: int = 200
+    engine: Engine,
+    *,
+    incident_id: str | None = None,
+    state: str | None = None,
+    channel: str | None = None,
+    limit: int = 200,
 ) -> list[DeliveryRow]:
-    """Messages, the latest first. Raises DatabaseError."""
+    """Messages, the latest first; what a summary brought only where an incident or that state is asked for.
+
+    Raises DatabaseError.
+    """
     query = select(DELIVERIES)
+    if incident_id is None and state is None:
+        query = query.where(DELIVERIES.c.state != SUMMARISED)
+    if channel is not None:
+        query = query.where(DELIVERIES.c.channel == channel)
     if incident_id is not None:
         query = query.where(DELIVERIES.c.incident_id == incident_id)
     if state is not None:
         query = query.where(DELIVERIES.c.state == state)
     return [_delivery_row(row) for row in _fetch(engine, query.order_by(DELIVERIES.c.id.desc()).limit(limit))]
+
+
+def channel_states(engine: Engine, channels: Sequence[str]) -> list[ChannelState]:
+    """How these channels are doing. Raises DatabaseError."""
+    d = DELIVERIES.c
+    waiting = select(d.channel, func.min(d.created_at)).where(d.state == QUEUED).group_by(d.channel)
+    delivered = select(d.channel, func.max(d.delivered_at)).where(d.state == DELIVERED).group_by(d.channel)
+    dead = select(d.channel, func.max(d.next_attempt_at)).where(d.state == DEAD).group_by(d.channel)
+    oldest, latest, gave_up = (
+        {row[0]: row[1] for row in _fetch(engine, query)} for query in (waiting, delivered, dead)
+    )
+    return [ChannelState(name, oldest.get(name), latest.get(name), gave_up.get(name)) for name in channels]
 
 
 def counts(engine: Engine) -> Counts:
@@ -133,15 +226,21 @@ def _tally(engine: Engine, column: Column[str]) -> dict[str, int]:
     return {str(state): int(count) for state, count in rows}
 
 
-def _fetch(engine: Engine, query: Select[*tuple[Any, ...]]) -> Sequence[Row[*tuple[Any, ...]]]:
-    """The rows; none where the alert process has never run, so that there are no tables yet."""
-    path = sqlite_file(engine)
-    if path is not None and not path.exists():
+def _fetch(engine: Engine, query: Select[*tuple[Any, ...]], table: Table = ALERTS) -> Sequence[Row[*tuple[Any, ...]]]:
+    """The rows; none where the alert process has never run (or none that knew this table), so that there is none."""
+    if not _is_there(engine):
         return []
     with transaction(engine, read_only=True) as connection:
-        if not inspect(connection).has_table(ALERTS.name):
-            return []
-        return connection.execute(query).all()
+        return connection.execute(query).all() if _has(connection, table) else []
+
+
+def _is_there(engine: Engine) -> bool:
+    path = sqlite_file(engine)
+    return path is None or path.exists()
+
+
+def _has(connection: Connection, table: Table) -> bool:
+    return inspect(connection).has_table(table.name)
 
 
 def _alert_row(row: Row[Any]) -> AlertRow:

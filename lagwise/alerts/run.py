@@ -11,20 +11,22 @@ from random import Random
 
 from lagwise import health
 from lagwise.alerts import queries, store
-from lagwise.alerts.channels import make_channel
+from lagwise.alerts.channels import TAKE_SUMMARIES, make_channel
 from lagwise.alerts.complaints import Complaints
 from lagwise.alerts.conditions import Reader
 from lagwise.alerts.database import open_engine, prepare
 from lagwise.alerts.decide import decide
 from lagwise.alerts.durations import duration_words
+from lagwise.alerts.fitness import unfit
+from lagwise.alerts.heartbeat import DeadMansSwitch, ping
 from lagwise.alerts.message import render
-from lagwise.alerts.model import Decision, Event
+from lagwise.alerts.model import Decision, Event, Observation
 from lagwise.alerts.observation import observe
 from lagwise.alerts.outbox import Outbox, Worker
 from lagwise.alerts.reload import RuleFileWatch
 from lagwise.alerts.rules import RuleBook
 from lagwise.config import Config
-from lagwise.errors import DatabaseError
+from lagwise.errors import ConfigError, DatabaseError
 from lagwise.tables.store import Lake
 
 log = logging.getLogger("lagwise.alerts")
@@ -32,6 +34,7 @@ log = logging.getLogger("lagwise.alerts")
 _PRUNE_EVERY = timedelta(hours=1)
 #: The product must be gone within 10 s of a signal; this is what an attempt under way gets of that.
 _STOP_WITHIN_SECONDS = 3.0
+_STOP_SWITCH_WITHIN_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,8 @@ class Report:
     resolved: int
     counts: queries.Counts
     trouble: tuple[str, ...] = ()
+    #: Why Lagwise cannot be relied on at the moment; None where it can. Asked only where a dead man's switch is set.
+    unfit: str | None = None
     repeated: int = 0
     rules_trouble: str | None = None
 
@@ -91,12 +96,19 @@ class Alerts:
             lambda alerts, ended: decide(self.book, observation, alerts, now, ended),
             lambda notification: render(notification, self._config),
             active=[subject for subject in alive if subject.fingerprint not in self._active],
+            windows=self._config.alerts.maintenance,
             now=now,
             remember=timedelta(seconds=self.book.flapping.within if self.book.flapping else 0.0),
         )
         self._active.update(subject.fingerprint for subject in alive)
         self._prune(now)
-        return self._report(decision, snapshot.trouble)
+        return replace(self._report(decision, snapshot.trouble), unfit=self._unfit(observation, now))
+
+    def _unfit(self, observation: Observation, now: datetime) -> str | None:
+        if self._config.alerts.heartbeat is None:
+            return None
+        states = queries.channel_states(self.engine, [channel.name for channel in self._config.alerts.channels])
+        return unfit(observation, states, now, summary_seconds=self._config.alerts.grouping.interval_seconds)
 
     @property
     def book(self) -> RuleBook:
@@ -147,6 +159,10 @@ def alert_once(config: Config, now: datetime | None = None) -> Report:
             with ThreadPoolExecutor(len(workers)) as pool:
                 for done in [pool.submit(_deliver_once, worker) for worker in workers]:
                     done.result()
+        if config.alerts.heartbeat is not None and report.unfit is None:
+            error = ping(config.alerts.heartbeat)
+            if error is not None:
+                log.warning("the dead man's switch (%s)", error)
         return replace(report, counts=queries.counts(alerts.engine))
     finally:
         alerts.close()
@@ -160,9 +176,12 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
     alerts = Alerts(config, watching_since=_now())
     workers = _workers(alerts, config, _now)
     outbox = Outbox(workers)
+    heartbeat = config.alerts.heartbeat
+    switch = DeadMansSwitch(heartbeat, config.alerts.interval_seconds) if heartbeat else None
     complaints = Complaints(log)
     where = ", ".join(f"{w.channel.name} ({w.channel.receiver})" for w in workers)
     log.info("%d rules; channels: %s", len(alerts.book.rules), where or "none, alerts are kept and shown only")
+    _mention_unusable(workers)
     started = False
     try:
         while not stop.is_set():
@@ -180,8 +199,12 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 if not started:
                     _mention_orphans(alerts, {w.channel.name for w in workers})
                     outbox.start()
+                    if switch is not None:
+                        switch.start()
                     started = True
                 outbox.wake()
+                if switch is not None:
+                    switch.say(report.unfit if outbox.is_alive else "a channel's thread has ended")
                 line = report.line
             except DatabaseError as error:
                 line = str(error)
@@ -194,6 +217,8 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
             stop.wait(config.alerts.interval_seconds)
     finally:
         if started:
+            if switch is not None:
+                switch.stop(_STOP_SWITCH_WITHIN_SECONDS)
             outbox.stop(_STOP_WITHIN_SECONDS)
         alerts.close()
 
@@ -205,6 +230,7 @@ def _workers(alerts: Alerts, config: Config, clock: Callable[[], datetime]) -> l
             make_channel(channel, clock),
             clock=clock,
             random=Random(),  # noqa: S311 (spreads attempts in time, guards nothing)
+            grouping=config.alerts.grouping if channel.type in TAKE_SUMMARIES else None,
         )
         for channel in config.alerts.channels
     ]
@@ -215,6 +241,15 @@ def _deliver_once(worker: Worker) -> None:
         worker.deliver_due(threading.Event())
     finally:
         worker.channel.close()
+
+
+def _mention_unusable(workers: list[Worker]) -> None:
+    """What is wrong with a channel before anything is sent: its messages wait for it to be mended."""
+    for worker in workers:
+        try:
+            worker.channel.check()
+        except ConfigError as error:
+            log.warning("channel %s cannot be used: %s; its messages wait", worker.channel.name, error)
 
 
 def _mention_orphans(alerts: Alerts, channels: set[str]) -> None:

@@ -4,7 +4,7 @@ Killed at any instant, a process leaves either the alerts as they were (and the 
 with every message they caused. A message that is in the outbox is there once: its key is unique per channel.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,10 +24,14 @@ from lagwise.alerts.model import (
     Severity,
     Subject,
 )
+from lagwise.alerts.operator_store import forget, obey
+from lagwise.config import MaintenanceWindow
 
 QUEUED = "queued"
 DELIVERED = "delivered"
 DEAD = "dead"
+#: In a summary, which is a message of its own: that one is queued, delivered or dead.
+SUMMARISED = "summarised"
 
 _OPEN = (Phase.PENDING.value, Phase.FIRING.value)
 
@@ -38,18 +42,21 @@ def apply(
     render: Callable[[Notification], str],
     *,
     active: Iterable[Subject] = (),
+    windows: Sequence[MaintenanceWindow] = (),
     now: datetime,
     remember: timedelta = timedelta(0),
 ) -> Decision:
-    """Decide on the alerts as they stand and keep what was decided, in one transaction.
+    """Decide on the alerts as they stand and keep what was decided, in one transaction; returns what is told of it.
 
     ``decide`` is given the open alerts, and those that ended within ``remember``. ``render`` makes the message of a
-    notification; ``active`` are groups newly seen alive. Raises DatabaseError, having kept nothing.
+    notification; ``active`` are groups newly seen alive; ``windows`` are those of maintenance in the settings. Raises
+    DatabaseError, having kept nothing.
     """
     with transaction(engine) as connection:
         lock(connection)
         alerts = load_open(connection)
         decision = decide(alerts, load_ended(connection, now - remember))
+        decision = obey(connection, alerts, decision, windows, now)
         _keep_alerts(connection, alerts, decision)
         _queue(connection, decision.notifications, render, now)
         _keep_active(connection, active, now)
@@ -83,8 +90,8 @@ def waiting_channels(engine: Engine) -> dict[str, datetime]:
 
 
 def prune(engine: Engine, before: datetime) -> None:
-    """Forget alerts that ended, and messages that were delivered or given up, before a time."""
-    done = DELIVERIES.c.state.in_((DELIVERED, DEAD))
+    """Forget alerts that ended, messages that were delivered or given up, and what operators did, before a time."""
+    done = DELIVERIES.c.state.in_((DELIVERED, DEAD, SUMMARISED))
     with transaction(engine) as connection:
         connection.execute(delete(DELIVERIES).where(done, DELIVERIES.c.created_at < before))
         kept = select(DELIVERIES.c.incident_id)
@@ -95,6 +102,7 @@ def prune(engine: Engine, before: datetime) -> None:
                 ALERTS.c.incident_id.not_in(kept),
             )
         )
+        forget(connection, before)
 
 
 def _keep_alerts(connection: Connection, before: Mapping[str, Alert], decision: Decision) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from lagwise.cli.alert_operate import ack, deliveries, list_command, resend, silence, unsilence
 from lagwise.cli.alert_test import alert_test
 from lagwise.cli.check import config_command, doctor
 from lagwise.cli.group import LagwiseGroup, Settings
@@ -16,6 +17,7 @@ from lagwise.cli.product import demo, sandbox, up
 from lagwise.cli.replay import replay
 from lagwise.cli.show import lag, status
 from lagwise.cli.size import size
+from lagwise.cli.try_channel import try_channel
 from lagwise.logs import DEBUG_VARIABLE
 
 
@@ -47,7 +49,8 @@ def cli(context: click.Context, config_file: Path | None, debug: bool) -> None:
     context.obj = Settings(config_file)
 
 
-alert.add_command(alert_test)
+for _command in (list_command, silence, unsilence, ack, deliveries, resend, alert_test, try_channel):
+    alert.add_command(_command)
 
 for _command in (
     demo,

@@ -138,7 +138,8 @@ def alert(context: click.Context, data: str | None, once: bool) -> None:
 def dashboard(settings: Settings, data: str | None) -> None:
     """Serve the dashboard. Needs the extra `dashboard`.
 
-    It has no sign-in: it listens on the loopback address unless `dashboard.host` says otherwise.
+    It listens on the loopback address unless `dashboard.host` says otherwise. `dashboard.sign_in` asks people who they
+    are; without it, only who opens it on this machine acknowledges and silences.
     """
     from lagwise.config.source import variable_of
     from lagwise.parts import dashboard_address, with_dashboard_port

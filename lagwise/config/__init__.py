@@ -1,5 +1,16 @@
 """The settings: what there is (``model``), where it comes from (``source``), and what is said of what cannot be."""
 
+from lagwise.config.channels import (
+    Alertmanager,
+    AlertmanagerWebhook,
+    AnyChannel,
+    Apprise,
+    Email,
+    PagerDuty,
+    Slack,
+    Teams,
+    Webhook,
+)
 from lagwise.config.load import load_config, settings_file, validated
 from lagwise.config.model import (
     Alerts,
@@ -8,24 +19,37 @@ from lagwise.config.model import (
     Cluster,
     Config,
     Dashboard,
-    GroupSelection,
     Lake,
     Retention,
     Spark,
-    Webhook,
 )
+from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, Role, SignIn
+from lagwise.config.selection import GroupSelection
 
 __all__ = [
+    "Alertmanager",
+    "AlertmanagerWebhook",
     "Alerts",
     "Analysis",
+    "AnyChannel",
+    "Apprise",
     "Capacity",
     "Cluster",
     "Config",
     "Dashboard",
+    "Email",
     "GroupSelection",
+    "Grouping",
+    "Heartbeat",
     "Lake",
+    "MaintenanceWindow",
+    "PagerDuty",
     "Retention",
+    "Role",
+    "SignIn",
+    "Slack",
     "Spark",
+    "Teams",
     "Webhook",
     "load_config",
     "settings_file",

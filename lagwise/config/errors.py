@@ -1,8 +1,8 @@
 """What is wrong with settings, for whoever wrote them: the key, its variable, what is allowed, what is there."""
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -11,7 +11,7 @@ from lagwise.logs import clean
 from lagwise.secrets import is_secret_key
 
 #: Below these keys a value may be, or hold, a secret that was written where a reference belongs: never repeated.
-_NEVER_REPEATED = frozenset({"librdkafka", "storage_options", "url", "database", "conf"})
+_NEVER_REPEATED = frozenset({"librdkafka", "storage_options", "url", "database", "conf", "authorization"})
 _LONGEST_REPEATED = 40
 #: pydantic's words, and ours: a person writes YAML, and knows of lists and not of tuples.
 _WORDS = (
@@ -36,11 +36,15 @@ def describe(error: ValidationError, root: type[BaseModel], environment: Mapping
     """
     lines = []
     for problem in error.errors(include_url=False):
-        location = problem["loc"]
+        location, model = _place(problem["loc"], root)
+        if problem["type"] == "union_tag_invalid":
+            location = (*location, "type")
         path = clean(".".join(str(step) for step in location)) or "settings"
         variable = _variable(location, environment or {})
         if problem["type"] == "extra_forbidden":
-            said = f"there is no such setting; known here: {', '.join(sorted(_keys_at(location[:-1], root)))}"
+            said = f"there is no such setting; known here: {', '.join(sorted(_keys(model)))}"
+        elif problem["type"] == "union_tag_invalid":
+            said = f"must be one of {problem['ctx']['expected_tags']}, not {clean(repr(problem['ctx']['tag']))}"
         else:
             said = _in_words(problem["msg"]) + _instead(problem["type"], location, problem["input"])
         lines.append(f"  {path}{f' ({variable})' if variable else ''}: {said}")
@@ -73,13 +77,42 @@ def _variable(location: tuple[int | str, ...], environment: Mapping[str, str]) -
     return next((name for name in names if name in environment), None)
 
 
-def _keys_at(location: tuple[int | str, ...], root: type[BaseModel]) -> list[str]:
-    """The keys, as they are written in the file, of the model that stands at a location of the tree."""
-    model = root
+def _place(location: tuple[int | str, ...], root: type[BaseModel]) -> tuple[tuple[int | str, ...], type[BaseModel]]:
+    """A location as it is in the file, and the model that its last key belongs to.
+
+    pydantic puts the ``type`` of a setting that may be of several into the location, behind the position in the list.
+    """
+    steps: list[int | str] = []
+    models: tuple[type[BaseModel], ...] = (root,)
+    owner = root
     for step in location:
-        if isinstance(step, int):
+        chosen = tuple(model for model in models if len(models) > 1 and tag_of(model) == step)
+        if chosen:
+            models = chosen
             continue
-        annotation = next(f for n, f in model.model_fields.items() if step in (n, f.alias)).annotation
-        candidates = [annotation, *getattr(annotation, "__args__", ())]
-        model = next(c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel))
+        steps.append(step)
+        if isinstance(step, int) or len(models) != 1:
+            continue
+        owner = models[0]
+        field = next((f for name, f in owner.model_fields.items() if step in (name, f.alias)), None)
+        models = tuple(models_in(field.annotation)) if field else ()
+    return tuple(steps), owner
+
+
+def tag_of(model: type[BaseModel]) -> str | None:
+    """The ``type`` that selects a model among several."""
+    field = model.model_fields.get("type")
+    return str(get_args(field.annotation)[0]) if field and get_args(field.annotation) else None
+
+
+def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Every model that an annotation names: itself, in a list, or one of several."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from models_in(argument)
+
+
+def _keys(model: type[BaseModel]) -> list[str]:
+    """The keys of a model, as they are written in the file."""
     return [field.alias or name for name, field in model.model_fields.items()]

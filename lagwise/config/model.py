@@ -7,41 +7,16 @@ example ``LAGWISE_CLUSTERS__0__BOOTSTRAP``) and the error messages are derived f
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from lagwise.config.values import HttpAddress, Memory, Name, RunbookAddress, Seconds
+from lagwise.config.base import Settings as _Settings
+from lagwise.config.channels import AnyChannel
+from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, SignIn
+from lagwise.config.selection import GroupSelection
+from lagwise.config.values import Memory, Name, Reference, RunbookAddress, Seconds
 from lagwise.secrets import SECRET_KEYS, is_reference, is_secret_key, resolve
-
-
-class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class GroupSelection(_Settings):
-    """Which groups are watched: regular expressions on the whole name."""
-
-    include: tuple[str, ...] = (".*",)
-    """A group is watched if one of these matches its whole name."""
-    exclude: tuple[str, ...] = ()
-    """… and none of these does."""
-
-    @field_validator("include", "exclude")
-    @classmethod
-    def _compiles(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        for pattern in patterns:
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
-        return patterns
-
-    def selects(self, name: str) -> bool:
-        """Whether the group of this name is watched."""
-        # DOTALL: names are strangers' input, and one with a line break in it must not slip through `.*`.
-        included = any(re.fullmatch(pattern, name, re.DOTALL) for pattern in self.include)
-        return included and not any(re.fullmatch(pattern, name, re.DOTALL) for pattern in self.exclude)
 
 
 class SideTopics(_Settings):
@@ -225,28 +200,6 @@ class Lake(_Settings):
         return {key: resolve(value) for key, value in self.storage_options.items()}
 
 
-class Webhook(_Settings):
-    """A receiver of alerts: JSON by POST, signed."""
-
-    name: Name
-    """How the channel is called in rules and pages."""
-    type: Literal["webhook"] = "webhook"
-    """The kind of channel."""
-    url: HttpAddress
-    """Where alerts are posted; may be a reference, for addresses that carry a token."""
-    secret: str | None = None
-    """Key of the HMAC-SHA256 signature, as a reference `${env:NAME}` or `${file:/path}`; null sends unsigned."""
-    timeout_seconds: Seconds = 10.0
-    """How long one delivery may take."""
-
-    @field_validator("secret")
-    @classmethod
-    def _secret_is_reference(cls, value: str | None) -> str | None:
-        if value is not None and not is_reference(value):
-            raise ValueError("is a secret: write ${env:NAME} or ${file:/path} here, not the secret itself")
-        return value
-
-
 class Alerts(_Settings):
     """Alerts and where they go."""
 
@@ -254,21 +207,37 @@ class Alerts(_Settings):
     """How often the rules are evaluated and the outbox is looked at."""
     rules_file: Path | None = None
     """YAML file of rules; null uses the rules that come with Lagwise."""
-    channels: tuple[Webhook, ...] = ()
+    channels: tuple[AnyChannel, ...] = ()
     """Receivers. Without any, alerts are still decided, kept and shown."""
     dashboard_url: str = "http://127.0.0.1:8501"
     """Address of the dashboard, for the links in alerts."""
+    grouping: Grouping = Grouping()
+    """When many messages become one."""
+    maintenance: tuple[MaintenanceWindow, ...] = ()
+    """Times at which nobody is told of some groups."""
+    heartbeat: Heartbeat | None = None
+    """The dead man's switch; null is none."""
+
+    @field_validator("channels", mode="before")
+    @classmethod
+    def _are_webhooks_unless_they_say(cls, channels: Any) -> Any:
+        if not isinstance(channels, list | tuple):
+            return channels
+        return [{"type": "webhook", **c} if isinstance(c, dict) else c for c in channels]
 
 
 class Dashboard(_Settings):
     """The dashboard's server."""
 
     host: str = "127.0.0.1"
-    """Address to listen on. The dashboard has no sign-in: expose it only behind something that has."""
+    """Address to listen on. Without `sign_in`, whoever reaches it can read all of it: expose it only behind something \
+that asks who it is."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8501
     """Port to listen on; 0 takes a free one."""
     refresh_seconds: Annotated[float, Field(ge=2)] = 15.0
     """How often an open page looks for new data."""
+    sign_in: SignIn | None = None
+    """Sign-in with OpenID Connect; null is none: then the page reads only, unless it listens on loopback alone."""
     runbook_url: RunbookAddress | None = None
     """Where your people wrote down what to do: every group's page links to it. `{cluster}`, `{group}`, `{topic}`, \
 `{status}` and `{reason}` in it are replaced by the group's own, as in `https://wiki.example/lag/{status}?group={group}`."""
@@ -281,18 +250,11 @@ class Scaling(_Settings):
     """Address to listen on."""
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """Port to listen on; null is off."""
-    token: str | None = None
+    token: Reference | None = None
     """What callers must send as `Authorization: Bearer …`, as a reference `${env:NAME}` or `${file:/path}`; null asks \
 for none."""
     stale_after_seconds: Seconds = 300.0
     """Older verdicts than this are not acted on: the answer is an error, at which autoscalers leave alone what runs."""
-
-    @field_validator("token")
-    @classmethod
-    def _token_is_reference(cls, value: str | None) -> str | None:
-        if value is not None and not is_reference(value):
-            raise ValueError("is a secret: write ${env:NAME} or ${file:/path} here, not the secret itself")
-        return value
 
 
 class Config(_Settings):

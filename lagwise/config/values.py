@@ -4,8 +4,10 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import AfterValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, WithJsonSchema
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from lagwise.secrets import is_reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,4 +39,21 @@ Memory = Annotated[str, Matching(r"\d+[mg]", "a whole number and its unit, as in
 RunbookAddress = Annotated[str, Matching(r"https?://[^/{}\s]+(/.*)?", "an address http://… or https://…")]
 HttpAddress = Annotated[
     str, Matching(r"https?://.+|\$\{(env|file):[^}]+\}", "an address http://… or https://…, or a reference ${env:NAME}")
+]
+MailAddress = Annotated[
+    str, Matching(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,253}", "a mail address, name@host")
+]
+
+
+def _names_a_secret(value: str) -> str:
+    if not is_reference(value):
+        raise ValueError("is a secret: write ${env:NAME} or ${file:/path} here, not the secret itself")
+    return value
+
+
+#: What may not stand in the settings itself: the name of a variable or file that holds it.
+Reference = Annotated[
+    str,
+    AfterValidator(_names_a_secret),
+    WithJsonSchema({"type": "string", "allowed": "a reference ${env:NAME} or ${file:/path}"}),
 ]

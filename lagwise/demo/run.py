@@ -133,6 +133,7 @@ def _settings(options: Options, bootstrap: str, folder: Path, webhook: str) -> C
                 "alerts": {
                     "interval_seconds": 2,
                     "channels": [{"name": "demo", "url": webhook, "secret": f"${{file:{folder / _KEY_FILE}}}"}],
+                    "grouping": {"most_messages": None},  # a line for each: the groups get into trouble all at once
                 },
                 "dashboard": {"port": options.port, "refresh_seconds": 5},
             }

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 import yaml
@@ -34,6 +35,10 @@ rules:
   - {name: stopped, when: {statuses: [stopped]}, severity: page, keep_firing_for: 0s}
   - {name: falling_behind, when: {statuses: [falling_behind]}, severity: warn, keep_firing_for: 0s}
 """
+
+
+SINGLY: dict[str, object] = {"most_messages": None}
+TOGETHER: dict[str, object] = {"most_messages": 2, "interval_seconds": 0.3}
 
 
 def settings(folder: Path, lake: Path, channels: dict[str, str], **alerts: object) -> Path:
@@ -86,14 +91,24 @@ def fork() -> Iterator[Callable[..., str]]:
     process.communicate(timeout=30)
 
 
+def documents(got: list[Got]) -> list[dict[str, Any]]:
+    """The events that arrived, in the order of their first arrival; a summary is what is in it."""
+    firsts: dict[str, dict[str, Any]] = {}
+    for one in sorted(got, key=lambda one: one.at):
+        for document in one.document.get("alerts", [one.document]):
+            firsts.setdefault(document["idempotency_key"], document)
+    return list(firsts.values())
+
+
 def first_arrivals(got: list[Got]) -> list[tuple[str, str]]:
-    """(group, event) of each message in the order of its first arrival."""
-    firsts = {one.key: one for one in reversed(got)}
-    ordered = sorted(firsts.values(), key=lambda one: one.at)
-    return [(one.document["group"], one.document["event"]) for one in ordered]
+    """(group, event) of each event in the order of its first arrival."""
+    return [(document["group"], document["event"]) for document in documents(got)]
 
 
-def test_killed_at_every_point_of_two_rounds(tmp_path: Path, fork: Callable[..., str]) -> None:
+@pytest.mark.parametrize("grouping", [SINGLY, TOGETHER], ids=["singly", "together"])
+def test_killed_at_every_point_of_two_rounds(
+    tmp_path: Path, fork: Callable[..., str], grouping: dict[str, object]
+) -> None:
     """The first round lets groups fire, the second escalates, resolves, loses a group and fires another."""
     before, after = lake_at(tmp_path / "before"), lake_at(tmp_path / "after")
     before.all_well(
@@ -124,8 +139,8 @@ def test_killed_at_every_point_of_two_rounds(tmp_path: Path, fork: Callable[...,
             point += 1
             to.got.clear()
             folder = tmp_path / f"point{point}"
-            first = settings(folder, tmp_path / "before", {"ops": to.url})
-            second = settings(folder, tmp_path / "after", {"ops": to.url})
+            first = settings(folder, tmp_path / "before", {"ops": to.url}, grouping=grouping)
+            second = settings(folder, tmp_path / "after", {"ops": to.url}, grouping=grouping)
             outcomes = [
                 fork(first, at(5), point),
                 fork(first, at(10), 0),
@@ -138,6 +153,7 @@ def test_killed_at_every_point_of_two_rounds(tmp_path: Path, fork: Callable[...,
 
             engine = open_engine(f"sqlite:///{folder / 'lagwise.db'}")
             rows = list(reversed(queries.deliveries(engine)))
+            decided = _decided(engine)
             still_open = {alert.group for alert in queries.open_alerts(engine)}
             engine.dispose()
             assert still_open == {"worse", "louder", "new"}, point
@@ -145,27 +161,41 @@ def test_killed_at_every_point_of_two_rounds(tmp_path: Path, fork: Callable[...,
             assert set(to.keys) == {row.idempotency_key for row in rows}, point
             arrived = first_arrivals(to.got)
             assert Counter(arrived) == expected, point
+            assert [document["idempotency_key"] for document in documents(to.got)] == decided, "in order"
             assert list(dict.fromkeys(to.keys)) == [row.idempotency_key for row in rows], "in order"
             assert len(to.got) - len(rows) <= outcomes.count("killed"), "at most one message twice per kill"
             assert _keys_of_many_bodies(to.got) == {}, "the same key is the same message"
             if "killed" not in outcomes:
                 break
-    # Each of the 9 messages alone has four points: two around the sending, the marking, and its commit.
-    assert killed >= 36
+    # Each message has four points: two around the sending, the marking, and its commit; a summary six more before.
+    assert killed >= (36 if grouping is SINGLY else 16)
 
 
 @pytest.mark.timeout(240)
 def test_killed_at_random_instants(tmp_path: Path) -> None:
-    _kill_at_random(tmp_path, seed=20261121, steps=6, groups=30, kills_per_step=2)
+    _kill_at_random(tmp_path, seed=20261121, steps=6, groups=30, kills_per_step=2, grouping=SINGLY)
+
+
+@pytest.mark.timeout(240)
+def test_killed_at_random_instants_while_it_summarises(tmp_path: Path) -> None:
+    _kill_at_random(tmp_path, seed=20261122, steps=6, groups=30, kills_per_step=2, grouping=TOGETHER)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_killed_two_hundred_times(tmp_path: Path) -> None:
-    _kill_at_random(tmp_path, seed=3, steps=40, groups=40, kills_per_step=5)
+    _kill_at_random(tmp_path, seed=3, steps=40, groups=40, kills_per_step=5, grouping=SINGLY)
 
 
-def _kill_at_random(tmp_path: Path, *, seed: int, steps: int, groups: int, kills_per_step: int) -> None:
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_killed_two_hundred_times_while_it_summarises(tmp_path: Path) -> None:
+    _kill_at_random(tmp_path, seed=4, steps=40, groups=40, kills_per_step=5, grouping=TOGETHER)
+
+
+def _kill_at_random(
+    tmp_path: Path, *, seed: int, steps: int, groups: int, kills_per_step: int, grouping: dict[str, object]
+) -> None:
     """The real process, its real threads and clock; a receiver that fails, hangs up and is slow, and one that works."""
     random = Random(seed)
     writer = lake_at(tmp_path / "data")
@@ -175,7 +205,11 @@ def _kill_at_random(tmp_path: Path, *, seed: int, steps: int, groups: int, kills
     with Receiver() as good, Receiver() as bad:
         bad.answers.extend(random.choice(MOODS) for _ in range(100 * steps * groups))
         config = settings(
-            tmp_path / "state", tmp_path / "data", {"good": good.url, "bad": bad.url}, interval_seconds=0.05
+            tmp_path / "state",
+            tmp_path / "data",
+            {"good": good.url, "bad": bad.url},
+            interval_seconds=0.05,
+            grouping=grouping,
         )
         engine = open_engine(f"sqlite:///{tmp_path / 'state' / 'lagwise.db'}")
         child = _start(config, tmp_path)
@@ -202,14 +236,14 @@ def _kill_at_random(tmp_path: Path, *, seed: int, steps: int, groups: int, kills
             child.kill()
             child.wait()
         rows = queries.deliveries(engine, limit=100_000)
+        decided = {name: _decided(engine, name) for name in ("good", "bad")}
         engine.dispose()
     assert {row.state for row in rows} == {"delivered"}
     for to, name in ((good, "good"), (bad, "bad")):
-        ids = [row.idempotency_key for row in sorted(rows, key=lambda row: row.id) if row.channel == name]
-        assert set(to.keys) == set(ids)
-        assert list(dict.fromkeys(to.keys)) == ids, "in order"
+        assert [document["idempotency_key"] for document in documents(to.got)] == decided[name], "in order"
         assert _keys_of_many_bodies(to.got) == {}, "the same key is the same message"
         assert Counter(first_arrivals(to.got)) == expected
+    assert any(row.event == "summary" for row in rows) is (grouping is TOGETHER)
 
 
 MOODS = [Answer()] * 40 + [Answer(503), Answer(drop=True), Answer(delay_seconds=0.1), Answer(delay_seconds=0.1)]
@@ -229,10 +263,20 @@ def _event(was: str, now: str, told: set[str]) -> str | None:
 
 
 def _keys_of_many_bodies(got: list[Got]) -> dict[str, set[bytes]]:
+    """Also of an event that came by itself and in a summary."""
     bodies: dict[str, set[bytes]] = {}
     for one in got:
         bodies.setdefault(one.key, set()).add(one.body)
+        for document in one.document.get("alerts", [one.document]):
+            bodies.setdefault(f"event {document['idempotency_key']}", set()).add(json.dumps(document).encode())
     return {key: several for key, several in bodies.items() if len(several) > 1}
+
+
+def _decided(engine: Engine, channel: str = "ops") -> list[str]:
+    """The keys of all events, however they went out, in the order in which they were decided."""
+    states = [None, "summarised"]
+    rows = [row for state in states for row in queries.deliveries(engine, state=state, channel=channel, limit=100_000)]
+    return [row.idempotency_key for row in sorted(rows, key=lambda row: row.id) if row.event != "summary"]
 
 
 def _open(engine: Engine) -> set[str]:

@@ -18,7 +18,7 @@ from lagwise_dashboard import launch
 _START_SECONDS = 60.0
 
 
-def write_settings(folder: Path, *, port: int = 8501, **analysis: float) -> Path:
+def write_settings(folder: Path, *, port: int = 8501, sign_in: object = None, **analysis: float) -> Path:
     """A settings file for a lake in ``folder``: two clusters, as in the stories, and two channels."""
     file = folder / "lagwise.yaml"
     settings = {
@@ -34,7 +34,7 @@ def write_settings(folder: Path, *, port: int = 8501, **analysis: float) -> Path
                 {"name": "team-chat", "url": "http://127.0.0.1:9/hook"},
             ]
         },
-        "dashboard": {"port": port, "refresh_seconds": 5},
+        "dashboard": {"port": port, "refresh_seconds": 5, "sign_in": sign_in},
     }
     file.write_text(yaml.safe_dump(settings), encoding="utf-8")
     return file
@@ -49,13 +49,13 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(folder: Path, **analysis: float) -> Iterator[str]:
+def served(folder: Path, *, port: int | None = None, sign_in: object = None, **analysis: float) -> Iterator[str]:
     """Serve the folder's lake; yields the address, without a slash at its end. The log is ``folder/dashboard.log``.
 
     The process runs in the folder, not in the checkout: Streamlit's own settings must reach it all the same.
     """
-    port = free_port()
-    settings = write_settings(folder, port=port, **analysis)
+    port = port or free_port()
+    settings = write_settings(folder, port=port, sign_in=sign_in, **analysis)
     config = load_config(settings, environment={})
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("LAGWISE_", "STREAMLIT_"))}
     environment = kept | launch.environment(config) | {"LAGWISE_CONFIG": str(settings)}

@@ -349,9 +349,10 @@ def test_alerts_deliveries_and_history(open_app: Open, busy: Path) -> None:
     assert "Firing=5" in text
     assert "Pending=1" in text
     assert "1 message could not be delivered" in app.error[0].value
-    opened, ended, sent = app.dataframe
-    assert _column(opened, "About")[-1] == "orders-fulfilment (prod)"
-    assert _column(opened, "First told")[-1] == "not yet (pending)"
+    opened, pending, ended, sent = app.dataframe
+    assert len(_column(opened, "About")) == 5
+    assert _column(pending, "About") == ["orders-fulfilment (prod)"]
+    assert _column(pending, "First told") == ["not yet (pending)"]
     assert _column(ended, "About") == ["billing-export (prod)"]
     assert _column(ended, "Lasted") == ["26 min 30 s"]
     assert sorted(set(_column(sent, "State"))) == ["… queued", "✓ delivered", "✕ given up"]

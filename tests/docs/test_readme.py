@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -39,6 +40,16 @@ def commands_of(program: str) -> list[tuple[str, str]]:
     ]
 
 
+def options_of(words: list[str]) -> set[str]:
+    """The options of the command that a line names, which may be one below another (`alert test-channel`)."""
+    command: click.Command = cli
+    for word in words:
+        if not isinstance(command, click.Group) or word not in command.commands:
+            break
+        command = command.commands[word]
+    return {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+
+
 def test_the_first_screen_has_the_two_commands() -> None:
     shown = blocks(ROOT / "README.md")
     assert "make demo" in shown
@@ -59,9 +70,8 @@ def test_every_lagwise_command_and_option_exists(page: str, line: str) -> None:
         words = words[2:] if words[0] == "--config" else words[1:]
     if not words:
         return
-    command = cli.commands.get(words[0])
-    assert command is not None, f"{page}: there is no `lagwise {words[0]}`"
-    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    assert words[0] in cli.commands, f"{page}: there is no `lagwise {words[0]}`"
+    known = options_of(words)
     used = {word.partition("=")[0] for word in words if word.startswith("--")}
     assert used <= known | {"--help"}, f"{page}: {line}"
 
@@ -88,11 +98,12 @@ def test_ci_runs_what_the_readme_names() -> None:
 
 def test_the_examples_in_help_can_be_parsed() -> None:
     """Every `lagwise …` line in a command's help names options that the command has."""
-    for name, command in cli.commands.items():
-        text = CliRunner().invoke(cli, [name, "--help"], prog_name="lagwise", terminal_width=200).stdout
-        for line in re.findall(rf"^\s+lagwise {name}\b(.*)$", text, re.MULTILINE):
-            known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    below = [[name, one] for name, c in cli.commands.items() if isinstance(c, click.Group) for one in c.commands]
+    for words in [*([name] for name in cli.commands), *below]:
+        text = CliRunner().invoke(cli, [*words, "--help"], prog_name="lagwise", terminal_width=200).stdout
+        for line in re.findall(rf"^\s+lagwise ({words[0]}\b.*)$", text, re.MULTILINE):
+            known = options_of(line.split())
             used = set(
                 re.findall(r"(?<=\s)(--[a-z][a-z0-9-]*)", line.partition("|")[0].partition(" #")[0].partition(" >")[0])
             )
-            assert used <= known, f"{name}: {line}"
+            assert used <= known, f"{words}: {line}"

@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import pytest
 from click.testing import CliRunner
@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from lagwise.cli import cli
 from lagwise.cli.show import PARTITION_KEYS
 from lagwise.config import Config, load_config
+from lagwise.errors import ConfigError
 from lagwise.tables import ALL_TABLES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,16 +46,22 @@ def keys(model: type[BaseModel], before: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, field in model.model_fields.items():
         key = before + name
-        candidates = [field.annotation, *getattr(field.annotation, "__args__", ())]
-        inner = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), None)
-        if inner is None:
-            found[key] = field
-        elif field.annotation is inner:
-            found |= keys(inner, f"{key}.")
-        else:
-            found[key] = field
-            found |= keys(inner, f"{key}[].")
+        inner = list(models(field.annotation))
+        if inner and get_origin(field.annotation) is not tuple:
+            found |= keys(inner[0], f"{key}.")
+            continue
+        found[key] = field
+        for one in inner:
+            kind = get_args(one.model_fields["type"].annotation)[0] if len(inner) > 1 else ""
+            found |= keys(one, f"{key}[{kind}].")
     return found
+
+
+def models(annotation: Any) -> list[type[BaseModel]]:
+    """Every model in an annotation: itself, in a list, or one of several."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for argument in get_args(annotation) for model in models(argument)]
 
 
 def documented_settings() -> dict[str, list[str]]:
@@ -68,7 +75,7 @@ def test_every_setting_is_documented_and_no_other() -> None:
 @pytest.mark.parametrize("key", sorted(keys(Config)))
 def test_a_setting_has_variable_default_and_meaning(key: str) -> None:
     field, (_, variable, allowed, default, meaning) = keys(Config)[key], documented_settings()[key]
-    assert variable == "`LAGWISE_" + key.upper().replace("[].", "__0__").replace(".", "__") + "`"
+    assert variable == "`LAGWISE_" + re.sub(r"\[.*?\]\.", "__0__", key).upper().replace(".", "__") + "`"
     assert len(meaning) > 10
     assert allowed
     if field.is_required():
@@ -84,16 +91,27 @@ _OTHER = {
     "database": "sqlite://",
     "clusters": "[]",
     "alerts.channels": "[]",
+    "alerts.maintenance": "[]",
+    "alerts.maintenance[].name": "other",
+    "alerts.maintenance[].clusters.include": "['a']",
+    "alerts.maintenance[].clusters.exclude": "['a']",
+    "alerts.maintenance[].groups.include": "['a']",
+    "alerts.maintenance[].groups.exclude": "['a']",
+    "alerts.maintenance[].time_zone": "Europe/Berlin",
+    "alerts.maintenance[].days": "[sun]",
+    "alerts.maintenance[].start_time": "21:00",
+    "alerts.maintenance[].end_time": "21:00",
+    "alerts.maintenance[].starts_at": "2026-11-20T00:00:00",
+    "alerts.maintenance[].ends_at": "2026-11-29T00:00:00",
+    "alerts.heartbeat.url": "https://other",
+    "dashboard.sign_in.operators": "['a']",
+    "dashboard.sign_in.viewers": "['a']",
     "clusters[].name": "other",
     "clusters[].bootstrap": "h:2",
     "clusters[].librdkafka": "{client.id: me}",
     "clusters[].look_past_markers": "false",
     "clusters[].side_topics.retry": "['(a)']",
     "clusters[].side_topics.dead_letter": "['(a)']",
-    "alerts.channels[].name": "other",
-    "alerts.channels[].type": "webhook",
-    "alerts.channels[].url": "https://other",
-    "alerts.channels[].secret": "${env:X}",
     "scaling.token": "${env:X}",
     "analysis.capacity.nodes": "[{cores: 4}]",
     "analysis.capacity.nodes[].groups": "['a']",
@@ -110,23 +128,71 @@ _OTHER = {
     "clusters[].offsets_topic": "true",
     "clusters[].groups.include": "['a']",
     "clusters[].groups.exclude": "['a']",
+    "clusters[].lag_objectives": "[{groups: {}, lag_objective_seconds: 7}]",
+    "clusters[].lag_objectives[].groups.include": "['a']",
+    "clusters[].lag_objectives[].groups.exclude": "['a']",
 }
+
+
+#: The same for the settings of channels, by the last part of the key.
+_OTHER_OF_CHANNELS = {
+    "name": "other",
+    "url": "${env:OTHER}",
+    "secret": "${env:OTHER}",
+    "authorization": "${env:OTHER}",
+    "routing_key": "${env:OTHER}",
+    "password": "${env:OTHER}",
+    "labels": "{team: shop}",
+    "ca_file": "/tmp/ca.pem",
+    "host": "other",
+    "security": "tls",
+    "username": "other",
+    "sender": "other@there.example",
+    "to": "[other@there.example]",
+    "expire_seconds": "7777",
+}
+#: What a channel of each type must have.
+_NEEDED = {
+    "webhook": {"url": "http://h"},
+    "alertmanager_webhook": {"url": "http://h"},
+    "alertmanager": {"url": "http://h"},
+    "pagerduty": {"routing_key": "${env:X}"},
+    "slack": {"url": "${env:X}"},
+    "teams": {"url": "${env:X}"},
+    "email": {"host": "h", "sender": "a@h", "to": ["b@h"], "username": "me", "password": "${env:X}"},
+    "apprise": {"url": "${env:X}"},
+}
+
+
+def _window(key: str) -> dict[str, Any]:
+    """A maintenance window that has the setting of this key: some are of a single one, the others of every week."""
+    if key.endswith(("starts_at", "ends_at")):
+        return {"name": "w", "starts_at": "2026-11-21T00:00:00", "ends_at": "2026-11-22T00:00:00"}
+    return {"name": "w", "days": ["mon"], "start_time": "22:00", "end_time": "23:00"}
 
 
 @pytest.mark.parametrize("key", sorted(keys(Config)))
 def test_the_documented_variable_sets_the_setting(key: str, tmp_path: Path) -> None:
     settings = tmp_path / "lagwise.yaml"
-    settings.write_text(
-        "clusters: [{bootstrap: 'h:1'}]\nalerts: {channels: [{name: a, url: 'http://h'}]}\n"
-        "analysis: {capacity: {nodes: [{cores: 2}]}}\n"
-    )
+    kind = key.partition("channels[")[2].partition("]")[0]
+    channel = {"name": "a", "type": kind or "webhook", **_NEEDED[kind or "webhook"]}
+    other = _OTHER_OF_CHANNELS.get(key.rpartition(".")[2], "77") if kind else _OTHER.get(key, "77")
+    tree = {
+        "clusters": [{"bootstrap": "h:1", "lag_objectives": [{"groups": {}, "lag_objective_seconds": 5}]}],
+        "alerts": {"channels": [channel], "heartbeat": {"url": "https://h"}, "maintenance": [_window(key)]},
+        "analysis": {"capacity": {"nodes": [{"cores": 2}]}},
+        "dashboard": {"sign_in": {"auth_file": "/tmp/auth.toml"}},
+    }
+    settings.write_text(json.dumps(tree))
     variable = documented_settings()[key][1].strip("`")
     before = load_config(settings, environment={})
-    after = load_config(settings, environment={variable: _OTHER.get(key, "77")})
-    if key == "alerts.channels[].type":  # there is one type so far
-        assert after == before
-    else:
-        assert after != before
+    if key.endswith("].type"):  # another type has other settings, which are refused by the names of its own
+        with pytest.raises(
+            ConfigError, match=r"alerts\.channels\.0\.type \(LAGWISE_ALERTS__CHANNELS__0__TYPE\): must be"
+        ):
+            load_config(settings, environment={variable: "nonsense"})
+        return
+    assert load_config(settings, environment={variable: other}) != before
 
 
 def test_the_example_can_be_used(tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ class TestTraces:
 
     def test_every_described_key_of_the_head_is_looked_at(self, tmp_path: Path) -> None:
         """A key that nobody reads could hold anything: what it holds here is refused by its name."""
-        assert len(self.keys_of_the_head()) == 7
+        assert len(self.keys_of_the_head()) == 8
         for key in self.keys_of_the_head():
             head = {"sample_interval_s": "15", key: "-1"}
             text = "".join(f"{name} = {value}\n" for name, value in head.items())

@@ -134,7 +134,10 @@ def test_a_key_without_a_value_in_the_file_can_be_filled_from_the_environment(tm
             "alerts: {channels: [{name: a, url: 'ftp://x'}]}",
             "alerts.channels.0.url: must be an address http://… or https://…",
         ),
-        ("alerts: {channels: [{name: a, type: mail, url: 'http://x'}]}", "type: must be 'webhook', not 'mail'"),
+        (
+            "alerts: {channels: [{name: a, type: mail, url: 'http://x'}]}",
+            "alerts.channels.0.type: must be one of 'webhook',",
+        ),
         (
             "analysis: {spark: {driver_memory: lots}}",
             "driver_memory: must be a whole number and its unit, as in 512m or 1g, not 'lots'",

@@ -118,6 +118,15 @@ def test_a_secret_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert "alerts.channels.0.secret" in diagnosis.found
 
 
+def test_a_channel_that_cannot_be_used_is_named_with_its_type(tmp_path: Path) -> None:
+    mail = {"host": "smtp.example", "sender": "a@b.example", "to": ["c@d.example"], "ca_file": str(tmp_path / "no.pem")}
+    settings = config(tmp_path, alerts={"channels": [{"name": "post", "type": "email", **mail}]})
+    diagnosis = found(settings, "alerts")
+    assert diagnosis.result is Result.FAILED
+    assert f"channel post: cannot read the file {tmp_path / 'no.pem'}" in diagnosis.found
+    assert diagnosis.advice == "check the channel post (email) under alerts.channels"
+
+
 def test_rules_that_cannot_be_used_are_found(tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text("rules: [{name: x}]")
     assert (

@@ -41,7 +41,10 @@ def test_the_children_s_file_means_the_same_everywhere(tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
     before = config(
         data="here",
-        alerts={"rules_file": "rules.yaml"},
+        alerts={
+            "rules_file": "rules.yaml",
+            "channels": [{"name": "chat", "type": "slack", "url": "${env:LAGWISE_SECRET_Y}", "ca_file": "ca.pem"}],
+        },
         clusters=[{"bootstrap": "h:1", "librdkafka": {"sasl.password": "${env:LAGWISE_SECRET_X}"}}],
     )
     path = write_settings(before)
@@ -51,6 +54,7 @@ def test_the_children_s_file_means_the_same_everywhere(tmp_path: Path, monkeypat
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert (after.lake_uri, after.state) == (str(tmp_path / "here" / "lake"), tmp_path / "here")
     assert after.alerts.rules_file == tmp_path / "rules.yaml"
+    assert [channel.ca_file for channel in after.alerts.channels if channel.type == "slack"] == [tmp_path / "ca.pem"]
     assert after.clusters == before.clusters  # the secret is still a reference
 
 

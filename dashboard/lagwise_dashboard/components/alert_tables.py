@@ -5,8 +5,10 @@ from typing import Any
 
 import streamlit as st
 
-from lagwise.alerts.model import Kind, Phase, Severity
-from lagwise.alerts.queries import AlertRow, DeliveryRow
+from lagwise.alerts.model import Kind, Severity
+from lagwise.alerts.muting import Acknowledgement, Mute, MuteCause, Silence
+from lagwise.alerts.operate import matcher_words
+from lagwise.alerts.queries import ActionRow, AlertRow, DeliveryRow
 from lagwise.domain import humanise
 from lagwise_dashboard import literal, words
 from lagwise_dashboard.components import tables
@@ -18,7 +20,20 @@ _SEVERITIES: dict[Severity, tuple[str, str]] = {
 }
 #: Room for two lines: the sentence is what a paged person has come for.
 _SENTENCE_HEIGHT = 66
-_DELIVERY_STATES = {"queued": "… queued", "delivered": "✓ delivered", "dead": "✕ given up"}
+_DELIVERY_STATES = {
+    "queued": "… queued",
+    "delivered": "✓ delivered",
+    "dead": "✕ given up",
+    "summarised": "≡ in a summary",
+}
+_ACTIONS = {
+    "silence": "silenced",
+    "unsilence": "ended",
+    "acknowledge": "acknowledged",
+    "take_back": "gave back",
+    "resend": "sent again",
+    "test": "tried",
+}
 _RESOLUTIONS = {
     "recovered": "recovered",
     "unknown": "it has been unknown for an hour",
@@ -28,8 +43,10 @@ _RESOLUTIONS = {
 }
 
 
-def show_open(rows: list[AlertRow], now: datetime) -> AlertRow | None:
-    """Draw open alerts; the one that was clicked, if one was."""
+def show_open(rows: list[AlertRow], now: datetime, *, key: str, people: tuple[str, list[str]]) -> AlertRow | None:
+    """Draw open alerts; the one that was clicked, if one was. ``people`` is how they stand with people: the column's
+    title, and its texts."""
+    title, standing = people
     event: Any = st.dataframe(
         tables.table(
             {
@@ -37,32 +54,92 @@ def show_open(rows: list[AlertRow], now: datetime) -> AlertRow | None:
                 "Status": [tables.badges([r.status]) for r in rows],
                 "About": [about(r) for r in rows],
                 "Status for": [humanise.since(r.since, now) for r in rows],
-                "First told": [_told(r, now) for r in rows],
+                title: standing,
                 "Why": [literal.shown(r.sentence) for r in rows],
                 "Rule": [literal.shown(r.rule) for r in rows],
             }
         ),
-        key="alerts_open",
+        key=key,
         hide_index=True,
         height=tables.height(min(len(rows), 10), row_height=_SENTENCE_HEIGHT),
         row_height=_SENTENCE_HEIGHT,
         placeholder=tables.PLACEHOLDER,
         on_select="rerun",
         selection_mode="single-cell",
-        alt="Open alerts, the loudest first; select a cell to open the group",
+        alt=f"Alerts ({title.lower()}), the loudest first; select a cell to open the group",
         column_config={
             "Severity": _severity_column(),
             "Status": tables.status_column(),
             "Status for": tables.right_column(help="How long this status has lasted; a milder one may have led to it."),
-            "First told": st.column_config.TextColumn(
-                help="When somebody was told first, and again when it became worse; a pending alert has not lasted "
-                "long enough for that yet."
-            ),
             "Why": st.column_config.TextColumn(width=545),
         },
     )
     cells = event.selection.cells
     return rows[cells[0][0]] if cells and cells[0][0] < len(rows) else None
+
+
+def told(row: AlertRow, now: datetime) -> str:
+    """When people were told of a firing alert first, or that they were not yet."""
+    hold = ", on hold" if row.on_hold else ""
+    return f"{humanise.since(row.fired_at, now)} ago{hold}"
+
+
+def taken(given: Acknowledgement, now: datetime) -> str:
+    """Who has an alert."""
+    comment = f": {literal.shown(given.comment)}" if given.comment else ""
+    return f"{literal.shown(given.by)}, {humanise.since(given.at, now)} ago{comment}"
+
+
+def muted(mute: Mute, now: datetime) -> str:
+    """What mutes an alert, and for how long."""
+    left = humanise.duration((mute.until - now).total_seconds())
+    name = f"silence {mute.name}" if mute.cause is MuteCause.SILENCE else f"maintenance {literal.shown(mute.name)}"
+    return f"{name}, for {left}"
+
+
+def show_silences(silences: list[Silence], now: datetime) -> None:
+    """Draw silences, the next to end first."""
+    st.dataframe(
+        tables.table(
+            {
+                "Silence": [one.id for one in silences],
+                "Of": [literal.shown(matcher_words(one.matcher)) for one in silences],
+                "Ends": [f"in {humanise.duration((one.ends_at - now).total_seconds())}" for one in silences],
+                "By": [literal.shown(one.created_by) for one in silences],
+                "Because": [literal.shown(one.comment) for one in silences],
+            }
+        ),
+        key="alerts_silences",
+        hide_index=True,
+        height=tables.height(min(len(silences), 8)),
+        row_height=tables.ROW_HEIGHT,
+        placeholder=tables.PLACEHOLDER,
+        alt="Silences, the next to end first",
+        column_config={"Because": st.column_config.TextColumn(width="large")},
+    )
+
+
+def show_actions(rows: list[ActionRow], now: datetime) -> None:
+    """Draw what people did, the latest first."""
+    st.dataframe(
+        tables.table(
+            {
+                "When": [humanise.clock(r.at, now) for r in rows],
+                "Who": [literal.shown(r.who) for r in rows],
+                "Did": [_ACTIONS.get(r.action, literal.shown(r.action)) for r in rows],
+                "What": [literal.shown(r.subject) for r in rows],
+                "Comment": [literal.shown(r.comment) or None for r in rows],
+                "Where": [literal.shown(r.via) for r in rows],
+            }
+        ),
+        key="alerts_actions",
+        hide_index=True,
+        height=tables.height(min(len(rows), 12)),
+        row_height=tables.ROW_HEIGHT,
+        placeholder=tables.PLACEHOLDER,
+        alt="What people did about alerts, the latest first",
+        column_config={"What": st.column_config.TextColumn(width="large")},
+    )
 
 
 def show_history(rows: list[AlertRow], now: datetime) -> None:
@@ -99,6 +176,7 @@ def show_deliveries(rows: list[DeliveryRow], subjects: dict[str, str], now: date
     st.dataframe(
         tables.table(
             {
+                "Number": [r.id for r in rows],
                 "Decided": [humanise.clock(r.created_at, now) for r in rows],
                 "Channel": [literal.shown(r.channel) for r in rows],
                 "Tells": [literal.shown(r.event) for r in rows],
@@ -153,13 +231,6 @@ def _severity_column() -> Any:
     return st.column_config.MultiselectColumn(
         options=[word for word, _ in _SEVERITIES.values()], color=[colour for _, colour in _SEVERITIES.values()]
     )
-
-
-def _told(row: AlertRow, now: datetime) -> str:
-    if row.state is Phase.PENDING:
-        return "not yet (pending)"
-    hold = ", on hold" if row.on_hold else ""
-    return f"{humanise.since(row.fired_at, now)} ago{hold}"
 
 
 def _next_attempt(row: DeliveryRow, now: datetime) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from lagwise_dashboard import settings
+from lagwise_dashboard import identity, settings
 from lagwise_dashboard.components.boundary import boundary
 
 LIVE = "live"
@@ -39,6 +39,7 @@ def show(
                 on_change=_remember,
                 help=f"Looks for new data every {seconds:g} s. Switch it off to keep what you see.",
             )
+            identity.sign_out()
 
         def guarded() -> None:
             with boundary():

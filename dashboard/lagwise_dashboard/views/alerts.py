@@ -1,31 +1,65 @@
-"""What fires now, what fired before, and whether anybody was told."""
+"""What fires now, who has it, what is silenced, what fired before, and whether anybody was told."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 import streamlit as st
 
 from lagwise import health as heartbeats
-from lagwise.alerts.queries import AlertRow
+from lagwise.alerts import queries
+from lagwise.alerts.model import Phase
+from lagwise.alerts.queries import AlertRow, Standing
 from lagwise.domain import humanise
 from lagwise_dashboard import alert_reader, literal, settings
-from lagwise_dashboard.components import alert_tables, freshness, page
+from lagwise_dashboard.components import alert_actions, alert_tables, freshness, page
 
 
 def body() -> None:
     now = settings.now()
     freshness.strip(freshness.read(now))
-    found = alert_reader.open_alerts()
+    found = _sorted_out(alert_reader.open_alerts(), now)
     ended = alert_reader.history()
-    _counts()
+    _counts(found)
+    alert_actions.bar([a for a, _ in (*found.firing, *found.muted)], [a for a, _ in found.taken])
     _open(found, now)
+    _silences(now)
     _history(ended, now)
-    _deliveries({a.incident_id: alert_tables.about(a) for a in (*found, *ended)}, now)
+    _deliveries({a.incident_id: alert_tables.about(a) for a in (*found.everything, *ended)}, now)
+    _actions(now)
 
 
-def _counts() -> None:
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """Open alerts by how they stand with people; each stands in one place. ``everything`` is all of them."""
+
+    everything: list[AlertRow]
+    firing: list[tuple[AlertRow, Standing]]
+    taken: list[tuple[AlertRow, Standing]]
+    muted: list[tuple[AlertRow, Standing]]
+    pending: list[tuple[AlertRow, Standing]]
+
+
+def _sorted_out(rows: list[AlertRow], now: datetime) -> _Open:
+    orders = alert_reader.orders()
+    found = _Open(rows, [], [], [], [])
+    for row in rows:
+        standing = queries.standing(row, orders, now)
+        if row.state is Phase.PENDING:
+            place = found.pending
+        elif standing.acknowledged is not None:
+            place = found.taken
+        else:
+            place = found.firing if standing.muted is None else found.muted
+        place.append((row, standing))
+    return found
+
+
+def _counts(found: _Open) -> None:
     counts = alert_reader.counts()
     with st.container(horizontal=True, gap="small"):
-        st.metric("Firing", f"{counts.firing:,}", border=True, help="Somebody was told, and it is not over.")
+        st.metric("Firing", f"{len(found.firing):,}", border=True, help="Somebody was told, and nobody has it.")
+        st.metric("Acknowledged", f"{len(found.taken):,}", border=True, help="Somebody has it.")
+        st.metric("Silenced", f"{len(found.muted):,}", border=True, help="By a silence, or in a maintenance window.")
         st.metric(
             "Pending", f"{counts.pending:,}", border=True, help="It holds, but not yet for as long as its rule asks."
         )
@@ -36,7 +70,7 @@ def _counts() -> None:
         st.error(
             f"**{humanise.plural(counts.dead, 'message')} could not be delivered** and will not be tried again. The "
             "last error of each is below; correct the channel's address or secret in the settings under "
-            "`alerts.channels`.",
+            "`alerts.channels`, then send them again.",
             icon=":material/unsubscribe:",
         )
     if not settings.config().alerts.channels:
@@ -45,19 +79,53 @@ def _counts() -> None:
         )
 
 
-def _open(rows: list[AlertRow], now: datetime) -> None:
-    st.subheader("Open", anchor=False)
-    if not rows:
+def _open(found: _Open, now: datetime) -> None:
+    st.subheader("Firing", anchor=False)
+    if found.firing:
+        st.caption("The loudest first. Click a row to open the group.")
+        told = [alert_tables.told(row, now) for row, _ in found.firing]
+        _go_to(
+            alert_tables.show_open([r for r, _ in found.firing], now, key="alerts_open", people=("First told", told))
+        )
+    elif found.everything:
+        st.caption("Nothing fires that nobody has and nothing mutes.")
+    else:
         _nothing_fires(now)
+    if found.taken:
+        st.subheader("Acknowledged", anchor=False)
+        by = [alert_tables.taken(s.acknowledged, now) if s.acknowledged else "" for _, s in found.taken]
+        _go_to(alert_tables.show_open([r for r, _ in found.taken], now, key="alerts_taken", people=("Who has it", by)))
+    if found.muted:
+        st.subheader("Silenced", anchor=False)
+        why = [alert_tables.muted(s.muted, now) if s.muted else "" for _, s in found.muted]
+        _go_to(alert_tables.show_open([r for r, _ in found.muted], now, key="alerts_muted", people=("Muted by", why)))
+    if found.pending:
+        st.subheader("Pending", anchor=False)
+        rows = [row for row, _ in found.pending]
+        not_yet = ["another alert tells it" if row.inhibited_by else "not yet (pending)" for row in rows]
+        _go_to(alert_tables.show_open(rows, now, key="alerts_pending", people=("First told", not_yet)))
+
+
+def _go_to(clicked: AlertRow | None) -> None:
+    if clicked is None:
         return
-    st.caption("The loudest first. Click a row to open the group.")
-    clicked = alert_tables.show_open(rows, now)
-    if clicked is not None:
-        if clicked.group is not None:
-            st.switch_page(
-                "views/group.py", query_params={"cluster": clicked.cluster or "", "group": clicked.group or ""}
-            )
+    if clicked.group is None:
         st.switch_page("views/health.py")
+    st.switch_page("views/group.py", query_params={"cluster": clicked.cluster or "", "group": clicked.group})
+
+
+def _silences(now: datetime) -> None:
+    silences = alert_reader.silences()
+    windows = settings.config().alerts.maintenance
+    if not silences and not windows:
+        return
+    st.subheader("Silences", anchor=False)
+    if silences:
+        alert_tables.show_silences(silences, now)
+        alert_actions.end_silence(silences)
+    if windows:
+        names = ", ".join(literal.markdown(window.name) for window in windows)
+        st.caption(f"Maintenance windows in the settings: {names}.")
 
 
 def _nothing_fires(now: datetime) -> None:
@@ -88,11 +156,23 @@ def _history(rows: list[AlertRow], now: datetime) -> None:
 def _deliveries(subjects: dict[str, str], now: datetime) -> None:
     st.subheader("Deliveries", anchor=False)
     rows = alert_reader.deliveries()
+    with st.container(horizontal=True, gap="small"):
+        alert_actions.try_channel()
+        alert_actions.send_again(alert_reader.dead(), subjects)
     if not rows:
         st.caption("No message has been sent yet.")
         return
     st.caption(f"{humanise.plural(len(rows), 'message')}, the latest first.")
+    sizes = alert_reader.summary_sizes()
+    subjects = subjects | {r.incident_id: f"{sizes[r.id]:,} alerts" for r in rows if r.id in sizes}
     alert_tables.show_deliveries(rows, subjects, now)
+
+
+def _actions(now: datetime) -> None:
+    rows = alert_reader.actions()
+    if rows:
+        with st.expander(f"What people did ({len(rows):,})", icon=":material/history:"):
+            alert_tables.show_actions(rows, now)
 
 
 page.show(

@@ -1,0 +1,188 @@
+"""What an operator does from the page, in the real database; and that a viewer cannot."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from lagwise.alerts import operate, queries
+from lagwise.alerts.database import open_engine
+from lagwise.alerts.muting import Matcher
+from lagwise.alerts.operate import Operator, Via
+from lagwise.config import Role
+from lagwise_dashboard.identity import Person
+from tests.dashboard.conftest import NOW
+from tests.dashboard.serving import write_settings
+
+Open = Callable[..., Any]
+JO = Operator("jo", Via.CLI)
+
+
+@pytest.fixture
+def engine(busy: Path) -> Iterator[Engine]:
+    made = open_engine(f"sqlite:///{busy / 'lagwise.db'}")
+    yield made
+    made.dispose()
+
+
+def be(monkeypatch: pytest.MonkeyPatch, role: Role | None) -> None:
+    monkeypatch.setattr("lagwise_dashboard.identity.local", lambda *_: Person("jo", role, signed_in=False))
+
+
+def column(frame: Any, name: str) -> list[Any]:
+    return list(frame.value[name])
+
+
+def titles(app: Any) -> list[str]:
+    return [one.value for one in app.subheader]
+
+
+def test_acknowledge_and_give_back(open_app: Open, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    be(monkeypatch, Role.OPERATOR)
+    app = open_app("alerts")
+    chosen = app.multiselect(key="ack_ids").options[0]
+    firing = [a for a in queries.open_alerts(engine) if a.fired_at]
+    app.multiselect(key="ack_ids").select(firing[0].incident_id)
+    app.text_input(key="ack_comment").input("on *it*")
+    app.run()
+    app.button(key="ack").click().run()
+    assert not app.exception
+    assert "1 alert acknowledged" in app.success[0].value
+    assert titles(app)[:2] == ["Firing", "Acknowledged"]
+    taken = app.dataframe[1]
+    assert column(taken, "Who has it") == ["jo, 0 s ago: on *it*"]
+    assert column(taken, "About")[0] in chosen
+    [action] = queries.actions(engine)
+    assert (action.who, action.via, action.action, action.comment) == ("jo", "dashboard", "acknowledge", "on *it*")
+    app.multiselect(key="back_ids").select(firing[0].incident_id).run()
+    app.button(key="back").click().run()
+    assert "given back" in app.success[0].value
+    assert "Acknowledged" not in titles(app)
+
+
+def test_silence_like_an_alert_see_it_gone_and_end_it(
+    open_app: Open, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    be(monkeypatch, Role.OPERATOR)
+    app = open_app("alerts")
+    firing = [a for a in queries.open_alerts(engine) if a.fired_at]
+    before = len(column(app.dataframe[0], "About"))
+    app.selectbox(key="silence_like").select(firing[0].incident_id).run()
+    assert app.text_input(key="silence_group").value == (firing[0].group or "").replace("-", "\\-")
+    app.text_input(key="silence_comment").input("deploy").run()
+    app.button(key="silence").click().run()
+    assert not app.exception
+    assert app.success[0].value.startswith("Silence 1 ")
+    assert "Silenced" in titles(app)
+    assert len(column(app.dataframe[0], "About")) == before - 1
+    [made] = queries.silences(engine, NOW)
+    assert made.ends_at == NOW + timedelta(hours=2)
+    assert (made.created_by, made.comment) == ("jo", "deploy")
+    app.button(key="unsilence").click().run()
+    assert "Silence 1 has ended" in app.success[0].value
+    assert queries.silences(engine, NOW + timedelta(seconds=1)) == []
+
+
+def test_what_makes_no_sense_is_said_and_not_done(
+    open_app: Open, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    be(monkeypatch, Role.OPERATOR)
+    app = open_app("alerts")
+    app.text_input(key="silence_group").input("(").run()
+    app.text_input(key="silence_comment").input("x").run()
+    app.button(key="silence").click().run()
+    assert not app.exception
+    assert any("is not a regular expression" in one.value.replace("\\", "") for one in app.error)
+    assert queries.silences(engine, NOW) == []
+
+
+def test_dead_letters_go_again(open_app: Open, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    be(monkeypatch, Role.OPERATOR)
+    app = open_app("alerts")
+    [dead] = queries.deliveries(engine, state="dead")
+    app.multiselect(key="resend_ids").select(dead.id).run()
+    app.button(key="resend").click().run()
+    assert "1 message queued again" in app.success[0].value
+    assert queries.deliveries(engine, state="dead") == []
+
+
+def test_a_channel_is_tried_and_that_is_kept(open_app: Open, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    be(monkeypatch, Role.OPERATOR)
+    app = open_app("alerts")
+    app.button(key="try").click().run()
+    assert any("did not take it" in one.value for one in app.error), "nobody listens at that address"
+    [action] = queries.actions(engine)
+    assert (action.action, action.subject, action.who) == ("test", "channel on-call", "jo")
+    assert "cannot connect" in action.comment
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, None])
+def test_who_may_not_act_has_no_buttons(
+    open_app: Open, engine: Engine, monkeypatch: pytest.MonkeyPatch, role: Role | None
+) -> None:
+    operate.silence(
+        engine,
+        Matcher(group="x"),
+        starts_at=NOW,
+        ends_at=NOW + timedelta(hours=1),
+        comment="c",
+        by=JO,
+        now=NOW,
+    )
+    be(monkeypatch, role)
+    app = open_app("alerts")
+    if role is None:
+        assert "may not look" in app.error[0].value
+        assert not app.dataframe
+        return
+    assert any("need the role operator" in one.value for one in app.caption)
+    keys = {one.key for one in app.button}
+    assert not keys & {"ack", "silence", "unsilence", "resend", "back"}
+
+
+def test_a_role_that_is_taken_away_counts_at_once(
+    open_app: Open, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page was drawn for an operator; what he presses is done for a viewer no more."""
+    be(monkeypatch, Role.OPERATOR)
+    app = open_app("alerts")
+    firing = [a for a in queries.open_alerts(engine) if a.fired_at]
+    app.multiselect(key="ack_ids").select(firing[0].incident_id).run()
+    be(monkeypatch, Role.VIEWER)
+    app.button(key="ack").click().run()
+    assert any("needs the role operator" in one.value for one in app.error)
+    assert queries.actions(engine) == []
+
+
+def test_where_it_cannot_be_told_who_looks_nothing_is_shown(
+    open_app: Open, busy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_settings(busy, sign_in={"auth_file": str(busy / "none.toml")})
+    monkeypatch.setenv("LAGWISE_CONFIG", str(file))
+    app = open_app()
+    assert "there is no file" in app.error[0].value.replace("\\", "")
+    assert not app.dataframe
+    assert not app.metric
+
+
+def test_names_of_strangers_are_shown_as_they_are(
+    open_app: Open, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    be(monkeypatch, Role.OPERATOR)
+    hostile = ":red[x] <script>alert(1)</script> $a$"
+    operate.silence(
+        engine,
+        Matcher(group=".*"),
+        starts_at=NOW,
+        ends_at=NOW + timedelta(hours=1),
+        comment=hostile,
+        by=Operator(hostile, Via.CLI),
+        now=NOW,
+    )
+    app = open_app("alerts")
+    silences = next(f for f in app.dataframe if "Because" in f.value and "Silence" in f.value)
+    assert column(silences, "Because") == [hostile]
+    assert titles(app)[:3] == ["Firing", "Silenced", "Pending"]
