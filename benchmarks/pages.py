@@ -201,8 +201,9 @@ def page_times(browser: Browser, address: str, path: str, wanted: str, tick: Cal
         seconds.append(gone_to(page, address + path, wanted))
         wire.finish()
         wire.answers.clear()
-        page.wait_for_timeout(1000 * (_REFRESH_SECONDS + _QUIET_S))
-        wire.finish()
+        while not wire.answers:
+            page.wait_for_timeout(1000 * (_REFRESH_SECONDS + _QUIET_S))
+            wire.finish()
         sizes += [size for _, size in wire.answers]
         context.close()
     return {"seconds": summary(seconds), "refresh_bytes": max(sizes, default=0)}
