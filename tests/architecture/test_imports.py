@@ -32,10 +32,12 @@ SHARED = (
     "lagwise.traces",
 )
 DOMAIN, TABLES = "lagwise.domain", "lagwise.tables"
-#: The one door between side rooms: what the operational database holds, and what operators do about alerts.
+#: The one door between side rooms: what the operational database holds, whose groups are, and what operators do about
+#: alerts.
 OPERATING_ALERTS = {
     "lagwise_dashboard": tuple(
-        f"lagwise.alerts.{name}" for name in ("queries", "model", "muting", "operate", "resend", "trial", "durations")
+        f"lagwise.alerts.{name}"
+        for name in ("queries", "model", "muting", "operate", "resend", "trial", "durations", "owners", "rules")
     )
 }
 #: Who alone may import what.

@@ -274,6 +274,44 @@ def test_a_runbook_is_a_web_address() -> None:
     assert Config(dashboard=Dashboard(runbook_url="http://wiki/{group}")).dashboard.runbook_url
 
 
+# The overview by owner
+
+
+def test_groups_are_filtered_by_their_owner(open_app: Open, busy: Path) -> None:
+    assert not [box for box in open_app().selectbox if box.key == "owner"], "nobody owns anything"
+    rules = busy / "rules.yaml"
+    owners = [
+        {"groups": {"include": ["payments.*"]}, "team": "money"},
+        {"groups": {"include": [".*export.*", "invoice.*"]}, "clusters": {"include": ["prod"]}, "team": "back office"},
+    ]
+    rules.write_text(yaml.safe_dump({"version": 1, "owners": owners, "rules": []}), encoding="utf-8")
+    file = busy / "lagwise.yaml"
+    tree = yaml.safe_load(file.read_text(encoding="utf-8"))
+    tree["alerts"]["rules_file"] = str(rules)
+    file.write_text(yaml.safe_dump(tree), encoding="utf-8")
+
+    import streamlit as st
+
+    st.cache_resource.clear()
+    app = open_app()
+    assert app.selectbox(key="owner").options == ["back office", "money"]
+    assert len(app.dataframe[0].value) == 11
+    app = open_app(owner="back office")
+    assert sorted(_column(app.dataframe[0], "Group")) == ["billing-export", "invoice-mailer"]
+    chips = [o.content for o in app.get("button_group")[0].proto.options]
+    assert any("stopped **1**" in chip for chip in chips), "counts are the team's, too"
+    app = open_app(owner="money", q="no such group")
+    assert "**No group matches.**" in _text(app)
+    app.button[0].click().run()
+    assert len(app.dataframe[0].value) == 11
+
+    rules.write_text("version: 2", encoding="utf-8")
+    st.cache_resource.clear()
+    app = open_app()
+    assert "the alert rules in" in app.error[0].value
+    assert len(app.dataframe[0].value) == 11, "the groups are shown all the same"
+
+
 # The overview as cards
 
 

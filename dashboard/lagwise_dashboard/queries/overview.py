@@ -37,21 +37,28 @@ _MATCHES = """
     ($cluster is null or cluster = $cluster)
     and (contains(lower("group"), lower($text))
         or len(list_filter(topics, lambda t: contains(lower(t), lower($text)))) > 0)
+    and ($among is null or list_contains($among, {'cluster': cluster, 'group': "group"}))
 """
+#: Groups by cluster and name.
+Names = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What the reader wants to see: no statuses means all; the text is looked for in names of groups and topics."""
+    """What the reader wants to see: no statuses means all; the text is looked for in names of groups and topics.
+
+    ``among`` are the only groups that are shown; None is all.
+    """
 
     statuses: tuple[str, ...] = ()
     cluster: str | None = None
     text: str = ""
     order: str = "worst"
+    among: Names | None = None
 
     @property
     def are_set(self) -> bool:
-        return bool(self.statuses or self.cluster or self.text)
+        return bool(self.statuses or self.cluster or self.text or self.among is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +78,15 @@ class Counts:
 
 
 @reads(GROUP_STATUS)
-def counts(lake: Lake, cluster: str | None, text: str) -> Counts:
-    """How many groups of a cluster (None: of all) whose name holds the text are in which status."""
+def counts(lake: Lake, cluster: str | None, text: str, among: Names | None = None) -> Counts:
+    """How many groups of a cluster (None: of all) whose name holds the text are in which status; only those ``among``
+    some, where given."""
     found = rows(
         lake,
         {GROUP_STATUS: None},
         f"""select status, count(*) as n, count(*) filter ({_QUIET}) as quiet
             from group_status where {_MATCHES} group by status""",  # noqa: S608 (our own constants)
-        {"cluster": cluster, "text": text},
+        {"cluster": cluster, "text": text, "among": _named(among)},
     )
     return Counts({r["status"]: r["n"] for r in found}, {r["status"]: r["quiet"] for r in found if r["quiet"]})
 
@@ -119,6 +127,7 @@ def groups(lake: Lake, filters: Filters, *, quiet: bool | None, limit: int = MOS
         "statuses": list(filters.statuses),
         "cluster": filters.cluster,
         "text": filters.text,
+        "among": _named(filters.among),
         "quiet": quiet,
         "limit": limit,
         "since": since,
@@ -151,6 +160,10 @@ def groups(lake: Lake, filters: Filters, *, quiet: bool | None, limit: int = MOS
         """,  # noqa: S608 (our own constants)
         parameters,
     )
+
+
+def _named(among: Names | None) -> list[dict[str, str]] | None:
+    return None if among is None else [{"cluster": cluster, "group": group} for cluster, group in among]
 
 
 def _newest(lake: Lake) -> datetime | None:

@@ -7,14 +7,17 @@ import streamlit as st
 
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import Status
-from lagwise_dashboard import settings, words
+from lagwise_dashboard import owners, settings, words
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.components import empty, freshness, group_cards, group_table, page
+from lagwise_dashboard.components.boundary import boundary
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.queries.overview import Counts, Filters
+from lagwise_dashboard.queries.overview import Counts, Filters, Names
 
-_TEXT, _CLUSTER, _SORT, _AS = "q", "only", "sort", "as"
+_TEXT, _CLUSTER, _OWNER, _SORT, _AS = "q", "only", "owner", "sort", "as"
+#: Names among which those of a team are looked for.
+_MOST_GROUPS_OF_ALL = 100_000
 _TABLE_VIEW, _CARDS_VIEW = "Table", "Cards"
 _CHIPS, _CHIPS_IN_URL = "overview_status", "overview_status_in_url"
 _TABLE, _QUIET_TABLE, _QUIET = "overview_groups", "overview_quiet_groups", "overview_quiet"
@@ -51,14 +54,15 @@ def body() -> None:
         empty.nothing_judged(fresh)
         return
     clusters = ask(overview.clusters)
-    text, cluster, order = _inputs(clusters)
-    counts = ask(overview.counts, cluster, text)
-    filters = Filters(_chips(counts), cluster, text, order)
+    text, cluster, team, order = _inputs(clusters)
+    among = _of_team(team)
+    counts = ask(overview.counts, cluster, text, among)
+    filters = Filters(_chips(counts), cluster, text, order, among)
     _lists(filters, counts, _Manner(now, len(clusters) > 1, _shown_as() == _CARDS_VIEW))
 
 
-def _inputs(clusters: list[str]) -> tuple[str, str | None, str]:
-    """The text, the cluster (None: all) and the order asked for."""
+def _inputs(clusters: list[str]) -> tuple[str, str | None, str | None, str]:
+    """The text, the cluster and the team (None: all) and the order asked for."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         text = st.text_input(
             "Search",
@@ -82,6 +86,7 @@ def _inputs(clusters: list[str]) -> tuple[str, str | None, str]:
                 label_visibility="collapsed",
                 width=180,
             )
+        team = _team()
         order = st.selectbox(
             "Order",
             list(_SORT_LABELS),
@@ -91,7 +96,35 @@ def _inputs(clusters: list[str]) -> tuple[str, str | None, str]:
             label_visibility="collapsed",
             width=180,
         )
-    return text or "", cluster, order or "worst"
+    return text or "", cluster, team, order or "worst"
+
+
+def _team() -> str | None:
+    """The team whose groups are asked for; None is all. Without teams, or with rules that cannot be read, nobody is
+    asked."""
+    with boundary():
+        known = owners.teams()
+        if known:
+            chosen: str | None = st.selectbox(
+                "Owner",
+                known,
+                index=None,
+                key=_OWNER,
+                bind="query-params",
+                placeholder="All owners",
+                label_visibility="collapsed",
+                width=180,
+            )
+            return chosen
+    return None
+
+
+def _of_team(team: str | None) -> Names | None:
+    """The groups of a team, whatever their status; None is all groups."""
+    if team is None:
+        return None
+    known = ask(overview.names, "", _MOST_GROUPS_OF_ALL)
+    return tuple((r["cluster"], r["group"]) for r in known if owners.team_of(r["cluster"], r["group"]) == team)
 
 
 def _chips(counts: Counts) -> tuple[str, ...]:
@@ -209,6 +242,7 @@ def _sort_by_heading(key: str) -> None:
 def _clear() -> None:
     st.session_state[_TEXT] = ""
     st.session_state[_CLUSTER] = None
+    st.session_state[_OWNER] = None
     st.session_state[_CHIPS] = []
     _chips_to_url()
 
