@@ -1,7 +1,7 @@
 """What an operator does from the page: acknowledge, silence, end a silence, send again, try a channel.
 
 Each acts on what its form showed, by the incidents' own names: a list that moved meanwhile cannot put another alert
-under the button.
+under the button. What is typed is read when the button is pressed: the press itself is what ends the typing.
 """
 
 import re
@@ -29,6 +29,7 @@ _ANY = "any"
 #: Fields of the form for a silence.
 _CLUSTER, _GROUP, _KIND, _SEVERITY = "silence_cluster", "silence_group", "silence_kind", "silence_severity"
 _LIKE, _FOR, _WHY = "silence_like", "silence_for", "silence_comment"
+_ACK_COMMENT = "ack_comment"
 
 
 def bar(firing: Sequence[AlertRow], taken: Sequence[AlertRow]) -> None:
@@ -89,12 +90,12 @@ def _acknowledge(firing: Sequence[AlertRow]) -> None:
     with st.popover("Acknowledge", icon=":material/pan_tool:", disabled=not firing):
         words = {row.incident_id: _line(row) for row in firing}
         ids = st.multiselect("Alerts", list(words), format_func=words.__getitem__, key="ack_ids")
-        comment = st.text_input("What you do about it (optional)", key="ack_comment", max_chars=500)
+        st.text_input("What you do about it (optional)", key=_ACK_COMMENT, max_chars=500)
         st.caption("Nobody is told of it again, unless it becomes louder. Ends with the alert.")
         st.button(
             "I have it",
             on_click=_do,
-            args=(_ack, tuple(ids), comment),
+            args=(_ack, tuple(ids)),
             disabled=not ids,
             key="ack",
             type="primary",
@@ -130,20 +131,13 @@ def _silence(rows: Sequence[AlertRow]) -> None:
             args=({row.incident_id: row for row in rows},),
             placeholder="or write patterns below",
         )
-        group = st.text_input("Groups", key=_GROUP, help="A regular expression on the whole name; empty is any.")
-        cluster = st.text_input("Clusters", key=_CLUSTER, help="Likewise.")
-        kinds = st.multiselect("Kinds", [kind.value for kind in Kind], key=_KIND, placeholder=_ANY)
-        severities = st.multiselect("Severities", [s.value for s in Severity], key=_SEVERITY, placeholder=_ANY)
-        lasts = st.selectbox("For", _DURATIONS, index=2, key=_FOR, accept_new_options=True)
-        comment = st.text_input("Why, for whoever wonders at night", key=_WHY, max_chars=500)
-        matcher = Matcher(cluster or None, group or None, "|".join(kinds) or None, "|".join(severities) or None)
-        st.button(
-            "Silence",
-            on_click=_do,
-            args=(_make_silence, matcher, lasts, comment),
-            key="silence",
-            type="primary",
-        )
+        st.text_input("Groups", key=_GROUP, help="A regular expression on the whole name; empty is any.")
+        st.text_input("Clusters", key=_CLUSTER, help="Likewise.")
+        st.multiselect("Kinds", [kind.value for kind in Kind], key=_KIND, placeholder=_ANY)
+        st.multiselect("Severities", [s.value for s in Severity], key=_SEVERITY, placeholder=_ANY)
+        st.selectbox("For", _DURATIONS, index=2, key=_FOR, accept_new_options=True)
+        st.text_input("Why, for whoever wonders at night", key=_WHY, max_chars=500)
+        st.button("Silence", on_click=_do, args=(_make_silence,), key="silence", type="primary")
 
 
 def _fill(rows: dict[str, AlertRow]) -> None:
@@ -176,7 +170,8 @@ def _say_what_came_of_it() -> None:
         show(literal.markdown(words), icon=icon)
 
 
-def _ack(by: Operator, ids: tuple[str, ...], comment: str) -> str:
+def _ack(by: Operator, ids: tuple[str, ...]) -> str:
+    comment = st.session_state[_ACK_COMMENT]
     for incident_id in ids:
         operate.acknowledge(alert_reader.engine(), incident_id, comment=comment, by=by, now=settings.now())
     return f"{plural(len(ids), 'alert')} acknowledged."
@@ -188,14 +183,17 @@ def _give_back(by: Operator, ids: tuple[str, ...]) -> str:
     return f"{plural(len(ids), 'alert')} given back: what is new about them is told again."
 
 
-def _make_silence(by: Operator, matcher: Matcher, lasts: str, comment: str) -> str:
-    now = settings.now()
+def _make_silence(by: Operator) -> str:
+    now, form = settings.now(), st.session_state
+    matcher = Matcher(
+        form[_CLUSTER] or None, form[_GROUP] or None, "|".join(form[_KIND]) or None, "|".join(form[_SEVERITY]) or None
+    )
     try:
-        ends_at = now + timedelta(seconds=parse_duration(lasts))
+        ends_at = now + timedelta(seconds=parse_duration(form[_FOR]))
     except ValueError as error:
         raise OperatorError(str(error)) from None
     made = operate.silence(
-        alert_reader.engine(), matcher, starts_at=now, ends_at=ends_at, comment=comment, by=by, now=now
+        alert_reader.engine(), matcher, starts_at=now, ends_at=ends_at, comment=form[_WHY], by=by, now=now
     )
     return f"Silence {made.id} ({operate.matcher_words(matcher)}) until {made.ends_at:%Y-%m-%d %H:%M} UTC."
 
