@@ -112,6 +112,8 @@ TROUBLES = (
     Trouble("poison-pill", "thumbnailer", 600, "stalled"),
     Trouble("rare-commits", "connect-50", 30_000, "stalled", within_s=3 * 3000 + 300),
     Trouble("retention-by-size", "aggregator", 900, "stalled"),
+    # Samples are 60 s apart: three of them, and a standstill of 60 s.
+    Trouble("retention-large-segments", "backfill", 3600, "stalled", within_s=240),
     Trouble("retention-overrun", "reporter", 600, "stopped"),
     Trouble("skip-to-end", "ticker", 600, "stalled"),
     Trouble("stopped-with-a-zero", "mailer", 600, "stopped"),
