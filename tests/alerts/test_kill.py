@@ -28,8 +28,10 @@ pytestmark = pytest.mark.process
 ROOT = Path(__file__).parents[2]
 CHILD = Path(__file__).with_name("kill_child.py")
 
-#: The defaults' severities without their patience: what matters here is how often things happen.
+#: The defaults' severities without their patience: what matters here is how often things happen. For the same reason
+#: nothing counts as flapping, whose end would be told half an hour later.
 IMPATIENT = """
+flapping: null
 rules:
   - {name: losing_data, when: {statuses: [losing_data]}, severity: page, keep_firing_for: 0s}
   - {name: stopped, when: {statuses: [stopped]}, severity: page, keep_firing_for: 0s}

@@ -76,8 +76,11 @@ def test_an_operator_acts_under_his_name(visitor: Visit, provider: Provider, tmp
     # (What joins the two parts of the address keeps it from becoming a link.)
     expect(page.get_by_text(re.compile(r"You act as jo@\W?ops\.example"))).to_be_visible(timeout=READY_MS)
     page.get_by_role("button", name="Acknowledge", exact=True).click()
-    page.get_by_role("combobox", name="Alerts").click()
-    page.get_by_role("option", name="payments-settlement").first.click()
+    field = page.get_by_role("combobox", name="Alerts")
+    field.click()
+    field.press_sequentially("payments-settlement")
+    page.get_by_role("option").first.click()
+    page.get_by_label("What you do about it (optional)").fill("mine")  # which also closes the list over the button
     page.get_by_role("button", name="I have it").click()
     expect(page.get_by_text("1 alert acknowledged.")).to_be_visible(timeout=READY_MS)
     engine = open_engine(f"sqlite:///{tmp_path / 'lagwise.db'}")
