@@ -33,9 +33,11 @@ def _consume(options: argparse.Namespace, number: int, stop: threading.Event) ->
             "session.timeout.ms": round(options.session_timeout * 1000),
             "log_level": 0,
             "fetch.wait.max.ms": 50,
-            # Partitions take turns, as the simulation has it, only where little of each is fetched ahead.
-            "queued.min.messages": 1,
-            "fetch.message.max.bytes": 1000,
+            # Little is fetched ahead, so that partitions take turns as the simulation has it, and at once when it is
+            # used up: by default a full queue is not refilled for a second.
+            "queued.min.messages": 20,
+            "fetch.message.max.bytes": 1500,
+            "fetch.queue.backoff.ms": 5,
         }
     )
     consumer.subscribe([options.topic])
