@@ -8,10 +8,13 @@ import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
+import org.apache.rocketmq.client.consumer.store.OffsetStore;
+import org.apache.rocketmq.client.consumer.store.ReadOffsetType;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.common.TopicConfig;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.common.message.MessageQueue;
 import org.apache.rocketmq.common.message.MessageRequestMode;
 import org.apache.rocketmq.remoting.RPCHook;
 import org.apache.rocketmq.remoting.protocol.body.ClusterInfo;
@@ -24,8 +27,8 @@ import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
  *
  * <p>A SPEC is topic:NAME:QUEUES, produce:TOPIC:PRELOADED:PER_SECOND, or
  * consume:MODE:GROUP:TOPIC:MILLIS[:SECONDS]. MODE is concurrent, orderly, broadcast, fail (no message succeeds),
- * pop, stall (nothing that begins after SECONDS ends), or leave (goes away after SECONDS). MILLIS is what a message
- * takes on one of two threads. Specs are carried out in their order; READY is printed after the last. It ends with
+ * pop, stall (nothing that begins after SECONDS ends), or leave (goes away after SECONDS, and not
+ * before it has committed on every queue). MILLIS is what a message takes on one of two threads. Specs are carried out in their order; READY is printed after the last. It ends with
  * its standard input.
  */
 public class Workload {
@@ -186,6 +189,14 @@ public class Workload {
         if (mode.equals("leave")) {
             daemon("leave-" + group, () -> {
                 Thread.sleep((long) (seconds * 1000));
+                OffsetStore offsets = consumer.getDefaultMQPushConsumerImpl().getOffsetStore();
+                for (MessageQueue queue : consumer.fetchSubscribeMessageQueues(topic)) {
+                    // Of a queue that was never committed, brokers may say 0.
+                    while (offsets.readOffset(queue, ReadOffsetType.READ_FROM_STORE) <= 0) {
+                        Thread.sleep(100);
+                        consumer.getDefaultMQPushConsumerImpl().persistConsumerOffset();
+                    }
+                }
                 consumer.shutdown();
             });
         }

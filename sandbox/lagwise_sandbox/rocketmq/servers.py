@@ -1,9 +1,11 @@
 """A name server and brokers as child processes that die with this one. No Docker, no fixed port."""
 
 import contextlib
+import json
 import os
 import shutil
 import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -25,6 +27,7 @@ _SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
 _NAME_SERVER, _BROKER = "org.apache.rocketmq.namesrv.NamesrvStartup", "org.apache.rocketmq.broker.BrokerStartup"
 _TOOL = "org.apache.rocketmq.tools.command.MQAdminStartup"
 _TOOL_SECONDS = 60.0
+_GET_BROKER_CLUSTER_INFO = 106  # RequestCode.GET_BROKER_CLUSTER_INFO of RocketMQ's remoting protocol
 
 
 class Rocketmq:
@@ -97,7 +100,7 @@ class Rocketmq:
             for name in self._names:
                 self.start_broker(name, wait=False)
             for name in self._names:
-                self._wait(name)
+                self._wait(name, listed=True)
         except BaseException:
             self.stop()
             raise
@@ -109,7 +112,7 @@ class Rocketmq:
         (self.data / f"{name}.conf").write_text(text)
         self._start(name, _BROKER, heap_mb=512)
         if wait:
-            self._wait(name)
+            self._wait(name, listed=True)
 
     def kill_broker(self, name: str) -> None:
         """End a broker at once, as a power cut would."""
@@ -185,13 +188,24 @@ class Rocketmq:
         with (self.data / f"{name}.log").open("wb") as output:
             self._processes[name] = spawn(["/usr/bin/env", *assignments, *command], output)
 
-    def _wait(self, name: str) -> None:
+    def _wait(self, name: str, *, listed: bool = False) -> None:
+        """Until a server says that it is up, and ``listed``: until the name server names it, as clients look for it."""
         log = self.data / f"{name}.log"
         deadline = time.monotonic() + _START_SECONDS
-        while b"boot success" not in log.read_bytes():
+        while b"boot success" not in log.read_bytes() or (listed and name not in self._brokers_listed()):
             if self._processes[name].poll() is not None or time.monotonic() > deadline:
                 raise LagwiseError(f"the sandbox's RocketMQ {name} did not start: {_last_words(log)}")
             time.sleep(0.1)
+
+    def _brokers_listed(self) -> set[str]:
+        """The sandbox's brokers that the name server names at this moment."""
+        header = json.dumps({"code": _GET_BROKER_CLUSTER_INFO, "language": "JAVA", "flag": 0, "opaque": 0}).encode()
+        with socket.create_connection(("127.0.0.1", self._name_server_port), _TOOL_SECONDS) as connection:
+            connection.sendall(struct.pack(">ii", 4 + len(header), len(header)) + header)
+            with connection.makefile("rb") as stream:
+                (length,) = struct.unpack(">i", stream.read(4))
+                answer = stream.read(length)
+        return {name for name in self._names if f'"{name}"'.encode() in answer}
 
 
 def _last_words(log: Path) -> str:
