@@ -15,6 +15,7 @@ from lagwise.cli.group import LagwiseGroup, Settings
 from lagwise.cli.one_part import alert, analyze, collect, dashboard, scaling
 from lagwise.cli.product import demo, sandbox, up
 from lagwise.cli.replay import replay
+from lagwise.cli.ship_offsets import ship_offsets
 from lagwise.cli.show import lag, status
 from lagwise.cli.size import size
 from lagwise.cli.try_channel import try_channel
@@ -64,6 +65,7 @@ for _command in (
     alert,
     dashboard,
     scaling,
+    ship_offsets,
     sandbox,
     replay,
     config_command,

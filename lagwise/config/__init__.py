@@ -26,7 +26,7 @@ from lagwise.config.model import (
     Spark,
 )
 from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, Role, SignIn
-from lagwise.config.rocketmq import RocketmqCluster
+from lagwise.config.rocketmq import LocalOffsetFiles, RocketmqCluster
 from lagwise.config.selection import GroupSelection
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "Grouping",
     "Heartbeat",
     "Lake",
+    "LocalOffsetFiles",
     "MaintenanceWindow",
     "OffsetFiles",
     "OffsetsFrom",

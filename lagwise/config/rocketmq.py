@@ -9,7 +9,7 @@ from lagwise.config.base import Settings
 from lagwise.config.objectives import WithObjectives
 from lagwise.config.selection import GroupSelection
 from lagwise.config.values import Name
-from lagwise.secrets import is_reference
+from lagwise.secrets import is_reference, redact
 
 
 class Tls(Settings):
@@ -27,6 +27,27 @@ class Tls(Settings):
     """Our own certificate, as PEM, where servers ask for one."""
     key_file: Path | None = None
     """The key of that, as PEM; null is in the same file."""
+
+
+class LocalOffsetFiles(Settings):
+    """Files in which members of broadcasting groups keep how far they are."""
+
+    path: Annotated[str, Field(min_length=1)]
+    """Where they are: a local path or a URI (`s3://…`, `gs://…`, `abfss://…`, `hdfs://…`) that ends with \
+`/CLIENT_ID/GROUP/offsets.json`, as RocketMQ's clients name them; `*` stands for any characters within a name."""
+    max_age_hours: Annotated[float, Field(gt=0, le=24 * 365)] = 1.0
+    """A client that has not written its file for so long has gone for good: the file is not looked at."""
+    timeout_seconds: Annotated[float, Field(ge=0.1, le=60)] = 5.0
+    """How long reading them all may take. Nothing else waits for it."""
+
+    @field_validator("path")
+    @classmethod
+    def _ends_as_clients_name_it(cls, value: str) -> str:
+        if redact(value) != value:
+            raise ValueError("it holds a secret: credentials of an object store come from the environment")
+        if len(value.split("/")) < 4 or not value.endswith("/offsets.json"):
+            raise ValueError("it does not end with /CLIENT_ID/GROUP/offsets.json: write /*/*/offsets.json for all")
+        return value
 
 
 class RocketmqCluster(WithObjectives):
@@ -53,6 +74,9 @@ class RocketmqCluster(WithObjectives):
     ask_members: bool = True
     """Whether members are asked, through the broker, which queues they own, whether they read in order, and, in \
 broadcasting groups, how far they are. Without it, who owns what is only known of groups with one member."""
+
+    local_offsets: LocalOffsetFiles | None = None
+    """Files of broadcasting groups' members (docs/rocketmq.md), for those that are not online or do not answer."""
 
     @field_validator("secret_key")
     @classmethod

@@ -13,7 +13,8 @@ from lagwise.config import Cluster, FlinkJobs, OffsetFiles, OffsetsFrom
 from lagwise_collectors.elsewhere.check import check_elsewhere
 from lagwise_collectors.elsewhere.found import Found, GroupFound, Job, Offset
 from lagwise_collectors.elsewhere.join import Join
-from lagwise_collectors.elsewhere.sources import Elsewhere, Sources, _Lane
+from lagwise_collectors.elsewhere.lane import Lane
+from lagwise_collectors.elsewhere.sources import Elsewhere, Sources
 from lagwise_collectors.kafka.groups import Group, Member
 from lagwise_collectors.kafka.offsets import Commits
 from lagwise_collectors.protocol import ErrorTally
@@ -71,7 +72,7 @@ class Waiting:
 def test_a_look_that_has_not_ended_is_not_joined_by_another(tmp_path: Path) -> None:
     place, settings = Waiting(), files(tmp_path / "f").model_copy(update={"timeout_seconds": 0.1})
     sources = Sources([])
-    lane = _Lane(settings, place, lambda: datetime.now(UTC))
+    lane = Lane(settings.name, settings.timeout_seconds, place.read, lambda: datetime.now(UTC))
     sources._lanes.append(lane)
     assert look(sources) == ({}, {"elsewhere_timeout": 1})
     assert look(sources) == ({}, {"elsewhere_timeout": 1})
@@ -128,7 +129,7 @@ def test_what_a_library_raises_costs_only_its_source(tmp_path: Path, monkeypatch
     def breaks() -> None:
         raise MemoryError("too large")
 
-    monkeypatch.setattr(sources._lanes[0]._reader, "read", breaks)
+    monkeypatch.setattr(sources._lanes[0], "_read", breaks)
     groups, errors = look(sources)
     assert (set(groups), errors) == ({"mail"}, {"elsewhere_malformed": 1})
 

@@ -1,5 +1,7 @@
 """A group from what brokers and members say of it: who owns what, and how far a broadcasting one is."""
 
+from collections.abc import Mapping
+
 from lagwise.domain.vocabulary import GroupState
 from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.rocketmq.client import Broker
@@ -14,7 +16,12 @@ TOPICS = {"orders": TopicConfig(3, "delete"), "%RETRY%g": TopicConfig(1, "delete
 
 
 def group_of(
-    told: dict[str, Told | None], *, broadcasting: bool = False, pulling: bool = False, last: Group | None = None
+    told: dict[str, Told | None],
+    *,
+    broadcasting: bool = False,
+    pulling: bool = False,
+    last: Group | None = None,
+    local: Mapping[str, Mapping[Queue, int]] | None = None,
 ) -> Group:
     """The group ``g`` with these members, and what each answered (None: nothing)."""
     answers = MemberAnswers(lambda: 0.0)
@@ -23,7 +30,7 @@ def group_of(
     answers.take(due, said, ErrorTally())
     view = BrokerView(Broker("broker-a", "h:1", True, 1), topics=TOPICS)
     view.online["g"] = Online(dict.fromkeys(told, "10.0.0.1"), frozenset({"orders"}), broadcasting, pulling)
-    return put_together("g", [view], answers, last, is_lost=False)
+    return put_together("g", [view], answers, last, is_lost=False, local=local)
 
 
 def shares(group: Group) -> dict[str, list[int]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lagwise.config import Config, GroupSelection, RocketmqCluster
+from lagwise.config import Config, GroupSelection, LocalOffsetFiles, RocketmqCluster
 from lagwise.errors import LagwiseError
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.store import Lake
@@ -156,6 +156,24 @@ def test_a_broadcasting_group_lags_by_what_its_members_did_not_finish(scene: Sce
     assert seen.group("G_BCAST")["type"] == "broadcasting"
     eventually(lambda: keeps_up(seen.stored("orders") + 100), 60)
     assert not progress_or_nothing(scene.rocketmq, "G_BCAST")
+
+
+def test_where_members_are_not_asked_their_own_files_tell(scene: Scene) -> None:
+    """The file of a real client, which it writes below its home."""
+    folder = scene.rocketmq.data / "home" / "workload" / ".rocketmq_offsets"
+    files = LocalOffsetFiles(path=f"{folder}/*/*/offsets.json")
+    cluster = cluster_of(scene.rocketmq, ask_members=False, local_offsets=files)
+    with closing(RocketmqSource(cluster)) as source:
+        seen = eventually(lambda: (s := Seen(source.collect())).lag("G_BCAST", "orders") is not None and s, 60)
+        assert 0 <= seen.lag("G_BCAST", "orders") <= seen.stored("orders")
+        before = {row["partition"]: row["committed"] for row in seen.commits("G_BCAST", "orders")}
+
+        def moved() -> bool:
+            now = {row["partition"]: row["committed"] for row in Seen(source.collect()).commits("G_BCAST", "orders")}
+            assert all(now[queue] >= before[queue] for queue in before)
+            return all(now[queue] > before[queue] for queue in before)
+
+        eventually(moved)
 
 
 def progress_or_nothing(rocketmq: Rocketmq, group: str) -> dict[Any, Any]:

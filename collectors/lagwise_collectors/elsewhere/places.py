@@ -28,6 +28,13 @@ class Places:
 
     def found(self) -> list[pafs.FileInfo]:
         """What is there and matches, by name. Raises Trouble where a path without ``*`` leads nowhere."""
+        infos = self.found_or_none()
+        if not infos and "*" not in self._pattern:
+            raise Trouble("missing", f"there is no {self._pattern}")
+        return infos
+
+    def found_or_none(self) -> list[pafs.FileInfo]:
+        """What is there and matches, by name; be it nothing."""
         head, *rest = self._pattern.split("/")
         found = [head]
         for segment in rest:
@@ -39,8 +46,6 @@ class Places:
                 raise Trouble("malformed", f"{self._pattern} matches more than {_MOST_PLACES} places")
         with _told(self._pattern):
             infos = [info for info in self.files.get_file_info(found) if info.type != pafs.FileType.NotFound]
-        if not infos and "*" not in self._pattern:
-            raise Trouble("missing", f"there is no {self._pattern}")
         return sorted(infos, key=lambda info: info.path)
 
     def listed(self, folder: str) -> list[pafs.FileInfo]:

@@ -1,21 +1,15 @@
 """All sources of one cluster, read beside Kafka's own requests: each in a thread, none of them waited for too long."""
 
-import logging
-import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from lagwise.config import FlinkJobs, OffsetFiles, OffsetsFrom, SparkCheckpoints, SqlOffsets
-from lagwise.logs import clean
-from lagwise.secrets import redact
-from lagwise_collectors.elsewhere.found import Found, GroupFound, Reader, Trouble
+from lagwise_collectors.elsewhere.found import GroupFound, Reader, Trouble
 from lagwise_collectors.elsewhere.known import KnownGroups
+from lagwise_collectors.elsewhere.lane import Lane
 from lagwise_collectors.protocol import ErrorTally
-
-log = logging.getLogger("lagwise.collectors.elsewhere")
 
 
 def reader_of(settings: OffsetsFrom, clock: Callable[[], datetime]) -> Reader:
@@ -58,7 +52,7 @@ class Sources:
         state: Path | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._lanes = [_Lane(one, reader_of(one, clock), clock) for one in settings]
+        self._lanes = [Lane(one.name, one.timeout_seconds, reader_of(one, clock).read, clock) for one in settings]
         self._known = KnownGroups(state)
 
     def begin(self) -> None:
@@ -74,7 +68,7 @@ class Sources:
         result = Elsewhere()
         seen: set[str] = set()
         for lane in self._lanes:
-            name = lane.settings.name
+            name = lane.name
             try:
                 found, read_at = lane.finish()
             except Trouble as trouble:
@@ -91,52 +85,3 @@ class Sources:
                     seen.add(group.name)
                     result.groups.append((name, group))
         return result
-
-
-class _Lane:
-    """One source and the thread that reads it. A thread that hangs is not waited for, and not joined by a second."""
-
-    def __init__(self, settings: OffsetsFrom, reader: Reader, clock: Callable[[], datetime]) -> None:
-        self.settings = settings
-        self._reader = reader
-        self._clock = clock
-        self._thread: threading.Thread | None = None
-        self._box: list[Found | Trouble] = []
-        self._read_at: datetime | None = None
-        self._until = 0.0
-        self._is_late = False
-
-    def begin(self) -> None:
-        self._is_late = self._thread is not None and self._thread.is_alive()
-        if self._is_late:
-            return
-        self._until = time.monotonic() + self.settings.timeout_seconds
-        self._box = []
-        self._thread = threading.Thread(
-            target=self._run, args=(self._box,), name=f"offsets-{self.settings.name}", daemon=True
-        )
-        self._thread.start()
-
-    def finish(self) -> tuple[Found, datetime]:
-        """What was read, and when. Raises Trouble."""
-        if self._thread is None or self._is_late:
-            raise Trouble("timeout", "the look before this one has not ended yet")
-        self._thread.join(max(0.0, self._until - time.monotonic()))
-        if not self._box:
-            # Whatever it still finds is too old to be held against the watermarks that come next.
-            raise Trouble("timeout", f"no answer within {self.settings.timeout_seconds:g} s")
-        answer = self._box[0]
-        if isinstance(answer, Trouble):
-            raise answer
-        return answer, self._read_at or self._clock()
-
-    def _run(self, box: list[Found | Trouble]) -> None:
-        try:
-            answer: Found | Trouble = self._reader.read()
-        except Trouble as trouble:
-            answer = trouble
-        except Exception as error:  # of whatever library reads this kind of source: it costs its own groups
-            answer = Trouble("malformed", clean(redact(f"{type(error).__name__}: {error}")))
-            log.debug("%s", self.settings.name, exc_info=True)
-        self._read_at = self._clock()
-        box.append(answer)

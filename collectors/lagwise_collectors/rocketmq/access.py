@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from lagwise.config import RocketmqCluster
 from lagwise.domain.humanise import plural
 from lagwise.errors import ConfigError
-from lagwise_collectors.protocol import Check
+from lagwise_collectors.protocol import Check, ErrorTally
 from lagwise_collectors.rocketmq.client import Broker, Client
 from lagwise_collectors.rocketmq.errors import ADVICE, RocketmqTrouble
+from lagwise_collectors.rocketmq.local_offsets import LocalOffsets
 from lagwise_collectors.rocketmq.reading import BrokerView, Reader
 from lagwise_collectors.rocketmq.topics import Brokers
 
@@ -28,11 +29,26 @@ def check_access(cluster: RocketmqCluster) -> list[Check]:
             return [Check("connect", False, "the name servers know no broker", None, ADVICE["no_broker"])]
         found = f"{plural(len(brokers), 'broker')} known to {cluster.name_servers}"
         steps = [_Steps(client, cluster, broker).run() for broker in brokers]
-        return [Check("connect", True, found), *(check for checks in steps for check in checks)]
+        return [Check("connect", True, found), *(check for checks in steps for check in checks), *_local(cluster)]
     except RocketmqTrouble as trouble:
         return [Check("connect", False, str(trouble), None, ADVICE.get(trouble.kind, "see the name server's log"))]
     finally:
         client.close()
+
+
+def _local(cluster: RocketmqCluster) -> list[Check]:
+    """The files of members, where the settings name them: an answer with none of them is worth a look, and no error."""
+    if cluster.local_offsets is None:
+        return []
+    local, errors = LocalOffsets(cluster.local_offsets, lambda: datetime.now(UTC)), ErrorTally()
+    local.begin()
+    found = local.finish(errors)
+    name = "local offsets"
+    if errors:
+        example = errors.example(next(iter(errors.counts)))
+        return [Check(name, False, example, None, "see docs/rocketmq.md: local_offsets", required=False)]
+    clients = sum(map(len, found.values()))
+    return [Check(name, True, f"{plural(clients, 'file')} of {plural(len(found), 'group')}", required=False)]
 
 
 @dataclass

@@ -45,28 +45,34 @@ class Group:
 
 
 def put_together(
-    name: str, views: Sequence[BrokerView], answers: MemberAnswers, last: "Group | None", is_lost: bool
+    name: str,
+    views: Sequence[BrokerView],
+    answers: MemberAnswers,
+    last: "Group | None",
+    is_lost: bool,
+    local: Mapping[str, Mapping[Queue, int]] | None = None,
 ) -> Group:
     """The group from the brokers' views. ``last`` is what it was in the sample before; ``is_lost`` says that a broker
-    that had it cannot be asked: then not being online anywhere else means nothing."""
+    that had it cannot be asked: then not being online anywhere else means nothing. ``local`` is how far clients are by
+    the files that they keep where the group is broadcasting."""
     online = [found for view in views if (found := view.online.get(name)) is not None and found.members]
     if not online:
         troubles = [view.group_troubles[name] for view in views if name in view.group_troubles]
         if troubles or is_lost:
             return Group(name, type=last.type if last else None, error=troubles[0].kind if troubles else "unreachable")
-        return Group(name, GroupState.EMPTY, type=last.type if last else None)
+        group = Group(name, GroupState.EMPTY, type=last.type if last else None)
+        if local:
+            group.type = "broadcasting"
+            group.topics = frozenset(queue.topic for progress in local.values() for queue in progress)
+            group.progress = _slowest(_queues(views, group.topics), {}, local, group.owners)
+        return group
     hosts = {client: host for one in online for client, host in one.members.items()}
     told = {client: answers.of(name, client) for client in sorted(hosts)}
     topics = frozenset(topic for one in online for topic in one.topics)
-    queues = [
-        Queue(topic, view.broker.name, queue)
-        for view in views
-        for topic in sorted(topics & view.topics.keys())
-        for queue in range(view.topics[topic].queues)
-    ]
+    queues = _queues(views, topics)
     group = Group(name, GroupState.STABLE, _type(online, told.values(), last), topics=topics)
     if group.type == "broadcasting":
-        group.progress = _slowest(queues, told, group.owners)
+        group.progress = _slowest(queues, told, local or {}, group.owners)
         group.members = [Member(client, hosts[client], list(queues)) for client in sorted(hosts)]
     else:
         # Pull consumers do not say what they own.
@@ -118,19 +124,37 @@ def _sharing(
     return list(members.values())
 
 
+def _queues(views: Sequence[BrokerView], topics: frozenset[str]) -> list[Queue]:
+    return [
+        Queue(topic, view.broker.name, queue)
+        for view in views
+        for topic in sorted(topics & view.topics.keys())
+        for queue in range(view.topics[topic].queues)
+    ]
+
+
 def _slowest(
-    queues: Sequence[Queue], told: Mapping[str, Told | None], owners: dict[Queue, str]
+    queues: Sequence[Queue],
+    told: Mapping[str, Told | None],
+    local: Mapping[str, Mapping[Queue, int]],
+    owners: dict[Queue, str],
 ) -> dict[Queue, int | None]:
-    """Per queue the progress of the member that is furthest behind, who stands as its owner. Where one member's is not
-    known, nobody knows which is furthest."""
+    """Per queue the progress of the client that is furthest behind, who stands as its owner if it is online. What a
+    member does not say is taken from its file. Where one member's progress is not known, nobody knows which is
+    furthest; of a client that is not there, only what its file names counts."""
     progress: dict[Queue, int | None] = {}
     for queue in queues:
         if queue.topic.startswith(RETRY):
             continue  # what a broadcasting member could not process is not tried again
         at = {client: said.progress.get(queue) if said is not None else None for client, said in told.items()}
+        for client, offsets in local.items():
+            if at.get(client) is None and queue in offsets:
+                at[client] = offsets[queue]
         known = {client: offset for client, offset in at.items() if offset is not None}
-        owners[queue] = min(known, key=lambda client: (known[client], client)) if known else min(at)
-        progress[queue] = known[owners[queue]] if len(known) == len(at) else None
+        slowest = min(known, key=lambda client: (known[client], client)) if known else min(at, default=None)
+        if slowest is not None and slowest in told:
+            owners[queue] = slowest
+        progress[queue] = known[slowest] if slowest is not None and len(known) == len(at) else None
     return progress
 
 

@@ -137,7 +137,7 @@ def ranges_of(body: bytes) -> dict[int, Range]:
     """The queues of a topic on a broker, by number."""
     found = {}
     for key, stats in mapping(bodies.read(body), "offsetTable").items():
-        queue, stats = _queue(key), mapping(stats)
+        queue, stats = queue_of(key), mapping(stats)
         newest = whole(stats, "lastUpdateTimestamp")
         found[queue.queue] = Range(whole(stats, "minOffset"), whole(stats, "maxOffset"), _time(newest))
     return found
@@ -165,7 +165,7 @@ def told_of(body: bytes) -> Told:
         state = mapping(state)
         if not state.get("droped"):  # a queue that it is about to give up
             committed = whole(state, "commitOffset")
-            progress[_queue(key)] = committed if committed >= 0 else None
+            progress[queue_of(key)] = committed if committed >= 0 else None
     popped = mapping(found, "mqPopTable").values()
     properties = mapping(found, "properties")
     return Told(
@@ -187,7 +187,8 @@ def runtime_of(body: bytes) -> dict[str, str]:
     return {str(name): str(value) for name, value in mapping(bodies.read(body), "table").items()}
 
 
-def _queue(key: Any) -> Queue:
+def queue_of(key: Any) -> Queue:
+    """A queue that stands as a key. Raises Malformed."""
     if not isinstance(key, ObjectKey):
         raise Malformed("a queue is no object")
     fields = key.fields()

@@ -1,7 +1,7 @@
 """A RocketMQ cluster as a source: one sample is brokers, names, members, commits, and only then where queues end."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -13,10 +13,11 @@ from lagwise_collectors.rocketmq.access import check_access
 from lagwise_collectors.rocketmq.client import Broker, Client
 from lagwise_collectors.rocketmq.errors import RocketmqTrouble
 from lagwise_collectors.rocketmq.groups import Group, put_together
+from lagwise_collectors.rocketmq.local_offsets import LocalOffsets
 from lagwise_collectors.rocketmq.members import Member, MemberAnswers, Present
 from lagwise_collectors.rocketmq.numbers import BrokerNumbers
 from lagwise_collectors.rocketmq.reading import BrokerView, Reader
-from lagwise_collectors.rocketmq.requests import Told
+from lagwise_collectors.rocketmq.requests import Queue, Told
 from lagwise_collectors.rocketmq.rows import BrokerRows, dead_letter_topic, rows_of, topics_read
 from lagwise_collectors.rocketmq.run import Run
 from lagwise_collectors.rocketmq.topics import Brokers, TopicRows, sides_of
@@ -42,6 +43,7 @@ class RocketmqSource:
         self._monotonic = monotonic
         self._numbers = BrokerNumbers(state)
         self._answers = MemberAnswers(monotonic)
+        self._local = LocalOffsets(cluster.local_offsets, clock) if cluster.local_offsets else None
         self._topic_rows = TopicRows()
         self._client: Client | None = None
         self._brokers: Brokers | None = None
@@ -82,6 +84,8 @@ class RocketmqSource:
         assert brokers is not None
         views = self._views(client, run)
         reader = Reader(client, self._clock)
+        if self._local is not None:
+            self._local.begin()
         reader.on_each(views, reader.names)
         if all(view.trouble is not None for view in views):
             raise next((view.trouble for view in views if view.trouble), _no_broker())
@@ -91,7 +95,8 @@ class RocketmqSource:
             self._ask_members(reader, views, names, run)
         described_at = self._clock()
         reader.on_each(views, reader.offsets)
-        groups = [self._group(name, views) for name in self._with_unlisted(names, views)]
+        local = self._local.finish(run.errors) if self._local is not None else {}
+        groups = [self._group(name, views, local.get(name)) for name in self._with_unlisted(names, views)]
         wanted = {
             view.broker.name: {topic for group in groups for topic in topics_read(group, view)}
             | {dead_letter_topic(group.name) for group in groups}
@@ -149,10 +154,10 @@ class RocketmqSource:
         unlisted = {name for view in views if view.trouble for name in self._groups_of.get(view.broker.name, ())}
         return sorted(set(names) | unlisted)
 
-    def _group(self, name: str, views: Sequence[BrokerView]) -> Group:
+    def _group(self, name: str, views: Sequence[BrokerView], local: Mapping[str, Mapping[Queue, int]] | None) -> Group:
         lost = any(view.trouble and name in self._groups_of.get(view.broker.name, ()) for view in views)
         well = [view for view in views if view.trouble is None]
-        return put_together(name, well, self._answers, self._groups.get(name), lost)
+        return put_together(name, well, self._answers, self._groups.get(name), lost, local)
 
     def _read_keeping(self, client: Client, brokers: Brokers, views: Sequence[BrokerView], run: Run) -> None:
         """How long brokers keep messages. Where one does not tell, that costs its retention and nothing else."""
