@@ -47,10 +47,12 @@ def test_no_false_alarm_at_the_beginning_of_the_day(number: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(7200)
-def test_no_false_alarm_in_the_whole_day() -> None:
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("number", range(0, noise.GROUPS, 10))
+def test_no_false_alarm_in_the_whole_day(number: int) -> None:
+    """Ten groups at a time: about six minutes on two cores."""
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        results = [pool.submit(unhealthy, number, noise.HOURS, 1) for number in range(noise.GROUPS)]
+        results = [pool.submit(unhealthy, n, noise.HOURS, 1) for n in range(number, number + 10)]
         assert [words for result in results for words in result.result()] == []
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from lagwise.alerts.channels.telling import tell
+from lagwise.alerts.channels.facts import tell
 from lagwise.alerts.model import Severity
 
 #: The labels that say which alert it is.

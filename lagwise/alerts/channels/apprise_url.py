@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lagwise.alerts.channels.base import Message, Outcome
+from lagwise.alerts.channels.facts import Telling, some_lines, tell
 from lagwise.alerts.channels.http import address_parts, harmless
-from lagwise.alerts.channels.telling import Telling, some_lines, tell
 from lagwise.alerts.model import Severity
 from lagwise.config import Apprise
 from lagwise.errors import ConfigError

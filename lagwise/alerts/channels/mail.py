@@ -18,8 +18,8 @@ from email.utils import format_datetime
 from typing import Any
 
 from lagwise.alerts.channels.base import Message, Outcome
+from lagwise.alerts.channels.facts import Telling, cut, some_lines, tell
 from lagwise.alerts.channels.http import harmless, tls_context
-from lagwise.alerts.channels.telling import Telling, cut, some_lines, tell
 from lagwise.alerts.model import Kind, Severity
 from lagwise.alerts.summary import SCHEMA as SUMMARY_SCHEMA
 from lagwise.config import Email

@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from lagwise.alerts.channels.base import Message
+from lagwise.alerts.channels.facts import cut, tell
 from lagwise.alerts.channels.http import HttpChannel, Post
-from lagwise.alerts.channels.telling import cut, tell
 from lagwise.alerts.model import Severity
 from lagwise.config import PagerDuty
 from lagwise.logs import escape

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lagwise.alerts.channels.base import Message
+from lagwise.alerts.channels.facts import cut, some_lines, tell, whole_command
 from lagwise.alerts.channels.http import HttpChannel, Post
-from lagwise.alerts.channels.telling import cut, some_lines, tell, whole_command
 from lagwise.alerts.model import Severity
 
 #: Teams refuses a message of more than 28,672 bytes, counted after the workflow has put the card as a text into one of

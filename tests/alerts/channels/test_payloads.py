@@ -22,8 +22,8 @@ from lagwise.alerts.channels import (
     slack,
     teams,
 )
+from lagwise.alerts.channels.facts import tell
 from lagwise.alerts.channels.mail import mail
-from lagwise.alerts.channels.telling import tell
 from lagwise.config import Alertmanager, AlertmanagerWebhook, Email
 from tests.alerts.channels.documents import DOCUMENTS, HOSTILE, LONGEST, SUMMARIES, of_group, summary
 
