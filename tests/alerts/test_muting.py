@@ -1,7 +1,7 @@
 """The proof table of what is told of decisions. Every row says why its outcome is right; a row is only changed with a
 reason.
 
-Histories are those of test_decide: (second, status) of the group ``orders``, decided five seconds later. Orders are
+Histories are those of the proof table: (second, status) of the group ``orders``, decided five seconds later. Orders are
 ("silence", from, until, matcher), ("window", from, until) and ("take", second) or ("release", second), in seconds of
 the same clock, given before the decision of that second. Expected are (second, event, severity, status): all that goes
 out.
