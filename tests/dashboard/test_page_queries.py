@@ -104,6 +104,29 @@ def test_no_rate_is_made_up_for_one_sample_nor_for_a_log_that_went_back(bare: La
     assert found == {0: None, 1: 1.0, 2: None, 3: None, 4: None}
 
 
+def test_a_queue_is_called_as_rocketmq_calls_it(bare: Lake) -> None:
+    def sample(topic: str, partition: int, seconds: int, label: str | None) -> Row:
+        who = {"sample_id": f"{seconds}", "cluster": "prod", "sampled_at": NOW - timedelta(seconds=seconds)}
+        return {**who, "topic": topic, "partition": partition, "label": label, "high_watermark": 500, "leader": 1}
+
+    marks = [sample("t", 10_003, 15, "broker-b q3"), sample("t", 0, 15, None), sample("other", 0, 15, "broker-a q0")]
+    lakes.append(bare, WATERMARKS, marks)
+    assert group.labels(bare, "prod", ("t", "none"), NOW) == {("t", 10_003): "broker-b q3"}
+    assert group.labels(bare, "' or 1=1 --", ("t",), NOW) == {}
+    rows = topic.partitions(bare, "prod", "t", NOW)
+    assert {r["partition"]: r["label"] for r in rows} == {0: None, 10_003: "broker-b q3"}
+
+
+def test_how_a_group_consumes_is_told_by_its_newest_sample(bare: Lake) -> None:
+    def sample(seconds: int, **values: object) -> Row:
+        at = NOW - timedelta(seconds=seconds)
+        return {"sample_id": f"{seconds}", "cluster": "prod", "sampled_at": at, "group": "g", **values}
+
+    lakes.append(bare, GROUPS, [sample(30, type="concurrent"), sample(15, type="pop", unacknowledged=40)])
+    assert group.description(bare, "prod", "g", NOW) == {"type": "pop", "source": None, "unacknowledged": 40}
+    assert group.description(bare, "prod", "nobody", NOW) == {}
+
+
 @pytest.mark.parametrize(("since", "points"), [(HOUR, 60), (timedelta(minutes=15), 15)])
 def test_what_was_written_is_the_sum_of_all_partitions(stored: Lake, since: timedelta, points: int) -> None:
     clicks = next(s for s in GROUPS_OF_THE_DEMO if s.topic == "clicks")

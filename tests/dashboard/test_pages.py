@@ -13,7 +13,7 @@ from lagwise.errors import ConfigError
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.store import Lake
 from lagwise_dashboard import literal
-from lagwise_dashboard.components import group_cards, member_lanes, runbook
+from lagwise_dashboard.components import group_cards, member_lanes, runbook, topic_tables
 from lagwise_dashboard.components.topic_tables import replicas_in_words
 from tests.dashboard import lakes
 from tests.dashboard.conftest import NOW, Open
@@ -76,12 +76,26 @@ def test_an_unknown_topic_is_no_error_and_one_can_be_chosen(open_app: Open, busy
         ({"isr": [1, 2]}, 2, "▲ not all in sync"),
         ({"isr": [1, 2]}, None, "▲ not all in sync"),
         ({}, 2, "✓ in sync"),
-        ({"isr": None, "replicas": None}, 2, "✓ in sync"),
+        ({"isr": None, "replicas": None}, 2, "✓ readable"),
     ],
 )
 def test_how_replicas_are_is_a_sign_and_words(row: dict[str, Any], least: int | None, said: str) -> None:
     well = {"error": None, "leader": 1, "isr": [1, 2, 3], "replicas": [1, 2, 3]}
     assert replicas_in_words(well | row, least) == said
+
+
+def test_what_the_system_does_not_tell_has_no_column() -> None:
+    row = {
+        "topic": "t", "partition": 10_003, "label": None, "rate_per_second": 1.0, "leader": 1,
+        "isr": None, "replicas": None, "log_start": 0, "high_watermark": 9,
+        "slowest_group": None, "lag_seconds": None, "error": None,
+    }  # fmt: skip
+    of_rocketmq = topic_tables._partition_columns([row | {"label": "broker-b q3"}], ["✓ readable"], 1.0)
+    assert of_rocketmq["Queue"] == ["broker-b q3"]
+    assert not {"In sync", "Replicas", "Replicas are"} & of_rocketmq.keys()
+    of_kafka = topic_tables._partition_columns([row | {"isr": [1], "replicas": [1]}], ["✓ in sync"], 1.0)
+    assert {"In sync", "Replicas", "Replicas are"} <= of_kafka.keys()
+    assert "Queue" not in of_kafka
 
 
 # Retention risk

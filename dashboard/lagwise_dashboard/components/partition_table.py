@@ -1,5 +1,6 @@
 """The partitions of a group, worst first: how bad, why, and whose."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -11,8 +12,9 @@ from lagwise_dashboard.components import tables
 from lagwise_dashboard.queries.base import Row
 
 
-def show(rows: list[Row], *, readable: bool) -> None:
-    """Draw the partitions; of a group that is not ``readable`` there may be more than are known."""
+def show(rows: list[Row], labels: Mapping[tuple[str, int], str], *, readable: bool) -> None:
+    """Draw the partitions; of a group that is not ``readable`` there may be more than are known. ``labels`` are the
+    names that the system itself has for them."""
     several_topics = len({r["topic"] for r in rows}) > 1
     topic = "" if several_topics or not rows else f" of **{literal.markdown(rows[0]['topic'])}**"
     total = rows[0]["of"] if rows else 0
@@ -26,7 +28,7 @@ def show(rows: list[Row], *, readable: bool) -> None:
         return
     st.caption(f"{len(rows):,} of {humanise.plural(total, 'partition')}{topic}, the worst first.")
     st.dataframe(
-        frame(rows, with_topic=several_topics),
+        frame(rows, labels, with_topic=several_topics),
         key="group_partitions",
         hide_index=True,
         height=tables.height(min(len(rows), 12)),
@@ -36,6 +38,7 @@ def show(rows: list[Row], *, readable: bool) -> None:
         column_config={
             "Status": tables.status_column("What holds", width=_width(rows)),
             "Partition": st.column_config.NumberColumn(format="%d"),
+            "Queue": st.column_config.TextColumn(help="Broker and queue, as RocketMQ's own tools name them."),
             "Oldest unread": tables.right_column(),
             "Lag": st.column_config.NumberColumn(format="localized", help="Unread records that still exist."),
             "In/s": tables.right_column(help=tables.WRITTEN_HELP),
@@ -49,12 +52,13 @@ def show(rows: list[Row], *, readable: bool) -> None:
     )
 
 
-def frame(rows: list[Row], *, with_topic: bool) -> pa.Table:
+def frame(rows: list[Row], labels: Mapping[tuple[str, int], str], *, with_topic: bool) -> pa.Table:
     """The rows as they are shown; columns that are empty throughout are left out."""
     columns: dict[str, list[Any]] = {
         "Status": [_what_holds(r) for r in rows],
         "Topic": [literal.shown(r["topic"]) for r in rows],
         "Partition": [r["partition"] for r in rows],
+        "Queue": [literal.shown(labels.get((r["topic"], r["partition"]))) or None for r in rows],
         "Oldest unread": [
             humanise.duration(r["lag_seconds"], lower_bound=bool(r["lag_seconds_is_lower_bound"])) for r in rows
         ],
@@ -72,6 +76,8 @@ def frame(rows: list[Row], *, with_topic: bool) -> pa.Table:
     }
     if not with_topic:
         del columns["Topic"]
+    if not any(columns["Queue"]):
+        del columns["Queue"]
     if not any(r["records_lost"] for r in rows):
         del columns["Lost"]
     if all(r["seconds_to_loss"] is None for r in rows):

@@ -14,12 +14,13 @@ from lagwise_dashboard.components.topic_verdict import used_share
 from lagwise_dashboard.queries.base import Row
 
 #: How a partition's replicas are: sign and word, never colour alone.
-_NO_LEADER, _UNREADABLE, _TOO_FEW, _BEHIND, _WELL = (
+_NO_LEADER, _UNREADABLE, _TOO_FEW, _BEHIND, _WELL, _READABLE = (
     "✕ no leader",
     "✕ unreadable",
     "✕ too few in sync",
     "▲ not all in sync",
     "✓ in sync",
+    "✓ readable",
 )
 
 
@@ -89,30 +90,18 @@ def show_partitions(rows: list[Row], settings: Row | None, now: datetime) -> Non
         return
     least = (settings or {}).get("min_isr")
     health = [replicas_in_words(r, least) for r in rows]
-    unwell = sum(words != _WELL for words in health)
+    unwell = sum(words not in (_WELL, _READABLE) for words in health)
+    replicated = any(r["replicas"] is not None for r in rows)
     st.caption(
         f"{len(rows):,} of {humanise.plural(rows[0]['of'], 'partition')}, the hottest first, as of "
         f"{humanise.clock(rows[0]['sampled_at'], now)}. "
-        + (f"**{unwell:,} not in sync.**" if unwell else "All replicas are in sync.")
+        + (f"**{unwell:,} not in sync.**" if unwell else "All replicas are in sync." if replicated else "")
     )
     total = sum(r["rate_per_second"] or 0.0 for r in rows)
     left, right = st.columns([3, 1])
     with left:
         st.dataframe(
-            tables.table(
-                {
-                    "Partition": [r["partition"] for r in rows],
-                    "In/s": [humanise.rate(r["rate_per_second"]) for r in rows],
-                    "Share": [_share(r["rate_per_second"], total) for r in rows],
-                    "Replicas are": health,
-                    "Leader": [r["leader"] for r in rows],
-                    "In sync": [_nodes(r["isr"]) for r in rows],
-                    "Replicas": [_nodes(r["replicas"]) for r in rows],
-                    "Log": [f"{_offset(r['log_start'])} … {_offset(r['high_watermark'])}" for r in rows],
-                    "Slowest reader": [literal.shown(r["slowest_group"]) or None for r in rows],
-                    "Is behind": [humanise.duration(r["lag_seconds"]) for r in rows],
-                }
-            ),
+            tables.table(_partition_columns(rows, health, total)),
             key="topic_partitions",
             hide_index=True,
             height=tables.height(min(len(rows), 15)),
@@ -121,6 +110,7 @@ def show_partitions(rows: list[Row], settings: Row | None, now: datetime) -> Non
             alt="Partitions of the topic, those most written to first",
             column_config={
                 "Partition": st.column_config.NumberColumn(format="%d"),
+                "Queue": st.column_config.TextColumn(help="Broker and queue, as RocketMQ's own tools name them."),
                 "In/s": tables.right_column(help="Records written per second over the last five minutes."),
                 "Share": st.column_config.ProgressColumn(
                     min_value=0, max_value=100, format="%.1f %%", help="Of what is written to these partitions."
@@ -134,6 +124,29 @@ def show_partitions(rows: list[Row], settings: Row | None, now: datetime) -> Non
         )
     with right:
         _leaders(rows, total)
+
+
+def _partition_columns(rows: list[Row], health: list[str], total: float) -> dict[str, list[Any]]:
+    """The columns by name; those of which the system tells nothing are left out."""
+    columns: dict[str, list[Any]] = {
+        "Partition": [r["partition"] for r in rows],
+        "Queue": [literal.shown(r["label"]) or None for r in rows],
+        "In/s": [humanise.rate(r["rate_per_second"]) for r in rows],
+        "Share": [_share(r["rate_per_second"], total) for r in rows],
+        "Replicas are": health,
+        "Leader": [r["leader"] for r in rows],
+        "In sync": [_nodes(r["isr"]) for r in rows],
+        "Replicas": [_nodes(r["replicas"]) for r in rows],
+        "Log": [f"{_offset(r['log_start'])} … {_offset(r['high_watermark'])}" for r in rows],
+        "Slowest reader": [literal.shown(r["slowest_group"]) or None for r in rows],
+        "Is behind": [humanise.duration(r["lag_seconds"]) for r in rows],
+    }
+    for name in ("Queue", "In sync", "Replicas"):
+        if not any(columns[name]):
+            del columns[name]
+    if all(words == _READABLE for words in health):
+        del columns["Replicas are"]
+    return columns
 
 
 def _leaders(rows: list[Row], total: float) -> None:
@@ -172,6 +185,8 @@ def replicas_in_words(row: Row, min_isr: int | None) -> str:
         return f"{_UNREADABLE}: {literal.shown(row['error'])}"
     if row["leader"] is None:
         return _NO_LEADER
+    if row["replicas"] is None:
+        return _READABLE
     in_sync = len(row["isr"] or [])
     if row["isr"] is not None and min_isr is not None and in_sync < min_isr:
         return _TOO_FEW

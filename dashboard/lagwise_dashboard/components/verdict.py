@@ -11,11 +11,15 @@ from lagwise_dashboard.components import group_table, tables, tiles
 from lagwise_dashboard.queries.base import Row
 
 _BAD = frozenset({Status.LOSING_DATA, Status.AT_RISK, Status.STOPPED, Status.STALLED})
+_TYPE_HELP = (
+    "Kafka: the group protocol (classic, consumer, share, simple). RocketMQ: concurrent, orderly, pop, pull or "
+    "broadcasting. Elsewhere: what keeps the offsets."
+)
 _DOUBTFUL = frozenset({Status.REWOUND, Status.FALLING_BEHIND, Status.LAGGING})
 
 
-def show(row: Row, now: datetime) -> None:
-    """The sentence, loud as it deserves, and the numbers below it."""
+def show(row: Row, described: Row, now: datetime) -> None:
+    """The sentence, loud as it deserves, and the numbers below it. ``described`` is how the group consumes."""
     text = (
         f"**{words.label(row['status'], row['reason'])}** &nbsp; {literal.markdown(row['sentence'])}  \n"
         f"Since {humanise.clock(row['since'], now)}, for {humanise.since(row['since'], now)}."
@@ -29,7 +33,7 @@ def show(row: Row, now: datetime) -> None:
     else:
         st.info(text)
     _findings(row)
-    tiles.show(_metrics(row), missing_because=_why_missing(row))
+    tiles.show([*_metrics(row), *_ways(described)], missing_because=_why_missing(row))
 
 
 def _findings(row: Row) -> None:
@@ -73,6 +77,24 @@ def _lost(row: Row) -> str:
     """How many, or between which numbers it lies."""
     low, high = humanise.count(row["lost_at_least"]), humanise.count(row["lost_at_most"])
     return low if low == high else f"{low} to {high}"
+
+
+def _ways(described: Row) -> list[tiles.Tile]:
+    """How the group consumes, in the words of its system."""
+    found: list[tiles.Tile] = []
+    if described.get("type"):
+        found.append(("Consumes as", literal.shown(described["type"]), _TYPE_HELP))
+    if described.get("source"):
+        found.append(("Offsets from", literal.shown(described["source"]), "A source in `offsets_from`."))
+    if described.get("unacknowledged") is not None:
+        found.append(
+            (
+                "Not acknowledged",
+                humanise.count(described["unacknowledged"]),
+                "Messages that members were handed and have not acknowledged yet. Lag counts them as read.",
+            )
+        )
+    return found
 
 
 def _metrics(row: Row) -> list[tiles.Tile]:

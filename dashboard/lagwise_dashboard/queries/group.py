@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
-from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS
+from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, WATERMARKS
 from lagwise.tables.store import Lake
 from lagwise.tables.trends import TABLES as TREND_TABLES
 from lagwise.tables.trends import in_words, trends
@@ -18,6 +18,8 @@ MOST_MEMBERS = 500
 MOST_EVENTS = 200
 #: How far back the members of a group are looked for: longer than any pause between two samples that still counts.
 _RECENT = timedelta(hours=1)
+#: A partition's own name does not change; the newest samples have it.
+_LABELLED = timedelta(minutes=5)
 
 
 @reads(GROUP_STATUS)
@@ -207,17 +209,34 @@ def standings(lake: Lake, cluster: str, group: str) -> dict[str, Row]:
 
 
 @reads(GROUPS)
-def description(lake: Lake, cluster: str, group: str, as_of: datetime) -> Row | None:
-    """The newest sample's assignor, coordinator and read error of the group; None if it has not been sampled lately."""
+def description(lake: Lake, cluster: str, group: str, as_of: datetime) -> Row:
+    """How the group consumes by its newest sample: ``type``, ``source`` of its offsets and ``unacknowledged`` messages,
+    null where that is not known. Empty if it has not been sampled lately."""
     since = as_of - _RECENT
     found = rows(
         lake,
         {GROUPS: days(since, as_of + timedelta(minutes=5))},
         """
-        select assignor, coordinator, error from groups
+        select type, source, unacknowledged from groups
         where cluster = $cluster and "group" = $group and sampled_at >= $since
         order by sampled_at desc limit 1
         """,
         {"cluster": cluster, "group": group, "since": since},
     )
-    return found[0] if found else None
+    return found[0] if found else {}
+
+
+@reads(WATERMARKS)
+def labels(lake: Lake, cluster: str, topics: tuple[str, ...], as_of: datetime) -> dict[tuple[str, int], str]:
+    """What the system itself calls partitions of these topics, by topic and partition, where it has names for them."""
+    found = rows(
+        lake,
+        {WATERMARKS: days(as_of - _LABELLED, as_of + timedelta(minutes=5))},
+        """
+        select topic, partition, arg_max(label, sampled_at) as label from watermarks
+        where cluster = $cluster and list_contains($topics, topic) and sampled_at >= $since and label is not null
+        group by topic, partition
+        """,
+        {"cluster": cluster, "topics": list(topics), "since": as_of - _LABELLED},
+    )
+    return {(row["topic"], row["partition"]): row["label"] for row in found}

@@ -105,7 +105,7 @@ def partitions(lake: Lake, cluster: str, topic: str, as_of: datetime) -> list[Ro
         with recent as (
             select partition, topic_id, sampled_at, high_watermark,
                 {'leader': leader, 'replicas': replicas, 'isr': isr, 'log_start': log_start,
-                 'high_watermark': high_watermark, 'error': error} as told
+                 'high_watermark': high_watermark, 'label': label, 'error': error} as told
             from watermarks
             where cluster = $cluster and topic = $topic and sampled_at >= $since and sampled_at <= $until
         ), each as (
@@ -120,7 +120,7 @@ def partitions(lake: Lake, cluster: str, topic: str, as_of: datetime) -> list[Ro
             from partition_status where cluster = $cluster and topic = $topic and status <> 'ghost' group by partition
         )
         select partition, told.leader, told.replicas, told.isr, told.log_start, told.high_watermark, told.error,
-            sampled_at, case when is_one_topic and seconds > 0 and written >= 0 then written / seconds end
+            told.label, sampled_at, case when is_one_topic and seconds > 0 and written >= 0 then written / seconds end
                 as rate_per_second,
             slowest.lag_seconds, slowest."group" as slowest_group, count(*) over () as "of"
         from each left join slowest using (partition)

@@ -7,6 +7,7 @@ import streamlit as st
 
 from lagwise.alerts.model import Phase
 from lagwise.alerts.queries import AlertRow
+from lagwise.commands import rocketmq_named
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import REBALANCING_STATES, UnknownReason
 from lagwise_dashboard import alert_reader, literal, plot_theme, settings
@@ -82,7 +83,7 @@ def _unknown() -> None:
 
 def _show(row: Row, now: datetime) -> None:
     cluster, group = row["cluster"], row["group"]
-    verdict.show(row, now)
+    verdict.show(row, ask(queries.description, cluster, group, row["as_of"]), now)
     _elsewhere(row)
     growth = ask(queries.growth, cluster, group, row["as_of"])
     if growth:
@@ -97,7 +98,7 @@ def _show(row: Row, now: datetime) -> None:
     marks = [*happenings.marks(changes, events), *_alert_marks(alerts, span)]
     _charts(row, marks, span)
     heat_strip.show(cluster, group, row["partitions"], span)
-    partition_table.show(partitions, readable=row["reason"] != UnknownReason.UNREADABLE)
+    partition_table.show(partitions, _labels(row, partitions), readable=row["reason"] != UnknownReason.UNREADABLE)
     found = ask(queries.members, cluster, group, row["as_of"])
     rebalancing = row["state"] in REBALANCING_STATES or row["reason"] == UnknownReason.REBALANCING
     members.show(
@@ -115,6 +116,14 @@ def _show(row: Row, now: datetime) -> None:
     with right:
         happenings.show_events(events, now, span.words)
     _what_to_do(row)
+
+
+def _labels(row: Row, partitions: list[Row]) -> dict[tuple[str, int], str]:
+    """What the system itself calls the partitions. Kafka calls them as we do, so nothing is read for it."""
+    if rocketmq_named(row["cluster"], settings.config().clusters) is None:
+        return {}
+    topics = tuple(sorted({r["topic"] for r in partitions}))
+    return ask(queries.labels, row["cluster"], topics, row["as_of"])
 
 
 def _alerts(cluster: str, group: str) -> list[AlertRow]:
