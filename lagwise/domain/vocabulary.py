@@ -88,6 +88,8 @@ SIMPLE = "simple"
 
 #: Types of RocketMQ groups whose members share queues, or do not say whose they are: nothing is assigned there.
 SHARING_TYPES = frozenset({"broadcasting", "pop", "pull"})
+#: … and of those whose queues are shared out among members, by RocketMQ's own rules.
+QUEUE_TYPES = frozenset({"concurrent", "orderly", "clustering"})
 
 
 class Engine(StrEnum):

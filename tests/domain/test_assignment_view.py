@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
@@ -292,3 +292,35 @@ def test_the_own_assignor_is_the_next_rebalance() -> None:
         "1 of 2 members has nothing to do, although the group's topics have 4 partitions; the next rebalance (range) "
         "would leave none idle.",
     ]
+
+
+class TestQueues:
+    """RocketMQ's: queue 3 of the second broker is partition 10,003, and the ten thousand before it do not exist."""
+
+    rates: ClassVar = {("t", 0): 30.0, ("t", 1): 30.0, ("t", 10_000): 30.0, ("t", 10_001): 10.0, ("other", 5): 99.0}
+
+    def row(self, *owned: str) -> dict[str, Any]:
+        members = [member(name, partitions) for name, partitions in zip("abc", owned, strict=False)]
+        groups = [group(assignor=None, type="concurrent")]
+        (found,) = assignment_rows("c", AT, groups, members, {"t": 4, "other": 6}, self.rates)
+        return found
+
+    def test_they_are_as_many_as_there_are(self) -> None:
+        found = self.row("t-0 t-1", "t-10000 t-10001")
+        assert (found["partitions"], found["partitions_without_owner"]) == (4, 0)
+        assert found["alternatives"] == []
+        assert found["sentences"] == []
+
+    def test_one_that_nobody_owns_is_told_apart(self) -> None:
+        assert self.row("t-0 t-1", "t-10000")["partitions_without_owner"] == 1
+
+    def test_no_assignor_of_kafka_is_advised(self) -> None:
+        assert self.row("t-0 t-1 t-10000", "t-10001")["sentences"] == [
+            "a carries 90 % of the traffic; shared out by traffic, 60 % could be reached; no assignment can bring that "
+            "below 60 %, because 4 partitions of such rates cannot be split evenly over 2 members.",
+        ]
+
+    def test_idle_members_are_told_without_a_remedy(self) -> None:
+        assert self.row("t-0 t-1", "t-10000 t-10001", "")["sentences"][1:] == [
+            "1 of 3 members has nothing to do, although the group's topics have 4 partitions."
+        ]

@@ -9,7 +9,7 @@ from lagwise.domain.assignment.model import Member, Partition
 from lagwise.domain.assignment.skew import Figures, Rates
 from lagwise.domain.assignment.view import Alternative, AssignmentView, assignment_view
 from lagwise.domain.assignment.words import findings
-from lagwise.domain.vocabulary import GroupState
+from lagwise.domain.vocabulary import QUEUE_TYPES, GroupState
 
 Row = Mapping[str, Any]
 
@@ -42,7 +42,10 @@ def assignment_rows(
     for group in groups:
         its_members = by_group.get(group["group"])
         if its_members and group["state"] == GroupState.STABLE and group.get("error") is None:
-            view = assignment_view(members_of(its_members), partition_counts, produce_rates, group.get("assignor"))
+            of_group = members_of(its_members)
+            topics = {topic for member in of_group for topic in member.topics}
+            queues = [p for p in produce_rates if p[0] in topics] if group.get("type") in QUEUE_TYPES else None
+            view = assignment_view(of_group, partition_counts, produce_rates, group.get("assignor"), queues=queues)
             rows.append(assignment_row(cluster, group["group"], as_of, view, member_labels(its_members)))
     return sorted(rows, key=lambda row: row["group"])
 

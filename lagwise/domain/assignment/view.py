@@ -1,6 +1,6 @@
 """A group's assignment as it is, as each assignor would make it, and as good as it could be."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from lagwise.domain.assignment.assignors import ASSIGNORS, Assignor
@@ -46,16 +46,26 @@ class AssignmentView:
 
 
 def assignment_view(
-    members: Sequence[Member], partition_counts: Mapping[str, int | None], rates: Rates, assignor: str | None = None
+    members: Sequence[Member],
+    partition_counts: Mapping[str, int | None],
+    rates: Rates,
+    assignor: str | None = None,
+    *,
+    queues: Collection[Partition] | None = None,
 ) -> AssignmentView:
     """The view of a group whose members subscribe to these topics. ``rates`` are records written per second.
 
     Without the number of partitions of every topic only what is owned is known: then there are no alternatives and no
-    shares.
+    shares. ``queues`` are all partitions where they are not numbered from 0 (RocketMQ's, of several brokers): they are
+    shared out by RocketMQ's own rules, so that no assignor of Kafka is an alternative.
     """
     owned = {partition for member in members for partition in member.owned}
-    counts = _counts({topic for member in members for topic in member.topics}, partition_counts, owned)
-    everything = None if counts is None else all_partitions(counts)
+    topics = {topic for member in members for topic in member.topics}
+    counts = None if queues is not None else _counts(topics, partition_counts, owned)
+    if queues is not None:
+        everything: list[Partition] | None = sorted(owned.union(queues))
+    else:
+        everything = None if counts is None else all_partitions(counts)
     known = None if everything is None else known_rates(everything, rates)
     top = hottest(known)
     now = figures({member.member_id: member.owned for member in members}, known)

@@ -49,6 +49,8 @@ def _traffic(view: AssignmentView, labels: Mapping[str, str]) -> str | None:
         return f"{carries}; {_would(best, view)} bring the busiest member to {share}{moves}; {least}."
     if attainable is None:
         return f"{carries}; {least}."
+    if not view.alternatives:
+        return f"{carries}; shared out by traffic, {_share(attainable)} could be reached; {least}."
     return (
         f"{carries}; Kafka's assignors count partitions and would not change that, "
         f"though {_share(attainable)} can be reached; {least}."

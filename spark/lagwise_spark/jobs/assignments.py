@@ -103,7 +103,7 @@ def _settled(lake: Lake, news: Sequence[News]) -> list[Row]:
     members have partitions in common are left out."""
     rows: list[Row] = lake.query(
         """select g.cluster, g."group", any_value(g.state) as state, any_value(g.assignor) as assignor,
-                  sum(m.assigned_partitions)::bigint as partitions
+                  any_value(g.type) as type, sum(m.assigned_partitions)::bigint as partitions
            from groups g join members m using (sample_id, cluster, "group")
            where g.sample_id in (select unnest(?::varchar[])) and g.state = ? and g.error is null
              and not list_contains(?::varchar[], coalesce(g.type, '')) group by all""",
