@@ -43,7 +43,12 @@ CAPACITY = Table(
         Column("member_rate_per_second", pa.float64(), "what one member can do; null is not known"),
         Column("capacity_low_per_second", pa.float64(), "what all members can do with this skew: lower end, or bound"),
         Column("capacity_high_per_second", pa.float64(), "… upper end; null where there is only the lower bound"),
-        Column("capacity_source", pa.string(), "saturation, probe, throughput (a lower bound) or none", nullable=False),
+        Column(
+            "capacity_source",
+            pa.string(),
+            "saturation, busy_time, probe, throughput (a lower bound) or none",
+            nullable=False,
+        ),
         Column("t1_seconds", pa.float64(), "T1 that was sized with (the whole time per message where T2 is not known)"),
         Column("t2_seconds", pa.float64(), "T2 that was sized with; null where it is not known"),
         Column("cores", pa.float64(), "cores of a node"),

@@ -1,5 +1,7 @@
 """A real Flink job on a real broker: what the collector shows of it, and what the rules say."""
 
+from statistics import fmean
+
 import pytest
 
 from lagwise.config import FlinkJobs
@@ -78,6 +80,37 @@ def test_an_overloaded_job_is_stalled_while_its_source_has_read_everything(lab: 
         assert price["busy_share"] > 0.9
         assert source["busy_share"] < 0.5
         assert told["checkpoints_completed"] == 0
+
+
+def test_busy_time_tells_what_the_job_can_do(lab: Lab, classpath: str) -> None:
+    """Each of the subtasks takes 10 ms for a record, and is given far less than it can do."""
+    topic, group = lab.topic("orders", partitions=4), lab.name("flink")
+    job = flink_job.running(
+        classpath,
+        bootstrap=lab.settings["bootstrap.servers"],
+        topic=topic,
+        group=group,
+        interval_ms=1000,
+        ms_per_record=10,
+    )
+    with job as url, history(lab, FlinkJobs(name="jobs", url=url, jobs={"orders-job": group})) as seen:
+        eventually(lambda: set(committed(seen.sample(), group)) == {(topic, p) for p in range(4)}, 90)
+        looks = []
+
+        def is_read(records: int) -> bool:
+            those = committed(seen.sample(), group)
+            assert seen.last is not None
+            looks.extend(v for told in rows(seen.last, JOBS) for v in told["vertices"] if v["name"] == "price")
+            return {offset for offset, _ in those.values()} == {records}
+
+        for batch in range(1, 21):  # each waits for a checkpoint, about a second
+            lab.produce(topic, dict.fromkeys(range(4), 15))
+            eventually(lambda wanted=15 * batch: is_read(wanted), 30)
+        told = [v for v in looks if v["busy_share"] is not None and v["records_in_per_second"] is not None]
+        busy = fmean(v["busy_share"] for v in told)
+        assert 0.1 < busy < 0.9
+        can_do = fmean(v["records_in_per_second"] for v in told) / busy
+        assert can_do == pytest.approx(told[0]["parallelism"] * 100, rel=0.2)
 
 
 def test_a_job_without_checkpoints_does_not_commit(lab: Lab, classpath: str) -> None:

@@ -14,7 +14,7 @@ from lagwise.domain.capacity.assessment import (
     assess,
     workload_of,
 )
-from lagwise.domain.capacity.known import Demand, Known, Observed, ServiceTime
+from lagwise.domain.capacity.known import Demand, JobWork, Known, Observed, ServiceTime
 from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
 from lagwise.domain.capacity.observed_words import NO_TEST_HELPS, load_test
 from lagwise.domain.capacity.skew import Skew
@@ -38,6 +38,10 @@ NEVER = Observed(
     rate_per_second=None, low_per_second=None, high_per_second=None, at_least_per_second=600.0,
     seconds_per_message=None, blocks=0, measured_until=None,
     reason=Undecided.NEVER_SATURATED,
+)  # fmt: skip
+#: Four subtasks that can do 2,000 records a second together.
+JOB = JobWork(
+    vertex="price", subtasks=4, busy_share=0.5, records_per_second=1_000.0, samples=20, measured_until=NOW,
 )  # fmt: skip
 KNOWN = Known(partitions=12, members=6, nodes=2, as_of=NOW, skew=Skew(1 / 12, 50_000, 40, NOW))
 
@@ -99,6 +103,26 @@ CASES = (
     ),
     ("saturation is seen, a model is not", known(demand=DEMAND, observed=SEEN, service=SERVICE, cores=4.0),
      V.ENOUGH, Source.SATURATION, C.HIGH),
+    (
+        "a job that is busy half of the time",
+        known(demand=DEMAND, job=JOB, members=4),
+        V.ENOUGH, Source.BUSY_TIME, C.HIGH,
+    ),
+    (
+        "hardly busy, and seldom looked at",
+        known(demand=DEMAND, job=replace(JOB, busy_share=0.2, records_per_second=400.0, samples=3), members=4),
+        V.ENOUGH, Source.BUSY_TIME, C.LOW,
+    ),
+    (
+        "too little busy to tell",
+        known(demand=DEMAND, job=replace(JOB, busy_share=0.05), members=4, observed=NEVER),
+        V.UNDECIDED, Source.THROUGHPUT, C.NONE,
+    ),
+    (
+        "busy all the time, and more arrives",
+        known(demand=DEMAND, job=replace(JOB, busy_share=1.0, records_per_second=500.0), members=4),
+        V.SHORT, Source.BUSY_TIME, C.HIGH,
+    ),
     ("what was seen but not what arrives", known(observed=SEEN), V.UNDECIDED, Source.SATURATION, C.NONE),
     ("nobody is there", known(demand=DEMAND, observed=NEVER, members=0, nodes=0), V.UNDECIDED, Source.THROUGHPUT,
      C.NONE),
@@ -113,6 +137,22 @@ def test_cases(its: Known, verdict: CapacityVerdict, source: Source, confidence:
     assert (found.judgement.verdict, found.source, found.confidence) == (verdict, source, confidence)
     assert found.judgement.sentence.endswith(".")
     assert (found.judgement.load_test is not None) == (verdict is V.UNDECIDED and its.demand is not None)
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [None, replace(SEEN, rate_per_second=2_000.0, seconds_per_message=1 / 2_000)],
+    ids=["busy time", "saturation"],
+)
+def test_a_flink_job_is_sized_by_its_subtasks(seen: Observed | None) -> None:
+    """However it is known what the job can do: of 500 records a second each, 900 at 70 % need three subtasks."""
+    found = assess(known(demand=DEMAND, job=JOB, members=4, observed=seen))
+    assert found.member_rate_per_second == 500.0
+    assert found.advice is not None
+    assert found.advice.nodes == 4  # one of them spare
+    told = {one.name: (one.value, one.source) for one in found.inputs}
+    assert told["members"] == (4, "subtasks of the vertex price of its Flink job")
+    assert told["busy_share"] == (0.5, "busy time of the vertex price")
 
 
 def test_the_load_test_is_that_of_the_observed_capacity_and_decides_what_is_asked() -> None:

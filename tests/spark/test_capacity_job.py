@@ -14,7 +14,7 @@ from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATU
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.observed import OBSERVED_CAPACITY
 from lagwise.tables.planning import DEMAND, FORECASTS, TOPIC_HOURS
-from lagwise.tables.raw import GROUPS, SERVICE_TIMES
+from lagwise.tables.raw import GROUPS, JOBS, SERVICE_TIMES
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs import write
@@ -266,3 +266,49 @@ def test_autoscalers_are_told_by_it(lake: Lake) -> None:
     found = signal(lake, "shop", "billing", ScalingPolicy(), NOW, stale_after_seconds=60.0)
     assert (found.desired.replicas, found.desired.why) == (1, Why.FEWER_NEEDED)
     assert found.replica_rate_per_second == 375.0
+
+
+def of_job(lake: Lake, seconds_ago: float, busy: float | None, *, job: str = "j1", group: str = "billing") -> None:
+    """A look at a job of two vertices, of which the second bounds it."""
+    idle = {"backpressured_share": 0.0, "idle_share": 0.5, "records_in_per_second": 1.0, "records_out_per_second": 1.0}
+    source = {"name": "Source: orders", "parallelism": 1, "busy_share": 0.05} | idle
+    price = {"name": "price", "parallelism": 4, "busy_share": busy} | idle
+    append(
+        lake,
+        JOBS,
+        some(JOBS, sampled_at=NOW - timedelta(seconds=seconds_ago), group=group, job_id=job, job="orders-job",
+             source="flink", vertices=[source, price]),
+    )  # fmt: skip
+
+
+def test_a_flink_job_is_known_by_its_busy_time(lake: Lake) -> None:
+    """Twelve partitions of 100 records a second each, read while the busiest vertex is busy for 60 % of the time."""
+    append(
+        lake,
+        PARTITION_STATUS,
+        *[partition("billing", n, as_of=NOW, produce_rate_per_second=100.0, consume_rate_per_second=100.0, owner="j1")
+          for n in range(12)],
+    )  # fmt: skip
+    demand(lake, peak=1_200.0)
+    of_job(lake, 500, 0.1)  # before the last five minutes
+    of_job(lake, 30, 0.1, job="the one before")
+    of_job(lake, 20, None)  # the first look has nothing to compare with
+    of_job(lake, 15, 0.5)
+    of_job(lake, 0, 0.7)
+    plan(lake, Capacity(), NOW)
+    found = rows(lake)["billing"]
+    assert (found["capacity_source"], found["members"]) == ("busy_time", 4)
+    assert found["capacity_high_per_second"] == pytest.approx(2_000.0)
+    assert found["member_rate_per_second"] == pytest.approx(500.0)
+    told = {i["name"]: (i["value"], i["source"], i["samples"]) for i in found["inputs"]}
+    assert told["busy_share"] == (pytest.approx(0.6), "busy time of the vertex price", 2)
+
+
+def test_a_job_that_was_not_seen_lately_tells_nothing(lake: Lake) -> None:
+    reads(lake, "billing")
+    demand(lake)
+    of_job(lake, 601, 0.5)
+    of_job(lake, 0, 0.5, group="another")
+    plan(lake, Capacity(), NOW)
+    assert rows(lake)["billing"]["capacity_source"] == "none"
+    assert rows(lake)["billing"]["members"] == 4

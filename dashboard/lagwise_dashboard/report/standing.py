@@ -11,6 +11,7 @@ from lagwise_dashboard.queries.base import Row
 #: Where it is known from what the group can do.
 SOURCES = {
     "saturation": "seen while it had a backlog",
+    "busy_time": "worked out from how busy its Flink job is",
     "probe": "worked out from T1, T2 and the cores",
     "throughput": "a lower bound: what it did without a backlog",
     "none": "nothing is known of it",
@@ -24,6 +25,8 @@ _INPUTS = {
     "t1_seconds": "T1, waiting",
     "t2_seconds": "T2, on the CPU",
     "threads_per_node": "Threads on a node",
+    "busy_share": "Busy share",
+    "records_per_second": "Reads now",
     "observed_rate_per_second": "Seen under saturation",
     "at_least_per_second": "Does at least",
     "peak_rate_per_second": "Peak",

@@ -26,6 +26,10 @@ from lagwise.domain.sizing.workload import (
 
 #: How far below the model a node may really be (docs/sizing.md: measured within 6 %, and a little optimistic).
 MODEL_ERROR = 0.1
+#: How far below what its busy time says a job may really be: its subtasks are not equally busy.
+BUSY_TIME_ERROR = 0.2
+#: A vertex that is busy for a smaller share of the time, or was looked at less often, leaves more to doubt.
+TELLING_BUSY_SHARE, TELLING_LOOKS = 0.3, 10
 #: A probe's means of fewer messages are a beginning.
 TELLING_MESSAGES = 1_000
 #: Older measurements tell of another version of the consumer, perhaps.
@@ -39,6 +43,8 @@ class Source(StrEnum):
 
     #: It was seen to do it while it had a backlog.
     SATURATION = "saturation"
+    #: Worked out from the busy time of a Flink job's busiest vertex, and what it did meanwhile.
+    BUSY_TIME = "busy_time"
     #: Worked out from T1 and T2, which a probe measured, and the cores.
     PROBE = "probe"
     #: Only a lower bound: what it did while it had no backlog.
@@ -131,7 +137,8 @@ def _advised(known: Known, advice: SizingAdvice | None) -> SetUp | None:
 
 def workload_of(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISATION) -> Workload | None:
     """The question to sizing. With a probe's T1 and T2 and the cores it is about threads and nodes; with no more than
-    the time per message of one member, seen under saturation, it is about how many members of one thread. None where
+    the time per message of one member, seen under saturation or (of a Flink job's subtasks) by their busy time, it is
+    about how many members of one thread. None where
     neither is known, or the demand is not. The lag of now is no part of it: it is not the lag at the horizon."""
     if known.demand is None or known.members == 0:
         return None
@@ -151,7 +158,10 @@ def workload_of(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISA
             "concurrency": Concurrency.POOL if pool else Concurrency.CONSUMER_PER_THREAD,
         }
     elif observed is not None and observed.seconds_per_message is not None:
-        values["seconds_per_message"] = observed.seconds_per_message
+        # A job is one member of its group, however many subtasks it has.
+        values["seconds_per_message"] = observed.seconds_per_message * (known.job.subtasks if known.job else 1)
+    elif known.job is not None and known.job.rate_per_second is not None:
+        values["seconds_per_message"] = known.job.subtasks / known.job.rate_per_second
     else:
         return None
     try:
@@ -167,6 +177,8 @@ def _can_do(known: Known, workload: Workload | None) -> tuple[CanDo | None, Sour
         high = seen.high_per_second if seen.high_per_second is not None else seen.rate_per_second
         share = _carried_share(known)
         return CanDo(max(0.0, low) * share, max(0.0, high) * share), Source.SATURATION
+    if known.job is not None and (rate := known.job.rate_per_second) is not None:
+        return CanDo((1.0 - BUSY_TIME_ERROR) * rate, rate), Source.BUSY_TIME
     at_least = seen.at_least_per_second if seen is not None and seen.at_least_per_second is not None else 0.0
     if known.service is not None and known.cores is not None and workload is not None:
         modelled = capacity_per_second(workload, max(1, known.nodes), known.service.threads)
@@ -191,6 +203,8 @@ def _member_rate(known: Known, source: Source, workload: Workload | None) -> flo
         case Source.SATURATION if known.members and known.observed is not None:
             rate = known.observed.rate_per_second
             return None if rate is None else rate / known.members
+        case Source.BUSY_TIME if known.job is not None and (rate := known.job.rate_per_second) is not None:
+            return rate / known.job.subtasks
         case Source.PROBE if known.members and workload is not None and known.service is not None:
             node = node_at(workload, known.service.threads).rate_per_second
             return node * max(1, known.nodes) / known.members
@@ -207,6 +221,9 @@ def _confidence(known: Known, source: Source) -> Confidence:
     if source is Source.SATURATION and known.observed is not None:
         until = known.observed.measured_until
         doubts += known.observed.is_scaled or until is None or known.as_of - until > 7 * FRESH
+    if source is Source.BUSY_TIME and known.job is not None:
+        doubts += known.job.busy_share < TELLING_BUSY_SHARE
+        doubts += known.job.samples < TELLING_LOOKS
     if source is Source.PROBE and known.service is not None:
         service = known.service
         doubts += service.messages < TELLING_MESSAGES or known.as_of - service.measured_at > FRESH

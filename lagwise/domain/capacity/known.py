@@ -51,6 +51,34 @@ class Observed:
     missing_seconds: float = 0.0
 
 
+#: A vertex that is less busy than this tells too little of what it could do.
+LEAST_BUSY_SHARE = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobWork:
+    """The Flink job that reads for the group: the vertex that bounds it, and what came of its time. Means over the
+    last minutes."""
+
+    vertex: str
+    #: They stand where other groups have members: each does its share of the records.
+    subtasks: int
+    #: Share of their time in which they worked, 0 to 1.
+    busy_share: float
+    #: Records of the topic that the job read per second meanwhile.
+    records_per_second: float
+    samples: int
+    measured_until: datetime
+
+    @property
+    def rate_per_second(self) -> float | None:
+        """What the job could do if that vertex were busy all the time: the *true processing rate* of DS2 (Kalavri et
+        al., OSDI 2018), in records of the topic. None where it is hardly busy."""
+        if self.busy_share < LEAST_BUSY_SHARE or self.records_per_second <= 0.0:
+            return None
+        return self.records_per_second / min(1.0, self.busy_share)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
     """What arrives: the peak so far and, where there is a forecast, the one to come."""
@@ -72,7 +100,8 @@ class Known:
     """Everything that is known of a group's work on one topic."""
 
     partitions: int
-    #: Members that own any of its partitions, and the hosts they run on.
+    #: Members that own any of its partitions, and the hosts they run on; of a Flink job the subtasks of the vertex that
+    #: bounds it.
     members: int
     nodes: int
     as_of: datetime
@@ -85,6 +114,7 @@ class Known:
     cores_source: str = "settings"
     service: ServiceTime | None = None
     observed: Observed | None = None
+    job: JobWork | None = None
     demand: Demand | None = None
 
 
@@ -93,7 +123,7 @@ def inputs_of(known: Known) -> Sequence[Input]:
     now = known.as_of
     found = [
         Input("partitions", known.partitions, "topic", measured_at=now),
-        Input("members", known.members, "latest sample", measured_at=now),
+        Input("members", known.members, _members_from(known), measured_at=now),
         Input("nodes", known.nodes, "hosts of the members in the latest sample", measured_at=now),
     ]
     if known.skew is not None:
@@ -112,6 +142,12 @@ def inputs_of(known: Known) -> Sequence[Input]:
             Input("t2_seconds", s.t2_seconds, "probe", s.messages, s.measured_at),
             Input("threads_per_node", float(s.threads), "probe", s.messages, s.measured_at),
         ]
+    if known.job is not None:
+        j = known.job
+        found += [
+            Input("busy_share", j.busy_share, f"busy time of the vertex {j.vertex}", j.samples, j.measured_until),
+            Input("records_per_second", j.records_per_second, "committed offsets", measured_at=now),
+        ]
     if known.observed is not None:
         o = known.observed
         if o.rate_per_second is not None:
@@ -126,3 +162,7 @@ def inputs_of(known: Known) -> Sequence[Input]:
             how = f"forecast, {d.horizon_days} days ahead"
             found.append(Input("forecast_peak_per_second", d.forecast_peak_per_second, how, d.history_hours, d.as_of))
     return found
+
+
+def _members_from(known: Known) -> str:
+    return "latest sample" if known.job is None else f"subtasks of the vertex {known.job.vertex} of its Flink job"

@@ -10,7 +10,7 @@ from typing import Any
 
 from lagwise.config import Capacity
 from lagwise.domain.capacity.assessment import Assessment, assess
-from lagwise.domain.capacity.known import Demand, Known, Observed, ServiceTime
+from lagwise.domain.capacity.known import Demand, JobWork, Known, Observed, ServiceTime
 from lagwise.domain.capacity.observed import Undecided
 from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.tables.ahead import demand_ahead
@@ -18,10 +18,11 @@ from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.observed import OBSERVED_CAPACITY
 from lagwise.tables.planning import DEMAND
-from lagwise.tables.raw import SERVICE_TIMES
+from lagwise.tables.raw import JOBS, SERVICE_TIMES
 from lagwise.tables.skew import skew_of
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs import write
+from lagwise_spark.jobs.running_jobs import LOAD_WINDOW
 
 #: An answer is looked at again when the status is so much newer: where nothing is collected, nothing is judged again.
 AGAIN_AFTER = timedelta(minutes=5)
@@ -32,6 +33,8 @@ _TOGETHER = timedelta(hours=1)
 #: Those of so long before its newest one, or twice as long as one takes, tell the processes that run on a host now.
 _LATELY_SECONDS = 60.0
 _LONGEST = timedelta(days=2)
+#: A job that was not seen for longer does not run any more.
+_JOB_SEEN = timedelta(minutes=10)
 
 Row = Mapping[str, Any]
 Key = tuple[str, str, str]
@@ -39,8 +42,25 @@ Key = tuple[str, str, str]
 _READERS = """
     select cluster, "group", topic, max(as_of) as as_of, count(*) as partitions,
            count(distinct owner) as members, count(distinct coalesce(host, owner)) as nodes, sum(lag) as lag,
-           sum(produce_rate_per_second) as rate
+           sum(produce_rate_per_second) as rate, sum(consume_rate_per_second) as read_rate
     from partition_status where status != 'ghost' group by cluster, "group", topic
+"""
+#: The busiest vertex of each group's newest job, over its last minutes.
+_JOBS = """
+    with newest as (
+        select cluster, "group", arg_max(job_id, sampled_at) as job_id, max(sampled_at) as last
+        from jobs where sampled_at >= ? group by all
+    ), seen as (
+        select j.cluster, j."group", j.sampled_at, unnest(j.vertices) as vertex
+        from jobs j join newest n using (cluster, "group", job_id) where j.sampled_at > n.last - to_seconds(?)
+    ), vertices as (
+        select cluster, "group", vertex.name as vertex, arg_max(vertex.parallelism, sampled_at) as subtasks,
+               avg(vertex.busy_share) as busy_share, count(vertex.busy_share) as samples,
+               max(sampled_at) as measured_until
+        from seen group by all
+    )
+    select * from vertices where busy_share is not null
+    qualify row_number() over (partition by cluster, "group" order by busy_share desc, vertex) = 1
 """
 _SERVICE = """
     with told as (
@@ -107,6 +127,8 @@ class _Facts:
             _SERVICE, [since, _TOGETHER.total_seconds(), _LATELY_SECONDS], over=[SERVICE_TIMES], since=since
         )
         self._service = {_key(r): r for r in service.to_pylist()}
+        jobs = lake.query(_JOBS, [now - _JOB_SEEN, LOAD_WINDOW.total_seconds()], over=[JOBS], since=now - _JOB_SEEN)
+        self._jobs = {(r["cluster"], r["group"]): r for r in jobs.to_pylist()}
         observed = lake.query("select * from observed_capacity where member is null", over=[OBSERVED_CAPACITY])
         self._observed = {_key(r): r for r in observed.to_pylist()}
         self._demand = {(r["cluster"], r["topic"]): r for r in lake.read(DEMAND).to_pylist()}
@@ -115,11 +137,12 @@ class _Facts:
     def known(self, reader: Row) -> Known:
         key, topic = _key(reader), (reader["cluster"], reader["topic"])
         service, observed, demand = self._service.get(key), self._observed.get(key), self._demand.get(topic)
+        job = self._jobs.get((reader["cluster"], reader["group"]))
         told = self._settings.cores_of(reader["group"])
         cores, source = (told, "settings") if told is not None else (service and service["cores"], "probe")
         return Known(
             partitions=reader["partitions"],
-            members=reader["members"],
+            members=reader["members"] if job is None else job["subtasks"],
             nodes=reader["nodes"],
             as_of=reader["as_of"],
             skew=self._skew.get(topic),
@@ -128,6 +151,7 @@ class _Facts:
             cores_source=source,
             service=None if service is None else _service_time(service),
             observed=None if observed is None else _observed(observed),
+            job=None if job is None else _job(job, reader),
             demand=None if demand is None else _demand(demand, self._ahead.get(topic, ())),
         )
 
@@ -140,6 +164,17 @@ def _service_time(row: Row) -> ServiceTime:
         messages=row["messages"],
         measured_at=row["measured_at"],
         t1_doubt=row["t1_doubt"],
+    )
+
+
+def _job(row: Row, reader: Row) -> JobWork:
+    return JobWork(
+        vertex=row["vertex"],
+        subtasks=row["subtasks"],
+        busy_share=row["busy_share"],
+        records_per_second=reader["read_rate"] or 0.0,
+        samples=row["samples"],
+        measured_until=row["measured_until"],
     )
 
 
@@ -187,7 +222,7 @@ def _row(reader: Row, found: Assessment) -> dict[str, Any]:
         "sentence": found.judgement.sentence,
         "enough_until": found.judgement.enough_until,
         "partitions": reader["partitions"],
-        "members": reader["members"],
+        "members": int(value("members") or 0),
         "nodes": reader["nodes"],
         "hottest_share": value("hottest_share"),
         "lag": reader["lag"],
