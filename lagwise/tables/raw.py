@@ -249,15 +249,20 @@ SERVICE_TIMES = Table(
         ),
         Column("group", pa.string(), "consumer group", nullable=False),
         Column("topic", pa.string(), "topic", nullable=False),
-        Column("partition", pa.int32(), "the lowest partition whose commit tells it", nullable=False),
+        Column("partition", pa.int32(), "the lowest partition whose commit, or owner, tells it", nullable=False),
         Column("member_id", pa.string(), "member that owned this partition; null is nobody"),
         Column("client_id", pa.string(), "client.id of that member"),
         Column("host", pa.string(), "address that member connects from"),
-        Column("source", pa.string(), "where it comes from: probe (docs/probe.md)", nullable=False),
         Column(
-            "t1_seconds", pa.float64(), "T1, mean time of a message spent waiting for something outside", nullable=False
+            "source", pa.string(), "where it comes from: probe (docs/probe.md), consume_rt (RocketMQ)", nullable=False
         ),
-        Column("t2_seconds", pa.float64(), "T2, mean CPU time of a message", nullable=False),
+        Column(
+            "t1_seconds",
+            pa.float64(),
+            "T1, mean time of a message spent waiting for something outside; null where only the whole is known",
+        ),
+        Column("t2_seconds", pa.float64(), "T2, mean CPU time of a message; null where only the whole is known"),
+        Column("seconds_per_message", pa.float64(), "all of a message's time where only that is known; else null"),
         Column(
             "run_queue_seconds",
             pa.float64(),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from lagwise_collectors.rocketmq import bodies, requests
 from lagwise_collectors.rocketmq.errors import Malformed
 from lagwise_collectors.rocketmq.frames import LONGEST_FRAME, Frame, Request, decode, encode, length_of
+from lagwise_collectors.rocketmq.requests import Work
 from lagwise_collectors.rocketmq.signing import Signer
 
 #: Bodies as a broker 5.5.0 sent them, shortened: a name and the body in each line.
@@ -188,6 +189,7 @@ def test_what_the_other_bodies_say() -> None:
         True,
     )
     told = requests.told_of(TOLD)
+    assert (told.work, told.threads) == ({}, None)
     assert told.progress == {
         requests.Queue("orders", "broker-a", 0): None,
         requests.Queue("orders", "broker-a", 1): 9,
@@ -296,3 +298,36 @@ def test_a_million_mutilated_frames_are_read_or_refused() -> None:
     chance, frames = random.Random(7), whole()
     read = sum(read_through(mutilated(frames[n % len(frames)], chance)) for n in range(1_000_000))
     assert 10_000 < read < 990_000  # the damage was neither always fatal nor never
+
+
+WORK = {
+    "properties": {"PROP_THREADPOOL_CORE_SIZE": "20", "consumeMessageBatchMaxSize": "1"},
+    "statusTable": {
+        "orders": {"consumeRT": 101.5, "consumeOKTPS": 19.7, "consumeFailedTPS": 0.0, "pullRT": 3.0, "pullTPS": 400},
+        "idle": {"consumeRT": 0.0, "consumeOKTPS": 0.0},
+    },
+}
+
+
+def test_a_members_work_is_told_by_topic() -> None:
+    told = requests.told_of(json.dumps(WORK).encode())
+    assert told.work == {"orders": Work(0.1015, 1182)}
+    assert told.threads == 20
+
+
+def test_where_a_call_gets_many_messages_its_time_is_not_theirs() -> None:
+    several = {**WORK, "properties": {**WORK["properties"], "consumeMessageBatchMaxSize": "32"}}
+    assert requests.told_of(json.dumps(several).encode()).work == {}
+
+
+@pytest.mark.parametrize("value", ["fast", True, -1, 1e300, [1]])
+def test_a_time_that_is_none_is_refused(value: object) -> None:
+    broken = {**WORK, "statusTable": {"orders": {"consumeRT": value, "consumeOKTPS": 1.0}}}
+    with pytest.raises(Malformed):
+        requests.told_of(json.dumps(broken).encode())
+
+
+@pytest.mark.parametrize("threads", [None, "", "many", "-1", "0", "9" * 40, 20])
+def test_threads_that_make_no_sense_are_not_known(threads: object) -> None:
+    odd = {**WORK, "properties": {"PROP_THREADPOOL_CORE_SIZE": threads}}
+    assert requests.told_of(json.dumps(odd).encode()).threads is None

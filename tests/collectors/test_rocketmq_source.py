@@ -10,7 +10,7 @@ import pytest
 
 from lagwise.config import Config, GroupSelection, LocalOffsetFiles, RocketmqCluster
 from lagwise.errors import LagwiseError
-from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
+from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, SERVICE_TIMES, TOPICS, WATERMARKS
 from lagwise.tables.store import Lake
 from lagwise_collectors.protocol import Snapshot
 from lagwise_collectors.rocketmq.source import RocketmqSource
@@ -193,6 +193,20 @@ def test_popped_messages_that_nobody_acknowledged_are_told(scene: Scene) -> None
     seen = eventually(lambda: (s := scene.look()).group("G_POP").get("unacknowledged") and s, 60)
     assert 0 < seen.group("G_POP")["unacknowledged"] <= seen.stored("popped")
     assert scene.look().group("G_TWO")["unacknowledged"] is None
+
+
+def test_members_tell_how_long_a_message_takes(scene: Scene) -> None:
+    """A millisecond, on one of two threads. Clients have a mean from the second half minute on."""
+
+    def told() -> list[dict[str, Any]]:
+        found = [row for row in rows(scene.look().snapshot, SERVICE_TIMES) if row["group"] == "G_TWO"]
+        return found if len({row["member_id"] for row in found}) == 2 else []
+
+    for row in eventually(told, 120):
+        assert (row["topic"], row["source"], row["threads"], row["t1_seconds"]) == ("orders", "consume_rt", 2, None)
+        assert 0.0005 < row["seconds_per_message"] < 0.1
+        assert 0 < row["messages"] <= 60 * 40
+        assert row["partition"] in (*range(4), *range(10_000, 10_004))
 
 
 def test_two_members_share_the_queues(scene: Scene) -> None:

@@ -52,6 +52,7 @@ def test_a_row_tells_what_the_text_tells_and_who_owns_the_partition() -> None:
         "source": "probe",
         "t1_seconds": 0.016,
         "t2_seconds": 0.004,
+        "seconds_per_message": None,
         "run_queue_seconds": 0.001,
         "lock_wait_seconds": 0.00004,
         "t1_doubt": None,

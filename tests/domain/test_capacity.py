@@ -14,7 +14,7 @@ from lagwise.domain.capacity.assessment import (
     assess,
     workload_of,
 )
-from lagwise.domain.capacity.known import Demand, JobWork, Known, Observed, ServiceTime
+from lagwise.domain.capacity.known import ConsumeTime, Demand, JobWork, Known, Observed, ServiceTime
 from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
 from lagwise.domain.capacity.observed_words import NO_TEST_HELPS, load_test
 from lagwise.domain.capacity.skew import Skew
@@ -43,6 +43,8 @@ NEVER = Observed(
 JOB = JobWork(
     vertex="price", subtasks=4, busy_share=0.5, records_per_second=1_000.0, samples=20, measured_until=NOW,
 )  # fmt: skip
+#: Six members of 20 threads each, 50 ms for a message: 2,400 a second together.
+TIME = ConsumeTime(seconds_per_message=0.05, threads=120, messages=50_000, measured_at=NOW)
 KNOWN = Known(partitions=12, members=6, nodes=2, as_of=NOW, skew=Skew(1 / 12, 50_000, 40, NOW))
 
 
@@ -123,6 +125,21 @@ CASES = (
         known(demand=DEMAND, job=replace(JOB, busy_share=1.0, records_per_second=500.0), members=4),
         V.SHORT, Source.BUSY_TIME, C.HIGH,
     ),
+    (
+        "how long a thread takes for a message",
+        known(demand=DEMAND, consume_time=TIME),
+        V.ENOUGH, Source.CONSUME_RT, C.MEDIUM,
+    ),
+    (
+        "from few messages, of a short history",
+        known(demand=replace(DEMAND, history_hours=30), consume_time=replace(TIME, messages=20)),
+        V.ENOUGH, Source.CONSUME_RT, C.LOW,
+    ),
+    (
+        "in order, only as many threads as queues work",
+        known(demand=DEMAND, consume_time=TIME, is_ordered=True),
+        V.SHORT, Source.CONSUME_RT, C.MEDIUM,
+    ),
     ("what was seen but not what arrives", known(observed=SEEN), V.UNDECIDED, Source.SATURATION, C.NONE),
     ("nobody is there", known(demand=DEMAND, observed=NEVER, members=0, nodes=0), V.UNDECIDED, Source.THROUGHPUT,
      C.NONE),
@@ -153,6 +170,17 @@ def test_a_flink_job_is_sized_by_its_subtasks(seen: Observed | None) -> None:
     told = {one.name: (one.value, one.source) for one in found.inputs}
     assert told["members"] == (4, "subtasks of the vertex price of its Flink job")
     assert told["busy_share"] == (0.5, "busy time of the vertex price")
+
+
+def test_a_group_of_rocketmq_is_sized_by_consume_rt() -> None:
+    found = assess(known(demand=DEMAND, consume_time=TIME))
+    assert found.member_rate_per_second == pytest.approx(400.0)
+    assert found.can_do is not None
+    assert (found.can_do.low, found.can_do.high) == (pytest.approx(1_920.0), pytest.approx(2_400.0))
+    assert found.advice is not None
+    told = {one.name: (one.value, one.source, one.samples) for one in found.inputs}
+    assert told["seconds_per_message"] == (0.05, "consume RT", 50_000)
+    assert told["threads"] == (120, "thread pools of all members", None)
 
 
 def test_the_load_test_is_that_of_the_observed_capacity_and_decides_what_is_asked() -> None:

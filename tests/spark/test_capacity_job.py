@@ -312,3 +312,42 @@ def test_a_job_that_was_not_seen_lately_tells_nothing(lake: Lake) -> None:
     plan(lake, Capacity(), NOW)
     assert rows(lake)["billing"]["capacity_source"] == "none"
     assert rows(lake)["billing"]["members"] == 4
+
+
+def took(lake: Lake, minutes_ago: float, member: str, seconds: float, messages: int, **more: Any) -> None:
+    at = NOW - timedelta(minutes=minutes_ago)
+    values = {"threads": 20, "partition": 0, "source": "consume_rt", "t1_seconds": None, "t2_seconds": None} | more
+    append(
+        lake,
+        SERVICE_TIMES,
+        some(SERVICE_TIMES, sampled_at=at, measured_at=at, member_id=member, seconds_per_message=seconds,
+             messages=messages, **values),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "threads"), [("concurrent", 40), ("orderly", 12)])
+def test_a_group_of_rocketmq_is_known_by_its_consume_rt(lake: Lake, kind: str, threads: int) -> None:
+    reads(lake, "billing", members=2)
+    demand(lake, 200.0)
+    append(lake, GROUPS, some(GROUPS, sampled_at=NOW, type=kind))
+    took(lake, 70, "m0", 9.0, 9_000)  # longer than an hour ago
+    took(lake, 30, "gone", 0.05, 1_000)  # its time counts, its threads do not: it is not there any more
+    took(lake, 1, "m0", 0.05, 1_000)
+    took(lake, 0, "m0", 0.05, 1_000)
+    took(lake, 0, "m1", 0.1, 3_000)
+    plan(lake, Capacity(), NOW)
+    found = rows(lake)["billing"]
+    assert found["capacity_source"] == "consume_rt"
+    assert found["capacity_high_per_second"] == pytest.approx(threads / 0.075)
+    told = {i["name"]: (i["value"], i["samples"]) for i in found["inputs"]}
+    assert told["seconds_per_message"] == (pytest.approx(0.075), 6_000)
+
+
+def test_a_probe_beside_it_is_not_mixed_with_it(lake: Lake) -> None:
+    reads(lake, "billing", members=2)
+    demand(lake, 200.0)
+    probed(lake, 1, 0.012, 0.003, 5_000)
+    took(lake, 0, "m0", 0.05, 1_000)
+    plan(lake, EIGHT_CORES, NOW)
+    found = rows(lake)["billing"]
+    assert (found["t1_seconds"], found["t2_seconds"]) == (0.012, 0.003)

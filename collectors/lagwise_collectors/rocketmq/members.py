@@ -5,7 +5,7 @@ The question goes through the broker into the consumer's own process. It is aske
 otherwise rarely; but of broadcasting groups in every sample, because nobody else knows their progress.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lagwise_collectors.protocol import ErrorTally
@@ -41,6 +41,7 @@ class MemberAnswers:
         self._told: dict[Member, tuple[float, Told]] = {}
         self._refused: dict[Member, float] = {}
         self._changed: dict[str, tuple[frozenset[str], float]] = {}
+        self._fresh: frozenset[Member] = frozenset()
 
     def due(self, groups: Mapping[str, Present]) -> list[Member]:
         """Whom to ask now, those that never said anything first. Forgets who is not there any more."""
@@ -72,6 +73,7 @@ class MemberAnswers:
     def take(self, asked: Sequence[Member], answers: Sequence[Told | RocketmqTrouble], errors: ErrorTally) -> None:
         """What came of asking."""
         now = self._monotonic()
+        self._fresh = frozenset(asked)
         for member, answer in zip(asked, answers, strict=True):
             self._told.pop(member, None)
             if isinstance(answer, RocketmqTrouble):
@@ -80,6 +82,10 @@ class MemberAnswers:
             else:
                 self._told[member] = now, answer
                 self._refused.pop(member, None)
+
+    def fresh(self) -> Iterator[tuple[Member, Told]]:
+        """What members said when they were last asked, where that was in this sample."""
+        return ((member, told) for member, (_, told) in self._told.items() if member in self._fresh)
 
     def of(self, group: str, client_id: str) -> Told | None:
         """What a member said, where that still counts."""

@@ -70,15 +70,26 @@ class Online:
     is_pulling: bool
 
 
+class Work(NamedTuple):
+    """What a member's work on a topic was in its last minute: the mean time from when a thread takes a message to when
+    it is done with it (*consume RT*), and how many it did."""
+
+    seconds_per_message: float
+    messages: int
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """What a member says: how far it is on each queue that it owns (None: it has finished none of it yet), whether it
-    reads in order, and, where it pops, how many messages it was handed and did not acknowledge."""
+    reads in order, and, where it pops, how many messages it was handed and did not acknowledge; what its work was by
+    topic, where a thread takes one message at a time, and how many threads it has (None: it does not say)."""
 
     progress: Mapping[Queue, int | None] = field(default_factory=dict)
     is_orderly: bool = False
     is_popping: bool = False
     unacknowledged: int = 0
+    work: Mapping[str, Work] = field(default_factory=dict)
+    threads: int | None = None
 
 
 def groups_of(body: bytes) -> set[str]:
@@ -173,7 +184,41 @@ def told_of(body: bytes) -> Told:
         is_orderly=properties.get("PROP_CONSUMEORDERLY") == "true",
         is_popping=bool(popped),
         unacknowledged=sum(max(0, whole(mapping(state), "waitAckCount")) for state in popped),
+        work=_work_of(mapping(found, "statusTable"), properties),
+        threads=_threads_of(properties),
     )
+
+
+#: ``ConsumerStatsManager`` tells means of so long.
+WORK_SECONDS = 60.0
+
+
+def _work_of(table: Mapping[Any, Any], properties: Mapping[Any, Any]) -> dict[str, Work]:
+    """By topic. A consume RT is that of a call, and of a message only where each call gets one, as by default."""
+    if properties.get("consumeMessageBatchMaxSize", "1") != "1":
+        return {}
+    found = {}
+    for topic, status in table.items():
+        status = mapping(status)
+        milliseconds, per_second = (_real(status, name) for name in ("consumeRT", "consumeOKTPS"))
+        messages = round(per_second * WORK_SECONDS)
+        if milliseconds > 0.0 and messages > 0:
+            found[str(topic)] = Work(milliseconds / 1000.0, messages)
+    return found
+
+
+def _threads_of(properties: Mapping[Any, Any]) -> int | None:
+    told = properties.get("PROP_THREADPOOL_CORE_SIZE")
+    threads = int(told) if isinstance(told, str) and told.isdecimal() and len(told) < 7 else 0
+    return threads or None
+
+
+def _real(found: Mapping[Any, Any], name: str) -> float:
+    """A number that is none below 0 and no absurd one; 0 where it is not told. Raises Malformed."""
+    value = found.get(name, 0)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
+        raise Malformed(f"{name} is no number")
+    return float(value)
 
 
 def config_of(body: bytes) -> dict[str, str]:

@@ -8,11 +8,14 @@ from typing import Any
 import pyarrow as pa
 
 from lagwise.config import RocketmqCluster
-from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
+from lagwise.domain.capacity.service_times import MeasuredBy
+from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, SERVICE_TIMES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise_collectors.protocol import ErrorTally, Snapshot, encoded, rows_of, run_row
 from lagwise_collectors.rocketmq.groups import Group, Member
+from lagwise_collectors.rocketmq.members import MemberAnswers
 from lagwise_collectors.rocketmq.numbers import BrokerNumbers, partition_of
+from lagwise_collectors.rocketmq.requests import WORK_SECONDS
 from lagwise_collectors.rocketmq.rows import BrokerRows
 
 SYSTEM = "rocketmq"
@@ -54,6 +57,34 @@ class Run:
             "assigned_partitions": [len(m.queues) for _, m in members],
         }
         self._keep(MEMBERS, columns, at)
+
+    def keep_work(
+        self, answers: MemberAnswers, groups: Mapping[str, Group], numbers: BrokerNumbers, at: datetime
+    ) -> None:
+        """Rows of ``service_times``: what the members that were asked in this sample say of their last minute."""
+        rows = []
+        for (name, client), told in answers.fresh():
+            members = groups[name].members if name in groups else []
+            for member in [one for one in members if one.client_id == client]:
+                for topic, work in told.work.items():
+                    owned = [partition_of(numbers[q.broker], q.queue) for q in member.queues if q.topic == topic]
+                    if owned:
+                        rows.append((name, topic, min(owned), client, member.host, told.threads, work))
+        columns: dict[str, Any] = {
+            "measured_at": [at] * len(rows),
+            "group": [group for group, *_ in rows],
+            "topic": [topic for _, topic, *_ in rows],
+            "partition": [partition for _, _, partition, *_ in rows],
+            "member_id": [client for _, _, _, client, *_ in rows],
+            "client_id": [client for _, _, _, client, *_ in rows],
+            "host": [host for *_, host, _, _ in rows],
+            "source": [MeasuredBy.CONSUME_RT.value] * len(rows),
+            "seconds_per_message": [work.seconds_per_message for *_, work in rows],
+            "messages": [work.messages for *_, work in rows],
+            "threads": [threads for *_, threads, _ in rows],
+            "window_seconds": [WORK_SECONDS] * len(rows),
+        }
+        self._keep(SERVICE_TIMES, columns, at)
 
     def keep_commits(self, rows: Iterable[BrokerRows], at: datetime) -> None:
         """Rows of ``commits``, dated by when they had been read."""

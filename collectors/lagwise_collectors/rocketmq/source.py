@@ -189,6 +189,7 @@ class RocketmqSource:
             self._groups_of[name] = {group.name for group in groups if group.name in view.groups}
         self._groups = {group.name: group for group in groups}
         run.keep_groups(groups, self._numbers, described_at)
+        run.keep_work(self._answers, self._groups, self._numbers, described_at)
         now = self._clock()
         commits_at = [view.offsets_read_at for view in views if view.offsets_read_at is not None]
         marks_at = [view.ranges_read_at for view in views if view.ranges_read_at is not None]

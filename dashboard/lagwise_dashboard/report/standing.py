@@ -12,6 +12,7 @@ from lagwise_dashboard.queries.base import Row
 SOURCES = {
     "saturation": "seen while it had a backlog",
     "busy_time": "worked out from how busy its Flink job is",
+    "consume_rt": "worked out from how long its threads take for a message",
     "probe": "worked out from T1, T2 and the cores",
     "throughput": "a lower bound: what it did without a backlog",
     "none": "nothing is known of it",
@@ -27,6 +28,8 @@ _INPUTS = {
     "threads_per_node": "Threads on a node",
     "busy_share": "Busy share",
     "records_per_second": "Reads now",
+    "seconds_per_message": "A message takes",
+    "threads": "Threads",
     "observed_rate_per_second": "Seen under saturation",
     "at_least_per_second": "Does at least",
     "peak_rate_per_second": "Peak",
@@ -74,8 +77,8 @@ def input_rows(row: Row, now: datetime) -> list[tuple[str, str, str, str, str]]:
 
 
 def _value(name: str, value: float) -> str:
-    if name == "hottest_share":
+    if name in ("hottest_share", "busy_share"):
         return say_share(value)
-    if name in ("t1_seconds", "t2_seconds"):
+    if name in ("t1_seconds", "t2_seconds", "seconds_per_message"):
         return say_duration(value)
     return f"{say_number(value)}/s" if name.endswith("_per_second") else say_number(value)

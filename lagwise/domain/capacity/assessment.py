@@ -9,7 +9,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-from lagwise.domain.capacity.known import Input, Known, inputs_of
+from lagwise.domain.capacity.known import ConsumeTime, Input, Known, inputs_of
 from lagwise.domain.capacity.observed import ObservedCapacity
 from lagwise.domain.capacity.observed_words import load_test_of
 from lagwise.domain.capacity.verdict import CanDo, CapacityJudgement, SetUp, judge_capacity
@@ -28,6 +28,8 @@ from lagwise.domain.sizing.workload import (
 MODEL_ERROR = 0.1
 #: How far below what its busy time says a job may really be: its subtasks are not equally busy.
 BUSY_TIME_ERROR = 0.2
+#: … and members below what their consume RT says: it grows while their threads compete.
+CONSUME_RT_ERROR = 0.2
 #: A vertex that is busy for a smaller share of the time, or was looked at less often, leaves more to doubt.
 TELLING_BUSY_SHARE, TELLING_LOOKS = 0.3, 10
 #: A probe's means of fewer messages are a beginning.
@@ -45,6 +47,8 @@ class Source(StrEnum):
     SATURATION = "saturation"
     #: Worked out from the busy time of a Flink job's busiest vertex, and what it did meanwhile.
     BUSY_TIME = "busy_time"
+    #: Worked out from how long a thread takes for a message, as RocketMQ's clients tell it, and their threads.
+    CONSUME_RT = "consume_rt"
     #: Worked out from T1 and T2, which a probe measured, and the cores.
     PROBE = "probe"
     #: Only a lower bound: what it did while it had no backlog.
@@ -162,6 +166,8 @@ def workload_of(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISA
         values["seconds_per_message"] = observed.seconds_per_message * (known.job.subtasks if known.job else 1)
     elif known.job is not None and known.job.rate_per_second is not None:
         values["seconds_per_message"] = known.job.subtasks / known.job.rate_per_second
+    elif known.consume_time is not None:
+        values["seconds_per_message"] = known.members / _by_consume_time(known, known.consume_time)
     else:
         return None
     try:
@@ -179,6 +185,9 @@ def _can_do(known: Known, workload: Workload | None) -> tuple[CanDo | None, Sour
         return CanDo(max(0.0, low) * share, max(0.0, high) * share), Source.SATURATION
     if known.job is not None and (rate := known.job.rate_per_second) is not None:
         return CanDo((1.0 - BUSY_TIME_ERROR) * rate, rate), Source.BUSY_TIME
+    if known.consume_time is not None and known.members:
+        rate = _by_consume_time(known, known.consume_time)
+        return CanDo((1.0 - CONSUME_RT_ERROR) * rate, rate), Source.CONSUME_RT
     at_least = seen.at_least_per_second if seen is not None and seen.at_least_per_second is not None else 0.0
     if known.service is not None and known.cores is not None and workload is not None:
         modelled = capacity_per_second(workload, max(1, known.nodes), known.service.threads)
@@ -186,6 +195,13 @@ def _can_do(known: Known, workload: Workload | None) -> tuple[CanDo | None, Sour
         low = max((1.0 - MODEL_ERROR) * modelled, at_least)
         return CanDo(low, max(low, modelled)), Source.PROBE
     return (CanDo(at_least), Source.THROUGHPUT) if at_least > 0.0 else (None, Source.NONE)
+
+
+def _by_consume_time(known: Known, time: ConsumeTime) -> float:
+    """What all members' threads can do, messages per second. Where messages of a queue are handled one after the other,
+    no more threads than queues have any."""
+    threads = min(time.threads, known.partitions) if known.is_ordered else time.threads
+    return threads / time.seconds_per_message
 
 
 def _carried_share(known: Known) -> float:
@@ -205,6 +221,8 @@ def _member_rate(known: Known, source: Source, workload: Workload | None) -> flo
             return None if rate is None else rate / known.members
         case Source.BUSY_TIME if known.job is not None and (rate := known.job.rate_per_second) is not None:
             return rate / known.job.subtasks
+        case Source.CONSUME_RT if known.members and known.consume_time is not None:
+            return _by_consume_time(known, known.consume_time) / known.members
         case Source.PROBE if known.members and workload is not None and known.service is not None:
             node = node_at(workload, known.service.threads).rate_per_second
             return node * max(1, known.nodes) / known.members
@@ -224,6 +242,9 @@ def _confidence(known: Known, source: Source) -> Confidence:
     if source is Source.BUSY_TIME and known.job is not None:
         doubts += known.job.busy_share < TELLING_BUSY_SHARE
         doubts += known.job.samples < TELLING_LOOKS
+    if source is Source.CONSUME_RT and known.consume_time is not None:
+        # Always one: how the time of a message grows with the load is not known.
+        doubts += 1 + (known.consume_time.messages < TELLING_MESSAGES)
     if source is Source.PROBE and known.service is not None:
         service = known.service
         doubts += service.messages < TELLING_MESSAGES or known.as_of - service.measured_at > FRESH

@@ -51,6 +51,17 @@ class Observed:
     missing_seconds: float = 0.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumeTime:
+    """How long a thread takes for a message as a whole, as RocketMQ's clients tell it, over ``messages``; ``threads``
+    are those of all members together."""
+
+    seconds_per_message: float
+    threads: int
+    messages: int
+    measured_at: datetime
+
+
 #: A vertex that is less busy than this tells too little of what it could do.
 LEAST_BUSY_SHARE = 0.1
 
@@ -115,6 +126,9 @@ class Known:
     service: ServiceTime | None = None
     observed: Observed | None = None
     job: JobWork | None = None
+    consume_time: ConsumeTime | None = None
+    #: Whether messages of a partition are handled one after the other by a pool of threads (RocketMQ's orderly groups).
+    is_ordered: bool = False
     demand: Demand | None = None
 
 
@@ -147,6 +161,12 @@ def inputs_of(known: Known) -> Sequence[Input]:
         found += [
             Input("busy_share", j.busy_share, f"busy time of the vertex {j.vertex}", j.samples, j.measured_until),
             Input("records_per_second", j.records_per_second, "committed offsets", measured_at=now),
+        ]
+    if known.consume_time is not None:
+        c = known.consume_time
+        found += [
+            Input("seconds_per_message", c.seconds_per_message, "consume RT", c.messages, c.measured_at),
+            Input("threads", c.threads, "thread pools of all members", measured_at=c.measured_at),
         ]
     if known.observed is not None:
         o = known.observed

@@ -34,6 +34,8 @@ class MeasuredBy(StrEnum):
     """Where service times come from."""
 
     PROBE = "probe"
+    #: What RocketMQ's clients tell of a message as a whole.
+    CONSUME_RT = "consume_rt"
 
 
 class T1Doubt(StrEnum):

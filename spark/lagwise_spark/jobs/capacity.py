@@ -10,7 +10,7 @@ from typing import Any
 
 from lagwise.config import Capacity
 from lagwise.domain.capacity.assessment import Assessment, assess
-from lagwise.domain.capacity.known import Demand, JobWork, Known, Observed, ServiceTime
+from lagwise.domain.capacity.known import ConsumeTime, Demand, JobWork, Known, Observed, ServiceTime
 from lagwise.domain.capacity.observed import Undecided
 from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.tables.ahead import demand_ahead
@@ -18,7 +18,7 @@ from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.observed import OBSERVED_CAPACITY
 from lagwise.tables.planning import DEMAND
-from lagwise.tables.raw import JOBS, SERVICE_TIMES
+from lagwise.tables.raw import GROUPS, JOBS, SERVICE_TIMES
 from lagwise.tables.skew import skew_of
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs import write
@@ -35,6 +35,8 @@ _LATELY_SECONDS = 60.0
 _LONGEST = timedelta(days=2)
 #: A job that was not seen for longer does not run any more.
 _JOB_SEEN = timedelta(minutes=10)
+#: Members are asked once a minute; one that said nothing for longer before the newest answer is not there any more.
+_MEMBER_SEEN = timedelta(minutes=3)
 
 Row = Mapping[str, Any]
 Key = tuple[str, str, str]
@@ -62,12 +64,33 @@ _JOBS = """
     select * from vertices where busy_share is not null
     qualify row_number() over (partition by cluster, "group" order by busy_share desc, vertex) = 1
 """
+#: What RocketMQ's members told of the last hour; their threads, and how they consume, by the last minutes.
+_CONSUME_TIMES = """
+    with told as (
+        select distinct cluster, "group", topic, member_id, measured_at, seconds_per_message, messages, threads
+        from service_times where sampled_at >= ? and seconds_per_message is not null and threads is not null
+    ), newest as (
+        select *, max(measured_at) over (partition by cluster, "group", topic) as last from told
+    ), members as (
+        select cluster, "group", topic, member_id, arg_max(threads, measured_at) as threads
+        from newest where measured_at > last - to_seconds(?) group by all
+    ), pools as (
+        select cluster, "group", topic, sum(threads)::int as threads from members group by all
+    ), kinds as (
+        select cluster, "group", arg_max(type, sampled_at) as type from groups where sampled_at >= ? group by all
+    )
+    select n.cluster, n."group", n.topic, sum(seconds_per_message * messages) / sum(messages) as seconds_per_message,
+           sum(messages)::bigint as messages, max(measured_at) as measured_at, any_value(p.threads) as threads,
+           any_value(k.type) = 'orderly' as is_ordered
+    from newest n join pools p using (cluster, "group", topic) left join kinds k using (cluster, "group")
+    group by n.cluster, n."group", n.topic
+"""
 _SERVICE = """
     with told as (
         select distinct cluster, "group", topic, coalesce(host, '') as host, coalesce(member_id, '') as member,
                measured_at, t1_seconds, t2_seconds, messages, threads, cores, coalesce(window_seconds, 0) as seconds,
                t1_doubt
-        from service_times where sampled_at >= ?
+        from service_times where sampled_at >= ? and t2_seconds is not null
     ), newest as (
         select *, max(measured_at) over (partition by cluster, "group", topic) as last,
                max(measured_at) over (partition by cluster, "group", topic, host) as last_of_host,
@@ -128,6 +151,13 @@ class _Facts:
         )
         self._service = {_key(r): r for r in service.to_pylist()}
         jobs = lake.query(_JOBS, [now - _JOB_SEEN, LOAD_WINDOW.total_seconds()], over=[JOBS], since=now - _JOB_SEEN)
+        times = lake.query(
+            _CONSUME_TIMES,
+            [now - _TOGETHER, _MEMBER_SEEN.total_seconds(), now - _TOGETHER],
+            over=[SERVICE_TIMES, GROUPS],
+            since=now - _TOGETHER,
+        )
+        self._times = {_key(r): r for r in times.to_pylist()}
         self._jobs = {(r["cluster"], r["group"]): r for r in jobs.to_pylist()}
         observed = lake.query("select * from observed_capacity where member is null", over=[OBSERVED_CAPACITY])
         self._observed = {_key(r): r for r in observed.to_pylist()}
@@ -137,6 +167,7 @@ class _Facts:
     def known(self, reader: Row) -> Known:
         key, topic = _key(reader), (reader["cluster"], reader["topic"])
         service, observed, demand = self._service.get(key), self._observed.get(key), self._demand.get(topic)
+        time = self._times.get(key)
         job = self._jobs.get((reader["cluster"], reader["group"]))
         told = self._settings.cores_of(reader["group"])
         cores, source = (told, "settings") if told is not None else (service and service["cores"], "probe")
@@ -152,6 +183,8 @@ class _Facts:
             service=None if service is None else _service_time(service),
             observed=None if observed is None else _observed(observed),
             job=None if job is None else _job(job, reader),
+            consume_time=None if time is None else _consume_time(time),
+            is_ordered=time is not None and bool(time["is_ordered"]),
             demand=None if demand is None else _demand(demand, self._ahead.get(topic, ())),
         )
 
@@ -165,6 +198,11 @@ def _service_time(row: Row) -> ServiceTime:
         measured_at=row["measured_at"],
         t1_doubt=row["t1_doubt"],
     )
+
+
+def _consume_time(row: Row) -> ConsumeTime:
+    names = ("seconds_per_message", "threads", "messages", "measured_at")
+    return ConsumeTime(**{name: row[name] for name in names})
 
 
 def _job(row: Row, reader: Row) -> JobWork:
