@@ -226,6 +226,7 @@ def test_what_vertices_did_between_two_looks(started: Started) -> None:
     server.details["now"] += 10_000
     source, price, sink = (v["metrics"] for v in server.details["vertices"])
     source["accumulated-backpressured-time"] += 12_000
+    source["accumulated-idle-time"] += 8_000
     price["accumulated-busy-time"] += 19_000
     price["accumulated-idle-time"] += 1_000
     price["read-records"] += 4_120
@@ -239,11 +240,32 @@ def test_what_vertices_did_between_two_looks(started: Started) -> None:
     assert was_sink.busy_share is None
 
 
+@pytest.mark.parametrize("fetched_seconds", [10, 20])
+def test_times_are_of_what_flink_fetched_and_not_of_the_clock(started: Started, fetched_seconds: int) -> None:
+    """Looks every 15 s, of metrics that are fetched every ten: now one fetch, now two, and at times none."""
+    server, reader = started("healthy")
+    reader.read()
+    price = server.details["vertices"][1]["metrics"]
+    server.details["now"] += 15_000
+    price["accumulated-busy-time"] += 2 * 900 * fetched_seconds
+    price["accumulated-idle-time"] += 2 * 100 * fetched_seconds
+    price["read-records"] += 40 * fetched_seconds
+    job = only(reader.read()).job
+    assert job is not None
+    assert (job.vertices[1].busy_share, job.vertices[1].records_in_per_second) == (0.9, 40.0)
+    server.details["now"] += 15_000
+    job = only(reader.read()).job
+    assert job is not None
+    assert (job.vertices[1].busy_share, job.vertices[1].records_in_per_second) == (None, None)
+
+
 def test_a_job_that_counts_anew_and_subtasks_that_have_not_reported_tell_nothing(started: Started) -> None:
     server, reader = started("healthy")
     reader.read()
     server.details["now"] += 10_000
-    _, price, sink = (v["metrics"] for v in server.details["vertices"])
+    _, price, sink = every = [v["metrics"] for v in server.details["vertices"]]
+    for metrics in every:
+        metrics["accumulated-idle-time"] += 20_000
     price["read-records"] = 5
     sink["read-records"] += 10
     sink["read-records-complete"] = False

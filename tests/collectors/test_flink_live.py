@@ -1,6 +1,7 @@
 """A real Flink job on a real broker: what the collector shows of it, and what the rules say."""
 
 from statistics import fmean
+from typing import Any
 
 import pytest
 
@@ -75,11 +76,17 @@ def test_an_overloaded_job_is_stalled_while_its_source_has_read_everything(lab: 
         eventually(lambda: seen.sample() is not None and seen.said(group) == (Status.STALLED, None), 200)
         assert seen.last is not None
         assert {offset for offset, _ in committed(seen.last, group).values()} == {None}
-        (told,) = rows(seen.last, JOBS)
-        source, price, _ = told["vertices"]
+
+        def fetched() -> list[dict[str, Any]] | None:
+            """Flink fetches its metrics every ten seconds: looks in between tell nothing."""
+            (told,) = rows(seen.sample(), JOBS)
+            assert told["checkpoints_completed"] == 0
+            known = all(vertex["busy_share"] is not None for vertex in told["vertices"][:2])
+            return told["vertices"] if known else None
+
+        source, price, _ = eventually(fetched, 60)
         assert price["busy_share"] > 0.9
         assert source["busy_share"] < 0.5
-        assert told["checkpoints_completed"] == 0
 
 
 def test_busy_time_tells_what_the_job_can_do(lab: Lab, classpath: str) -> None:
@@ -110,7 +117,8 @@ def test_busy_time_tells_what_the_job_can_do(lab: Lab, classpath: str) -> None:
         busy = fmean(v["busy_share"] for v in told)
         assert 0.1 < busy < 0.9
         can_do = fmean(v["records_in_per_second"] for v in told) / busy
-        assert can_do == pytest.approx(told[0]["parallelism"] * 100, rel=0.2)
+        # Never more than it can do; and less, as waking up from a wait of 10 ms takes its time, too.
+        assert 0.65 <= can_do / (told[0]["parallelism"] * 100) <= 1.1
 
 
 def test_a_job_without_checkpoints_does_not_commit(lab: Lab, classpath: str) -> None:

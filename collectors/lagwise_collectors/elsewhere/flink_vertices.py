@@ -1,7 +1,7 @@
 """What the vertices of a Flink job did between two looks, from the times and counts that Flink adds up."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lagwise_collectors.elsewhere.found import Vertex
@@ -9,7 +9,8 @@ from lagwise_collectors.elsewhere.found import Vertex
 #: Flink's names of the times that it adds up, in ms over all subtasks.
 _BUSY, _BACKPRESSURED, _IDLE = (f"accumulated-{what}-time" for what in ("busy", "backpressured", "idle"))
 _IN, _OUT = "read-records", "write-records"
-_COUNTED = (_BUSY, _BACKPRESSURED, _IDLE, _IN, _OUT)
+_TIMES = (_BUSY, _BACKPRESSURED, _IDLE)
+_COUNTED = (*_TIMES, _IN, _OUT)
 
 
 class _Look(NamedTuple):
@@ -32,17 +33,23 @@ class Vertices:
 
     def _vertex(self, vertex: Mapping[str, Any], now: _Look, before: _Look | None) -> Vertex:
         parallelism = int(vertex["parallelism"])
-        seconds = (now.at_ms - before.at_ms) / 1000 if before is not None else 0.0
+
+        def grown(what: str) -> float | None:
+            if before is None or what not in now.sums or what not in before.sums:
+                return None
+            difference = now.sums[what] - before.sums[what]
+            return difference if difference >= 0 else None
+
+        seconds = _seconds_told([grown(what) for what in _TIMES], parallelism)
+        if seconds is None and before is not None:
+            seconds = (now.at_ms - before.at_ms) / 1000
 
         def per_second(what: str) -> float | None:
-            if before is None or seconds <= 0 or what not in now.sums or what not in before.sums:
-                return None
-            grown = now.sums[what] - before.sums[what]
-            return grown / seconds if grown >= 0 else None
+            count = grown(what)
+            return count / seconds if seconds and count is not None else None
 
         def share(what: str) -> float | None:
             rate = per_second(what)
-            # Subtasks report at their own times: a little more than all of the time is all of it.
             return None if rate is None or parallelism < 1 else min(1.0, rate / 1000 / parallelism)
 
         return Vertex(
@@ -54,6 +61,17 @@ class Vertices:
             per_second(_IN),
             per_second(_OUT),
         )
+
+
+def _seconds_told(grown_ms: Sequence[float | None], parallelism: int) -> float | None:
+    """How long the sums have gone on since the look before: a subtask is always busy, held back or idle.
+
+    Flink fetches its metrics every ten seconds at most (`metrics.fetcher.update-interval`): between two looks there may
+    be one fetch, two or none, and 15 s of a vertex that is always busy would by the clock be 10 s of work, or 20. None
+    where a time is not told, as by old sources; 0 where nothing was fetched.
+    """
+    known = [ms for ms in grown_ms if ms is not None]
+    return sum(known) / 1000 / parallelism if len(known) == len(grown_ms) and parallelism > 0 else None
 
 
 def _sums(metrics: Mapping[str, Any]) -> dict[str, float]:
