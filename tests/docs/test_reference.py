@@ -170,6 +170,9 @@ _OTHER_OF_ROCKETMQ = {
     "lag_objectives": "[{groups: {}, lag_objective_seconds: 7}]",
     "lag_objectives[].groups.include": "['a']",
     "lag_objectives[].groups.exclude": "['a']",
+    "local_offsets": "{path: /y/*/*/offsets.json}",
+    "local_offsets.path": "/y/*/*/offsets.json",
+    "local_offsets.timeout_seconds": "7",
 }
 #: … and for those of channels, by the last part of the key.
 _OTHER_OF_CHANNELS = {
@@ -208,7 +211,13 @@ _SOURCES = {
     "files": {"path": "/x"},
     "flink": {"url": "http://h"},
 }
-_ROCKETMQ = {"system": "rocketmq", "name_servers": "h:1", "access_key": "a", "secret_key": "${env:A}"}
+_ROCKETMQ = {
+    "system": "rocketmq",
+    "name_servers": "h:1",
+    "access_key": "a",
+    "secret_key": "${env:A}",
+    "local_offsets": {"path": "/x/*/*/offsets.json"},
+}
 
 
 def _window(key: str) -> dict[str, Any]:
