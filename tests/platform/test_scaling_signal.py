@@ -45,11 +45,16 @@ def write(
     *,
     at: datetime = NOW,
     rate: float = 500.0,
+    history_rate: float | None = None,
+    lag: int = 0,
     members: Sequence[int | None] = (2,) * 60,
     state: str = "Stable",
     known: bool = True,
 ) -> None:
-    """A group of two members on eight partitions: 500 records a second for an hour, a member can do 100."""
+    """A group of two members on eight partitions: 500 records a second for an hour, a member can do 100.
+
+    ``history_rate`` where the minutes of the hour had another rate than the newest samples have.
+    """
     append(lake, GROUP_STATUS, group(name, "ok", as_of=at, members=members[-1], state=state))
     watched(lake, members, name, at)
     append(
@@ -59,7 +64,8 @@ def write(
         partition(name, 0, as_of=at, topic="left", status="ghost"),
     )
     minutes = [at - timedelta(minutes=n) for n in range(60)]
-    shared = {"cluster": "shop", "group": name, "status": "ok", "lag": 0, "produce_rate_per_second": rate}
+    arrived = rate if history_rate is None else history_rate
+    shared = {"cluster": "shop", "group": name, "status": "ok", "lag": lag, "produce_rate_per_second": arrived}
     append(lake, GROUP_HISTORY, *[row(GROUP_HISTORY, as_of=minute, **shared) for minute in minutes])
     if known:
         one = row(CAPACITY, cluster="shop", group=name, topic="orders", partitions=8, member_rate_per_second=100.0)
@@ -130,14 +136,9 @@ def test_a_group_that_was_switched_off_is_switched_on(lake: Lake) -> None:
 
 def test_a_quiet_night_is_not_skew(lake: Lake) -> None:
     """All that arrives in some minutes is on one partition, and a lag of an hour's traffic waits on all of them."""
-    write(lake, rate=0.0, members=(4,) * 60)
+    write(lake, rate=0.0, history_rate=8.0, lag=360_000, members=(4,) * 60)
     only = partition("billing", 8, as_of=NOW, produce_rate_per_second=8.0)
     append(lake, PARTITION_STATUS, only)
-    history = [
-        row(GROUP_HISTORY, as_of=NOW - timedelta(seconds=30 * n), cluster="shop", group="billing", status="ok",
-            lag=360_000, produce_rate_per_second=8.0) for n in range(60)
-    ]  # fmt: skip
-    append(lake, GROUP_HISTORY, *history)
     # 208/s at 70 %: three members, three partitions each. With everything on one of them no number would do.
     assert asked(lake).desired.needed == 3
 
