@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from lagwise.config.values import HttpAddress, Name
+from lagwise.config.values import HttpAddress, Name, PathOrUri
 from lagwise.secrets import is_reference, redact
 
 _Text = Annotated[str, Field(min_length=1)]
@@ -20,18 +20,11 @@ class _Place(BaseModel):
 
 
 class _Files(_Place):
-    path: _Text
+    path: PathOrUri
     """What is read: a local path or a URI (`s3://…`, `gs://…`, `abfss://…`, `hdfs://…`). `*` stands for any \
 characters within a name. Checkpoint folders, or files."""
     group: Annotated[str, Field(min_length=1, max_length=249)] | None = None
     """The group that the offsets are shown as; null is the name of the folder, or of the file without its suffix."""
-
-    @field_validator("path")
-    @classmethod
-    def _holds_no_secret(cls, value: str) -> str:
-        if redact(value) != value:
-            raise ValueError("it holds a secret: credentials of an object store come from the environment")
-        return value
 
     @model_validator(mode="after")
     def _one_group_is_one_place(self) -> "_Files":

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, WithJsonSchema
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from lagwise.secrets import is_reference
+from lagwise.secrets import is_reference, redact
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +57,13 @@ Reference = Annotated[
     AfterValidator(_names_a_secret),
     WithJsonSchema({"type": "string", "allowed": "a reference ${env:NAME} or ${file:/path}"}),
 ]
+
+
+def _holds_no_secret(value: str) -> str:
+    if redact(value) != value:
+        raise ValueError("it holds a secret: credentials of an object store come from the environment")
+    return value
+
+
+#: A local path or a URI of an object store.
+PathOrUri = Annotated[str, Field(min_length=1), AfterValidator(_holds_no_secret)]

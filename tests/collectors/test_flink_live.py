@@ -1,5 +1,7 @@
 """A real Flink job on a real broker: what the collector shows of it, and what the rules say."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from statistics import fmean
 from typing import Any
 
@@ -11,7 +13,7 @@ from lagwise.tables.raw import JOBS
 from lagwise_sandbox.broker import Broker
 from tests.collectors import flink_job
 from tests.collectors.kafka import Lab, eventually, rows
-from tests.collectors.test_elsewhere_kafka import committed, group_row, history
+from tests.collectors.test_elsewhere_kafka import History, committed, group_row, history
 
 pytestmark = [pytest.mark.long, pytest.mark.broker, pytest.mark.timeout(900)]
 
@@ -26,17 +28,22 @@ def classpath(tmp_path_factory: pytest.TempPathFactory) -> str:
     return flink_job.classpath(tmp_path_factory.mktemp("classes"))
 
 
-def test_a_job_that_keeps_up_is_not_dead_though_its_group_is_empty(lab: Lab, classpath: str) -> None:
-    topic, group = lab.topic("shop.orders", partitions=4), lab.name("flink")
+@contextmanager
+def watched(
+    lab: Lab, classpath: str, topic: str, group: str, *, interval_ms: int, ms_per_record: int = 0
+) -> Iterator[History]:
+    """The job runs with a checkpoint every ``interval_ms`` (0 is none), and its cluster is sampled."""
+    bootstrap = lab.settings["bootstrap.servers"]
     job = flink_job.running(
-        classpath,
-        bootstrap=lab.settings["bootstrap.servers"],
-        topic=topic,
-        group=group,
-        interval_ms=1000,
-        ms_per_record=0,
+        classpath, bootstrap=bootstrap, topic=topic, group=group, interval_ms=interval_ms, ms_per_record=ms_per_record
     )
     with job as url, history(lab, FlinkJobs(name="jobs", url=url, jobs={"orders-job": group})) as seen:
+        yield seen
+
+
+def test_a_job_that_keeps_up_is_not_dead_though_its_group_is_empty(lab: Lab, classpath: str) -> None:
+    topic, group = lab.topic("shop.orders", partitions=4), lab.name("flink")
+    with watched(lab, classpath, topic, group, interval_ms=1000) as seen:
         lab.produce(topic, dict.fromkeys(range(4), 100))
 
         def caught_up() -> bool:
@@ -61,15 +68,7 @@ def test_a_job_that_keeps_up_is_not_dead_though_its_group_is_empty(lab: Lab, cla
 def test_an_overloaded_job_is_stalled_while_its_source_has_read_everything(lab: Lab, classpath: str) -> None:
     topic, group = lab.topic("orders", partitions=4), lab.name("flink")
     lab.produce(topic, dict.fromkeys(range(4), 3000))
-    job = flink_job.running(
-        classpath,
-        bootstrap=lab.settings["bootstrap.servers"],
-        topic=topic,
-        group=group,
-        interval_ms=5000,
-        ms_per_record=200,
-    )
-    with job as url, history(lab, FlinkJobs(name="jobs", url=url, jobs={"orders-job": group})) as seen:
+    with watched(lab, classpath, topic, group, interval_ms=5000, ms_per_record=200) as seen:
         eventually(lambda: set(committed(seen.sample(), group)) == {(topic, p) for p in range(4)}, 90)
         assert seen.said(group) == (Status.UNKNOWN, UnknownReason.NO_COMMIT)
         # It is due for 90 s of Flink's own clock.
@@ -92,15 +91,7 @@ def test_an_overloaded_job_is_stalled_while_its_source_has_read_everything(lab: 
 def test_busy_time_tells_what_the_job_can_do(lab: Lab, classpath: str) -> None:
     """Each of the subtasks takes 10 ms for a record, and is given far less than it can do."""
     topic, group = lab.topic("orders", partitions=4), lab.name("flink")
-    job = flink_job.running(
-        classpath,
-        bootstrap=lab.settings["bootstrap.servers"],
-        topic=topic,
-        group=group,
-        interval_ms=1000,
-        ms_per_record=10,
-    )
-    with job as url, history(lab, FlinkJobs(name="jobs", url=url, jobs={"orders-job": group})) as seen:
+    with watched(lab, classpath, topic, group, interval_ms=1000, ms_per_record=10) as seen:
         eventually(lambda: set(committed(seen.sample(), group)) == {(topic, p) for p in range(4)}, 90)
         looks = []
 
@@ -124,9 +115,6 @@ def test_busy_time_tells_what_the_job_can_do(lab: Lab, classpath: str) -> None:
 def test_a_job_without_checkpoints_does_not_commit(lab: Lab, classpath: str) -> None:
     topic, group = lab.topic("orders", partitions=2), lab.name("flink")
     lab.produce(topic, {0: 10, 1: 10})
-    job = flink_job.running(
-        classpath, bootstrap=lab.settings["bootstrap.servers"], topic=topic, group=group, interval_ms=0, ms_per_record=0
-    )
-    with job as url, history(lab, FlinkJobs(name="jobs", url=url, jobs={"orders-job": group})) as seen:
+    with watched(lab, classpath, topic, group, interval_ms=0) as seen:
         eventually(lambda: set(committed(seen.sample(), group)) == {(topic, 0), (topic, 1)}, 90)
         assert seen.said(group) == (Status.UNKNOWN, UnknownReason.NOT_COMMITTING)

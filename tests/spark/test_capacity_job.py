@@ -1,8 +1,7 @@
 """Capacity verdicts from the tables of the lake: the driver's part, which needs no JVM."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,18 +10,12 @@ from lagwise.domain.capacity.scaling import ScalingPolicy, Why
 from lagwise.scaling_signal import signal
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
-from lagwise.tables.capacity import CAPACITY
-from lagwise.tables.observed import OBSERVED_CAPACITY
-from lagwise.tables.planning import DEMAND, FORECASTS, TOPIC_HOURS
-from lagwise.tables.raw import GROUPS, JOBS, SERVICE_TIMES
-from lagwise.tables.schema import Table
+from lagwise.tables.planning import TOPIC_HOURS
+from lagwise.tables.raw import GROUPS
 from lagwise.tables.store import Lake
-from lagwise_spark.jobs import write
 from lagwise_spark.jobs.capacity import AGAIN_AFTER, plan
-from tests.platform.judged import append, group, partition, row
-
-NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
-EIGHT_CORES = Capacity.model_validate({"nodes": [{"groups": ["bill.*"], "cores": 8}]})
+from tests.platform.judged import append, group, partition
+from tests.spark.capacity_rows import EIGHT_CORES, NOW, demand, judged_again, probed, reads, rows, seen, some
 
 
 @pytest.fixture
@@ -30,85 +23,6 @@ def lake(tmp_path: Path) -> Lake:
     made = Lake(str(tmp_path / "lake"))
     made.create(*ALL_TABLES)
     return made
-
-
-def reads(lake: Lake, name: str, *, members: int = 4, partitions: int = 12, rate: float = 50.0) -> None:
-    """A group on `orders` whose members run two to a host."""
-    append(
-        lake,
-        PARTITION_STATUS,
-        *[
-            partition(
-                name, n, as_of=NOW, lag=5, produce_rate_per_second=rate, owner=f"m{n % members}",
-                host=f"10.0.0.{n % members // 2}",
-            )
-            for n in range(partitions)
-        ],
-        partition(name, 0, as_of=NOW, topic="left", status="ghost"),
-    )  # fmt: skip
-
-
-def judged_again(lake: Lake) -> None:
-    """The statuses of a round so much later that the capacity verdicts are due."""
-    again = [{**r, "as_of": r["as_of"] + AGAIN_AFTER} for r in lake.read(PARTITION_STATUS).to_pylist()]
-    write.replace_small(lake, PARTITION_STATUS, write.table_of(PARTITION_STATUS, again))
-
-
-def some(table: Table, **values: Any) -> dict[str, Any]:
-    keys = {"cluster": "shop", "group": "billing", "topic": "orders"}
-    names = {column.name for column in table.columns}
-    return row(table, **{k: v for k, v in keys.items() if k in names} | values)
-
-
-def demand(lake: Lake, peak: float = 600.0, later: float | None = None) -> None:
-    ahead = {} if later is None else {"forecast_peak_per_second": later, "model": "theta"}
-    append(
-        lake,
-        DEMAND,
-        some(DEMAND, as_of=NOW, peak_per_second=peak, peak_at=NOW - timedelta(days=1), minutes=30_000,
-             history_hours=500, horizon_days=90, **ahead),
-    )  # fmt: skip
-    if later is not None:
-        # A busy hour's mean is half of its busiest minute.
-        days = [NOW + timedelta(days=d) for d in range(1, 91)]
-        means = [(peak + (later - peak) * n / 89) / 2 for n in range(90)]
-        for made, factor in ((NOW - timedelta(days=1), 7.0), (NOW, 1.0)):  # the newer one counts
-            append(
-                lake,
-                FORECASTS,
-                *[
-                    some(FORECASTS, made_at=made, at=at, hours=24, produce_rate_per_second=mean * factor,
-                         busiest_per_second=mean * factor, busiest_high_per_second=mean * 1.1 * factor)
-                    for at, mean in zip(days, means, strict=True)
-                ],
-            )  # fmt: skip
-
-
-def seen(lake: Lake, rate: float | None, *, margin: float = 0.05) -> None:
-    values = {"rate_per_second": rate, "rate_low_per_second": rate and rate * (1 - margin),
-              "rate_high_per_second": rate and rate * (1 + margin), "at_least_per_second": 300.0}  # fmt: skip
-    if rate:
-        values |= {"seconds_per_message": 4 / rate, "blocks": 30, "measured_until": NOW - timedelta(hours=1)}
-    append(
-        lake,
-        OBSERVED_CAPACITY,
-        some(OBSERVED_CAPACITY, as_of=NOW, **values),
-        some(OBSERVED_CAPACITY, as_of=NOW, member="m0 (10.0.0.0)", rate_per_second=1.0),
-    )
-
-
-def probed(lake: Lake, minutes_ago: float, t1: float, t2: float, messages: int, **more: Any) -> None:
-    at = NOW - timedelta(minutes=minutes_ago)
-    append(
-        lake,
-        SERVICE_TIMES,
-        some(SERVICE_TIMES, sampled_at=at, measured_at=at, source="probe", t1_seconds=t1, t2_seconds=t2,
-             messages=messages, partition=0, **{"threads": 20, "host": "10.0.0.0"} | more),
-    )  # fmt: skip
-
-
-def rows(lake: Lake) -> dict[str, dict[str, Any]]:
-    return {r["group"]: r for r in lake.read(CAPACITY).to_pylist()}
 
 
 def test_everything_that_is_known(lake: Lake) -> None:
@@ -266,88 +180,3 @@ def test_autoscalers_are_told_by_it(lake: Lake) -> None:
     found = signal(lake, "shop", "billing", ScalingPolicy(), NOW, stale_after_seconds=60.0)
     assert (found.desired.replicas, found.desired.why) == (1, Why.FEWER_NEEDED)
     assert found.replica_rate_per_second == 375.0
-
-
-def of_job(lake: Lake, seconds_ago: float, busy: float | None, *, job: str = "j1", group: str = "billing") -> None:
-    """A look at a job of two vertices, of which the second bounds it."""
-    idle = {"backpressured_share": 0.0, "idle_share": 0.5, "records_in_per_second": 1.0, "records_out_per_second": 1.0}
-    source = {"name": "Source: orders", "parallelism": 1, "busy_share": 0.05} | idle
-    price = {"name": "price", "parallelism": 4, "busy_share": busy} | idle
-    append(
-        lake,
-        JOBS,
-        some(JOBS, sampled_at=NOW - timedelta(seconds=seconds_ago), group=group, job_id=job, job="orders-job",
-             source="flink", vertices=[source, price]),
-    )  # fmt: skip
-
-
-def test_a_flink_job_is_known_by_its_busy_time(lake: Lake) -> None:
-    """Twelve partitions of 100 records a second each, read while the busiest vertex is busy for 60 % of the time."""
-    append(
-        lake,
-        PARTITION_STATUS,
-        *[partition("billing", n, as_of=NOW, produce_rate_per_second=100.0, consume_rate_per_second=100.0, owner="j1")
-          for n in range(12)],
-    )  # fmt: skip
-    demand(lake, peak=1_200.0)
-    of_job(lake, 500, 0.1)  # before the last five minutes
-    of_job(lake, 30, 0.1, job="the one before")
-    of_job(lake, 20, None)  # the first look has nothing to compare with
-    of_job(lake, 15, 0.5)
-    of_job(lake, 0, 0.7)
-    plan(lake, Capacity(), NOW)
-    found = rows(lake)["billing"]
-    assert (found["capacity_source"], found["members"]) == ("busy_time", 4)
-    assert found["capacity_high_per_second"] == pytest.approx(2_000.0)
-    assert found["member_rate_per_second"] == pytest.approx(500.0)
-    told = {i["name"]: (i["value"], i["source"], i["samples"]) for i in found["inputs"]}
-    assert told["busy_share"] == (pytest.approx(0.6), "busy time of the vertex price", 2)
-
-
-def test_a_job_that_was_not_seen_lately_tells_nothing(lake: Lake) -> None:
-    reads(lake, "billing")
-    demand(lake)
-    of_job(lake, 601, 0.5)
-    of_job(lake, 0, 0.5, group="another")
-    plan(lake, Capacity(), NOW)
-    assert rows(lake)["billing"]["capacity_source"] == "none"
-    assert rows(lake)["billing"]["members"] == 4
-
-
-def took(lake: Lake, minutes_ago: float, member: str, seconds: float, messages: int, **more: Any) -> None:
-    at = NOW - timedelta(minutes=minutes_ago)
-    values = {"threads": 20, "partition": 0, "source": "consume_rt", "t1_seconds": None, "t2_seconds": None} | more
-    append(
-        lake,
-        SERVICE_TIMES,
-        some(SERVICE_TIMES, sampled_at=at, measured_at=at, member_id=member, seconds_per_message=seconds,
-             messages=messages, **values),
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(("kind", "threads"), [("concurrent", 40), ("orderly", 12)])
-def test_a_group_of_rocketmq_is_known_by_its_consume_rt(lake: Lake, kind: str, threads: int) -> None:
-    reads(lake, "billing", members=2)
-    demand(lake, 200.0)
-    append(lake, GROUPS, some(GROUPS, sampled_at=NOW, type=kind))
-    took(lake, 70, "m0", 9.0, 9_000)  # longer than an hour ago
-    took(lake, 30, "gone", 0.05, 1_000)  # its time counts, its threads do not: it is not there any more
-    took(lake, 1, "m0", 0.05, 1_000)
-    took(lake, 0, "m0", 0.05, 1_000)
-    took(lake, 0, "m1", 0.1, 3_000)
-    plan(lake, Capacity(), NOW)
-    found = rows(lake)["billing"]
-    assert found["capacity_source"] == "consume_rt"
-    assert found["capacity_high_per_second"] == pytest.approx(threads / 0.075)
-    told = {i["name"]: (i["value"], i["samples"]) for i in found["inputs"]}
-    assert told["seconds_per_message"] == (pytest.approx(0.075), 6_000)
-
-
-def test_a_probe_beside_it_is_not_mixed_with_it(lake: Lake) -> None:
-    reads(lake, "billing", members=2)
-    demand(lake, 200.0)
-    probed(lake, 1, 0.012, 0.003, 5_000)
-    took(lake, 0, "m0", 0.05, 1_000)
-    plan(lake, EIGHT_CORES, NOW)
-    found = rows(lake)["billing"]
-    assert (found["t1_seconds"], found["t2_seconds"]) == (0.012, 0.003)

@@ -21,10 +21,7 @@ class Places:
 
     def __init__(self, path: str) -> None:
         with _told(path):
-            if "://" in path:
-                self.files, self._pattern = pafs.FileSystem.from_uri(path)
-            else:
-                self.files, self._pattern = pafs.LocalFileSystem(), str(Path(path).expanduser().absolute())
+            self.files, self._pattern = file_system_of(path)
 
     def found(self) -> list[pafs.FileInfo]:
         """What is there and matches, by name. Raises Trouble where a path without ``*`` leads nowhere."""
@@ -56,14 +53,28 @@ class Places:
 
     def text(self, path: str) -> str:
         """The text of a file."""
-        with _told(path), self.files.open_input_stream(path) as stream:
-            read: bytes = stream.read(_LARGEST_FILE + 1)
-        if len(read) > _LARGEST_FILE:
-            raise Trouble("malformed", f"{path} is larger than {_LARGEST_FILE // 2**20} MiB")
+        read = self.content(path)
         try:
             return read.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise Trouble("malformed", f"{path} is not UTF-8 text (byte {error.start})") from None
+
+    def content(self, path: str) -> bytes:
+        """The bytes of a file."""
+        with _told(path), self.files.open_input_stream(path) as stream:
+            read: bytes = stream.read(_LARGEST_FILE + 1)
+        if len(read) > _LARGEST_FILE:
+            raise Trouble("malformed", f"{path} is larger than {_LARGEST_FILE // 2**20} MiB")
+        return read
+
+
+def file_system_of(path: str) -> tuple[pafs.FileSystem, str]:
+    """The file system that a folder or a URI of an object store names, and the path in it. Raises ArrowException or
+    OSError where there is no such file system."""
+    if "://" in path:
+        files, inside = pafs.FileSystem.from_uri(path)
+        return files, inside
+    return pafs.LocalFileSystem(), str(Path(path).expanduser().absolute())
 
 
 @contextmanager

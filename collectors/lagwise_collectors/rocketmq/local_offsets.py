@@ -66,7 +66,7 @@ class LocalOffsets:
                 continue
             client, group = path.split("/")[-3:-1]
             try:
-                found.setdefault(group, {})[client] = progress_of(places.text(info.path).encode())
+                found.setdefault(group, {})[client] = progress_of(places.content(info.path))
             except Malformed as error:
                 broken[group, client] = Trouble("malformed", f"{info.path}: {error}")
             except Trouble as trouble:

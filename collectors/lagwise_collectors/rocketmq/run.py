@@ -62,29 +62,31 @@ class Run:
         self, answers: MemberAnswers, groups: Mapping[str, Group], numbers: BrokerNumbers, at: datetime
     ) -> None:
         """Rows of ``service_times``: what the members that were asked in this sample say of their last minute."""
-        rows = []
+        members = {(name, one.client_id): one for name, group in groups.items() for one in group.members}
+        rows: list[dict[str, Any]] = []
         for (name, client), told in answers.fresh():
-            members = groups[name].members if name in groups else []
-            for member in [one for one in members if one.client_id == client]:
-                for topic, work in told.work.items():
-                    owned = [partition_of(numbers[q.broker], q.queue) for q in member.queues if q.topic == topic]
-                    if owned:
-                        rows.append((name, topic, min(owned), client, member.host, told.threads, work))
-        columns: dict[str, Any] = {
-            "measured_at": [at] * len(rows),
-            "group": [group for group, *_ in rows],
-            "topic": [topic for _, topic, *_ in rows],
-            "partition": [partition for _, _, partition, *_ in rows],
-            "member_id": [client for _, _, _, client, *_ in rows],
-            "client_id": [client for _, _, _, client, *_ in rows],
-            "host": [host for *_, host, _, _ in rows],
-            "source": [MeasuredBy.CONSUME_RT.value] * len(rows),
-            "seconds_per_message": [work.seconds_per_message for *_, work in rows],
-            "messages": [work.messages for *_, work in rows],
-            "threads": [threads for *_, threads, _ in rows],
-            "window_seconds": [WORK_SECONDS] * len(rows),
-        }
-        self._keep(SERVICE_TIMES, columns, at)
+            if (member := members.get((name, client))) is None:
+                continue  # it left since it was asked
+            for topic, work in told.work.items():
+                owned = [partition_of(numbers[q.broker], q.queue) for q in member.queues if q.topic == topic]
+                if owned:
+                    rows.append(
+                        {
+                            "measured_at": at,
+                            "group": name,
+                            "topic": topic,
+                            "partition": min(owned),
+                            "member_id": client,
+                            "client_id": client,
+                            "host": member.host,
+                            "source": MeasuredBy.CONSUME_RT.value,
+                            "seconds_per_message": work.seconds_per_message,
+                            "messages": work.messages,
+                            "threads": told.threads,
+                            "window_seconds": WORK_SECONDS,
+                        }
+                    )
+        self._keep_rows(SERVICE_TIMES, rows, at)
 
     def keep_commits(self, rows: Iterable[BrokerRows], at: datetime) -> None:
         """Rows of ``commits``, dated by when they had been read."""
@@ -108,8 +110,7 @@ class Run:
 
     def keep_topics(self, rows: Sequence[Mapping[str, Any]], at: datetime) -> None:
         """Rows of ``topics``, where there are any."""
-        if rows:
-            self._keep(TOPICS, {name: [row[name] for row in rows] for name in rows[0]}, at)
+        self._keep_rows(TOPICS, rows, at)
 
     def finish(self, started_at: datetime, finished_at: datetime, wall_seconds: float, cpu_seconds: float) -> None:
         """The ``samples`` row, after everything else."""
@@ -125,6 +126,10 @@ class Run:
             errors=self.errors,
             **self._facts,
         )
+
+    def _keep_rows(self, table: Table, rows: Sequence[Mapping[str, Any]], at: datetime) -> None:
+        if rows:
+            self._keep(table, {name: [row[name] for row in rows] for name in rows[0]}, at)
 
     def _keep(self, table: Table, columns: Mapping[str, Any], at: datetime) -> None:
         if len(next(iter(columns.values()))):

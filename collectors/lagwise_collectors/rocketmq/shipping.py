@@ -12,6 +12,7 @@ import pyarrow.fs as pafs
 from lagwise.errors import ConfigError
 from lagwise.logs import clean
 from lagwise.secrets import redact
+from lagwise_collectors.elsewhere.places import file_system_of
 from lagwise_collectors.rocketmq.errors import Malformed
 from lagwise_collectors.rocketmq.local_offsets import FILE, progress_of
 
@@ -43,10 +44,7 @@ class Shipping:
         if redact(place) != place:
             raise ConfigError("--to holds a secret: credentials of an object store come from the environment")
         try:
-            if "://" in place:
-                self._files, self._base = pafs.FileSystem.from_uri(place)
-            else:
-                self._files, self._base = pafs.LocalFileSystem(), str(Path(place).expanduser().absolute())
+            self._files, self._base = file_system_of(place)
         except (pa.ArrowException, OSError) as error:
             raise ConfigError(f"--to {place} is no place to write to: {redact(str(error))}") from None
         if not folder.is_dir():
@@ -62,7 +60,10 @@ class Shipping:
                 written_ns = source.stat().st_mtime_ns
                 if self._clock() - written_ns / 1e9 > self._max_age_seconds:
                     shipped.old += 1
-                elif self._shipped.get(name, self._copied_ns(name)) < written_ns:
+                    continue
+                if name not in self._shipped:
+                    self._shipped[name] = self._copied_ns(name)
+                if self._shipped[name] < written_ns:
                     self._copy(source, name)
                     self._shipped[name] = written_ns
                     shipped.copied += 1

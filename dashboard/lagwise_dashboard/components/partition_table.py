@@ -38,7 +38,7 @@ def show(rows: list[Row], labels: Mapping[tuple[str, int], str], *, readable: bo
         column_config={
             "Status": tables.status_column("What holds", width=_width(rows)),
             "Partition": st.column_config.NumberColumn(format="%d"),
-            "Queue": st.column_config.TextColumn(help="Broker and queue, as RocketMQ's own tools name them."),
+            "Queue": tables.queue_column(),
             "Oldest unread": tables.right_column(),
             "Lag": st.column_config.NumberColumn(format="localized", help="Unread records that still exist."),
             "In/s": tables.right_column(help=tables.WRITTEN_HELP),

@@ -50,6 +50,11 @@ def right_column(*, width: int | None = None, help: str | None = None) -> Any:
     return st.column_config.TextColumn(alignment="right", width=width, help=help)
 
 
+def queue_column() -> Any:
+    """A column of RocketMQ's queues."""
+    return st.column_config.TextColumn(help="Broker and queue, as RocketMQ's own tools name them.")
+
+
 def badges(statuses: Iterable[str | None]) -> list[str]:
     """Statuses as a cell of :func:`status_column`."""
     return [words.look(status).label for status in statuses]

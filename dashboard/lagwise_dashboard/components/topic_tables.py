@@ -110,7 +110,7 @@ def show_partitions(rows: list[Row], settings: Row | None, now: datetime) -> Non
             alt="Partitions of the topic, those most written to first",
             column_config={
                 "Partition": st.column_config.NumberColumn(format="%d"),
-                "Queue": st.column_config.TextColumn(help="Broker and queue, as RocketMQ's own tools name them."),
+                "Queue": tables.queue_column(),
                 "In/s": tables.right_column(help="Records written per second over the last five minutes."),
                 "Share": st.column_config.ProgressColumn(
                     min_value=0, max_value=100, format="%.1f %%", help="Of what is written to these partitions."

@@ -9,7 +9,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-from lagwise.domain.capacity.known import ConsumeTime, Input, Known, inputs_of
+from lagwise.domain.capacity.known import Input, Known, inputs_of
 from lagwise.domain.capacity.observed import ObservedCapacity
 from lagwise.domain.capacity.observed_words import load_test_of
 from lagwise.domain.capacity.verdict import CanDo, CapacityJudgement, SetUp, judge_capacity
@@ -26,10 +26,9 @@ from lagwise.domain.sizing.workload import (
 
 #: How far below the model a node may really be (docs/sizing.md: measured within 6 %, and a little optimistic).
 MODEL_ERROR = 0.1
-#: How far below what its busy time says a job may really be: its subtasks are not equally busy.
-BUSY_TIME_ERROR = 0.2
-#: … and members below what their consume RT says: it grows while their threads compete.
-CONSUME_RT_ERROR = 0.2
+#: How far from what the times say that its engine tells a job or a group may really be, to either side: subtasks are
+#: not equally busy and consume RT grows while threads compete, but both hold waits for cores that others took.
+ENGINE_ERROR = 0.2
 #: A vertex that is busy for a smaller share of the time, or was looked at less often, leaves more to doubt.
 TELLING_BUSY_SHARE, TELLING_LOOKS = 0.3, 10
 #: A probe's means of fewer messages are a beginning.
@@ -141,9 +140,9 @@ def _advised(known: Known, advice: SizingAdvice | None) -> SetUp | None:
 
 def workload_of(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISATION) -> Workload | None:
     """The question to sizing. With a probe's T1 and T2 and the cores it is about threads and nodes; with no more than
-    the time per message of one member, seen under saturation or (of a Flink job's subtasks) by their busy time, it is
-    about how many members of one thread. None where
-    neither is known, or the demand is not. The lag of now is no part of it: it is not the lag at the horizon."""
+    the time per message of one member, seen under saturation or by the times that its engine tells, it is about how
+    many members of one thread. None where neither is known, or the demand is not. The lag of now is no part of it: it
+    is not the lag at the horizon."""
     if known.demand is None or known.members == 0:
         return None
     values: dict[str, Any] = {
@@ -164,10 +163,8 @@ def workload_of(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISA
     elif observed is not None and observed.seconds_per_message is not None:
         # A job is one member of its group, however many subtasks it has.
         values["seconds_per_message"] = observed.seconds_per_message * (known.job.subtasks if known.job else 1)
-    elif known.job is not None and known.job.rate_per_second is not None:
-        values["seconds_per_message"] = known.job.subtasks / known.job.rate_per_second
-    elif known.consume_time is not None:
-        values["seconds_per_message"] = known.members / _by_consume_time(known, known.consume_time)
+    elif (told := _by_engine(known)) is not None:
+        values["seconds_per_message"] = known.members / told[1]
     else:
         return None
     try:
@@ -183,11 +180,9 @@ def _can_do(known: Known, workload: Workload | None) -> tuple[CanDo | None, Sour
         high = seen.high_per_second if seen.high_per_second is not None else seen.rate_per_second
         share = _carried_share(known)
         return CanDo(max(0.0, low) * share, max(0.0, high) * share), Source.SATURATION
-    if known.job is not None and (rate := known.job.rate_per_second) is not None:
-        return CanDo((1.0 - BUSY_TIME_ERROR) * rate, rate), Source.BUSY_TIME
-    if known.consume_time is not None and known.members:
-        rate = _by_consume_time(known, known.consume_time)
-        return CanDo((1.0 - CONSUME_RT_ERROR) * rate, rate), Source.CONSUME_RT
+    if (told := _by_engine(known)) is not None:
+        source, rate = told
+        return CanDo((1.0 - ENGINE_ERROR) * rate, (1.0 + ENGINE_ERROR) * rate), source
     at_least = seen.at_least_per_second if seen is not None and seen.at_least_per_second is not None else 0.0
     if known.service is not None and known.cores is not None and workload is not None:
         modelled = capacity_per_second(workload, max(1, known.nodes), known.service.threads)
@@ -197,11 +192,15 @@ def _can_do(known: Known, workload: Workload | None) -> tuple[CanDo | None, Sour
     return (CanDo(at_least), Source.THROUGHPUT) if at_least > 0.0 else (None, Source.NONE)
 
 
-def _by_consume_time(known: Known, time: ConsumeTime) -> float:
-    """What all members' threads can do, messages per second. Where messages of a queue are handled one after the other,
-    no more threads than queues have any."""
-    threads = min(time.threads, known.partitions) if known.is_ordered else time.threads
-    return threads / time.seconds_per_message
+def _by_engine(known: Known) -> tuple[Source, float] | None:
+    """What all members can do by the times that their engine tells of them, messages per second."""
+    if not known.members:
+        return None
+    if known.job is not None and (rate := known.job.rate_per_second) is not None:
+        return Source.BUSY_TIME, rate
+    if known.consume_time is not None:
+        return Source.CONSUME_RT, known.consume_time.rate_per_second(known.partitions)
+    return None
 
 
 def _carried_share(known: Known) -> float:
@@ -219,10 +218,8 @@ def _member_rate(known: Known, source: Source, workload: Workload | None) -> flo
         case Source.SATURATION if known.members and known.observed is not None:
             rate = known.observed.rate_per_second
             return None if rate is None else rate / known.members
-        case Source.BUSY_TIME if known.job is not None and (rate := known.job.rate_per_second) is not None:
-            return rate / known.job.subtasks
-        case Source.CONSUME_RT if known.members and known.consume_time is not None:
-            return _by_consume_time(known, known.consume_time) / known.members
+        case Source.BUSY_TIME | Source.CONSUME_RT if (told := _by_engine(known)) is not None:
+            return told[1] / known.members
         case Source.PROBE if known.members and workload is not None and known.service is not None:
             node = node_at(workload, known.service.threads).rate_per_second
             return node * max(1, known.nodes) / known.members

@@ -60,6 +60,12 @@ class ConsumeTime:
     threads: int
     messages: int
     measured_at: datetime
+    #: Whether the messages of a queue are handled one after the other (orderly groups).
+    is_ordered: bool = False
+
+    def rate_per_second(self, queues: int) -> float:
+        """What all threads can do, messages per second: in order no more of them than queues have any."""
+        return (min(self.threads, queues) if self.is_ordered else self.threads) / self.seconds_per_message
 
 
 #: A vertex that is less busy than this tells too little of what it could do.
@@ -127,8 +133,6 @@ class Known:
     observed: Observed | None = None
     job: JobWork | None = None
     consume_time: ConsumeTime | None = None
-    #: Whether messages of a partition are handled one after the other by a pool of threads (RocketMQ's orderly groups).
-    is_ordered: bool = False
     demand: Demand | None = None
 
 

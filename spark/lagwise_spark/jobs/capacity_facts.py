@@ -1,0 +1,208 @@
+"""What the other tables know of the groups whose capacity is judged."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from lagwise.config import Capacity
+from lagwise.domain.capacity.known import ConsumeTime, Demand, JobWork, Known, Observed, ServiceTime
+from lagwise.domain.capacity.observed import Undecided
+from lagwise.domain.capacity.verdict import DemandAhead
+from lagwise.tables.ahead import demand_ahead
+from lagwise.tables.observed import OBSERVED_CAPACITY
+from lagwise.tables.planning import DEMAND
+from lagwise.tables.raw import GROUPS, JOBS, SERVICE_TIMES
+from lagwise.tables.skew import skew_of
+from lagwise.tables.store import Lake
+from lagwise_spark.jobs.running_jobs import LOAD_WINDOW
+
+#: A probe's measurements of so long before its newest one are taken together.
+_TOGETHER = timedelta(hours=1)
+#: Those of so long before its newest one, or twice as long as one takes, tell the processes that run on a host now.
+_LATELY_SECONDS = 60.0
+_LONGEST = timedelta(days=2)
+#: A job that was not seen for longer does not run any more.
+_JOB_SEEN = timedelta(minutes=10)
+#: Members are asked once a minute; one that said nothing for longer before the newest answer is not there any more.
+_MEMBER_SEEN = timedelta(minutes=3)
+
+#: The busiest vertex of each group's newest job, over its last minutes.
+_JOBS = """
+    with newest as (
+        select cluster, "group", arg_max(job_id, sampled_at) as job_id, max(sampled_at) as last
+        from jobs where sampled_at >= ? group by all
+    ), seen as (
+        select j.cluster, j."group", j.sampled_at, unnest(j.vertices) as vertex
+        from jobs j join newest n using (cluster, "group", job_id) where j.sampled_at > n.last - to_seconds(?)
+    ), vertices as (
+        select cluster, "group", vertex.name as vertex, arg_max(vertex.parallelism, sampled_at) as subtasks,
+               avg(vertex.busy_share) as busy_share, count(vertex.busy_share) as samples,
+               max(sampled_at) as measured_until
+        from seen group by all
+    )
+    select * from vertices where busy_share is not null
+    qualify row_number() over (partition by cluster, "group" order by busy_share desc, vertex) = 1
+"""
+#: What RocketMQ's members told of the last hour; their threads, and how they consume, by the last minutes.
+_CONSUME_TIMES = """
+    with told as (
+        select distinct cluster, "group", topic, member_id, measured_at, seconds_per_message, messages, threads
+        from service_times where sampled_at >= ? and seconds_per_message is not null and threads is not null
+    ), newest as (
+        select *, max(measured_at) over (partition by cluster, "group", topic) as last from told
+    ), members as (
+        select cluster, "group", topic, member_id, arg_max(threads, measured_at) as threads
+        from newest where measured_at > last - to_seconds(?) group by all
+    ), pools as (
+        select cluster, "group", topic, sum(threads)::int as threads from members group by all
+    ), kinds as (
+        select cluster, "group", arg_max(type, sampled_at) as type from groups where sampled_at >= ? group by all
+    )
+    select n.cluster, n."group", n.topic, sum(seconds_per_message * messages) / sum(messages) as seconds_per_message,
+           sum(messages)::bigint as messages, max(measured_at) as measured_at, any_value(p.threads) as threads,
+           coalesce(any_value(k.type) = 'orderly', false) as is_ordered
+    from newest n join pools p using (cluster, "group", topic) left join kinds k using (cluster, "group")
+    -- members of a broadcasting group handle every message each: together they do no more than one
+    where k.type is distinct from 'broadcasting' group by n.cluster, n."group", n.topic
+"""
+_SERVICE = """
+    with told as (
+        select distinct cluster, "group", topic, coalesce(host, '') as host, coalesce(member_id, '') as member,
+               measured_at, t1_seconds, t2_seconds, messages, threads, cores, coalesce(window_seconds, 0) as seconds,
+               t1_doubt
+        from service_times where sampled_at >= ? and t2_seconds is not null
+    ), newest as (
+        select *, max(measured_at) over (partition by cluster, "group", topic) as last,
+               max(measured_at) over (partition by cluster, "group", topic, host) as last_of_host,
+               max(seconds) over (partition by cluster, "group", topic, host) as longest
+        from told
+    ), together as (
+        select * from newest where measured_at >= last - to_seconds(?)
+    ), processes as (
+        -- what a process told lately; whatever has told longer ago may have been another one's before a rebalance
+        select cluster, "group", topic, host, member, arg_max(threads, measured_at) as threads, max(cores) as cores
+        from together where measured_at > last_of_host - to_seconds(greatest(?, 2 * longest)) group by all
+    ), hosts as (
+        select cluster, "group", topic, sum(threads) as threads, max(cores) as cores from processes
+        group by cluster, "group", topic, host
+    ), nodes as (
+        select cluster, "group", topic, round(avg(threads))::int as threads, avg(cores) as cores from hosts group by all
+    )
+    select cluster, "group", topic, sum(t1_seconds * messages) / sum(messages) as t1_seconds,
+           sum(t2_seconds * messages) / sum(messages) as t2_seconds, sum(messages)::bigint as messages,
+           max(measured_at) as measured_at, max(t1_doubt) as t1_doubt,
+           any_value(n.threads) as threads, any_value(n.cores) as cores
+    from together join nodes n using (cluster, "group", topic) group by cluster, "group", topic
+"""
+
+Row = Mapping[str, Any]
+Key = tuple[str, str, str]
+
+
+def key_of(row: Row) -> Key:
+    """What a row is about: cluster, group and topic."""
+    return row["cluster"], row["group"], row["topic"]
+
+
+class Facts:
+    """The rows of the other tables, by what they are about."""
+
+    def __init__(self, lake: Lake, settings: Capacity, now: datetime, topics: Collection[tuple[str, str]]) -> None:
+        self._settings = settings
+        self._skew = skew_of(lake, topics, now)
+        since = now - _LONGEST
+        service = lake.query(
+            _SERVICE, [since, _TOGETHER.total_seconds(), _LATELY_SECONDS], over=[SERVICE_TIMES], since=since
+        )
+        self._service = {key_of(r): r for r in service.to_pylist()}
+        jobs = lake.query(_JOBS, [now - _JOB_SEEN, LOAD_WINDOW.total_seconds()], over=[JOBS], since=now - _JOB_SEEN)
+        times = lake.query(
+            _CONSUME_TIMES,
+            [now - _TOGETHER, _MEMBER_SEEN.total_seconds(), now - _TOGETHER],
+            over=[SERVICE_TIMES, GROUPS],
+            since=now - _TOGETHER,
+        )
+        self._times = {key_of(r): r for r in times.to_pylist()}
+        self._jobs = {(r["cluster"], r["group"]): r for r in jobs.to_pylist()}
+        observed = lake.query("select * from observed_capacity where member is null", over=[OBSERVED_CAPACITY])
+        self._observed = {key_of(r): r for r in observed.to_pylist()}
+        self._demand = {(r["cluster"], r["topic"]): r for r in lake.read(DEMAND).to_pylist()}
+        self._ahead = demand_ahead(lake, now)
+
+    def known(self, reader: Row) -> Known:
+        key, topic = key_of(reader), (reader["cluster"], reader["topic"])
+        service, observed, demand = self._service.get(key), self._observed.get(key), self._demand.get(topic)
+        time = self._times.get(key)
+        job = self._jobs.get((reader["cluster"], reader["group"]))
+        told = self._settings.cores_of(reader["group"])
+        cores, source = (told, "settings") if told is not None else (service and service["cores"], "probe")
+        return Known(
+            partitions=reader["partitions"],
+            members=reader["members"] if job is None else job["subtasks"],
+            nodes=reader["nodes"],
+            as_of=reader["as_of"],
+            skew=self._skew.get(topic),
+            arriving_per_second=reader["rate"],
+            cores=cores,
+            cores_source=source,
+            service=None if service is None else _service_time(service),
+            observed=None if observed is None else _observed(observed),
+            job=None if job is None else _job(job, reader),
+            consume_time=None if time is None else _consume_time(time),
+            demand=None if demand is None else _demand(demand, self._ahead.get(topic, ())),
+        )
+
+
+def _service_time(row: Row) -> ServiceTime:
+    return ServiceTime(
+        t1_seconds=row["t1_seconds"],
+        t2_seconds=row["t2_seconds"],
+        threads=row["threads"] or 1,
+        messages=row["messages"],
+        measured_at=row["measured_at"],
+        t1_doubt=row["t1_doubt"],
+    )
+
+
+def _consume_time(row: Row) -> ConsumeTime:
+    names = ("seconds_per_message", "threads", "messages", "measured_at", "is_ordered")
+    return ConsumeTime(**{name: row[name] for name in names})
+
+
+def _job(row: Row, reader: Row) -> JobWork:
+    return JobWork(
+        vertex=row["vertex"],
+        subtasks=row["subtasks"],
+        busy_share=row["busy_share"],
+        records_per_second=reader["read_rate"] or 0.0,
+        samples=row["samples"],
+        measured_until=row["measured_until"],
+    )
+
+
+def _observed(row: Row) -> Observed:
+    return Observed(
+        rate_per_second=row["rate_per_second"],
+        low_per_second=row["rate_low_per_second"],
+        high_per_second=row["rate_high_per_second"],
+        at_least_per_second=row["at_least_per_second"],
+        seconds_per_message=row["seconds_per_message"],
+        blocks=row["blocks"],
+        measured_until=row["measured_until"],
+        is_scaled=row["is_scaled"],
+        reason=Undecided(row["reason"]) if row["reason"] else None,
+        missing_seconds=row["missing_seconds"] or 0.0,
+    )
+
+
+def _demand(row: Row, ahead: tuple[DemandAhead, ...]) -> Demand:
+    return Demand(
+        peak_per_second=row["peak_per_second"],
+        peak_at=row["peak_at"],
+        minutes=row["minutes"],
+        history_hours=row["history_hours"],
+        forecast_peak_per_second=row["forecast_peak_per_second"],
+        horizon_days=row["horizon_days"],
+        ahead=ahead,
+        as_of=row["as_of"],
+    )

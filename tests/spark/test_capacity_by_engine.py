@@ -1,0 +1,119 @@
+"""Capacity from the times that engines tell: Flink's busy time, RocketMQ's consume RT."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lagwise.config import Capacity
+from lagwise.tables import ALL_TABLES
+from lagwise.tables.analysis import PARTITION_STATUS
+from lagwise.tables.raw import GROUPS, JOBS, SERVICE_TIMES
+from lagwise.tables.store import Lake
+from lagwise_spark.jobs.capacity import plan
+from tests.platform.judged import append, partition
+from tests.spark.capacity_rows import EIGHT_CORES, NOW, demand, probed, reads, rows, some
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    made = Lake(str(tmp_path / "lake"))
+    made.create(*ALL_TABLES)
+    return made
+
+
+def of_job(lake: Lake, seconds_ago: float, busy: float | None, *, job: str = "j1", group: str = "billing") -> None:
+    """A look at a job of two vertices, of which the second bounds it."""
+    idle = {"backpressured_share": 0.0, "idle_share": 0.5, "records_in_per_second": 1.0, "records_out_per_second": 1.0}
+    source = {"name": "Source: orders", "parallelism": 1, "busy_share": 0.05} | idle
+    price = {"name": "price", "parallelism": 4, "busy_share": busy} | idle
+    append(
+        lake,
+        JOBS,
+        some(JOBS, sampled_at=NOW - timedelta(seconds=seconds_ago), group=group, job_id=job, job="orders-job",
+             source="flink", vertices=[source, price]),
+    )  # fmt: skip
+
+
+def test_a_flink_job_is_known_by_its_busy_time(lake: Lake) -> None:
+    """Twelve partitions of 100 records a second each, read while the busiest vertex is busy for 60 % of the time."""
+    append(
+        lake,
+        PARTITION_STATUS,
+        *[partition("billing", n, as_of=NOW, produce_rate_per_second=100.0, consume_rate_per_second=100.0, owner="j1")
+          for n in range(12)],
+    )  # fmt: skip
+    demand(lake, peak=1_200.0)
+    of_job(lake, 500, 0.1)  # before the last five minutes
+    of_job(lake, 30, 0.1, job="the one before")
+    of_job(lake, 20, None)  # the first look has nothing to compare with
+    of_job(lake, 15, 0.5)
+    of_job(lake, 0, 0.7)
+    plan(lake, Capacity(), NOW)
+    found = rows(lake)["billing"]
+    assert (found["capacity_source"], found["members"]) == ("busy_time", 4)
+    assert found["capacity_high_per_second"] == pytest.approx(2_400.0)
+    assert found["member_rate_per_second"] == pytest.approx(500.0)
+    told = {i["name"]: (i["value"], i["source"], i["samples"]) for i in found["inputs"]}
+    assert told["busy_share"] == (pytest.approx(0.6), "busy time of the vertex price", 2)
+
+
+def test_a_job_that_was_not_seen_lately_tells_nothing(lake: Lake) -> None:
+    reads(lake, "billing")
+    demand(lake)
+    of_job(lake, 601, 0.5)
+    of_job(lake, 0, 0.5, group="another")
+    plan(lake, Capacity(), NOW)
+    assert rows(lake)["billing"]["capacity_source"] == "none"
+    assert rows(lake)["billing"]["members"] == 4
+
+
+def took(lake: Lake, minutes_ago: float, member: str, seconds: float, messages: int, **more: Any) -> None:
+    at = NOW - timedelta(minutes=minutes_ago)
+    values = {"threads": 20, "partition": 0, "source": "consume_rt", "t1_seconds": None, "t2_seconds": None} | more
+    append(
+        lake,
+        SERVICE_TIMES,
+        some(SERVICE_TIMES, sampled_at=at, measured_at=at, member_id=member, seconds_per_message=seconds,
+             messages=messages, **values),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "threads"), [("concurrent", 40), ("orderly", 12)])
+def test_a_group_of_rocketmq_is_known_by_its_consume_rt(lake: Lake, kind: str, threads: int) -> None:
+    reads(lake, "billing", members=2)
+    demand(lake, 200.0)
+    append(lake, GROUPS, some(GROUPS, sampled_at=NOW, type=kind))
+    took(lake, 70, "m0", 9.0, 9_000)  # longer than an hour ago
+    took(lake, 30, "gone", 0.05, 1_000)  # its time counts, its threads do not: it is not there any more
+    took(lake, 1, "m0", 0.05, 1_000)
+    took(lake, 0, "m0", 0.05, 1_000)
+    took(lake, 0, "m1", 0.1, 3_000)
+    plan(lake, Capacity(), NOW)
+    found = rows(lake)["billing"]
+    assert found["capacity_source"] == "consume_rt"
+    assert found["member_rate_per_second"] == pytest.approx(threads / 0.075 / 2)
+    told = {i["name"]: (i["value"], i["samples"]) for i in found["inputs"]}
+    assert told["seconds_per_message"] == (pytest.approx(0.075), 6_000)
+
+
+def test_a_probe_beside_it_is_not_mixed_with_it(lake: Lake) -> None:
+    reads(lake, "billing", members=2)
+    demand(lake, 200.0)
+    probed(lake, 1, 0.012, 0.003, 5_000)
+    took(lake, 0, "m0", 0.05, 1_000)
+    plan(lake, EIGHT_CORES, NOW)
+    found = rows(lake)["billing"]
+    assert (found["t1_seconds"], found["t2_seconds"]) == (0.012, 0.003)
+
+
+def test_members_of_a_broadcasting_group_do_not_add_up(lake: Lake) -> None:
+    """Each of them handles every message: two do no more than one."""
+    reads(lake, "billing", members=2)
+    demand(lake, 200.0)
+    append(lake, GROUPS, some(GROUPS, sampled_at=NOW, type="broadcasting"))
+    took(lake, 0, "m0", 0.05, 1_000)
+    took(lake, 0, "m1", 0.05, 1_000)
+    plan(lake, Capacity(), NOW)
+    assert rows(lake)["billing"]["capacity_source"] == "none"
