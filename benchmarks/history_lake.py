@@ -204,7 +204,13 @@ class History:
         # The last one says that all minutes before the last sample's own are finished. An hour less is whole than could
         # be: the first round makes that one, and the day's row.
         hours_until = minute.replace(minute=0) - timedelta(hours=2)
-        progress = {"cluster": "bench", "read_until": at, "finished_until": minute, "hours_until": hours_until}
+        progress = {
+            "cluster": "bench",
+            "read_until": at,
+            "finished_until": minute,
+            "hours_until": hours_until,
+            "observed_until": hours_until,
+        }
         return {
             "started_at": at,
             "finished_at": at,

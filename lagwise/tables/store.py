@@ -185,7 +185,7 @@ class Lake:
     def query(
         self,
         sql: str,
-        values: Sequence[object] = (),
+        values: Sequence[object] | Mapping[str, object] = (),
         *,
         over: Sequence[Table],
         days: tuple[str, str] | None = None,
@@ -201,7 +201,8 @@ class Lake:
                     self.scan(connection, table, days=days, since=since)
                 for name, rows in (given or {}).items():
                     connection.register(name, rows)
-                return connection.sql(sql, params=list(values)).to_arrow_table()
+                params = dict(values) if isinstance(values, Mapping) else list(values)
+                return connection.sql(sql, params=params).to_arrow_table()
             except (duckdb.IOException, duckdb.InvalidInputException) as error:
                 names = ", ".join(self.location(table) for table in over)
                 raise LakeError(f"cannot read {names}: {_first_line(error)}") from error

@@ -11,6 +11,7 @@ PROGRESS = pa.list_(
             pa.field("read_until", TIMESTAMP),
             pa.field("finished_until", TIMESTAMP),
             pa.field("hours_until", TIMESTAMP),
+            pa.field("observed_until", TIMESTAMP),
         ]
     )
 )
@@ -28,8 +29,8 @@ TICKS = Table(
         Column(
             "progress",
             PROGRESS,
-            "per cluster: newest `samples.written_at` it has read, the minute before which the minutes are final, and "
-            "the hour before which the hours are",
+            "per cluster: newest `samples.written_at` it has read, the minute before which the minutes are final, the "
+            "hour before which the hours are, and the one up to which `throughput` has been observed",
             nullable=False,
         ),
     ),

@@ -88,12 +88,10 @@ def test_of_all_history_the_rows_that_tell_are_kept(spark: "SparkSession", lake:
     reset_at = START - timedelta(hours=25)
     write_history(lake, reset_at)
     read_next = [START - timedelta(hours=20, minutes=3), START - timedelta(hours=3), START - timedelta(hours=40)]
-    positions = spark.createDataFrame(
-        [("test", "orders", 0, offset_at(at)) for at in read_next],
-        "cluster string, topic string, partition int, position long",
+    positions = pa.Table.from_pylist(
+        [{"cluster": "test", "topic": "orders", "partition": 0, "position": offset_at(at)} for at in read_next]
     )
-    history = spark.read.format("delta").load(lake.location(WATERMARK_FIVE_MINUTES))
-    kept = sorted(row["minute"].astimezone(UTC) for row in telling_rows(history, positions).toArrow().to_pylist())
+    kept = sorted(row["minute"] for row in telling_rows(lake, positions, START - HISTORY, START).to_pylist())
     ago = [(START - minute) / timedelta(minutes=1) for minute in kept]
     around = [20 * 60 + 5, 20 * 60, 3 * 60, 3 * 60 - 5]
     jumps = [20 * 60 + 5, 20 * 60, 10 * 60 + 5, 10 * 60, 5]

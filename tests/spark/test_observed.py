@@ -142,6 +142,24 @@ def test_it_says_what_the_definition_says(spark: "SparkSession", lake: Lake, wor
     # Done again, as after a kill or where a late sample opens an hour again.
     [now] = read_news(lake, read_progress(lake))
     before = sorted(map(str, lake.read(THROUGHPUT).to_pylist()))
-    assert observe(spark, lake, [replace(now, hours_from=START + timedelta(hours=1))], [now]) == 1
+    assert observe(spark, lake, [replace(now, observed_from=START + timedelta(hours=1))]) == [now]
     assert sorted(map(str, lake.read(THROUGHPUT).to_pylist())) == before
     assert capacity(lake) == found
+
+
+@pytest.mark.timeout(900)
+def test_after_an_outage_a_round_observes_no_more_than_it_may(
+    spark: "SparkSession", lake: Lake, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lagwise_spark.jobs import observed
+    from lagwise_spark.jobs.tick import tick
+
+    monkeypatch.setattr(observed, "ROWS_AT_A_TIME", 1)  # an hour
+    record(Recorder(lake, START, gathers=True), world, SAMPLES)
+    hours = []
+    for _ in range(3):
+        tick(spark, lake, Config(data=str(Path(lake.uri).parent)))
+        hours.append({row["hour"] for row in lake.read(THROUGHPUT).to_pylist()})
+    later = START + timedelta(hours=1)
+    assert hours == [{START}, {START, later}, {START, later}]
+    assert capacity(lake)["billing", "orders", None]["rate_per_second"] == pytest.approx(world.truth, rel=0.1)

@@ -35,6 +35,7 @@ def news(minutes: float, offsets_retention_seconds: float | None = None) -> list
             read_until=at(minutes),
             open_from=at(minutes),
             hours_from=at(minutes),
+            observed_from=at(minutes),
         )
     ]
 

@@ -2,93 +2,108 @@
 
 Of all that history, the few rows are taken that say it: for each offset somebody has to read next, the one before it
 and the one after it, and those between which the log start jumped. Their number depends on how many readers are far
-behind and not on how far.
+behind and not on how far. They are looked up by DuckDB, which reads the few columns of a week that tell in less time
+than Spark needs to start its jobs: so a round does not take longer the longer the history is.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 
 from lagwise.domain.history import LOOKBACK_SECONDS
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.minutes import WATERMARK_FIVE_MINUTES
+from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.store import Lake
-from lagwise_spark.columns import GROUP_PARTITION, TOPIC_PARTITION
-from lagwise_spark.frames import frame, materialised
-from lagwise_spark.jobs import read
-from lagwise_spark.transforms.buckets import reads_from
+from lagwise_spark.frames import frame
 
 #: So far back, every sample of the watermarks is used; before that, the first and the last of every five minutes.
 DENSE_HISTORY = timedelta(hours=6)
 
+#: Group-partitions whose oldest unread record was old at the last round, what they read next now, and when that record
+#: was written (null where that is before all history).
+_FAR_BEHIND = """
+    select cluster, topic, partition, greatest(c.committed, c.next_record, w.log_start) as position,
+           case when not s.lag_seconds_is_lower_bound then s.as_of - to_seconds(s.lag_seconds) end as written_at
+    from partition_status s
+    join commits c using (cluster, "group", topic, partition)
+    join watermarks w using (cluster, topic, partition)
+    where (s.lag_seconds >= ? or s.lag_seconds_is_lower_bound)
+      and c.sample_id in (select unnest(?)) and w.sample_id in (select unnest(?))
+      and coalesce(c.committed, c.next_record) is not null and w.log_start is not null
+"""
+
+#: The rows around each position and each jump of the log start, of the log as it is since it became another one.
+_TELLING = """
+    with history as materialized (
+        select cluster, topic, partition, minute, first_high_watermark, last_log_start, reset_at
+        from watermark_five_minutes semi join positions using (cluster, topic, partition)
+        where minute >= $start and minute < $end
+    ), resets as (
+        select cluster, topic, partition, max(minute) as reset from history where reset_at is not null group by all
+    ), of_this_log as (
+        select h.* from history h left join resets r using (cluster, topic, partition)
+        where r.reset is null or h.minute >= r.reset
+    ), brackets as (
+        select cluster, topic, partition, position, max(minute) filter (first_high_watermark <= position) as a,
+               min(minute) filter (first_high_watermark > position) as b
+        from of_this_log join positions using (cluster, topic, partition) group by all
+    ), levels as (
+        select cluster, topic, partition, last_log_start, min(minute) as a, max(minute) as b
+        from of_this_log group by all
+    ), told as (
+        select cluster, topic, partition, unnest([a, b]) as minute from brackets
+        union select cluster, topic, partition, unnest([a, b]) from levels
+        union select cluster, topic, partition, reset from resets
+    )
+    -- in two halves: the points of the older one are not even read
+    select {columns}, points from watermark_five_minutes semi join told using (cluster, topic, partition, minute)
+    where minute >= $dense and minute < $end
+    union all
+    select {columns}, [{{'at': first_at, 'high_watermark': first_high_watermark}},
+                       {{'at': last_at, 'high_watermark': last_high_watermark}}]
+    from watermark_five_minutes semi join told using (cluster, topic, partition, minute)
+    where minute >= $start and minute < $dense
+"""
+
 
 def older_history(
-    session: SparkSession, lake: Lake, end: datetime, days: int, commits: DataFrame, watermarks: DataFrame
+    session: SparkSession, lake: Lake, end: datetime, days: int, sample_ids: Sequence[str], sampled_from: datetime
 ) -> DataFrame | None:
     """Rows of the watermarks' history before ``end`` that tell the age of what is read next, for those that were far
-    behind at the last round, from their latest commits and watermarks. None where there are none, which is usual."""
-    far = _far_behind(lake, LOOKBACK_SECONDS - 600)
+    behind at the last round, from their commits and watermarks in the samples with these ids, all taken at or after
+    ``sampled_from``. None where there are none, which is usual. Raises LakeError."""
+    ids = list(sample_ids)
+    far = lake.query(
+        _FAR_BEHIND,
+        [LOOKBACK_SECONDS - 600, ids, ids],
+        over=[PARTITION_STATUS, COMMITS, WATERMARKS],
+        since=sampled_from,
+    )
     if far.num_rows == 0:
         return None
     # Nothing is read from before the oldest record that anybody still has to read.
     start = end - timedelta(days=days)
     if far["written_at"].null_count == 0:
         start = max(start, pc.min(far["written_at"]).as_py() - timedelta(minutes=10))
-    theirs = F.broadcast(frame(session, far.drop_columns("written_at")))
-    positions = (
-        commits.join(theirs, list(GROUP_PARTITION), "semi")
-        .join(watermarks.select(*TOPIC_PARTITION, "log_start"), list(TOPIC_PARTITION))
-        .select(*TOPIC_PARTITION, F.greatest(reads_from(), "log_start").alias("position"))
-        .where(F.col("position").isNotNull())
-        .distinct()
-    )
-    rows = read.since(session, lake, WATERMARK_FIVE_MINUTES, start, read.steady(end) + read.STEADY_FOR)
-    is_dense = F.col("minute") >= F.lit(read.steady(end - DENSE_HISTORY))
-    # Written as two halves: the points of the older one are then not even read.
-    thinned = rows.where(~is_dense).withColumn("points", F.array(_point("first"), _point("last")))
-    return materialised(telling_rows(rows.where(is_dense).unionByName(thinned), materialised(positions)))
+    return frame(session, telling_rows(lake, far.drop_columns("written_at"), start, end))
 
 
-def _point(which: str) -> Column:
-    return F.struct(F.col(f"{which}_at").alias("at"), F.col(f"{which}_high_watermark").alias("high_watermark"))
-
-
-def _far_behind(lake: Lake, seconds: float) -> pa.Table:
-    """Group-partitions whose oldest unread record was older than this at the last round, and when it was written
-    (``written_at``, null where that is before all history)."""
-    sql = """
-        select cluster, "group", topic, partition,
-               case when not lag_seconds_is_lower_bound then as_of - to_seconds(lag_seconds) end as written_at
-        from partition_status
-        where lag_seconds >= ? or lag_seconds_is_lower_bound
-    """
-    return lake.query(sql, [seconds], over=[PARTITION_STATUS])
-
-
-def telling_rows(history: DataFrame, positions: DataFrame) -> DataFrame:
-    """Those rows of `watermark_five_minutes` around each ``position`` and around each jump of the log start, of the
-    topic-partitions that ``positions`` has any of, and those in which a log became another one."""
-    history = history.join(F.broadcast(positions.select(*TOPIC_PARTITION).distinct()), list(TOPIC_PARTITION), "semi")
-    resets = materialised(
-        history.where(F.col("reset_at").isNotNull()).groupBy(*TOPIC_PARTITION).agg(F.max("minute").alias("reset"))
-    )
-    of_this_log = history.join(F.broadcast(resets), list(TOPIC_PARTITION), "left").where(
-        F.col("reset").isNull() | (F.col("minute") >= F.col("reset"))
-    )
-    is_before = F.col("first_high_watermark") <= F.col("position")
-    brackets = (
-        of_this_log.join(F.broadcast(positions), list(TOPIC_PARTITION))
-        .groupBy(*TOPIC_PARTITION, "position")
-        .agg(
-            F.max(F.when(is_before, F.col("minute"))).alias("a"), F.min(F.when(~is_before, F.col("minute"))).alias("b")
+def telling_rows(lake: Lake, positions: pa.Table, start: datetime, end: datetime) -> pa.Table:
+    """Those rows of `watermark_five_minutes` in [start, end) around each ``position`` and around each jump of the log
+    start, of the topic-partitions that ``positions`` has any of, and those in which a log became another one."""
+    schema = pa.schema([f for f in WATERMARK_FIVE_MINUTES.arrow if f.name != "day"])
+    return (
+        lake.query(
+            _TELLING.format(columns=", ".join(name for name in schema.names if name != "points")),
+            {"start": start, "end": end, "dense": end - DENSE_HISTORY},
+            over=[WATERMARK_FIVE_MINUTES],
+            since=start,
+            given={"positions": positions},
         )
+        .select(schema.names)
+        .cast(schema)
     )
-    levels = of_this_log.groupBy(*TOPIC_PARTITION, "last_log_start").agg(
-        F.min("minute").alias("a"), F.max("minute").alias("b")
-    )
-    kept = [rows.select(*TOPIC_PARTITION, F.explode(F.array("a", "b")).alias("minute")) for rows in (brackets, levels)]
-    told = kept[0].union(kept[1]).union(resets).distinct()
-    return history.join(F.broadcast(materialised(told)), [*TOPIC_PARTITION, "minute"], "semi")

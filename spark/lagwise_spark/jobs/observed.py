@@ -1,4 +1,4 @@
-"""`throughput` and `observed_capacity`: once an hour, when another one is whole.
+"""`throughput` and `observed_capacity`: once an hour, when another one is whole; after an outage, some in each round.
 
 Spark looks for saturated minutes, of which there are few or none where consumers keep up; minutes are read only of
 topics and hours that had a backlog at all. The driver cuts them into blocks, keeps these by the hour, and estimates
@@ -6,6 +6,7 @@ from a week of them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -27,6 +28,7 @@ from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.minutes import within
 from lagwise_spark.jobs.progress import News, minute_of
 from lagwise_spark.jobs.progress import hour_of as whole_hour_of
+from lagwise_spark.jobs.read import FinishedSample
 from lagwise_spark.transforms.saturation import (
     GROUP_TOPIC,
     habits,
@@ -44,8 +46,8 @@ Reader = tuple[str, str, str, str | None]
 
 #: So far back observations tell of what consumers can do now.
 EVIDENCE = timedelta(days=7)
-#: Rows of `minutes` that one query may have to look through: more hours are looked at one stretch after another.
-ROWS_AT_A_TIME = 6_000_000
+#: Rows of `minutes` that a round may have to look through: verdicts do not wait for more hours than that.
+ROWS_AT_A_TIME = 3_000_000
 #: Groups and members whose saturated minutes the driver takes of a stretch: those with most of them. There are more
 #: only where half a large cluster lags.
 MOST_READERS = 5_000
@@ -56,26 +58,21 @@ ALONE = 0.95
 _HOUR = timedelta(hours=1)
 
 
-def observe(session: SparkSession, lake: Lake, before: Sequence[News], after: Sequence[News]) -> int:
-    """Bring both tables up to date with the hours that were finished between these two; how many hours these were."""
-    finished = 0
-    for old, new in zip(before, after, strict=True):
-        start, until = max(old.hours_from, new.hours_from - EVIDENCE), new.hours_from
-        for first, end in _stretches(start, until, old.group_partitions):
-            _write(lake, new.cluster, first, end, _throughput(session, lake, new, first, end))
-            finished += int((end - first) / _HOUR)
-    if finished:
-        estimates = list(_estimates(lake, after))
+def observe(session: SparkSession, lake: Lake, news: Sequence[News]) -> list[News]:
+    """Bring both tables up to date with hours that are finished and not observed yet, of each cluster no more than
+    :data:`ROWS_AT_A_TIME`. Returns the news with what is left to later rounds."""
+    left = []
+    for n in news:
+        start = max(n.observed_from, n.hours_from - EVIDENCE)
+        hours = min(24, max(1, ROWS_AT_A_TIME // (60 * max(1, n.group_partitions))))
+        end = min(n.hours_from, start + hours * _HOUR)
+        if start < end:
+            _write(lake, n.cluster, start, end, _throughput(session, lake, n, start, end))
+        left.append(replace(n, observed_from=max(start, end)))
+    if left != list(news):
+        estimates = list(_estimates(lake, left))
         write.replace_small(lake, OBSERVED_CAPACITY, write.table_of(OBSERVED_CAPACITY, estimates))
-    return finished
-
-
-def _stretches(start: datetime, until: datetime, group_partitions: int) -> Iterator[tuple[datetime, datetime]]:
-    hours = min(24, max(1, ROWS_AT_A_TIME // (60 * max(1, group_partitions))))
-    while start < until:
-        end = min(until, start + hours * _HOUR)
-        yield start, end
-        start = end
+    return left
 
 
 def _throughput(session: SparkSession, lake: Lake, news: News, start: datetime, end: datetime) -> list[Row]:
@@ -83,8 +80,12 @@ def _throughput(session: SparkSession, lake: Lake, news: News, start: datetime, 
     coarse = within(session, read.stretch(session, lake, FIVE_MINUTES, start, end), news.cluster, start, end)
     known = materialised(habits(coarse))
     rows = hourly_throughput(coarse, known).toArrow().to_pylist()
-    blocks = _blocks(session, lake, news, start, end, known)
-    counts = _members_by_hour(lake, news.cluster, start, end)
+    # Rows of `samples` are a file each, and thousands in a day.
+    samples = [
+        s for s in read.finished_samples(lake, start, end) if s.cluster == news.cluster and start <= s.started_at < end
+    ]
+    blocks = _blocks(session, lake, news, start, end, known, samples)
+    counts = _members_by_hour(lake, samples, start)
     made: dict[tuple[Reader, datetime], Row] = {((*_group_topic(row), None), row["hour"]): row for row in rows}
     for (reader, hour), found in blocks.items():
         cluster, group, topic, member = reader
@@ -99,14 +100,20 @@ def _throughput(session: SparkSession, lake: Lake, news: News, start: datetime, 
 
 
 def _blocks(
-    session: SparkSession, lake: Lake, news: News, start: datetime, end: datetime, known: DataFrame
+    session: SparkSession,
+    lake: Lake,
+    news: News,
+    start: datetime,
+    end: datetime,
+    known: DataFrame,
+    samples: Sequence[FinishedSample],
 ) -> dict[tuple[Reader, datetime], list[Block]]:
     """The blocks of each reader and hour that has any."""
     lagging = with_backlog(known).toArrow()
     if lagging.num_rows == 0:
         return {}
     groups = F.broadcast(frame(session, lagging.group_by(list(GROUP)).aggregate([])))
-    members = _members(session, lake, news.cluster, start, end).join(groups, list(GROUP), "semi")
+    members = _members(session, lake, news.cluster, samples).join(groups, list(GROUP), "semi")
     owned = materialised(known.join(owners(members), [*GROUP_PARTITION, "hour"], "left"))
     if news.group_partitions * ((end - start) / _HOUR) <= ROWS_TO_EVERYWHERE:
         owned = F.broadcast(owned)
@@ -141,27 +148,26 @@ def _most(found: DataFrame) -> DataFrame:
     return found.join(F.broadcast(most), [found[name].eqNullSafe(most[name]) for name in key], "semi")
 
 
-def _members(session: SparkSession, lake: Lake, cluster: str, start: datetime, end: datetime) -> DataFrame:
-    """Rows of raw `members` of the first sample of each minute."""
-    first: dict[datetime, read.FinishedSample] = {}
-    for sample in read.finished_samples(lake, start, end):
-        if sample.cluster == cluster and start <= sample.started_at < end:
-            minute = minute_of(sample.started_at)
-            first[minute] = min(first.get(minute, sample), sample, key=lambda s: s.started_at)
+def _members(session: SparkSession, lake: Lake, cluster: str, samples: Sequence[FinishedSample]) -> DataFrame:
+    """Rows of raw `members` of the first of these samples in each minute."""
+    first: dict[datetime, FinishedSample] = {}
+    for sample in samples:
+        minute = minute_of(sample.started_at)
+        first[minute] = min(first.get(minute, sample), sample, key=lambda s: s.started_at)
     if not first:
         return empty(session, MEMBERS).drop("day")
     return read.of_finished(session, lake, MEMBERS, cluster, list(first.values()))
 
 
 def _members_by_hour(
-    lake: Lake, cluster: str, start: datetime, end: datetime
+    lake: Lake, samples: Sequence[FinishedSample], start: datetime
 ) -> dict[tuple[str, str, str, datetime], int]:
-    """How many members owned partitions of a topic at the last sample of each hour."""
-    last: dict[datetime, read.FinishedSample] = {}
-    for sample in read.finished_samples(lake, start, end):
-        if sample.cluster == cluster and start <= sample.started_at < end:
-            hour = whole_hour_of(sample.started_at)
-            last[hour] = max(last.get(hour, sample), sample, key=lambda s: s.started_at)
+    """How many members owned partitions of a topic at the last of these samples, none before ``start``, of each
+    hour."""
+    last: dict[datetime, FinishedSample] = {}
+    for sample in samples:
+        hour = whole_hour_of(sample.started_at)
+        last[hour] = max(last.get(hour, sample), sample, key=lambda s: s.started_at)
     hours = {sample.sample_id: hour for hour, sample in last.items()}
     counts = _members_of(lake, list(hours), start - _HOUR)
     return {

@@ -15,17 +15,19 @@ from lagwise.tables.ticks import TICKS
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Per cluster: the newest ``written_at`` that has been read, the minute before which minutes are final, and the
-    hour before which hours are."""
+    """Per cluster: the newest ``written_at`` that has been read, the minute before which minutes are final, the hour
+    before which hours are, and the one up to which throughput has been observed."""
 
     read_until: datetime
     finished_until: datetime
     hours_until: datetime
+    observed_until: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """A cluster's samples: the latest one, and from which minute and hour on these have to be made (again)."""
+    """A cluster's samples: the latest one, from which minute and hour on these have to be made (again), and from which
+    hour on throughput has to be observed."""
 
     cluster: str
     latest_id: str
@@ -37,6 +39,7 @@ class News:
     read_until: datetime
     open_from: datetime
     hours_from: datetime
+    observed_from: datetime
 
 
 def minute_of(at: datetime) -> datetime:
@@ -69,9 +72,7 @@ def read_progress(lake: Lake) -> dict[str, Progress]:
     newest = lake.query(sql, over=[TICKS], days=(day, day)).to_pylist()
     if not newest:
         return {}
-    return {
-        p["cluster"]: Progress(p["read_until"], p["finished_until"], p["hours_until"]) for p in newest[0]["progress"]
-    }
+    return {p.pop("cluster"): Progress(**p) for p in newest[0]["progress"]}
 
 
 def read_news(lake: Lake, progress: dict[str, Progress]) -> list[News]:
@@ -127,4 +128,5 @@ def _news_of(cluster: str, rows: pa.Table, known: Progress | None) -> News:
         read_until=max(s["written_at"] for s in samples),
         open_from=open_from if known is None else min(open_from, known.finished_until),
         hours_from=hours_from if known is None else min(hours_from, known.hours_until),
+        observed_from=hours_from if known is None else min(hours_from, known.observed_until),
     )

@@ -105,7 +105,7 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
         write.replace(result.partitions, lake, PARTITION_STATUS)
         changes += write.groups(lake, verdicts, findings, {n.cluster: n.as_of for n in news})
         # Last, because nobody waits for it: verdicts do not go by it.
-        observe(session, lake, before, news)
+        news = observe(session, lake, news)
     judged = sum(row["partitions"] for row in by_status)
     groups = len(verdicts)
     cost = TickCost(
@@ -186,8 +186,7 @@ def _inputs(
         return read.of_samples(session, lake, table, latest_ids, latest_from)
 
     watermark_minutes = finished(WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES).unionByName(minutes.watermarks)
-    commits, watermarks = of_latest(COMMITS), of_latest(WATERMARKS)
-    older = older_history(session, lake, horizon, config.lake.retention.minutes_days, commits, watermarks)
+    older = older_history(session, lake, horizon, config.lake.retention.minutes_days, latest_ids, latest_from)
     if older is not None:
         watermark_minutes = watermark_minutes.unionByName(older)
     return Inputs(
@@ -195,8 +194,8 @@ def _inputs(
         minutes=finished(MINUTES, FIVE_MINUTES).unionByName(minutes.pairs),
         days=days(session, lake),
         watermark_minutes=watermark_minutes,
-        commits=commits,
-        watermarks=watermarks,
+        commits=of_latest(COMMITS),
+        watermarks=of_latest(WATERMARKS),
         groups=frame(session, read.recent_groups(lake, news, WINDOWS_SECONDS[0])),
         members=frame(session, read.latest_members(lake, news)),
         events=frame(session, read.telling_events(lake, news, WINDOWS_SECONDS[0])),
@@ -235,6 +234,7 @@ def _tick_row(started_at: datetime, cost: TickCost, news: Sequence[News]) -> pa.
                 "read_until": n.read_until,
                 "finished_until": max(n.open_from, minute_of(n.as_of)),
                 "hours_until": n.hours_from,
+                "observed_until": n.observed_from,
             }
             for n in news
         ],

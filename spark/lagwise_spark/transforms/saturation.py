@@ -91,18 +91,18 @@ def owners(members: DataFrame) -> DataFrame:
     """Who owned each group-partition, one row for an hour: ``owners``, each from a minute to a minute. ``members`` are
     rows of raw `members` of the first sample of each minute."""
     label = F.concat(F.coalesce("client_id", F.lit("?")), F.lit(" ("), F.coalesce("host", F.lit("?")), F.lit(")"))
-    owned = members.select(
-        *GROUP,
-        minute_of(F.col("sampled_at")).alias("minute"),
-        "member_id",
-        label.alias("member"),
-        F.explode("assignment").alias("owned"),
+    hour, minute = hour_of(F.col("sampled_at")), minute_of(F.col("sampled_at"))
+    # Most keep what they have for an hour: only then is it taken apart by partition.
+    kept = members.groupBy(*GROUP, hour.alias("hour"), "member_id", label.alias("member"), "assignment").agg(
+        F.min(minute).alias("from"), F.max(minute).alias("until")
     )
+    owned = kept.select(*GROUP, "hour", "member_id", "member", "from", "until", F.explode("assignment").alias("owned"))
     partitions = owned.select(
-        *GROUP, "minute", "member_id", "member", "owned.topic", F.explode("owned.partitions").alias("partition")
-    )
-    times = partitions.groupBy(*GROUP_PARTITION, hour_of(F.col("minute")).alias("hour"), "member", "member_id").agg(
-        F.min("minute").alias("from"), F.max("minute").alias("until")
+        *GROUP, "hour", "member_id", "member", "from", "until", "owned.topic",
+        F.explode("owned.partitions").alias("partition"),
+    )  # fmt: skip
+    times = partitions.groupBy(*GROUP_PARTITION, "hour", "member", "member_id").agg(
+        F.min("from").alias("from"), F.max("until").alias("until")
     )
     in_order = F.sort_array(F.collect_list(F.struct("from", "until", "member", "member_id")))
     return times.groupBy(*GROUP_PARTITION, "hour").agg(in_order.alias("owners"))

@@ -15,6 +15,8 @@ _TOPIC = ("cluster", "topic")
 def topic_hours(ends: DataFrame, gap_seconds: float) -> DataFrame:
     """Rows of `topic_hours` from those of `watermark_minutes`, which must reach back one gap before the first hour that
     is wanted; surplus hours are for the caller to drop."""
+    # Brought together once, which is all that the steps below ask for.
+    ends = ends.repartition(*_TOPIC)
     order = Window.partitionBy(*TOPIC_PARTITION).orderBy("minute")
     before_at, before = F.lag("last_at").over(order), F.lag("last_high_watermark").over(order)
     hour = hour_of(F.col("minute"))
