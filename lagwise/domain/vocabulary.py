@@ -90,6 +90,7 @@ SIMPLE = "simple"
 SHARING_TYPES = frozenset({"broadcasting", "pop", "pull"})
 #: … and of those whose queues are shared out among members, by RocketMQ's own rules.
 QUEUE_TYPES = frozenset({"concurrent", "orderly", "clustering"})
+ROCKETMQ_TYPES = SHARING_TYPES | QUEUE_TYPES
 
 
 class Engine(StrEnum):

@@ -104,9 +104,9 @@ def test_the_most_urgent_comes_first_and_of_those_the_one_that_grows_most() -> N
 
 NOW = datetime(2026, 3, 5, 14, 30, tzinfo=UTC)
 GET_THEM = (
-    "Kafka has them no more: if they matter, get them from where they came from. A consumer that finds its records "
-    "deleted skips to the end by default, past those that are still kept: with auto.offset.reset=earliest it goes on "
-    "with the oldest of them."
+    "They are in the log no more: if they matter, get them from where they came from. A consumer that finds its "
+    "records deleted skips to the end by default, past those that are still kept: with auto.offset.reset=earliest it "
+    "goes on with the oldest of them."
 )
 
 
@@ -213,6 +213,16 @@ def test_what_was_skipped_after_a_deletion_is_told(why: str, skips: list[Skip], 
     assert (finding.kind, finding.sentence) == (FindingKind.SKIPPED, sentence), why
     assert finding.remedy is not None
     assert "reset the offsets to the earliest" in finding.remedy
+
+
+def test_rocketmq_is_not_told_of_kafkas_settings() -> None:
+    (lost,) = loss_findings(Lost(5, 7, 90.0, 0.0), NOW, group_type="orderly")
+    assert lost.remedy == (
+        "They are in the log no more: if they matter, get them from where they came from. Its consumers go on with the "
+        "oldest message that is still kept."
+    )
+    (skipped,) = skip_findings([Skip(AT, "scores", 9, from_log_start=True)], NOW, "concurrent")
+    assert skipped.remedy == "They can be read until they are deleted, too: reset the offsets to the earliest."
 
 
 def test_a_skip_to_the_end_and_one_after_a_deletion_are_told_apart() -> None:

@@ -82,7 +82,7 @@ def groups(
         unchanged = previous is not None and previous["status"] == str(verdict.status)
         now = as_of[cluster]
         since = previous["since"] if previous is not None and unchanged else now
-        lost = loss_findings(verdict.lost, now, records_lost=verdict.records_lost)
+        lost = loss_findings(verdict.lost, now, records_lost=verdict.records_lost, group_type=fact.get("type"))
         found = in_order([*lost, *findings.get((cluster, group), ())])
         row = _group_row(cluster, group, now, since, fact, verdict)
         rows.append(row | {"findings": [_finding_row(f) for f in found]})
