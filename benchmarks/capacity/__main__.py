@@ -11,7 +11,7 @@ process, where waits for the interpreter lock get into T1 on a node with more wo
 
 Times are random (exponential) or all the same. Work whose every message costs exactly the same falls into step: threads
 that share a core finish together, wait together, and leave the core idle meanwhile. No model that knows only means
-foresees that, so these mixes show how far it may go, and miss the goals.
+foresees that, so these mixes show how far it may go, and miss the goals: with them the program ends with 1.
 
     python -m benchmarks.capacity [--seconds 15] [--mix 4] [--times random] [--one-process] [--small] [--json]
 """

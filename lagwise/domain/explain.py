@@ -80,8 +80,8 @@ def explain(
             return f"{_falling_behind(who, lag_objective_seconds)}{_common(who, cause)}{_held_back(who)}."
         case Status.LAGGING:
             return (
-                f"{who.start} {who.verb('stays', 'stay')} behind: {who.records}, the oldest for {who.age}, "
-                f"and that neither grows nor shrinks{_common(who, cause)}{_held_back(who)}."
+                f"{who.start} {who.verb('stays', 'stay')} behind: {who.records}, the oldest for {who.age}"
+                f"{_level(who)}{_common(who, cause)}{_held_back(who)}."
             )
         case Status.CATCHING_UP:
             return _catching_up(who)
@@ -89,6 +89,13 @@ def explain(
             return f"Keeps pace on {who.name}{_yet(who)}{_idle(idle_members, members or 0)}."
         case Status.GHOST | Status.UNKNOWN:
             return _unknown(who, reason or UnknownReason.NO_COMMIT, error)
+
+
+def _level(who: Subject) -> str:
+    """Where lag goes that is seen to go nowhere: of a group that reads every few hours, there is no telling."""
+    if total(p.lag_slope_per_second for p in who.parts) is None:
+        return "; whether that grows cannot be told of a group that reads so seldom"
+    return ", and that neither grows nor shrinks"
 
 
 def _held_back(who: Subject) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from lagwise.domain.humanise import clock, count, duration, plural, rate
 from lagwise.domain.loss.records import Lost
-from lagwise.domain.vocabulary import ROCKETMQ_TYPES, TopicRole
+from lagwise.domain.vocabulary import ROCKETMQ, TopicRole
 
 #: Growth of a dead-letter topic is told over this time.
 GROWTH_SECONDS = 3600.0
@@ -47,7 +47,7 @@ _KAFKA_GOES_ON = (
 _ROCKETMQ_GOES_ON = "Its consumers go on with the oldest message that is still kept."
 
 
-def loss_findings(lost: Lost, now: datetime, *, records_lost: int = 0, group_type: str | None = None) -> list[Finding]:
+def loss_findings(lost: Lost, now: datetime, *, records_lost: int = 0, system: str | None = None) -> list[Finding]:
     """What was lost within a day, unless the sentence of the status tells just that as ``records_lost``."""
     is_told = lost.at_least == lost.at_most == records_lost
     if lost.first_seconds is None or lost.last_seconds is None or is_told:
@@ -60,7 +60,7 @@ def loss_findings(lost: Lost, now: datetime, *, records_lost: int = 0, group_typ
         Finding(
             FindingKind.LOSS,
             f"{numbers} deleted before this group read {'it' if lost.at_most == 1 else 'them'}, {when}.",
-            f"{_GET_THEM} {_ROCKETMQ_GOES_ON if group_type in ROCKETMQ_TYPES else _KAFKA_GOES_ON}",
+            f"{_GET_THEM} {_ROCKETMQ_GOES_ON if system == ROCKETMQ else _KAFKA_GOES_ON}",
         )
     ]
 
@@ -85,16 +85,14 @@ class Skip(NamedTuple):
     from_log_start: bool = False
 
 
-def skip_findings(skips: Iterable[Skip], now: datetime, group_type: str | None = None) -> list[Finding]:
+def skip_findings(skips: Iterable[Skip], now: datetime, system: str | None = None) -> list[Finding]:
     """What was skipped, and when: the last time on each topic, but all of what was skipped where records had been
     deleted, which goes on for as long as a reader is too slow for what is kept."""
     by_topic: dict[tuple[str, bool], list[Skip]] = {}
     for skip in sorted(skips, key=lambda s: (s.topic, s.at, s.partition or 0)):
         by_topic.setdefault((skip.topic, skip.from_log_start), []).append(skip)
     return [
-        _skipped_to_end(its, now, group_type)
-        if from_log_start
-        else _skipped([s for s in its if s.at == its[-1].at], now)
+        _skipped_to_end(its, now, system) if from_log_start else _skipped([s for s in its if s.at == its[-1].at], now)
         for (_, from_log_start), its in by_topic.items()
     ]
 
@@ -104,7 +102,7 @@ _SKIPS_AGAIN = (
 )
 
 
-def _skipped_to_end(skips: Sequence[Skip], now: datetime, group_type: str | None) -> Finding:
+def _skipped_to_end(skips: Sequence[Skip], now: datetime, system: str | None) -> Finding:
     """All that was skipped of a topic by one whose next record was deleted, in order of time."""
     first, last = skips[0], skips[-1]
     when = f"in the moments before {clock(last.at, now)}"
@@ -116,7 +114,7 @@ def _skipped_to_end(skips: Sequence[Skip], now: datetime, group_type: str | None
         f"Up to {count(sum(skip.records for skip in skips))} records that were still kept were skipped {when}: those "
         f"before them on {where} had been deleted, and the committed offset went on at about the end.",
         "They can be read until they are deleted, too: reset the offsets to the earliest."
-        + ("" if group_type in ROCKETMQ_TYPES else _SKIPS_AGAIN),
+        + ("" if system == ROCKETMQ else _SKIPS_AGAIN),
     )
 
 

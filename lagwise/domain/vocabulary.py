@@ -90,7 +90,9 @@ SIMPLE = "simple"
 SHARING_TYPES = frozenset({"broadcasting", "pop", "pull"})
 #: … and of those whose queues are shared out among members, by RocketMQ's own rules.
 QUEUE_TYPES = frozenset({"concurrent", "orderly", "clustering"})
-ROCKETMQ_TYPES = SHARING_TYPES | QUEUE_TYPES
+
+#: What `samples.system` calls a cluster of RocketMQ.
+ROCKETMQ = "rocketmq"
 
 
 class Engine(StrEnum):

@@ -160,7 +160,11 @@ GROUP_STATUS = Table(
         *_STATUS,
         Column("sentence", pa.string(), "why, in one sentence with numbers", nullable=False),
         Column("state", pa.string(), "state as the coordinator names it"),
-        Column("type", pa.string(), "classic, consumer (KIP-848), share or simple"),
+        Column(
+            "type",
+            pa.string(),
+            "Kafka: classic, consumer (KIP-848), share, simple; RocketMQ: how it consumes; else who keeps the offsets",
+        ),
         Column("members", pa.int32(), "members"),
         Column("idle_members", pa.int32(), "members that own no partition"),
         Column("topics", pa.list_(pa.string()), "topics it has commits on or is assigned, ghosts left out", False),

@@ -46,7 +46,7 @@ CAPACITY = Table(
         Column(
             "capacity_source",
             pa.string(),
-            "saturation, busy_time, probe, throughput (a lower bound) or none",
+            "saturation, busy_time, consume_rt, probe, throughput (a lower bound) or none",
             nullable=False,
         ),
         Column("t1_seconds", pa.float64(), "T1 that was sized with (the whole time per message where T2 is not known)"),

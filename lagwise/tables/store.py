@@ -5,7 +5,7 @@ able to trust what it sees: see :mod:`lagwise.tables.guard` and ``docs/adr/0002-
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -203,7 +203,7 @@ class Lake:
                     connection.register(name, rows)
                 params = dict(values) if isinstance(values, Mapping) else list(values)
                 return connection.sql(sql, params=params).to_arrow_table()
-            except (duckdb.IOException, duckdb.InvalidInputException) as error:
+            except (duckdb.IOException, duckdb.InvalidInputException, duckdb.OutOfMemoryException) as error:
                 names = ", ".join(self.location(table) for table in over)
                 raise LakeError(f"cannot read {names}: {_first_line(error)}") from error
 
@@ -223,13 +223,24 @@ class Lake:
 
 def _check_columns(delta: DeltaTable, table: Table, location: str) -> None:
     """Raises LakeError where the table lacks columns: nothing is migrated before the first release."""
-    there = {field.name for field in delta.schema().fields}
-    missing = [name for name in table.arrow.names if name not in there]
+    there = set(_names(pa.schema(delta.schema().to_arrow())))
+    missing = [name for name in _names(table.arrow) if name not in there]
     if missing:
         raise LakeError(
             f"the table {location} lacks {', '.join(missing)}: an older Lagwise made it. Move that lake away, or "
             "name another folder with --data"
         )
+
+
+def _names(fields: Iterable[pa.Field], within: str = "") -> Iterator[str]:
+    """The names of columns, and of the fields of those that are structs or lists of them."""
+    for field in fields:
+        yield f"{within}{field.name}"
+        kind = (
+            field.type.value_type if pa.types.is_list(field.type) or pa.types.is_large_list(field.type) else field.type
+        )
+        if pa.types.is_struct(kind):
+            yield from _names(list(kind), f"{within}{field.name}.")
 
 
 def _first_line(error: BaseException) -> str:

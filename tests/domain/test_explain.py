@@ -206,9 +206,16 @@ ROWS = (
     Row(
         18,
         "an age that is at least so much",
-        [part(LAGGING, 2, lag_seconds_is_lower_bound=True, **WAITING), WELL],
+        [part(LAGGING, 2, lag_seconds_is_lower_bound=True, lag_slope_per_second=0.1, **WAITING), WELL],
         "2 of 11 partitions stay behind: 41.2 k records wait, the oldest for ≥ 3 min 20 s, and that neither grows nor "
         "shrinks.",
+    ),
+    Row(
+        18,
+        "a job that comes every few hours has no trend",
+        [part(LAGGING, 2, **WAITING), WELL],
+        "2 of 11 partitions stay behind: 41.2 k records wait, the oldest for 3 min 20 s; whether that grows cannot be "
+        "told of a group that reads so seldom.",
     ),
     Row(
         19,

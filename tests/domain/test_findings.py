@@ -216,12 +216,12 @@ def test_what_was_skipped_after_a_deletion_is_told(why: str, skips: list[Skip], 
 
 
 def test_rocketmq_is_not_told_of_kafkas_settings() -> None:
-    (lost,) = loss_findings(Lost(5, 7, 90.0, 0.0), NOW, group_type="orderly")
+    (lost,) = loss_findings(Lost(5, 7, 90.0, 0.0), NOW, system="rocketmq")
     assert lost.remedy == (
         "They are in the log no more: if they matter, get them from where they came from. Its consumers go on with the "
         "oldest message that is still kept."
     )
-    (skipped,) = skip_findings([Skip(AT, "scores", 9, from_log_start=True)], NOW, "concurrent")
+    (skipped,) = skip_findings([Skip(AT, "scores", 9, from_log_start=True)], NOW, "rocketmq")
     assert skipped.remedy == "They can be read until they are deleted, too: reset the offsets to the earliest."
 
 

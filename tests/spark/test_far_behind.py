@@ -81,6 +81,24 @@ def test_the_age_is_known_as_far_back_as_the_history(spark: "SparkSession", lake
         assert rows["forever"]["lag_seconds"] == pytest.approx(HISTORY.total_seconds() + 15)
 
 
+def test_a_cluster_that_is_gone_takes_nothing_of_anothers_history(spark: "SparkSession", lake: Lake) -> None:
+    """What lies between the end of its own history and the look-back of the one that is there."""
+    from lagwise_spark.jobs.tick import tick
+
+    write_history(lake)
+    gone = Recorder(lake, START - timedelta(hours=20), "gone")
+    gone.sample({"orders": {0: 50}}, {("left", "orders", 0): (10, "m")})
+    recorder = Recorder(lake, START)
+    behind = timedelta(hours=3, minutes=1)
+    for _ in range(3):
+        ends = {"orders": {0: offset_at(START + timedelta(seconds=recorder.elapsed))}}
+        recorder.sample(ends, {("late", "orders", 0): (offset_at(START - behind), "m")})
+        tick(spark, lake, Config(data=str(Path(lake.uri).parent)))
+    rows = {row["group"]: row for row in lake.read(PARTITION_STATUS).to_pylist()}
+    assert rows["late"]["lag_seconds"] == pytest.approx(behind.total_seconds() + 30, abs=0.2)
+    assert not rows["late"]["lag_seconds_is_lower_bound"]
+
+
 def test_of_all_history_the_rows_that_tell_are_kept(spark: "SparkSession", lake: Lake) -> None:
     """Around each offset and each jump of the log start, of the log as it is since its reset."""
     from lagwise_spark.jobs.far_behind import telling_rows
@@ -91,7 +109,7 @@ def test_of_all_history_the_rows_that_tell_are_kept(spark: "SparkSession", lake:
     positions = pa.Table.from_pylist(
         [{"cluster": "test", "topic": "orders", "partition": 0, "position": offset_at(at)} for at in read_next]
     )
-    kept = sorted(row["minute"] for row in telling_rows(lake, positions, START - HISTORY, START).to_pylist())
+    kept = sorted(row["minute"] for row in telling_rows(lake, positions, START - HISTORY, {"test": START}).to_pylist())
     ago = [(START - minute) / timedelta(minutes=1) for minute in kept]
     around = [20 * 60 + 5, 20 * 60, 3 * 60, 3 * 60 - 5]
     jumps = [20 * 60 + 5, 20 * 60, 10 * 60 + 5, 10 * 60, 5]

@@ -26,6 +26,7 @@ def news(minutes: float, offsets_retention_seconds: float | None = None) -> list
     return [
         News(
             cluster="shop",
+            system="kafka",
             latest_id="s1",
             as_of=at(minutes),
             interval_seconds=15.0,

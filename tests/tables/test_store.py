@@ -13,7 +13,9 @@ from lagwise.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.raw import GROUPS
+from lagwise.tables.schema import TIMESTAMP
 from lagwise.tables.store import TABLE_PROPERTIES, Lake
+from lagwise.tables.ticks import TICKS
 
 AT = datetime(2026, 3, 1, 23, 59, 59, 999_999, tzinfo=UTC)
 
@@ -118,3 +120,12 @@ def test_a_lake_of_an_older_version_is_refused_and_not_misread(lake: Lake) -> No
     write_deltalake(lake.location(GROUPS), pa.table({"cluster": ["shop"], "sample_id": ["s"]}))
     with pytest.raises(LakeError, match=r"lacks .*: an older Lagwise made it\. Move that lake away"):
         Lake(lake.uri).open(GROUPS)
+
+
+def test_what_a_struct_lacks_is_an_older_version_too(lake: Lake) -> None:
+    rmtree(lake.location(TICKS), ignore_errors=True)
+    known = pa.list_(pa.struct([pa.field("cluster", pa.string()), pa.field("read_until", TIMESTAMP)]))
+    fields = [f.with_type(known) if f.name == "progress" else f for f in TICKS.arrow]
+    write_deltalake(lake.location(TICKS), pa.schema(fields).empty_table())
+    with pytest.raises(LakeError, match=r"lacks progress\.finished_until, progress\.hours_until, progress\.observed"):
+        Lake(lake.uri).open(TICKS)

@@ -6,7 +6,7 @@ behind and not on how far. They are looked up by DuckDB, which reads the few col
 than Spark needs to start its jobs: so a round does not take longer the longer the history is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 import pyarrow as pa
@@ -17,8 +17,10 @@ from lagwise.domain.history import LOOKBACK_SECONDS
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.minutes import WATERMARK_FIVE_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
+from lagwise.tables.schema import TIMESTAMP
 from lagwise.tables.store import Lake
 from lagwise_spark.frames import frame
+from lagwise_spark.jobs.progress import News
 
 #: So far back, every sample of the watermarks is used; before that, the first and the last of every five minutes.
 DENSE_HISTORY = timedelta(hours=6)
@@ -38,10 +40,10 @@ _FAR_BEHIND = """
 
 #: The rows around each position and each jump of the log start, of the log as it is since it became another one.
 _TELLING = """
-    with history as materialized (
+    with history as not materialized (  -- narrow columns are sooner read again than held
         select cluster, topic, partition, minute, first_high_watermark, last_log_start, reset_at
-        from watermark_five_minutes semi join positions using (cluster, topic, partition)
-        where minute >= $start and minute < $end
+        from watermark_five_minutes join ends using (cluster) semi join positions using (cluster, topic, partition)
+        where minute >= $start and minute < until
     ), resets as (
         select cluster, topic, partition, max(minute) as reset from history where reset_at is not null group by all
     ), of_this_log as (
@@ -60,23 +62,25 @@ _TELLING = """
         union select cluster, topic, partition, reset from resets
     )
     -- in two halves: the points of the older one are not even read
-    select {columns}, points from watermark_five_minutes semi join told using (cluster, topic, partition, minute)
-    where minute >= $dense and minute < $end
+    select {columns}, points from watermark_five_minutes join ends using (cluster)
+    semi join told using (cluster, topic, partition, minute)
+    where minute >= $dense and minute >= until - to_seconds($dense_seconds)
     union all
     select {columns}, [{{'at': first_at, 'high_watermark': first_high_watermark}},
                        {{'at': last_at, 'high_watermark': last_high_watermark}}]
-    from watermark_five_minutes semi join told using (cluster, topic, partition, minute)
-    where minute >= $start and minute < $dense
+    from watermark_five_minutes join ends using (cluster) semi join told using (cluster, topic, partition, minute)
+    where minute >= $start and minute < until - to_seconds($dense_seconds)
 """
 
 
 def older_history(
-    session: SparkSession, lake: Lake, end: datetime, days: int, sample_ids: Sequence[str], sampled_from: datetime
+    session: SparkSession, lake: Lake, news: Sequence[News], days: int, sampled_from: datetime
 ) -> DataFrame | None:
-    """Rows of the watermarks' history before ``end`` that tell the age of what is read next, for those that were far
-    behind at the last round, from their commits and watermarks in the samples with these ids, all taken at or after
-    ``sampled_from``. None where there are none, which is usual. Raises LakeError."""
-    ids = list(sample_ids)
+    """Rows of the watermarks' history from before the look-back of each cluster that tell the age of what is read next,
+    for those that were far behind at the last round, from their commits and watermarks in the latest samples, all taken
+    at or after ``sampled_from``. None where there are none, which is usual. Raises LakeError."""
+    ids = [n.latest_id for n in news]
+    until = {n.cluster: n.as_of - timedelta(seconds=LOOKBACK_SECONDS) for n in news}
     far = lake.query(
         _FAR_BEHIND,
         [LOOKBACK_SECONDS - 600, ids, ids],
@@ -86,23 +90,29 @@ def older_history(
     if far.num_rows == 0:
         return None
     # Nothing is read from before the oldest record that anybody still has to read.
-    start = end - timedelta(days=days)
+    start = min(until.values()) - timedelta(days=days)
     if far["written_at"].null_count == 0:
         start = max(start, pc.min(far["written_at"]).as_py() - timedelta(minutes=10))
-    return frame(session, telling_rows(lake, far.drop_columns("written_at"), start, end))
+    return frame(session, telling_rows(lake, far.drop_columns("written_at"), start, until))
 
 
-def telling_rows(lake: Lake, positions: pa.Table, start: datetime, end: datetime) -> pa.Table:
-    """Those rows of `watermark_five_minutes` in [start, end) around each ``position`` and around each jump of the log
-    start, of the topic-partitions that ``positions`` has any of, and those in which a log became another one."""
+def telling_rows(lake: Lake, positions: pa.Table, start: datetime, until: Mapping[str, datetime]) -> pa.Table:
+    """Those rows of `watermark_five_minutes` from ``start`` until the time of their cluster, around each ``position``
+    and around each jump of the log start, of the topic-partitions that ``positions`` has any of, and those in which a
+    log became another one."""
+    ends = pa.table({"cluster": list(until), "until": pa.array(until.values(), TIMESTAMP)})
     schema = pa.schema([f for f in WATERMARK_FIVE_MINUTES.arrow if f.name != "day"])
     return (
         lake.query(
             _TELLING.format(columns=", ".join(name for name in schema.names if name != "points")),
-            {"start": start, "end": end, "dense": end - DENSE_HISTORY},
+            {
+                "start": start,
+                "dense": min(until.values()) - DENSE_HISTORY,  # so that older files' points are not read
+                "dense_seconds": DENSE_HISTORY.total_seconds(),
+            },
             over=[WATERMARK_FIVE_MINUTES],
             since=start,
-            given={"positions": positions},
+            given={"positions": positions, "ends": ends},
         )
         .select(schema.names)
         .cast(schema)

@@ -18,7 +18,7 @@ from lagwise.domain.findings import (
 )
 from lagwise.domain.loss.skips import FROM_LOG_START
 from lagwise.domain.vocabulary import EventKind, TopicRole
-from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
+from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.minutes import WATERMARK_MINUTES
 from lagwise.tables.raw import EVENTS, TOPICS, WATERMARKS
@@ -72,14 +72,11 @@ def _of_skips(lake: Lake, news: Sequence[News]) -> dict[Group, list[Finding]]:
     for row in rows:
         group = row.pop("cluster"), row.pop("group")
         found.setdefault(group, []).append(Skip(**row))
-    as_of = {n.cluster: n.as_of for n in news}
-    types = (
-        {(row["cluster"], row["group"]): row["type"] for row in lake.read(GROUP_STATUS).to_pylist()} if found else {}
-    )
+    of = {n.cluster: n for n in news}
     return {
-        group: skip_findings(skips, as_of[group[0]], types.get(group))
+        group: skip_findings(skips, its.as_of, its.system)
         for group, skips in found.items()
-        if group[0] in as_of
+        if (its := of.get(group[0])) is not None
     }
 
 

@@ -46,7 +46,7 @@ Reader = tuple[str, str, str, str | None]
 
 #: So far back observations tell of what consumers can do now.
 EVIDENCE = timedelta(days=7)
-#: Rows of `minutes` that a round may have to look through: verdicts do not wait for more hours than that.
+#: Rows of `minutes` that a round may have to look through, or an hour's: verdicts do not wait for more hours than that.
 ROWS_AT_A_TIME = 3_000_000
 #: Groups and members whose saturated minutes the driver takes of a stretch: those with most of them. There are more
 #: only where half a large cluster lags.
@@ -59,8 +59,8 @@ _HOUR = timedelta(hours=1)
 
 
 def observe(session: SparkSession, lake: Lake, news: Sequence[News]) -> list[News]:
-    """Bring both tables up to date with hours that are finished and not observed yet, of each cluster no more than
-    :data:`ROWS_AT_A_TIME`. Returns the news with what is left to later rounds."""
+    """Bring both tables up to date with hours that are finished and not observed yet, of each cluster an hour, or
+    up to :data:`ROWS_AT_A_TIME`. Returns the news with what is left to later rounds."""
     left = []
     for n in news:
         start = max(n.observed_from, n.hours_from - EVIDENCE)

@@ -30,6 +30,8 @@ class News:
     hour on throughput has to be observed."""
 
     cluster: str
+    #: As in `samples`: kafka or rocketmq.
+    system: str
     latest_id: str
     as_of: datetime
     interval_seconds: float
@@ -90,7 +92,7 @@ def read_news(lake: Lake, progress: dict[str, Progress]) -> list[News]:
     )
     rows = lake.query(
         """
-        select cluster, sample_id, greatest(commits_read_at, watermarks_read_at) as as_of, commits_read_at,
+        select cluster, system, sample_id, greatest(commits_read_at, watermarks_read_at) as as_of, commits_read_at,
                written_at, interval_seconds, group_partitions, offsets_retention_seconds
         from samples left join known using (cluster)
         where commits_read_at is not null and watermarks_read_at is not null
@@ -119,6 +121,7 @@ def _news_of(cluster: str, rows: pa.Table, known: Progress | None) -> News:
     hours_from = hour_of(open_from)
     return News(
         cluster=cluster,
+        system=latest["system"],
         latest_id=latest["sample_id"],
         as_of=latest["as_of"],
         interval_seconds=latest["interval_seconds"],

@@ -103,7 +103,7 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
         changes = write.partition_changes(result.partitions, lake)
         # The two right after one another: who reads in between sees a group that is a round behind its partitions.
         write.replace(result.partitions, lake, PARTITION_STATUS)
-        changes += write.groups(lake, verdicts, findings, {n.cluster: n.as_of for n in news})
+        changes += write.groups(lake, verdicts, findings, news)
         # Last, because nobody waits for it: verdicts do not go by it.
         news = observe(session, lake, news)
     judged = sum(row["partitions"] for row in by_status)
@@ -186,7 +186,7 @@ def _inputs(
         return read.of_samples(session, lake, table, latest_ids, latest_from)
 
     watermark_minutes = finished(WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES).unionByName(minutes.watermarks)
-    older = older_history(session, lake, horizon, config.lake.retention.minutes_days, latest_ids, latest_from)
+    older = older_history(session, lake, news, config.lake.retention.minutes_days, latest_from)
     if older is not None:
         watermark_minutes = watermark_minutes.unionByName(older)
     return Inputs(

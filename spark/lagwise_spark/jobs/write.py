@@ -18,6 +18,7 @@ from lagwise.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.schema import DAY, Table
 from lagwise.tables.store import Lake
+from lagwise_spark.jobs.progress import News
 
 Row = Mapping[str, Any]
 
@@ -72,17 +73,18 @@ def groups(
     lake: Lake,
     verdicts: Mapping[tuple[str, str], tuple[Row, GroupVerdict]],
     findings: Mapping[tuple[str, str], Sequence[Finding]],
-    as_of: Mapping[str, datetime],
+    news: Sequence[News],
 ) -> int:
     """Write the groups' present state, its history and its changes; the number of changes is returned."""
+    of = {n.cluster: n for n in news}
     before = {(row["cluster"], row["group"]): row for row in lake.read(GROUP_STATUS).to_pylist()}
     rows, changes = [], []
     for (cluster, group), (fact, verdict) in verdicts.items():
         previous = before.get((cluster, group))
         unchanged = previous is not None and previous["status"] == str(verdict.status)
-        now = as_of[cluster]
+        now = of[cluster].as_of
         since = previous["since"] if previous is not None and unchanged else now
-        lost = loss_findings(verdict.lost, now, records_lost=verdict.records_lost, group_type=fact.get("type"))
+        lost = loss_findings(verdict.lost, now, records_lost=verdict.records_lost, system=of[cluster].system)
         found = in_order([*lost, *findings.get((cluster, group), ())])
         row = _group_row(cluster, group, now, since, fact, verdict)
         rows.append(row | {"findings": [_finding_row(f) for f in found]})
