@@ -27,15 +27,19 @@ def offset_at(at: datetime) -> int:
     return int((at - (START - 2 * HISTORY)).total_seconds()) * RATE
 
 
-def write_history(lake: Lake, reset_at: datetime | None = None) -> None:
-    """Thirty hours of one partition that is written to at a steady rate, sampled every fifteen seconds. Before it was
-    reset, the offsets were a million higher; the log start jumps every ten hours."""
+BURST = 360_000
+
+
+def write_history(lake: Lake, reset_at: datetime | None = None, burst_at: datetime | None = None) -> None:
+    """Thirty hours of one partition that is written to at a steady rate, and once in a burst, sampled every fifteen
+    seconds. Before it was reset, the offsets were a million higher; the log start jumps every ten hours."""
     schema = pa.schema([f for f in WATERMARK_FIVE_MINUTES.arrow if f.name != "day"])
     rows = []
     at = START - HISTORY
     while at < START:
         times = [at + timedelta(seconds=15 * i) for i in range(20)]
         more = 1_000_000 if reset_at is not None and at < reset_at else 0
+        more += BURST if burst_at is not None and at >= burst_at else 0
         log_start = 1000 * ((at - START + HISTORY) // timedelta(hours=10))
         row: dict[str, Any] = {
             "cluster": "test",
@@ -85,14 +89,14 @@ def test_a_cluster_that_is_gone_takes_nothing_of_anothers_history(spark: "SparkS
     """What lies between the end of its own history and the look-back of the one that is there."""
     from lagwise_spark.jobs.tick import tick
 
-    write_history(lake)
+    write_history(lake, burst_at=START - timedelta(hours=5))
     gone = Recorder(lake, START - timedelta(hours=20), "gone")
     gone.sample({"orders": {0: 50}}, {("left", "orders", 0): (10, "m")})
     recorder = Recorder(lake, START)
     behind = timedelta(hours=3, minutes=1)
     for _ in range(3):
-        ends = {"orders": {0: offset_at(START + timedelta(seconds=recorder.elapsed))}}
-        recorder.sample(ends, {("late", "orders", 0): (offset_at(START - behind), "m")})
+        ends = {"orders": {0: offset_at(START + timedelta(seconds=recorder.elapsed)) + BURST}}
+        recorder.sample(ends, {("late", "orders", 0): (offset_at(START - behind) + BURST, "m")})
         tick(spark, lake, Config(data=str(Path(lake.uri).parent)))
     rows = {row["group"]: row for row in lake.read(PARTITION_STATUS).to_pylist()}
     assert rows["late"]["lag_seconds"] == pytest.approx(behind.total_seconds() + 30, abs=0.2)
