@@ -151,15 +151,16 @@ def test_it_says_what_the_definition_says(spark: "SparkSession", lake: Lake, wor
 def test_after_an_outage_a_round_observes_no_more_than_it_may(
     spark: "SparkSession", lake: Lake, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lagwise_spark.jobs import observed
+    from lagwise_spark.jobs import catch_up, observed
     from lagwise_spark.jobs.tick import tick
 
     monkeypatch.setattr(observed, "ROWS_AT_A_TIME", 1)  # an hour
+    monkeypatch.setattr(catch_up, "ROWS_PER_ROUND", 1)  # the first round catches up on two hours and more
     record(Recorder(lake, START, gathers=True), world, SAMPLES)
     hours = []
-    for _ in range(3):
+    for _ in range(4):
         tick(spark, lake, Config(data=str(Path(lake.uri).parent)))
         hours.append({row["hour"] for row in lake.read(THROUGHPUT).to_pylist()})
     later = START + timedelta(hours=1)
-    assert hours == [{START}, {START, later}, {START, later}]
+    assert hours == [set(), {START}, {START, later}, {START, later}]
     assert capacity(lake)["billing", "orders", None]["rate_per_second"] == pytest.approx(world.truth, rel=0.1)
