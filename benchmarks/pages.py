@@ -5,6 +5,7 @@ day of minutes), the really started server, and the numbers that the pages must 
 
 - First paint: from the navigation to the table, of a server that was started, is at rest, and has had no reader, in a
   browser without any cache.
+- Its baseline: the same of a page of Streamlit's own that has a table of fifty rows and nothing else.
 - Refresh: from the request, as the browser sends it, to the last message of the answer; each after a round of the
   analysis that changed everything, so that no cached answer helps.
 - Other pages: from the navigation to their last table, after such a round, in a browser that was on the overview.
@@ -12,16 +13,12 @@ day of minutes), the really started server, and the numbers that the pages must 
 
 import argparse
 import json
-import os
-import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,22 +26,18 @@ from typing import Any
 from urllib.parse import urlencode
 
 import psutil
-import yaml
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from benchmarks.pages_cast import CLUSTER, GROUP, INTERVAL_SECONDS, SMALL, TOPIC, Size
 from benchmarks.pages_lake import PagesLake
-from lagwise.config import load_config
+from benchmarks.pages_server import REFRESH_SECONDS, Server, bare, served
 from lagwise.tables.store import Lake
-from lagwise_dashboard import launch
 from tests.dashboard.browsing import chromium, launched
-from tests.dashboard.serving import free_port, wait_until_served
 
 #: What must be reached: seconds, bytes.
 FIRST_PAINT_S, REFRESH_S, GROUP_S, REFRESH_BYTES = 1.5, 0.3, 1.0, 500_000
 #: An answer is over when nothing more came for so long.
 _QUIET_S = 0.7
-_REFRESH_SECONDS = 2
 _AT_REST_PERCENT = 5.0
 _READY_MS = 60_000
 _OVERVIEW, _GROUP_PAGE = "/", "/group?" + urlencode({"cluster": CLUSTER, "group": GROUP, "range": "24 h"})
@@ -113,32 +106,6 @@ class Rounds:
             self._lake.tick(datetime.now(UTC))
 
 
-@contextmanager
-def served(folder: Path) -> Iterator[tuple[str, psutil.Process]]:
-    """A dashboard over the folder's lake that nobody has looked at yet: its address, and its process."""
-    port = free_port()
-    settings = folder / "lagwise.yaml"
-    cluster = {"name": CLUSTER, "bootstrap": "127.0.0.1:9", "interval_seconds": INTERVAL_SECONDS}
-    dashboard = {"port": port, "refresh_seconds": _REFRESH_SECONDS}
-    analysis = {"interval_seconds": 3600}  # the lake is not to become stale while it is measured
-    settings.write_text(
-        yaml.safe_dump({"data": str(folder), "clusters": [cluster], "dashboard": dashboard, "analysis": analysis}),
-        encoding="utf-8",
-    )
-    config = load_config(settings, environment={})
-    environment = {**os.environ, **launch.environment(config), "LAGWISE_CONFIG": str(settings)}
-    log = folder / "dashboard.log"
-    with log.open("w", encoding="utf-8") as output:
-        process = subprocess.Popen(launch.command(config), env=environment, cwd=folder, stdout=output, stderr=output)
-        try:
-            address = f"http://127.0.0.1:{port}"
-            wait_until_served(address, process, log)
-            yield address, psutil.Process(process.pid)
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(20)
-
-
 def opened(browser: Browser, address: str, wanted: str) -> tuple[float, BrowserContext, Page, Wire]:
     """Seconds from the navigation until something is on the screen, in a browser without any cache."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
@@ -162,11 +129,11 @@ def wait_until_at_rest(process: psutil.Process) -> None:
         pass
 
 
-def first_paints(folder: Path, browser: Browser, times: int) -> list[float]:
-    """Seconds to the overview's table of servers that have just been started."""
+def first_paints(server: Server, folder: Path, browser: Browser, times: int) -> list[float]:
+    """Seconds to the first table of servers that have just been started."""
     found = []
     for _ in range(times):
-        with served(folder) as (address, process):
+        with server(folder) as (address, process):
             wait_until_at_rest(process)
             seconds, context, _, _ = opened(browser, address + _OVERVIEW, _TABLE)
             found.append(seconds)
@@ -177,7 +144,7 @@ def first_paints(folder: Path, browser: Browser, times: int) -> list[float]:
 def refreshes(browser: Browser, address: str, tick: Callable[[], None], times: int) -> list[tuple[float, int]]:
     """Seconds and bytes of refreshes of the overview, each after a round that changed everything."""
     _, context, page, wire = opened(browser, address + _OVERVIEW, _TABLE)
-    page.wait_for_timeout(2000 * _REFRESH_SECONDS)
+    page.wait_for_timeout(2000 * REFRESH_SECONDS)
     found = []
     for _ in range(times):
         tick()
@@ -185,7 +152,7 @@ def refreshes(browser: Browser, address: str, tick: Callable[[], None], times: i
         while not wire.answers:
             page.wait_for_timeout(100)
         # The first answer after the round may have been under way already: the largest of the next ones counts.
-        page.wait_for_timeout(1000 * (_REFRESH_SECONDS + _QUIET_S))
+        page.wait_for_timeout(1000 * (REFRESH_SECONDS + _QUIET_S))
         wire.finish()
         found.append(max(wire.answers))
     context.close()
@@ -202,7 +169,7 @@ def page_times(browser: Browser, address: str, path: str, wanted: str, tick: Cal
         wire.finish()
         wire.answers.clear()
         while not wire.answers:
-            page.wait_for_timeout(1000 * (_REFRESH_SECONDS + _QUIET_S))
+            page.wait_for_timeout(1000 * (REFRESH_SECONDS + _QUIET_S))
             wire.finish()
         sizes += [size for _, size in wire.answers]
         context.close()
@@ -216,6 +183,8 @@ def memory(browser: Browser, address: str, process: psutil.Process, browsers: in
         path, wanted = ((_OVERVIEW, _TABLE), (_GROUP_PAGE, _MEMBERS))[number % 2]
         _, context, page, wire = opened(browser, address + path, wanted)
         open_pages.append((context, page, wire))
+    for _, _, wire in open_pages:
+        wire.answers.clear()  # what the first ones got while the last ones were being opened
     counted, seen = 0, []
     while counted < refreshes:
         open_pages[0][1].wait_for_timeout(5000)
@@ -258,7 +227,8 @@ def measure(size: Size, times: int, browsers: int, many: int) -> dict[str, Any]:
         def tick() -> None:
             lake.tick(datetime.now(UTC))
 
-        cold = first_paints(folder, browser, times)
+        floor = first_paints(bare, folder, browser, times)
+        cold = first_paints(served, folder, browser, times)
         with served(folder) as (address, process):
             refreshed = refreshes(browser, address, tick, 2 * times)
             group = page_times(browser, address, _GROUP_PAGE, _MEMBERS, tick, times)
@@ -270,6 +240,7 @@ def measure(size: Size, times: int, browsers: int, many: int) -> dict[str, Any]:
                 grown = memory(browser, address, process, browsers, many)
     return {
         "size": {"groups": size.groups, "group_partitions": size.pairs},
+        "bare_streamlit_first_paint_cold_s": summary(floor),
         "overview_first_paint_cold_s": {**summary(cold), "must": FIRST_PAINT_S},
         "overview_refresh_s": {**summary([s for s, _ in refreshed]), "must": REFRESH_S},
         "overview_refresh_bytes": {"most": max(b for _, b in refreshed), "must": REFRESH_BYTES},

@@ -65,7 +65,7 @@ def history(lake: Lake, cluster: str, group: str, since: datetime, until: dateti
     """
     return run(
         lake,
-        {GROUP_HISTORY: days(since, until)},
+        {GROUP_HISTORY: since},
         """
         select max(as_of) as "at",
             max(lag_seconds) as lag_seconds,

@@ -22,8 +22,8 @@ _RECENT = timedelta(days=1)
 #: So many rounds tell how long one takes: a single slow one is no trouble.
 _ROUNDS = 20
 _LATELY = """
-    select median(wall_seconds) as wall_seconds
-    from (select wall_seconds from ticks order by finished_at desc limit $rounds)
+    select arg_max(lately, finished_at) as newest, median(wall_seconds) as wall_seconds
+    from (select * from ticks order by finished_at desc limit $rounds) lately
 """
 MOST_CLUSTERS = 1000
 MOST_ERRORS = 200
@@ -51,17 +51,17 @@ def newest(lake: Lake, now_day: datetime) -> Newest:
         select arg_max(samples, finished_at) as newest, max(finished_at) filter ({READ_SOMETHING}) as read_at
         from samples group by cluster order by cluster limit $limit
     """  # noqa: S608 (a condition of our own)
-    ticks = "select * from ticks order by finished_at desc limit 1"
     found = rows(lake, {SAMPLES: recent}, samples, {"limit": MOST_CLUSTERS})
     if not any(r["read_at"] for r in found):
         found = rows(lake, {SAMPLES: None}, samples, {"limit": MOST_CLUSTERS})
-    tick = rows(lake, {TICKS: recent}, ticks) or rows(lake, {TICKS: None}, ticks)
-    lately = rows(lake, {TICKS: recent}, _LATELY, {"rounds": _ROUNDS})
+    (lately,) = rows(lake, {TICKS: recent}, _LATELY, {"rounds": _ROUNDS})
+    if lately["newest"] is None:
+        (lately,) = rows(lake, {TICKS: None}, _LATELY, {"rounds": _ROUNDS})
     judged = rows(lake, {GROUP_STATUS: None}, "select cluster, max(as_of) as as_of from group_status group by cluster")
     return Newest(
         tuple({**r["newest"], "read_at": r["read_at"]} for r in found),
-        tick[0] if tick else None,
-        lately[0]["wall_seconds"],
+        lately["newest"],
+        lately["wall_seconds"],
         {r["cluster"]: r["as_of"] for r in judged},
     )
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
 from lagwise.tables.store import Lake
-from lagwise_dashboard.queries.base import Row, days, reads, rows
+from lagwise_dashboard.queries.base import Row, reads, rows
 from lagwise_dashboard.words import DISPLAY_ORDER
 
 #: Rows a page shows at most; the rest is counted.
@@ -136,7 +136,7 @@ def groups(lake: Lake, filters: Filters, *, quiet: bool | None, limit: int = MOS
     order = ", ".join(filter(None, (ORDERS.get(filters.order), _WORST_FIRST)))
     return rows(
         lake,
-        {GROUP_STATUS: None, GROUP_HISTORY: days(since, newest)},
+        {GROUP_STATUS: None, GROUP_HISTORY: since},
         f"""
         with page as (
             select * from group_status

@@ -1,0 +1,70 @@
+"""The servers whose pages are measured: the dashboard over a lake, and Streamlit with next to nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import psutil
+import yaml
+
+from benchmarks.pages_cast import CLUSTER, INTERVAL_SECONDS
+from lagwise.config import load_config
+from lagwise_dashboard import launch
+from tests.dashboard.serving import free_port, wait_until_served
+
+#: Starts a server in a folder.
+Server = Callable[[Path], AbstractContextManager[tuple[str, psutil.Process]]]
+
+#: How often pages look for new data.
+REFRESH_SECONDS = 2
+
+
+@contextmanager
+def running(command: list[str], folder: Path, port: int, more: dict[str, str]) -> Iterator[tuple[str, psutil.Process]]:
+    """A server as a process of its own: its address, once it answers, and the process."""
+    log = folder / "dashboard.log"
+    with log.open("w", encoding="utf-8") as output:
+        process = subprocess.Popen(command, env={**os.environ, **more}, cwd=folder, stdout=output, stderr=output)
+        try:
+            address = f"http://127.0.0.1:{port}"
+            wait_until_served(address, process, log)
+            yield address, psutil.Process(process.pid)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(20)
+
+
+@contextmanager
+def bare(folder: Path) -> Iterator[tuple[str, psutil.Process]]:
+    """A page of Streamlit's own with one table."""
+    app, port = folder / "bare.py", free_port()
+    app.write_text(
+        "import pandas as pd, streamlit as st\nst.dataframe(pd.DataFrame({'a': range(50), 'b': range(50)}))\n",
+        encoding="utf-8",
+    )
+    options = [f"--server.port={port}", "--server.address=127.0.0.1", "--server.headless=true"]
+    command = [sys.executable, "-m", "streamlit", "run", str(app), *options, "--browser.gatherUsageStats=false"]
+    with running(command, folder, port, {}) as server:
+        yield server
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[str, psutil.Process]]:
+    """A dashboard over the folder's lake that nobody has looked at yet: its address, and its process."""
+    port = free_port()
+    settings = folder / "lagwise.yaml"
+    cluster = {"name": CLUSTER, "bootstrap": "127.0.0.1:9", "interval_seconds": INTERVAL_SECONDS}
+    dashboard = {"port": port, "refresh_seconds": REFRESH_SECONDS}
+    analysis = {"interval_seconds": 3600}  # the lake is not to become stale while it is measured
+    settings.write_text(
+        yaml.safe_dump({"data": str(folder), "clusters": [cluster], "dashboard": dashboard, "analysis": analysis}),
+        encoding="utf-8",
+    )
+    config = load_config(settings, environment={})
+    environment = launch.environment(config) | {"LAGWISE_CONFIG": str(settings)}
+    with running(launch.command(config), folder, port, environment) as server:
+        yield server
