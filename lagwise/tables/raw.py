@@ -156,6 +156,12 @@ MEMBERS = Table(
         Column("static_instance_id", pa.string(), "group.instance.id of a static member"),
         Column("assignment", ASSIGNMENT, "what it owns: partitions by topic", nullable=False),
         Column("assigned_partitions", pa.int32(), "how many partitions it owns", nullable=False),
+        Column(
+            "lag",
+            pa.int64(),
+            "records that it has not read, of a group whose members read everything each (broadcasting); null: not "
+            "known, or no such group",
+        ),
     ),
     clock="sampled_at",
     skipping=("sampled_at",),

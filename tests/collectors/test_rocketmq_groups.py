@@ -6,10 +6,10 @@ from lagwise.domain.vocabulary import GroupState
 from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.rocketmq.client import Broker
 from lagwise_collectors.rocketmq.errors import RocketmqTrouble
-from lagwise_collectors.rocketmq.groups import Group, put_together
+from lagwise_collectors.rocketmq.groups import Group, measure_members, put_together
 from lagwise_collectors.rocketmq.members import MemberAnswers, Present
 from lagwise_collectors.rocketmq.reading import BrokerView
-from lagwise_collectors.rocketmq.requests import Online, Queue, Told, TopicConfig
+from lagwise_collectors.rocketmq.requests import Online, Queue, Range, Told, TopicConfig
 
 Q = [Queue("orders", "broker-a", number) for number in range(3)]
 TOPICS = {"orders": TopicConfig(3, "delete"), "%RETRY%g": TopicConfig(1, "delete")}
@@ -81,6 +81,20 @@ def test_a_broadcasting_group_is_as_far_as_its_slowest_member() -> None:
     assert group.progress == {Q[0]: 2, Q[1]: 4, Q[2]: None}
     assert group.owners == {Q[0]: "b", Q[1]: "a", Q[2]: "a"}
     assert shares(group) == {"a": [0, 1, 2], "b": [0, 1, 2]}
+
+
+def test_each_broadcasting_member_lags_by_what_it_has_not_read_itself() -> None:
+    told = {"a": Told({Q[0]: 9, Q[1]: 4, Q[2]: 1}), "b": Told({Q[0]: 2, Q[1]: 8}), "c": Told(dict.fromkeys(Q, 99))}
+    group = group_of(told, broadcasting=True)
+    ends = {Q[0]: Range(5, 10, None), Q[1]: Range(0, 10, None), Q[2]: Range(0, 10, None)}
+    measure_members(group, ends)
+    # Of c, whose offsets are those of a topic that was there before, nothing is unread; b does not tell of a queue.
+    assert {member.client_id: member.lag for member in group.members} == {"a": 1 + 6 + 9, "b": None, "c": 0}
+    measure_members(group, {q: ends[q] for q in (Q[0], Q[1])})
+    assert [member.lag for member in group.members] == [None, None, None]
+    shared = group_of({"a": Told(dict.fromkeys(Q, 1))})
+    measure_members(shared, ends)
+    assert shared.members[0].lag is None
 
 
 def test_where_a_broadcasting_member_is_silent_nobody_knows_the_slowest() -> None:

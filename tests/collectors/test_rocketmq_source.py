@@ -154,6 +154,8 @@ def test_a_broadcasting_group_lags_by_what_its_members_did_not_finish(scene: Sce
 
     seen = eventually(lambda: keeps_up(300), 60)
     assert seen.group("G_BCAST")["type"] == "broadcasting"
+    lags = [row["lag"] for row in rows(seen.snapshot, MEMBERS) if row["group"] == "G_BCAST"]
+    assert lags == [seen.lag("G_BCAST", "orders")], "that of its only member is that of the group"
     eventually(lambda: keeps_up(seen.stored("orders") + 100), 60)
     assert not progress_or_nothing(scene.rocketmq, "G_BCAST")
 

@@ -1,29 +1,31 @@
 """A group as all brokers together show it: state, type, members, and who owns which queue."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lagwise.domain.vocabulary import GroupState
 from lagwise_collectors.rocketmq.members import MemberAnswers
 from lagwise_collectors.rocketmq.reading import BrokerView
-from lagwise_collectors.rocketmq.requests import Online, Queue, Told
+from lagwise_collectors.rocketmq.requests import Online, Queue, Range, Told
 
 RETRY, DEAD_LETTER = "%RETRY%", "%DLQ%"
 
 
 @dataclass(slots=True)
 class Member:
-    """One member, and the queues that it owns, or has its share of."""
+    """One member, and the queues that it owns, or has its share of. ``lag`` is what one that broadcasts are for has not
+    read of them (None: not known, or it is none)."""
 
     client_id: str
     host: str
     queues: list[Queue] = field(default_factory=list)
+    lag: int | None = None
 
 
 @dataclass(slots=True)
 class Group:
     """One group. ``owners`` are by queue; ``progress`` is that of the broadcasting: of the member that is furthest
-    behind (None: not known). With an ``error`` it could not be read."""
+    behind (None: not known), and ``reached`` that of each client. With an ``error`` it could not be read."""
 
     name: str
     state: GroupState | None = None
@@ -32,6 +34,7 @@ class Group:
     topics: frozenset[str] = frozenset()
     owners: dict[Queue, str] = field(default_factory=dict)
     progress: dict[Queue, int | None] | None = None
+    reached: dict[Queue, dict[str, int | None]] = field(default_factory=dict)
     unacknowledged: int | None = None
     error: str | None = None
 
@@ -64,7 +67,8 @@ def put_together(
         if local:
             group.type = "broadcasting"
             group.topics = frozenset(queue.topic for progress in local.values() for queue in progress)
-            group.progress = _slowest(_queues(views, group.topics), {}, local, group.owners)
+            group.reached = _reached(_queues(views, group.topics), {}, local)
+            group.progress = _slowest(group.reached, {}, group.owners)
         return group
     hosts = {client: host for one in online for client, host in one.members.items()}
     told = {client: answers.of(name, client) for client in sorted(hosts)}
@@ -72,7 +76,8 @@ def put_together(
     queues = _queues(views, topics)
     group = Group(name, GroupState.STABLE, _type(online, told.values(), last), topics=topics)
     if group.type == "broadcasting":
-        group.progress = _slowest(queues, told, local or {}, group.owners)
+        group.reached = _reached(queues, told, local or {})
+        group.progress = _slowest(group.reached, told, group.owners)
         group.members = [Member(client, hosts[client], list(queues)) for client in sorted(hosts)]
     else:
         # Pull consumers do not say what they own.
@@ -133,16 +138,12 @@ def _queues(views: Sequence[BrokerView], topics: frozenset[str]) -> list[Queue]:
     ]
 
 
-def _slowest(
-    queues: Sequence[Queue],
-    told: Mapping[str, Told | None],
-    local: Mapping[str, Mapping[Queue, int]],
-    owners: dict[Queue, str],
-) -> dict[Queue, int | None]:
-    """Per queue the progress of the client that is furthest behind, who stands as its owner if it is online. What a
-    member does not say is taken from its file. Where one member's progress is not known, nobody knows which is
-    furthest; of a client that is not there, only what its file names counts."""
-    progress: dict[Queue, int | None] = {}
+def _reached(
+    queues: Sequence[Queue], told: Mapping[str, Told | None], local: Mapping[str, Mapping[Queue, int]]
+) -> dict[Queue, dict[str, int | None]]:
+    """Per queue how far each client is (None: it does not say). What a member does not say is taken from its file; of a
+    client that is not there, only what its file names counts."""
+    reached: dict[Queue, dict[str, int | None]] = {}
     for queue in queues:
         if queue.topic.startswith(RETRY):
             continue  # what a broadcasting member could not process is not tried again
@@ -150,12 +151,35 @@ def _slowest(
         for client, offsets in local.items():
             if at.get(client) is None and queue in offsets:
                 at[client] = offsets[queue]
+        reached[queue] = at
+    return reached
+
+
+def _slowest(
+    reached: Mapping[Queue, Mapping[str, int | None]], told: Collection[str], owners: dict[Queue, str]
+) -> dict[Queue, int | None]:
+    """Per queue the progress of the client that is furthest behind, who stands as its owner if it is online. Where one
+    member's progress is not known, nobody knows which is furthest."""
+    progress: dict[Queue, int | None] = {}
+    for queue, at in reached.items():
         known = {client: offset for client, offset in at.items() if offset is not None}
         slowest = min(known, key=lambda client: (known[client], client)) if known else min(at, default=None)
         if slowest is not None and slowest in told:
             owners[queue] = slowest
         progress[queue] = known[slowest] if slowest is not None and len(known) == len(at) else None
     return progress
+
+
+def measure_members(group: Group, ranges: Mapping[Queue, Range]) -> None:
+    """What each member of a broadcasting group has not read, where its progress and the queues' ends are known of all
+    its queues."""
+    for member in group.members if group.progress is not None else ():
+        lags = []
+        for queue, at in group.reached.items():
+            offset, ends = at.get(member.client_id), ranges.get(queue)
+            lags.append(None if offset is None or ends is None else max(0, ends.end - max(ends.start, offset)))
+        known = [lag for lag in lags if lag is not None]
+        member.lag = sum(known) if known and len(known) == len(lags) else None
 
 
 def retry_topics(group: str, topics: Iterable[str]) -> set[str]:

@@ -55,6 +55,7 @@ class Run:
             "host": encoded([m.host for _, m in members]),
             "assignment": [_assignment(m, numbers) for _, m in members],
             "assigned_partitions": [len(m.queues) for _, m in members],
+            "lag": [m.lag for _, m in members],
         }
         self._keep(MEMBERS, columns, at)
 

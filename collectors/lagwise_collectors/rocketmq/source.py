@@ -12,7 +12,7 @@ from lagwise_collectors.protocol import Check, Snapshot, new_sample_id
 from lagwise_collectors.rocketmq.access import check_access
 from lagwise_collectors.rocketmq.client import Broker, Client
 from lagwise_collectors.rocketmq.errors import RocketmqTrouble
-from lagwise_collectors.rocketmq.groups import Group, put_together
+from lagwise_collectors.rocketmq.groups import Group, measure_members, put_together
 from lagwise_collectors.rocketmq.local_offsets import LocalOffsets
 from lagwise_collectors.rocketmq.members import Member, MemberAnswers, Present
 from lagwise_collectors.rocketmq.numbers import BrokerNumbers
@@ -188,6 +188,14 @@ class RocketmqSource:
             self._rows[name] = rows[name]
             self._groups_of[name] = {group.name for group in groups if group.name in view.groups}
         self._groups = {group.name: group for group in groups}
+        ranges = {
+            Queue(topic, view.broker.name, queue): ends
+            for view in views
+            for topic, queues in view.ranges.items()
+            for queue, ends in queues.items()
+        }
+        for group in groups:
+            measure_members(group, ranges)
         run.keep_groups(groups, self._numbers, described_at)
         run.keep_work(self._answers, self._groups, self._numbers, described_at)
         now = self._clock()

@@ -48,7 +48,8 @@ def show(rows: list[Row], standings: dict[str, Row], now: datetime, *, known: bo
                 "Oldest unread": [
                     humanise.duration(d["lag_seconds"], lower_bound=bool(d["lag_seconds_is_lower_bound"])) for d in does
                 ],
-                "Lag": [d["lag"] for d in does],
+                # Members that read everything each have a lag of their own.
+                "Lag": [d["lag"] if r["lag"] is None else r["lag"] for r, d in zip(rows, does, strict=True)],
                 "In/s": [humanise.rate(d["produce_rate_per_second"]) for d in does],
                 "Out/s": [humanise.rate(d["consume_rate_per_second"]) for d in does],
                 "Static id": [literal.shown(r["static_instance_id"]) or None for r in rows],

@@ -178,7 +178,7 @@ def members(lake: Lake, cluster: str, group: str, as_of: datetime) -> list[Row]:
             select arg_max(sample_id, sampled_at) as sample_id from groups
             where cluster = $cluster and "group" = $group and sampled_at >= $since
         )
-        select member_id, client_id, host, static_instance_id, assignment, assigned_partitions, sampled_at,
+        select member_id, client_id, host, static_instance_id, assignment, assigned_partitions, lag, sampled_at,
             count(*) over () as "of"
         from members semi join newest using (sample_id)
         where cluster = $cluster and "group" = $group and sampled_at >= $since
