@@ -17,7 +17,8 @@ class PartitionsInStatus:
     """Those partitions of a group that share a status (and, where unknown, its reason) and the way in which the
     nearest loss would come, summed up.
 
-    ``worst_*`` is the one with the oldest unread record, ``unmoved_seconds`` the longest time a committed offset has
+    ``worst_*`` is the one with the oldest unread record (``worst_label`` what its system calls it, where that is no
+    number), ``unmoved_seconds`` the longest time a committed offset has
     stayed where it is, ``to_catch_up`` when the last of them is expected to have caught up, ``to_breach`` when the
     first of them is expected to breach the objective, ``commits_seen`` how often committed offsets were seen to move
     within the longest window, ``rewound_records`` by how many records they went back in all, ``rewound_seconds`` how
@@ -52,6 +53,7 @@ class PartitionsInStatus:
     held_back_records: int = 0
     worst_topic: str | None = None
     worst_partition: int | None = None
+    worst_label: str | None = None
     topics: frozenset[str] = field(default_factory=frozenset)
     owners: frozenset[str] = field(default_factory=frozenset)
     owning_members: int = 0

@@ -90,6 +90,8 @@ class Subject:
 
 
 def worst_of(parts: Sequence[PartitionsInStatus]) -> str:
-    """``orders-3``: the one that lost most, or waits for longest."""
+    """``orders-3``, or ``orders broker-a q3``: the one that lost most, or waits for longest."""
     worst = max(parts, key=lambda p: (p.records_lost, p.lag_seconds or 0.0))
+    if worst.worst_label is not None:
+        return f"{worst.worst_topic} {worst.worst_label}"
     return f"{worst.worst_topic}-{worst.worst_partition}"

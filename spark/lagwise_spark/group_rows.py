@@ -14,15 +14,21 @@ from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 Row = Mapping[str, Any]
 
 
+#: What systems call partitions, by cluster, topic and partition.
+Labels = Mapping[tuple[str, str | None, int | None], str]
+
+
 def group_verdicts(
     by_status: Iterable[Row],
     groups: Iterable[Row],
     places: Iterable[Row],
     contexts: Iterable[Row],
     own_objectives: Mapping[tuple[str, str], float],
+    labels: Labels | None = None,
 ) -> dict[tuple[str, str], tuple[Row, GroupVerdict]]:
     """Per (cluster, group): its row of facts (empty for a group that is gone) and its verdict. ``contexts`` are what
-    verdicts go by on each cluster, ``own_objectives`` the lag objectives of groups that have one of their own."""
+    verdicts go by on each cluster, ``own_objectives`` the lag objectives of groups that have one of their own, and
+    ``labels`` what systems call their partitions, where these are no numbers."""
     objectives = {row["cluster"]: row["lag_objective_seconds"] for row in contexts}
     where: dict[tuple[str, str], list[Place]] = {}
     for row in places:
@@ -38,7 +44,7 @@ def group_verdicts(
     facts = {(row["cluster"], row["group"]): row for row in groups}
     parts: dict[tuple[str, str], list[PartitionsInStatus]] = {key: [] for key in facts}
     for row in by_status:
-        parts.setdefault((row["cluster"], row["group"]), []).append(_part(row))
+        parts.setdefault((row["cluster"], row["group"]), []).append(_part(row, labels or {}))
     verdicts = {}
     for key, its_parts in parts.items():
         fact = facts.get(key, {})
@@ -63,7 +69,7 @@ def _forecast(row: Row, what: str) -> Forecast | None:
     return Forecast(row[f"{what}_seconds"], row[f"{what}_low"], high if high < inf else None)
 
 
-def _part(row: Row) -> PartitionsInStatus:
+def _part(row: Row, labels: Labels) -> PartitionsInStatus:
     worst = row["worst"] or {}
     return PartitionsInStatus(
         status=Status(row["status"]),
@@ -91,6 +97,7 @@ def _part(row: Row) -> PartitionsInStatus:
         held_back_records=row["held_back_records"] or 0,
         worst_topic=worst.get("topic"),
         worst_partition=worst.get("partition"),
+        worst_label=labels.get((row["cluster"], worst.get("topic"), worst.get("partition"))),
         topics=frozenset(row["topics"] or ()),
         owners=frozenset(row["owners"] or ()),
         owning_members=row["owning_members"],

@@ -1,14 +1,16 @@
 """What a tick reads: big tables through Spark, small ones through the driver."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS
+from lagwise.domain.vocabulary import ROCKETMQ
+from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_spark.frames import empty, struct_type
@@ -134,6 +136,28 @@ def latest_members(lake: Lake, news: Sequence[News]) -> pa.Table:
     start = min(n.as_of for n in news) - LONGEST_SAMPLE
     sql = "select * from members where sample_id in (select unnest(?::varchar[]))"
     return _typed(MEMBERS, lake.query(sql, [[n.latest_id for n in news]], over=[MEMBERS], since=start))
+
+
+def labels(
+    lake: Lake, news: Sequence[News], by_status: Sequence[Mapping[str, Any]]
+) -> dict[tuple[str, str | None, int | None], str]:
+    """What RocketMQ calls the partitions that sentences about these groups may name."""
+    clusters = {n.cluster for n in news if n.system == ROCKETMQ}
+    worst = [{"cluster": r["cluster"], **r["worst"]} for r in by_status if r["cluster"] in clusters and r["worst"]]
+    if not worst:
+        return {}
+    rows = lake.query(
+        """
+        select distinct cluster, topic, partition, label
+        from watermarks semi join worst using (cluster, topic, partition)
+        where sample_id in (select unnest(?::varchar[])) and label is not null
+        """,
+        [[n.latest_id for n in news]],
+        over=[WATERMARKS],
+        since=min(n.as_of for n in news) - LONGEST_SAMPLE,
+        given={"worst": pa.Table.from_pylist(worst)},
+    ).to_pylist()
+    return {(row["cluster"], row["topic"], row["partition"]): row["label"] for row in rows}
 
 
 def telling_events(lake: Lake, news: Sequence[News], window_seconds: float) -> pa.Table:
