@@ -141,7 +141,20 @@ def test_a_little_is_left_to_the_round() -> None:
 
     def news(minutes: float, group_partitions: int) -> News:
         as_of = START + timedelta(minutes=minutes)
-        return News("c", "id", as_of, 15.0, group_partitions, None, 1, as_of, START, START)
+        return News(
+            cluster="c",
+            system="kafka",
+            latest_id="id",
+            as_of=as_of,
+            interval_seconds=15.0,
+            group_partitions=group_partitions,
+            offsets_retention_seconds=None,
+            new_samples=1,
+            read_until=as_of,
+            open_from=START,
+            hours_from=START,
+            observed_from=START,
+        )
 
     assert is_a_round(news(5, 1_000_000)), "a round of a large cluster"
     assert is_a_round(news(60, 250)), "an hour of a small one"
