@@ -13,8 +13,8 @@ RETRY, DEAD_LETTER = "%RETRY%", "%DLQ%"
 
 @dataclass(slots=True)
 class Member:
-    """One member, and the queues that it owns, or has its share of. ``lag`` is what one that broadcasts are for has not
-    read of them (None: not known, or it is none)."""
+    """One member, and the queues that it owns, or has its share of. ``lag`` is what a member of a broadcasting group
+    has not read of them (None: not known, or the group is another one)."""
 
     client_id: str
     host: str
@@ -173,7 +173,9 @@ def _slowest(
 def measure_members(group: Group, ranges: Mapping[Queue, Range]) -> None:
     """What each member of a broadcasting group has not read, where its progress and the queues' ends are known of all
     its queues."""
-    for member in group.members if group.progress is not None else ():
+    if group.progress is None:
+        return
+    for member in group.members:
         lags = []
         for queue, at in group.reached.items():
             offset, ends = at.get(member.client_id), ranges.get(queue)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from lagwise.config import RocketmqCluster
 from lagwise.domain.capacity.service_times import MeasuredBy
+from lagwise.domain.vocabulary import ROCKETMQ
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, SERVICE_TIMES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise_collectors.protocol import ErrorTally, Snapshot, encoded, rows_of, run_row
@@ -17,8 +18,6 @@ from lagwise_collectors.rocketmq.members import MemberAnswers
 from lagwise_collectors.rocketmq.numbers import BrokerNumbers, partition_of
 from lagwise_collectors.rocketmq.requests import WORK_SECONDS
 from lagwise_collectors.rocketmq.rows import BrokerRows
-
-SYSTEM = "rocketmq"
 
 
 class Run:
@@ -118,7 +117,7 @@ class Run:
         self._tables[SAMPLES.name] = run_row(
             sample_id=self._sample_id,
             cluster=self._cluster.name,
-            system=SYSTEM,
+            system=ROCKETMQ,
             started_at=started_at,
             finished_at=finished_at,
             interval_seconds=self._cluster.interval_seconds,
