@@ -1,26 +1,17 @@
 """Capacity from the times that engines tell: Flink's busy time, RocketMQ's consume RT."""
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lagwise.config import Capacity
-from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.raw import GROUPS, JOBS, SERVICE_TIMES
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.capacity import plan
 from tests.platform.judged import append, partition
 from tests.spark.capacity_rows import EIGHT_CORES, NOW, demand, probed, reads, rows, some
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    made = Lake(str(tmp_path / "lake"))
-    made.create(*ALL_TABLES)
-    return made
 
 
 def of_job(lake: Lake, seconds_ago: float, busy: float | None, *, job: str = "j1", group: str = "billing") -> None:

@@ -1,14 +1,12 @@
 """Capacity verdicts from the tables of the lake: the driver's part, which needs no JVM."""
 
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from lagwise.config import Capacity
 from lagwise.domain.capacity.scaling import ScalingPolicy, Why
 from lagwise.scaling_signal import signal
-from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.planning import TOPIC_HOURS
 from lagwise.tables.raw import GROUPS
@@ -16,13 +14,6 @@ from lagwise.tables.store import Lake
 from lagwise_spark.jobs.capacity import AGAIN_AFTER, plan
 from tests.platform.judged import append, group, partition
 from tests.spark.capacity_rows import EIGHT_CORES, NOW, demand, judged_again, probed, reads, rows, seen, some
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    made = Lake(str(tmp_path / "lake"))
-    made.create(*ALL_TABLES)
-    return made
 
 
 def test_everything_that_is_known(lake: Lake) -> None:

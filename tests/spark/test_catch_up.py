@@ -1,5 +1,6 @@
 """Catching up writes the minutes that rounds would have written, however it is cut into stretches, and as often."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +19,8 @@ from tests.spark.recorder import Recorder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lagwise_spark.jobs.progress import News
 
 #: Across midnight UTC, not at the start of five minutes, and not on whole seconds.
 START = datetime(2026, 3, 1, 23, 36, 29, 771_828, tzinfo=UTC)
@@ -135,31 +138,46 @@ def test_catching_up_again_replaces(spark: "SparkSession", lake: Lake, tmp_path:
     assert contents(lake) == contents(at_once)
 
 
-def test_a_little_is_left_to_the_round() -> None:
-    from lagwise_spark.jobs.catch_up import is_a_round
+def news(minutes: float, group_partitions: int) -> "News":
+    """A cluster of which nothing has been made so far."""
     from lagwise_spark.jobs.progress import News
 
-    def news(minutes: float, group_partitions: int) -> News:
-        as_of = START + timedelta(minutes=minutes)
-        return News(
-            cluster="c",
-            system="kafka",
-            latest_id="id",
-            as_of=as_of,
-            interval_seconds=15.0,
-            group_partitions=group_partitions,
-            offsets_retention_seconds=None,
-            new_samples=1,
-            read_until=as_of,
-            open_from=START,
-            hours_from=START,
-            observed_from=START,
-        )
+    as_of = START + timedelta(minutes=minutes)
+    return News(
+        cluster="c",
+        system="kafka",
+        latest_id="id",
+        as_of=as_of,
+        interval_seconds=15.0,
+        group_partitions=group_partitions,
+        offsets_retention_seconds=None,
+        new_samples=1,
+        read_until=as_of,
+        open_from=START,
+        hours_from=START,
+        observed_from=START,
+    )
+
+
+def test_a_little_is_left_to_the_round() -> None:
+    from lagwise_spark.jobs.catch_up import is_a_round
 
     assert is_a_round(news(5, 1_000_000)), "a round of a large cluster"
     assert is_a_round(news(60, 250)), "an hour of a small one"
     assert not is_a_round(news(60, 10_000))
     assert not is_a_round(news(24 * 60, 250))
+
+
+def test_observing_waits_for_a_round_that_made_little_but_not_for_days() -> None:
+    from lagwise_spark.jobs.observed import may_wait
+
+    def hours(number: int) -> list["News"]:
+        return [news(5, 250), replace(news(5, 250), hours_from=START + timedelta(hours=number))]
+
+    assert not may_wait(hours(24), 120)
+    assert may_wait(hours(24), 121)
+    assert may_wait(hours(48), 24 * 60)
+    assert not may_wait(hours(49), 24 * 60), "where every round is a day's, none would ever observe"
 
 
 def test_slices_cover_a_stretch_without_a_gap() -> None:

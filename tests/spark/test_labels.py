@@ -21,7 +21,6 @@ WORST: list[dict[str, Any]] = [
 
 @pytest.fixture
 def lake(lake: Lake) -> Lake:
-    lake.create(WATERMARKS)
     queue = watermark("orders", 10, partition=10_003) | {"label": "broker-b q3"}
     before = queue | {"sample_id": "s0", "label": "what it was called before"}
     append(lake, WATERMARKS, queue, before, watermark("orders", 10) | {"label": "broker-a q0"})

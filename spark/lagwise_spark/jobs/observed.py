@@ -48,6 +48,10 @@ Reader = tuple[str, str, str, str | None]
 EVIDENCE = timedelta(days=7)
 #: Rows of `minutes` that a round may have to look through, or an hour's: verdicts do not wait for more hours than that.
 ROWS_AT_A_TIME = 3_000_000
+#: A round that made more minutes has taken its time: the next ones observe, …
+LONGEST_ROUND_MINUTES = 120
+#: … but not where that would be for longer than this, as where all rounds are such ones (once a day, by cron).
+LONGEST_UNOBSERVED = timedelta(days=2)
 #: Groups and members whose saturated minutes the driver takes of a stretch: those with most of them. There are more
 #: only where half a large cluster lags.
 MOST_READERS = 5_000
@@ -56,6 +60,13 @@ ROWS_TO_EVERYWHERE = 200_000
 #: Consumers that commit this much of what they do on one topic are judged by it.
 ALONE = 0.95
 _HOUR = timedelta(hours=1)
+
+
+def may_wait(news: Sequence[News], made_minutes: int) -> bool:
+    """Whether a round leaves observing to the next ones, because it has made so many minutes already."""
+    return made_minutes > LONGEST_ROUND_MINUTES and all(
+        n.hours_from - n.observed_from <= LONGEST_UNOBSERVED for n in news
+    )
 
 
 def observe(session: SparkSession, lake: Lake, news: Sequence[News]) -> list[News]:

@@ -14,6 +14,7 @@ from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMA
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_spark.frames import empty, struct_type
+from lagwise_spark.group_rows import Labels
 from lagwise_spark.jobs.progress import News
 
 #: A sample's parts are read one after the other; no part is dated this long before its end.
@@ -138,9 +139,7 @@ def latest_members(lake: Lake, news: Sequence[News]) -> pa.Table:
     return _typed(MEMBERS, lake.query(sql, [[n.latest_id for n in news]], over=[MEMBERS], since=start))
 
 
-def labels(
-    lake: Lake, news: Sequence[News], by_status: Sequence[Mapping[str, Any]]
-) -> dict[tuple[str, str | None, int | None], str]:
+def labels(lake: Lake, news: Sequence[News], by_status: Sequence[Mapping[str, Any]]) -> Labels:
     """What RocketMQ calls the partitions that sentences about these groups may name."""
     clusters = {n.cluster for n in news if n.system == ROCKETMQ}
     worst = [{"cluster": r["cluster"], **r["worst"]} for r in by_status if r["cluster"] in clusters and r["worst"]]

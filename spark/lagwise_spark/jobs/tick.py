@@ -37,7 +37,7 @@ from lagwise_spark.jobs.far_behind import older_history
 from lagwise_spark.jobs.findings import findings_of
 from lagwise_spark.jobs.hours import days, finish_hours
 from lagwise_spark.jobs.minutes import OpenMinutes, finish_minutes, open_minutes
-from lagwise_spark.jobs.observed import observe
+from lagwise_spark.jobs.observed import may_wait, observe
 from lagwise_spark.jobs.progress import (
     News,
     five_minutes_of,
@@ -50,11 +50,6 @@ from lagwise_spark.jobs.rebalances import sum_up
 from lagwise_spark.transforms.groups import partitions_by_status, places
 from lagwise_spark.transforms.pipeline import Inputs, statuses
 from lagwise_spark.tuning import tune
-
-#: A round that made more minutes has taken its time: capacity is observed by the next ones, …
-LONGEST_TO_OBSERVE_MINUTES = 120
-#: … but not for longer than this, as where all rounds are such ones (once a day, by cron).
-LONGEST_UNOBSERVED = timedelta(days=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +105,7 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
         write.replace(result.partitions, lake, PARTITION_STATUS)
         changes += write.groups(lake, verdicts, findings, news)
         # Last, because nobody waits for it: verdicts do not go by it.
-        if caught_up <= LONGEST_TO_OBSERVE_MINUTES or _is_long_unobserved(news):
+        if not may_wait(news, caught_up):
             news = observe(session, lake, news)
     judged = sum(row["partitions"] for row in by_status)
     groups = len(verdicts)
@@ -126,10 +121,6 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
     )
     lake.append(TICKS, _tick_row(started_at, cost, news))
     return cost
-
-
-def _is_long_unobserved(news: Sequence[News]) -> bool:
-    return any(n.hours_from - n.observed_from > LONGEST_UNOBSERVED for n in news)
 
 
 def _context(news: News, config: Config) -> dict[str, object]:
