@@ -9,11 +9,13 @@ Consumers are processes of one thread each, as CPU work in Python wants it. ``--
 process, where waits for the interpreter lock get into T1 on a node with more work than cores: Lagwise says so
 ("T1 doubtful"), and this is not held against the goals.
 
-Times are random (exponential) or all the same. Work whose every message costs exactly the same falls into step: threads
-that share a core finish together, wait together, and leave the core idle meanwhile. No model that knows only means
-foresees that, so these mixes show how far it may go, and miss the goals: with them the program ends with 1.
+Times are random (exponential) or all the same. Work whose every message costs exactly the same, and more CPU than the
+system's scheduler gives a thread at a time (some milliseconds), falls into step: threads that share a core finish
+together, wait together, and leave the core idle meanwhile. No model that knows only means foresees that: the mixes of
+equal times with 5 ms of CPU show how far it may go, and miss the goals, and so the program ends with 1 where they run.
+With 1 ms, less than a turn, equal times keep nobody in step.
 
-    python -m benchmarks.capacity [--seconds 15] [--mix 4] [--times random] [--one-process] [--small] [--json]
+    python -m benchmarks.capacity [--seconds 15] [--mix 4] [--times random] [--t2 1] [--one-process] [--small] [--json]
 """
 
 import argparse
@@ -35,9 +37,10 @@ from lagwise.domain.sizing.formulas import knee_threads, node_ceiling_per_second
 from lagwise_sandbox.broker import Broker
 from lagwise_spark.session import start_session
 
-T2_SECONDS = 0.005
-#: T1 : T2, and whether the times are random.
-MIXES = tuple((ratio, random) for random in (True, False) for ratio in (1.0, 4.0, 19.0))
+#: T1 : T2, T2 in milliseconds, and whether the times are random.
+MIXES = tuple(
+    (ratio, t2_ms, random) for t2_ms, random in ((5.0, True), (1.0, False), (5.0, False)) for ratio in (1.0, 4.0, 19.0)
+)
 
 
 def main() -> int:
@@ -45,6 +48,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=15.0, help="length of a run (default 15)")
     parser.add_argument("--cores", type=int, default=1, help="cores of the consumers' own (default 1)")
     parser.add_argument("--mix", type=float, action="append", help="only mixes with this T1:T2 (1, 4, 19)")
+    parser.add_argument("--t2", type=float, help="only mixes with this T2 in milliseconds (5, and 1 of equal times)")
     parser.add_argument("--times", choices=("random", "constant"), help="only mixes whose times are so")
     parser.add_argument("--one-process", action="store_true", help="consumers as threads of one process")
     parser.add_argument("--small", action="store_true", help="one mix, two short runs: does it work at all?")
@@ -55,8 +59,13 @@ def main() -> int:
         parser.error(f"{len(mine)} cores are too few: the consumers need {options.cores}, the broker another one")
     others, cores = frozenset(mine[: -options.cores]), frozenset(mine[-options.cores :])
     kinds = {"random": (True,), "constant": (False,), None: (True, False)}[options.times]
-    wanted = [(r, random) for r, random in MIXES if random in kinds and (not options.mix or r in options.mix)]
-    mixes = [Mix(ratio * T2_SECONDS, T2_SECONDS, random) for ratio, random in wanted]
+    mixes = [
+        Mix(ratio * t2_ms / 1e3, t2_ms / 1e3, random)
+        for ratio, t2_ms, random in MIXES
+        if random in kinds and (not options.mix or ratio in options.mix) and options.t2 in (None, t2_ms)
+    ]
+    if not mixes:
+        parser.error("there is no such mix")
     pin(others)
     say = (lambda text: None) if options.json else (lambda text: print(text, flush=True))
     say(f"{options.cores} of {len(mine)} cores for the consumers, load {os.getloadavg()[0]:.1f}")
