@@ -13,11 +13,12 @@ from lagwise.cli.numbers import Amount, Duration, Share
 from lagwise.domain.sizing import workload as defaults
 from lagwise.domain.sizing.known_workload import NEEDED, missing_of, workload_from
 from lagwise.domain.sizing.ranges import OutOfRange
-from lagwise.domain.sizing.workload import Concurrency, Ordering
+from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit
 
 #: The option that sets each field of a Workload; the reports and the errors name it.
 OPTIONS = {
     "seconds_per_message": "--per-message",
+    "unit": "--unit",
     "t1_seconds": "--t1",
     "t2_seconds": "--t2",
     "cores": "--cores",
@@ -58,6 +59,12 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "seconds_per_message",
     type=Duration(),
     help="Time per message as a whole, where T1 and T2 are not known apart: members of one thread are sized.",
+)
+@click.option(
+    "--unit",
+    type=click.Choice([Unit.MEMBER.value, Unit.SUBTASK.value]),
+    default=Unit.MEMBER.value,
+    help="What takes --per-message: members of a group, or subtasks of the busiest vertex of a Flink job.",
 )
 @click.option("--cores", type=float, help="Cores of one node, or its CPU limit.")
 @click.option("--peak", "peak_rate_per_second", type=Amount(), help="Messages per second at peak.")
@@ -198,7 +205,7 @@ def size(
         answer, sources = Answer(now, values["target_utilisation"]), _sources(context)
         if needed := [OPTIONS[name] for name in missing_of(values)]:
             raise click.UsageError(f"missing {', '.join(needed)}: type them in, or name a GROUP that is watched")
-    values |= {"concurrency": Concurrency(values["concurrency"])}
+    values |= {"concurrency": Concurrency(values["concurrency"]), "unit": Unit(values["unit"])}
     values["ordering"] = Ordering(values["ordering"]) if values["ordering"] else None
     missing = missing_of(values)
     try:

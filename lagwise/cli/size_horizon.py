@@ -9,6 +9,7 @@ import click
 from lagwise.domain.capacity.verdict import CanDo, DemandAhead, SetUp, judge_capacity
 from lagwise.domain.humanise import duration
 from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.workload import Unit
 from lagwise.logs import clean
 from lagwise.tables.ahead import demand_ahead
 from lagwise.tables.store import Lake
@@ -60,7 +61,7 @@ def judged_within(
     running = (
         SetUp(row["nodes"], row["partitions"], row["threads_per_node"])
         if by_nodes
-        else SetUp(row["members"], row["partitions"], unit="member")
+        else SetUp(row["members"], row["partitions"], unit=Unit(row["unit"]))
     )
     advised = None
     if advice is not None and (triple := advice.triple) is not None:

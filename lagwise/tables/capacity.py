@@ -41,6 +41,7 @@ CAPACITY = Table(
         Column("peak_rate_per_second", pa.float64(), "highest minute rate of the history"),
         Column("forecast_peak_rate_per_second", pa.float64(), "highest minute rate at the horizon; null: no forecast"),
         Column("member_rate_per_second", pa.float64(), "what one member can do; null is not known"),
+        Column("unit", pa.string(), "what is sized: node, member, or subtask (of a Flink job)", nullable=False),
         Column("capacity_low_per_second", pa.float64(), "what all members can do with this skew: lower end, or bound"),
         Column("capacity_high_per_second", pa.float64(), "… upper end; null where there is only the lower bound"),
         Column(
@@ -58,7 +59,7 @@ CAPACITY = Table(
         Column(
             "advised_nodes",
             pa.int32(),
-            "nodes (or members), spare ones included; null where nothing can be advised",
+            "nodes (or members, or subtasks), spare ones included; null where nothing can be advised",
         ),
         Column("advised_threads_per_node", pa.int32(), "threads on each"),
         Column("advised_partitions", pa.int32(), "partitions of the topic"),

@@ -21,7 +21,7 @@ from lagwise.cli import cli
 from lagwise.cli.size import size
 from lagwise.domain.sizing.advice import advise, inputs_of
 from lagwise.domain.sizing.words import say_duration, say_number
-from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
+from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
@@ -438,6 +438,7 @@ def test_a_word_of_a_later_version_is_shown_first(planned: Path) -> None:
 of_members = st.builds(
     Workload.of_members,
     st.sampled_from([1e-6, 0.0163, 2.5]),
+    st.sampled_from([Unit.MEMBER, Unit.SUBTASK]),
     peak_rate_per_second=st.sampled_from([0.0, 0.5, 1e3]),
     partitions=st.integers(1, 300),
     hottest_share=st.none() | st.just(1.0),

@@ -18,7 +18,7 @@ from lagwise.domain.sizing.advice import advise
 from lagwise.domain.sizing.known_workload import running_of
 from lagwise.domain.sizing.ramp_plan import ramp_plan, ramp_to
 from lagwise.domain.sizing.search import capacity_per_second
-from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
+from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.planning import FORECASTS
@@ -139,13 +139,13 @@ def test_what_cannot_be_simulated_is_told(open_app: Open, planned: Path) -> None
     [
         (None, (None, None)),
         ({"threads_per_node": 4, "t2_seconds": 0.1, "nodes": 3, "members": 6}, (3, 4)),
-        ({"max_threads_per_node": 1, "nodes": 3, "members": 6}, (6, 1)),
+        ({"max_threads_per_node": 1, "unit": "member", "nodes": 3, "members": 6}, (6, 1)),
         ({"nodes": 3, "members": 6}, (3, None)),
-        ({"max_threads_per_node": 1, "nodes": 0, "members": 0}, (None, 1)),
+        ({"max_threads_per_node": 1, "unit": "member", "nodes": 0, "members": 0}, (None, 1)),
     ],
 )
 def test_what_runs(row: dict[str, Any] | None, expected: tuple[int | None, int | None]) -> None:
-    unknown = dict.fromkeys(("threads_per_node", "t2_seconds", "max_threads_per_node"))
+    unknown = dict.fromkeys(("threads_per_node", "t2_seconds", "max_threads_per_node")) | {"unit": "node"}
     assert running_of(row and unknown | row) == expected
 
 
@@ -179,13 +179,13 @@ def test_a_kept_scenario_stays_beside_what_is_changed(open_app: Open, planned: P
 
 
 def test_a_scenario_of_members_is_kept_as_one() -> None:
-    asked = Workload.of_members(0.0025, peak_rate_per_second=330, partitions=24)
+    asked = Workload.of_members(0.0025, Unit.SUBTASK, peak_rate_per_second=330, partitions=24)
     assert read([written(Scenario("members", asked))]) == ([Scenario("members", asked)], 0)
     beside = columns((Compared("members", advise(asked), None), Compared("nodes", advise(WORKLOAD), None)))
     found = {name: dict(zip(beside[""], beside[name], strict=True)) for name in ("members", "nodes")}
     assert (found["members"]["Time per message"], found["nodes"]["Time per message"]) == ("2.5 ms", "—")
     assert (found["members"]["T1, waiting"], found["nodes"]["T1, waiting"]) == ("—", "12 ms")
-    assert (found["members"]["Nodes"], found["members"]["Threads a node"]) == ("3 members", "—")
+    assert (found["members"]["Nodes"], found["members"]["Threads a node"]) == ("3 subtasks", "—")
 
 
 def test_what_was_written_into_the_address_is_read_whatever_the_name_is() -> None:

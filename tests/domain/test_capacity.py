@@ -19,7 +19,7 @@ from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
 from lagwise.domain.capacity.observed_words import NO_TEST_HELPS, load_test
 from lagwise.domain.capacity.skew import Skew
 from lagwise.domain.capacity.verdict import CapacityVerdict, DemandAhead
-from lagwise.domain.sizing.workload import Concurrency
+from lagwise.domain.sizing.workload import Concurrency, Unit
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 #: 600 a second at peak, growing to 900 in ninety days.
@@ -167,6 +167,8 @@ def test_a_flink_job_is_sized_by_its_subtasks(seen: Observed | None) -> None:
     assert found.member_rate_per_second == 500.0
     assert found.advice is not None
     assert found.advice.nodes == 4  # one of them spare
+    assert found.advice.verdict.startswith("3 subtasks, and 1 spare subtask, carry this load")
+    assert (found.unit, found.judgement.sentence.count("member")) == (Unit.SUBTASK, 0)
     told = {one.name: (one.value, one.source) for one in found.inputs}
     assert told["members"] == (4, "subtasks of the vertex price of its Flink job")
     assert told["busy_share"] == (0.5, "busy time of the vertex price")

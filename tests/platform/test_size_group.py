@@ -50,6 +50,8 @@ def known(name: str, **values: Any) -> dict[str, Any]:
             "t2_seconds": 0.003,
             "cores": 8.0,
             "max_threads_per_node": 1000,
+            "unit": "node",
+            "capacity_source": "probe",
             "concurrency": "consumer-per-thread",
             "confidence": "high",
             "inputs": inputs,
@@ -64,9 +66,12 @@ def data(tmp_path: Path) -> Path:
     lake.create(CAPACITY, DEMAND, FORECASTS)
     unknown = {
         "t1_seconds": None, "t2_seconds": None, "cores": None, "concurrency": None, "inputs": [],
-        "verdict": "undecided", "confidence": "none", "max_threads_per_node": None,
+        "verdict": "undecided", "confidence": "none", "max_threads_per_node": None, "unit": "member",
     }  # fmt: skip
-    by_members = {"t1_seconds": 0.004, "t2_seconds": None, "cores": None, "max_threads_per_node": 1, "inputs": []}
+    by_members = {
+        "t1_seconds": 0.004, "t2_seconds": None, "cores": None, "max_threads_per_node": 1, "inputs": [],
+        "unit": "member", "capacity_source": "saturation",
+    }  # fmt: skip
     append(
         lake,
         CAPACITY,
@@ -77,6 +82,7 @@ def data(tmp_path: Path) -> Path:
         known("mail", cluster="two"),
         known("new", sentence="It never had a backlog.", **unknown),
         known("members", **by_members),
+        known("job", **by_members | {"unit": "subtask", "capacity_source": "busy_time"}),
     )
     return tmp_path
 
@@ -138,6 +144,17 @@ def test_by_members_where_no_probe_measures(data: Path) -> None:
     assert document(data, "members", "--t1", "3ms")["missing"] == ["t2_seconds", "cores"]
     assert document(data, "members", "--t1", "3ms", "--t2", "1ms", "--cores", "4")["triple"]["threads_per_node"] > 1
     assert document(data, "billing", "--per-message", "4ms")["inputs"]["t1_seconds"]["value"] is None
+
+
+def test_of_a_flink_job_subtasks_are_sized(data: Path) -> None:
+    assert "busy time" in document(data, "job")["inputs"]["seconds_per_message"]["source"]
+    said = " ".join(run(data, "job").output.split())
+    assert "subtasks, and 1 spare subtask, carry this load on 480 partitions" in said
+    assert "how many subtasks fit on a TaskManager is not known" in said
+    assert not re.search(r"\bmembers?\b", said.partition("What one")[0].replace("spare", ""))
+    typed = ("--per-message", "4ms", "--peak", "2k", "--partitions", "48")
+    assert "subtask" in document(data, *typed, "--unit", "subtask")["verdict"]
+    assert "subtask" not in document(data, *typed)["verdict"]
 
 
 @pytest.mark.parametrize("words", [("new",), ("new", "--t1", "12ms")], ids=["nothing", "only T1"])

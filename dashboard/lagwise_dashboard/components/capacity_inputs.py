@@ -216,6 +216,7 @@ def show(start: Start) -> Asked:
     is_whole = "seconds_per_message" in start.values
     if is_whole:
         inputs.number("seconds_per_message")
+        inputs.keep("unit", None)
         st.caption("T1 and T2 are not known apart: with all three below typed in, nodes and threads are sized.")
     left, right = st.columns(2)
     with left:

@@ -15,7 +15,7 @@ from lagwise.domain import humanise
 from lagwise.domain.simulation.scenario import Interruption
 from lagwise.domain.simulation.what_if import SetUp, outcome_of
 from lagwise.domain.sizing.advice import SizingAdvice, advise
-from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
+from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
 from lagwise_dashboard import literal
 from lagwise_dashboard.components import tables
 from lagwise_dashboard.report.scenarios import Compared, columns
@@ -29,7 +29,7 @@ _LONGEST_NAME = 40
 ABOVE = "As above"
 
 _WHOLE = ("partitions", "spare_nodes", "max_threads_per_node")
-_WORDS = {"concurrency": Concurrency, "ordering": Ordering}
+_WORDS = {"concurrency": Concurrency, "ordering": Ordering, "unit": Unit}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _compared(name: str, advice: SizingAdvice, interruption: Interruption) -> Co
 def written(scenario: Scenario) -> str:
     """The scenario as it stands in the address: its name and every input."""
     values = {f.name: getattr(scenario.workload, f.name) for f in fields(Workload)}
-    told = [f"{name}={value!s}" for name, value in values.items() if value is not None and value is not False]
+    told = [f"{name}={value!s}" for name, value in values.items() if value is not None]
     return ";".join([quote(scenario.name, safe=" "), *told])
 
 
@@ -124,8 +124,6 @@ def read(texts: Iterable[str]) -> tuple[list[Scenario], int]:
 def _value(name: str, text: str) -> tuple[str, object]:
     if name in _WORDS:
         return name, _WORDS[name](text)
-    if name == "by_members":
-        return name, text == "True"
     return name, int(text) if name in _WHOLE else float(text)
 
 

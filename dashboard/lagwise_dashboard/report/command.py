@@ -2,7 +2,7 @@
 
 from lagwise.domain.sizing import workload as defaults
 from lagwise.domain.sizing.formulas import DEFAULT_OUTAGE_CATCH_UP_SECONDS
-from lagwise.domain.sizing.workload import Concurrency, Workload
+from lagwise.domain.sizing.workload import Concurrency, Unit, Workload
 
 
 def command(workload: Workload) -> str:
@@ -14,6 +14,8 @@ def command(workload: Workload) -> str:
         f"--per-message {_text(w.t1_seconds * 1e3)}ms" if w.by_members else takes,
         f"--peak {_text(w.peak_rate_per_second)} --partitions {w.partitions}",
     ]
+    if w.unit is Unit.SUBTASK:
+        words.append(f"--unit {w.unit}")
     if w.hottest_share is not None:
         words.append(f"--hottest-share {_text(w.hottest_share * 100)}%")
     if w.target_utilisation != defaults.DEFAULT_TARGET_UTILISATION:

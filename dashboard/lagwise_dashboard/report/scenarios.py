@@ -66,4 +66,4 @@ def _said(one: Compared) -> dict[str, str]:
 
 
 def _nodes(advice: SizingAdvice, nodes: int) -> str:
-    return humanise.plural(nodes, "member") if advice.workload.by_members else f"{nodes:,}"
+    return humanise.plural(nodes, advice.workload.unit) if advice.workload.by_members else f"{nodes:,}"

@@ -22,6 +22,7 @@ from lagwise.domain.sizing.workload import (
     DEFAULT_TARGET_UTILISATION,
     Concurrency,
     Workload,
+    Unit,
 )
 
 #: How far below the model a node may really be (docs/sizing.md: measured within 6 %, and a little optimistic).
@@ -74,6 +75,8 @@ class Assessment:
     #: What all members can do together, messages per second; without ``high`` at least so much.
     can_do: CanDo | None
     member_rate_per_second: float | None
+    #: What is counted and sized.
+    unit: Unit
     workload: Workload | None
     advice: SizingAdvice | None
     inputs: tuple[Input, ...]
@@ -100,6 +103,7 @@ def assess(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISATION)
         _confidence(known, source),
         can_do,
         _member_rate(known, source, workload),
+        unit_of(known),
         workload,
         advice,
         tuple(inputs_of(known)),
@@ -119,14 +123,16 @@ def _load_test(known: Known, target_utilisation: float) -> str | None:
     return load_test_of(is_known, observed, known.arriving_per_second, needed)
 
 
-def _unit(known: Known) -> str:
-    """What is counted: nodes where T1, T2 and the cores are known, else members."""
-    return "node" if known.service is not None and known.cores is not None else "member"
+def unit_of(known: Known) -> Unit:
+    """What is counted: nodes where T1, T2 and the cores are known, else members, of a Flink job subtasks."""
+    if known.service is not None and known.cores is not None:
+        return Unit.NODE
+    return Unit.MEMBER if known.job is None else Unit.SUBTASK
 
 
 def _running(known: Known) -> SetUp:
-    if _unit(known) == "member" or known.service is None:
-        return SetUp(known.members, known.partitions, unit="member")
+    if (unit := unit_of(known)) is not Unit.NODE or known.service is None:
+        return SetUp(known.members, known.partitions, unit=unit)
     return SetUp(known.nodes, known.partitions, known.service.threads)
 
 
@@ -134,14 +140,14 @@ def _advised(known: Known, advice: SizingAdvice | None) -> SetUp | None:
     if advice is None or advice.triple is None:
         return None
     triple = advice.triple
-    unit = _unit(known)
-    return SetUp(triple.nodes, triple.partitions, triple.threads_per_node if unit == "node" else None, unit)
+    unit = advice.workload.unit
+    return SetUp(triple.nodes, triple.partitions, triple.threads_per_node if unit is Unit.NODE else None, unit)
 
 
 def workload_of(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISATION) -> Workload | None:
     """The question to sizing. With a probe's T1 and T2 and the cores it is about threads and nodes; with no more than
     the time per message of one member, seen under saturation or by the times that its engine tells, it is about how
-    many members of one thread. None where neither is known, or the demand is not. The lag of now is no part of it: it
+    many members (or subtasks) of one thread. None where neither is known, or the demand is not. The lag of now is no part of it: it
     is not the lag at the horizon."""
     if known.demand is None or known.members == 0:
         return None
@@ -163,8 +169,10 @@ def workload_of(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISA
     elif observed is not None and observed.seconds_per_message is not None:
         # A job is one member of its group, however many subtasks it has.
         values["seconds_per_message"] = observed.seconds_per_message * (known.job.subtasks if known.job else 1)
+        values["unit"] = unit_of(known)
     elif (told := _by_engine(known)) is not None:
         values["seconds_per_message"] = known.members / told[1]
+        values["unit"] = unit_of(known)
     else:
         return None
     try:

@@ -13,6 +13,7 @@ from itertools import pairwise
 from lagwise.domain.humanise import plural
 from lagwise.domain.sizing.formulas import meets
 from lagwise.domain.sizing.ranges import OutOfRange, check_count, check_number
+from lagwise.domain.sizing.workload import Unit
 from lagwise.domain.sizing.words import say_number, say_share
 
 #: Oversized is what so large a share of the nodes could do, or a smaller one: for less a change is not worth its risk.
@@ -51,8 +52,8 @@ class SetUp:
     partitions: int
     #: None where it is not known.
     threads_per_node: int | None = None
-    #: What ``nodes`` counts: ``node``, or ``member`` where it is not known which members share a node.
-    unit: str = "node"
+    #: What ``nodes`` counts: members or subtasks where it is not known which of them share a node.
+    unit: Unit = Unit.NODE
 
     def __post_init__(self) -> None:
         check_count("nodes", self.nodes, 0, 1_000_000)

@@ -89,8 +89,8 @@ def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
     ]
     of_a_member = [
         Figure(
-            "member_rate_per_second",
-            "one member",
+            f"{w.unit}_rate_per_second",
+            f"one {w.unit}",
             full.rate_per_second,
             per_second,
             f"1 / time per message = 1 / {t1}",
@@ -115,8 +115,8 @@ def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
             f"demand / target utilisation = {say_number(w.demand_rate_per_second)} / {say_share(w.target_utilisation)}",
         ),
         Figure(
-            "members_by_time" if w.by_members else "nodes_by_cpu",
-            "members the load needs" if w.by_members else "nodes the cores need",
+            f"{w.unit}s_by_time" if w.by_members else "nodes_by_cpu",
+            f"{w.unit}s the load needs" if w.by_members else "nodes the cores need",
             nodes_for_rate(w.required_rate_per_second, most.rate_per_second),
             f"{unit}s",
             f"required / {unit} = {say_number(w.required_rate_per_second)} / {say_number(most.rate_per_second)}, "

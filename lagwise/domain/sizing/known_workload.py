@@ -6,7 +6,7 @@ from math import inf
 from typing import Any
 
 from lagwise.domain.humanise import duration, plural
-from lagwise.domain.sizing.workload import Workload
+from lagwise.domain.sizing.workload import Unit, Workload
 
 #: Fields of a Workload that a group's row fills under their own names, as its inputs are called, too.
 _SAME = ("t1_seconds", "t2_seconds", "cores", "partitions", "hottest_share")
@@ -15,6 +15,12 @@ _HARDLY_MORE = 1.01
 #: Without these a workload cannot be sized; the time per message as a whole stands for the first three.
 NEEDED = ("t1_seconds", "t2_seconds", "cores", "peak_rate_per_second", "partitions")
 _TAKEN_APART = NEEDED[:3]
+#: Where the time per message as a whole is from, by what is known of what the group can do.
+_WHOLE_FROM = {
+    "saturation": "as seen under saturation",
+    "busy_time": "by the busy time of the vertex that bounds the job",
+    "consume_rt": "by the consume RT and the threads that the clients tell",
+}
 _CALLED = {
     "t1_seconds": "T1",
     "t2_seconds": "T2",
@@ -55,7 +61,8 @@ def known_values(row: Mapping[str, Any], now: datetime) -> tuple[dict[str, Any],
         sources["peak_rate_per_second"] = _source(inputs.get(told), now)
     if is_by_members(row):
         values["seconds_per_message"] = values["t1_seconds"]
-        sources["seconds_per_message"] = "as seen under saturation, a member taken as one thread"
+        sources["seconds_per_message"] = f"{_WHOLE_FROM[row['capacity_source']]}, a {row['unit']} taken as one thread"
+        values["unit"], sources["unit"] = Unit(row["unit"]), "what reads for the group"
         for name in ("t1_seconds", "t2_seconds"):
             # What a probe measured, where it does not tell the cores.
             values[name] = inputs[name]["value"] if name in inputs else None
@@ -67,8 +74,8 @@ def known_values(row: Mapping[str, Any], now: datetime) -> tuple[dict[str, Any],
 
 
 def is_by_members(row: Mapping[str, Any]) -> bool:
-    """Whether the row knows the time per message of a member as a whole, and not T1 and T2 apart."""
-    return row["max_threads_per_node"] == 1 and not row["t2_seconds"]
+    """Whether the row knows the time per message of a member (or subtask) as a whole, and not T1 and T2 apart."""
+    return row["unit"] != Unit.NODE and row["max_threads_per_node"] is not None
 
 
 def running_of(row: Mapping[str, Any] | None) -> tuple[int | None, int | None]:
@@ -121,7 +128,7 @@ def workload_from(values: Mapping[str, Any]) -> Workload:
     known, else about members. Raises OutOfRange."""
     asked = {name: value for name, value in values.items() if name != "seconds_per_message"}
     if all(values.get(name) is not None for name in _TAKEN_APART):
-        return Workload(**asked)
+        return Workload(**asked | {"unit": Unit.NODE})
     asked = {name: value for name, value in asked.items() if name not in (*_TAKEN_APART, "max_threads_per_node")}
     return Workload.of_members(values["seconds_per_message"], **asked)
 

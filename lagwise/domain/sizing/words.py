@@ -10,7 +10,7 @@ from lagwise.domain.sizing.search import (
     nodes_by_cpu,
     thread_limit,
 )
-from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
+from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 #: From here on whole seconds are enough.
@@ -65,7 +65,7 @@ def verdict(workload: Workload, triple: Triple | None, binding: Binding) -> str:
         _what_binds(workload, triple, binding),
     ]
     if triple.idle_threads:
-        one, unit_of_work = triple.idle_threads == 1, "member" if workload.by_members else "thread"
+        one, unit_of_work = triple.idle_threads == 1, unit if workload.by_members else "thread"
         sentences.append(
             f"{triple.idle_threads:,} of all {plural(triple.nodes * triple.threads_per_node, unit_of_work)} "
             f"{'has' if one else 'have'} nothing to read and {'stands' if one else 'stand'} by until a {unit} fails."
@@ -90,7 +90,7 @@ def _what_binds(workload: Workload, triple: Triple, binding: Binding) -> str:
         case Binding.TIME:
             takes = say_duration(workload.t1_seconds)
             return (
-                f"The time per message binds: a member takes {takes} for one, so it does at most "
+                f"The time per message binds: a {workload.unit} takes {takes} for one, so it does at most "
                 f"{say_number(node_at(workload, 1).rate_per_second)} a second. {_not_known_apart(workload)}"
             )
         case Binding.PARTITIONS:
@@ -104,16 +104,17 @@ def _what_binds(workload: Workload, triple: Triple, binding: Binding) -> str:
             if workload.demand_rate_per_second == 0.0:
                 return "Nothing arrives: the smallest set-up is enough."
             if workload.by_members:
-                return f"Nothing binds but the demand: one member is enough. {_not_known_apart(workload)}"
+                return f"Nothing binds but the demand: one {workload.unit} is enough. {_not_known_apart(workload)}"
             return "Nothing binds but the demand: one node is enough and is not even full."
 
 
 def _not_known_apart(workload: Workload) -> str:
-    """What would have to be known to advise threads and nodes."""
-    return (
-        f"What of the {say_duration(workload.t1_seconds)} is CPU time is not known, so how many members fit on a node "
-        "and whether threads would save some is not known either: a probe would tell."
-    )
+    """What is not known, and what would tell it."""
+    whole = say_duration(workload.t1_seconds)
+    part = f"What of the {whole} is CPU time is not known, so how many {workload.unit}s fit on"
+    if workload.unit is Unit.SUBTASK:
+        return f"{part} a TaskManager is not known either: its CPU load would tell."
+    return f"{part} a node and whether threads would save some is not known either: a probe would tell."
 
 
 def _partitions_bind(workload: Workload, triple: Triple) -> str:
@@ -147,8 +148,8 @@ def _why_not(workload: Workload, binding: Binding) -> str:
     needed = say_number(workload.required_rate_per_second)
     most = say_number(largest_capacity_per_second(workload))
     by_node = workload.order is Ordering.NONE
-    thread = "member" if workload.by_members else "thread"
-    nothing = "No number of members carries this load" if workload.by_members else _NOTHING
+    thread = workload.unit if workload.by_members else "thread"
+    nothing = f"No number of {workload.unit}s carries this load" if workload.by_members else _NOTHING
     if binding is Binding.ORDERING:
         return (
             f"{nothing}: global order allows one {thread}, which does at most {most} messages/s; {needed} are needed."
@@ -185,8 +186,8 @@ def explain_concurrency(workload: Workload, threads: int) -> str:
         return "All messages are handled one after the other, by one thread."
     if workload.by_members:
         return (
-            "Each member is taken as one thread that handles one message after the other: a member without a partition "
-            "has nothing to do."
+            f"Each {workload.unit} is taken as one thread that handles one message after the other: a {workload.unit} "
+            "without a partition has nothing to do."
         )
     if workload.concurrency is Concurrency.CONSUMER_PER_THREAD:
         each = (

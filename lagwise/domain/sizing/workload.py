@@ -27,6 +27,16 @@ DEFAULT_RESTART_SECONDS = 60.0
 DEFAULT_SHARE_OF_CEILING = 0.95
 
 
+class Unit(StrEnum):
+    """What is sized."""
+
+    NODE = "node"
+    #: A consumer of a group.
+    MEMBER = "member"
+    #: A subtask of the vertex that bounds a Flink job: the job has a group, but its subtasks are no members of it.
+    SUBTASK = "subtask"
+
+
 class Concurrency(StrEnum):
     """How a node turns what it reads into work for its threads."""
 
@@ -96,19 +106,20 @@ class Workload:
     concurrency: Concurrency = Concurrency.CONSUMER_PER_THREAD
     #: None is what the concurrency gives by itself: see :attr:`order`.
     ordering: Ordering | None = None
-    #: Only the time per message as a whole is known, and stands as T1: what is sized are members of one thread each,
-    #: and nothing is said about cores. See :meth:`of_members`.
-    by_members: bool = False
+    #: What is sized. Of anything but nodes only the time per message as a whole is known, and stands as T1; each is
+    #: taken as one thread, and nothing is said about cores. See :meth:`of_members`.
+    unit: Unit = Unit.NODE
 
     @classmethod
-    def of_members(cls, seconds_per_message: float, **values: Any) -> "Workload":
-        """The question where T1 and T2 are not known apart: how many members that take so long for a message?"""
+    def of_members(cls, seconds_per_message: float, unit: Unit = Unit.MEMBER, **values: Any) -> "Workload":
+        """The question where T1 and T2 are not known apart: how many members (or subtasks) that take so long for a
+        message?"""
         whole = {"t1_seconds": seconds_per_message, "t2_seconds": 0.0, "cores": 1.0, "max_threads_per_node": 1}
-        return cls(**values | whole, by_members=True)
+        return cls(**values | whole, unit=unit)
 
     def __post_init__(self) -> None:
         if self.by_members and (self.t2_seconds > 0.0 or self.max_threads_per_node != 1):
-            raise OutOfRange("by_members", "false where T2 is known, or a node has several threads", self.by_members)
+            raise OutOfRange("unit", "node where T2 is known, or a node has several threads", self.unit)
         check_service_time(self.t1_seconds, self.t2_seconds)
         check_cores(self.cores)
         check_count("partitions", self.partitions, 1, MAX_PARTITIONS)
@@ -134,9 +145,9 @@ class Workload:
         return even if self.hottest_share is None else max(even, self.hottest_share)
 
     @property
-    def unit(self) -> str:
-        """What is sized: ``node``, or ``member`` where it is not known which members would share the cores of one."""
-        return "member" if self.by_members else "node"
+    def by_members(self) -> bool:
+        """Whether members or subtasks are sized: it is not known which of them would share the cores of a node."""
+        return self.unit is not Unit.NODE
 
     @property
     def order(self) -> Ordering:

@@ -71,6 +71,7 @@ def _row(reader: Row, found: Assessment) -> dict[str, Any]:
         "peak_rate_per_second": value("peak_rate_per_second"),
         "forecast_peak_rate_per_second": value("forecast_peak_per_second"),
         "member_rate_per_second": found.member_rate_per_second,
+        "unit": str(found.unit),
         "capacity_low_per_second": can_do.low if can_do else None,
         "capacity_high_per_second": can_do.high if can_do else None,
         "capacity_source": str(found.source),
