@@ -427,7 +427,7 @@ def test_document_is_plain_and_complete() -> None:
     assert document["triple"] is None
     assert document["figures"]["knee_threads_per_node"]["value"] is None  # type: ignore[index]  # infinite
     assert document["inputs"]["t1_seconds"] == {"value": 0.012, "source": "typed in"}  # type: ignore[index]  # a tree
-    assert set(document["inputs"]) == set(asdict(USUAL)) - {"unit"}  # type: ignore[call-overload]  # a tree
+    assert set(document["inputs"]) == set(asdict(USUAL))  # type: ignore[call-overload]  # a tree
 
 
 # --- members, where T1 and T2 are not known apart --------------------------------------------------------------------

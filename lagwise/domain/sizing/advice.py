@@ -103,7 +103,7 @@ class SizingAdvice:
 def inputs_of(workload: Workload) -> dict[str, Any]:
     """What is asked, by name. Where members are sized, T1, T2 and cores are not known (None), but the time per message
     is."""
-    values = {f.name: getattr(workload, f.name) for f in fields(workload) if f.name != "unit"}
+    values = {f.name: getattr(workload, f.name) for f in fields(workload)}
     if not workload.by_members:
         return values
     not_known = dict.fromkeys(("t1_seconds", "t2_seconds", "cores"))
