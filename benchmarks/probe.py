@@ -2,18 +2,23 @@
 
 The work is a sleep (T1) and PBKDF2 (T2), which releases the interpreter lock and needs next to no memory. The truth
 comes from the wall clock, not from the clocks that the probe reads. T1: the sleep, and by how much sleeps are late.
-T2: the hashing is done in pieces of some milliseconds; one during which the thread never lost its core took exactly as
-long as the wall clock says, and since all pieces are alike, the mean of those is the mean of all. So it is true under
-the conditions of the run: two busy hardware threads of one core are slower than one alone. A core is left to others.
+T2: the hashing is done in pieces; one during which the thread never lost its core took exactly as long as the wall
+clock says, and since all pieces are alike, the mean of those is the mean of all. A piece is much shorter than a
+thread's turn on a core: of longer ones, those that are not cut short are the quick ones. So it is true under the
+conditions of the run: two busy hardware threads of one core are slower than one alone. A core is left to others.
+
+Each thread is a process of its own, as CPU work in Python wants it. ``--one-process`` has all in one, where waits for
+the interpreter lock get into T1 on a core with more work than it can do: whether the probe doubts it then.
 
 Then handlers that hold the lock: whether the probe says so. And what the collector pays for looking at 100,000 commits.
 
-    python -m benchmarks.probe [--seconds 5] [--small] [--json]
+    python -m benchmarks.probe [--seconds 5] [--one-process] [--small] [--json]
 """
 
 import argparse
 import hashlib
 import json
+import multiprocessing
 import os
 import resource
 import statistics
@@ -21,7 +26,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from multiprocessing.connection import Connection
 from random import Random
 from typing import Any
 
@@ -42,7 +48,7 @@ _CALLS = 20_000
 _COMMITS = 100_000
 #: Rounds of hashing that take a few milliseconds, and how often they are timed.
 _BURST, _TIMES = 5_000, 100
-_PIECE_SECONDS = 0.006
+_PIECE_SECONDS = 0.000_4
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,7 @@ class Point:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=float, default=5.0, help="length of a run (default 5)")
+    parser.add_argument("--one-process", action="store_true", help="the threads as those of one process")
     parser.add_argument("--small", action="store_true", help="few and short runs: does it work at all?")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
@@ -91,7 +98,7 @@ def main() -> int:
     say("CPU share  threads  messages     true     told  error     true     told  error     told  (naive)  the lock")
     points = []
     for share in CPU_SHARES[1::2] if options.small else CPU_SHARES:
-        for point in runs(share, cores, seconds, few=options.small):
+        for point in runs(share, cores, seconds, few=options.small, one_process=options.one_process):
             points.append(point)
             say(point.line())
     sure = [point for point in points if point.told.t1_doubt is None]
@@ -155,47 +162,96 @@ def cpu_of(work: Callable[[], object]) -> float:
     return time.thread_time() - began
 
 
-def runs(share: float, cores: int, seconds: float, *, few: bool) -> list[Point]:
+def runs(share: float, cores: int, seconds: float, *, few: bool, one_process: bool) -> list[Point]:
     """One mix with one thread, half as many as the knee, and as many."""
     total = max(5 * LEAST_SECONDS, LEAST_SECONDS / min(share, 1 - share))
     knee = max(1, round(knee_threads(cores, total * (1 - share), total * share)))
     counts = {1, knee} if few else {1, max(1, knee // 2), knee}
-    return [run(share, total, threads, seconds) for threads in sorted(counts)]
+    return [run(share, total, threads, seconds, one_process=one_process) for threads in sorted(counts)]
 
 
-def run(share: float, total: float, threads: int, seconds: float) -> Point:
+def run(share: float, total: float, threads: int, seconds: float, *, one_process: bool) -> Point:
     """Measure one mix with so many threads."""
     sleep_seconds = total * (1 - share)
     pieces = max(1, round(total * share / _PIECE_SECONDS))
     rounds = round(total * share / pieces / undisturbed(lambda: burn(_BURST)) * _BURST)
     true_t1 = sleep_seconds + undisturbed(lambda: time.sleep(LEAST_SECONDS)) - LEAST_SECONDS
-    whole: list[float] = []
-    probe = Probe(0)
-
-    @probe.handler
-    def handle() -> None:
-        time.sleep(sleep_seconds)
-        for _ in range(pieces):
-            switches, began = switches_so_far(), time.perf_counter()
-            burn(rounds)
-            took = time.perf_counter() - began
-            if switches_so_far() == switches:
-                whole.append(took)
-
-    def consume(seed: int) -> None:
-        time.sleep(Random(seed).uniform(0, total))  # else all of them want the cores at the same time
-        while time.monotonic() < end:
-            handle()
-
     end = time.monotonic() + max(seconds, 20 * total)
-    workers = [threading.Thread(target=consume, args=(number,)) for number in range(threads)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    told = told_by(probe)
-    assert told.run_queue_seconds is not None, "this system does not tell the time in the run queue"
-    return Point(share, threads, true_t1, pieces * statistics.mean(whole), told)
+    work = Work(sleep_seconds, pieces, rounds, end)
+    found = [work.done_by(range(threads))] if one_process else in_processes(work, threads)
+    whole = [one.undisturbed_seconds for one in found if one.undisturbed_seconds is not None]
+    return Point(share, threads, true_t1, pieces * statistics.mean(whole), together([one.told for one in found]))
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What the probe told of a process, and the mean time of its pieces that nothing disturbed."""
+
+    told: ServiceTimes
+    undisturbed_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A message: a sleep, and pieces of so many rounds of hashing; for as long as the clock says."""
+
+    sleep_seconds: float
+    pieces: int
+    rounds: int
+    end: float
+
+    def done_by(self, numbers: range) -> Done:
+        """Messages handled by as many threads as there are numbers."""
+        probe, whole = Probe(0), list[float]()
+
+        @probe.handler
+        def handle() -> None:
+            time.sleep(self.sleep_seconds)
+            for _ in range(self.pieces):
+                switches, began = switches_so_far(), time.perf_counter()
+                burn(self.rounds)
+                took = time.perf_counter() - began
+                if switches_so_far() == switches:
+                    whole.append(took)
+
+        def consume(number: int) -> None:
+            # Else all of them want the cores at the same time.
+            time.sleep(Random(number).uniform(0, self.sleep_seconds + self.pieces * _PIECE_SECONDS))
+            while time.monotonic() < self.end:
+                handle()
+
+        workers = [threading.Thread(target=consume, args=(number,)) for number in numbers]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        return Done(told_by(probe), statistics.mean(whole) if whole else None)
+
+    def tell(self, number: int, to: Connection) -> None:
+        """In a process of its own: what came of it goes ``to`` the one that asked."""
+        to.send(self.done_by(range(number, number + 1)))
+
+
+def in_processes(work: Work, threads: int) -> list[Done]:
+    """The work done by so many processes of one thread."""
+    forks = multiprocessing.get_context("fork")
+    pipes = [forks.Pipe(duplex=False) for _ in range(threads)]
+    for number, (_, to) in enumerate(pipes):
+        forks.Process(target=work.tell, args=(number, to), daemon=True).start()
+    return [its.recv() for its, _ in pipes]
+
+
+def together(told: list[ServiceTimes]) -> ServiceTimes:
+    """What several probes told, by their messages."""
+    messages = [one.messages for one in told]
+
+    def mean(name: str) -> float:
+        values = [getattr(one, name) for one in told]
+        assert None not in values, f"this system does not tell {name}"
+        return statistics.fmean(values, messages)
+
+    names = ("t1_seconds", "t2_seconds", "run_queue_seconds", "lock_wait_seconds")
+    return replace(told[0], messages=sum(messages), **{name: mean(name) for name in names})
 
 
 def switches_so_far() -> int:
