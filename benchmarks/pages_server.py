@@ -14,12 +14,12 @@ import yaml
 from benchmarks.pages_cast import CLUSTER, INTERVAL_SECONDS
 from lagwise.config import load_config
 from lagwise_dashboard import launch
-from tests.dashboard.serving import free_port, wait_until_served
+from tests.dashboard.serving import wait_until_served
 
-#: Starts a server in a folder.
-Server = Callable[[Path], AbstractContextManager[tuple[str, psutil.Process]]]
+#: Starts a server in a folder, on a port.
+Server = Callable[[Path, int], AbstractContextManager[tuple[str, psutil.Process]]]
 
-#: How often pages look for new data.
+#: How often pages look for new data, where it is not told.
 REFRESH_SECONDS = 2
 
 
@@ -39,9 +39,9 @@ def running(command: list[str], folder: Path, port: int, more: dict[str, str]) -
 
 
 @contextmanager
-def bare(folder: Path) -> Iterator[tuple[str, psutil.Process]]:
+def bare(folder: Path, port: int) -> Iterator[tuple[str, psutil.Process]]:
     """A page of Streamlit's own with one table."""
-    app, port = folder / "bare.py", free_port()
+    app = folder / "bare.py"
     app.write_text(
         "import pandas as pd, streamlit as st\nst.dataframe(pd.DataFrame({'a': range(50), 'b': range(50)}))\n",
         encoding="utf-8",
@@ -53,12 +53,13 @@ def bare(folder: Path) -> Iterator[tuple[str, psutil.Process]]:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[tuple[str, psutil.Process]]:
+def served(
+    folder: Path, port: int, *, refresh_seconds: float = REFRESH_SECONDS
+) -> Iterator[tuple[str, psutil.Process]]:
     """A dashboard over the folder's lake that nobody has looked at yet: its address, and its process."""
-    port = free_port()
     settings = folder / "lagwise.yaml"
     cluster = {"name": CLUSTER, "bootstrap": "127.0.0.1:9", "interval_seconds": INTERVAL_SECONDS}
-    dashboard = {"port": port, "refresh_seconds": REFRESH_SECONDS}
+    dashboard = {"port": port, "refresh_seconds": refresh_seconds}
     analysis = {"interval_seconds": 3600}  # the lake is not to become stale while it is measured
     settings.write_text(
         yaml.safe_dump({"data": str(folder), "clusters": [cluster], "dashboard": dashboard, "analysis": analysis}),
