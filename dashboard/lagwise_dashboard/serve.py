@@ -15,13 +15,22 @@ _MODULES = (
     "pandas",
     "plotly.graph_objects",
     "plotly.subplots",
+    "pyarrow.pandas_compat",
     "sqlalchemy.dialects.sqlite",
+    "PIL.PngImagePlugin",  # the page's icon
+    "streamlit.emojis",
+    "streamlit.material_icon_names",
+    "streamlit.runtime.scriptrunner.magic_funcs",
     "lagwise_dashboard.alert_reader",
+    "lagwise_dashboard.components.advice",
+    "lagwise_dashboard.components.empty",
     "lagwise_dashboard.components.freshness",
+    "lagwise_dashboard.components.group_cards",
     "lagwise_dashboard.components.group_charts",
     "lagwise_dashboard.components.group_table",
     "lagwise_dashboard.components.page",
-    "lagwise_dashboard.queries.base",
+    "lagwise_dashboard.owners",
+    "lagwise_dashboard.queries.overview",
 )
 
 
