@@ -16,6 +16,7 @@ pytest_plugins = [
     "tests.fixtures.broker",
     "tests.fixtures.browser",
     "tests.fixtures.lake",
+    "tests.fixtures.object_store",
     "tests.fixtures.rocketmq",
     "tests.fixtures.spark",
     "tests.fixtures.workers",

@@ -22,6 +22,7 @@ from lagwise.logs import clean
 from lagwise.tables import Table
 from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.capacity import CAPACITY
+from lagwise.tables.duck import connected
 from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.raw import READ_SOMETHING, SAMPLES
 from lagwise.tables.store import Lake
@@ -107,8 +108,7 @@ class Reader:
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
-        self._duckdb = duckdb.connect(":memory:", config={"threads": 1, "memory_limit": "512MB"})
-        self._duckdb.execute("set TimeZone = 'UTC'")
+        self._duckdb = connected(threads=1, memory_limit="512MB")
         self._versions: dict[str, int | None] = {}
         self._groups: tuple[GroupRow, ...] = ()
         self._collections: Mapping[str, CollectionRow] | None = None

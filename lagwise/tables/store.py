@@ -4,6 +4,7 @@ Tables are created by us with plain features only, because the other side (Spark
 able to trust what it sees: see :mod:`lagwise.tables.guard` and ``docs/adr/0002-plain-delta-tables.md``.
 """
 
+import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,7 @@ from deltalake import CommitProperties, DeltaTable, QueryBuilder, Transaction, w
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from lagwise.errors import LakeError
+from lagwise.tables.duck import connected
 from lagwise.tables.guard import check_protocol
 from lagwise.tables.schema import DAY, Table
 
@@ -32,6 +34,8 @@ TABLE_PROPERTIES = {
 }
 
 
+#: Between the lines of delta-rs's errors.
+_LED_TO_BY = re.compile(r"\s*(?:\x1b\[\d+m)?↳(?:\x1b\[0m)?\s*")
 #: Statistics of times may be cut to the millisecond.
 _ROUNDED = timedelta(milliseconds=1)
 
@@ -71,7 +75,7 @@ class Lake:
                     storage_options=self.storage_options or None,
                 )
             except (DeltaError, OSError) as error:
-                raise LakeError(f"cannot create the table {self.location(table)}: {_first_line(error)}") from error
+                raise LakeError(f"cannot create the table {self.location(table)}: {_in_a_line(error)}") from error
 
     def open(self, table: Table) -> DeltaTable | None:
         """The table at its newest version; None if it does not exist yet.
@@ -90,7 +94,7 @@ class Lake:
                 return None
             except (DeltaError, OSError) as error:
                 self._open.pop(table.name, None)
-                raise LakeError(f"cannot read the table {self.location(table)}: {_first_line(error)}") from error
+                raise LakeError(f"cannot read the table {self.location(table)}: {_in_a_line(error)}") from error
             check_protocol(delta, self.location(table))
             if table.name not in self._open:
                 _check_columns(delta, table, self.location(table))
@@ -119,7 +123,7 @@ class Lake:
                 ),
             )
         except (DeltaError, OSError) as error:
-            raise LakeError(f"cannot write to the table {self.location(table)}: {_first_line(error)}") from error
+            raise LakeError(f"cannot write to the table {self.location(table)}: {_in_a_line(error)}") from error
 
     def last_transaction(self, table: Table, writer: str) -> int | None:
         """Number of the last append that this writer gave one; None if there is none. Raises LakeError."""
@@ -138,20 +142,12 @@ class Lake:
         files, ``since`` and ``until`` those without a row whose clock lies between the two, as far as their statistics
         tell."""
         delta = self.open(table)
-        if delta is None:
-            return []
-        filters: list[tuple[str, str, Any]] = []
-        if table.partitioned:
-            filters += [("day", ">=", days[0]), ("day", "<=", days[1])] if days else []
-            if since is not None:
-                since = since.astimezone(UTC)
-                filters += [("day", ">=", since.date().isoformat()), (str(table.clock), ">=", since - _ROUNDED)]
-            if until is not None:
-                until = until.astimezone(UTC)
-                filters += [("day", "<=", until.date().isoformat()), (str(table.clock), "<", until)]
-        uris = delta.file_uris(file_pruning_predicate=filters or None)
+        return [] if delta is None else self._files(delta, _wanted(table, days, since, until))
+
+    def _files(self, delta: DeltaTable, wanted: list[tuple[str, str, Any]] | None) -> list[str]:
+        uris = delta.file_uris(file_pruning_predicate=wanted)
         # Of a lake on a disk delta-rs tells paths, and spells them as URIs all the same.
-        return uris if "://" in self.uri else [unquote(uri) for uri in uris]
+        return [unquote(uri) for uri in uris] if self.is_local else uris
 
     def newest_day(self, table: Table) -> str | None:
         """The last day (ISO date) of a partitioned table that has rows; None if none has."""
@@ -169,17 +165,21 @@ class Lake:
         """Make the table a DuckDB view of its own name on this connection, and return that name.
 
         The view sees one snapshot: call again to see newer data. A table that does not exist yet is an empty view.
+        What is in an object store is read as delta-rs reads it, with its options and credentials: DuckDB's own way
+        would need an extension that it loads from the network, and the same options once more in its own words.
         """
-        files = self.files(table, days=days, since=since)
-        name = f'"{table.name}"'
-        if files:
+        delta, wanted = self.open(table), _wanted(table, days, since)
+        name, rows = f'"{table.name}"', table.arrow.empty_table()
+        if delta is not None and not self.is_local:
+            rows = delta.to_pyarrow_dataset(file_pruning_predicate=wanted)
+        elif delta is not None and (files := self._files(delta, wanted)):
             connection.read_parquet(files, hive_partitioning=table.partitioned, union_by_name=False).create_view(
                 table.name, replace=True
             )
-        else:
-            empty = f"{table.name}__empty"
-            connection.register(empty, table.arrow.empty_table())
-            connection.execute(f'create or replace view {name} as select * from "{empty}"')  # noqa: S608 (own names)
+            return name
+        registered = f"{table.name}__rows"
+        connection.register(registered, rows)
+        connection.execute(f'create or replace view {name} as select * from "{registered}"')  # noqa: S608 (own names)
         return name
 
     def query(
@@ -194,8 +194,7 @@ class Lake:
     ) -> pa.Table:
         """What a DuckDB query over the named tables (each a view of its own name) returns, times in UTC. ``days`` and
         ``since`` leave out files as in :meth:`files`; ``given`` are further tables by name."""
-        with duckdb.connect() as connection:
-            connection.execute("set timezone = 'UTC'")
+        with connected() as connection:
             try:
                 for table in over:
                     self.scan(connection, table, days=days, since=since)
@@ -205,7 +204,7 @@ class Lake:
                 return connection.sql(sql, params=params).to_arrow_table()
             except (duckdb.IOException, duckdb.InvalidInputException, duckdb.OutOfMemoryException) as error:
                 names = ", ".join(self.location(table) for table in over)
-                raise LakeError(f"cannot read {names}: {_first_line(error)}") from error
+                raise LakeError(f"cannot read {names}: {_in_a_line(error)}") from error
 
     def read(self, table: Table) -> pa.Table:
         """The whole table as Arrow. For small tables and tests; use :meth:`scan` for the rest."""
@@ -217,8 +216,25 @@ class Lake:
             # short command that ends meanwhile aborts ("terminate called without an active exception").
             reader = QueryBuilder().register("wanted", delta).execute("select * from wanted")
             return pa.table(reader.read_all()).select(table.arrow.names).cast(table.arrow)
-        except (DeltaError, OSError, pa.ArrowInvalid, KeyError) as error:
-            raise LakeError(f"cannot read the table {self.location(table)}: {_first_line(error)}") from error
+        except Exception as error:  # DataFusion's errors come as just that
+            raise LakeError(f"cannot read the table {self.location(table)}: {_in_a_line(error)}") from error
+
+
+def _wanted(
+    table: Table, days: tuple[str, str] | None, since: datetime | None, until: datetime | None = None
+) -> list[tuple[str, str, Any]] | None:
+    """What delta-rs leaves files out by: see :meth:`Lake.files`. None is every file."""
+    if not table.partitioned:
+        return None
+    filters: list[tuple[str, str, Any]] = []
+    filters += [("day", ">=", days[0]), ("day", "<=", days[1])] if days else []
+    if since is not None:
+        since = since.astimezone(UTC)
+        filters += [("day", ">=", since.date().isoformat()), (str(table.clock), ">=", since - _ROUNDED)]
+    if until is not None:
+        until = until.astimezone(UTC)
+        filters += [("day", "<=", until.date().isoformat()), (str(table.clock), "<", until)]
+    return filters or None
 
 
 def _check_columns(delta: DeltaTable, table: Table, location: str) -> None:
@@ -243,5 +259,8 @@ def _names(fields: Iterable[pa.Field], within: str = "") -> Iterator[str]:
             yield from _names(list(kind), f"{within}{field.name}.")
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+def _in_a_line(error: BaseException) -> str:
+    """What delta-rs draws as a tree (an error, and below it what led to it) one after the other; of others the first
+    line."""
+    text = _LED_TO_BY.sub(": ", str(error).strip())
+    return text.splitlines()[0] if text else type(error).__name__

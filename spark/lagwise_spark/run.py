@@ -106,6 +106,8 @@ def _session(config: Config, lake: Lake) -> SparkSession:
     waiting = sum(n.group_partitions * n.new_samples for n in news)
     return start_session(
         config.analysis.spark,
+        lake_uri=lake.uri,
+        storage_options=lake.storage_options,
         log_file=config.state / "logs" / "spark.log",
         thorough=pairs >= LARGE_GROUP_PARTITIONS or waiting >= LARGE_BACKLOG,
     )

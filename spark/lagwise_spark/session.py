@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from lagwise.config import Spark
 from lagwise.errors import MissingRequirement
+from lagwise_spark import object_store
 
 #: Delta 4.4.0 is the newest that Maven Central has for Spark 4.2; 4.2.0 fails at a table's first checkpoint.
 DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
@@ -87,16 +88,29 @@ def default_ivy_dir() -> Path:
 
 
 def start_session(
-    settings: Spark, *, app_name: str = "lagwise", log_file: Path | None = None, thorough: bool = False
+    settings: Spark,
+    *,
+    lake_uri: str = "",
+    storage_options: Mapping[str, str] | None = None,
+    app_name: str = "lagwise",
+    log_file: Path | None = None,
+    thorough: bool = False,
 ) -> SparkSession:
     """Start Spark, or raise MissingRequirement saying what the machine lacks.
+
+    With ``lake_uri`` and ``storage_options`` (delta-rs's) it can read and write a lake in a store of the S3 kind.
 
     ``settings.conf`` wins over our defaults, so that a cluster's own settings can. What the JVM prints goes to
     ``log_file`` (by default a file beside the jars), never among our own output. ``thorough`` starts a JVM that
     compiles for speed: for large clusters.
     """
     require_java()
+    asked_for = settings.conf.get("spark.jars.packages", "")
+    packages = [*object_store.packages_for(lake_uri), *filter(None, asked_for.split(","))]
     ivy = settings.ivy_dir or default_ivy_dir()
+    if packages:
+        # A folder for each set: what is in it is sent to every executor.
+        ivy /= "+".join(re.sub(r"[^\w.-]", "-", package.partition(":")[2]) for package in packages)
     log_file = log_file or ivy / "spark.log"
     for folder in (ivy, log_file.parent):
         folder.mkdir(parents=True, exist_ok=True)
@@ -112,13 +126,15 @@ def start_session(
     # On this machine the workers' Python is ours, which has the packages; a cluster's may lie elsewhere.
     os.environ["PYSPARK_PYTHON"] = settings.conf.get("spark.pyspark.python", sys.executable)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    with _jars(ivy) as jars:
+    conf |= object_store.conf_for(lake_uri, storage_options or {}) | settings.conf
+    conf.pop("spark.jars.packages", None)
+    with _jars(ivy, [DELTA_PACKAGE, *packages]) as jars:
         return _started(app_name, settings, conf | jars, ivy, log_file)
 
 
 def _started(app_name: str, settings: Spark, conf: dict[str, str], ivy: Path, log_file: Path) -> SparkSession:
     builder = SparkSession.builder.appName(app_name).master(settings.master)
-    for key, value in (conf | settings.conf).items():
+    for key, value in conf.items():
         builder = builder.config(key, value)
     try:
         with _output_of_children_to(log_file):
@@ -136,8 +152,8 @@ def _started(app_name: str, settings: Spark, conf: dict[str, str], ivy: Path, lo
 
 
 @contextmanager
-def _jars(ivy: Path) -> Iterator[dict[str, str]]:
-    """The settings that give a session Delta's jars. The first time it has them fetched and remembers them, while
+def _jars(ivy: Path, packages: Sequence[str]) -> Iterator[dict[str, str]]:
+    """The settings that give a session the packages' jars. The first time it has them fetched and remembers them, while
     every other process waits: two resolvers in one folder spoil each other's files."""
     with ExitStack() as waiting:
         jars = _resolved_jars(ivy)
@@ -149,8 +165,9 @@ def _jars(ivy: Path) -> Iterator[dict[str, str]]:
             # Asking the resolver again would cost seconds at every start, and a network to be sure.
             yield {"spark.jars": ",".join(jars)}
             return
-        _LOG.info("resolving Delta's jars into %s (first time only, about 90 MB, half a minute)", ivy)
-        yield {"spark.jars.packages": DELTA_PACKAGE}
+        size = "about 90 MB, half a minute" if len(packages) == 1 else "with what else is asked for some hundred MB"
+        _LOG.info("resolving the jars of %s into %s (first time only, %s)", ", ".join(packages), ivy, size)
+        yield {"spark.jars.packages": ",".join(packages)}
         _remember_jars(ivy)
 
 

@@ -74,13 +74,15 @@ def served(folder: Path, *, port: int | None = None, sign_in: object = None, **a
                 process.wait()
 
 
-def wait_until_served(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
-    """Wait until a dashboard that was just started answers."""
+def wait_until_served(
+    address: str, process: "subprocess.Popen[bytes]", log: Path, *, path: str = "/_stcore/health"
+) -> None:
+    """Wait until a server that was just started (a dashboard, if it is not told) answers."""
     end = time.monotonic() + _START_SECONDS
     while time.monotonic() < end and process.poll() is None:
         try:
-            if httpx.get(f"{address}/_stcore/health", timeout=2).is_success:
+            if httpx.get(f"{address}{path}", timeout=2).is_success:
                 return
         except httpx.HTTPError:
             time.sleep(0.1)
-    raise AssertionError(f"the dashboard did not start:\n{log.read_text(encoding='utf-8')}")
+    raise AssertionError(f"the server did not start:\n{log.read_text(encoding='utf-8')}")

@@ -110,7 +110,7 @@ def test_a_cluster_gives_the_same_tables(cluster: tuple[str, Path], tmp_path: Pa
     )
     assert executors_of(logs) == WORKERS, "the round ran on both workers"
     for table in ANALYSIS_TABLES:
-        mine, theirs = content(alone, table), content(together, table)
+        mine, theirs = (content(Lake(str(data / "lake")), table) for data in (alone, together))
         # An hour of history is too little for a forecast.
         assert mine or table in (REBALANCE_STATS, FORECASTS), table.name
         assert mine == theirs, table.name
@@ -136,9 +136,9 @@ def recorder_of(data: Path) -> Recorder:
     return SlowRecorder(lake, START)
 
 
-def content(data: Path, table: Any) -> list[str]:
+def content(lake: Lake, table: Any) -> list[str]:
     """A table's rows in an order of their own, digits of every number as they are. What a round says of itself is not
     the same twice."""
     volatile = {"started_at", "finished_at", "wall_seconds", "day"} if table is TICKS else set()
-    rows = Lake(str(data / "lake")).read(table).to_pylist()
+    rows = lake.read(table).to_pylist()
     return sorted(str({k: v for k, v in row.items() if k not in volatile}) for row in rows)

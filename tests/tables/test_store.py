@@ -3,6 +3,7 @@
 from datetime import UTC, date, datetime
 from pathlib import Path
 from shutil import rmtree
+from tempfile import gettempdir
 
 import duckdb
 import pyarrow as pa
@@ -12,6 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 from lagwise.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_STATUS
+from lagwise.tables.duck import connected
 from lagwise.tables.raw import GROUPS
 from lagwise.tables.schema import TIMESTAMP
 from lagwise.tables.store import TABLE_PROPERTIES, Lake
@@ -113,6 +115,14 @@ def test_a_snapshot_does_not_change_under_a_query(lake: Lake) -> None:
         lake.scan(connection, GROUPS)
         write_deltalake(lake.location(GROUPS), lake.read(GROUPS), mode="append")
         assert connection.sql("select count(*) from groups").fetchall() == [(1,)]
+
+
+def test_what_does_not_fit_into_memory_goes_to_the_systems_temporary_files() -> None:
+    """And not to the working directory, nor to where another connection puts its own."""
+    with connected() as one, connected() as other:
+        places = [Path(c.sql("select current_setting('temp_directory')").fetchall()[0][0]) for c in (one, other)]
+    assert [place.parent for place in places] == [Path(gettempdir())] * 2
+    assert places[0] != places[1]
 
 
 def test_a_lake_of_an_older_version_is_refused_and_not_misread(lake: Lake) -> None:

@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from lagwise.errors import LakeError
+from lagwise.tables.duck import connected
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 
@@ -102,7 +103,8 @@ class _Connections:
         try:
             connection = self._idle.get_nowait()
         except Empty:
-            connection = _connected()
+            # Answers are cached; files cached as well would only make the process grow.
+            connection = connected(threads=2, enable_external_file_cache=False)
         try:
             connection.begin()
             yield connection
@@ -114,13 +116,6 @@ class _Connections:
             self._idle.put_nowait(connection)
         except Full:
             connection.close()
-
-
-def _connected() -> duckdb.DuckDBPyConnection:
-    # Answers are cached; files cached as well would only make the process grow.
-    connection = duckdb.connect(":memory:", config={"threads": 2, "enable_external_file_cache": False})
-    connection.execute("set TimeZone = 'UTC'")
-    return connection
 
 
 #: As many as there are questions at one moment, on a machine whose cores are all at work.

@@ -21,8 +21,8 @@ from lagwise.domain.sizing.search import capacity_per_second, node_at
 from lagwise.domain.sizing.workload import (
     DEFAULT_TARGET_UTILISATION,
     Concurrency,
-    Workload,
     Unit,
+    Workload,
 )
 
 #: How far below the model a node may really be (docs/sizing.md: measured within 6 %, and a little optimistic).
@@ -147,8 +147,8 @@ def _advised(known: Known, advice: SizingAdvice | None) -> SetUp | None:
 def workload_of(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISATION) -> Workload | None:
     """The question to sizing. With a probe's T1 and T2 and the cores it is about threads and nodes; with no more than
     the time per message of one member, seen under saturation or by the times that its engine tells, it is about how
-    many members (or subtasks) of one thread. None where neither is known, or the demand is not. The lag of now is no part of it: it
-    is not the lag at the horizon."""
+    many members (or subtasks) of one thread. None where neither is known, or the demand is not. The lag of now is no
+    part of it: it is not the lag at the horizon."""
     if known.demand is None or known.members == 0:
         return None
     values: dict[str, Any] = {

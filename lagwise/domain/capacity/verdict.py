@@ -13,8 +13,8 @@ from itertools import pairwise
 from lagwise.domain.humanise import plural
 from lagwise.domain.sizing.formulas import meets
 from lagwise.domain.sizing.ranges import OutOfRange, check_count, check_number
-from lagwise.domain.sizing.workload import Unit
 from lagwise.domain.sizing.words import say_number, say_share
+from lagwise.domain.sizing.workload import Unit
 
 #: Oversized is what so large a share of the nodes could do, or a smaller one: for less a change is not worth its risk.
 OVERSIZED_SHARE = 2 / 3

@@ -1,0 +1,58 @@
+"""The analysis of a lake in an object store gives the tables that it gives on a disk. Fetches Amazon's SDK."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lagwise.tables import ALL_TABLES
+from lagwise.tables.analysis import ANALYSIS_TABLES
+from lagwise.tables.membership import REBALANCE_STATS
+from lagwise.tables.planning import FORECASTS
+from lagwise.tables.store import Lake
+from tests.fixtures.object_store import Bucket
+from tests.spark.test_cluster import START, SlowRecorder, content, record
+
+pytestmark = [pytest.mark.spark, pytest.mark.process, pytest.mark.long]
+
+
+@pytest.mark.timeout(1_200)
+def test_the_same_tables(bucket: Bucket, tmp_path: Path) -> None:
+    """By the settings alone, and with credentials that only these know. Catching up first, then a round."""
+    lakes = {str(tmp_path / "disk"): {}, bucket.uri: bucket.options}
+    for data, options in lakes.items():
+        lake = Lake(f"{data}/lake", options)
+        lake.create(*ALL_TABLES)
+        recorder = SlowRecorder(lake, START)
+        for samples in (40, 70):
+            record(recorder, samples)
+            analyzed(data, options, tmp_path)
+    on_disk, in_store = (Lake(f"{data}/lake", options) for data, options in lakes.items())
+    for table in ANALYSIS_TABLES:
+        rows = content(on_disk, table)
+        assert rows or table in (REBALANCE_STATS, FORECASTS), table.name
+        assert rows == content(in_store, table), table.name
+
+
+def analyzed(data: str, options: dict[str, str], folder: Path) -> None:
+    settings = folder / "lagwise.yaml"
+    told = {
+        "data": data,
+        "state_dir": str(folder / "state"),
+        "lake": {"storage_options": options | ({"AWS_SECRET_ACCESS_KEY": "${env:STORE_SECRET}"} if options else {})},
+        "analysis": {"spark": {"master": "local[2]"}},
+    }
+    settings.write_text(yaml.safe_dump(told), encoding="utf-8")
+    environment = os.environ | {"STORE_SECRET": options.get("AWS_SECRET_ACCESS_KEY", "")}
+    done = subprocess.run(
+        [sys.executable, "-m", "lagwise", "--config", str(settings), "analyze", "--once"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,96 @@
+"""The lake in an object store: the same tables, by the settings alone, with the credentials from the settings."""
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lagwise.errors import LakeError
+from lagwise.tables import ALL_TABLES
+from lagwise.tables.analysis import GROUP_STATUS
+from lagwise.tables.duck import connected
+from lagwise.tables.raw import GROUPS
+from lagwise.tables.store import Lake
+from lagwise_dashboard.queries import base
+from tests.fixtures.object_store import Bucket
+from tests.platform.judged import append, row
+from tests.tables.test_store import AT, groups
+
+LATER = AT + timedelta(hours=1)
+
+
+@pytest.fixture
+def lake(bucket: Bucket) -> Lake:
+    made = Lake(f"{bucket.uri}/lake", bucket.options)
+    made.create(*ALL_TABLES)
+    made.append(GROUPS, groups("a", "b"))
+    made.append(GROUPS, groups("c", at=LATER))
+    return made
+
+
+def test_what_is_written_is_read(lake: Lake) -> None:
+    assert sorted(lake.read(GROUPS)["group"].to_pylist()) == ["a", "b", "c"]
+    told = lake.query('select "group", sampled_at from groups order by all', over=[GROUPS])
+    assert told.to_pylist() == [
+        {"group": "a", "sampled_at": AT},
+        {"group": "b", "sampled_at": AT},
+        {"group": "c", "sampled_at": LATER},
+    ]
+    assert lake.query("select count(*) as n from group_status", over=[GROUP_STATUS]).to_pylist() == [{"n": 0}]
+
+
+def test_files_of_other_times_are_not_fetched(lake: Lake) -> None:
+    lake.append(GROUPS, groups("d", at=AT + timedelta(days=2)))
+    with connected() as connection:
+        lake.scan(connection, GROUPS, since=LATER)
+        assert sorted(connection.sql('select "group" from groups').fetchall()) == [("c",), ("d",)]
+        lake.scan(connection, GROUPS, days=("2026-03-01", "2026-03-02"))
+        assert connection.sql("select count(*) from groups").fetchall() == [(3,)]
+    # A later question on a connection that is kept sees what was written meanwhile.
+    asked = {GROUPS: None}
+    assert base.rows(lake, asked, "select count(*) as n from groups") == [{"n": 4}]
+    lake.append(GROUPS, groups("e"))
+    assert base.rows(lake, asked, "select count(*) as n from groups") == [{"n": 5}]
+
+
+@pytest.mark.process
+def test_commands_by_the_settings_alone(bucket: Bucket, lake: Lake, tmp_path: Path) -> None:
+    """Each ends as it should, several times: what reads ahead in threads must not be cut off at the end."""
+    told = {"cluster": "c", "group": "a", "as_of": datetime.now(UTC), "status": "ok", "sentence": "All is well."}
+    append(lake, GROUP_STATUS, row(GROUP_STATUS, **told))
+    secret = "AWS_SECRET_ACCESS_KEY"
+    options = bucket.options | {secret: "${env:STORE_SECRET}"}
+    settings = tmp_path / "lagwise.yaml"
+    clusters = [{"name": "c", "bootstrap": "127.0.0.1:9"}]
+    lake_settings = {"data": bucket.uri, "state_dir": str(tmp_path), "lake": {"storage_options": options}}
+    settings.write_text(yaml.safe_dump(lake_settings | {"clusters": clusters}), encoding="utf-8")
+    environment = os.environ | {"STORE_SECRET": bucket.options[secret]}
+
+    def run(*words: str) -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, "-m", "lagwise", "--config", str(settings), *words]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+
+    for _ in range(5):
+        found = run("status", "--json")
+        assert (found.returncode, found.stderr) == (0, "")
+        assert [(g["group"], g["status"]) for g in json.loads(found.stdout)["groups"]] == [("a", "ok")]
+    looked = {line["check"]: line for line in json.loads(run("doctor", "--json").stdout)["checks"]}
+    assert looked["lake"]["result"] == "ok", looked["lake"]
+
+
+def test_a_store_that_is_gone_is_one_clear_line(bucket: Bucket, lake: Lake) -> None:
+    bucket.server.kill()
+    for ask in (
+        lambda: lake.read(GROUPS),
+        lambda: lake.append(GROUPS, groups("d")),
+        lambda: lake.query("select * from groups", over=[GROUPS]),
+    ):
+        with pytest.raises(LakeError, match=r"the table s3://lake/lagwise/lake/raw/groups: .*127\.0\.0\.1") as found:
+            ask()
+        assert "of-lakes" not in str(found.value)
+        assert "\n" not in str(found.value)
