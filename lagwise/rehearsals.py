@@ -129,7 +129,9 @@ def lines(outcome: Outcome, rules: str) -> Iterator[str]:
         yield f"  {when}  {what} ({told.alert.rule}{to})"
     yield _in_all(found)
     if outcome.not_tried:
-        names = "; ".join(f"{name} ({missing})" for name, missing in outcome.not_tried.items())
+        names = "; ".join(
+            name if name == missing else f"{name} ({missing})" for name, missing in outcome.not_tried.items()
+        )
         history = "lake keeps no history" if outcome.trace is None else "trace does not tell"
         yield f"Not tried, because the {history} of what they look for: {names}."
 

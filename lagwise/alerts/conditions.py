@@ -65,7 +65,7 @@ with counted as (
 select cluster, "group", as_of, status, reason, since, sentence, commits_seen,
     coalesce(type = '{SIMPLE}', false)
         and coalesce(bool_or(type <> '{SIMPLE}') over (partition by "group"), false) as is_mirrored,
-    findings, idle_members, ghost_partitions,
+    findings, idle_members, ghost_partitions, topics,
     {", ".join(_NUMBERS)}
 from counted
 """  # noqa: S608 (column names of our own)
@@ -198,7 +198,7 @@ def _utc_or_none(value: Any) -> datetime | None:
 
 def _group_row(row: tuple[Any, ...]) -> GroupRow:
     cluster, group, as_of, status, reason, since, sentence, commits_seen, is_mirrored, *rest = row
-    findings, idle_members, ghost_partitions, *numbers = rest
+    findings, idle_members, ghost_partitions, topics, *numbers = rest
     known = [None if isinstance(n, float) and not math.isfinite(n) else n for n in numbers]
     return GroupRow(
         cluster=cluster,
@@ -214,6 +214,7 @@ def _group_row(row: tuple[Any, ...]) -> GroupRow:
         findings=_findings(findings),
         idle_members=idle_members,
         ghost_partitions=ghost_partitions or 0,
+        topics=tuple(topics or ()),
         numbers=Numbers(*known),
     )
 

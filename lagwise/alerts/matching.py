@@ -69,7 +69,7 @@ def _judge_group(
         return Verdict.CLEAR
     if is_too_old(condition, now):
         return Verdict.HOLD
-    if rule.applies_to(condition.subject, labels) and holds(rule.when, condition):
+    if rule.applies_to(condition.subject, labels, condition.topics) and holds(rule.when, condition):
         if not rule.only_if_seen_active or condition.seen_active:
             return Verdict.MATCH
         return Verdict.HOLD if condition.seen_active is None else Verdict.CLEAR

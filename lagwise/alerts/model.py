@@ -144,7 +144,7 @@ class Numbers:
 class GroupCondition:
     """What the analysis says of a group, or of one kind of finding beside its status: whether it ``is_found``, and then
     the sentence is the finding's. ``found_count`` is of how many members or partitions, ``found_words`` are the
-    verdicts on capacity, where a rule may ask for more than whether there is something.
+    verdicts on capacity, where a rule may ask for more than whether there is something. ``topics`` are what it reads.
 
     ``as_of`` is the sample the verdict rests on; it is believed for ``valid_for_seconds`` after that, and then it says
     nothing. ``seen_active`` is whether the group has ever been seen alive (None: that cannot be told at the moment).
@@ -162,6 +162,7 @@ class GroupCondition:
     is_found: bool = False
     found_count: int | None = None
     found_words: frozenset[str] = frozenset()
+    topics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

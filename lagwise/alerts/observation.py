@@ -32,7 +32,8 @@ class GroupRow:
 
     It ``is_mirrored`` where it never was more than a name for commits from outside, and a real group of that name is in
     another cluster: a mirror (MirrorMaker 2) copies that one's offsets. ``findings`` are sentences by kind.
-    ``idle_members`` own no partition (None: not known), ``ghost_partitions`` are those it read once.
+    ``idle_members`` own no partition (None: not known), ``ghost_partitions`` are those it read once, ``topics`` what it
+    reads.
     """
 
     cluster: str
@@ -48,6 +49,7 @@ class GroupRow:
     findings: Mapping[FindingKind, str] = field(default_factory=dict)
     idle_members: int | None = None
     ghost_partitions: int = 0
+    topics: tuple[str, ...] = ()
 
     @property
     def subject(self) -> Subject:
@@ -145,6 +147,7 @@ def _group(row: GroupRow, view: ClusterView, seen_active: bool | None) -> GroupC
         sentence=row.sentence,
         seen_active=seen_active,
         numbers=row.numbers,
+        topics=row.topics,
     )
 
 

@@ -7,7 +7,7 @@ allowed there. The rules that come with Lagwise are in ``default_rules.yaml`` be
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -67,6 +67,8 @@ class Rule(Strict):
     """Clusters it applies to: regular expressions on the whole name."""
     groups: GroupSelection = GroupSelection()
     """Groups it applies to: regular expressions on the whole name."""
+    topics: GroupSelection = GroupSelection()
+    """Groups it applies to by what they read, of which one topic is enough: regular expressions on the whole name."""
     labels: dict[Name, Pattern] = Field(default_factory=dict)
     """Groups it applies to: regular expressions on the whole value of these labels, which their owners give them."""
     channels: tuple[str, ...] | None = None
@@ -76,17 +78,19 @@ class Rule(Strict):
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Rule":
-        if self.when.stale and (self.only_if_seen_active or self.labels or self.groups != GroupSelection()):
-            raise ValueError("a rule about stale data has no groups, no labels and no only_if_seen_active")
+        chosen = self.labels or self.groups != GroupSelection() or self.topics != GroupSelection()
+        if self.when.stale and (self.only_if_seen_active or chosen):
+            raise ValueError("a rule about stale data has no groups, no topics, no labels and no only_if_seen_active")
         if self.when.stale == Kind.ANALYSIS.value and self.clusters != GroupSelection():
             raise ValueError("a rule about the analysis has no clusters: there is one analysis for all of them")
         return self
 
-    def applies_to(self, subject: Subject, labels: Mapping[str, str]) -> bool:
-        """Whether it speaks of this subject, whose owner gives it ``labels``."""
+    def applies_to(self, subject: Subject, labels: Mapping[str, str], topics: Collection[str]) -> bool:
+        """Whether it speaks of this subject, which reads ``topics`` and whose owner gives it ``labels``."""
         return (
             self.clusters.selects(subject.cluster or "")
             and self.groups.selects(subject.group or "")
+            and (self.topics == GroupSelection() or any(self.topics.selects(topic) for topic in topics))
             and all(name in labels and re.fullmatch(p, labels[name], re.DOTALL) for name, p in self.labels.items())
         )
 

@@ -194,6 +194,10 @@ def size(
     now, typed = datetime.now(UTC), _typed(context)
     if "seconds_per_message" in typed and typed & set(_TAKEN_APART):
         raise click.UsageError("--per-message is for where --t1, --t2 and --cores are not known: leave it or them out")
+    if "unit" in typed and typed & set(_TAKEN_APART):
+        raise click.UsageError("--unit says what takes --per-message: with --t1, --t2 and --cores nodes are sized")
+    if "spare_nodes" in typed and values["unit"] == Unit.SUBTASK:
+        raise click.UsageError("a Flink job has no spare subtasks: leave --spare-nodes out, and keep slots free")
     if group is not None:
         config = context.obj.load(data=data)
         target = config.analysis.capacity.target_utilisation
@@ -211,6 +215,9 @@ def size(
     try:
         answer.settle(None if missing else workload_from(values), missing, sources)
     except OutOfRange as error:
+        if values["seconds_per_message"] is not None and error.argument in _TAKEN_APART:
+            allowed = "must be above 0, and a day at most."  # it stands for T1, of a T2 of 0
+            raise click.BadParameter(allowed, ctx=context, param_hint=OPTIONS["seconds_per_message"]) from None
         raise click.BadParameter(_in_options(error), ctx=context, param_hint=OPTIONS.get(error.argument)) from None
     if html_file is not None or csv_file is not None:
         from lagwise.cli.size_files import write

@@ -7,6 +7,9 @@ from typing import Any
 
 import duckdb
 
+#: Errors that the data is not to blame for.
+OUR_MISTAKES = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
+
 
 def connected(**config: Any) -> duckdb.DuckDBPyConnection:
     """A new connection, with times in UTC.

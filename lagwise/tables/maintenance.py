@@ -18,7 +18,7 @@ from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES
 from lagwise.tables.planning import FORECASTS, TOPIC_HOURS
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
-from lagwise.tables.store import Lake
+from lagwise.tables.store import Lake, in_a_line
 
 #: A day's partition with at least this many files is worth compacting.
 COMPACT_FROM_FILES = 40
@@ -72,7 +72,7 @@ def maintain(lake: Lake, retention: Retention, *, now: datetime | None = None) -
             )
             delta.cleanup_metadata()
         except (DeltaError, OSError) as error:
-            raise LakeError(f"cannot maintain the table {lake.location(table)}: {error}") from error
+            raise LakeError(f"cannot maintain the table {lake.location(table)}: {in_a_line(error)}") from error
     return Maintained(compacted, deleted, removed)
 
 

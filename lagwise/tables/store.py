@@ -19,7 +19,7 @@ from deltalake import CommitProperties, DeltaTable, QueryBuilder, Transaction, w
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from lagwise.errors import LakeError
-from lagwise.tables.duck import connected
+from lagwise.tables.duck import OUR_MISTAKES, connected
 from lagwise.tables.guard import check_protocol
 from lagwise.tables.schema import DAY, Table
 
@@ -75,7 +75,7 @@ class Lake:
                     storage_options=self.storage_options or None,
                 )
             except (DeltaError, OSError) as error:
-                raise LakeError(f"cannot create the table {self.location(table)}: {_in_a_line(error)}") from error
+                raise LakeError(f"cannot create the table {self.location(table)}: {in_a_line(error)}") from error
 
     def open(self, table: Table) -> DeltaTable | None:
         """The table at its newest version; None if it does not exist yet.
@@ -94,7 +94,7 @@ class Lake:
                 return None
             except (DeltaError, OSError) as error:
                 self._open.pop(table.name, None)
-                raise LakeError(f"cannot read the table {self.location(table)}: {_in_a_line(error)}") from error
+                raise LakeError(f"cannot read the table {self.location(table)}: {in_a_line(error)}") from error
             check_protocol(delta, self.location(table))
             if table.name not in self._open:
                 _check_columns(delta, table, self.location(table))
@@ -123,7 +123,7 @@ class Lake:
                 ),
             )
         except (DeltaError, OSError) as error:
-            raise LakeError(f"cannot write to the table {self.location(table)}: {_in_a_line(error)}") from error
+            raise LakeError(f"cannot write to the table {self.location(table)}: {in_a_line(error)}") from error
 
     def last_transaction(self, table: Table, writer: str) -> int | None:
         """Number of the last append that this writer gave one; None if there is none. Raises LakeError."""
@@ -202,9 +202,11 @@ class Lake:
                     connection.register(name, rows)
                 params = dict(values) if isinstance(values, Mapping) else list(values)
                 return connection.sql(sql, params=params).to_arrow_table()
-            except (duckdb.IOException, duckdb.InvalidInputException, duckdb.OutOfMemoryException) as error:
+            except OUR_MISTAKES:
+                raise
+            except duckdb.Error as error:
                 names = ", ".join(self.location(table) for table in over)
-                raise LakeError(f"cannot read {names}: {_in_a_line(error)}") from error
+                raise LakeError(f"cannot read {names}: {in_a_line(error)}") from error
 
     def read(self, table: Table) -> pa.Table:
         """The whole table as Arrow. For small tables and tests; use :meth:`scan` for the rest."""
@@ -217,7 +219,7 @@ class Lake:
             reader = QueryBuilder().register("wanted", delta).execute("select * from wanted")
             return pa.table(reader.read_all()).select(table.arrow.names).cast(table.arrow)
         except Exception as error:  # DataFusion's errors come as just that
-            raise LakeError(f"cannot read the table {self.location(table)}: {_in_a_line(error)}") from error
+            raise LakeError(f"cannot read the table {self.location(table)}: {in_a_line(error)}") from error
 
 
 def _wanted(
@@ -259,7 +261,7 @@ def _names(fields: Iterable[pa.Field], within: str = "") -> Iterator[str]:
             yield from _names(list(kind), f"{within}{field.name}.")
 
 
-def _in_a_line(error: BaseException) -> str:
+def in_a_line(error: BaseException) -> str:
     """What delta-rs draws as a tree (an error, and below it what led to it) one after the other; of others the first
     line."""
     text = _LED_TO_BY.sub(": ", str(error).strip())

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 #: Of the Hadoop that pyspark brings. It comes with all of Amazon's SDK: half a gigabyte, fetched once.
 HADOOP_AWS_PACKAGE = "org.apache.hadoop:hadoop-aws:3.5.0"
 _SCHEMES = ("s3://", "s3a://")
-_S3A = "spark.hadoop.fs.s3a."
+_S3A = "fs.s3a."
 #: By delta-rs's names, which are known in capitals and not, and with and without ``aws_``.
 _CALLED = {
     "access_key_id": "access.key",
@@ -28,12 +28,16 @@ def packages_for(lake_uri: str) -> tuple[str, ...]:
 
 
 def conf_for(lake_uri: str, options: Mapping[str, str]) -> dict[str, str]:
-    """Spark's settings for the store. What is not told (as a role of the machine) S3A looks for itself."""
+    """Hadoop's settings for the store: keys, token, region, endpoint. What is not told (as a role of the machine) S3A
+    looks for itself, and other options of delta-rs are not carried over.
+
+    They hold secrets: Spark's own settings would stand on the command line of its JVM for everybody to read.
+    """
     if not lake_uri.startswith(_SCHEMES):
         return {}
     told = {key.lower().removeprefix("aws_"): value for key, value in options.items()}
     conf = {_S3A + called: told[name] for name, called in _CALLED.items() if name in told}
-    conf["spark.hadoop.fs.s3.impl"] = "org.apache.hadoop.fs.s3a.S3AFileSystem"
+    conf["fs.s3.impl"] = "org.apache.hadoop.fs.s3a.S3AFileSystem"
     if _S3A + "session.token" in conf:
         conf[_S3A + "aws.credentials.provider"] = "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider"
     if _S3A + "endpoint" in conf:

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -105,12 +106,11 @@ def start_session(
     compiles for speed: for large clusters.
     """
     require_java()
-    asked_for = settings.conf.get("spark.jars.packages", "")
-    packages = [*object_store.packages_for(lake_uri), *filter(None, asked_for.split(","))]
+    packages = [*object_store.packages_for(lake_uri), *_listed(settings.conf.get("spark.jars.packages", ""))]
     ivy = settings.ivy_dir or default_ivy_dir()
     if packages:
         # A folder for each set: what is in it is sent to every executor.
-        ivy /= "+".join(re.sub(r"[^\w.-]", "-", package.partition(":")[2]) for package in packages)
+        ivy /= f"with-{zlib.crc32(','.join(packages).encode()):08x}"
     log_file = log_file or ivy / "spark.log"
     for folder in (ivy, log_file.parent):
         folder.mkdir(parents=True, exist_ok=True)
@@ -126,10 +126,22 @@ def start_session(
     # On this machine the workers' Python is ours, which has the packages; a cluster's may lie elsewhere.
     os.environ["PYSPARK_PYTHON"] = settings.conf.get("spark.pyspark.python", sys.executable)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    conf |= object_store.conf_for(lake_uri, storage_options or {}) | settings.conf
-    conf.pop("spark.jars.packages", None)
+    conf |= settings.conf
     with _jars(ivy, [DELTA_PACKAGE, *packages]) as jars:
-        return _started(app_name, settings, conf | jars, ivy, log_file)
+        conf |= jars
+        if more := [*_listed(jars.get("spark.jars", "")), *_listed(settings.conf.get("spark.jars", ""))]:
+            conf["spark.jars"] = ",".join(more)
+        session = _started(app_name, settings, conf, ivy, log_file)
+    # What is read and written from now on is read and written with these, by executors, too.
+    hadoop = session.sparkContext._jsc.hadoopConfiguration()
+    for key, value in object_store.conf_for(lake_uri, storage_options or {}).items():
+        if f"spark.hadoop.{key}" not in settings.conf:
+            hadoop.set(key, value)
+    return session
+
+
+def _listed(text: str) -> list[str]:
+    return [one.strip() for one in text.split(",") if one.strip()]
 
 
 def _started(app_name: str, settings: Spark, conf: dict[str, str], ivy: Path, log_file: Path) -> SparkSession:
@@ -163,7 +175,7 @@ def _jars(ivy: Path, packages: Sequence[str]) -> Iterator[dict[str, str]]:
         if jars:
             waiting.close()
             # Asking the resolver again would cost seconds at every start, and a network to be sure.
-            yield {"spark.jars": ",".join(jars)}
+            yield {"spark.jars": ",".join(jars), "spark.jars.packages": ""}
             return
         size = "about 90 MB, half a minute" if len(packages) == 1 else "with what else is asked for some hundred MB"
         _LOG.info("resolving the jars of %s into %s (first time only, %s)", ", ".join(packages), ivy, size)

@@ -53,6 +53,7 @@ def group_condition(
     cluster: str = CLUSTER,
     kind: Kind = Kind.GROUP,
     is_found: bool = False,
+    topics: tuple[str, ...] = (),
 ) -> GroupCondition:
     return GroupCondition(
         subject=Subject(kind, cluster, group),
@@ -65,6 +66,7 @@ def group_condition(
         seen_active=seen_active,
         numbers=numbers or Numbers(lag_records=10, lag_seconds=5.0),
         is_found=is_found,
+        topics=topics,
     )
 
 
@@ -245,6 +247,7 @@ class LakeWriter:
                 "partitions": 1,
                 "members": 1,
                 "nodes": 1,
+                "unit": "member",
                 "capacity_source": "none",
                 "confidence": "none",
                 "inputs": [],

@@ -125,6 +125,24 @@ def test_labels_choose_groups_by_their_owner(
     assert judge(rule, group_condition(0, "stopped"), at(5), None, owned)[0] is verdict
 
 
+@pytest.mark.parametrize(
+    ("topics", "reads", "verdict"),
+    [
+        ("{include: ['payments.*']}", ("clicks", "payments.settled"), MATCH),
+        ("{include: [payments]}", ("payments.settled",), CLEAR),
+        ("{include: ['payments.*'], exclude: ['.*test']}", ("payments.test",), CLEAR),
+        ("{include: ['payments.*'], exclude: ['.*test']}", ("payments.test", "payments.settled"), MATCH),
+        ("{include: ['payments.*']}", (), CLEAR),
+        ("{}", (), MATCH),
+    ],
+)
+def test_topics_choose_groups_by_what_they_read(
+    topics: str, reads: tuple[str, ...], verdict: Verdict, tmp_path: Path
+) -> None:
+    rule = _rule(tmp_path, "{statuses: [stopped]}", f", topics: {topics}")
+    assert judge(rule, group_condition(0, "stopped", topics=reads), at(5))[0] is verdict
+
+
 def test_a_rule_about_groups_says_nothing_of_the_monitor(tmp_path: Path) -> None:
     rule = _rule(tmp_path, "{lag_above: 0}")
     assert judge(rule, freshness(1000, 0), at(1000))[0] is CLEAR

@@ -185,7 +185,7 @@ def test_a_scenario_of_members_is_kept_as_one() -> None:
     found = {name: dict(zip(beside[""], beside[name], strict=True)) for name in ("members", "nodes")}
     assert (found["members"]["Time per message"], found["nodes"]["Time per message"]) == ("2.5 ms", "—")
     assert (found["members"]["T1, waiting"], found["nodes"]["T1, waiting"]) == ("—", "12 ms")
-    assert (found["members"]["Nodes"], found["members"]["Threads a node"]) == ("3 subtasks", "—")
+    assert (found["members"]["Nodes"], found["members"]["Threads a node"]) == ("2 subtasks", "—")
 
 
 def test_what_was_written_into_the_address_is_read_whatever_the_name_is() -> None:

@@ -153,7 +153,7 @@ def test_a_file_replaced_between_listing_and_reading_is_looked_for_again(
 ) -> None:
     """What the analysis does every few seconds: the state is rewritten, and the old file is vacuumed."""
     lake = lakes.write_to(tmp_path, Scene(NOW))
-    listed = Lake.files
+    listed = Lake._files
     calls = []
 
     def stale_once(self: Lake, *args: object, **kwargs: object) -> list[str]:
@@ -161,7 +161,7 @@ def test_a_file_replaced_between_listing_and_reading_is_looked_for_again(
         found = listed(self, *args, **kwargs)  # type: ignore[arg-type]  # passed on as it came
         return [f.replace("part-", "gone-") for f in found] if len(calls) == 1 else found
 
-    monkeypatch.setattr(Lake, "files", stale_once)
+    monkeypatch.setattr(Lake, "_files", stale_once)
     assert overview.counts(lake, None, "").total == len(GROUPS_OF_THE_DEMO)
     assert len(calls) == 2
 

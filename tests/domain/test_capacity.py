@@ -162,12 +162,13 @@ def test_cases(its: Known, verdict: CapacityVerdict, source: Source, confidence:
     ids=["busy time", "saturation"],
 )
 def test_a_flink_job_is_sized_by_its_subtasks(seen: Observed | None) -> None:
-    """However it is known what the job can do: of 500 records a second each, 900 at 70 % need three subtasks."""
+    """However it is known what the job can do: of 500 records a second each, 900 at 70 % need three subtasks, and none
+    that is spare: a job restarts its tasks in free slots."""
     found = assess(known(demand=DEMAND, job=JOB, members=4, observed=seen))
     assert found.member_rate_per_second == 500.0
     assert found.advice is not None
-    assert found.advice.nodes == 4  # one of them spare
-    assert found.advice.verdict.startswith("3 subtasks, and 1 spare subtask, carry this load")
+    assert found.advice.nodes == 3
+    assert found.advice.verdict.startswith("3 subtasks carry this load")
     assert (found.unit, found.judgement.sentence.count("member")) == (Unit.SUBTASK, 0)
     told = {one.name: (one.value, one.source) for one in found.inputs}
     assert told["members"] == (4, "subtasks of the vertex price of its Flink job")

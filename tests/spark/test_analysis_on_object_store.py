@@ -3,8 +3,10 @@
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 import yaml
 
@@ -47,12 +49,15 @@ def analyzed(data: str, options: dict[str, str], folder: Path) -> None:
     }
     settings.write_text(yaml.safe_dump(told), encoding="utf-8")
     environment = os.environ | {"STORE_SECRET": options.get("AWS_SECRET_ACCESS_KEY", "")}
-    done = subprocess.run(
-        [sys.executable, "-m", "lagwise", "--config", str(settings), "analyze", "--once"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    command = [sys.executable, "-m", "lagwise", "--config", str(settings), "analyze", "--once"]
+    log, lines = folder / "analyze.log", set[str]()
+    with log.open("w") as output:
+        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
+        while process.poll() is None:
+            with suppress(psutil.Error):
+                lines |= {" ".join(child.cmdline()) for child in psutil.Process(process.pid).children(recursive=True)}
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.5)
+    assert process.returncode == 0, log.read_text()
+    assert any("java" in line for line in lines)
+    assert not [line for line in lines if "of-lakes" in line], "anybody may read command lines"

@@ -26,9 +26,9 @@ def test_one_fetches_the_jars_and_whoever_comes_meanwhile_uses_them(tmp_path: Pa
             jar = tmp_path / "jars" / "delta.jar"
             jar.parent.mkdir()
             jar.touch()
-        assert second.result(10) == {"spark.jars": str(jar)}
+        assert second.result(10) == {"spark.jars": str(jar), "spark.jars.packages": ""}
     with _jars(tmp_path, [DELTA_PACKAGE]) as found:
-        assert found == {"spark.jars": str(jar)}
+        assert found == {"spark.jars": str(jar), "spark.jars.packages": ""}
 
 
 def test_what_could_not_be_fetched_is_not_remembered(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_a_store_of_the_s3_kind_is_told_to_spark_as_it_is_to_delta_rs() -> None:
         "aws_region": "eu-1",
         "AWS_ENDPOINT_URL": "http://s",
     }
-    its = "spark.hadoop.fs.s3a."
+    its = "fs.s3a."
     assert conf_for("s3://lake/lagwise/lake", told).items() >= {
         (its + "access.key", "me"), (its + "secret.key", "mine"), (its + "endpoint.region", "eu-1"),
         (its + "endpoint", "http://s"), (its + "path.style.access", "true"),
@@ -53,6 +53,6 @@ def test_a_store_of_the_s3_kind_is_told_to_spark_as_it_is_to_delta_rs() -> None:
     hosted = conf_for("s3a://lake", told | {"AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "true", "AWS_SESSION_TOKEN": "t"})
     assert hosted[its + "path.style.access"] == "false"
     assert hosted[its + "aws.credentials.provider"].endswith("TemporaryAWSCredentialsProvider")
-    assert conf_for("s3://lake", {}).keys() == {"spark.hadoop.fs.s3.impl"}, "the machine's role is S3A's to find"
+    assert conf_for("s3://lake", {}).keys() == {"fs.s3.impl"}, "the machine's role is S3A's to find"
     for elsewhere in ("/var/lib/lagwise/lake", "abfss://lake@account/lagwise/lake", "gs://lake"):
         assert (packages_for(elsewhere), conf_for(elsewhere, told)) == ((), {})

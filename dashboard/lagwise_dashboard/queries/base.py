@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from lagwise.errors import LakeError
-from lagwise.tables.duck import connected
+from lagwise.tables.duck import OUR_MISTAKES, connected
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 
@@ -22,9 +22,6 @@ Days = tuple[str, str]
 #: Which rows of a table can be needed: those of some days, those since a moment, or (None) all. Files without such a
 #: row are left out; the statement still has to ask for what it wants.
 Reach = Days | datetime | None
-
-#: Errors that the data is not to blame for.
-_OUR_MISTAKES = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
 
 #: A line in a chart never has more points than this.
 MOST_POINTS = 500
@@ -60,7 +57,7 @@ def run(lake: Lake, tables: Mapping[Table, Reach], sql: str, parameters: Mapping
     """
     try:
         return _run_once(lake, tables, sql, parameters)
-    except _OUR_MISTAKES:
+    except OUR_MISTAKES:
         raise
     except duckdb.Error:
         try:

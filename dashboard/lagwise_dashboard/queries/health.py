@@ -13,7 +13,7 @@ from lagwise.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.raw import READ_SOMETHING, SAMPLES
-from lagwise.tables.store import Lake
+from lagwise.tables.store import Lake, in_a_line
 from lagwise.tables.ticks import TICKS
 from lagwise_dashboard.queries.base import Row, bucket_seconds, days, reads, rows, run
 
@@ -153,7 +153,7 @@ def sizes(lake: Lake) -> list[Row]:
         try:
             actions = pa.table(delta.get_add_actions(flatten=True))
         except DeltaError as error:
-            raise LakeError(f"cannot read the table {lake.location(table)}: {error}") from error
+            raise LakeError(f"cannot read the table {lake.location(table)}: {in_a_line(error)}") from error
         found.append(
             {
                 "table": table.path,

@@ -32,7 +32,7 @@ def command(workload: Workload) -> str:
         words.append(f"--ceiling-share {_text(w.share_of_ceiling * 100)}%")
     if w.lag:
         words.append(f"--lag {_text(w.lag)}")
-    if w.spare_nodes != 1:
+    if w.spare_nodes != 1 and w.unit is not Unit.SUBTASK:
         words.append(f"--spare-nodes {w.spare_nodes}")
     if not w.by_members and w.max_threads_per_node != defaults.DEFAULT_MAX_THREADS_PER_NODE:
         words.append(f"--max-threads {w.max_threads_per_node}")

@@ -1,7 +1,8 @@
 """What was the case in the lake's past, moment by moment, as far as the lake keeps it.
 
 It keeps the status of each group, its lag and how old that was, storms of rebalances, and how fresh samples and
-analysis were. It does not keep sentences, findings, capacity, idle members, nor what was going to happen.
+analysis were. It does not keep sentences, findings, capacity, idle members, nor what was going to happen. What a group
+reads is taken to have been the same as now.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,7 @@ from lagwise.alerts.rehearsal.play import Scene
 from lagwise.alerts.rules import RuleBook
 from lagwise.domain.humanise import count, duration
 from lagwise.domain.vocabulary import Status, UnknownReason
-from lagwise.tables.analysis import GROUP_HISTORY, STATUS_CHANGES
+from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.store import Lake
 
@@ -50,10 +51,13 @@ select cluster, "group", hour, last_at, sentence from rebalance_stats where is_s
 order by cluster, "group", hour
 """
 
+_TOPICS = 'select cluster, "group", topics from group_status'
+
 # A word that this version does not know is not a verdict it can act on.
 _STATUSES = {status.value: status for status in Status}
 _REASONS = {reason.value: reason for reason in UnknownReason}
 
+Topics = Mapping[Group, tuple[str, ...]]
 _Change = tuple[datetime, UnknownReason | None]
 #: From when to when a storm lasted, and what is said of it.
 _Storm = tuple[datetime, datetime, str]
@@ -74,10 +78,12 @@ class Span:
 def scenes(lake: Lake, span: Span, book: RuleBook) -> Iterator[Scene]:
     """Every moment at which something new was known, and those in between at which nothing was. Raises LakeError."""
     health = PastHealth(lake, span.since, span.until)
-    wanted = _wanted(lake, span, book)
+    rows = lake.query(_TOPICS, over=[GROUP_STATUS]).to_pylist()
+    topics: Topics = {(row["cluster"], row["group"]): tuple(row["topics"] or ()) for row in rows}
+    wanted = _wanted(lake, span, book, topics)
     storms = _storms(lake, span)
-    rows = groupby(_conditions(lake, span, wanted), key=lambda c: (c.as_of, str(c.subject.cluster)))
-    following = next(rows, None)
+    judged = groupby(_conditions(lake, span, wanted, topics), key=lambda c: (c.as_of, str(c.subject.cluster)))
+    following = next(judged, None)
     showing: dict[str, list[Condition]] = {}
     for now, cluster in _moments(lake, span, health.begins_at):
         monitor = _monitor(now, health.at(now), span.analysis_interval_seconds)
@@ -91,7 +97,7 @@ def scenes(lake: Lake, span: Span, book: RuleBook) -> Iterator[Scene]:
                     for condition in following[1]
                     for one in _with_storm(replace(condition, valid_for_seconds=valid), storms)
                 ]
-                following = next(rows, None)
+                following = next(judged, None)
         groups = (condition for its in showing.values() for condition in its)
         yield Scene(now, (*monitor.conditions, *groups), monitor.clusters)
 
@@ -108,12 +114,12 @@ def _monitor(now: datetime, collections: Mapping[str, CollectionRow], analysis_i
     )
 
 
-def _wanted(lake: Lake, span: Span, book: RuleBook) -> pa.Table:
+def _wanted(lake: Lake, span: Span, book: RuleBook, topics: Topics) -> pa.Table:
     """The groups in which some rule might find something."""
     found = set()
     for row in lake.query(_WORST, [span.since, span.until], over=[GROUP_HISTORY], since=span.since).to_pylist():
         subject = Subject(Kind.GROUP, row["cluster"], row["group"])
-        labels = book.labels_of(subject)
+        labels, reads = book.labels_of(subject), topics.get((row["cluster"], row["group"]), ())
         for rule in book.rules:
             when = rule.when
             might = (
@@ -122,7 +128,7 @@ def _wanted(lake: Lake, span: Span, book: RuleBook) -> pa.Table:
                 and (when.lag_seconds_above is None or (row["lag_seconds"] or 0) > when.lag_seconds_above)
             )
             asks_for_groups = not when.kinds.isdisjoint((Kind.GROUP, Kind.REBALANCE_STORM))
-            if might and asks_for_groups and rule.applies_to(subject, labels):
+            if might and asks_for_groups and rule.applies_to(subject, labels, reads):
                 found.add((row["cluster"], row["group"]))
     columns = {"cluster": [c for c, _ in sorted(found)], "group": [g for _, g in sorted(found)]}
     return pa.table(columns, schema=pa.schema([("cluster", pa.string()), ("group", pa.string())]))
@@ -142,7 +148,7 @@ def _moments(lake: Lake, span: Span, begins_at: datetime | None) -> Iterator[tup
         yield at, cluster
 
 
-def _conditions(lake: Lake, span: Span, wanted: pa.Table) -> Iterator[GroupCondition]:
+def _conditions(lake: Lake, span: Span, wanted: pa.Table, topics: Topics) -> Iterator[GroupCondition]:
     given = {"wanted": wanted}
     values = [span.since, span.until]
     rows = lake.query(_ROWS, values, over=[GROUP_HISTORY], since=span.since, given=given)
@@ -159,7 +165,8 @@ def _conditions(lake: Lake, span: Span, wanted: pa.Table) -> Iterator[GroupCondi
             ahead = changes.get(key, [])
             while ahead and ahead[0][0] <= as_of:
                 latest[key] = ahead.pop(0)
-            yield _condition(row, as_of, latest.get(key, (as_of, None)), alive, span.mirrored)
+            condition = _condition(row, as_of, latest.get(key, (as_of, None)), alive, span.mirrored)
+            yield replace(condition, topics=topics.get(key, ()))
 
 
 def _condition(

@@ -74,6 +74,7 @@ def _rows(
             findings={FindingKind.LOSS: found[0].sentence} if found else {},
             idle_members=fact.idle_members,
             ghost_partitions=verdict.partitions_by_status.get(Status.GHOST, 0),
+            topics=tuple(verdict.topics),
         )
 
 

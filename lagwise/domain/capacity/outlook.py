@@ -29,7 +29,7 @@ class Outlook:
 def why_not(outlook: Outlook) -> str:
     """Why there is no forecast."""
     if outlook.demand is None:
-        return "No forecast: there is no history of what arrives on this topic yet. The first hour of it makes a start."
+        return "No forecast: there is no history of what arrives on this topic yet. It takes two days of it."
     return f"No forecast: {outlook.demand['reason'] or 'the newest one is too old'}."
 
 

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from lagwise.domain.humanise import plural
 from lagwise.domain.sizing.formulas import (
     knee_threads,
     node_ceiling_per_second,
@@ -81,7 +82,7 @@ def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
         ),
         Figure(
             "node_rate_per_second",
-            "a node with these threads",
+            f"a node with {plural(limit, 'thread')}",
             full.rate_per_second,
             per_second,
             f"M/M/c//N with N = {limit:,}, T1 = {t1}, T2 = {t2}, c = {cores}",
@@ -121,7 +122,7 @@ def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
             f"{unit}s",
             f"required / {unit} = {say_number(w.required_rate_per_second)} / {say_number(most.rate_per_second)}, "
             + (f"a node with the {most.threads:,} threads advised, " if most.threads > limit else "")
-            + f"rounded up, without spare {unit}s",
+            + f"rounded up{f', without spare {unit}s' if w.spare_nodes else ''}",
         ),
         Figure(
             "hottest_share",
@@ -129,9 +130,9 @@ def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
             w.hottest,
             "of the traffic",
             (
-                f"taken as even: 1 / {w.partitions:,} partitions"
+                f"taken as even: 1 / {plural(w.partitions, 'partition')}"
                 if w.hottest_share is None
-                else f"as asked; were all {w.partitions:,} partitions alike, {say_share(1 / w.partitions)}"
+                else f"as asked; were all {plural(w.partitions, 'partition')} alike, {say_share(1 / w.partitions)}"
             ),
         ),
         Figure(
@@ -139,7 +140,7 @@ def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
             "most these partitions allow",
             largest_capacity_per_second(w),
             per_second,
-            f"what {w.partitions:,} partitions, this skew and this order allow with any number of {unit}s",
+            f"what {plural(w.partitions, 'partition')}, this skew and this order allow with any number of {unit}s",
         ),
     ]
     if w.order is Ordering.NONE:
@@ -162,7 +163,8 @@ def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
                 "capacity advised",
                 triple.capacity_per_second,
                 per_second,
-                say_set_up(w, triple.working_nodes, triple.threads_per_node) + ", the spare ones gone",
+                say_set_up(w, triple.working_nodes, triple.threads_per_node)
+                + (", the spare ones gone" if triple.spare_nodes else ""),
             ),
             Figure(
                 "largest_peak_per_second",

@@ -15,8 +15,6 @@ from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 #: From here on whole seconds are enough.
 _LONG_SECONDS = 10.0
-#: Partitions that allow so many times what is needed are not what keeps it from being met.
-_FAR_FROM_A_LIMIT = 1.5
 
 
 def say_number(value: float) -> str:
@@ -68,7 +66,8 @@ def verdict(workload: Workload, triple: Triple | None, binding: Binding) -> str:
         one, unit_of_work = triple.idle_threads == 1, unit if workload.by_members else "thread"
         sentences.append(
             f"{triple.idle_threads:,} of all {plural(triple.nodes * triple.threads_per_node, unit_of_work)} "
-            f"{'has' if one else 'have'} nothing to read and {'stands' if one else 'stand'} by until a {unit} fails."
+            f"{'has' if one else 'have'} nothing to read"
+            + (f" and {'stands' if one else 'stand'} by until a {unit} fails." if triple.spare_nodes else ".")
         )
     return " ".join(sentences)
 
@@ -118,12 +117,11 @@ def _not_known_apart(workload: Workload) -> str:
 
 
 def _partitions_bind(workload: Workload, triple: Triple) -> str:
-    """That the partitions' number is the limit or, where it is far from one, only that it does not divide evenly."""
+    """That the partitions' number is the limit or, where it is none, that it does not divide evenly."""
     fewer = nodes_by_cpu(workload)
     is_thread = workload.concurrency is Concurrency.CONSUMER_PER_THREAD and not workload.by_members
     least, left = divmod(workload.partitions, fewer * (triple.threads_per_node if is_thread else 1))
-    is_far = largest_capacity_per_second(workload) >= _FAR_FROM_A_LIMIT * workload.required_rate_per_second
-    if is_far and left and least and fewer < triple.working_nodes:
+    if left and least and fewer < triple.working_nodes:
         return (
             f"The partitions are dealt by count: of {plural(fewer, workload.unit)}, which would do otherwise, each "
             f"{'thread' if is_thread else workload.unit} would read {least:,} or {least + 1:,}, and those with "
@@ -184,6 +182,11 @@ def explain_concurrency(workload: Workload, threads: int) -> str:
     """What is assumed of how the messages reach the ``threads`` of a node, in a sentence or two."""
     if workload.order is Ordering.GLOBAL:
         return "All messages are handled one after the other, by one thread."
+    if workload.unit is Unit.SUBTASK:
+        return (
+            "Each subtask is taken as one thread that handles one message after the other, of a source: one without a "
+            "partition has nothing to do. Behind a keyBy more subtasks than partitions may work."
+        )
     if workload.by_members:
         return (
             f"Each {workload.unit} is taken as one thread that handles one message after the other: a {workload.unit} "

@@ -114,7 +114,14 @@ class Workload:
     def of_members(cls, seconds_per_message: float, unit: Unit = Unit.MEMBER, **values: Any) -> "Workload":
         """The question where T1 and T2 are not known apart: how many members (or subtasks) that take so long for a
         message?"""
-        whole = {"t1_seconds": seconds_per_message, "t2_seconds": 0.0, "cores": 1.0, "max_threads_per_node": 1}
+        whole: dict[str, Any] = {
+            "t1_seconds": seconds_per_message,
+            "t2_seconds": 0.0,
+            "cores": 1.0,
+            "max_threads_per_node": 1,
+        }
+        if unit is Unit.SUBTASK:
+            whole["spare_nodes"] = 0  # all subtasks work; what stands by for a failure are free slots
         return cls(**values | whole, unit=unit)
 
     def __post_init__(self) -> None:

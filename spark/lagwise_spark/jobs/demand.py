@@ -18,7 +18,7 @@ from lagwise.config.model import Forecast
 from lagwise.domain.capacity import demand
 from lagwise.errors import LakeError
 from lagwise.tables.planning import DEMAND, FORECASTS, TOPIC_HOURS
-from lagwise.tables.store import Lake
+from lagwise.tables.store import Lake, in_a_line
 from lagwise_spark.frames import frame, struct_type
 from lagwise_spark.jobs import write
 from lagwise_spark.jobs.slices import python_of_executors
@@ -142,7 +142,7 @@ def _forget(lake: Lake, made: list[dict[str, Any]]) -> None:
     try:
         delta.delete(f"day >= DATE '{since.astimezone(UTC):%Y-%m-%d}' and ({those})")
     except (DeltaError, OSError) as error:
-        raise LakeError(f"cannot write to the table {lake.location(FORECASTS)}: {error}") from error
+        raise LakeError(f"cannot write to the table {lake.location(FORECASTS)}: {in_a_line(error)}") from error
 
 
 def _quoted(text: str) -> str:

@@ -17,7 +17,7 @@ from lagwise.domain.groups import GroupVerdict
 from lagwise.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.schema import DAY, Table
-from lagwise.tables.store import Lake
+from lagwise.tables.store import Lake, in_a_line
 from lagwise_spark.jobs.progress import News
 
 Row = Mapping[str, Any]
@@ -194,4 +194,4 @@ def replace_small(lake: Lake, table: Table, rows: pa.Table, predicate: str | Non
             storage_options=lake.storage_options or None,
         )
     except (DeltaError, OSError) as error:
-        raise LakeError(f"cannot write to the table {lake.location(table)}: {error}") from error
+        raise LakeError(f"cannot write to the table {lake.location(table)}: {in_a_line(error)}") from error
