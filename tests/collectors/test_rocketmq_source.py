@@ -207,7 +207,9 @@ def test_members_tell_how_long_a_message_takes(scene: Scene) -> None:
     for row in eventually(told, 120):
         assert (row["topic"], row["source"], row["threads"], row["t1_seconds"]) == ("orders", "consume_rt", 2, None)
         assert 0.0005 < row["seconds_per_message"] < 0.1
-        assert 0 < row["messages"] <= 60 * 40
+        # What its rate comes to in a minute: after a slow start more than is written in one, but never more than its
+        # two threads can do.
+        assert 0 < row["messages"] <= 60 * 2 / row["seconds_per_message"]
         assert row["partition"] in (*range(4), *range(10_000, 10_004))
 
 
