@@ -246,7 +246,7 @@ def _with_known(
     # Who types in one of these means nodes and threads, who types in the whole means members.
     other: tuple[str, ...] = _TAKEN_APART if "seconds_per_message" in typed else ()
     if typed & set(_TAKEN_APART):
-        other = ("seconds_per_message",)
+        other = ("seconds_per_message", "unit")
     taken = {name for name in known if name not in typed and name not in other}
     values = given | {name: known[name] for name in taken}
     sources = _sources(context) | {name: told[name] for name in taken if name in told}
