@@ -22,8 +22,8 @@ from benchmarks.capacity.work import Mix
 from lagwise.config import Config
 from lagwise.leash import leashed
 from lagwise.tables import ALL_TABLES
-from lagwise.tables.raw import SERVICE_TIMES
 from lagwise.tables.store import Lake
+from lagwise.tables.work import SERVICE_TIMES
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.pipeline import Pipeline, pipeline_of
 from lagwise_sandbox.broker import Broker

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from lagwise.config import Config
 from lagwise.program import program
-from lagwise.tables.raw import EVENTS, SERVICE_TIMES
+from lagwise.tables.raw import EVENTS
 from lagwise.tables.store import Lake
+from lagwise.tables.work import SERVICE_TIMES
 from lagwise_collectors.differences import Known, differences
 from lagwise_collectors.exact import ExactEvents, Tail
 from lagwise_collectors.protocol import ErrorTally, Snapshot, Source

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lagwise.domain.capacity.service_times import PREFIX, MeasuredBy, ServiceTimes, parse_service_times
-from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SERVICE_TIMES
+from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS
+from lagwise.tables.work import SERVICE_TIMES
 from lagwise_collectors.protocol import Snapshot, rows_of
 
 #: Group, topic and text.

@@ -14,20 +14,10 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from lagwise.errors import LakeError
-from lagwise.tables.raw import (
-    COMMITS,
-    EVENTS,
-    GROUPS,
-    JOBS,
-    MEMBERS,
-    RAW_TABLES,
-    SAMPLES,
-    SERVICE_TIMES,
-    TOPICS,
-    WATERMARKS,
-)
+from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, RAW_TABLES, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
+from lagwise.tables.work import JOBS, SERVICE_TIMES
 from lagwise_collectors.protocol import ErrorTally, Snapshot
 from lagwise_collectors.spool import Spool
 

@@ -42,6 +42,7 @@ class Kind(StrEnum):
     DEAD_LETTERS = FindingKind.DEAD_LETTERS.value
     UNREAD_RETRIES = FindingKind.UNREAD_RETRIES.value
     LEFT_TOPICS = FindingKind.LEFT_TOPICS.value
+    SUBSCRIPTIONS = FindingKind.SUBSCRIPTIONS.value
     JOB = FindingKind.JOB.value
     RETRIES = FindingKind.RETRIES.value
     REBALANCES = FindingKind.REBALANCES.value

@@ -22,6 +22,7 @@ class FindingKind(StrEnum):
     DEAD_LETTERS = "dead_letters"
     UNREAD_RETRIES = "unread_retries"
     LEFT_TOPICS = "left_topics"
+    SUBSCRIPTIONS = "subscriptions"
     JOB = "job"
     RETRIES = "retries"
     REBALANCES = "rebalances"
@@ -73,7 +74,8 @@ def _bounds(at_least: int, at_most: int) -> str:
 
 class Skip(NamedTuple):
     """Unread records that a group skipped, on one partition, or on so many of a topic together (then the offsets are
-    None). ``from_log_start``: those before them had been deleted, and it went on at the end."""
+    None). ``from_log_start``: those before them had been deleted, and it went on at the end. ``label`` is what the
+    system calls the partition, where that is no number."""
 
     at: datetime
     topic: str
@@ -83,6 +85,14 @@ class Skip(NamedTuple):
     before: int | None = None
     after: int | None = None
     from_log_start: bool = False
+    label: str | None = None
+
+    @property
+    def where(self) -> str:
+        """The partition in a word; the topic where there are several."""
+        if self.partition is None:
+            return self.topic
+        return f"{self.topic}-{self.partition}" if self.label is None else f"{self.topic} {self.label}"
 
 
 def skip_findings(skips: Iterable[Skip], now: datetime, system: str | None = None) -> list[Finding]:
@@ -108,11 +118,10 @@ def _skipped_to_end(skips: Sequence[Skip], now: datetime, system: str | None) ->
     when = f"in the moments before {clock(last.at, now)}"
     if first.at < last.at:
         when = f"since {clock(first.at, now)}, most recently {when}"
-    where = last.topic if last.partition is None else f"{last.topic}-{last.partition}"
     return Finding(
         FindingKind.SKIPPED,
         f"Up to {count(sum(skip.records for skip in skips))} records that were still kept were skipped {when}: those "
-        f"before them on {where} had been deleted, and the committed offset went on at about the end.",
+        f"before them on {last.where} had been deleted, and the committed offset went on at about the end.",
         "They can be read until they are deleted, too: reset the offsets to the earliest."
         + ("" if system == ROCKETMQ else _SKIPS_AGAIN),
     )
@@ -123,7 +132,7 @@ def _skipped(skips: Sequence[Skip], now: datetime) -> Finding:
     one, number = skips[-1], sum(skip.partitions for skip in skips)
     leapt = f"the committed offsets of {plural(number, 'partition')} of {one.topic} leapt to about the end"
     if number == 1 and one.before is not None and one.after is not None:
-        leapt = f"the committed offset of {one.topic}-{one.partition} leapt from {one.before:,} to {one.after:,}"
+        leapt = f"the committed offset of {one.where} leapt from {one.before:,} to {one.after:,}"
     return Finding(
         FindingKind.SKIPPED,
         f"Up to {count(sum(skip.records for skip in skips))} records were skipped in the moments before "

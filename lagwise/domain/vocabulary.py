@@ -91,6 +91,11 @@ SHARING_TYPES = frozenset({"broadcasting", "pop", "pull"})
 #: … and of those whose queues are shared out among members, by RocketMQ's own rules.
 QUEUE_TYPES = frozenset({"concurrent", "orderly", "clustering"})
 
+#: Where offsets of broadcasting groups come from that no member tells: the files in which members keep them, and what
+#: the broker saw all members fetch, whatever they have done of it.
+LOCAL_FILES = "local files"
+BROADCAST_HINT = "broadcast hint"
+
 #: What `samples.system` calls a cluster of RocketMQ.
 ROCKETMQ = "rocketmq"
 

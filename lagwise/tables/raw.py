@@ -2,12 +2,8 @@
 
 import pyarrow as pa
 
-from lagwise.tables.schema import TIMESTAMP, Column, Table
-
-_SAMPLE = (
-    Column("sample_id", pa.string(), "the collection run this row belongs to", nullable=False),
-    Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
-)
+from lagwise.tables.schema import SAMPLE, TIMESTAMP, Column, Table
+from lagwise.tables.work import JOBS, SERVICE_TIMES
 
 ERRORS = pa.list_(
     pa.struct(
@@ -24,7 +20,7 @@ SAMPLES = Table(
     "raw",
     "collection run: the monitor's own health",
     (
-        *_SAMPLE,
+        *SAMPLE,
         Column("system", pa.string(), "kafka, rocketmq, flink, files or sql", nullable=False),
         Column("started_at", TIMESTAMP, "when the run began", nullable=False),
         Column("commits_read_at", TIMESTAMP, "when the committed offsets had been read; always before the watermarks"),
@@ -51,7 +47,7 @@ WATERMARKS = Table(
     "raw",
     "topic-partition and sample",
     (
-        *_SAMPLE,
+        *SAMPLE,
         Column("sampled_at", TIMESTAMP, "when the watermarks had been read", nullable=False),
         Column("topic", pa.string(), "topic", nullable=False),
         Column("partition", pa.int32(), "partition", nullable=False),
@@ -75,7 +71,7 @@ COMMITS = Table(
     "raw",
     "group-partition and sample",
     (
-        *_SAMPLE,
+        *SAMPLE,
         Column("sampled_at", TIMESTAMP, "when the committed offsets had been read", nullable=False),
         Column("group", pa.string(), "consumer group", nullable=False),
         Column("topic", pa.string(), "topic", nullable=False),
@@ -103,12 +99,23 @@ COMMITS = Table(
     skipping=("sampled_at",),
 )
 
+SUBSCRIPTIONS = pa.list_(
+    pa.struct(
+        [
+            pa.field("topic", pa.string()),
+            pa.field("filter", pa.string()),
+            pa.field("members", pa.int32()),
+            pa.field("of", pa.int32()),
+        ]
+    )
+)
+
 GROUPS = Table(
     "groups",
     "raw",
     "group and sample",
     (
-        *_SAMPLE,
+        *SAMPLE,
         Column("sampled_at", TIMESTAMP, "when the group was described", nullable=False),
         Column("group", pa.string(), "consumer group", nullable=False),
         Column("state", pa.string(), "state as the coordinator names it: Stable, Empty, PreparingRebalance, …"),
@@ -128,7 +135,18 @@ GROUPS = Table(
             "is not known, or none can be",
         ),
         Column("error", pa.string(), "kind of the error that made the group or its offsets unreadable; null is none"),
-        Column("source", pa.string(), "the source in `offsets_from` that its offsets come from; null is Kafka itself"),
+        Column(
+            "source",
+            pa.string(),
+            "where its offsets come from: a source in `offsets_from`; of a broadcasting group of RocketMQ its members' "
+            "`local files`, or the broker's `broadcast hint`: what was fetched; null is the cluster itself",
+        ),
+        Column(
+            "subscriptions",
+            SUBSCRIPTIONS,
+            "what is subscribed to (RocketMQ): which messages of a topic (tags or SQL; * is all), and by how many "
+            "members of so many that said it; null where none did",
+        ),
         Column(
             "checkpointed_at",
             TIMESTAMP,
@@ -147,7 +165,7 @@ MEMBERS = Table(
     "raw",
     "member and sample",
     (
-        *_SAMPLE,
+        *SAMPLE,
         Column("sampled_at", TIMESTAMP, "when the group was described", nullable=False),
         Column("group", pa.string(), "consumer group", nullable=False),
         Column("member_id", pa.string(), "member id given by the coordinator", nullable=False),
@@ -220,7 +238,7 @@ TOPICS = Table(
     "raw",
     "topic and change (and once at each start of a collector)",
     (
-        *_SAMPLE,
+        *SAMPLE,
         Column("sampled_at", TIMESTAMP, "when the topic was described", nullable=False),
         Column("topic", pa.string(), "topic", nullable=False),
         Column("topic_id", pa.string(), "the topic's unique id"),
@@ -228,106 +246,12 @@ TOPICS = Table(
         Column("main_topic", pa.string(), "the topic whose retry or dead-letter topic it is"),
         Column("partitions", pa.int32(), "number of partitions"),
         Column("replication_factor", pa.int32(), "replicas of a partition"),
-        Column("retention_ms", pa.int64(), "retention.ms; -1 is forever"),
+        Column("retention_ms", pa.int64(), "retention.ms; -1 is forever; of RocketMQ how old messages get"),
         Column("retention_bytes", pa.int64(), "retention.bytes of a partition; -1 is unlimited"),
         Column("segment_ms", pa.int64(), "segment.ms"),
         Column("segment_bytes", pa.int64(), "segment.bytes"),
         Column("cleanup_policy", pa.string(), "delete, compact, or both"),
         Column("min_isr", pa.int32(), "min.insync.replicas"),
-    ),
-    clock="sampled_at",
-    skipping=("sampled_at",),
-)
-
-SERVICE_TIMES = Table(
-    "service_times",
-    "raw",
-    "measurement of what a message costs (a restarted collector may write the last ones again: take distinct ones)",
-    (
-        *_SAMPLE,
-        Column("sampled_at", TIMESTAMP, "when the commit that tells it was read", nullable=False),
-        Column(
-            "measured_at",
-            TIMESTAMP,
-            "when the measurement ended, by the clock of who measured (at most `sampled_at`); where it was not told, "
-            "`sampled_at`",
-            nullable=False,
-        ),
-        Column("group", pa.string(), "consumer group", nullable=False),
-        Column("topic", pa.string(), "topic", nullable=False),
-        Column("partition", pa.int32(), "the lowest partition whose commit, or owner, tells it", nullable=False),
-        Column("member_id", pa.string(), "member that owned this partition; null is nobody"),
-        Column("client_id", pa.string(), "client.id of that member"),
-        Column("host", pa.string(), "address that member connects from"),
-        Column(
-            "source", pa.string(), "where it comes from: probe (docs/probe.md), consume_rt (RocketMQ)", nullable=False
-        ),
-        Column(
-            "t1_seconds",
-            pa.float64(),
-            "T1, mean time of a message spent waiting for something outside; null where only the whole is known",
-        ),
-        Column("t2_seconds", pa.float64(), "T2, mean CPU time of a message; null where only the whole is known"),
-        Column("seconds_per_message", pa.float64(), "all of a message's time where only that is known; else null"),
-        Column(
-            "run_queue_seconds",
-            pa.float64(),
-            "Tq, mean time of a message runnable but without a core; null is not measured, and then T1 holds it",
-        ),
-        Column(
-            "lock_wait_seconds",
-            pa.float64(),
-            "how long a thread waited for the interpreter lock each time it wanted it; T1 holds these waits",
-        ),
-        Column(
-            "t1_doubt",
-            pa.string(),
-            "why T1 is only an upper bound: run_queue or interpreter_lock is in it; null is no doubt",
-        ),
-        Column("messages", pa.int64(), "how many messages the means are of", nullable=False),
-        Column("threads", pa.int32(), "how many threads handled them: the concurrency"),
-        Column("window_seconds", pa.float64(), "how long was measured"),
-        Column("cores", pa.float64(), "cores that the measuring process may use"),
-    ),
-    clock="sampled_at",
-    skipping=("sampled_at",),
-)
-
-VERTICES = pa.list_(
-    pa.struct(
-        [
-            pa.field("name", pa.string()),
-            pa.field("parallelism", pa.int32()),
-            pa.field("busy_share", pa.float64()),
-            pa.field("backpressured_share", pa.float64()),
-            pa.field("idle_share", pa.float64()),
-            pa.field("records_in_per_second", pa.float64()),
-            pa.field("records_out_per_second", pa.float64()),
-        ]
-    )
-)
-
-JOBS = Table(
-    "jobs",
-    "raw",
-    "running job of an engine and sample",
-    (
-        *_SAMPLE,
-        Column("sampled_at", TIMESTAMP, "when the committed offsets had been read", nullable=False),
-        Column("group", pa.string(), "consumer group that the job is shown as", nullable=False),
-        Column("source", pa.string(), "the source in `offsets_from` that tells of it", nullable=False),
-        Column("job_id", pa.string(), "id of the job in its engine", nullable=False),
-        Column("job", pa.string(), "name of the job", nullable=False),
-        Column("checkpoint_duration_seconds", pa.float64(), "how long the last completed checkpoint took"),
-        Column("checkpoints_completed", pa.int64(), "checkpoints that it has completed since it was started"),
-        Column("checkpoints_failed", pa.int64(), "checkpoints that have failed since then"),
-        Column(
-            "vertices",
-            VERTICES,
-            "its vertices from the source on: shares of the time of all their subtasks, and records, between the look "
-            "before and this one; null where there was none before",
-            nullable=False,
-        ),
     ),
     clock="sampled_at",
     skipping=("sampled_at",),

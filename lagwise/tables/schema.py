@@ -52,3 +52,10 @@ class Table:
         if self.partitioned:
             fields.append(pa.field("day", DAY, nullable=False))
         return pa.schema(fields)
+
+
+#: The first columns of every table whose rows belong to a sample.
+SAMPLE = (
+    Column("sample_id", pa.string(), "the collection run this row belongs to", nullable=False),
+    Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
+)

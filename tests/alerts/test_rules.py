@@ -23,6 +23,7 @@ class TestTheRulesThatComeWithLagwise:
             "stalled": Severity.PAGE,
             "falling_behind": Severity.WARN,
             "left_topics": Severity.WARN,
+            "subscriptions_differ": Severity.WARN,
             "records_lost": Severity.WARN,
             "collection_stale": Severity.PAGE,
             "analysis_stale": Severity.PAGE,

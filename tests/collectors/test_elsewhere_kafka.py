@@ -14,7 +14,8 @@ from lagwise.config import FlinkJobs, OffsetFiles, OffsetsFrom, SparkCheckpoints
 from lagwise.domain.evaluation import Evaluation, Moment, evaluate
 from lagwise.domain.evidence import Policy
 from lagwise.domain.vocabulary import Status, UnknownReason
-from lagwise.tables.raw import COMMITS, GROUPS, JOBS, SAMPLES, WATERMARKS
+from lagwise.tables.raw import COMMITS, GROUPS, SAMPLES, WATERMARKS
+from lagwise.tables.work import JOBS
 from lagwise_collectors.differences import Known, differences
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.protocol import Snapshot

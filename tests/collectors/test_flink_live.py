@@ -9,7 +9,7 @@ import pytest
 
 from lagwise.config import FlinkJobs
 from lagwise.domain.vocabulary import Status, UnknownReason
-from lagwise.tables.raw import JOBS
+from lagwise.tables.work import JOBS
 from lagwise_sandbox.broker import Broker
 from tests.collectors import flink_job
 from tests.collectors.kafka import Lab, eventually, rows

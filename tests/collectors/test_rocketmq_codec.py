@@ -172,8 +172,11 @@ def test_what_is_no_body_is_refused(body: bytes) -> None:
         bodies.read(body)
 
 
-def test_offsets_by_group_and_no_hint_of_broadcasting_among_them() -> None:
-    assert requests.offsets_of(OFFSETS) == {"billing": {"orders": {"0": 128, "1": 96}, "%RETRY%billing": {"0": 0}}}
+def test_offsets_by_group_and_hints_of_broadcasting_apart_from_them() -> None:
+    kept = requests.offsets_of(OFFSETS)
+    assert kept.committed == {"billing": {"orders": {"0": 128, "1": 96}, "%RETRY%billing": {"0": 0}}}
+    assert kept.fetched == {"screens": {"news": {"0": 7}}}
+    assert requests.offsets_of(b'{"offsetTable":{"a@b@c":{0:1},"a@@broadcast":{0:1},"a":{0:1}}}') == ({}, {})
 
 
 def test_what_the_other_bodies_say() -> None:
@@ -188,6 +191,7 @@ def test_what_the_other_bodies_say() -> None:
         {"orders"},
         True,
     )
+    assert online.filters == {"orders": "*"}
     told = requests.told_of(TOLD)
     assert (told.work, told.threads) == ({}, None)
     assert told.progress == {
@@ -313,6 +317,18 @@ def test_a_members_work_is_told_by_topic() -> None:
     told = requests.told_of(json.dumps(WORK).encode())
     assert told.work == {"orders": Work(0.1015, 1182)}
     assert told.threads == 20
+
+
+def test_a_member_tells_which_messages_it_wants() -> None:
+    wanted = [
+        {"topic": "orders", "subString": "paid || sent", "expressionType": "TAG"},
+        {"topic": "bills", "subString": "a > " + "9" * 500, "expressionType": "SQL92"},
+        {"topic": "all", "subString": ""},
+    ]
+    told = requests.told_of(json.dumps({"subscriptionSet": wanted}).encode())
+    assert told.filters == {"orders": "paid || sent", "bills": "a > " + "9" * 196, "all": "*"}
+    with pytest.raises(Malformed):
+        requests.told_of(b'{"subscriptionSet":[{"topic":5}]}')
 
 
 def test_where_a_call_gets_many_messages_its_time_is_not_theirs() -> None:

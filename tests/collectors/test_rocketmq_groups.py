@@ -1,8 +1,11 @@
 """A group from what brokers and members say of it: who owns what, and how far a broadcasting one is."""
 
 from collections.abc import Mapping
+from typing import Any
 
-from lagwise.domain.vocabulary import GroupState
+import pytest
+
+from lagwise.domain.vocabulary import BROADCAST_HINT, LOCAL_FILES, GroupState
 from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.rocketmq.client import Broker
 from lagwise_collectors.rocketmq.errors import RocketmqTrouble
@@ -22,6 +25,8 @@ def group_of(
     pulling: bool = False,
     last: Group | None = None,
     local: Mapping[str, Mapping[Queue, int]] | None = None,
+    fetched: Mapping[str, Any] | None = None,
+    filters: Mapping[str, str] | None = None,
 ) -> Group:
     """The group ``g`` with these members, and what each answered (None: nothing)."""
     answers = MemberAnswers(lambda: 0.0)
@@ -29,7 +34,10 @@ def group_of(
     said = [told[client] or RocketmqTrouble("member_timeout", "hangs") for _, client in due]
     answers.take(due, said, ErrorTally())
     view = BrokerView(Broker("broker-a", "h:1", True, 1), topics=TOPICS)
-    view.online["g"] = Online(dict.fromkeys(told, "10.0.0.1"), frozenset({"orders"}), broadcasting, pulling)
+    view.online["g"] = Online(
+        dict.fromkeys(told, "10.0.0.1"), frozenset({"orders"}), broadcasting, pulling, filters or {}
+    )
+    view.fetched = {"g": {"orders": fetched or {}}}
     return put_together("g", [view], answers, last, is_lost=False, local=local)
 
 
@@ -110,3 +118,42 @@ def test_what_a_group_was_it_stays_while_its_members_are_silent_or_gone() -> Non
         "g", [BrokerView(Broker("broker-a", "h:1", True, 1))], MemberAnswers(lambda: 0.0), orderly, False
     )
     assert (gone.state, gone.type, gone.members) == (GroupState.EMPTY, "orderly", [])
+
+
+def test_of_silent_broadcasting_members_the_broker_knows_what_all_have_fetched() -> None:
+    """A hint, and marked as one: nobody is further than that, so lag is at least what is left from there on."""
+    fetched = {"0": 50, "1": 40, "2": "x"}
+    hinted = group_of({"a": Told({Q[0]: 30, Q[1]: 45, Q[2]: 9}), "b": None}, broadcasting=True, fetched=fetched)
+    assert hinted.progress == {Q[0]: 30, Q[1]: 40, Q[2]: None}
+    assert hinted.source == BROADCAST_HINT
+    assert hinted.reached[Q[0]] == {"a": 30, "b": None}
+    alone = group_of({"b": None}, broadcasting=True, fetched=fetched)
+    assert alone.progress == {Q[0]: 50, Q[1]: 40, Q[2]: None}
+
+
+def test_what_members_say_themselves_needs_no_hint() -> None:
+    both = {"a": Told(dict.fromkeys(Q, 30)), "b": Told(dict.fromkeys(Q, 20))}
+    group = group_of(both, broadcasting=True, fetched={"0": 50, "1": 50, "2": 50})
+    assert (group.progress, group.source) == (dict.fromkeys(Q, 20), None)
+    clustering = group_of({"a": None}, fetched={"0": 50})
+    assert (clustering.progress, clustering.source) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("local", "source"), [({"a": {Q[0]: 3}}, None), ({"gone": dict.fromkeys(Q, 3)}, LOCAL_FILES), (None, None)]
+)
+def test_files_are_named_where_they_say_what_members_do_not(
+    local: Mapping[str, Mapping[Queue, int]] | None, source: str | None
+) -> None:
+    assert group_of({"a": Told(dict.fromkeys(Q, 5))}, broadcasting=True, local=local).source == source
+
+
+def test_what_members_subscribe_to_and_how_many_of_them() -> None:
+    paid, all_of_it = {"orders": "paid", "%RETRY%g": "*"}, {"orders": "*", "%RETRY%g": "*", "bills": "*"}
+    told = {"a": Told(filters=paid), "b": Told(filters=all_of_it), "c": Told(filters=paid), "d": None}
+    assert group_of(told, filters={"orders": "late"}).subscriptions == [
+        ("bills", "*", 1, 3),
+        ("orders", "*", 1, 3),
+        ("orders", "paid", 2, 3),
+    ]
+    assert group_of({"a": None}, filters={"orders": "late"}).subscriptions == [("orders", "late", None, None)]

@@ -10,8 +10,9 @@ import pytest
 
 from lagwise.config import Config, GroupSelection, LocalOffsetFiles, RocketmqCluster
 from lagwise.errors import LagwiseError
-from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, SERVICE_TIMES, TOPICS, WATERMARKS
+from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.store import Lake
+from lagwise.tables.work import SERVICE_TIMES
 from lagwise_collectors.protocol import Snapshot
 from lagwise_collectors.rocketmq.source import RocketmqSource
 from lagwise_collectors.run import collect_once
@@ -38,6 +39,8 @@ _SPECS = (
     "consume:pop:G_POP:popped:300",
     "consume:concurrent:G_TWO:orders:1",
     "consume:concurrent:G_TWO:orders:1",
+    "consume:concurrent:G_TAGS:orders#sandbox || other:1",
+    "consume:concurrent:G_TAGS:orders:1",
 )
 
 
@@ -198,10 +201,13 @@ def test_popped_messages_that_nobody_acknowledged_are_told(scene: Scene) -> None
 
 
 def test_members_tell_how_long_a_message_takes(scene: Scene) -> None:
-    """A millisecond, on one of two threads. Clients have a mean from the second half minute on."""
+    """A millisecond, on one of two threads. Once a member has been at work for a minute, its rate is that of a minute:
+    before that, its rate times a minute is more messages than there ever were."""
 
     def told() -> list[dict[str, Any]]:
-        found = [row for row in rows(scene.look().snapshot, SERVICE_TIMES) if row["group"] == "G_TWO"]
+        seen = scene.look()
+        found = [row for row in rows(seen.snapshot, SERVICE_TIMES) if row["group"] == "G_TWO"]
+        assert sum(row["messages"] for row in found) <= seen.stored("orders")
         # A client that started late has a burst to read, and tells of its rate first: until it reads what is written.
         is_usual = all(row["messages"] <= 60 * 40 for row in found)
         return found if is_usual and len({row["member_id"] for row in found}) == 2 else []
@@ -224,6 +230,35 @@ def test_two_members_share_the_queues(scene: Scene) -> None:
     of_orders = [a["partitions"] for m in members for a in m["assignment"] if a["topic"] == "orders"]
     assert sorted(p for partitions in of_orders for p in partitions) == [0, 1, 2, 3, 10_000, 10_001, 10_002, 10_003]
     assert [len(partitions) for partitions in of_orders] == [4, 4]
+
+
+def test_members_tell_which_messages_they_want(scene: Scene) -> None:
+    def wanted(group: str) -> list[dict[str, Any]] | None:
+        return scene.look().group(group).get("subscriptions")
+
+    def told() -> list[dict[str, Any]] | None:
+        found = wanted("G_TAGS")
+        return found if found and {one["of"] for one in found} == {2} else None
+
+    assert eventually(told, 60) == [
+        {"topic": "orders", "filter": "*", "members": 1, "of": 2},
+        {"topic": "orders", "filter": "sandbox || other", "members": 1, "of": 2},
+    ]
+    assert wanted("G_ORDER") == [{"topic": "orders", "filter": "*", "members": 1, "of": 1}]
+    assert wanted("G_QUIET") is None
+
+
+def test_of_a_broadcasting_group_that_nobody_asks_the_broker_has_a_hint(scene: Scene, rocketmq: Rocketmq) -> None:
+    """Brokers are told every five seconds what was fetched."""
+
+    def hinted() -> Seen | None:
+        seen = Seen(once(cluster_of(rocketmq, ask_members=False)))
+        return seen if seen.lag("G_BCAST", "orders") is not None else None
+
+    seen = eventually(hinted, 60)
+    assert seen.group("G_BCAST")["source"] == "broadcast hint"
+    assert 0 <= seen.lag("G_BCAST", "orders") <= 40 * 30
+    assert scene.look().group("G_BCAST")["source"] is None
 
 
 def test_dead_letters_are_told_to_their_group_alone(scene: Scene, rocketmq: Rocketmq) -> None:

@@ -1,5 +1,6 @@
 """Servers that are unwell: one clear word each, and only what is theirs is lost."""
 
+import json
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from lagwise_collectors.protocol import ErrorTally, Snapshot
 from lagwise_collectors.rocketmq.errors import RocketmqTrouble
 from lagwise_collectors.rocketmq.members import MemberAnswers, Present
 from lagwise_collectors.rocketmq.numbers import BrokerNumbers
-from lagwise_collectors.rocketmq.requests import Told
+from lagwise_collectors.rocketmq.requests import Told, Work
 from lagwise_collectors.rocketmq.source import RocketmqSource
 from tests.collectors.rocketmq_server import Broker, Server, name_server
 
@@ -203,12 +204,41 @@ def test_a_slave_is_read_where_there_is_no_master(lab: Lab) -> None:
     assert len(lags(snapshot)) == 2
 
 
-def test_a_full_disk_is_told_and_retention_no_promise(lab: Lab) -> None:
-    lab.broker(Broker(instead={28: lambda _code, _fields: (0, b'{"table":{"commitLogDiskRatio":"0.81"}}')}))
+@pytest.mark.parametrize(
+    ("used", "kind", "kept_hours"),
+    [
+        ("0.75", None, 48),
+        ("0.76", "disk_filling", 48),
+        ("0.86", "disk_too_full", None),
+        ("0.91", "disk_full", None),
+        ("2", None, 48),
+        ("much", None, 48),
+    ],
+)
+def test_the_levels_of_a_full_disk(lab: Lab, used: str, kind: str | None, kept_hours: int | None) -> None:
+    """Up to the second level messages are kept for their time; beyond it nobody can tell without the log's size."""
+    body = json.dumps({"table": {"commitLogDiskRatio": used}}).encode()
+    lab.broker(Broker(instead={28: lambda _code, _fields: (0, body)}))
     snapshot = lab.source().collect()
-    assert snapshot.errors == {"disk_too_full": 1}
-    assert "81% full" in snapshot.header["errors"][0]["example"]
-    assert [row["retention_ms"] for row in snapshot.rows(TOPICS).to_pylist()] == [None]
+    assert snapshot.errors == ({kind: 1} if kind else {})
+    kept_ms = None if kept_hours is None else kept_hours * 3_600_000
+    assert [row["retention_ms"] for row in snapshot.rows(TOPICS).to_pylist()] == [kept_ms]
+
+
+def test_a_disk_that_is_too_full_leaves_as_much_as_there_is(lab: Lab) -> None:
+    stored_ms = int((time.time() - 5 * 3600 - 100) * 1000)
+    table = {
+        "commitLogDiskRatio": "0.87",
+        "commitLogDirCapacity": "Total : 1.0 TiB, Free : 0.1 TiB.",
+        "commitLogMinOffset": "1000",
+        "commitLogMaxOffset": "500000000000",
+        "earliestMessageTimeStamp": str(stored_ms),
+    }
+    lab.broker(Broker(instead={28: lambda _code, _fields: (0, json.dumps({"table": table}).encode())}))
+    snapshot = lab.source().collect()
+    assert [row["retention_ms"] for row in snapshot.rows(TOPICS).to_pylist()] == [5 * 3_600_000]
+    assert "87% full, so it deletes the oldest" in snapshot.header["errors"][0]["example"]
+    assert "they go back 5 h" in snapshot.header["errors"][0]["example"]
 
 
 def test_a_broker_that_is_not_listed_any_more_is_down_at_first_and_then_gone(lab: Lab) -> None:
@@ -251,6 +281,29 @@ def test_a_damaged_file_of_numbers_is_told_and_made_anew(
     assert (numbers["a"], numbers["x"]) == (0, 1)
     assert "numbered anew" in caplog.text
     assert BrokerNumbers(file)["x"] == 1
+
+
+def test_what_members_did_counts_after_a_minute_of_work() -> None:
+    """Before that, they tell a rate over less than a minute."""
+    now = [0.0]
+    answers = MemberAnswers(lambda: now[0])
+    present = {"g": Present({"a": "broker-a"}, is_broadcasting=True)}  # asked in each sample
+
+    def told(second: float, began: str, *topics: str) -> set[str]:
+        now[0] = second
+        said = Told(work={topic: Work(0.01, 100) for topic in topics}, began=began)
+        answers.take(answers.due(present), [said], ErrorTally())
+        return {topic for _, _, topic, _ in answers.fresh_work()}
+
+    assert told(0, "1", "orders") == set()
+    assert told(59, "1", "orders") == set()
+    assert told(60, "1", "orders", "late") == {"orders"}
+    assert told(90, "1", "late") == set()
+    assert told(120, "1", "orders", "late") == {"orders", "late"}  # one that paused counts on
+    assert told(130, "2", "orders") == set()  # its process was started anew
+    assert told(190, "2", "orders") == {"orders"}
+    answers.take(answers.due(present), [RocketmqTrouble("member_timeout", "hangs")], ErrorTally())
+    assert list(answers.fresh_work()) == []
 
 
 def test_members_are_asked_when_something_changed_and_else_rarely() -> None:

@@ -8,7 +8,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lagwise.tables.raw import COMMITS, SERVICE_TIMES
+from lagwise.tables.raw import COMMITS
+from lagwise.tables.work import SERVICE_TIMES
 from lagwise_collectors import wire
 from lagwise_collectors.protocol import ErrorTally, Snapshot
 from lagwise_collectors.service_times import measurements

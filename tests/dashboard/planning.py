@@ -11,8 +11,8 @@ from lagwise.config import Capacity
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.observed import OBSERVED_CAPACITY
 from lagwise.tables.planning import DEMAND, FORECASTS, TOPIC_HOURS
-from lagwise.tables.raw import SERVICE_TIMES
 from lagwise.tables.store import Lake
+from lagwise.tables.work import SERVICE_TIMES
 from lagwise_spark.jobs.capacity import plan
 from tests.dashboard.lakes import append, overwrite
 

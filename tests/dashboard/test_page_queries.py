@@ -122,8 +122,15 @@ def test_how_a_group_consumes_is_told_by_its_newest_sample(bare: Lake) -> None:
         at = NOW - timedelta(seconds=seconds)
         return {"sample_id": f"{seconds}", "cluster": "prod", "sampled_at": at, "group": "g", **values}
 
-    lakes.append(bare, GROUPS, [sample(30, type="concurrent"), sample(15, type="pop", unacknowledged=40)])
-    assert group.description(bare, "prod", "g", NOW) == {"type": "pop", "source": None, "unacknowledged": 40}
+    wanted = [{"topic": "orders", "filter": "paid", "members": 2, "of": 2}]
+    newest = sample(15, type="pop", unacknowledged=40, subscriptions=wanted)
+    lakes.append(bare, GROUPS, [sample(30, type="concurrent"), newest])
+    assert group.description(bare, "prod", "g", NOW) == {
+        "type": "pop",
+        "source": None,
+        "unacknowledged": 40,
+        "subscriptions": wanted,
+    }
     assert group.description(bare, "prod", "nobody", NOW) == {}
 
 

@@ -16,6 +16,7 @@ from lagwise.domain.findings import (
     skip_findings,
 )
 from lagwise.domain.loss.records import NOTHING_LOST, Lost
+from lagwise.domain.subscriptions import Subscription, subscription_findings
 from lagwise.domain.vocabulary import TopicRole
 
 LOOK = "Look at the newest of them for what could not be processed; they wait there until somebody replays them."
@@ -229,3 +230,22 @@ def test_a_skip_to_the_end_and_one_after_a_deletion_are_told_apart() -> None:
     skips = [Skip(AT, "scores", 70, 1, 0, 30, 100), Skip(AT, "scores", 900, 1, 1, 100, 1_000, from_log_start=True)]
     sentences = [finding.sentence for finding in skip_findings(skips, NOW)]
     assert [sentence.split(" records ")[0] for sentence in sentences] == ["Up to 70", "Up to 900"]
+
+
+def subscribed(*found: tuple[str, str, int | None, int | None]) -> list[Finding]:
+    return subscription_findings([Subscription(*one) for one in found])
+
+
+def test_members_that_subscribe_to_different_things_pass_messages_over() -> None:
+    (finding,) = subscribed(("bills", "*", 3, 3), ("orders", "*", 1, 3), ("orders", "paid || sent", 2, 3))
+    assert finding.kind is FindingKind.SUBSCRIPTIONS
+    assert finding.sentence == (
+        "Its members do not all subscribe to the same: orders by 1 of 3, orders (paid || sent) by 2 of 3."
+    )
+    (finding,) = subscribed(*[(f"topic{n}", "*", 1, 2) for n in range(9)])
+    assert finding.sentence.endswith("topic5 by 1 of 2, and 3 more.")
+
+
+@pytest.mark.parametrize("found", [(), [("orders", "paid", 2, 2)], [("orders", "paid", None, None)]])
+def test_members_that_subscribe_alike_are_not_told_of(found: Any) -> None:
+    assert subscribed(*found) == []

@@ -8,9 +8,9 @@ from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.observed import OBSERVED_CAPACITY
 from lagwise.tables.planning import DEMAND, FORECASTS
-from lagwise.tables.raw import SERVICE_TIMES
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
+from lagwise.tables.work import SERVICE_TIMES
 from lagwise_spark.jobs import write
 from lagwise_spark.jobs.capacity import AGAIN_AFTER
 from tests.platform.judged import append, partition, row

@@ -7,8 +7,9 @@ import pytest
 
 from lagwise.config import Capacity
 from lagwise.tables.analysis import PARTITION_STATUS
-from lagwise.tables.raw import GROUPS, JOBS, SERVICE_TIMES
+from lagwise.tables.raw import GROUPS
 from lagwise.tables.store import Lake
+from lagwise.tables.work import JOBS, SERVICE_TIMES
 from lagwise_spark.jobs.capacity import plan
 from tests.platform.judged import append, partition
 from tests.spark.capacity_rows import EIGHT_CORES, NOW, demand, probed, reads, rows, some

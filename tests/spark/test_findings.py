@@ -1,5 +1,6 @@
 """Findings from the tables of the lake: the driver's part of a round, which needs no JVM."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from lagwise.domain.findings import Finding
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.minutes import WATERMARK_MINUTES
-from lagwise.tables.raw import EVENTS, TOPICS, WATERMARKS
+from lagwise.tables.raw import EVENTS, GROUPS, TOPICS, WATERMARKS
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.findings import findings_of
 from lagwise_spark.jobs.rebalances import sum_up
@@ -212,3 +213,21 @@ def test_when_the_offsets_of_a_topic_that_was_left_expire(lake: Lake, kept_hours
 def test_a_topic_that_was_left_for_good_is_not(lake: Lake, unread: int, rate: float) -> None:
     append(lake, PARTITION_STATUS, ghost(0, unread=unread, rate=rate, hours=1))
     assert findings_of(lake, news(NOW)) == {}
+
+
+def test_members_of_rocketmq_that_subscribe_differently_are_told_while_they_do(lake: Lake) -> None:
+    its = [replace(n, system="rocketmq") for n in news(NOW)]
+    apart = [{"topic": "orders", "filter": f, "members": 1, "of": 2} for f in ("paid", "sent")]
+    row = {"sample_id": "s1", "cluster": "shop", "sampled_at": at(NOW), "group": "billing", "subscriptions": apart}
+    alike = {**row, "group": "mail", "subscriptions": [{"topic": "x", "filter": "*", "members": 2, "of": 2}]}
+    append(lake, GROUPS, row, alike, {**row, "group": "silent", "subscriptions": None})
+    said = "Its members do not all subscribe to the same: orders (paid) by 1 of 2, orders (sent) by 1 of 2."
+    assert sentences(findings_of(lake, its)) == {"billing": [said]}
+    assert sentences(findings_of(lake, [replace(n, latest_id="s2") for n in its])) == {}
+
+
+def test_a_skip_on_a_queue_is_told_in_rocketmqs_words(lake: Lake) -> None:
+    append(lake, EVENTS, skip(3, partition=10_003, before="100", after="900"))
+    append(lake, WATERMARKS, watermark("orders", 10, partition=10_003) | {"label": "broker-b q3"})
+    (finding,) = findings_of(lake, [replace(n, system="rocketmq") for n in news(NOW)])["shop", "billing"]
+    assert "the committed offset of orders broker-b q3 leapt from 100 to 900" in finding.sentence

@@ -1,7 +1,6 @@
 """What RocketMQ calls the partitions that sentences name: the driver's part of a round, which needs no JVM."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -11,12 +10,7 @@ from lagwise_spark.jobs.read import labels
 from tests.spark.test_findings import NOW, watermark
 from tests.spark.test_rebalance_stats import append, news
 
-WORST: list[dict[str, Any]] = [
-    {"cluster": "shop", "worst": {"topic": "orders", "partition": 10_003}},
-    {"cluster": "shop", "worst": {"topic": "gone", "partition": 0}},
-    {"cluster": "shop", "worst": None},
-    {"cluster": "another", "worst": {"topic": "orders", "partition": 0}},
-]
+WORST = [("shop", "orders", 10_003), ("shop", "gone", 0), ("another", "orders", 0)]
 
 
 @pytest.fixture

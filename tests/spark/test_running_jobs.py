@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from lagwise.tables.raw import GROUPS, JOBS
+from lagwise.tables.raw import GROUPS
 from lagwise.tables.store import Lake
+from lagwise.tables.work import JOBS
 from lagwise_spark.jobs.findings import findings_of
 from lagwise_spark.jobs.running_jobs import of_jobs
 from tests.spark.test_rebalance_stats import append, at, news

@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from lagwise.config import Cluster
 from lagwise.domain.vocabulary import RECORDED
-from lagwise.tables.raw import COMMITS, GROUPS, JOBS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
+from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
+from lagwise.tables.work import JOBS
 from lagwise_collectors.elsewhere.sources import Elsewhere
 from lagwise_collectors.kafka.groups import Group
 from lagwise_collectors.kafka.offsets import Commits

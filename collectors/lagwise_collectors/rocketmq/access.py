@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from lagwise.config import RocketmqCluster
-from lagwise.domain.humanise import plural
+from lagwise.domain.humanise import duration, plural
 from lagwise.errors import ConfigError
 from lagwise_collectors.protocol import Check, ErrorTally
+from lagwise_collectors.rocketmq.brokers import Brokers
 from lagwise_collectors.rocketmq.client import Broker, Client
 from lagwise_collectors.rocketmq.errors import ADVICE, RocketmqTrouble
 from lagwise_collectors.rocketmq.local_offsets import LocalOffsets
 from lagwise_collectors.rocketmq.reading import BrokerView, Reader
-from lagwise_collectors.rocketmq.topics import Brokers
 
 _TOPICS, _GROUPS, _CLUSTER = "Get, List on Topic:*", "Get, List on Group:*", "Get, List on Cluster:*"
 
@@ -136,8 +136,11 @@ class _Steps:
         return f"{members[0][1]} answered for group {members[0][0]}"
 
     def _keeping(self) -> str:
-        keeping = Brokers(self.client).read(self.broker, 0.0)
-        if keeping.retention_ms is None:
+        keeping, now = Brokers(self.client).read(self.broker, 0.0), datetime.now(UTC).timestamp()
+        reserved, kept, used = keeping.settings.reserved_seconds, keeping.kept_seconds(now), keeping.state.disk_used
+        if reserved is None:
             raise RocketmqTrouble("malformed", "the broker does not tell its fileReservedTime")
-        used = "" if keeping.disk_used is None else f"; its disk is {keeping.disk_used:.0%} full"
-        return f"messages are kept for {keeping.retention_ms / 3_600_000:g} h, up to {keeping.disk_limit:.0%}{used}"
+        said = f"messages are kept for {reserved / 3600:g} h"
+        if kept is None or kept < reserved:
+            said += ", and for less on this disk" if kept is None else f", and for {duration(kept)} on this disk"
+        return said if used is None else f"{said}, which is {used:.0%} full"

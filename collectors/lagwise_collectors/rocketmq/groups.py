@@ -1,9 +1,11 @@
 """A group as all brokers together show it: state, type, members, and who owns which queue."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lagwise.domain.vocabulary import GroupState
+from lagwise.domain.subscriptions import Subscription
+from lagwise.domain.vocabulary import BROADCAST_HINT, LOCAL_FILES, GroupState
 from lagwise_collectors.rocketmq.members import MemberAnswers
 from lagwise_collectors.rocketmq.reading import BrokerView
 from lagwise_collectors.rocketmq.requests import Online, Queue, Range, Told
@@ -25,7 +27,8 @@ class Member:
 @dataclass(slots=True)
 class Group:
     """One group. ``owners`` are by queue; ``progress`` is that of the broadcasting: of the member that is furthest
-    behind (None: not known), and ``reached`` that of each client. With an ``error`` it could not be read."""
+    behind (None: not known), and ``reached`` that of each client; ``source`` is where it comes from, unless the members
+    said it all. With an ``error`` it could not be read."""
 
     name: str
     state: GroupState | None = None
@@ -36,6 +39,8 @@ class Group:
     progress: dict[Queue, int | None] | None = None
     reached: dict[Queue, dict[str, int | None]] = field(default_factory=dict)
     unacknowledged: int | None = None
+    subscriptions: list[Subscription] = field(default_factory=list)
+    source: str | None = None
     error: str | None = None
 
     def owners_on(self, broker: str) -> dict[str, dict[int, str]]:
@@ -67,8 +72,9 @@ def put_together(
         if local:
             group.type = "broadcasting"
             group.topics = frozenset(queue.topic for progress in local.values() for queue in progress)
+            group.source = LOCAL_FILES
             group.reached = _reached(_queues(views, group.topics), {}, local)
-            group.progress = _slowest(group.reached, {}, group.owners)
+            group.progress = _slowest(group.reached, {}, group.owners, {})
         return group
     hosts = {client: host for one in online for client, host in one.members.items()}
     told = {client: answers.of(name, client) for client in sorted(hosts)}
@@ -77,7 +83,11 @@ def put_together(
     group = Group(name, GroupState.STABLE, _type(online, told.values(), last), topics=topics)
     if group.type == "broadcasting":
         group.reached = _reached(queues, told, local or {})
-        group.progress = _slowest(group.reached, told, group.owners)
+        silent = [queue for queue, at in group.reached.items() if None in at.values()]
+        fetched = {queue: at for queue in silent if (at := _fetched(name, queue, views)) is not None}
+        group.progress = _slowest(group.reached, told, group.owners, fetched)
+        from_files = any(told.get(client) is None for client in local or ())
+        group.source = BROADCAST_HINT if fetched else LOCAL_FILES if from_files else None
         group.members = [Member(client, hosts[client], list(queues)) for client in sorted(hosts)]
     else:
         # Pull consumers do not say what they own.
@@ -86,6 +96,7 @@ def put_together(
             for client, said in told.items()
         }
         group.members = _sharing(queues, told, hosts, group.owners)
+    group.subscriptions = _subscriptions(online, [said for said in told.values() if said is not None])
     if group.type == "pop":
         known = [one.unacknowledged for one in told.values() if one is not None]
         group.unacknowledged = sum(known) if len(known) == len(hosts) else None
@@ -155,11 +166,37 @@ def _reached(
     return reached
 
 
+def _fetched(group: str, queue: Queue, views: Sequence[BrokerView]) -> int | None:
+    """The broker's hint how far all members of a broadcasting group have fetched a queue; None: it has none."""
+    for view in views:
+        if view.broker.name == queue.broker:
+            offset = view.fetched.get(group, {}).get(queue.topic, {}).get(str(queue.queue))
+            return offset if type(offset) is int and 0 <= offset < 2**63 else None
+    return None
+
+
+def _subscriptions(online: Sequence[Online], told: Sequence[Told]) -> list[Subscription]:
+    """What is subscribed to, without the group's retries: by the members themselves, or as brokers have it."""
+    said = [one.filters for one in told if one.filters]
+    wanted = Counter(pair for filters in said for pair in filters.items())
+    if not said:
+        wanted = Counter({pair for one in online for pair in one.filters.items()})
+    return [
+        Subscription(topic, expression, number if said else None, len(said) or None)
+        for (topic, expression), number in sorted(wanted.items())
+        if not topic.startswith(RETRY)
+    ]
+
+
 def _slowest(
-    reached: Mapping[Queue, Mapping[str, int | None]], told: Collection[str], owners: dict[Queue, str]
+    reached: Mapping[Queue, Mapping[str, int | None]],
+    told: Collection[str],
+    owners: dict[Queue, str],
+    fetched: Mapping[Queue, int],
 ) -> dict[Queue, int | None]:
     """Per queue the progress of the client that is furthest behind, who stands as its owner if it is online. Where one
-    member's progress is not known, nobody knows which is furthest."""
+    member's progress is not known, nobody knows which is furthest; but none is further than it was ``fetched`` by all,
+    so that lag is at least what is left from there on."""
     progress: dict[Queue, int | None] = {}
     for queue, at in reached.items():
         known = {client: offset for client, offset in at.items() if offset is not None}
@@ -167,6 +204,8 @@ def _slowest(
         if slowest is not None and slowest in told:
             owners[queue] = slowest
         progress[queue] = known[slowest] if slowest is not None and len(known) == len(at) else None
+        if queue in fetched:
+            progress[queue] = min([fetched[queue], *known.values()])
     return progress
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.rocketmq.errors import RocketmqTrouble
-from lagwise_collectors.rocketmq.requests import Told
+from lagwise_collectors.rocketmq.requests import WORK_SECONDS, Told, Work
 
 #: What a member said counts for so long while its group has the same members. After a change it is asked each time for
 #: a while: clients look for new topics, their own retry topic among them, every 30 s, and share queues out every 20 s.
@@ -42,6 +42,8 @@ class MemberAnswers:
         self._refused: dict[Member, float] = {}
         self._changed: dict[str, tuple[frozenset[str], float]] = {}
         self._fresh: frozenset[Member] = frozenset()
+        #: Since when each member was seen at work on a topic.
+        self._at_work: dict[tuple[Member, str | None, str], float] = {}
 
     def due(self, groups: Mapping[str, Present]) -> list[Member]:
         """Whom to ask now, those that never said anything first. Forgets who is not there any more."""
@@ -82,10 +84,18 @@ class MemberAnswers:
             else:
                 self._told[member] = now, answer
                 self._refused.pop(member, None)
+                for topic in answer.work:
+                    self._at_work.setdefault((member, answer.began, topic), now)
+        self._at_work = {key: since for key, since in self._at_work.items() if key[0] in self._told}
 
-    def fresh(self) -> Iterator[tuple[Member, Told]]:
-        """What members said when they were last asked, where that was in this sample."""
-        return ((member, told) for member, (_, told) in self._told.items() if member in self._fresh)
+    def fresh_work(self) -> Iterator[tuple[Member, Told, str, Work]]:
+        """What members did in the minute before this sample, by topic, where they were asked in it and had been at work
+        for that long: before that, the rate that they tell is one over less, and nobody knows of how many messages."""
+        for member in self._fresh & self._told.keys():
+            asked_at, told = self._told[member]
+            for topic, work in told.work.items():
+                if asked_at - self._at_work[member, told.began, topic] >= WORK_SECONDS:
+                    yield member, told, topic, work
 
     def of(self, group: str, client_id: str) -> Told | None:
         """What a member said, where that still counts."""

@@ -1,16 +1,16 @@
 """Reading one broker, step by step: each step fills in more of its view, and raises RocketmqTrouble where it cannot."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from lagwise_collectors.rocketmq import requests
 from lagwise_collectors.rocketmq.client import Broker, Client
 from lagwise_collectors.rocketmq.connection import Answer
 from lagwise_collectors.rocketmq.errors import CONSUMER_NOT_ONLINE, RocketmqTrouble
 from lagwise_collectors.rocketmq.frames import Frame, Request
-from lagwise_collectors.rocketmq.requests import Online, Range, Told, TopicConfig
+from lagwise_collectors.rocketmq.requests import Offsets, Online, Range, Told, TopicConfig
 
 T = TypeVar("T")
 
@@ -23,7 +23,8 @@ class BrokerView:
     topics: dict[str, TopicConfig] = field(default_factory=dict)
     groups: set[str] = field(default_factory=set)
     online: dict[str, Online | None] = field(default_factory=dict)
-    offsets: dict[str, dict[str, Mapping[str, Any]]] = field(default_factory=dict)
+    offsets: Offsets = field(default_factory=dict)
+    fetched: Offsets = field(default_factory=dict)
     ranges: dict[str, dict[int, Range]] = field(default_factory=dict)
     group_troubles: dict[str, RocketmqTrouble] = field(default_factory=dict)
     topic_troubles: dict[str, RocketmqTrouble] = field(default_factory=dict)
@@ -75,7 +76,7 @@ class Reader:
     def offsets(self, view: BrokerView) -> None:
         """What is committed, of all groups at once."""
         (answer,) = self._ask(view, [requests.CONSUMER_OFFSETS])
-        view.offsets = requests.offsets_of(_body(answer))
+        view.offsets, view.fetched = requests.offsets_of(_body(answer))
         view.offsets_read_at = self._clock()
 
     def ranges(self, view: BrokerView, topics: Collection[str]) -> None:

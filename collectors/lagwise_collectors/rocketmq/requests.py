@@ -3,7 +3,7 @@
 The codes are those of ``org.apache.rocketmq.remoting.protocol.RequestCode``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -68,11 +68,14 @@ class Online:
     is_broadcasting: bool
     #: Members fetch by themselves (pull consumers) and are not handed messages by a listener.
     is_pulling: bool
+    #: Which messages of a topic they want: tags or an SQL expression, ``*`` is all. That of the member heard of last.
+    filters: Mapping[str, str] = field(default_factory=dict)
 
 
 class Work(NamedTuple):
     """What a member's work on a topic was in its last minute: the mean time from when a thread takes a message to when
-    it is done with it (*consume RT*), and how many it did."""
+    it is done with it (*consume RT*), and how many it did, by the rate that it tells: a member that began on the topic
+    less than a minute ago takes its rate over less, and did fewer."""
 
     seconds_per_message: float
     messages: int
@@ -90,6 +93,10 @@ class Told:
     unacknowledged: int = 0
     work: Mapping[str, Work] = field(default_factory=dict)
     threads: int | None = None
+    #: When its process began, as it tells it: another one begins to count anew.
+    began: str | None = None
+    #: Which messages of a topic it wants, as in :attr:`Online.filters`.
+    filters: Mapping[str, str] = field(default_factory=dict)
 
 
 def groups_of(body: bytes) -> set[str]:
@@ -130,18 +137,27 @@ def topics_of(body: bytes) -> dict[str, TopicConfig]:
     return found
 
 
-def offsets_of(body: bytes) -> dict[str, dict[str, Mapping[str, Any]]]:
-    """Committed offsets as they stand: by group, topic and the queue's number as text.
+#: Offsets as they stand: by group, topic and the queue's number as text.
+Offsets = dict[str, dict[str, Mapping[str, Any]]]
 
-    What brokers keep of broadcasting groups (``topic@group@broadcast``) is how far messages were fetched, by whichever
-    member fetched fewest: no progress, and left out.
-    """
-    found: dict[str, dict[str, Mapping[str, Any]]] = {}
+
+class Kept(NamedTuple):
+    """The offsets that a broker keeps: what groups ``committed``, and, of broadcasting groups, what their members
+    ``fetched``: whichever member fetched fewest, of which nobody knows what it has done."""
+
+    committed: Offsets
+    fetched: Offsets
+
+
+def offsets_of(body: bytes) -> Kept:
+    """The offsets of all groups; those fetched stand as ``topic@group@broadcast``."""
+    kept = Kept({}, {})
     for key, queues in mapping(bodies.read(body), "offsetTable").items():
         topic, _, group = str(key).partition("@")
-        if group and "@" not in group:
-            found.setdefault(group, {})[topic] = mapping(queues)
-    return found
+        name, _, hint = group.partition("@")
+        if name and hint in ("", "broadcast"):
+            (kept.fetched if hint else kept.committed).setdefault(name, {})[topic] = mapping(queues)
+    return kept
 
 
 def ranges_of(body: bytes) -> dict[int, Range]:
@@ -157,15 +173,26 @@ def ranges_of(body: bytes) -> dict[int, Range]:
 def online_of(body: bytes) -> Online:
     """Who is in a group."""
     found = mapping(bodies.read(body))
-    connected = found.get("connectionSet", [])
-    if not isinstance(connected, list):
-        raise Malformed("connectionSet is no list")
+    connected = _listed(found, "connectionSet")
     return Online(
         members={text_of(mapping(one), "clientId"): _host(text_of(mapping(one), "clientAddr")) for one in connected},
         topics=frozenset(map(str, mapping(found, "subscriptionTable"))),
         is_broadcasting=found.get("messageModel") == "BROADCASTING",
         is_pulling=found.get("consumeType") == "CONSUME_ACTIVELY",
+        filters=_filters_of(mapping(found, "subscriptionTable").values()),
     )
+
+
+#: More of an expression nobody reads.
+_LONGEST_FILTER = 200
+
+
+def _filters_of(subscriptions: Iterable[Any]) -> dict[str, str]:
+    found = {}
+    for subscription in map(mapping, subscriptions):
+        wanted = subscription.get("subString")
+        found[text_of(subscription, "topic")] = str(wanted)[:_LONGEST_FILTER] if wanted else "*"
+    return found
 
 
 def told_of(body: bytes) -> Told:
@@ -186,6 +213,8 @@ def told_of(body: bytes) -> Told:
         unacknowledged=sum(max(0, whole(mapping(state), "waitAckCount")) for state in popped),
         work=_work_of(mapping(found, "statusTable"), properties),
         threads=_threads_of(properties),
+        began=str(properties.get("PROP_CONSUMER_START_TIMESTAMP")),
+        filters=_filters_of(_listed(found, "subscriptionSet")),
     )
 
 
@@ -205,6 +234,13 @@ def _work_of(table: Mapping[Any, Any], properties: Mapping[Any, Any]) -> dict[st
         if milliseconds > 0.0 and messages > 0:
             found[str(topic)] = Work(milliseconds / 1000.0, messages)
     return found
+
+
+def _listed(found: Mapping[Any, Any], name: str) -> list[Any]:
+    value = found.get(name, [])
+    if not isinstance(value, list):
+        raise Malformed(f"{name} is no list")
+    return value
 
 
 def _threads_of(properties: Mapping[Any, Any]) -> int | None:

@@ -10,8 +10,9 @@ import pyarrow as pa
 from lagwise.config import RocketmqCluster
 from lagwise.domain.capacity.service_times import MeasuredBy
 from lagwise.domain.vocabulary import ROCKETMQ
-from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, SERVICE_TIMES, TOPICS, WATERMARKS
+from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
+from lagwise.tables.work import SERVICE_TIMES
 from lagwise_collectors.protocol import ErrorTally, Snapshot, encoded, rows_of, run_row
 from lagwise_collectors.rocketmq.groups import Group, Member
 from lagwise_collectors.rocketmq.members import MemberAnswers
@@ -44,6 +45,8 @@ class Run:
             "member_count": [None if g.state is None else len(g.members) for g in groups],
             "unacknowledged": [g.unacknowledged for g in groups],
             "error": encoded([g.error for g in groups]),
+            "source": encoded([g.source for g in groups]),
+            "subscriptions": [[s._asdict() for s in g.subscriptions] or None for g in groups],
         }
         self._keep(GROUPS, columns, at)
         members = [(group.name, member) for group in groups for member in group.members]
@@ -64,28 +67,27 @@ class Run:
         """Rows of ``service_times``: what the members that were asked in this sample say of their last minute."""
         members = {(name, one.client_id): one for name, group in groups.items() for one in group.members}
         rows: list[dict[str, Any]] = []
-        for (name, client), told in answers.fresh():
+        for (name, client), told, topic, work in answers.fresh_work():
             if (member := members.get((name, client))) is None:
                 continue  # it left since it was asked
-            for topic, work in told.work.items():
-                owned = [partition_of(numbers[q.broker], q.queue) for q in member.queues if q.topic == topic]
-                if owned:
-                    rows.append(
-                        {
-                            "measured_at": at,
-                            "group": name,
-                            "topic": topic,
-                            "partition": min(owned),
-                            "member_id": client,
-                            "client_id": client,
-                            "host": member.host,
-                            "source": MeasuredBy.CONSUME_RT.value,
-                            "seconds_per_message": work.seconds_per_message,
-                            "messages": work.messages,
-                            "threads": told.threads,
-                            "window_seconds": WORK_SECONDS,
-                        }
-                    )
+            owned = [partition_of(numbers[q.broker], q.queue) for q in member.queues if q.topic == topic]
+            if owned:
+                rows.append(
+                    {
+                        "measured_at": at,
+                        "group": name,
+                        "topic": topic,
+                        "partition": min(owned),
+                        "member_id": client,
+                        "client_id": client,
+                        "host": member.host,
+                        "source": MeasuredBy.CONSUME_RT.value,
+                        "seconds_per_message": work.seconds_per_message,
+                        "messages": work.messages,
+                        "threads": told.threads,
+                        "window_seconds": WORK_SECONDS,
+                    }
+                )
         self._keep_rows(SERVICE_TIMES, rows, at)
 
     def keep_commits(self, rows: Iterable[BrokerRows], at: datetime) -> None:

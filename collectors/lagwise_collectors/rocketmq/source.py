@@ -10,6 +10,7 @@ from lagwise.config import RocketmqCluster
 from lagwise.errors import ConfigError
 from lagwise_collectors.protocol import Check, Snapshot, new_sample_id
 from lagwise_collectors.rocketmq.access import check_access
+from lagwise_collectors.rocketmq.brokers import Brokers
 from lagwise_collectors.rocketmq.client import Broker, Client
 from lagwise_collectors.rocketmq.errors import RocketmqTrouble
 from lagwise_collectors.rocketmq.groups import Group, measure_members, put_together
@@ -20,7 +21,7 @@ from lagwise_collectors.rocketmq.reading import BrokerView, Reader
 from lagwise_collectors.rocketmq.requests import Queue, Told
 from lagwise_collectors.rocketmq.rows import BrokerRows, dead_letter_topic, rows_of, topics_read
 from lagwise_collectors.rocketmq.run import Run
-from lagwise_collectors.rocketmq.topics import Brokers, TopicRows, sides_of
+from lagwise_collectors.rocketmq.topics import TopicRows, sides_of
 
 #: A broker that the name servers list no more is shown as one that cannot be read for so long: it may be down. After
 #: that it was taken out of the cluster.
@@ -160,7 +161,7 @@ class RocketmqSource:
         return put_together(name, well, self._answers, self._groups.get(name), lost, local)
 
     def _read_keeping(self, client: Client, brokers: Brokers, views: Sequence[BrokerView], run: Run) -> None:
-        """How long brokers keep messages. Where one does not tell, that costs its retention and nothing else."""
+        """How brokers are, and how long they keep messages. Where one does not tell, that costs just this."""
         well = [view.broker for view in views if view.trouble is None]
         now = self._monotonic()
         for outcome in client.on_each(well, lambda broker: brokers.read(broker, now)).values():
@@ -215,8 +216,8 @@ class RocketmqSource:
         at = self._clock()
         topics = {topic for view in views for topic in wanted[view.broker.name] & view.topics.keys()}
         sides = sides_of([group.name for group in groups], topics)
-        run.keep_topics(self._topic_rows.due(topics, views, sides, brokers, at.date()), at)
-        brokers.tell([view.broker.name for view in views if view.trouble is None], run.errors)
+        run.keep_topics(self._topic_rows.due(topics, views, sides, brokers, at), at)
+        brokers.tell([view.broker.name for view in views if view.trouble is None], at.timestamp(), run.errors)
 
 
 def _no_broker() -> RocketmqTrouble:

@@ -5,7 +5,8 @@ from datetime import datetime
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise.domain.vocabulary import LossCause, Status
+from lagwise.domain.subscriptions import ALL, Subscription
+from lagwise.domain.vocabulary import BROADCAST_HINT, LOCAL_FILES, LossCause, Status
 from lagwise_dashboard import literal, words
 from lagwise_dashboard.components import group_table, tables, tiles
 from lagwise_dashboard.queries.base import Row
@@ -15,6 +16,11 @@ _TYPE_HELP = (
     "Kafka: the group protocol (classic, consumer, share, simple). RocketMQ: concurrent, orderly, pop, pull or "
     "broadcasting. Elsewhere: what keeps the offsets."
 )
+_SOURCE_HELP = {
+    LOCAL_FILES: "The files in which members of the group keep their offsets.",
+    BROADCAST_HINT: "What the broker saw all members fetch, as not all of them tell how far they are. Some may not "
+    "be processed yet: lag is at least this.",
+}
 _DOUBTFUL = frozenset({Status.REWOUND, Status.FALLING_BEHIND, Status.LAGGING})
 
 
@@ -85,7 +91,18 @@ def _ways(described: Row) -> list[tiles.Tile]:
     if described.get("type"):
         found.append(("Consumes as", literal.shown(described["type"]), _TYPE_HELP))
     if described.get("source"):
-        found.append(("Offsets from", literal.shown(described["source"]), "A source in `offsets_from`."))
+        source = described["source"]
+        found.append(("Offsets from", literal.shown(source), _SOURCE_HELP.get(source, "A source in `offsets_from`.")))
+    filtered = [Subscription(**one) for one in described.get("subscriptions") or () if one["filter"] != ALL]
+    if filtered:
+        wanted = ", ".join(sorted({str(one) for one in filtered}))
+        found.append(
+            (
+                "Subscribes to",
+                literal.shown(wanted),
+                "Tags or an SQL expression. Lag counts all messages of the topic, also those that are passed over.",
+            )
+        )
     if described.get("unacknowledged") is not None:
         found.append(
             (

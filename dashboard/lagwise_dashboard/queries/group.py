@@ -210,14 +210,14 @@ def standings(lake: Lake, cluster: str, group: str) -> dict[str, Row]:
 
 @reads(GROUPS)
 def description(lake: Lake, cluster: str, group: str, as_of: datetime) -> Row:
-    """How the group consumes by its newest sample: ``type``, ``source`` of its offsets and ``unacknowledged`` messages,
-    null where that is not known. Empty if it has not been sampled lately."""
+    """How the group consumes by its newest sample: ``type``, ``source`` of its offsets, ``unacknowledged`` messages and
+    ``subscriptions``, null where that is not known. Empty if it has not been sampled lately."""
     since = as_of - _RECENT
     found = rows(
         lake,
         {GROUPS: days(since, as_of + timedelta(minutes=5))},
         """
-        select type, source, unacknowledged from groups
+        select type, source, unacknowledged, subscriptions from groups
         where cluster = $cluster and "group" = $group and sampled_at >= $since
         order by sampled_at desc limit 1
         """,

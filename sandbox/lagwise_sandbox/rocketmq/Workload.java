@@ -28,7 +28,8 @@ import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
  * <p>A SPEC is topic:NAME:QUEUES, produce:TOPIC:PRELOADED:PER_SECOND, or
  * consume:MODE:GROUP:TOPIC:MILLIS[:SECONDS]. MODE is concurrent, orderly, broadcast, fail (no message succeeds),
  * pop, stall (nothing that begins after SECONDS ends), or leave (goes away after SECONDS, and not
- * before it has committed on every queue). MILLIS is what a message takes on one of two threads. Specs are carried out in their order; READY is printed after the last. It ends with
+ * before it has committed on every queue). TOPIC may be followed by #TAGS, as in orders#a||b; messages have the tag
+ * sandbox. MILLIS is what a message takes on one of two threads. Specs are carried out in their order; READY is printed after the last. It ends with
  * its standard input.
  */
 public class Workload {
@@ -138,7 +139,8 @@ public class Workload {
     private static void consume(String nameServers, String[] spec) throws Exception {
         String mode = spec[1];
         String group = spec[2];
-        String topic = spec[3];
+        String[] wanted = spec[3].split("#");
+        String topic = wanted[0];
         int millis = Integer.parseInt(spec[4]);
         double seconds = spec.length > 5 ? Double.parseDouble(spec[5]) : Double.POSITIVE_INFINITY;
         if (mode.equals("pop")) {
@@ -166,7 +168,7 @@ public class Workload {
         if (mode.equals("fail")) {
             consumer.setMaxReconsumeTimes(2);
         }
-        consumer.subscribe(topic, "*");
+        consumer.subscribe(topic, wanted.length > 1 ? wanted[1] : "*");
         long began = System.nanoTime();
         boolean hangs = mode.equals("stall");
         MessageListenerConcurrently concurrently = (messages, context) -> {

@@ -11,9 +11,10 @@ from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.tables.ahead import demand_ahead
 from lagwise.tables.observed import OBSERVED_CAPACITY
 from lagwise.tables.planning import DEMAND
-from lagwise.tables.raw import GROUPS, JOBS, SERVICE_TIMES
+from lagwise.tables.raw import GROUPS
 from lagwise.tables.skew import skew_of
 from lagwise.tables.store import Lake
+from lagwise.tables.work import JOBS, SERVICE_TIMES
 from lagwise_spark.jobs.running_jobs import LOAD_WINDOW
 
 #: A probe's measurements of so long before its newest one are taken together.

@@ -17,13 +17,15 @@ from lagwise.domain.findings import (
     skip_findings,
 )
 from lagwise.domain.loss.skips import FROM_LOG_START
-from lagwise.domain.vocabulary import EventKind, TopicRole
+from lagwise.domain.subscriptions import Subscription, subscription_findings
+from lagwise.domain.vocabulary import ROCKETMQ, EventKind, TopicRole
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.minutes import WATERMARK_MINUTES
-from lagwise.tables.raw import EVENTS, TOPICS, WATERMARKS
+from lagwise.tables.raw import EVENTS, GROUPS, TOPICS, WATERMARKS
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.progress import News
+from lagwise_spark.jobs.read import labels
 from lagwise_spark.jobs.running_jobs import of_jobs
 
 Group = tuple[str, str]
@@ -41,6 +43,7 @@ def findings_of(lake: Lake, news: Sequence[News]) -> dict[Group, list[Finding]]:
         _of_skips(lake, news),
         _of_side_topics(lake, news),
         _of_left_topics(lake, news),
+        _of_subscriptions(lake, news),
         of_jobs(lake, news),
         _of_rebalances(lake, news),
         _of_assignments(lake),
@@ -73,6 +76,12 @@ def _of_skips(lake: Lake, news: Sequence[News]) -> dict[Group, list[Finding]]:
         group = row.pop("cluster"), row.pop("group")
         found.setdefault(group, []).append(Skip(**row))
     of = {n.cluster: n for n in news}
+    named = [(c, s.topic, s.partition) for (c, _), skips in found.items() for s in skips if s.partition is not None]
+    called = labels(lake, news, named)
+    found = {
+        group: [s._replace(label=called.get((group[0], s.topic, s.partition or 0))) for s in skips]
+        for group, skips in found.items()
+    }
     return {
         group: skip_findings(skips, its.as_of, its.system)
         for group, skips in found.items()
@@ -122,6 +131,30 @@ def _of_left_topics(lake: Lake, news: Sequence[News]) -> dict[Group, list[Findin
             row["seconds_to_expiry"] = max(0.0, kept - row["unmoved_seconds"])
         found.setdefault(group, []).append(LeftTopic(**row))
     return {group: findings for group, topics in found.items() if (findings := left_topic_findings(topics))}
+
+
+def _of_subscriptions(lake: Lake, news: Sequence[News]) -> dict[Group, list[Finding]]:
+    """What members of RocketMQ's groups subscribe to by each cluster's latest sample."""
+    of = {n.cluster: n for n in news if n.system == ROCKETMQ}
+    if not of:
+        return {}
+    start = min(n.as_of for n in of.values()) - timedelta(minutes=5)
+    rows = lake.query(
+        """
+        select sample_id, cluster, "group", subscriptions from groups
+        where sampled_at >= ? and subscriptions is not null
+        """,
+        [start],
+        over=[GROUPS],
+        since=start,
+    ).to_pylist()
+    return {
+        (row["cluster"], row["group"]): found
+        for row in rows
+        if (its := of.get(row["cluster"])) is not None
+        and row["sample_id"] == its.latest_id
+        and (found := subscription_findings([Subscription(**one) for one in row["subscriptions"]]))
+    }
 
 
 def _of_side_topics(lake: Lake, news: Sequence[News]) -> dict[Group, list[Finding]]:

@@ -1,9 +1,8 @@
 """What a tick reads: big tables through Spark, small ones through the driver."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -139,22 +138,23 @@ def latest_members(lake: Lake, news: Sequence[News]) -> pa.Table:
     return _typed(MEMBERS, lake.query(sql, [[n.latest_id for n in news]], over=[MEMBERS], since=start))
 
 
-def labels(lake: Lake, news: Sequence[News], by_status: Sequence[Mapping[str, Any]]) -> Labels:
-    """What RocketMQ calls the partitions that sentences about these groups may name."""
+def labels(lake: Lake, news: Sequence[News], places: Iterable[tuple[str, str, int]]) -> Labels:
+    """What RocketMQ calls these partitions, where they are its own."""
     clusters = {n.cluster for n in news if n.system == ROCKETMQ}
-    worst = [{"cluster": r["cluster"], **r["worst"]} for r in by_status if r["cluster"] in clusters and r["worst"]]
-    if not worst:
+    named = sorted({place for place in places if place[0] in clusters})
+    if not named:
         return {}
+    cluster, topic, partition = zip(*named, strict=True)
     rows = lake.query(
         """
         select distinct cluster, topic, partition, label
-        from watermarks semi join worst using (cluster, topic, partition)
+        from watermarks semi join named using (cluster, topic, partition)
         where sample_id in (select unnest(?::varchar[])) and label is not null
         """,
         [[n.latest_id for n in news]],
         over=[WATERMARKS],
         since=min(n.as_of for n in news) - LONGEST_SAMPLE,
-        given={"worst": pa.Table.from_pylist(worst)},
+        given={"named": pa.table({"cluster": cluster, "topic": topic, "partition": partition})},
     ).to_pylist()
     return {(row["cluster"], row["topic"], row["partition"]): row["label"] for row in rows}
 

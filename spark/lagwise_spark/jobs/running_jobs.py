@@ -8,8 +8,9 @@ from typing import Any
 
 from lagwise.domain.findings import Finding
 from lagwise.domain.jobs import JobLoad, VertexLoad, job_findings
-from lagwise.tables.raw import GROUPS, JOBS
+from lagwise.tables.raw import GROUPS
 from lagwise.tables.store import Lake
+from lagwise.tables.work import JOBS
 from lagwise_spark.jobs.progress import News
 
 #: Over how long the load of a vertex is told: less is a burst.

@@ -96,7 +96,9 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
         by_status = partitions_by_status(result.partitions).toArrow().to_pylist()
         facts = result.groups.toArrow().to_pylist()
         where = _places_of_trouble(session, result.partitions, by_status)
-        verdicts = group_verdicts(by_status, facts, where, policies, own_objectives, read.labels(lake, news, by_status))
+        worst = [(r["cluster"], r["worst"]["topic"], r["worst"]["partition"]) for r in by_status if r["worst"]]
+        labels = read.labels(lake, news, worst)
+        verdicts = group_verdicts(by_status, facts, where, policies, own_objectives, labels)
         sum_up(lake, news)
         assign(lake, news)
         findings = findings_of(lake, news)

@@ -1,0 +1,43 @@
+"""What the members of a RocketMQ group subscribe to, and what it means where they do not subscribe alike."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lagwise.domain.findings import Finding, FindingKind
+
+#: The filter that lets all messages of a topic through.
+ALL = "*"
+#: So many are named.
+_MOST_NAMED = 6
+
+
+class Subscription(NamedTuple):
+    """Which messages of a topic are wanted: its ``filter`` is tags or an SQL expression. ``members`` want it ``of`` so
+    many that told what they want; None: no member told, a broker did."""
+
+    topic: str
+    filter: str
+    members: int | None
+    of: int | None
+
+    def __str__(self) -> str:
+        return self.topic if self.filter == ALL else f"{self.topic} ({self.filter})"
+
+
+def subscription_findings(subscriptions: Sequence[Subscription]) -> list[Finding]:
+    """Members of a group that do not subscribe to the same. RocketMQ shares queues out among all of them, and a broker
+    keeps one filter for a group and topic, that of the member it heard of last: messages are passed over that way."""
+    apart = [s for s in subscriptions if s.members is not None and s.of is not None and s.members < s.of]
+    if not apart:
+        return []
+    named = [f"{one} by {one.members} of {one.of}" for one in apart[:_MOST_NAMED]]
+    more = f", and {len(apart) - _MOST_NAMED} more" if len(apart) > _MOST_NAMED else ""
+    return [
+        Finding(
+            FindingKind.SUBSCRIPTIONS,
+            f"Its members do not all subscribe to the same: {', '.join(named)}{more}.",
+            "While that is so, messages are passed over unread: queues are shared out as if all members subscribed "
+            "alike, and the broker keeps one filter for all of them. After a deployment it ends by itself; otherwise "
+            "give different subscriptions to different groups.",
+        )
+    ]

@@ -1,0 +1,118 @@
+"""How long a broker keeps messages on its disk, and how it is: from what it tells, as numbers."""
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from lagwise_collectors.rocketmq import requests
+from lagwise_collectors.rocketmq.brokers import Keeping, Settings, State, troubles_of
+
+NOW = 1_795_400_000.0
+HOUR, DAY, GIB, TIB = 3600.0, 86_400.0, 1024**3, 1024**4
+THREE_DAYS = Settings(reserved_seconds=3 * DAY)
+
+#: As a broker 5.5.0 sent it, shortened.
+RUNTIME = (
+    b'{"table":{"commitLogDiskRatio_/x/commitlog":"0.35","commitLogMinOffset":"0","commitLogMaxOffset":"677147",'
+    b'"commitLogDiskRatio":"0.35","commitLogDirCapacity":"Total : 252.0 GiB, Free : 220.4 GiB.",'
+    b'"earliestMessageTimeStamp":"1795394815729","dispatchBehindBytes":"0","pageCacheLockTimeMills":"0",'
+    b'"sendThreadPoolQueueHeadWaitTimeMills":"12","pullThreadPoolQueueHeadWaitTimeMills":"0",'
+    b'"putMessageDistributeTime":"null"}}'
+)
+
+
+def log(back_seconds: float, size: float, used: float, disk: float | None = 1 * TIB) -> State:
+    """A log that goes back so far, of so many bytes."""
+    return State(disk_used=used, disk_bytes=disk, log_bytes=int(size), earliest_seconds=NOW - back_seconds)
+
+
+def test_what_a_broker_tells() -> None:
+    assert State.of(requests.runtime_of(RUNTIME)) == State(
+        disk_used=0.35,
+        disk_bytes=252.0 * GIB,
+        log_bytes=677_147,
+        earliest_seconds=1_795_394_815.729,
+        send_wait_seconds=0.012,
+    )
+    told = {"fileReservedTime": "72", "diskMaxUsedSpaceRatio": "99", "diskSpaceCleanForciblyRatio": "80"}
+    assert Settings.of(told) == Settings(reserved_seconds=3 * DAY, filling=0.95, forced=0.80)
+
+
+@pytest.mark.parametrize("value", ["", "x", "-1", "9" * 30, "1.5", "null"])
+def test_what_makes_no_sense_is_not_known(value: str) -> None:
+    names = json.loads(RUNTIME)["table"]
+    assert State.of({name: value for name in names if not name.startswith("commitLogDiskRatio")}) == State()
+    assert Settings.of(dict.fromkeys(["fileReservedTime", "diskMaxUsedSpaceRatio"], value)) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("settings", "state", "kept_seconds"),
+    [
+        pytest.param(THREE_DAYS, State(), 3 * DAY, id="nothing is told but the setting"),
+        pytest.param(Settings(), State(), None, id="nothing is told at all"),
+        pytest.param(THREE_DAYS, log(3 * DAY, 100 * GIB, 0.60), 3 * DAY, id="a disk with room"),
+        # 100 GiB in 10 hours, and 256 GiB (a quarter of the disk) more to come: 35.6 hours.
+        pytest.param(THREE_DAYS, log(10 * HOUR, 100 * GIB, 0.60), 35.5 * HOUR, id="a disk that fills sooner"),
+        pytest.param(THREE_DAYS, log(10 * HOUR, 100 * GIB, 0.85), 10 * HOUR, id="at the level"),
+        pytest.param(THREE_DAYS, log(10 * HOUR, 100 * GIB, 0.89), 10 * HOUR, id="beyond it"),
+        pytest.param(THREE_DAYS, log(100 * HOUR, 100 * GIB, 0.89), 3 * DAY, id="beyond it, but of no use to anybody"),
+        pytest.param(THREE_DAYS, log(400, GIB, 0.89), 400, id="minutes are told as they are"),
+        pytest.param(THREE_DAYS, log(600, 50 * GIB, 0.60), 3 * DAY, id="a log that has just begun tells nothing"),
+        pytest.param(THREE_DAYS, log(600, 50 * GIB, 0.80), 1200, id="but on a disk that fills it does"),
+        pytest.param(THREE_DAYS, log(10 * HOUR, 100 * GIB, 0.6, None), 3 * DAY, id="a disk of unknown size"),
+        pytest.param(THREE_DAYS, State(disk_used=0.86), None, id="deleting, and nobody knows from when on"),
+        pytest.param(Settings(), log(10 * HOUR, 100 * GIB, 0.86), 10 * HOUR, id="only the disk is known"),
+        pytest.param(THREE_DAYS, log(-5, 100 * GIB, 0.6), 3 * DAY, id="a broker's clock that is ahead"),
+        pytest.param(
+            Settings(reserved_seconds=3 * DAY, deletes_forcibly=False),
+            log(10 * HOUR, 100 * GIB, 0.89),
+            3 * DAY,
+            id="told not to delete before the time",
+        ),
+    ],
+)
+def test_how_long_messages_are_kept(settings: Settings, state: State, kept_seconds: float | None) -> None:
+    assert Keeping(settings, state).kept_seconds(NOW) == kept_seconds
+
+
+def told(state: State, settings: Settings = THREE_DAYS) -> Mapping[str, str]:
+    """What is wrong: a sentence by its kind."""
+    return dict(troubles_of(Keeping(settings, state), NOW))
+
+
+@pytest.mark.parametrize(
+    ("state", "kind", "says"),
+    [
+        (
+            log(10 * HOUR, 100 * GIB, 0.78),
+            "disk_filling",
+            "78% full; beyond 85% it deletes the oldest",
+        ),
+        (log(10 * HOUR, 100 * GIB, 0.78), "disk_filling", "at the rate of writing they get 17 h 10 min old"),
+        (log(10 * HOUR, 100 * GIB, 0.88), "disk_too_full", "they go back 10 h; beyond 90% it takes no new ones"),
+        (log(10 * HOUR, 100 * GIB, 0.93), "disk_full", "takes no new messages, and it deletes the oldest"),
+        (
+            State(dispatch_behind_bytes=64 * 1024**2),
+            "dispatch_behind",
+            "67.1 MB of messages are stored",
+        ),
+        (State(page_cache_lock_seconds=1.2), "page_cache_busy", "has taken 1.2 s so far"),
+        (State(send_wait_seconds=0.4), "sends_wait", "has waited for 0.4 s"),
+        (State(pull_wait_seconds=6.0), "pulls_wait", "has waited for 6 s"),
+    ],
+)
+def test_what_is_wrong_with_a_broker(state: State, kind: str, says: str) -> None:
+    found = told(state)
+    assert list(found) == [kind]
+    assert says in found[kind]
+
+
+def test_a_disk_that_is_not_cleaned_by_force_is_told_so() -> None:
+    settings = Settings(reserved_seconds=DAY, deletes_forcibly=False)
+    assert "beyond 90% it takes no new messages" in told(State(disk_used=0.88), settings)["disk_filling"]
+    assert "delete" not in told(State(disk_used=0.95), settings)["disk_full"]
+
+
+def test_a_broker_that_is_well_is_not_told_of() -> None:
+    assert told(log(DAY, 10 * GIB, 0.5)) == {}
