@@ -170,7 +170,7 @@ def _standing(who: Subject) -> str:
 def _losing_data(who: Subject) -> str:
     lost = sum(p.records_lost for p in who.parts)
     others = who.number - 1
-    where = worst_of(who.parts) + (f" and {plural(others, 'more partition')}" if others else "")
+    where = worst_of(who.parts) + (f" and {plural(others, f'more {who.noun}')}" if others else "")
     rest = f"{who.records}, the oldest for {who.age}" if who.lag else "nothing else waits"
     was = "record was" if lost == 1 else "records were"
     return f"{count(lost)} {was} deleted before this group read {'it' if lost == 1 else 'them'} ({where}); {rest}"

@@ -30,11 +30,16 @@ class Subject:
         """``3 of 12 partitions``, ``all 12 partitions``, ``both partitions``, ``1 of 12 partitions (orders-3)``, ``the
         only partition``; ``3 of 12 partitions (orders)`` in a group that reads other topics, too."""
         if self.of == 1:
-            return "the only partition"
+            return f"the only {self.noun}"
         if self.number == self.of:
-            return "both partitions" if self.of == 2 else f"all {self.of} partitions"
+            return f"both {self.noun}s" if self.of == 2 else f"all {self.of} {self.noun}s"
         which = f" ({worst_of(self.parts)})" if self.number == 1 else self._topics
-        return f"{self.number} of {self.of} partitions{which}"
+        return f"{self.number} of {self.of} {self.noun}s{which}"
+
+    @property
+    def noun(self) -> str:
+        """What the system calls a partition: one that has names for them calls them queues (RocketMQ)."""
+        return "queue" if any(p.worst_label is not None for p in self.parts) else "partition"
 
     @property
     def _topics(self) -> str:

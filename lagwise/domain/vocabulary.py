@@ -86,8 +86,10 @@ REBALANCING_STATES = frozenset(
 SIMPLE = "simple"
 
 
+#: Type of RocketMQ groups whose members read everything each.
+BROADCASTING = "broadcasting"
 #: Types of RocketMQ groups whose members share queues, or do not say whose they are: nothing is assigned there.
-SHARING_TYPES = frozenset({"broadcasting", "pop", "pull"})
+SHARING_TYPES = frozenset({BROADCASTING, "pop", "pull"})
 #: … and of those whose queues are shared out among members, by RocketMQ's own rules.
 QUEUE_TYPES = frozenset({"concurrent", "orderly", "clustering"})
 

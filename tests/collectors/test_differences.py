@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from lagwise.domain.vocabulary import EventKind
+from lagwise.tables.raw import GROUPS
 from lagwise_collectors.differences import MOST_EVENTS, Known, differences
 from lagwise_collectors.protocol import ErrorTally, Snapshot
 from tests.collectors.snapshots import INTERVAL, START, Commits, sample
@@ -173,6 +175,21 @@ PREPARING: dict[str, str | None] = {"g": "PreparingRebalance"}
 class TestGroups:
     def test_nothing_happens_in_a_group_that_stays_as_it_is(self) -> None:
         assert kinds(*(sample(n, groups=STABLE, members=TWO) for n in range(3))) == []
+
+    def test_a_client_of_rocketmq_that_finds_its_groups_retries_takes_them_from_nobody(self) -> None:
+        later = {"g": {**ONE["g"], "a": [*ONE["g"]["a"], ("%RETRY%g", 0)]}}
+        assert kinds(sample(0, groups=STABLE, members=ONE), sample(1, groups=STABLE, members=later)) == []
+
+    def test_members_that_broadcast_are_members_wherever_it_is_told_how_far_they_are(self) -> None:
+        def of(number: int, source: str | None) -> Snapshot:
+            made = sample(number, groups=STABLE, members=ONE)
+            groups = made.rows(GROUPS)
+            for name, value in (("type", "broadcasting"), ("source", source)):
+                column = pa.array([value], pa.string())
+                groups = groups.set_column(groups.schema.get_field_index(name), name, column)
+            return made.with_rows(GROUPS, groups)
+
+        assert kinds(of(0, None), of(1, "broadcast hint"), of(2, "local files"), of(3, None)) == []
 
     def test_a_join_that_was_over_between_two_samples(self) -> None:
         [event] = events(sample(0, groups=STABLE, members=ONE), sample(1, groups=STABLE, members=TWO))

@@ -75,6 +75,22 @@ def test_a_sample_of_a_broker(lab: Lab) -> None:
     assert snapshot.header["commits_read_at"] <= snapshot.header["watermarks_read_at"]
 
 
+def test_the_retries_of_a_group_that_went_away_are_not_forgotten(lab: Lab) -> None:
+    """Whether there are any or not: a partition of which nothing is told any more looks like one that expired."""
+    empty = Broker(
+        topics={"orders": 1, "%RETRY%billing": 1, "%RETRY%never": 1}, groups={"billing": ["orders"], "never": []}
+    )
+    queue = '{"brokerName":"broker-a","queueId":0,"topic":"%s"}:{"lastUpdateTimestamp":0,"maxOffset":%d,"minOffset":0}'
+    empty.instead[202] = lambda _code, fields: (
+        0,
+        ('{"offsetTable":{' + queue % (fields["topic"], 100 if fields["topic"] == "orders" else 0) + "}}").encode(),
+    )
+    lab.broker(empty)
+    rows = lab.source().collect().rows(COMMITS).to_pylist()
+    told = [(row["group"], row["topic"], row["committed"]) for row in rows]
+    assert told == [("billing", "%RETRY%billing", 0), ("billing", "orders", 40)]
+
+
 def test_the_next_name_server_is_asked_where_one_is_down(lab: Lab) -> None:
     lab.broker(Broker())
     with socket.socket() as free:

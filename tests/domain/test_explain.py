@@ -172,7 +172,7 @@ ROWS = (
         15,
         "a queue of RocketMQ is called as its own tools call it",
         [part(REWOUND, 1, worst_label="broker-b q3", **WAITING), WELL],
-        "The committed offset of 1 of 10 partitions (orders broker-b q3) went back and is not yet past where it was; "
+        "The committed offset of 1 of 10 queues (orders broker-b q3) went back and is not yet past where it was; "
         "41.2 k records wait to be read, for the first time or again.",
     ),
     Row(

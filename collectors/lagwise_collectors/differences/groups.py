@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from lagwise.domain.vocabulary import REBALANCING_STATES, EventKind, GroupState, RebalanceCause
+from lagwise.domain.vocabulary import BROADCASTING, REBALANCING_STATES, EventKind, GroupState, RebalanceCause
 from lagwise_collectors.differences.events import Event
 
 _NO_STATE = frozenset({None, GroupState.UNKNOWN.value})
@@ -50,15 +50,17 @@ def group_events(
     memberships = _memberships(members)
     views: dict[str, GroupView] = {}
     events: list[Event] = []
-    for row in groups.select(["group", "sampled_at", "state", "error", "source"]).to_pylist():
+    for row in groups.select(["group", "sampled_at", "state", "error", "type", "source"]).to_pylist():
         name, at, state = row["group"], row["sampled_at"], row["state"]
         before = known.get(name)
         if row["error"] is not None or state in _NO_STATE:
             if before is not None:
                 views[name] = before
             continue
-        # A job that is started anew is another owner, and no rebalance: there is no group protocol.
-        now = memberships.get(name, _NOBODY) if row["source"] is None else _NOBODY
+        # A job that is started anew is another owner, and no rebalance: there is no group protocol. Members of a
+        # broadcasting group are members, wherever it is told how far they are.
+        has_members = row["source"] is None or row["type"] == BROADCASTING
+        now = memberships.get(name, _NOBODY) if has_members else _NOBODY
         if before is None:
             views[name] = GroupView(state, now, now, at if state in _UNSETTLED else None)
             if now.labels:
@@ -137,7 +139,8 @@ def _memberships(members: pa.Table) -> dict[str, Membership]:
         static = row["static_instance_id"]
         key = f"static {static}" if static else f"member {row['member_id']}"
         labels[key] = f"{row['client_id']} ({row['host']})"
-        owners.update(dict.fromkeys(_pairs(row["assignment"]), key))
+        # RocketMQ's clients take on their group's own retries some time after they began: nobody gave anything up.
+        owners.update((pair, key) for pair in _pairs(row["assignment"]) if not pair[0].startswith("%RETRY%"))
     return {name: Membership(labels, owners) for name, (labels, owners) in found.items()}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lagwise.domain.subscriptions import Subscription
-from lagwise.domain.vocabulary import BROADCAST_HINT, LOCAL_FILES, GroupState
+from lagwise.domain.vocabulary import BROADCAST_HINT, BROADCASTING, LOCAL_FILES, GroupState
 from lagwise_collectors.rocketmq.members import MemberAnswers
 from lagwise_collectors.rocketmq.reading import BrokerView
 from lagwise_collectors.rocketmq.requests import Online, Queue, Range, Told
@@ -70,7 +70,7 @@ def put_together(
             return Group(name, type=last.type if last else None, error=troubles[0].kind if troubles else "unreachable")
         group = Group(name, GroupState.EMPTY, type=last.type if last else None)
         if local:
-            group.type = "broadcasting"
+            group.type = BROADCASTING
             group.topics = frozenset(queue.topic for progress in local.values() for queue in progress)
             group.source = LOCAL_FILES
             group.reached = _reached(_queues(views, group.topics), {}, local)
@@ -81,7 +81,7 @@ def put_together(
     topics = frozenset(topic for one in online for topic in one.topics)
     queues = _queues(views, topics)
     group = Group(name, GroupState.STABLE, _type(online, told.values(), last), topics=topics)
-    if group.type == "broadcasting":
+    if group.type == BROADCASTING:
         group.reached = _reached(queues, told, local or {})
         silent = [queue for queue, at in group.reached.items() if None in at.values()]
         fetched = {queue: at for queue in silent if (at := _fetched(name, queue, views)) is not None}
@@ -107,7 +107,7 @@ def _type(online: Iterable[Online], told: Iterable[Told | None], last: "Group | 
     """``clustering`` where no member said more; then what it was before is more likely still so."""
     online, known = list(online), [one for one in told if one is not None]
     if any(one.is_broadcasting for one in online):
-        return "broadcasting"
+        return BROADCASTING
     if any(one.is_popping for one in known):
         return "pop"
     if all(one.is_pulling for one in online):

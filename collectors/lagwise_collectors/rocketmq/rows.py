@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from lagwise.domain.vocabulary import BROADCASTING
 from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.rocketmq.errors import Malformed
 from lagwise_collectors.rocketmq.groups import DEAD_LETTER, RETRY, Group, retry_topics
@@ -45,7 +46,7 @@ def topics_read(group: Group, view: BrokerView) -> set[str]:
     A broadcasting group commits nothing, tries nothing again, and who is not there does not matter to it: without
     members nothing can be said of it. What is committed in its name is of when it was no broadcasting group.
     """
-    if group.type == "broadcasting":
+    if group.type == BROADCASTING:
         return {topic for topic in group.topics & view.topics.keys() if not topic.startswith(RETRY)}
     known = set(view.offsets.get(group.name, ())) | group.topics
     return (known | retry_topics(group.name, known)) & view.topics.keys()
@@ -85,8 +86,8 @@ def _commits(rows: BrokerRows, view: BrokerView, number: int, group: Group, erro
                 errors.note(trouble.kind, f"committed offsets of group {group.name} on topic {topic}: {trouble}")
                 committed = [None] * count
             if topic.startswith(RETRY):
-                if not group.topics and topic not in committed_on and _is_empty(view.ranges.get(topic, {})):
-                    continue
+                if not group.topics and not committed_on and _is_empty(view.ranges.get(topic, {})):
+                    continue  # of a group that never did anything
                 # Members begin a retry topic at its first message where nothing is committed: all of it waits.
                 committed = [offset or 0 for offset in committed]
         owned = owners.get(topic, {})

@@ -6,9 +6,9 @@ import streamlit as st
 
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import LossCause
-from lagwise_dashboard import literal
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.components import topic_verdict
+from lagwise_dashboard.components import partition_names, topic_verdict
+from lagwise_dashboard.components.partition_names import Names
 from lagwise_dashboard.queries import topic as topic_queries
 from lagwise_dashboard.queries.base import Row
 
@@ -16,7 +16,7 @@ from lagwise_dashboard.queries.base import Row
 _NEXT = 4
 
 
-def show(row: Row, partitions: list[Row], now: datetime) -> None:
+def show(row: Row, partitions: list[Row], now: datetime, names: Names) -> None:
     """Draw the clock of the group of a row of `group_status`; nothing where nothing will be lost."""
     dying = sorted(
         (p for p in partitions if p["seconds_to_loss"] is not None and p["loss_cause"] == row["loss_cause"]),
@@ -30,7 +30,7 @@ def show(row: Row, partitions: list[Row], now: datetime) -> None:
             return
         first = dying[0]
         settings = ask(topic_queries.settings, first["cluster"], first["topic"])
-        st.markdown(deletion(dying, now))
+        st.markdown(deletion(dying, now, names))
         share = topic_verdict.used_share(first, settings)
         if share is not None:
             age = humanise.duration(first["lag_seconds"], lower_bound=bool(first["lag_seconds_is_lower_bound"]))
@@ -38,13 +38,14 @@ def show(row: Row, partitions: list[Row], now: datetime) -> None:
             st.progress(min(1.0, share), text=f"The oldest unread record is {age} old; the topic keeps {kept}.")
 
 
-def deletion(dying: list[Row], now: datetime) -> str:
+def deletion(dying: list[Row], now: datetime, names: Names) -> str:
     """Markdown: which partition first, at what time, and which come next. ``dying`` is in order of time."""
     first = dying[0]
-    place = f"**{literal.markdown(first['topic'])}-{first['partition']}**"
+    place = f"**{partition_names.place(first['topic'], first['partition'], names)}**"
+    noun = "queue" if names else "partition"
     if first["seconds_to_loss"] <= 0:
         gone = [p for p in dying if p["seconds_to_loss"] <= 0]
-        others = f" and {humanise.plural(len(gone) - 1, 'other partition')}" if len(gone) > 1 else ""
+        others = f" and {humanise.plural(len(gone) - 1, f'other {noun}')}" if len(gone) > 1 else ""
         text = f":material/hourglass_disabled: Records of {place}{others} **are being deleted unread now**."
         rest = [p for p in dying if p["seconds_to_loss"] > 0]
     else:
@@ -55,7 +56,7 @@ def deletion(dying: list[Row], now: datetime) -> str:
             f"{_at_latest(first, now)}."
         )
         rest = dying[1:]
-    following = [f"{literal.markdown(p['topic'])}-{p['partition']} in {_left(p, now)}" for p in rest[:_NEXT]]
+    following = [f"{partition_names.place(p['topic'], p['partition'], names)} in {_left(p, now)}" for p in rest[:_NEXT]]
     if following:
         more = f", and {len(rest) - _NEXT:,} more" if len(rest) > _NEXT else ""
         text += f" Then {', '.join(following)}{more}."

@@ -1,5 +1,6 @@
 """What will be lost, as a table: one row a group, topic and cause."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,13 +10,14 @@ from lagwise.domain import humanise
 from lagwise.domain.vocabulary import LossCause
 from lagwise_dashboard import literal
 from lagwise_dashboard.components import tables
+from lagwise_dashboard.components.partition_names import Names
 from lagwise_dashboard.queries.base import Row
 
 _CAUSES = {LossCause.DELETION: "records deleted", LossCause.EXPIRY: "commits expire"}
 
 
-def show(rows: list[Row], now: datetime, *, with_cluster: bool) -> Row | None:
-    """Draw the table; the row that was clicked, if one was."""
+def show(rows: list[Row], now: datetime, names: Mapping[str, Names], *, with_cluster: bool) -> Row | None:
+    """Draw the table; the row that was clicked, if one was. ``names`` are those of partitions, by cluster."""
     columns: dict[str, list[Any]] = {
         "Status": [tables.badges([r["status"]]) for r in rows],
         "In": [in_words(r, now) for r in rows],
@@ -33,7 +35,9 @@ def show(rows: list[Row], now: datetime, *, with_cluster: bool) -> Row | None:
         "Out/s": [humanise.rate(r["consume_rate_per_second"]) for r in rows],
         "Lost already": [_lost(r) for r in rows],
         "Partitions": [r["partitions"] for r in rows],
-        "Soonest": [r["partition"] for r in rows],
+        "Soonest": [
+            literal.shown(names[r["cluster"]].get((r["topic"], r["partition"]), str(r["partition"]))) for r in rows
+        ],
     }
     if with_cluster:
         columns["Cluster"] = [literal.shown(r["cluster"]) for r in rows]
@@ -73,7 +77,7 @@ def show(rows: list[Row], now: datetime, *, with_cluster: bool) -> Row | None:
                 help="Records deleted before they were read, within a day or missing now."
             ),
             "Partitions": st.column_config.NumberColumn(help="Partitions that lose something."),
-            "Soonest": st.column_config.NumberColumn(format="%d", help="The partition that loses something first."),
+            "Soonest": tables.right_column(help="The partition that loses something first."),
         },
     )
     cells = event.selection.cells

@@ -1,6 +1,7 @@
 """A topic's readers, its partitions and their leaders, as tables."""
 
 from collections import defaultdict
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -24,8 +25,8 @@ _NO_LEADER, _UNREADABLE, _TOO_FEW, _BEHIND, _WELL, _READABLE = (
 )
 
 
-def show_readers(rows: list[Row], settings: Row | None) -> Row | None:
-    """The groups that read the topic; the one that was clicked, if one was."""
+def show_readers(rows: list[Row], settings: Row | None, partitions: list[Row]) -> Row | None:
+    """The groups that read the topic; the one that was clicked, if one was. ``partitions`` of it may have names."""
     st.subheader("Who reads it", anchor=False)
     if not rows:
         st.caption("No watched group has a commit on it or is assigned it.")
@@ -35,6 +36,7 @@ def show_readers(rows: list[Row], settings: Row | None) -> Row | None:
         "the group."
     )
     shares = [used_share(r, settings) for r in rows]
+    names = {p["partition"]: p["label"] for p in partitions}
     columns: dict[str, list[Any]] = {
         "Status": [tables.badges([r["status"]]) for r in rows],
         "Group": [literal.shown(r["group"]) for r in rows],
@@ -46,7 +48,7 @@ def show_readers(rows: list[Row], settings: Row | None) -> Row | None:
         "Lag": [r["lag"] for r in rows],
         "In/s": [humanise.rate(r["produce_rate_per_second"]) for r in rows],
         "Out/s": [humanise.rate(r["consume_rate_per_second"]) for r in rows],
-        "Slowest partition": [r["slowest_partition"] for r in rows],
+        "Slowest partition": [_named(r["slowest_partition"], names) for r in rows],
         "Partitions": [r["partitions"] for r in rows],
         "Members": [r["members"] for r in rows],
     }
@@ -74,12 +76,17 @@ def show_readers(rows: list[Row], settings: Row | None) -> Row | None:
             "Lag": st.column_config.NumberColumn(format="localized", help="Unread records that still exist."),
             "In/s": tables.right_column(help=tables.WRITTEN_HELP),
             "Out/s": tables.right_column(help=tables.READ_HELP),
-            "Slowest partition": st.column_config.NumberColumn(format="%d"),
+            "Slowest partition": tables.right_column(),
             "Members": st.column_config.NumberColumn(help="Members that own partitions of this topic."),
         },
     )  # fmt: skip
     cells = event.selection.cells
     return rows[cells[0][0]] if cells and cells[0][0] < len(rows) else None
+
+
+def _named(partition: int | None, names: Mapping[int, str | None]) -> str:
+    """What the partition is called: by its system, or its number."""
+    return humanise.DASH if partition is None else literal.shown(names.get(partition) or str(partition))
 
 
 def show_partitions(rows: list[Row], settings: Row | None, now: datetime) -> None:

@@ -95,11 +95,13 @@ def headroom(lake: Lake, limit: int = MOST_ROWS) -> tuple[list[Row], int]:
 
 @reads(CAPACITY)
 def standing(lake: Lake, cluster: str, group: str) -> list[Row]:
-    """A group's verdicts, one for each topic it reads, the worst first."""
+    """A group's verdicts, one for each topic it reads, the worst first; RocketMQ's retries (``%RETRY%…``) after what
+    they are retries of."""
     return rows(
         lake,
         {CAPACITY: None},
-        f"""select * from capacity where cluster = $cluster and "group" = $group order by {_WORST_FIRST}""",  # noqa: S608 (our own constants)
+        f"""select * from capacity where cluster = $cluster and "group" = $group
+        order by starts_with(topic, '%'), {_WORST_FIRST}""",  # noqa: S608 (our own constants)
         {"cluster": cluster, "group": group, "verdicts": _VERDICTS},
     )
 

@@ -7,7 +7,6 @@ import streamlit as st
 
 from lagwise.alerts.model import Phase
 from lagwise.alerts.queries import AlertRow
-from lagwise.commands import rocketmq_named
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import REBALANCING_STATES, UnknownReason
 from lagwise_dashboard import alert_reader, literal, plot_theme, settings
@@ -25,6 +24,7 @@ from lagwise_dashboard.components import (
     loss_clock,
     members,
     page,
+    partition_names,
     partition_table,
     runbook,
     time_range,
@@ -90,7 +90,8 @@ def _show(row: Row, now: datetime) -> None:
         st.caption(f"Its lag over {growth}", help=_GROWTH_HELP)
     alerts = _alerts(cluster, group)
     partitions = ask(queries.partitions, cluster, group)
-    loss_clock.show(row, partitions, now)
+    names = partition_names.of(cluster, [r["topic"] for r in partitions], row["as_of"])
+    loss_clock.show(row, partitions, now, names)
     span = time_range.choose(now)
     since, until = span.since, span.until
     changes = ask(queries.changes, cluster, group, since, until)
@@ -98,7 +99,7 @@ def _show(row: Row, now: datetime) -> None:
     marks = [*happenings.marks(changes, events), *_alert_marks(alerts, span)]
     _charts(row, marks, span)
     heat_strip.show(cluster, group, row["partitions"], span)
-    partition_table.show(partitions, _labels(row, partitions), readable=row["reason"] != UnknownReason.UNREADABLE)
+    partition_table.show(partitions, names, readable=row["reason"] != UnknownReason.UNREADABLE)
     found = ask(queries.members, cluster, group, row["as_of"])
     rebalancing = row["state"] in REBALANCING_STATES or row["reason"] == UnknownReason.REBALANCING
     members.show(
@@ -116,14 +117,6 @@ def _show(row: Row, now: datetime) -> None:
     with right:
         happenings.show_events(events, now, span.words)
     _what_to_do(row)
-
-
-def _labels(row: Row, partitions: list[Row]) -> dict[tuple[str, int], str]:
-    """What the system itself calls the partitions. Kafka calls them as we do, so nothing is read for it."""
-    if rocketmq_named(row["cluster"], settings.config().clusters) is None:
-        return {}
-    topics = tuple(sorted({r["topic"] for r in partitions}))
-    return ask(queries.labels, row["cluster"], topics, row["as_of"])
 
 
 def _alerts(cluster: str, group: str) -> list[AlertRow]:

@@ -42,7 +42,7 @@ def body() -> None:
     as_of = next((v.at for v in fresh.verdicts if v.name == cluster and v.at), fresh.as_of)
     partitions = ask(queries.partitions, cluster, _topic, as_of)
     topic_verdict.show(found, readers, partitions, now)
-    clicked = topic_tables.show_readers(readers, found)
+    clicked = topic_tables.show_readers(readers, found, partitions)
     if clicked:
         st.switch_page(_GROUP_VIEW, query_params={"cluster": cluster, "group": clicked["group"]})
     chooser.among(_GROUP_VIEW, [(cluster, r["group"]) for r in readers], "topic_open")
