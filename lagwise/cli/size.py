@@ -196,8 +196,6 @@ def size(
         raise click.UsageError("--per-message is for where --t1, --t2 and --cores are not known: leave it or them out")
     if "unit" in typed and typed & set(_TAKEN_APART):
         raise click.UsageError("--unit says what takes --per-message: with --t1, --t2 and --cores nodes are sized")
-    if "spare_nodes" in typed and values["unit"] == Unit.SUBTASK:
-        raise click.UsageError("a Flink job has no spare subtasks: leave --spare-nodes out, and keep slots free")
     if group is not None:
         config = context.obj.load(data=data)
         target = config.analysis.capacity.target_utilisation
@@ -209,6 +207,8 @@ def size(
         answer, sources = Answer(now, values["target_utilisation"]), _sources(context)
         if needed := [OPTIONS[name] for name in missing_of(values)]:
             raise click.UsageError(f"missing {', '.join(needed)}: type them in, or name a GROUP that is watched")
+    if "spare_nodes" in typed and values["unit"] == Unit.SUBTASK:
+        raise click.UsageError("a Flink job has no spare subtasks: leave --spare-nodes out, and keep slots free")
     values |= {"concurrency": Concurrency(values["concurrency"]), "unit": Unit(values["unit"])}
     values["ordering"] = Ordering(values["ordering"]) if values["ordering"] else None
     missing = missing_of(values)

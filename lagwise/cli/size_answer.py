@@ -11,9 +11,10 @@ from lagwise.domain.capacity.outlook import Outlook, provenance
 from lagwise.domain.capacity.verdict import CapacityVerdict, DemandAhead
 from lagwise.domain.simulation.what_if import DEFAULT_OUTAGE_SECONDS, WhatIf, outage, set_ups, try_set_ups
 from lagwise.domain.sizing.advice import SizingAdvice, advise
-from lagwise.domain.sizing.known_workload import known_values, running_of, say_missing
+from lagwise.domain.sizing.known_workload import known_values, running_of, say_missing, task_slots_of
 from lagwise.domain.sizing.ramp_plan import RampStep, ramp_to
 from lagwise.domain.sizing.ranges import OutOfRange
+from lagwise.domain.sizing.task_slots import TaskSlots
 from lagwise.domain.sizing.workload import Workload
 from lagwise.tables.store import Lake
 
@@ -86,6 +87,11 @@ class Answer:
         """The advice, or why there is none, in words."""
         return self.advice.verdict if self.advice else say_missing(self.missing)
 
+    @property
+    def slots(self) -> TaskSlots | None:
+        """Whether the Flink cluster has the task slots for what is advised; None where it is no job."""
+        return task_slots_of(self.row, self.advice)
+
     def as_document(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """As plain values for JSON. ``values`` are the inputs, for where there is no advice."""
         if self.advice is not None:
@@ -98,7 +104,9 @@ class Answer:
             return made
         is_undecided = self.row["verdict"] == CapacityVerdict.UNDECIDED
         about = {"group": self.row, "load_test": self.load_test if is_undecided else None, "missing": self.missing}
-        return about | made | {"forecast": self._forecast(), "what_if": self._what_if(), "ramp": self._ramp()}
+        slots = self.slots.as_document() if self.slots else None
+        ahead = {"forecast": self._forecast(), "what_if": self._what_if(), "ramp": self._ramp()}
+        return about | made | {"slots": slots} | ahead
 
     def _forecast(self) -> dict[str, Any] | None:
         if self.outlook is None:

@@ -13,6 +13,7 @@ from lagwise.cli.size_ahead import ahead
 from lagwise.cli.size_answer import Answer
 from lagwise.domain.humanise import plural
 from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.task_slots import TaskSlots
 from lagwise.domain.sizing.words import explain_concurrency, say_duration, say_number, say_share
 from lagwise.logs import clean
 
@@ -25,15 +26,15 @@ def page(answer: Answer, inputs: Mapping[str, tuple[float | None, str]]) -> Rend
     if answer.advice is None:
         parts.append(Panel(Text(answer.verdict), title="What it takes", title_align="left"))
     else:
-        parts.append(report(answer.advice))
+        parts.append(report(answer.advice, answer.slots))
     return Group(*parts, *(Padding(part, (1, 0, 0, 0)) for part in ahead(answer)))
 
 
-def report(advice: SizingAdvice) -> RenderableType:
+def report(advice: SizingAdvice, slots: TaskSlots | None = None) -> RenderableType:
     """Verdict first, then what it rests on."""
     nodes = (_heading("What one node does"), _node_table(advice), Text()) if advice.points else ()
     return Group(
-        _verdict(advice),
+        _verdict(advice, slots),
         *nodes,
         _heading("Where the numbers come from"),
         _figure_table(advice),
@@ -71,8 +72,8 @@ def _judgement(row: Mapping[str, Any], inputs: Mapping[str, tuple[float | None, 
     return Group(Panel(body, title=title, title_align="left", border_style=colour), table, Text())
 
 
-def _verdict(advice: SizingAdvice) -> RenderableType:
-    body = Text(advice.verdict)
+def _verdict(advice: SizingAdvice, slots: TaskSlots | None) -> RenderableType:
+    body = Text(f"{advice.verdict} {slots.sentence}" if slots else advice.verdict)
     if advice.changes:
         body.append("\n")
         for i, change in enumerate(advice.changes):

@@ -34,6 +34,8 @@ class JobLoad:
     checkpoint_duration_seconds: float | None = None
     checkpoints_completed: int = 0
     checkpoints_failed: int = 0
+    #: Task slots of its cluster that no job has; None is not known.
+    slots_free: int | None = None
 
 
 def job_findings(job: JobLoad) -> list[Finding]:
@@ -51,6 +53,9 @@ def _bottleneck(job: JobLoad) -> list[Finding]:
         does = f" with {rate(busiest.records_per_second)} records/s, so that about {rate(most)} are the most it can do"
     held = [v for v in job.vertices if v is not busiest and (v.backpressured_share or 0.0) >= BACKPRESSURED_SHARE]
     waits = max(held, key=lambda v: v.backpressured_share or 0.0, default=None)
+    slots = ""
+    if job.slots_free is not None:
+        slots = f" {plural(job.slots_free, 'task slot')} of its cluster {'is' if job.slots_free == 1 else 'are'} free."
     behind = f", and {waits.name} waits for it {_percent(waits.backpressured_share)} of the time" if waits else ""
     return [
         Finding(
@@ -58,7 +63,7 @@ def _bottleneck(job: JobLoad) -> list[Finding]:
             f"The vertex {busiest.name} of the job {job.name} ({plural(busiest.parallelism, 'subtask')}) is busy "
             f"{_percent(busiest.busy_share)} of the time{does}; that bounds the job{behind}.",
             "Give that vertex more subtasks, or make a record cheaper there. Sources can use no more subtasks than "
-            "their topics have partitions.",
+            f"their topics have partitions.{slots}",
         )
     ]
 

@@ -63,6 +63,18 @@ CAPACITY = Table(
         ),
         Column("advised_threads_per_node", pa.int32(), "threads on each"),
         Column("advised_partitions", pa.int32(), "partitions of the topic"),
+        Column(
+            "slots_held",
+            pa.int32(),
+            "of a Flink job: task slots that the vertex which bounds it and those that share slots with it hold; null "
+            "is not known",
+        ),
+        Column(
+            "slots_free",
+            pa.int32(),
+            "… task slots of its cluster that no job has; null is not known, or the cluster starts TaskManagers on "
+            "demand",
+        ),
         Column("binds", pa.string(), "what binds: cpu, waiting, time, partitions, skew, ordering or demand"),
         Column("change", pa.string(), "the cheapest change that helps, in a sentence; null where none is needed"),
         Column("advice", pa.string(), "the advice in sentences; null where not enough is known to ask sizing"),

@@ -63,6 +63,7 @@ VERTICES = pa.list_(
         [
             pa.field("name", pa.string()),
             pa.field("parallelism", pa.int32()),
+            pa.field("slots_held", pa.int32()),
             pa.field("busy_share", pa.float64()),
             pa.field("backpressured_share", pa.float64()),
             pa.field("idle_share", pa.float64()),
@@ -87,10 +88,18 @@ JOBS = Table(
         Column("checkpoints_completed", pa.int64(), "checkpoints that it has completed since it was started"),
         Column("checkpoints_failed", pa.int64(), "checkpoints that have failed since then"),
         Column(
+            "slots_total",
+            pa.int32(),
+            "task slots of its cluster; null is not known, and 0 is what a cluster tells that starts TaskManagers on "
+            "demand and has none",
+        ),
+        Column("slots_free", pa.int32(), "those of them that no job has; null is not known"),
+        Column(
             "vertices",
             VERTICES,
-            "its vertices from the source on: shares of the time of all their subtasks, and records, between the look "
-            "before and this one; null where there was none before",
+            "its vertices from the source on: subtasks, task slots that their slot sharing group holds, and shares of "
+            "the time of all subtasks and records between the look before and this one; null where there was none "
+            "before",
             nullable=False,
         ),
     ),

@@ -23,6 +23,7 @@ class FlinkServer:
     """Answers by path, to be changed by the test: an int is a status without a body, bytes are sent as they are.
 
     ``asked`` are the requests so far, ``token`` is what has to be sent, ``gate`` holds every answer back while unset.
+    Paths that are ``stuck`` are answered when the server ends.
     """
 
     def __init__(self, recording: str) -> None:
@@ -31,6 +32,8 @@ class FlinkServer:
         self.token: str | None = None
         self.gate = threading.Event()
         self.gate.set()
+        self.stuck: set[str] = set()
+        self._ends = threading.Event()
 
     @property
     def jid(self) -> str:
@@ -83,6 +86,8 @@ class FlinkServer:
                 ours.asked.append(self.path)
                 ours.gate.wait(30)
                 where = urlsplit(self.path)
+                if where.path in ours.stuck:
+                    ours._ends.wait(30)
                 answer = ours.answer(where.path, parse_qs(where.query))
                 if ours.token is not None and self.headers.get("Authorization") != f"Bearer {ours.token}":
                     answer = 401
@@ -103,6 +108,7 @@ class FlinkServer:
             yield f"http://127.0.0.1:{server.server_address[1]}"
         finally:
             self.gate.set()
+            self._ends.set()
             server.shutdown()
             thread.join()
             server.server_close()

@@ -10,6 +10,8 @@ import pytest
 from lagwise.config import FlinkJobs
 from lagwise_collectors.elsewhere.flink import FlinkReader
 from lagwise_collectors.elsewhere.found import Found, GroupFound, Trouble
+from lagwise_collectors.elsewhere.sources import Sources
+from lagwise_collectors.protocol import ErrorTally
 from tests.collectors.flink_server import RECORDED, FlinkServer
 
 AT = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
@@ -272,3 +274,81 @@ def test_a_job_that_counts_anew_and_subtasks_that_have_not_reported_tell_nothing
     job = only(reader.read()).job
     assert job is not None
     assert [v.records_in_per_second for v in job.vertices] == [0.0, None, None]
+
+
+# --- task slots ---
+
+OVERVIEW = "/v1/overview"
+
+
+def test_task_slots_are_asked_for_once_for_all_jobs(started: Started) -> None:
+    server, reader = started("healthy")
+    other = "1" * 32
+    server.answers["/v1/jobs/overview"]["jobs"].append(server.job | {"jid": other, "name": "other"})
+    for path in [path for path in server.answers if server.jid in path]:
+        server.answers[path.replace(server.jid, other)] = server.answers[path]
+    found = reader.read()
+    jobs = [group.job for group in found.groups.values()]
+    assert len(jobs) == 2
+    assert {(job.slots_total, job.slots_free) for job in jobs if job is not None} == {(3, 1)}
+    assert server.asked.count(OVERVIEW) == 1
+
+
+def test_a_vertex_holds_the_slots_of_the_most_parallel_one_that_it_shares_them_with(started: Started) -> None:
+    server, reader = started("healthy")
+    source, price, sink = server.details["vertices"]
+    price["parallelism"] = 5
+    job = only(reader.read()).job
+    assert job is not None
+    assert [v.slots_held for v in job.vertices] == [5, 5, 5]
+    source["slotSharingGroupId"] = "another"
+    job = only(reader.read()).job
+    assert job is not None
+    assert [v.slots_held for v in job.vertices] == [2, 5, 5]
+    for vertex in (source, price, sink):  # as of an older Flink
+        del vertex["slotSharingGroupId"]
+    job = only(reader.read()).job
+    assert job is not None
+    assert [v.slots_held for v in job.vertices] == [5, 5, 5]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (500, "unreachable"),
+        (404, "missing"),
+        (b"<html>", "malformed"),
+        (b"[1]", "malformed"),
+        (b"{}", "malformed"),
+        (b'{"slots-total": "3", "slots-available": 1}', "malformed"),
+        (b'{"slots-total": 1, "slots-available": 3}', "malformed"),
+        (b'{"slots-total": 4294967296, "slots-available": 3}', "malformed"),
+    ],
+)
+def test_an_overview_that_tells_no_slots_costs_only_these(started: Started, answer: object, kind: str) -> None:
+    server, reader = started("healthy")
+    server.answers[OVERVIEW] = answer
+    found = reader.read()
+    group = found.groups["flink-orders"]
+    assert (group.error, committed(group)) == (None, {0: 5000, 1: 5000, 2: 5000, 3: 5000})
+    assert group.job is not None
+    assert (group.job.slots_total, group.job.slots_free) == (None, None)
+    assert found.errors.counts == {f"elsewhere_{kind}": 1}
+    assert "overview" in found.errors.example(f"elsewhere_{kind}")
+
+
+def test_an_overview_that_is_never_answered_costs_only_the_slots(started: Started) -> None:
+    """It is not waited for until the whole source is too late."""
+    server, reader = started("healthy")
+    server.stuck.add(OVERVIEW)
+    sources, errors = Sources([reader._settings.model_copy(update={"timeout_seconds": 2.0})]), ErrorTally()
+    sources.begin()
+    ((name, group),) = sources.finish(lambda group: True, errors).groups
+    assert (name, group.error, group.job is not None) == ("jobs", None, True)
+    assert errors.counts == {"elsewhere_timeout": 1}
+
+
+def test_where_no_job_runs_nobody_asks_for_slots(started: Started) -> None:
+    server, reader = started("restarting")
+    only(reader.read())
+    assert OVERVIEW not in server.asked

@@ -166,6 +166,7 @@ def test_a_running_flink_job_with_an_empty_group_is_not_dead(lab: Lab) -> None:
         (told,) = rows(snapshot, JOBS)
         assert (told["group"], told["source"], told["job_id"], told["job"]) == (group, "jobs", flink.jid, "orders-job")
         assert [vertex["name"] for vertex in told["vertices"]] == ["Source: kafka-orders", "price", "Sink: Writer"]
+        assert (told["slots_total"], told["slots_free"], told["vertices"][0]["slots_held"]) == (3, 1, 2)
         assert committed(snapshot, group) == {(topic, p): (offset, flink.jid) for p in range(4)}
         assert seen.said(group) == (Status.OK, None)
         # The source goes on, its checkpoints do not: every lag metric of Flink says 0.

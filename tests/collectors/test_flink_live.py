@@ -59,6 +59,9 @@ def test_a_job_that_keeps_up_is_not_dead_though_its_group_is_empty(lab: Lab, cla
         (told,) = rows(seen.last, JOBS)
         assert owners == {told["job_id"]}
         assert [vertex["name"] for vertex in told["vertices"]] == ["Source: kafka-orders", "price", "Sink: Writer"]
+        # One TaskManager of three slots, and vertices of two subtasks each that share them.
+        assert (told["slots_total"], told["slots_free"]) == (3, 1)
+        assert {vertex["slots_held"] for vertex in told["vertices"]} == {2}
         for _ in range(12):
             lab.produce(topic, dict.fromkeys(range(4), 10))
             seen.sample()

@@ -1,6 +1,7 @@
 """The capacity page: a group's load as its start, every input in the address, and the same answers as the domain's."""
 
 import csv
+import html
 import io
 import json
 import re
@@ -400,6 +401,36 @@ def test_an_example_says_in_what_is_taken_away_that_it_is_one(
     assert "asked,t1_seconds,0.012,,an example" in as_csv(kept[-1])
     assert "<td>Cores of a node</td><td>8</td><td>typed in</td>" in as_html(kept[-1])
     assert "<td>T1, waiting</td><td>12 ms</td><td>an example</td>" in as_html(kept[-1])
+
+
+def test_of_a_flink_job_task_slots_are_told_and_no_spare_nodes_are_asked_for(
+    open_app: Open, planned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[Report | None] = []
+    monkeypatch.setattr(capacity_export, "keep", kept.append)
+    name, lake = "prod/recommendations", Lake(str(planned / "lake"))
+    job = verdict_of(planned, name) | {"unit": "subtask", "capacity_source": "busy_time", "slots_held": 1}
+    others = [row for row in lake.read(CAPACITY).to_pylist() if row["group"] != "recommendations"]
+    for free, told in [
+        (0, "needed (the job holds 1, and 0 are free)"),
+        (99, "The task slots for "),
+    ]:
+        lakes.overwrite(lake, CAPACITY, [*others, job | {"slots_free": free}])
+        app = open_app("capacity", capacity_group=name, capacity_spare="5")
+        assert told in texts(app)
+        assert "Spare nodes (N+…)" not in [field.label for field in app.number_input]
+        assert "A Flink job has no spare subtasks: keep task slots free." in texts(app)
+        assert "--spare-nodes" not in app.code[0].value
+        assert kept[-1] is not None
+        assert told in html.unescape(as_html(kept[-1]))
+        assert "Spare nodes" not in as_html(kept[-1])
+        assert told in as_csv(kept[-1])
+    # With T1, T2 and the cores nodes are sized: some of them may be spare, and slots say nothing.
+    for key, value in {"capacity_t1_ms": 3.0, "capacity_t2_ms": 1.0, "capacity_cores": 4.0}.items():
+        app.number_input(key=key).set_value(value)
+    app.run()
+    assert "Spare nodes (N+…)" in [field.label for field in app.number_input]
+    assert "task slot" not in texts(app)
 
 
 def test_a_group_of_several_topics_shows_the_worst_and_lets_choose(open_app: Open, planned: Path) -> None:

@@ -19,6 +19,7 @@ from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
 from lagwise.domain.capacity.observed_words import NO_TEST_HELPS, load_test
 from lagwise.domain.capacity.skew import Skew
 from lagwise.domain.capacity.verdict import CapacityVerdict, DemandAhead
+from lagwise.domain.sizing.task_slots import TaskSlots
 from lagwise.domain.sizing.workload import Concurrency, Unit
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -173,6 +174,18 @@ def test_a_flink_job_is_sized_by_its_subtasks(seen: Observed | None) -> None:
     told = {one.name: (one.value, one.source) for one in found.inputs}
     assert told["members"] == (4, "subtasks of the vertex price of its Flink job")
     assert told["busy_share"] == (0.5, "busy time of the vertex price")
+
+
+def test_a_flink_job_is_told_whether_there_are_slots_for_its_subtasks() -> None:
+    """Three subtasks are advised (see above)."""
+    found = assess(known(demand=DEMAND, job=replace(JOB, subtasks=2, slots_held=2, slots_free=1), members=2))
+    assert found.advice is not None
+    assert found.slots == TaskSlots(found.advice.nodes or 0, 2, 1)
+    told = {one.name: (one.value, one.source) for one in found.inputs}
+    assert told["slots_held"] == (2, "subtasks of the most parallel vertex that shares slots with price")
+    assert told["slots_free"] == (1, "overview of its Flink cluster")
+    assert assess(known(demand=DEMAND, job=JOB, members=4)).slots is None  # not known
+    assert assess(known(demand=DEMAND, observed=SEEN)).slots is None  # no job
 
 
 def test_a_group_of_rocketmq_is_sized_by_consume_rt() -> None:

@@ -23,6 +23,15 @@ def test_the_vertex_that_bounds_the_job_is_named_with_what_it_does_and_who_waits
     ]
 
 
+@pytest.mark.parametrize(
+    ("free", "told"),
+    [(None, ""), (0, " 0 task slots of its cluster are free."), (1, " 1 task slot of its cluster is free.")],
+)
+def test_whether_there_are_slots_for_more_subtasks_is_told_beside_the_advice(free: int | None, told: str) -> None:
+    (finding,) = job_findings(replace(JOB, slots_free=free))
+    assert (finding.remedy or "").endswith(f"Sources can use no more subtasks than their topics have partitions.{told}")
+
+
 def test_a_job_whose_vertices_have_time_left_has_none_that_bounds_it() -> None:
     assert said(replace(JOB, vertices=(SOURCE, replace(PRICE, busy_share=0.89), SINK))) == []
 

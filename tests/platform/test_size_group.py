@@ -60,6 +60,10 @@ def known(name: str, **values: Any) -> dict[str, Any]:
     )
 
 
+#: Of a Flink job.
+HAS_SLOTS = {"slots_held": 100, "slots_free": 8}
+
+
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     lake = Lake(str(tmp_path / "lake"))
@@ -82,7 +86,8 @@ def data(tmp_path: Path) -> Path:
         known("mail", cluster="two"),
         known("new", sentence="It never had a backlog.", **unknown),
         known("members", **by_members),
-        known("job", **by_members | {"unit": "subtask", "capacity_source": "busy_time"}),
+        known("job", **by_members | {"unit": "subtask", "capacity_source": "busy_time"} | HAS_SLOTS),
+        known("idle-job", **unknown | {"unit": "subtask"}),
     )
     return tmp_path
 
@@ -154,10 +159,41 @@ def test_of_a_flink_job_subtasks_are_sized(data: Path) -> None:
     assert "subtasks carry this load on 480 partitions" in said
     assert "spare" not in said
     assert not re.search(r"\bmembers?\b", said.replace("--unit member", ""))
+    assert document(data, "idle-job", "--per-message", "4ms")["inputs"]["unit"]["value"] == "subtask"
     typed = ("--per-message", "4ms", "--peak", "2k", "--partitions", "48")
     told = document(data, *typed, "--unit", "subtask")["verdict"]
     assert "how many subtasks fit on a TaskManager is not known" in told
     assert "subtask" not in document(data, *typed)["verdict"]
+
+
+def test_of_a_flink_job_it_is_told_whether_there_are_task_slots(data: Path, tmp_path: Path) -> None:
+    made = document(data, "job")
+    assert made["triple"]["nodes"] > 108
+    missing = made["triple"]["nodes"] - 108
+    told = f"{missing} more task slots are needed (the job holds 100, and 8 are free)"
+    assert told in made["slots"]["sentence"]
+    assert {**made["slots"], "sentence": ""} == {"held": 100, "free": 8, "missing": missing, "sentence": ""}
+    page, figures = tmp_path / "meeting.html", tmp_path / "meeting.csv"
+    said = run(data, "job", "--html", str(page), "--csv", str(figures)).output
+    assert told in re.sub(r"[\s│]+", " ", said)
+    assert told in html.unescape(page.read_text())
+    assert "Spare nodes" not in page.read_text()
+    lines = {line["name"]: line for line in csv.DictReader(io.StringIO(figures.read_text()))}
+    assert (lines["missing"]["section"], lines["missing"]["value"]) == ("task slots", str(missing))
+    # What is typed in counts here, too.
+    assert document(data, "job", "--peak", "10k")["slots"]["missing"] == 0
+    nodes = ("--t1", "3ms", "--t2", "1ms", "--cores", "4")
+    assert [document(data, *words)["slots"] for words in (("job", *nodes), ("members",), ("idle-job",))] == [None] * 3
+
+
+@pytest.mark.parametrize("words", [("job",), ("idle-job",), ("members", "--unit", "subtask")])
+def test_a_group_that_is_a_flink_job_has_no_spare_subtasks(data: Path, words: tuple[str, ...]) -> None:
+    result = run(data, *words, "--spare-nodes", "2")
+    assert result.exit_code == 2
+    assert "a Flink job has no spare subtasks: leave --spare-nodes out" in " ".join(result.output.split())
+    # Who types in T1, T2 and the cores means nodes.
+    typed = ("job", "--t1", "3ms", "--t2", "1ms", "--cores", "4", "--spare-nodes", "2")
+    assert document(data, *typed)["triple"]["spare_nodes"] == 2
 
 
 @pytest.mark.parametrize(

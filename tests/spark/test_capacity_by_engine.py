@@ -15,16 +15,25 @@ from tests.platform.judged import append, partition
 from tests.spark.capacity_rows import EIGHT_CORES, NOW, demand, probed, reads, rows, some
 
 
-def of_job(lake: Lake, seconds_ago: float, busy: float | None, *, job: str = "j1", group: str = "billing") -> None:
-    """A look at a job of two vertices, of which the second bounds it."""
+def of_job(
+    lake: Lake,
+    seconds_ago: float,
+    busy: float | None,
+    *,
+    job: str = "j1",
+    group: str = "billing",
+    slots: tuple[int, int] | None = (8, 2),
+) -> None:
+    """A look at a job of two vertices, of which the second bounds it; ``slots`` of its cluster are all and the free."""
     idle = {"backpressured_share": 0.0, "idle_share": 0.5, "records_in_per_second": 1.0, "records_out_per_second": 1.0}
-    source = {"name": "Source: orders", "parallelism": 1, "busy_share": 0.05} | idle
-    price = {"name": "price", "parallelism": 4, "busy_share": busy} | idle
+    source = {"name": "Source: orders", "parallelism": 1, "slots_held": 4, "busy_share": 0.05} | idle
+    price = {"name": "price", "parallelism": 4, "slots_held": 4, "busy_share": busy} | idle
+    total, free = slots or (None, None)
     append(
         lake,
         JOBS,
         some(JOBS, sampled_at=NOW - timedelta(seconds=seconds_ago), group=group, job_id=job, job="orders-job",
-             source="flink", vertices=[source, price]),
+             source="flink", slots_total=total, slots_free=free, vertices=[source, price]),
     )  # fmt: skip
 
 
@@ -51,6 +60,38 @@ def test_a_flink_job_is_known_by_its_busy_time(lake: Lake) -> None:
     assert told["busy_share"] == (pytest.approx(0.6), "busy time of the vertex price", 2)
 
 
+@pytest.mark.parametrize(
+    ("slots", "free", "told"),
+    [
+        ((8, 4), 4, "The task slots for 6 subtasks are there: the job holds 4, and 4 are free."),
+        ((8, 1), 1, "For 6 subtasks 1 more task slot is needed (the job holds 4, and 1 is free); where TaskManagers"),
+        (
+            (0, 0),
+            None,
+            "For 6 subtasks the job takes 2 more task slots than the 4 that it holds; how many are free is not",
+        ),
+    ],
+)
+def test_a_job_is_told_whether_there_are_slots_for_more_subtasks(
+    lake: Lake, slots: tuple[int, int], free: int | None, told: str
+) -> None:
+    """Of 500 records a second each, 2,000 at peak need six subtasks with slack."""
+    append(
+        lake,
+        PARTITION_STATUS,
+        *[partition("billing", n, as_of=NOW, produce_rate_per_second=100.0, consume_rate_per_second=100.0, owner="j1")
+          for n in range(12)],
+    )  # fmt: skip
+    demand(lake, peak=2_000.0)
+    of_job(lake, 15, 0.6, slots=slots)
+    of_job(lake, 0, 0.6, slots=None)  # Flink did not tell them this time
+    plan(lake, Capacity(), NOW)
+    found = rows(lake)["billing"]
+    assert (found["advised_nodes"], found["slots_held"], found["slots_free"]) == (6, 4, free)
+    assert told in found["advice"]
+    assert ("slots_free" in {i["name"] for i in found["inputs"]}) == (free is not None)
+
+
 def test_a_job_that_was_not_seen_lately_tells_nothing(lake: Lake) -> None:
     reads(lake, "billing")
     demand(lake)
@@ -59,6 +100,7 @@ def test_a_job_that_was_not_seen_lately_tells_nothing(lake: Lake) -> None:
     plan(lake, Capacity(), NOW)
     assert rows(lake)["billing"]["capacity_source"] == "none"
     assert rows(lake)["billing"]["members"] == 4
+    assert rows(lake)["billing"]["slots_held"] is None
 
 
 def took(lake: Lake, minutes_ago: float, member: str, seconds: float, messages: int, **more: Any) -> None:

@@ -17,7 +17,14 @@ def sampled(
     lake: Lake, minutes: float, busy: float | None, *, sample: str = "s0", job: str = "j1", **more: Any
 ) -> None:
     own = {"sample_id": sample, "cluster": "shop", "sampled_at": at(minutes), "group": "flink-orders"}
-    price = {"name": "price", "parallelism": 2, "busy_share": busy, "backpressured_share": 0.0, "idle_share": 0.0}
+    price = {
+        "name": "price",
+        "parallelism": 2,
+        "slots_held": 2,
+        "busy_share": busy,
+        "backpressured_share": 0.0,
+        "idle_share": 0.0,
+    }
     rates = {"records_in_per_second": 412.0, "records_out_per_second": 412.0}
     counted = {"checkpoint_duration_seconds": 0.2, "checkpoints_completed": 1, "checkpoints_failed": 0}
     append(lake, GROUPS, {**own, "type": "flink", "state": "RUNNING", "checkpoint_interval_seconds": 10.0})
@@ -38,6 +45,13 @@ def test_a_vertex_is_told_by_its_last_minutes(lake: Lake) -> None:
     assert "The vertex price of the job orders-job (2 subtasks) is busy 95 % of the time" in sentence
     (finding,) = findings_of(lake, news(NOW))[KEY]
     assert (finding.kind, finding.sentence) == ("job", sentence)
+
+
+def test_with_a_vertex_that_bounds_the_job_its_free_slots_are_told(lake: Lake) -> None:
+    sampled(lake, NOW - 1, 1.0, slots_total=4, slots_free=2)
+    sampled(lake, NOW, 1.0, sample="s1", slots_total=4, slots_free=1)
+    ((finding,),) = of_jobs(lake, news(NOW)).values()
+    assert (finding.remedy or "").endswith("partitions. 1 task slot of its cluster is free.")
 
 
 def test_a_job_that_does_not_run_any_more_is_not_told_of(lake: Lake) -> None:

@@ -10,7 +10,7 @@ says 0.
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Any
@@ -69,6 +69,7 @@ class FlinkReader:
             return self._read()
 
     def _read(self) -> Found:
+        until = monotonic() + self._settings.timeout_seconds
         jobs = self._rest.jobs()
         self._memory = {jid: memory for jid, memory in self._memory.items() if jid in {job["jid"] for job in jobs}}
         found = Found()
@@ -85,7 +86,23 @@ class FlinkReader:
                 continue
             if group is not None:
                 found.groups[name] = group
+        self._add_task_slots(found, until)
         return found
+
+    def _add_task_slots(self, found: Found, until: float) -> None:
+        """Let the jobs that run know the cluster's task slots. Whatever is wrong with that costs no more than these: it
+        is asked last, and half of the time that is left is kept for handing on what was found."""
+        jobs = [group for group in found.groups.values() if group.job is not None]
+        if not jobs:
+            return
+        try:
+            total, free = self._rest.task_slots(within_seconds=max(0.0, until - monotonic()) / 2)
+        except Trouble as trouble:
+            found.errors.note(trouble.kind, str(trouble))
+            return
+        for group in jobs:
+            assert group.job is not None
+            group.job = replace(group.job, slots_total=total, slots_free=free)
 
     def _of_groups(self, jobs: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
         """The job that stands for each group."""

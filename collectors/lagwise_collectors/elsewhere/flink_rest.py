@@ -16,6 +16,8 @@ from lagwise_collectors.elsewhere.found import Trouble
 _METRICS_AT_ONCE = 40
 _UNAUTHORISED = (401, 403)
 _OFFSET = re.compile(r"\d+\..*KafkaSourceReader\.topic\.(.+)\.partition\.(\d+)\.(currentOffset|committedOffset)")
+#: More than the column takes is no number of slots.
+_MOST_SLOTS = 2**31 - 1
 #: What Flink says is the interval of a job without checkpoints: the largest long.
 _NEVER = 2**63 - 1
 
@@ -37,11 +39,22 @@ class FlinkRest:
             raise Trouble("malformed", "what answers is not Flink's REST interface: it lists no jobs")
         return jobs
 
-    def get(self, path: str, *, absent: Any = None, **parameters: str) -> Any:
-        """The JSON of an answer; ``absent`` where it is 404 and that means something."""
+    def task_slots(self, within_seconds: float) -> tuple[int, int]:
+        """Task slots of the cluster: all of them, and those that are free."""
+        overview = self.get("overview", within_seconds=within_seconds)
+        told = overview if isinstance(overview, dict) else {}
+        total, free = told.get("slots-total"), told.get("slots-available")
+        if not (isinstance(total, int) and isinstance(free, int) and 0 <= free <= total <= _MOST_SLOTS):
+            raise Trouble("malformed", "the answer to overview tells no task slots")
+        return int(total), int(free)
+
+    def get(self, path: str, *, absent: Any = None, within_seconds: float | None = None, **parameters: str) -> Any:
+        """The JSON of an answer; ``absent`` where it is 404 and that means something. ``within_seconds`` is for answers
+        that are not worth waiting for as long as for others."""
         try:
             assert self._client is not None, "requests are made inside connected()"
-            answer = self._client.get(f"v1/{path}", params=parameters)
+            timeout = self._settings.timeout_seconds if within_seconds is None else within_seconds
+            answer = self._client.get(f"v1/{path}", params=parameters, timeout=timeout)
         except httpx.TimeoutException:
             raise Trouble("timeout", f"no answer to {path}") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -88,7 +101,6 @@ class FlinkRest:
             client = httpx.Client(
                 base_url=url,
                 headers=headers,
-                timeout=self._settings.timeout_seconds,
                 follow_redirects=True,  # a standby sends on to the leader
                 verify=not url.startswith("http://"),  # certificates take long to load, and nobody shows one there
             )

@@ -27,11 +27,15 @@ class Vertices:
     def look(self, now_ms: int, vertices: Iterable[Mapping[str, Any]]) -> tuple[Vertex, ...]:
         """What each did since the look before; ``now_ms`` is Flink's clock."""
         looks = {str(v["id"]): (v, _Look(now_ms, _sums(v.get("metrics") or {}))) for v in vertices}
-        found = tuple(self._vertex(vertex, now, self._before.get(key)) for key, (vertex, now) in looks.items())
+        held = _slots_held([vertex for vertex, _ in looks.values()])
+        found = tuple(
+            self._vertex(vertex, held[_sharing(vertex)], now, self._before.get(key))
+            for key, (vertex, now) in looks.items()
+        )
         self._before = {key: now for key, (_, now) in looks.items()}
         return found
 
-    def _vertex(self, vertex: Mapping[str, Any], now: _Look, before: _Look | None) -> Vertex:
+    def _vertex(self, vertex: Mapping[str, Any], slots_held: int, now: _Look, before: _Look | None) -> Vertex:
         parallelism = int(vertex["parallelism"])
 
         def grown(what: str) -> float | None:
@@ -55,12 +59,26 @@ class Vertices:
         return Vertex(
             str(vertex["name"]),
             parallelism,
+            slots_held,
             share(_BUSY),
             share(_BACKPRESSURED),
             share(_IDLE),
             per_second(_IN),
             per_second(_OUT),
         )
+
+
+def _slots_held(vertices: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Task slots by slot sharing group: a slot takes one subtask of each vertex of the group."""
+    held: dict[str, int] = {}
+    for vertex in vertices:
+        held[_sharing(vertex)] = max(held.get(_sharing(vertex), 0), int(vertex["parallelism"]))
+    return held
+
+
+def _sharing(vertex: Mapping[str, Any]) -> str:
+    """The slot sharing group of a vertex. Older Flinks do not tell it: then all are taken to share, as by default."""
+    return str(vertex.get("slotSharingGroupId", ""))
 
 
 def _seconds_told(grown_ms: Sequence[float | None], parallelism: int) -> float | None:

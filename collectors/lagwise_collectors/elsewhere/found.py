@@ -40,10 +40,14 @@ class Offset:
 
 @dataclass(frozen=True, slots=True)
 class Vertex:
-    """A vertex of a job: the shares of its time, and records, since the look before; None where there was none."""
+    """A vertex of a job: the shares of its time, and records, since the look before; None where there was none.
+
+    ``slots_held`` are the task slots of its slot sharing group: as many as the most parallel vertex in it has subtasks.
+    """
 
     name: str
     parallelism: int
+    slots_held: int
     busy_share: float | None = None
     backpressured_share: float | None = None
     idle_share: float | None = None
@@ -53,7 +57,8 @@ class Vertex:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job that runs and reads: the owner of what its group reads. Checkpoints are counted since its start."""
+    """A job that runs and reads: the owner of what its group reads. Checkpoints are counted since its start, task
+    slots are those of the whole cluster."""
 
     id: str
     name: str
@@ -61,6 +66,8 @@ class Job:
     checkpoint_duration_seconds: float | None = None
     checkpoints_completed: int | None = None
     checkpoints_failed: int | None = None
+    slots_total: int | None = None
+    slots_free: int | None = None
 
 
 @dataclass(slots=True)

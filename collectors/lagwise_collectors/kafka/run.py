@@ -80,6 +80,8 @@ class Run:
             "checkpoint_duration_seconds": [job.checkpoint_duration_seconds for *_, job in running],
             "checkpoints_completed": [job.checkpoints_completed for *_, job in running],
             "checkpoints_failed": [job.checkpoints_failed for *_, job in running],
+            "slots_total": [job.slots_total for *_, job in running],
+            "slots_free": [job.slots_free for *_, job in running],
             "vertices": [[asdict(vertex) for vertex in job.vertices] for *_, job in running],
         }
         self._keep(JOBS, columns, at)

@@ -8,8 +8,10 @@ import streamlit as st
 from lagwise.domain import humanise
 from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.known_workload import say_missing
-from lagwise.domain.sizing.search import largest_peak_per_second
+from lagwise.domain.sizing.search import Triple, largest_peak_per_second
+from lagwise.domain.sizing.task_slots import TaskSlots
 from lagwise.domain.sizing.words import explain_concurrency, say_duration, say_number, say_share
+from lagwise.domain.sizing.workload import Unit
 from lagwise_dashboard import literal, plot_theme
 from lagwise_dashboard.components import tables, tiles
 from lagwise_dashboard.report import asked, node_chart
@@ -22,9 +24,9 @@ def missing(names: Sequence[str]) -> None:
     st.info(literal.markdown(say_missing(names)), icon=":material/help:")
 
 
-def show(advice: SizingAdvice) -> None:
-    """What is advised, the cheapest changes, and what one node does."""
-    _verdict(advice)
+def show(advice: SizingAdvice, slots: TaskSlots | None) -> None:
+    """What is advised, the cheapest changes, and what one node does; of a Flink job whether there are slots for it."""
+    _verdict(advice, slots)
     if not advice.points:
         return
     st.subheader("What one node does", anchor=False)
@@ -37,7 +39,7 @@ def show(advice: SizingAdvice) -> None:
     _points(advice)
 
 
-def _verdict(advice: SizingAdvice) -> None:
+def _verdict(advice: SizingAdvice, slots: TaskSlots | None) -> None:
     triple, unit = advice.triple, advice.workload.unit
     text = literal.markdown(advice.verdict)
     if triple is None:
@@ -46,6 +48,8 @@ def _verdict(advice: SizingAdvice) -> None:
         st.warning(text, icon=":material/build:")
     else:
         st.success(text, icon=":material/check_circle:")
+    if slots is not None:
+        st.caption(literal.markdown(slots.sentence))
     if advice.changes:
         labels = ["Cheapest change", *("Or" for _ in advice.changes[1:])]
         st.markdown(
@@ -59,7 +63,7 @@ def _verdict(advice: SizingAdvice) -> None:
         (
             f"{unit.capitalize()}s",
             humanise.DASH if triple is None else f"{triple.nodes:,}",
-            None if triple is None else f"Of them {humanise.plural(triple.spare_nodes, f'spare {unit}')}.",
+            _of_them(triple, unit),
         ),
         (
             "Threads a node",
@@ -74,6 +78,15 @@ def _verdict(advice: SizingAdvice) -> None:
         ),
     ]
     tiles.show(shown)
+
+
+def _of_them(triple: Triple | None, unit: Unit) -> str | None:
+    """What the number of nodes counts."""
+    if triple is None:
+        return None
+    if unit is Unit.SUBTASK:
+        return "The parallelism of the vertex that bounds the job. None of them is spare."
+    return f"Of them {humanise.plural(triple.spare_nodes, f'spare {unit}')}."
 
 
 def _points(advice: SizingAdvice) -> None:

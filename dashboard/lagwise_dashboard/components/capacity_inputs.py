@@ -9,7 +9,7 @@ import streamlit as st
 from lagwise.domain.sizing import workload as defaults
 from lagwise.domain.sizing.known_workload import missing_of, workload_from
 from lagwise.domain.sizing.ranges import OutOfRange
-from lagwise.domain.sizing.workload import MAX_PARTITIONS, Concurrency, Ordering, Workload
+from lagwise.domain.sizing.workload import MAX_PARTITIONS, Concurrency, Ordering, Unit, Workload
 from lagwise_dashboard.components.capacity_numbers import NUMBERS
 from lagwise_dashboard.report.asked import LABELS, SHOWN
 
@@ -228,14 +228,21 @@ def show(start: Start) -> Asked:
     inputs.number("cores")
     inputs.concurrency()
     inputs.ordering()
-    with st.expander("Slack and limits"):
-        left, right = st.columns(2)
-        for i, name in enumerate(_SLACK):
-            with (left, right)[i % 2]:
-                inputs.number(name)
     # Somebody who types one of them means nodes and threads, and not members.
     if is_whole and any(inputs.sources[name] == _TYPED for name in ("t1_seconds", "t2_seconds", "cores")):
         inputs.values.pop("seconds_per_message")
+        is_whole = False
+    slack = list(_SLACK)
+    is_job = is_whole and inputs.values["unit"] is Unit.SUBTASK
+    if is_job:
+        slack.remove("spare_nodes")
+    with st.expander("Slack and limits"):
+        left, right = st.columns(2)
+        for i, name in enumerate(slack):
+            with (left, right)[i % 2]:
+                inputs.number(name)
+        if is_job:
+            st.caption("A Flink job has no spare subtasks: keep task slots free.")
     if missing := missing_of(inputs.values):
         return Asked(None, inputs.sources, missing)
     return Asked(workload_from(inputs.values), inputs.sources)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lagwise.domain.sizing.words import say_number
-from lagwise.domain.sizing.workload import Workload
+from lagwise.domain.sizing.workload import Unit, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,5 +66,7 @@ def _values(w: Workload) -> dict[str, str]:
         unit = "" if shown.unit in ("or its CPU limit", "N+…") else f" {shown.unit}"
         said[name] = f"{float(f'{value / shown.scale:.4g}'):,.12g}{unit}"
     said |= {"concurrency": str(w.concurrency), "ordering": str(w.order)}
-    not_asked = _OF_NODES if w.by_members else ("seconds_per_message",)
+    not_asked: tuple[str, ...] = _OF_NODES if w.by_members else ("seconds_per_message",)
+    if w.unit is Unit.SUBTASK:
+        not_asked += ("spare_nodes",)
     return {name: value for name, value in said.items() if name not in not_asked}

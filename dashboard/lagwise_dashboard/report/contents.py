@@ -7,7 +7,9 @@ from datetime import datetime
 from lagwise.domain.capacity.outlook import Outlook
 from lagwise.domain.simulation.what_if import WhatIf
 from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.known_workload import task_slots_of
 from lagwise.domain.sizing.ramp_plan import RampStep
+from lagwise.domain.sizing.task_slots import TaskSlots
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.report.scenarios import Compared
 
@@ -28,3 +30,8 @@ class Report:
     ramp: tuple[RampStep, ...] = ()
     target_utilisation: float
     now: datetime
+
+    @property
+    def slots(self) -> TaskSlots | None:
+        """Whether the Flink cluster has the task slots for what is advised; None where it is no job."""
+        return task_slots_of(self.row, self.advice)

@@ -62,6 +62,8 @@ def _advice(advice: SizingAdvice, report: Report) -> Iterable[tuple[object, ...]
     yield "advice", "verdict", advice.verdict, "", ""
     for name, value in asdict(advice.triple).items() if advice.triple else ():
         yield "advice", name, value, "", ""
+    for name, value in report.slots.as_document().items() if report.slots else ():
+        yield "task slots", name, value, "", ""
     for change in advice.changes:
         yield "change", str(change.kind), change.sentence, "", change.cost
     for figure in advice.figures:

@@ -60,6 +60,8 @@ def _advice(report: Report, advice: SizingAdvice, charts: "_Charts") -> list[str
     """What it takes, what it is made of, what if, and how to get there."""
     kind = "short" if advice.triple is None else "enough"
     parts = [f'<p class="verdict {kind}">{_safe(advice.verdict)}</p>']
+    if report.slots is not None:
+        parts.append(f"<p>{_safe(report.slots.sentence)}</p>")
     parts += [f"<p>{_safe(c.sentence)} <small>{_safe(c.cost)}</small></p>" for c in advice.changes]
     if advice.points:
         parts.append(charts.add(node_chart.chart(advice)))

@@ -28,6 +28,8 @@ _INPUTS = {
     "threads_per_node": "Threads on a node",
     "busy_share": "Busy share",
     "records_per_second": "Reads now",
+    "slots_held": "Task slots held",
+    "slots_free": "Task slots free",
     "seconds_per_message": "A message takes",
     "threads": "Threads",
     "observed_rate_per_second": "Seen under saturation",

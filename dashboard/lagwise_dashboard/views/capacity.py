@@ -6,6 +6,7 @@ import streamlit as st
 
 from lagwise.domain.capacity.outlook import Outlook
 from lagwise.domain.sizing.advice import advise
+from lagwise.domain.sizing.known_workload import task_slots_of
 from lagwise.domain.sizing.ramp_plan import ramp_to
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise_dashboard import literal, settings
@@ -70,7 +71,7 @@ def _report(now: datetime) -> Report | None:
         )
     advice = advise(asked.workload)
     with right:
-        capacity_answer.show(advice)
+        capacity_answer.show(advice, task_slots_of(chosen.row, advice))
     running, interruption, what_if = capacity_what_if.show(advice, chosen.row)
     scenarios = capacity_scenarios.show(advice, interruption)
     ramp = ramp_to(advice, running.threads_per_node if running else None)

@@ -18,6 +18,7 @@ from lagwise.domain.sizing.formulas import busiest_share
 from lagwise.domain.sizing.known_workload import as_planned, workload_from
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.search import capacity_per_second, node_at
+from lagwise.domain.sizing.task_slots import TaskSlots, task_slots_for
 from lagwise.domain.sizing.workload import (
     DEFAULT_TARGET_UTILISATION,
     Concurrency,
@@ -79,6 +80,8 @@ class Assessment:
     unit: Unit
     workload: Workload | None
     advice: SizingAdvice | None
+    #: Whether a Flink job gets the subtasks that are advised; None of anything else.
+    slots: TaskSlots | None
     inputs: tuple[Input, ...]
 
 
@@ -106,6 +109,7 @@ def assess(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISATION)
         unit_of(known),
         workload,
         advice,
+        task_slots_for(advice, known.job.slots_held, known.job.slots_free) if known.job else None,
         tuple(inputs_of(known)),
     )
 

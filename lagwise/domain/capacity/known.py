@@ -86,6 +86,9 @@ class JobWork:
     records_per_second: float
     samples: int
     measured_until: datetime
+    #: Task slots of the vertex's slot sharing group, and those of its cluster that no job has; None is not known.
+    slots_held: int | None = None
+    slots_free: int | None = None
 
     @property
     def rate_per_second(self) -> float | None:
@@ -166,6 +169,13 @@ def inputs_of(known: Known) -> Sequence[Input]:
             Input("busy_share", j.busy_share, f"busy time of the vertex {j.vertex}", j.samples, j.measured_until),
             Input("records_per_second", j.records_per_second, "committed offsets", measured_at=now),
         ]
+        if j.slots_held is not None:
+            how = f"subtasks of the most parallel vertex that shares slots with {j.vertex}"
+            found.append(Input("slots_held", j.slots_held, how, measured_at=j.measured_until))
+        if j.slots_free is not None:
+            found.append(
+                Input("slots_free", j.slots_free, "overview of its Flink cluster", measured_at=j.measured_until)
+            )
     if known.consume_time is not None:
         c = known.consume_time
         found += [

@@ -6,6 +6,8 @@ from math import inf
 from typing import Any
 
 from lagwise.domain.humanise import duration, plural
+from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.task_slots import TaskSlots, task_slots_for
 from lagwise.domain.sizing.workload import Unit, Workload
 
 #: Fields of a Workload that a group's row fills under their own names, as its inputs are called, too.
@@ -62,13 +64,14 @@ def known_values(row: Mapping[str, Any], now: datetime) -> tuple[dict[str, Any],
     if is_by_members(row):
         values["seconds_per_message"] = values["t1_seconds"]
         sources["seconds_per_message"] = f"{_WHOLE_FROM[row['capacity_source']]}, a {row['unit']} taken as one thread"
-        values["unit"], sources["unit"] = Unit(row["unit"]), "what reads for the group"
         for name in ("t1_seconds", "t2_seconds"):
             # What a probe measured, where it does not tell the cores.
             values[name] = inputs[name]["value"] if name in inputs else None
     elif row["concurrency"] is not None:
         values |= {"concurrency": row["concurrency"], "max_threads_per_node": row["max_threads_per_node"]}
         sources |= dict.fromkeys(("concurrency", "max_threads_per_node"), "how the group runs now")
+    if row["unit"] != Unit.NODE:  # also where it is not known how long they take, and somebody types that in
+        values["unit"], sources["unit"] = Unit(row["unit"]), "what reads for the group"
     values = {name: value for name, value in values.items() if value is not None}
     return as_planned(values), {name: source for name, source in sources.items() if name in values}
 
@@ -86,6 +89,11 @@ def running_of(row: Mapping[str, Any] | None) -> tuple[int | None, int | None]:
     if is_by_members(row):
         return row["members"] or None, 1
     return row["nodes"] or None, row["threads_per_node"]
+
+
+def task_slots_of(row: Mapping[str, Any] | None, advice: SizingAdvice | None) -> TaskSlots | None:
+    """The task slots for what is advised to a group of a Flink job; None of any other."""
+    return None if row is None else task_slots_for(advice, row["slots_held"], row["slots_free"])
 
 
 def as_planned(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ Sizing one group's work on a topic takes milliseconds, which at tens of thousand
 stalest go first, and what is left waits for the next.
 """
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -53,7 +54,9 @@ def _row(reader: Row, found: Assessment) -> dict[str, Any]:
     def value(name: str) -> float | None:
         return values[name].value if name in values else None
 
-    threads = value("threads_per_node")
+    def number(name: str) -> int | None:
+        return int(values[name].value) if name in values else None
+
     return {
         "cluster": reader["cluster"],
         "group": reader["group"],
@@ -63,7 +66,7 @@ def _row(reader: Row, found: Assessment) -> dict[str, Any]:
         "sentence": found.judgement.sentence,
         "enough_until": found.judgement.enough_until,
         "partitions": reader["partitions"],
-        "members": int(value("members") or 0),
+        "members": number("members") or 0,
         "nodes": reader["nodes"],
         "hottest_share": value("hottest_share"),
         "lag": reader["lag"],
@@ -79,15 +82,17 @@ def _row(reader: Row, found: Assessment) -> dict[str, Any]:
         # 0 is that of members, of which only the time per message as a whole is known
         "t2_seconds": (found.workload.t2_seconds or None) if found.workload else value("t2_seconds"),
         "cores": value("cores"),
-        "threads_per_node": None if threads is None else int(threads),
+        "threads_per_node": number("threads_per_node"),
         "max_threads_per_node": found.workload.max_threads_per_node if found.workload else None,
         "concurrency": str(found.workload.concurrency) if found.workload else None,
         "advised_nodes": advice.nodes if advice else None,
         "advised_threads_per_node": advice.threads_per_node if advice else None,
         "advised_partitions": advice.triple.partitions if advice and advice.triple else None,
+        "slots_held": number("slots_held"),
+        "slots_free": number("slots_free"),
         "binds": str(advice.binds) if advice else None,
         "change": advice.cheapest_change if advice else None,
-        "advice": advice.verdict if advice else None,
+        "advice": " ".join(_sentences(found)) or None,
         "confidence": str(found.confidence),
         "inputs": [
             {
@@ -100,3 +105,11 @@ def _row(reader: Row, found: Assessment) -> dict[str, Any]:
             for i in found.inputs
         ],
     }
+
+
+def _sentences(found: Assessment) -> Iterator[str]:
+    """The advice, and whether there are slots for it."""
+    if found.advice is not None:
+        yield found.advice.verdict
+    if found.slots is not None:
+        yield found.slots.sentence

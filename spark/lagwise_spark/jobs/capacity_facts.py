@@ -8,6 +8,7 @@ from lagwise.config import Capacity
 from lagwise.domain.capacity.known import ConsumeTime, Demand, JobWork, Known, Observed, ServiceTime
 from lagwise.domain.capacity.observed import Undecided
 from lagwise.domain.capacity.verdict import DemandAhead
+from lagwise.domain.sizing.task_slots import free_of
 from lagwise.tables.ahead import demand_ahead
 from lagwise.tables.observed import OBSERVED_CAPACITY
 from lagwise.tables.planning import DEMAND
@@ -30,13 +31,17 @@ _MEMBER_SEEN = timedelta(minutes=3)
 #: The busiest vertex of each group's newest job, over its last minutes.
 _JOBS = """
     with newest as (
-        select cluster, "group", arg_max(job_id, sampled_at) as job_id, max(sampled_at) as last
+        select cluster, "group", arg_max(job_id, sampled_at) as job_id, max(sampled_at) as last,
+               -- the newest that are known: a look may have been told none
+               arg_max(slots_total, sampled_at) as slots_total, arg_max(slots_free, sampled_at) as slots_free
         from jobs where sampled_at >= ? group by all
     ), seen as (
-        select j.cluster, j."group", j.sampled_at, unnest(j.vertices) as vertex
+        select j.cluster, j."group", j.sampled_at, n.slots_total, n.slots_free, unnest(j.vertices) as vertex
         from jobs j join newest n using (cluster, "group", job_id) where j.sampled_at > n.last - to_seconds(?)
     ), vertices as (
-        select cluster, "group", vertex.name as vertex, arg_max(vertex.parallelism, sampled_at) as subtasks,
+        select cluster, "group", slots_total, slots_free, vertex.name as vertex,
+               arg_max(vertex.parallelism, sampled_at) as subtasks,
+               arg_max(vertex.slots_held, sampled_at) as slots_held,
                avg(vertex.busy_share) as busy_share, count(vertex.busy_share) as samples,
                max(sampled_at) as measured_until
         from seen group by all
@@ -178,6 +183,8 @@ def _job(row: Row, reader: Row) -> JobWork:
         records_per_second=reader["read_rate"] or 0.0,
         samples=row["samples"],
         measured_until=row["measured_until"],
+        slots_held=row["slots_held"],
+        slots_free=free_of(row["slots_total"], row["slots_free"]),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from lagwise.domain.findings import Finding
 from lagwise.domain.jobs import JobLoad, VertexLoad, job_findings
+from lagwise.domain.sizing.task_slots import free_of
 from lagwise.tables.raw import GROUPS
 from lagwise.tables.store import Lake
 from lagwise.tables.work import JOBS
@@ -63,6 +64,7 @@ def _load(now: Row, rows: Sequence[Row]) -> JobLoad:
         now["checkpoint_duration_seconds"],
         _grown(rows, "checkpoints_completed"),
         _grown(rows, "checkpoints_failed"),
+        free_of(now["slots_total"], now["slots_free"]),
     )
 
 

@@ -24,6 +24,7 @@ public class FlinkJob {
         settings.setString("web.refresh-interval", "500");
         settings.setString("taskmanager.memory.network.min", "64mb");
         settings.setString("taskmanager.memory.network.max", "64mb");
+        settings.setString("taskmanager.numberOfTaskSlots", "3");
         settings.setString("restart-strategy.type", "fixed-delay");
         settings.setString("restart-strategy.fixed-delay.attempts", "1000");
         settings.setString("restart-strategy.fixed-delay.delay", "600 s");
