@@ -165,8 +165,10 @@ class Worker:
             "last_error": step.error,
             "delivered_at": self._clock() if step.state == DELIVERED else None,
         }
+        # Unless a second process on the same database has delivered it, or given it up: that is not undone.
+        mark = update(DELIVERIES).where(DELIVERIES.c.id == row.id, DELIVERIES.c.state == QUEUED)
         with transaction(self._engine) as connection:
-            connection.execute(update(DELIVERIES).where(DELIVERIES.c.id == row.id).values(**values))
+            connection.execute(mark.values(**values))
         self._unrecorded = None
 
 

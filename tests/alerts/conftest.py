@@ -1,5 +1,6 @@
 """Receivers that are closed again, a database of the test's own, and no proxy between us and the loopback."""
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -30,9 +31,25 @@ def receiver() -> Iterator[Callable[..., Receiver]]:
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    """An empty operational database."""
-    made = open_engine(f"sqlite:///{tmp_path / 'state' / 'lagwise.db'}")
+def sqlite(tmp_path: Path) -> Iterator[Engine]:
+    """An empty operational database of the kind that is used unless the settings name another."""
+    yield from _prepared(f"sqlite:///{tmp_path / 'state' / 'lagwise.db'}")
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.process)])
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """An empty operational database, of each kind that is promised."""
+    if request.param == "sqlite":
+        yield request.getfixturevalue("sqlite")
+    else:
+        yield from _prepared(request.getfixturevalue("postgresql"))
+
+
+def _prepared(url: str) -> Iterator[Engine]:
+    made = open_engine(url)
     prepare(made)
     yield made
+    for thread in threading.enumerate():
+        if thread.name.startswith("channel "):  # it was told to stop, and may have something to mark yet
+            thread.join(10)
     made.dispose()
