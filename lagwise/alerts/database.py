@@ -38,7 +38,7 @@ from sqlalchemy.schema import ExecutableDDLElement
 from lagwise.alerts import operator_tables as _  # noqa: F401 (declares tables that `prepare` makes)
 from lagwise.alerts.columns import AnyText, UtcDateTime, metadata
 from lagwise.drivers import missing_driver, patience
-from lagwise.errors import ConfigError, DatabaseError
+from lagwise.errors import ConfigError, DatabaseError, DatabaseGone
 from lagwise.logs import clean
 from lagwise.secrets import resolve
 
@@ -152,7 +152,7 @@ def open_engine(url: str) -> Engine:
         engine = create_engine(parsed, connect_args={"timeout": BUSY_SECONDS})
     except ImportError as error:
         raise ConfigError(f"database: {missing_driver(error)}") from None
-    except ValueError:  # of the port; its words would show what stands there, as part of a password with a slash
+    except ValueError:
         raise ConfigError(f"database: what stands for a port is no number; {_SUCH_AS}") from None
     except (ArgumentError, NoSuchModuleError) as error:
         raise ConfigError(f"database: {clean(str(error).splitlines()[0])}; {_SUCH_AS}") from None
@@ -263,4 +263,5 @@ def _one_line(engine: Engine, error: SQLAlchemyError) -> DatabaseError:
     """Not the library's own text: it holds the statement and its parameters."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     words = str(cause).strip().split("\n")[0] or type(cause).__name__
-    return DatabaseError(f"cannot use the database {_shown(engine)}: {clean(words)}")
+    is_gone = isinstance(error, DBAPIError) and (error.connection_invalidated or error.statement is None)
+    return (DatabaseGone if is_gone else DatabaseError)(f"cannot use the database {_shown(engine)}: {clean(words)}")

@@ -22,7 +22,7 @@ from lagwise.alerts.repeating import Repeater
 from lagwise.alerts.sealing import seal, sent_lately, untried
 from lagwise.alerts.store import DEAD, DELIVERED, QUEUED
 from lagwise.config import Grouping
-from lagwise.errors import DatabaseError
+from lagwise.errors import DatabaseError, DatabaseGone
 
 log = logging.getLogger("lagwise.alerts")
 
@@ -95,6 +95,8 @@ class Worker:
                 due = self.deliver_due(stop)
                 self._complaints.clear("database")
                 wait = _LOOK_EVERY_SECONDS if due is None else (due - self._clock()).total_seconds()
+            except DatabaseGone:
+                wait = _PAUSE_SECONDS  # the rounds use the same server, and say it once for all channels
             except DatabaseError as error:
                 self._complaints.say("database", f"channel {self.channel.name}: {error}; deliveries wait")
                 wait = _PAUSE_SECONDS

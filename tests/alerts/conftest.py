@@ -4,12 +4,17 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine
 
 from lagwise.alerts.database import open_engine, prepare
+from lagwise.config import Config
+from lagwise.tables.store import Lake
 from tests.alerts.receiver import OK, Answer, Receiver
+from tests.alerts.rounds import MakeConfig
+from tests.alerts.support import LakeWriter
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +33,32 @@ def receiver() -> Iterator[Callable[..., Receiver]]:
             return stack.enter_context(Receiver(then, port))
 
         yield make
+
+
+@pytest.fixture
+def config(lake: Lake, tmp_path: Path) -> MakeConfig:
+    """Makes settings over the test's own lake, with channels by name and address."""
+
+    def make(urls: dict[str, str] | None = None, **changes: Any) -> Config:
+        channels = [{"name": name, "url": url} for name, url in (urls or {}).items()]
+        alerts = {"interval_seconds": 0.05, "channels": channels} | changes.pop("alerts", {})
+        return Config.model_validate(
+            {
+                "data": str(Path(lake.uri).parent),
+                "state_dir": str(tmp_path / "state"),
+                "clusters": [{"name": "kafka", "bootstrap": "127.0.0.1:9092"}],
+                "alerts": alerts,
+                **changes,
+            }
+        )
+
+    return make
+
+
+@pytest.fixture
+def writer(lake: Lake) -> LakeWriter:
+    """Writes into the test's own lake."""
+    return LakeWriter(lake)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from random import Random
 
@@ -219,6 +220,34 @@ class TestKilledInBetween:
         clock.move(30)
         assert again.deliver_due(NEVER) == due
         assert len(to.got) == 1
+
+
+class TestTwoProcessesOnOneDatabase:
+    """Each sends what waits: some of it comes twice, with the same key, and nothing is lost or undone."""
+
+    def test_who_fails_does_not_undo_what_the_other_delivered(
+        self, engine: Engine, clock: Clock, receiver: Receivers, worker: Make
+    ) -> None:
+        keys = queue(engine, clock, 1)
+        to, failing = receiver(), receiver(Answer(503))
+        late = worker("ops", failing.url)
+        with refusing(engine, "update", "deliveries"), pytest.raises(DatabaseError):
+            late.deliver_due(NEVER)
+        assert worker("ops", to.url).deliver_due(NEVER) is None
+        assert late.deliver_due(NEVER) is None
+        assert (to.keys, failing.keys) == (keys, keys)
+        assert states(engine) == ["delivered"]
+
+    def test_both_at_once_bring_everything(
+        self, engine: Engine, clock: Clock, receiver: Receivers, worker: Make
+    ) -> None:
+        keys = queue(engine, clock, 60)
+        to = receiver()
+        with ThreadPoolExecutor(2) as pool:
+            for done in [pool.submit(worker("ops", to.url).deliver_due, NEVER) for _ in range(2)]:
+                assert done.result() is None
+        assert list(dict.fromkeys(to.keys)) == keys, "in order, by their first arrival"
+        assert set(states(engine)) == {"delivered"}
 
 
 class TestThreads:

@@ -63,7 +63,7 @@ class SqlReader:
     def _engine(self) -> Engine:
         try:
             url = make_url(resolve(self._settings.url))
-        except ValueError:  # its words would show what stands there, as part of a password with a slash
+        except ValueError:
             raise Trouble("malformed", "what stands for a port in its URL is no number") from None
         if url.get_backend_name() == "sqlite" and url.database and not url.database.startswith("file:"):
             # SQLite would make the file where there is none.
@@ -125,7 +125,8 @@ def _trouble(error: DBAPIError) -> Trouble:
         return Trouble("refused", said)
     if "interrupted" in said.lower() or "cancel" in said.lower():
         return Trouble("timeout", said)
-    if isinstance(error, InterfaceError) or (isinstance(error, OperationalError) and error.statement is None):
+    is_gone = error.connection_invalidated or (isinstance(error, OperationalError) and error.statement is None)
+    if is_gone or isinstance(error, InterfaceError):
         return Trouble("unreachable", said)
     return Trouble("malformed", said)
 
