@@ -1,8 +1,7 @@
 """What is the same wherever a database is spoken to: its driver may be missing, and a server may not answer."""
 
 import math
-
-from sqlalchemy import URL
+from collections.abc import Container
 
 #: Drivers that hand options on to PostgreSQL's own library.
 _LIBPQ = frozenset({"psycopg", "psycopg2"})
@@ -16,12 +15,13 @@ def missing_driver(error: ImportError) -> str:
     return f"the driver {name} is not installed: install it beside Lagwise"
 
 
-def patience(url: URL, connect_seconds: float) -> dict[str, str]:
+def patience(driver: str, said: Container[str], connect_seconds: float) -> dict[str, str]:
     """Options of a connection that is given up where the server, or the network to it, is gone without a word.
 
-    Without them a connection waits for two minutes to be made, and a lost one for hours. What the URL says counts.
+    Without them a connection waits for two minutes to be made, and a lost one for hours. ``said`` are the options that
+    somebody has given already, which count.
     """
-    if url.get_backend_name() != "postgresql" or url.get_dialect().driver not in _LIBPQ:
+    if driver not in _LIBPQ:
         return {}
     options = {
         "application_name": "lagwise",
@@ -31,4 +31,4 @@ def patience(url: URL, connect_seconds: float) -> dict[str, str]:
         "keepalives_count": "3",
         "tcp_user_timeout": "30000",
     }
-    return {name: value for name, value in options.items() if name not in url.query}
+    return {name: value for name, value in options.items() if name not in said}

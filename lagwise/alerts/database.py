@@ -5,7 +5,7 @@ transaction takes the write lock at its beginning, so that what it read is still
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +145,7 @@ def open_engine(url: str) -> Engine:
             # the server's own default is to look at everything as it was when the transaction began.
             return create_engine(
                 parsed,
-                connect_args=patience(parsed, _CONNECT_SECONDS),
+                connect_args=patience(parsed.get_dialect().driver, parsed.query, _CONNECT_SECONDS),
                 isolation_level="READ COMMITTED",
                 pool_pre_ping=True,  # a server that was restarted meanwhile costs nothing
             )
@@ -184,27 +184,48 @@ def transaction(engine: Engine, *, read_only: bool = False) -> Iterator[Connecti
 
 def prepare(engine: Engine) -> None:
     """Make the tables that do not exist yet. Raises DatabaseError where that fails or they are of a newer version."""
+    _make_folder(engine)
+    with transaction(engine) as connection:
+        _make_tables(engine, connection)
+
+
+def try_out(engine: Engine) -> None:
+    """Do what a start and a decision need, and leave nothing of it in the database. Raises DatabaseError."""
+    _make_folder(engine)
+    with suppress(_Undo), transaction(engine) as connection:
+        _make_tables(engine, connection)
+        lock(connection)
+        raise _Undo
+
+
+class _Undo(Exception):
+    """Let a transaction be undone."""
+
+
+def _make_folder(engine: Engine) -> None:
     path = sqlite_file(engine)
     if path is not None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise DatabaseError(f"cannot make the folder of the database {path}: {error.strerror}") from error
-    with transaction(engine) as connection:
-        if _waits_for_locks(connection):
-            connection.execute(select(func.pg_advisory_xact_lock(_MAKING_TABLES)))
-        metadata.create_all(connection)
-        _add_columns(connection)
-        version = connection.scalar(select(SCHEMA.c.version).where(SCHEMA.c.component == "alerts"))
-        if version is None:
-            connection.execute(insert(SCHEMA).values(component="alerts", version=SCHEMA_VERSION))
-        elif version > SCHEMA_VERSION:
-            raise DatabaseError(
-                f"the database {_shown(engine)} was written by a newer Lagwise (its alert tables have version "
-                f"{version}, this one knows {SCHEMA_VERSION}): upgrade Lagwise, or name another database"
-            )
-        elif version < SCHEMA_VERSION:
-            _upgrade(connection)
+
+
+def _make_tables(engine: Engine, connection: Connection) -> None:
+    if _waits_for_locks(connection):
+        connection.execute(select(func.pg_advisory_xact_lock(_MAKING_TABLES)))
+    metadata.create_all(connection)
+    _add_columns(connection)
+    version = connection.scalar(select(SCHEMA.c.version).where(SCHEMA.c.component == "alerts"))
+    if version is None:
+        connection.execute(insert(SCHEMA).values(component="alerts", version=SCHEMA_VERSION))
+    elif version > SCHEMA_VERSION:
+        raise DatabaseError(
+            f"the database {_shown(engine)} was written by a newer Lagwise (its alert tables have version "
+            f"{version}, this one knows {SCHEMA_VERSION}): upgrade Lagwise, or name another database"
+        )
+    elif version < SCHEMA_VERSION:
+        _upgrade(connection)
 
 
 def _upgrade(connection: Connection) -> None:

@@ -69,7 +69,8 @@ class SqlReader:
             # SQLite would make the file where there is none.
             path = quote(str(Path(url.database).expanduser().absolute()))
             url = url.set(database=f"file:{path}", query={"mode": "ro", "uri": "true"})
-        engine = create_engine(url, poolclass=NullPool, connect_args=patience(url, self._settings.timeout_seconds))
+        options = patience(url.get_dialect().driver, url.query, self._settings.timeout_seconds)
+        engine = create_engine(url, poolclass=NullPool, connect_args=options)
         statement = _READ_ONLY.get(engine.dialect.name)
         if statement is not None:
 
