@@ -173,7 +173,7 @@ def _as_found(folder: Path) -> Iterator[None]:
 
 
 def _database(config: Config) -> Iterator[Diagnosis]:
-    from lagwise.alerts.database import lock, open_engine, prepare, sqlite_file, transaction
+    from lagwise.alerts.database import open_engine, sqlite_file, try_out
     from lagwise.errors import DatabaseError
 
     engine = open_engine(config.database_url)
@@ -182,9 +182,7 @@ def _database(config: Config) -> Iterator[Diagnosis]:
     tried = engine if probe is None else open_engine(f"sqlite:///{probe}")
     try:
         with contextlib.nullcontext() if probe is None else _as_found(probe.parent):
-            prepare(tried)
-            with transaction(tried) as connection:
-                lock(connection)
+            try_out(tried)
             tried.dispose()
     except DatabaseError as error:
         yield Diagnosis(

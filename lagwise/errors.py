@@ -17,6 +17,10 @@ class DatabaseError(LagwiseError):
     """The operational database (alerts, deliveries) cannot be read or written."""
 
 
+class DatabaseGone(DatabaseError):
+    """Its server cannot be reached, or has ended the session. The words differ as it goes down and comes up again."""
+
+
 class OperatorError(LagwiseError):
     """What an operator asks for makes no sense as things are."""
 

@@ -17,6 +17,7 @@ pytest_plugins = [
     "tests.fixtures.browser",
     "tests.fixtures.lake",
     "tests.fixtures.object_store",
+    "tests.fixtures.postgresql",
     "tests.fixtures.rocketmq",
     "tests.fixtures.spark",
     "tests.fixtures.workers",

@@ -1,11 +1,11 @@
 """The operational database: what it holds, and how it is opened.
 
-SQLite in the state folder by default, any database that SQLAlchemy knows by setting. Times are UTC. A write transaction
-takes the write lock at its beginning, so that what it read is still true when it commits.
+SQLite in the state folder by default, PostgreSQL (or what else SQLAlchemy knows) by setting. Times are UTC. A write
+transaction takes the write lock at its beginning, so that what it read is still true when it commits.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from sqlalchemy import (
     UniqueConstraint,
     create_engine,
     event,
+    func,
     insert,
     inspect,
     make_url,
@@ -36,16 +37,22 @@ from sqlalchemy.schema import ExecutableDDLElement
 
 from lagwise.alerts import operator_tables as _  # noqa: F401 (declares tables that `prepare` makes)
 from lagwise.alerts.columns import AnyText, UtcDateTime, metadata
-from lagwise.errors import ConfigError, DatabaseError
+from lagwise.drivers import missing_driver, patience
+from lagwise.errors import ConfigError, DatabaseError, DatabaseGone
 from lagwise.logs import clean
 from lagwise.secrets import resolve
 
 #: Version of the tables below and in `operator_tables`. A database that says more was written by a newer Lagwise.
 SCHEMA_VERSION = 2
-#: How long SQLite waits for another process to finish its transaction.
+#: How long to wait for another process to finish its transaction.
 BUSY_SECONDS = 5.0
+#: How long a server may take to accept a connection.
+_CONNECT_SECONDS = 10.0
+#: PostgreSQL's lock of this number keeps two processes from making the same tables at once: "Lagwise" in ASCII.
+_MAKING_TABLES = 0x4C616777697365
 
 _READ_ONLY = "lagwise_read_only"
+_SUCH_AS = "give a SQLAlchemy URL such as postgresql+psycopg://user@host/name"
 
 
 SCHEMA = Table(
@@ -134,13 +141,21 @@ def open_engine(url: str) -> Engine:
     try:
         parsed = make_url(resolved)
         if parsed.get_backend_name() != "sqlite":
-            return create_engine(parsed, pool_pre_ping=True)
+            # Read committed: what is read after waiting for the lock is what the one before has left there, also where
+            # the server's own default is to look at everything as it was when the transaction began.
+            return create_engine(
+                parsed,
+                connect_args=patience(parsed.get_dialect().driver, parsed.query, _CONNECT_SECONDS),
+                isolation_level="READ COMMITTED",
+                pool_pre_ping=True,  # a server that was restarted meanwhile costs nothing
+            )
         engine = create_engine(parsed, connect_args={"timeout": BUSY_SECONDS})
-    except (ArgumentError, NoSuchModuleError, ImportError) as error:
-        raise ConfigError(
-            f"database: {clean(str(error).splitlines()[0])}; give a SQLAlchemy URL such as "
-            "postgresql+psycopg://user@host/name, and install its driver"
-        ) from None
+    except ImportError as error:
+        raise ConfigError(f"database: {missing_driver(error)}") from None
+    except ValueError:
+        raise ConfigError(f"database: what stands for a port is no number; {_SUCH_AS}") from None
+    except (ArgumentError, NoSuchModuleError) as error:
+        raise ConfigError(f"database: {clean(str(error).splitlines()[0])}; {_SUCH_AS}") from None
     event.listen(engine, "connect", _set_up_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
@@ -169,25 +184,48 @@ def transaction(engine: Engine, *, read_only: bool = False) -> Iterator[Connecti
 
 def prepare(engine: Engine) -> None:
     """Make the tables that do not exist yet. Raises DatabaseError where that fails or they are of a newer version."""
+    _make_folder(engine)
+    with transaction(engine) as connection:
+        _make_tables(engine, connection)
+
+
+def try_out(engine: Engine) -> None:
+    """Do what a start and a decision need, and leave nothing of it in the database. Raises DatabaseError."""
+    _make_folder(engine)
+    with suppress(_Undo), transaction(engine) as connection:
+        _make_tables(engine, connection)
+        lock(connection)
+        raise _Undo
+
+
+class _Undo(Exception):
+    """Let a transaction be undone."""
+
+
+def _make_folder(engine: Engine) -> None:
     path = sqlite_file(engine)
     if path is not None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise DatabaseError(f"cannot make the folder of the database {path}: {error.strerror}") from error
-    with transaction(engine) as connection:
-        metadata.create_all(connection)
-        _add_columns(connection)
-        version = connection.scalar(select(SCHEMA.c.version).where(SCHEMA.c.component == "alerts"))
-        if version is None:
-            connection.execute(insert(SCHEMA).values(component="alerts", version=SCHEMA_VERSION))
-        elif version > SCHEMA_VERSION:
-            raise DatabaseError(
-                f"the database {_shown(engine)} was written by a newer Lagwise (its alert tables have version "
-                f"{version}, this one knows {SCHEMA_VERSION}): upgrade Lagwise, or name another database"
-            )
-        elif version < SCHEMA_VERSION:
-            _upgrade(connection)
+
+
+def _make_tables(engine: Engine, connection: Connection) -> None:
+    if _waits_for_locks(connection):
+        connection.execute(select(func.pg_advisory_xact_lock(_MAKING_TABLES)))
+    metadata.create_all(connection)
+    _add_columns(connection)
+    version = connection.scalar(select(SCHEMA.c.version).where(SCHEMA.c.component == "alerts"))
+    if version is None:
+        connection.execute(insert(SCHEMA).values(component="alerts", version=SCHEMA_VERSION))
+    elif version > SCHEMA_VERSION:
+        raise DatabaseError(
+            f"the database {_shown(engine)} was written by a newer Lagwise (its alert tables have version "
+            f"{version}, this one knows {SCHEMA_VERSION}): upgrade Lagwise, or name another database"
+        )
+    elif version < SCHEMA_VERSION:
+        _upgrade(connection)
 
 
 def _upgrade(connection: Connection) -> None:
@@ -220,7 +258,16 @@ def _add_column(element: AddColumn, compiler: Any, **_options: Any) -> str:
 
 def lock(connection: Connection) -> None:
     """Keep other alert processes on the same database out of this transaction (SQLite's is exclusive already)."""
+    _waits_for_locks(connection)
     connection.execute(select(SCHEMA.c.version).where(SCHEMA.c.component == "alerts").with_for_update())
+
+
+def _waits_for_locks(connection: Connection) -> bool:
+    """Whether this is PostgreSQL. It then waits no longer than SQLite would, for a process that hangs."""
+    if connection.dialect.name != "postgresql":
+        return False
+    connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(1000 * BUSY_SECONDS)}")
+    return True
 
 
 def sqlite_file(engine: Engine) -> Path | None:
@@ -237,4 +284,5 @@ def _one_line(engine: Engine, error: SQLAlchemyError) -> DatabaseError:
     """Not the library's own text: it holds the statement and its parameters."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     words = str(cause).strip().split("\n")[0] or type(cause).__name__
-    return DatabaseError(f"cannot use the database {_shown(engine)}: {clean(words)}")
+    is_gone = isinstance(error, DBAPIError) and (error.connection_invalidated or error.statement is None)
+    return (DatabaseGone if is_gone else DatabaseError)(f"cannot use the database {_shown(engine)}: {clean(words)}")

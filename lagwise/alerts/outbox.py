@@ -22,7 +22,7 @@ from lagwise.alerts.repeating import Repeater
 from lagwise.alerts.sealing import seal, sent_lately, untried
 from lagwise.alerts.store import DEAD, DELIVERED, QUEUED
 from lagwise.config import Grouping
-from lagwise.errors import DatabaseError
+from lagwise.errors import DatabaseError, DatabaseGone
 
 log = logging.getLogger("lagwise.alerts")
 
@@ -95,6 +95,8 @@ class Worker:
                 due = self.deliver_due(stop)
                 self._complaints.clear("database")
                 wait = _LOOK_EVERY_SECONDS if due is None else (due - self._clock()).total_seconds()
+            except DatabaseGone:
+                wait = _PAUSE_SECONDS  # the rounds use the same server, and say it once for all channels
             except DatabaseError as error:
                 self._complaints.say("database", f"channel {self.channel.name}: {error}; deliveries wait")
                 wait = _PAUSE_SECONDS
@@ -165,8 +167,10 @@ class Worker:
             "last_error": step.error,
             "delivered_at": self._clock() if step.state == DELIVERED else None,
         }
+        # Unless a second process on the same database has delivered it, or given it up: that is not undone.
+        mark = update(DELIVERIES).where(DELIVERIES.c.id == row.id, DELIVERIES.c.state == QUEUED)
         with transaction(self._engine) as connection:
-            connection.execute(update(DELIVERIES).where(DELIVERIES.c.id == row.id).values(**values))
+            connection.execute(mark.values(**values))
         self._unrecorded = None
 
 

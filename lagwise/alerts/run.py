@@ -26,7 +26,7 @@ from lagwise.alerts.outbox import Outbox, Worker
 from lagwise.alerts.reload import RuleFileWatch
 from lagwise.alerts.rules import RuleBook
 from lagwise.config import Config
-from lagwise.errors import ConfigError, DatabaseError
+from lagwise.errors import ConfigError, DatabaseError, DatabaseGone
 from lagwise.tables.store import Lake
 
 log = logging.getLogger("lagwise.alerts")
@@ -208,7 +208,8 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 line = report.line
             except DatabaseError as error:
                 line = str(error)
-                complaints.say("database", f"{line}; nothing is decided until it works")
+                same = "gone" if isinstance(error, DatabaseGone) else line
+                complaints.say("database", f"{line}; nothing is decided until it works", same=same)
             try:
                 health.beat(state, health.ALERTS, line)
                 complaints.clear("heartbeat", "heartbeats can be written again")

@@ -1,6 +1,7 @@
 """Builders for the tests of the alerts: moments, conditions, rows of the lake, and the playing of histories."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -8,7 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 from deltalake import write_deltalake
+from sqlalchemy import Engine, text
 
+from lagwise.alerts.database import transaction
 from lagwise.alerts.decide import decide
 from lagwise.alerts.model import (
     Alert,
@@ -268,6 +271,29 @@ class LakeWriter:
 def rows_of(table: Any, rows: list[dict[str, Any]]) -> pa.Table:
     fields = [f for f in table.arrow if f.name != "day"]
     return pa.Table.from_pylist(rows, schema=pa.schema(fields))
+
+
+@contextmanager
+def refusing(engine: Engine, event: str, table: str) -> Iterator[None]:
+    """Inside, the database refuses an ``insert`` or ``update`` of a table, as a full disk would."""
+    if engine.dialect.name == "sqlite":
+        make = [f"create trigger refuse before {event} on {table} begin select raise(abort, 'disk is full'); end"]
+        drop = "drop trigger refuse"
+    else:
+        body = "$$ begin raise exception 'disk is full'; end $$ language plpgsql"
+        make = [
+            f"create function refused() returns trigger as {body}",
+            f"create trigger refuse before {event} on {table} for each row execute function refused()",
+        ]
+        drop = "drop function refused cascade"
+    with transaction(engine) as connection:
+        for statement in make:
+            connection.execute(text(statement))
+    try:
+        yield
+    finally:
+        with transaction(engine) as connection:
+            connection.execute(text(drop))
 
 
 def write_yaml(path: Path, text: str) -> Path:

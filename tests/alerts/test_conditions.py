@@ -24,11 +24,6 @@ def reader(lake: Lake) -> Iterator[Reader]:
     made.close()
 
 
-@pytest.fixture
-def writer(lake: Lake) -> LakeWriter:
-    return LakeWriter(lake)
-
-
 def seen(snapshot: Snapshot, now: float, clusters: tuple[str, ...] = (CLUSTER,)) -> Observation:
     return observe(
         snapshot,

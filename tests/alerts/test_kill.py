@@ -43,12 +43,13 @@ SINGLY: dict[str, object] = {"most_messages": None}
 TOGETHER: dict[str, object] = {"most_messages": 2, "interval_seconds": 0.3}
 
 
-def settings(folder: Path, lake: Path, channels: dict[str, str], **alerts: object) -> Path:
+def settings(folder: Path, lake: Path, channels: dict[str, str], database: str | None = None, **alerts: object) -> Path:
     """A settings file for one process."""
     folder.mkdir(parents=True, exist_ok=True)
     tree = {
         "data": str(lake),
         "state_dir": str(folder),
+        "database": database,
         "clusters": [{"name": "kafka", "bootstrap": "127.0.0.1:9"}],
         "alerts": {
             "rules_file": str(write_yaml(folder / "rules.yaml", IMPATIENT)),
@@ -179,6 +180,54 @@ def test_killed_at_random_instants(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(240)
+def test_killed_at_random_instants_on_postgresql(tmp_path: Path, postgresql: str) -> None:
+    """The server undoes what the process had not committed, and lets go of its locks."""
+    _kill_at_random(tmp_path, seed=20261123, steps=4, groups=30, kills_per_step=2, grouping=SINGLY, database=postgresql)
+
+
+@pytest.mark.timeout(240)
+def test_two_processes_on_one_postgresql(tmp_path: Path, postgresql: str) -> None:
+    """All is decided once and arrives; what both send at the same moment arrives twice, with one key and body."""
+    writer = lake_at(tmp_path / "data")
+    groups = [f"g{i:02}" for i in range(30)]
+    with Receiver() as to:
+        children = [
+            _start(
+                settings(
+                    tmp_path / name,
+                    tmp_path / "data",
+                    {"ops": to.url},
+                    postgresql,
+                    interval_seconds=0.05,
+                    grouping=SINGLY,
+                ),
+                tmp_path,
+            )
+            for name in ("one", "two")
+        ]
+        engine = open_engine(postgresql)
+        try:
+            for status, open_ones in (("stopped", set(groups)), ("losing_data", set(groups)), ("ok", set())):
+                statuses = dict.fromkeys(groups, status)
+                writer.all_well(datetime.now(UTC), statuses)
+                for child in children:
+                    _until(lambda s=statuses, o=open_ones: _as_shown(engine, s) and _open(engine) == o, child)
+            _until(lambda: not queries.deliveries(engine, state="queued"), children[0])
+            assert [child.poll() for child in children] == [None, None]
+        finally:
+            for child in children:
+                child.kill()
+                child.wait()
+        rows, decided = queries.deliveries(engine, limit=1000), _decided(engine)
+        engine.dispose()
+    assert {row.state for row in rows} == {"delivered"}
+    assert set(to.keys) == set(decided)
+    events = ("firing", "escalated", "resolved")
+    assert Counter(first_arrivals(to.got)) == Counter([(group, event) for group in groups for event in events])
+    assert _keys_of_many_bodies(to.got) == {}, "the same key is the same message"
+
+
+@pytest.mark.timeout(240)
 def test_killed_at_random_instants_while_it_summarises(tmp_path: Path) -> None:
     _kill_at_random(tmp_path, seed=20261122, steps=6, groups=30, kills_per_step=2, grouping=TOGETHER)
 
@@ -196,7 +245,14 @@ def test_killed_two_hundred_times_while_it_summarises(tmp_path: Path) -> None:
 
 
 def _kill_at_random(
-    tmp_path: Path, *, seed: int, steps: int, groups: int, kills_per_step: int, grouping: dict[str, object]
+    tmp_path: Path,
+    *,
+    seed: int,
+    steps: int,
+    groups: int,
+    kills_per_step: int,
+    grouping: dict[str, object],
+    database: str | None = None,
 ) -> None:
     """The real process, its real threads and clock; a receiver that fails, hangs up and is slow, and one that works."""
     random = Random(seed)
@@ -210,10 +266,11 @@ def _kill_at_random(
             tmp_path / "state",
             tmp_path / "data",
             {"good": good.url, "bad": bad.url},
+            database,
             interval_seconds=0.05,
             grouping=grouping,
         )
-        engine = open_engine(f"sqlite:///{tmp_path / 'state' / 'lagwise.db'}")
+        engine = open_engine(database or f"sqlite:///{tmp_path / 'state' / 'lagwise.db'}")
         child = _start(config, tmp_path)
         try:
             for _ in range(steps):

@@ -1,9 +1,7 @@
 """What operators do, in a real database: it takes effect, it is recorded, and what makes no sense is refused."""
 
 import json
-import sqlite3
 from collections.abc import Mapping
-from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
@@ -277,8 +275,8 @@ class TestUpgrade:
 
     def test_so_does_the_first_order(self, old: Engine) -> None:
         silence(old, 5, 60, group="orders")
-        with closing(sqlite3.connect(str(old.url.database))) as plain:
-            assert plain.execute("select version from lagwise_schema").fetchall() == [(SCHEMA_VERSION,)]
+        with transaction(old, read_only=True) as connection:
+            assert connection.scalars(text("select version from lagwise_schema")).all() == [SCHEMA_VERSION]
 
 
 def test_what_is_old_is_forgotten(engine: Engine) -> None:

@@ -4,23 +4,23 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from lagwise.alerts import queries, store
 from lagwise.alerts.backoff import RetryPolicy, after_attempt
 from lagwise.alerts.channels import make_channel
 from lagwise.alerts.channels.base import Outcome
-from lagwise.alerts.database import transaction
 from lagwise.alerts.decide import decide
 from lagwise.alerts.outbox import Outbox, Worker
 from lagwise.config import Webhook
 from lagwise.errors import DatabaseError
 from tests.alerts.receiver import OK, Answer, Receiver
-from tests.alerts.support import at, book, group_condition, observation
+from tests.alerts.support import at, book, group_condition, observation, refusing
 
 Receivers = Callable[..., Receiver]
 NEVER = threading.Event()
@@ -190,7 +190,7 @@ class TestKilledInBetween:
         """The database refuses to mark; the process ends; the next one knows nothing of the attempt."""
         keys = queue(engine, clock, 2)
         to = receiver()
-        with _refusing_updates(engine), pytest.raises(DatabaseError):
+        with refusing(engine, "update", "deliveries"), pytest.raises(DatabaseError):
             worker("ops", to.url).deliver_due(NEVER)
         assert to.keys == keys[:1]
         assert worker("ops", to.url).deliver_due(NEVER) is None
@@ -202,7 +202,7 @@ class TestKilledInBetween:
         keys = queue(engine, clock, 2)
         to = receiver()
         one = worker("ops", to.url)
-        with _refusing_updates(engine):
+        with refusing(engine, "update", "deliveries"):
             for _ in range(3):
                 with pytest.raises(DatabaseError):
                     one.deliver_due(NEVER)
@@ -222,21 +222,32 @@ class TestKilledInBetween:
         assert len(to.got) == 1
 
 
-class _refusing_updates:
-    """The database refuses to change deliveries, as a full disk would."""
+class TestTwoProcessesOnOneDatabase:
+    """Each sends what waits: some of it comes twice, with the same key, and nothing is lost or undone."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def test_who_fails_does_not_undo_what_the_other_delivered(
+        self, engine: Engine, clock: Clock, receiver: Receivers, worker: Make
+    ) -> None:
+        keys = queue(engine, clock, 1)
+        to, failing = receiver(), receiver(Answer(503))
+        late = worker("ops", failing.url)
+        with refusing(engine, "update", "deliveries"), pytest.raises(DatabaseError):
+            late.deliver_due(NEVER)
+        assert worker("ops", to.url).deliver_due(NEVER) is None
+        assert late.deliver_due(NEVER) is None
+        assert (to.keys, failing.keys) == (keys, keys)
+        assert states(engine) == ["delivered"]
 
-    def __enter__(self) -> None:
-        with transaction(self._engine) as c:
-            c.execute(
-                text("create trigger refuse before update on deliveries begin select raise(abort, 'disk is full'); end")
-            )
-
-    def __exit__(self, *_: object) -> None:
-        with transaction(self._engine) as c:
-            c.execute(text("drop trigger refuse"))
+    def test_both_at_once_bring_everything(
+        self, engine: Engine, clock: Clock, receiver: Receivers, worker: Make
+    ) -> None:
+        keys = queue(engine, clock, 60)
+        to = receiver()
+        with ThreadPoolExecutor(2) as pool:
+            for done in [pool.submit(worker("ops", to.url).deliver_due, NEVER) for _ in range(2)]:
+                assert done.result() is None
+        assert list(dict.fromkeys(to.keys)) == keys, "in order, by their first arrival"
+        assert set(states(engine)) == {"delivered"}
 
 
 class TestThreads:

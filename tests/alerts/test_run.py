@@ -2,90 +2,27 @@
 
 import json
 import logging
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from lagwise import health
 from lagwise.alerts import queries
-from lagwise.alerts.run import Alerts, alert_forever, alert_once
+from lagwise.alerts.run import Alerts, alert_once
 from lagwise.config import Config
 from lagwise.errors import ConfigError, DatabaseError
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.store import Lake
 from tests.alerts.receiver import Answer, Receiver
+from tests.alerts.rounds import MakeConfig, beat_of, running, until
 from tests.alerts.support import LakeWriter, at, write_yaml
 
 Receivers = Callable[..., Receiver]
-MakeConfig = Callable[..., Config]
-
-
-@pytest.fixture
-def config(lake: Lake, tmp_path: Path) -> MakeConfig:
-    def make(urls: dict[str, str] | None = None, **changes: Any) -> Config:
-        channels = [{"name": name, "url": url} for name, url in (urls or {}).items()]
-        alerts = {"interval_seconds": 0.05, "channels": channels} | changes.pop("alerts", {})
-        return Config.model_validate(
-            {
-                "data": str(Path(lake.uri).parent),
-                "state_dir": str(tmp_path / "state"),
-                "clusters": [{"name": "kafka", "bootstrap": "127.0.0.1:9092"}],
-                "alerts": alerts,
-                **changes,
-            }
-        )
-
-    return make
-
-
-@pytest.fixture
-def writer(lake: Lake) -> LakeWriter:
-    return LakeWriter(lake)
-
-
-@contextmanager
-def running(config: Config) -> Iterator[None]:
-    """The alert process in a thread; it must end within seconds of being told to."""
-    stop = threading.Event()
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            alert_forever(config, stop, config.state)
-        except BaseException as error:
-            errors.append(error)
-            raise
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join(8)
-        assert not thread.is_alive()
-        assert not errors
-
-
-def until(holds: Callable[[], bool], within_seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + within_seconds
-    while not holds():
-        assert time.monotonic() < deadline, "did not come to hold in time"
-        time.sleep(0.02)
-
-
-def beat_of(config: Config) -> str:
-    found = health.read(config.state).get("alerts")
-    return found.line if found else ""
 
 
 class TestRulesThatChange:

@@ -21,6 +21,7 @@ SIDE_ROOMS = ("lagwise.alerts", "lagwise_collectors", "lagwise_spark", "lagwise_
 SHARED = (
     "lagwise.commands",
     "lagwise.config",
+    "lagwise.drivers",
     "lagwise.errors",
     "lagwise.health",
     "lagwise.leash",

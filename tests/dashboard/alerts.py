@@ -17,7 +17,12 @@ _LOUD = {Status.LOSING_DATA, Status.AT_RISK, Status.STOPPED, Status.STALLED}
 
 def write_to(folder: Path, now: datetime, stories: tuple[Story, ...] = GROUPS_OF_THE_DEMO) -> None:
     """An open alert for each group in trouble, some that ended, and what was sent to two channels."""
-    engine = open_engine(f"sqlite:///{folder / 'lagwise.db'}")
+    write_into(f"sqlite:///{folder / 'lagwise.db'}", now, stories)
+
+
+def write_into(url: str, now: datetime, stories: tuple[Story, ...] = GROUPS_OF_THE_DEMO) -> None:
+    """The same, into any database."""
+    engine = open_engine(url)
     prepare(engine)
     alerts: list[dict[str, Any]] = []
     for n, s in enumerate(stories):

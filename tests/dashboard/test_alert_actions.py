@@ -14,6 +14,7 @@ from lagwise.alerts.muting import Matcher
 from lagwise.alerts.operate import Operator, Via
 from lagwise.config import Role
 from lagwise_dashboard.identity import Person
+from tests.dashboard import alerts
 from tests.dashboard.conftest import NOW
 from tests.dashboard.serving import write_settings
 
@@ -21,9 +22,14 @@ Open = Callable[..., Any]
 JO = Operator("jo", Via.CLI)
 
 
-@pytest.fixture
-def engine(busy: Path) -> Iterator[Engine]:
-    made = open_engine(f"sqlite:///{busy / 'lagwise.db'}")
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.process)])
+def engine(busy: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    url = f"sqlite:///{busy / 'lagwise.db'}"
+    if request.param == "postgresql":
+        url = request.getfixturevalue("postgresql")
+        alerts.write_into(url, NOW)
+        monkeypatch.setenv("LAGWISE_DATABASE", url)
+    made = open_engine(url)
     yield made
     made.dispose()
 

@@ -11,13 +11,16 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from sqlalchemy import inspect, make_url, text, update
 
+from lagwise.alerts.database import SCHEMA, open_engine, prepare, transaction
 from lagwise.config import Config
 from lagwise.doctor import Diagnosis, Result, diagnoses
 from lagwise.parts import write_settings
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.store import Lake
 from lagwise.tables.ticks import TICKS
+from tests.fixtures.postgresql import PASSWORD, PostgresServer
 
 pytestmark = pytest.mark.timeout(120)
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -65,6 +68,20 @@ def test_without_java_it_says_what_to_install(tmp_path: Path, monkeypatch: pytes
     assert "openjdk" in java.found
 
 
+def test_a_database_of_an_earlier_lagwise_is_not_upgraded_by_looking_at_it(tmp_path: Path) -> None:
+    settings = config(tmp_path)
+    engine = open_engine(settings.database_url)
+    prepare(engine)
+    with transaction(engine) as connection:
+        connection.execute(text("drop table silences"))
+        connection.execute(update(SCHEMA).values(version=1))
+    assert found(settings, "database").result is Result.OK
+    with transaction(engine, read_only=True) as connection:
+        assert connection.scalar(text("select version from lagwise_schema")) == 1
+        assert not inspect(connection).has_table("silences")
+    engine.dispose()
+
+
 def test_a_data_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("in the way")
     settings = config(tmp_path)
@@ -109,6 +126,23 @@ def test_a_database_that_cannot_be_used_is_told_without_its_password(tmp_path: P
     assert "database" in diagnosis.found
     assert "hunter2" not in diagnosis.found
     assert "\n" not in diagnosis.found
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("changes", "said"), [({}, None), ({"password": "wrong-one"}, "password authentication failed")]
+)
+def test_a_server_of_the_database_and_its_password(
+    tmp_path: Path, postgres_server: PostgresServer, postgresql: str, changes: dict[str, str], said: str | None
+) -> None:
+    name = str(make_url(postgresql).database)
+    ran = doctor("--no-spark", "--json", data=tmp_path / "data", LAGWISE_DATABASE=postgres_server.url(name, **changes))
+    [check] = [one for one in json.loads(ran.stdout)["checks"] if one["check"] == "database"]
+    assert (check["result"], ran.returncode) == (("ok", 0) if said is None else ("failed", 1)), ran.stdout
+    assert said is None or check["found"].endswith(f'{said} for user "lagwise"')
+    for secret in (PASSWORD, "wrong-one"):
+        assert secret not in ran.stdout + ran.stderr
+    assert postgres_server.rows("select 1 from pg_tables where schemaname = 'public'", name) == [], "it leaves nothing"
 
 
 def test_a_secret_that_is_not_there_is_named(tmp_path: Path) -> None:

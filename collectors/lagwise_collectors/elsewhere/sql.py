@@ -14,6 +14,7 @@ from sqlalchemy.pool import NullPool
 
 from lagwise.config import SqlOffsets
 from lagwise.domain.vocabulary import Engine as KeptBy
+from lagwise.drivers import missing_driver, patience
 from lagwise.errors import ConfigError
 from lagwise.secrets import redact, resolve
 from lagwise_collectors.elsewhere.found import Found, Trouble
@@ -52,7 +53,7 @@ class SqlReader:
         except ConfigError as error:
             raise Trouble("refused", str(error)) from None
         except ImportError as error:
-            raise Trouble("missing", f"the driver of this kind of database is not installed: {error}") from None
+            raise Trouble("missing", missing_driver(error)) from None
         except DBAPIError as error:
             raise _trouble(error) from None
         except SQLAlchemyError as error:
@@ -60,12 +61,16 @@ class SqlReader:
         return groups_of(records, KeptBy.SQL, where=f"the query of {self._settings.name}")
 
     def _engine(self) -> Engine:
-        url = make_url(resolve(self._settings.url))
+        try:
+            url = make_url(resolve(self._settings.url))
+        except ValueError:
+            raise Trouble("malformed", "what stands for a port in its URL is no number") from None
         if url.get_backend_name() == "sqlite" and url.database and not url.database.startswith("file:"):
             # SQLite would make the file where there is none.
             path = quote(str(Path(url.database).expanduser().absolute()))
             url = url.set(database=f"file:{path}", query={"mode": "ro", "uri": "true"})
-        engine = create_engine(url, poolclass=NullPool)
+        options = patience(url.get_dialect().driver, url.query, self._settings.timeout_seconds)
+        engine = create_engine(url, poolclass=NullPool, connect_args=options)
         statement = _READ_ONLY.get(engine.dialect.name)
         if statement is not None:
 
@@ -79,8 +84,9 @@ class SqlReader:
         return engine
 
     def _records(self, connection: Connection) -> list[dict[str, Any]]:
-        # Not through text(), which would take every ":name" in the query for a parameter.
-        answer = connection.exec_driver_sql(self._settings.query)
+        # Not through text(), which would take every ":name" in the query for a parameter; and without an empty list of
+        # them, with which drivers take every "%" for one.
+        answer = connection.exec_driver_sql(self._settings.query, execution_options={"no_parameters": True})
         if not answer.returns_rows:
             raise Trouble("malformed", "the query returns no rows: it must be a SELECT")
         # Some databases fold names to capitals.
@@ -120,7 +126,8 @@ def _trouble(error: DBAPIError) -> Trouble:
         return Trouble("refused", said)
     if "interrupted" in said.lower() or "cancel" in said.lower():
         return Trouble("timeout", said)
-    if isinstance(error, InterfaceError) or (isinstance(error, OperationalError) and error.statement is None):
+    is_gone = error.connection_invalidated or (isinstance(error, OperationalError) and error.statement is None)
+    if is_gone or isinstance(error, InterfaceError):
         return Trouble("unreachable", said)
     return Trouble("malformed", said)
 
