@@ -11,6 +11,7 @@ import sys
 
 PARTS = {
     "sample": ("benchmarks.sample_kafka", "one sample of a large cluster, read from a real broker and written"),
+    "sample-rocketmq": ("benchmarks.sample_rocketmq", "one sample of a large RocketMQ broker, beside the tool's way"),
     "tick": ("benchmarks.tick", "one round of the analysis over that much and an hour of history"),
     "curves": ("benchmarks.curves", "how a round's time grows with history and with group-partitions"),
     "observed": ("benchmarks.observed", "once an hour: what consumers can do, from times with a backlog"),

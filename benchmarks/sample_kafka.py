@@ -33,7 +33,7 @@ import pyarrow as pa
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-from lagwise.config import Cluster, Config, GroupSelection
+from lagwise.config import AnyCluster, Cluster, Config, GroupSelection
 from lagwise.tables.raw import COMMITS, RAW_TABLES, WATERMARKS
 from lagwise.tables.store import Lake
 from lagwise_collectors.isolation import IsolatedSource
@@ -79,7 +79,7 @@ def main() -> int:
         wait_until_served(broker.bootstrap)
         for layout, groups in size.layouts.items():
             say(arguments, f"{layout}: {arguments.samples} samples …")
-            ours = measure_ours(broker.bootstrap, layout, arguments.samples)
+            ours = measure_ours(cluster_of(broker.bootstrap, layout), arguments.samples)
             expected = {"groups": sum(n for n, _ in groups), "commits": sum(n * w for n, w in groups)}
             seen = {name: ours["rows"].get(name, 0) for name in expected}
             if seen != expected or ours["rows"].get("watermarks") != len(names):
@@ -165,10 +165,9 @@ def cluster_of(bootstrap: str, layout: str) -> Cluster:
     )
 
 
-def measure_ours(bootstrap: str, layout: str, samples: int) -> dict[str, Any]:
+def measure_ours(cluster: AnyCluster, samples: int) -> dict[str, Any]:
     """Samples as ``lagwise collect`` takes them. The first, which starts the reader and learns, is told by itself."""
     with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder:
-        cluster = cluster_of(bootstrap, layout)
         config = Config(data=folder, clusters=(cluster,))
         lake = Lake(config.lake_uri)
         lake.create(*RAW_TABLES)

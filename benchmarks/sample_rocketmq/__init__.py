@@ -1,0 +1,1 @@
+"""What one sample of a large RocketMQ broker costs."""
