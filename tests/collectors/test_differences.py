@@ -8,6 +8,7 @@ import pytest
 from lagwise.domain.vocabulary import EventKind
 from lagwise.tables.raw import GROUPS
 from lagwise_collectors.differences import MOST_EVENTS, Known, differences
+from lagwise_collectors.differences.topics import setting_events
 from lagwise_collectors.protocol import ErrorTally, Snapshot
 from tests.collectors.snapshots import INTERVAL, START, Commits, sample
 
@@ -163,6 +164,19 @@ class TestTopics:
                 "retention_ms=1000 cleanup_policy=compact",
             )
         ]
+
+    def test_how_long_rocketmq_keeps_messages_is_no_setting_of_a_topic(self) -> None:
+        """It follows its brokers' disks: each topic would be told to have changed, again and again."""
+
+        def of(hours: int, policy: str) -> pa.Table:
+            row = {"topic": "t", "retention_ms": hours * 3_600_000, "cleanup_policy": policy, "sampled_at": START}
+            return pa.Table.from_pylist([row])
+
+        known, first = setting_events({}, of(72, "delete"), "rocketmq")
+        known, second = setting_events(known, of(35, "delete"), "rocketmq")
+        _, third = setting_events(known, of(34, "compact"), "rocketmq")
+        assert [first, second] == [[], []]
+        assert [event.after for event in third] == ["cleanup_policy=compact"]
 
 
 T0, T1, T2, T3 = (("t", p) for p in range(4))

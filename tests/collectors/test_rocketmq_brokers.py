@@ -30,13 +30,28 @@ def log(back_seconds: float, size: float, used: float, disk: float | None = 1 * 
 def test_what_a_broker_tells() -> None:
     assert State.of(requests.runtime_of(RUNTIME)) == State(
         disk_used=0.35,
-        disk_bytes=252.0 * GIB,
+        disk_bytes=pytest.approx(31.6 * GIB / 0.35),
         log_bytes=677_147,
         earliest_seconds=1_795_394_815.729,
         send_wait_seconds=0.012,
     )
     told = {"fileReservedTime": "72", "diskMaxUsedSpaceRatio": "99", "diskSpaceCleanForciblyRatio": "80"}
     assert Settings.of(told) == Settings(reserved_seconds=3 * DAY, filling=0.95, forced=0.80)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"commitLogDiskRatio_/y/commitlog": "0.9"}, "a log on two disks"),
+        ({"commitLogDiskRatio": "0.05"}, "so little is used of another disk than the one whose numbers are told"),
+        ({"commitLogDiskRatio": "0.0"}, "nothing is used"),
+        ({"commitLogDirCapacity": "Total : 252.0 GiB, Free : 252.0 GiB."}, "nothing at all"),
+        ({"commitLogDirCapacity": "Total : 252.0 XiB, Free : 220.4 GiB."}, "no unit"),
+        ({"commitLogDirCapacity": "none"}, "no numbers"),
+    ],
+)
+def test_where_the_size_of_the_disk_is_not_known(change: dict[str, str], why: str) -> None:
+    assert State.of(json.loads(RUNTIME)["table"] | change).disk_bytes is None, why
 
 
 @pytest.mark.parametrize("value", ["", "x", "-1", "9" * 30, "1.5", "null"])
@@ -53,7 +68,7 @@ def test_what_makes_no_sense_is_not_known(value: str) -> None:
         pytest.param(Settings(), State(), None, id="nothing is told at all"),
         pytest.param(THREE_DAYS, log(3 * DAY, 100 * GIB, 0.60), 3 * DAY, id="a disk with room"),
         # 100 GiB in 10 hours, and 256 GiB (a quarter of the disk) more to come: 35.6 hours.
-        pytest.param(THREE_DAYS, log(10 * HOUR, 100 * GIB, 0.60), 35.5 * HOUR, id="a disk that fills sooner"),
+        pytest.param(THREE_DAYS, log(10 * HOUR, 100 * GIB, 0.60), 35 * HOUR, id="a disk that fills sooner"),
         pytest.param(THREE_DAYS, log(10 * HOUR, 100 * GIB, 0.85), 10 * HOUR, id="at the level"),
         pytest.param(THREE_DAYS, log(10 * HOUR, 100 * GIB, 0.89), 10 * HOUR, id="beyond it"),
         pytest.param(THREE_DAYS, log(100 * HOUR, 100 * GIB, 0.89), 3 * DAY, id="beyond it, but of no use to anybody"),
@@ -89,7 +104,7 @@ def told(state: State, settings: Settings = THREE_DAYS) -> Mapping[str, str]:
             "disk_filling",
             "78% full; beyond 85% it deletes the oldest",
         ),
-        (log(10 * HOUR, 100 * GIB, 0.78), "disk_filling", "at the rate of writing they get 17 h 10 min old"),
+        (log(10 * HOUR, 100 * GIB, 0.78), "disk_filling", "at the rate of writing they get 17 h old"),
         (log(10 * HOUR, 100 * GIB, 0.88), "disk_too_full", "they go back 10 h; beyond 90% it takes no new ones"),
         (log(10 * HOUR, 100 * GIB, 0.93), "disk_full", "takes no new messages, and it deletes the oldest"),
         (

@@ -59,7 +59,7 @@ def differences(
     events += [] if first else happened
     topics = topic_events(known.topics, snapshot.rows(WATERMARKS), seen_at)
     events += topics.events
-    settings, changed = setting_events(known.settings, snapshot.rows(TOPICS))
+    settings, changed = setting_events(known.settings, snapshot.rows(TOPICS), header["system"])
     events += changed
     commits = commit_changes.plain(snapshot.rows(COMMITS))
     commits_read_at = header["commits_read_at"] or header["finished_at"]

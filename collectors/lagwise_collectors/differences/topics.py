@@ -8,13 +8,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lagwise.domain.vocabulary import EventKind
+from lagwise.domain.vocabulary import ROCKETMQ, EventKind
 from lagwise_collectors.differences.events import Event
 
 #: The error of watermarks whose topic does not exist (any more).
 UNKNOWN_TOPIC = "unknown_topic"
 
 SETTINGS = ("retention_ms", "retention_bytes", "segment_ms", "segment_bytes", "cleanup_policy", "min_isr")
+#: How long RocketMQ keeps messages is a matter of brokers and of the room on their disks, and no setting of a topic.
+ROCKETMQ_SETTINGS = ("cleanup_policy",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +73,13 @@ def topic_events(known: Mapping[str, TopicView], watermarks: pa.Table, at: datet
 
 
 def setting_events(
-    known: Mapping[str, Mapping[str, Any]], topics: pa.Table
+    known: Mapping[str, Mapping[str, Any]], topics: pa.Table, system: str
 ) -> tuple[dict[str, Mapping[str, Any]], list[Event]]:
     """Compare settings with the ``raw/topics`` rows of a sample. What could not be read now is not a change."""
     settings, events = dict(known), []
+    names = ROCKETMQ_SETTINGS if system == ROCKETMQ else SETTINGS
     for row in topics.to_pylist():
-        name, now = row["topic"], {key: row[key] for key in SETTINGS if row[key] is not None}
+        name, now = row["topic"], {key: row[key] for key in names if row[key] is not None}
         before = known.get(name, {})
         changed = [key for key in now if key in before and now[key] != before[key]]
         if changed:

@@ -22,8 +22,10 @@ _HOUR_SECONDS = 3600.0
 #: How fast a disk fills is told from a log that goes back so far, or on a disk that is filling already: what a new
 #: broker was given at once says nothing of the hours to come.
 _TELLING_SECONDS = _HOUR_SECONDS
-#: What a disk's size lets a broker keep is told in such steps, so that topics do not change with every sample.
+#: What a disk lets a broker keep is told in such steps (of hours, from ten on), so that rows of topics stay few.
 _STEP_SECONDS = 600.0
+#: Shares of a disk are told in hundredths, and rounded up.
+_ROUNDING = 0.01
 #: So many bytes that are stored and not yet in any queue are more than what is under way.
 _DISPATCH_BEHIND_BYTES = 16 * 1024**2
 
@@ -90,10 +92,13 @@ class State:
     def of(cls, told: Mapping[str, str]) -> "State":
         """What the broker tells, all of it text."""
         begin, end = _whole(told.get("commitLogMinOffset")), _whole(told.get("commitLogMaxOffset"))
+        used = _share(told.get("commitLogDiskRatio"))
+        disks = sum(name.startswith("commitLogDiskRatio_") for name in told)
         earliest_ms = _whole(told.get("earliestMessageTimeStamp"))
         return cls(
-            disk_used=_share(told.get("commitLogDiskRatio")),
-            disk_bytes=_bytes(told.get("commitLogDirCapacity")),
+            disk_used=used,
+            # Of a log on several disks the share is that of the emptiest, and nobody tells their sizes.
+            disk_bytes=_disk_bytes(told.get("commitLogDirCapacity"), used) if disks <= 1 else None,
             log_bytes=end - begin if begin is not None and end is not None and end > begin else None,
             earliest_seconds=earliest_ms / 1000 if earliest_ms else None,
             dispatch_behind_bytes=_whole(told.get("dispatchBehindBytes")) or 0,
@@ -132,7 +137,8 @@ class Keeping:
         if left > 0 and self.state.disk_bytes is None:
             return None
         lasts = (now - at) * (1 + left * (self.state.disk_bytes or 0.0) / log)
-        return lasts // _STEP_SECONDS * _STEP_SECONDS if lasts >= _STEP_SECONDS else lasts
+        step = _STEP_SECONDS if lasts < 10 * _HOUR_SECONDS else _HOUR_SECONDS
+        return lasts // step * step if lasts >= step else lasts
 
     def kept_seconds(self, now: float) -> float | None:
         """How old messages get at least: by ``fileReservedTime``, or as long as the disk lasts where that is shorter;
@@ -233,9 +239,18 @@ def _share(text: str | None) -> float | None:
 
 
 _UNITS = {unit: 1024.0**power for power, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"))}
+_CAPACITY = re.compile(r"Total : (\d{1,4}(?:\.\d)?) (\w{1,3}), Free : (\d{1,4}(?:\.\d)?) (\w{1,3})\.")
 
 
-def _bytes(text: str | None) -> float | None:
-    """The size of ``Total : 252.0 GiB, Free : 220.4 GiB.``."""
-    found = re.match(r"Total : (\d{1,4}(?:\.\d)?) (\w{1,3}),", text or "")
-    return float(found[1]) * _UNITS[found[2]] if found and found[2] in _UNITS else None
+def _disk_bytes(capacity: str | None, used: float | None) -> float | None:
+    """The size of a disk by ``Total : 252.0 GiB, Free : 220.4 GiB.`` and the share that is used.
+
+    What is kept for the system is free and cannot be had: the broker's share is that of what can be had, and so is the
+    size. A share that does not fit is that of another disk: the numbers are of the one where the store's root is.
+    """
+    found = _CAPACITY.fullmatch(capacity or "")
+    if found is None or not used or not {found[2], found[4]} <= _UNITS.keys():
+        return None
+    total, free = float(found[1]) * _UNITS[found[2]], float(found[3]) * _UNITS[found[4]]
+    size_bytes = (total - free) / used
+    return size_bytes if 0 < size_bytes <= total * (1 + _ROUNDING / used) else None
