@@ -25,9 +25,9 @@ test: ## Run the whole test suite
 	@$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not long" $(ARGS)
 
 .PHONY: test-fast
-test-fast: ## Run the tests that need no JVM, broker, browser or process of their own
+test-fast: ## Run the tests that take a minute together: no JVM, broker, browser or process, no thorough proofs
 	@scripts/setup.sh python
-	@$(PYTHON) -m pytest -n auto -m "not (spark or broker or browser or e2e or process or long)" $(ARGS)
+	@$(PYTHON) -m pytest -n auto -m "not (spark or broker or browser or e2e or process or thorough or long)" $(ARGS)
 
 .PHONY: test-long
 test-long: ## Run the heavy proofs that CI leaves out

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,8 @@ from lagwise.alerts.matching import is_too_old, judge
 from lagwise.alerts.model import Condition, Event, GroupCondition, Notification, Observation, Phase, Resolution
 from lagwise.domain.vocabulary import Status
 from tests.alerts.support import Player, at, book, freshness, group_condition, observation
+
+pytestmark = pytest.mark.thorough
 
 RULES = book(("ops",))
 GROUPS = ("a", "b")

@@ -25,6 +25,8 @@ from lagwise.trace_events import events_of
 from lagwise.traces import read_trace
 from tests.alerts.support import CLUSTER, LakeWriter, Player, at, book, rows_of, write_yaml
 
+pytestmark = pytest.mark.thorough
+
 TRACES = Path(__file__).resolve().parents[1] / "traces"
 RULES = """
 owners: [{groups: {include: [payments]}, team: payments}]

@@ -16,6 +16,8 @@ from lagwise.alerts.rules import RuleBook, load_rules
 from tests.alerts.support import Player, at, book, group_condition, observation, write_yaml
 from tests.alerts.test_properties import ROUNDS, Round, histories, many
 
+pytestmark = pytest.mark.thorough
+
 RULES = """
 repeat_every: {page: 10m}
 flapping: {times: 3, within: 1h, calm: 20m}

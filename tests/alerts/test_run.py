@@ -22,6 +22,8 @@ from tests.alerts.receiver import Answer, Receiver
 from tests.alerts.rounds import MakeConfig, beat_of, running, until
 from tests.alerts.support import LakeWriter, at, write_yaml
 
+pytestmark = pytest.mark.thorough
+
 Receivers = Callable[..., Receiver]
 
 

@@ -31,6 +31,8 @@ from benchmarks.verdicts.threshold import Threshold
 from lagwise.traces import Trace
 from tests.traces.replayed import replayed
 
+pytestmark = pytest.mark.thorough
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 

@@ -14,6 +14,8 @@ from lagwise_collectors.elsewhere.sources import Sources
 from lagwise_collectors.protocol import ErrorTally
 from tests.collectors.flink_server import RECORDED, FlinkServer
 
+pytestmark = pytest.mark.thorough
+
 AT = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 
 Started = Callable[..., tuple[FlinkServer, FlinkReader]]

@@ -21,6 +21,8 @@ from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.sources import Order
 from tests.collectors.flink_server import FlinkServer
 
+pytestmark = pytest.mark.thorough
+
 
 def files(folder: Path, name: str = "files", **groups: int) -> OffsetFiles:
     folder.mkdir(exist_ok=True)

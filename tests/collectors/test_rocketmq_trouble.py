@@ -20,6 +20,8 @@ from lagwise_collectors.rocketmq.requests import Told, Work
 from lagwise_collectors.rocketmq.source import RocketmqSource
 from tests.collectors.rocketmq_server import Broker, Server, name_server
 
+pytestmark = pytest.mark.thorough
+
 
 class Lab:
     """Servers on loopback, ended with the test, and a source with a clock of the test's own."""

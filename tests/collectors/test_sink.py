@@ -19,6 +19,8 @@ from lagwise_collectors.sink import ORDER, Sink
 from lagwise_collectors.spool import Spool
 from tests.collectors.snapshots import sample
 
+pytestmark = pytest.mark.thorough
+
 
 def whole(number: int) -> Snapshot:
     """A snapshot with rows in every table that a sample of a quiet cluster has."""

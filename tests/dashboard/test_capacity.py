@@ -41,6 +41,8 @@ from tests.dashboard.conftest import NOW, Open
 from tests.dashboard.lakes import Scene
 from tests.dashboard.stories import HOSTILE_NAMES, Story
 
+pytestmark = pytest.mark.thorough
+
 #: A group on 12 partitions, not evenly loaded, with 1.5 h of history.
 CHECKOUT = "prod/checkout"
 

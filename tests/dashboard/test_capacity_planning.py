@@ -37,6 +37,8 @@ from tests.dashboard.planning import Plan
 from tests.dashboard.stories import HOSTILE_NAMES, Story
 from tests.dashboard.test_capacity import CHECKOUT, texts, verdict_of
 
+pytestmark = pytest.mark.thorough
+
 TARGET = 0.7
 #: A thread does at most 66.7 a second: twelve on each of two nodes do more than arrives, on one node less.
 WORKLOAD = Workload(

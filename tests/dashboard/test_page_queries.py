@@ -19,6 +19,8 @@ from tests.dashboard import lakes
 from tests.dashboard.lakes import Scene
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_NAMES
 
+pytestmark = pytest.mark.thorough
+
 NOW = datetime(2026, 11, 21, 12, 0, 5, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 Row = dict[str, Any]

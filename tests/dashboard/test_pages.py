@@ -21,6 +21,8 @@ from tests.dashboard.lakes import Scene
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_GROUPS, Story
 from tests.dashboard.test_views import _column, _text
 
+pytestmark = pytest.mark.thorough
+
 
 def _figure(app: Any, number: int = 0) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(app.get("plotly_chart")[number].proto.spec)

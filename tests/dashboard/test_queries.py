@@ -17,6 +17,8 @@ from tests.dashboard import lakes
 from tests.dashboard.lakes import INTERVAL, Scene
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_NAMES
 
+pytestmark = pytest.mark.thorough
+
 #: Shortly after midnight, so that every span of an hour reaches into the day before.
 NOW = datetime(2026, 11, 21, 0, 20, 5, tzinfo=UTC)
 HOUR = timedelta(hours=1)

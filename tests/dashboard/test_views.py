@@ -19,6 +19,8 @@ from tests.dashboard.conftest import NOW, Open
 from tests.dashboard.lakes import Scene
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_GROUPS, QUIET_GROUPS, Story
 
+pytestmark = pytest.mark.thorough
+
 VIEWS = ("overview", "group", "topic", "retention", "rebalances", "alerts", "capacity", "health")
 
 

@@ -14,6 +14,8 @@ from lagwise.domain.judged import Pair
 from lagwise.domain.vocabulary import Status, UnknownReason
 from tests.domain.judged_histories import Row, Rows, cases, changed
 
+pytestmark = pytest.mark.thorough
+
 #: What is said of a lag.
 OF_LAG = {Status.STOPPED, Status.STALLED, Status.FALLING_BEHIND, Status.LAGGING, Status.CATCHING_UP}
 

@@ -35,6 +35,8 @@ from tests.domain.judged_histories import Row, Rows, cases, changed
 from tests.domain.test_status import ROWS
 from tests.traces.judged import judged
 
+pytestmark = pytest.mark.thorough
+
 OFFSETS = ("committed", "next_record", "log_start", "high_watermark", "last_stable")
 
 

@@ -12,6 +12,8 @@ from lagwise.domain.capacity.observed_words import capacity_sentence, load_test
 from lagwise.domain.capacity.saturation import Block
 from tests.domain.consumers import World, daily
 
+pytestmark = pytest.mark.thorough
+
 SEEDS = range(5)
 
 SATURATED: dict[str, dict[str, Any]] = {

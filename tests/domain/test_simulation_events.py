@@ -15,6 +15,8 @@ from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.repairman import node_throughput
 from lagwise.domain.sizing.workload import Concurrency, Ordering
 
+pytestmark = pytest.mark.thorough
+
 POOL = Concurrency.POOL
 #: Student's t, two-sided 99 %, 15 degrees of freedom (any table).
 T_99_OF_16_RUNS = 2.947

@@ -27,6 +27,8 @@ from lagwise.tables.raw import GROUPS
 from lagwise.tables.store import Lake
 from tests.platform.judged import HOSTILE, append, group, partition, row
 
+pytestmark = pytest.mark.thorough
+
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
 

@@ -23,6 +23,8 @@ from lagwise.tables.planning import DEMAND, FORECASTS
 from lagwise.tables.store import Lake
 from tests.platform.judged import append, row
 
+pytestmark = pytest.mark.thorough
+
 
 def known(name: str, **values: Any) -> dict[str, Any]:
     measured = datetime.now(UTC) - timedelta(minutes=3)

@@ -14,6 +14,8 @@ from lagwise_spark.jobs.assignments import REFRESH, assign
 from lagwise_spark.jobs.findings import findings_of
 from tests.spark.test_rebalance_stats import append, at, left, news
 
+pytestmark = pytest.mark.thorough
+
 
 def sample(
     lake: Lake,

@@ -14,6 +14,8 @@ from lagwise_spark.jobs.capacity import plan
 from tests.platform.judged import append, partition
 from tests.spark.capacity_rows import EIGHT_CORES, NOW, demand, probed, reads, rows, some
 
+pytestmark = pytest.mark.thorough
+
 
 def of_job(
     lake: Lake,

@@ -15,6 +15,8 @@ from lagwise_spark.jobs.capacity import AGAIN_AFTER, plan
 from tests.platform.judged import append, group, partition
 from tests.spark.capacity_rows import EIGHT_CORES, NOW, demand, judged_again, probed, reads, rows, seen, some
 
+pytestmark = pytest.mark.thorough
+
 
 def test_everything_that_is_known(lake: Lake) -> None:
     reads(lake, "billing")

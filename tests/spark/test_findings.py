@@ -15,6 +15,8 @@ from lagwise_spark.jobs.findings import findings_of
 from lagwise_spark.jobs.rebalances import sum_up
 from tests.spark.test_rebalance_stats import A, append, at, left, news
 
+pytestmark = pytest.mark.thorough
+
 NOW = 59.0
 
 

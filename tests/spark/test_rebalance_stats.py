@@ -14,6 +14,8 @@ from lagwise_spark.jobs import write
 from lagwise_spark.jobs.progress import News
 from lagwise_spark.jobs.rebalances import _MOST_EXPOSURES, sum_up
 
+pytestmark = pytest.mark.thorough
+
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 A, B = "billing-1 (10.0.0.1)", "billing-2 (10.0.0.2)"
 

@@ -21,6 +21,8 @@ from tests.fixtures.object_store import Bucket
 from tests.platform.judged import append, row
 from tests.tables.test_store import AT, groups
 
+pytestmark = pytest.mark.thorough
+
 LATER = AT + timedelta(hours=1)
 
 

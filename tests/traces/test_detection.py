@@ -17,6 +17,8 @@ from tests.traces.make import leave, pairs, steps
 from tests.traces.replayed import replayed
 from tests.traces.world import World
 
+pytestmark = pytest.mark.thorough
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 

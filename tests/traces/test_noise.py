@@ -18,6 +18,8 @@ from lagwise.traces import Trace, read_trace
 from tests.traces import noise
 from tests.traces.judged import LOOKED_AT_S, group_events, judged
 
+pytestmark = pytest.mark.thorough
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 

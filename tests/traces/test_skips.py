@@ -3,6 +3,8 @@ topics."""
 
 from pathlib import Path
 
+import pytest
+
 from lagwise.domain.loss.skips import FROM_LOG_START
 from lagwise.domain.vocabulary import EventKind
 from lagwise.trace_events import events_of
@@ -12,6 +14,8 @@ from tests.traces.judged import judged
 from tests.traces.make import pairs, steps
 from tests.traces.replayed import traces
 from tests.traces.world import World
+
+pytestmark = pytest.mark.thorough
 
 
 def test_the_only_skip_that_samples_prove_is_told() -> None:

@@ -17,6 +17,8 @@ from tests.alerts.channels.documents import DOCUMENTS, message
 from tests.alerts.channels.tls import Authority, authority
 from tests.alerts.receiver import Answer, Receiver
 
+pytestmark = pytest.mark.thorough
+
 Make = Callable[..., Channel]
 Receivers = Callable[..., Receiver]
 
