@@ -15,7 +15,8 @@ THREE_DAYS = Settings(reserved_seconds=3 * DAY)
 #: As a broker 5.5.0 sent it, shortened.
 RUNTIME = (
     b'{"table":{"commitLogDiskRatio_/x/commitlog":"0.35","commitLogMinOffset":"0","commitLogMaxOffset":"677147",'
-    b'"commitLogDiskRatio":"0.35","commitLogDirCapacity":"Total : 252.0 GiB, Free : 220.4 GiB.",'
+    b'"commitLogDiskRatio":"0.35","consumeQueueDiskRatio":"0.35",'
+    b'"commitLogDirCapacity":"Total : 252.0 GiB, Free : 220.4 GiB.",'
     b'"earliestMessageTimeStamp":"1795394815729","dispatchBehindBytes":"0","pageCacheLockTimeMills":"0",'
     b'"sendThreadPoolQueueHeadWaitTimeMills":"12","pullThreadPoolQueueHeadWaitTimeMills":"0",'
     b'"putMessageDistributeTime":"null"}}'
@@ -24,15 +25,23 @@ RUNTIME = (
 
 def log(back_seconds: float, size: float, used: float, disk: float | None = 1 * TIB) -> State:
     """A log that goes back so far, of so many bytes."""
-    return State(disk_used=used, disk_bytes=disk, log_bytes=int(size), earliest_seconds=NOW - back_seconds)
+    return State(NOW, used, disk, int(size), NOW - back_seconds)
+
+
+def keeping(state: State, settings: Settings = THREE_DAYS) -> Keeping:
+    """How a broker keeps messages that is in this state."""
+    found = Keeping(settings)
+    found.take(state)
+    return found
 
 
 def test_what_a_broker_tells() -> None:
-    assert State.of(requests.runtime_of(RUNTIME)) == State(
+    assert State.of(requests.runtime_of(RUNTIME), NOW) == State(
+        at=NOW,
         disk_used=0.35,
         disk_bytes=pytest.approx(31.6 * GIB / 0.35),
         log_bytes=677_147,
-        earliest_seconds=1_795_394_815.729,
+        earliest_at=1_795_394_815.729,
         send_wait_seconds=0.012,
     )
     told = {"fileReservedTime": "72", "diskMaxUsedSpaceRatio": "99", "diskSpaceCleanForciblyRatio": "80"}
@@ -42,22 +51,24 @@ def test_what_a_broker_tells() -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
+        ({"commitLogDiskRatio": "0.60"}, "the log has a disk of its own"),
         ({"commitLogDiskRatio_/y/commitlog": "0.9"}, "a log on two disks"),
-        ({"commitLogDiskRatio": "0.05"}, "so little is used of another disk than the one whose numbers are told"),
-        ({"commitLogDiskRatio": "0.0"}, "nothing is used"),
+        ({"commitLogDiskRatio": "0.05", "consumeQueueDiskRatio": "0.05"}, "more than there is: it is another disk"),
+        ({"commitLogDiskRatio": "0.0", "consumeQueueDiskRatio": "0.0"}, "nothing is used"),
         ({"commitLogDirCapacity": "Total : 252.0 GiB, Free : 252.0 GiB."}, "nothing at all"),
         ({"commitLogDirCapacity": "Total : 252.0 XiB, Free : 220.4 GiB."}, "no unit"),
         ({"commitLogDirCapacity": "none"}, "no numbers"),
     ],
 )
 def test_where_the_size_of_the_disk_is_not_known(change: dict[str, str], why: str) -> None:
-    assert State.of(json.loads(RUNTIME)["table"] | change).disk_bytes is None, why
+    assert State.of(json.loads(RUNTIME)["table"] | change, NOW).disk_bytes is None, why
 
 
 @pytest.mark.parametrize("value", ["", "x", "-1", "9" * 30, "1.5", "null"])
 def test_what_makes_no_sense_is_not_known(value: str) -> None:
     names = json.loads(RUNTIME)["table"]
-    assert State.of({name: value for name in names if not name.startswith("commitLogDiskRatio")}) == State()
+    told = {name: value for name in names if "DiskRatio" not in name}
+    assert State.of(told, NOW) == State(at=NOW)
     assert Settings.of(dict.fromkeys(["fileReservedTime", "diskMaxUsedSpaceRatio"], value)) == Settings()
 
 
@@ -67,16 +78,16 @@ def test_what_makes_no_sense_is_not_known(value: str) -> None:
         pytest.param(THREE_DAYS, State(), 3 * DAY, id="nothing is told but the setting"),
         pytest.param(Settings(), State(), None, id="nothing is told at all"),
         pytest.param(THREE_DAYS, log(3 * DAY, 100 * GIB, 0.60), 3 * DAY, id="a disk with room"),
-        # 100 GiB in 10 hours, and 256 GiB (a quarter of the disk) more to come: 35.6 hours.
-        pytest.param(THREE_DAYS, log(10 * HOUR, 100 * GIB, 0.60), 35 * HOUR, id="a disk that fills sooner"),
-        pytest.param(THREE_DAYS, log(10 * HOUR, 100 * GIB, 0.85), 10 * HOUR, id="at the level"),
+        # 100 GiB in 10 hours, and 261 GiB more to come (a quarter of the disk, and half a hundredth): 36.1 hours.
+        pytest.param(THREE_DAYS, log(10 * HOUR, 100 * GIB, 0.60), 36 * HOUR, id="a disk that fills sooner"),
+        pytest.param(THREE_DAYS, log(10 * HOUR, 100 * GIB, 0.85), 10 * HOUR, id="at the level, which is not beyond it"),
         pytest.param(THREE_DAYS, log(10 * HOUR, 100 * GIB, 0.89), 10 * HOUR, id="beyond it"),
         pytest.param(THREE_DAYS, log(100 * HOUR, 100 * GIB, 0.89), 3 * DAY, id="beyond it, but of no use to anybody"),
         pytest.param(THREE_DAYS, log(400, GIB, 0.89), 400, id="minutes are told as they are"),
         pytest.param(THREE_DAYS, log(600, 50 * GIB, 0.60), 3 * DAY, id="a log that has just begun tells nothing"),
         pytest.param(THREE_DAYS, log(600, 50 * GIB, 0.80), 1200, id="but on a disk that fills it does"),
         pytest.param(THREE_DAYS, log(10 * HOUR, 100 * GIB, 0.6, None), 3 * DAY, id="a disk of unknown size"),
-        pytest.param(THREE_DAYS, State(disk_used=0.86), None, id="deleting, and nobody knows from when on"),
+        pytest.param(THREE_DAYS, State(NOW, 0.86), None, id="deleting, and nobody knows from when on"),
         pytest.param(Settings(), log(10 * HOUR, 100 * GIB, 0.86), 10 * HOUR, id="only the disk is known"),
         pytest.param(THREE_DAYS, log(-5, 100 * GIB, 0.6), 3 * DAY, id="a broker's clock that is ahead"),
         pytest.param(
@@ -88,12 +99,12 @@ def test_what_makes_no_sense_is_not_known(value: str) -> None:
     ],
 )
 def test_how_long_messages_are_kept(settings: Settings, state: State, kept_seconds: float | None) -> None:
-    assert Keeping(settings, state).kept_seconds(NOW) == kept_seconds
+    assert keeping(state, settings).kept_seconds == kept_seconds
 
 
 def told(state: State, settings: Settings = THREE_DAYS) -> Mapping[str, str]:
     """What is wrong: a sentence by its kind."""
-    return dict(troubles_of(Keeping(settings, state), NOW))
+    return dict(troubles_of(keeping(state, settings)))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +117,7 @@ def told(state: State, settings: Settings = THREE_DAYS) -> Mapping[str, str]:
         ),
         (log(10 * HOUR, 100 * GIB, 0.78), "disk_filling", "at the rate of writing they get 17 h old"),
         (log(10 * HOUR, 100 * GIB, 0.88), "disk_too_full", "they go back 10 h; beyond 90% it takes no new ones"),
-        (log(10 * HOUR, 100 * GIB, 0.93), "disk_full", "takes no new messages, and it deletes the oldest"),
+        (log(10 * HOUR, 100 * GIB, 0.93), "disk_full", "until it is below 85%, and it deletes the oldest"),
         (
             State(dispatch_behind_bytes=64 * 1024**2),
             "dispatch_behind",
@@ -125,9 +136,44 @@ def test_what_is_wrong_with_a_broker(state: State, kind: str, says: str) -> None
 
 def test_a_disk_that_is_not_cleaned_by_force_is_told_so() -> None:
     settings = Settings(reserved_seconds=DAY, deletes_forcibly=False)
-    assert "beyond 90% it takes no new messages" in told(State(disk_used=0.88), settings)["disk_filling"]
-    assert "delete" not in told(State(disk_used=0.95), settings)["disk_full"]
+    assert "beyond 90% it takes no new messages" in told(State(NOW, 0.88), settings)["disk_filling"]
+    assert "delete" not in told(State(NOW, 0.95), settings)["disk_full"]
 
 
 def test_a_broker_that_is_well_is_not_told_of() -> None:
     assert told(log(DAY, 10 * GIB, 0.5)) == {}
+
+
+def test_the_fuller_one_of_two_disks_counts() -> None:
+    """The broker asks the disk of the consume queues by the same levels, and deletes the commit log for it."""
+    told_now = json.loads(RUNTIME)["table"] | {"consumeQueueDiskRatio": "0.87"}
+    state = State.of(told_now, NOW)
+    assert state.disk_used == 0.87
+    found = keeping(state)
+    assert found.deletes_at_any_age
+    assert found.kept_seconds == found.lasts_seconds
+
+
+def test_a_disk_about_the_level_of_forced_deletion_does_not_make_the_retention_come_and_go() -> None:
+    """Deleting frees a little, and it is beyond the level again: where the disk's size is unknown, too."""
+    found, kept = Keeping(THREE_DAYS), []
+    for minute, used in enumerate((0.84, 0.86, 0.85, 0.84, 0.86, 0.84)):
+        now = NOW + 60 * minute
+        found.take(State(now, used, None, 100 * GIB, now - 20 * HOUR))
+        kept.append(found.kept_seconds)
+    assert kept == [3 * DAY, *[20 * HOUR] * 5]
+    found.take(State(NOW + 2 * HOUR, 0.80, None, 100 * GIB, NOW))
+    assert found.kept_seconds == 3 * DAY
+
+
+def test_a_disk_that_was_full_takes_messages_once_it_is_below_the_level_of_forced_deletion() -> None:
+    found, kinds = Keeping(THREE_DAYS), []
+    for used in (0.89, 0.91, 0.88, 0.86, 0.85, 0.89):
+        found.take(State(NOW, used))
+        kinds += [kind for kind, _ in troubles_of(found)]
+    assert kinds == ["disk_too_full", "disk_full", "disk_full", "disk_full", "disk_too_full", "disk_too_full"]
+
+
+def test_numbers_with_a_comma_are_numbers() -> None:
+    told_now = json.loads(RUNTIME)["table"] | {"commitLogDirCapacity": "Total : 252,0 GiB, Free : 220,4 GiB."}
+    assert State.of(told_now, NOW).disk_bytes == pytest.approx(31.6 * GIB / 0.35)

@@ -27,6 +27,7 @@ def group_of(
     local: Mapping[str, Mapping[Queue, int]] | None = None,
     fetched: Mapping[str, Any] | None = None,
     filters: Mapping[str, str] | None = None,
+    asks_members: bool = True,
 ) -> Group:
     """The group ``g`` with these members, and what each answered (None: nothing)."""
     answers = MemberAnswers(lambda: 0.0)
@@ -38,7 +39,7 @@ def group_of(
         dict.fromkeys(told, "10.0.0.1"), frozenset({"orders"}), broadcasting, pulling, filters or {}
     )
     view.fetched = {"g": {"orders": fetched or {}}}
-    return put_together("g", [view], answers, last, is_lost=False, local=local)
+    return put_together("g", [view], answers, last, is_lost=False, local=local, asks_members=asks_members)
 
 
 def shares(group: Group) -> dict[str, list[int]]:
@@ -120,22 +121,26 @@ def test_what_a_group_was_it_stays_while_its_members_are_silent_or_gone() -> Non
     assert (gone.state, gone.type, gone.members) == (GroupState.EMPTY, "orderly", [])
 
 
-def test_of_silent_broadcasting_members_the_broker_knows_what_all_have_fetched() -> None:
+def test_of_broadcasting_members_that_nobody_asks_the_broker_knows_what_all_have_fetched() -> None:
     """A hint, and marked as one: nobody is further than that, so lag is at least what is left from there on."""
     fetched = {"0": 50, "1": 40, "2": "x"}
-    hinted = group_of({"a": Told({Q[0]: 30, Q[1]: 45, Q[2]: 9}), "b": None}, broadcasting=True, fetched=fetched)
-    assert hinted.progress == {Q[0]: 30, Q[1]: 40, Q[2]: None}
+    hinted = group_of({"a": None, "b": None}, broadcasting=True, fetched=fetched, asks_members=False)
+    assert hinted.progress == {Q[0]: 50, Q[1]: 40, Q[2]: None}
     assert hinted.source == BROADCAST_HINT
-    assert hinted.reached[Q[0]] == {"a": 30, "b": None}
-    alone = group_of({"b": None}, broadcasting=True, fetched=fetched)
-    assert alone.progress == {Q[0]: 50, Q[1]: 40, Q[2]: None}
+    local = {"a": {Q[0]: 30, Q[1]: 45}}
+    with_a_file = group_of({"a": None, "b": None}, broadcasting=True, fetched=fetched, local=local, asks_members=False)
+    assert with_a_file.progress == {Q[0]: 30, Q[1]: 40, Q[2]: None}
 
 
-def test_what_members_say_themselves_needs_no_hint() -> None:
-    both = {"a": Told(dict.fromkeys(Q, 30)), "b": Told(dict.fromkeys(Q, 20))}
-    group = group_of(both, broadcasting=True, fetched={"0": 50, "1": 50, "2": 50})
-    assert (group.progress, group.source) == (dict.fromkeys(Q, 20), None)
-    clustering = group_of({"a": None}, fetched={"0": 50})
+def test_where_members_are_asked_there_is_no_hint() -> None:
+    """One that is silent for a moment would make its group leap ahead to what was fetched, and back again; and one that
+    has finished nothing yet has said so."""
+    fetched = {"0": 50, "1": 50, "2": 50}
+    silent = group_of({"a": Told(dict.fromkeys(Q, 30)), "b": None}, broadcasting=True, fetched=fetched)
+    assert (silent.progress, silent.source) == (dict.fromkeys(Q), None)
+    nothing_yet = group_of({"a": Told(dict.fromkeys(Q))}, broadcasting=True, fetched=fetched)
+    assert (nothing_yet.progress, nothing_yet.source) == (dict.fromkeys(Q), None)
+    clustering = group_of({"a": None}, fetched=fetched, asks_members=False)
     assert (clustering.progress, clustering.source) == (None, None)
 
 

@@ -247,6 +247,7 @@ def test_a_disk_that_is_too_full_leaves_as_much_as_there_is(lab: Lab) -> None:
     stored_ms = int((time.time() - 5 * 3600 - 100) * 1000)
     table = {
         "commitLogDiskRatio": "0.87",
+        "consumeQueueDiskRatio": "0.87",
         "commitLogDirCapacity": "Total : 1000.0 GiB, Free : 130.0 GiB.",
         "commitLogMinOffset": "1000",
         "commitLogMaxOffset": "500000000000",

@@ -220,9 +220,11 @@ def test_a_topic_that_was_left_for_good_is_not(lake: Lake, unread: int, rate: fl
 def test_members_of_rocketmq_that_subscribe_differently_are_told_while_they_do(lake: Lake) -> None:
     its = [replace(n, system="rocketmq") for n in news(NOW)]
     apart = [{"topic": "orders", "filter": f, "members": 1, "of": 2} for f in ("paid", "sent")]
-    row = {"sample_id": "s1", "cluster": "shop", "sampled_at": at(NOW), "group": "billing", "subscriptions": apart}
+    row = {"sample_id": "s1", "cluster": "shop", "sampled_at": at(NOW), "group": "billing"}
+    row |= {"type": "concurrent", "subscriptions": apart}
     alike = {**row, "group": "mail", "subscriptions": [{"topic": "x", "filter": "*", "members": 2, "of": 2}]}
     append(lake, GROUPS, row, alike, {**row, "group": "silent", "subscriptions": None})
+    append(lake, GROUPS, {**row, "group": "screens", "type": "broadcasting"})
     said = "Its members do not all subscribe to the same: orders (paid) by 1 of 2, orders (sent) by 1 of 2."
     assert sentences(findings_of(lake, its)) == {"billing": [said]}
     assert sentences(findings_of(lake, [replace(n, latest_id="s2") for n in its])) == {}

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from time import monotonic
 
 from lagwise.config import RocketmqCluster
 from lagwise.domain.humanise import duration, plural
@@ -136,8 +137,8 @@ class _Steps:
         return f"{members[0][1]} answered for group {members[0][0]}"
 
     def _keeping(self) -> str:
-        keeping, now = Brokers(self.client).read(self.broker, 0.0), datetime.now(UTC).timestamp()
-        reserved, kept, used = keeping.settings.reserved_seconds, keeping.kept_seconds(now), keeping.state.disk_used
+        keeping = Brokers(self.client, lambda: datetime.now(UTC), monotonic).read(self.broker)
+        reserved, kept, used = keeping.settings.reserved_seconds, keeping.kept_seconds, keeping.state.disk_used
         if reserved is None:
             raise RocketmqTrouble("malformed", "the broker does not tell its fileReservedTime")
         said = f"messages are kept for {reserved / 3600:g} h"

@@ -34,6 +34,18 @@ class ObjectKey(tuple[tuple[str, Any], ...]):
         return dict(self)
 
 
+#: What stands after a backslash: two halves of a character, one half alone, or anything else.
+_ESCAPED = re.compile(r"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(u[dD][89a-fA-F]\w\w)|.)", re.DOTALL)
+
+
+def without_halves(text: str) -> str:
+    """JSON whose texts can all be written: an escaped half of a character (a lone surrogate), which any client can put
+    into a name of its own, and which no table or log takes, becomes U+FFFD."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return text
+    return _ESCAPED.sub(lambda found: "\\ufffd" if found[1] else found[0], text)
+
+
 def read(body: bytes) -> Any:
     """The value of a body; None where it is empty. Keys that were bare numbers come as text. Raises Malformed."""
     try:
@@ -42,6 +54,7 @@ def read(body: bytes) -> Any:
         raise Malformed("a body is not UTF-8") from None
     if not text.strip():
         return None
+    text = without_halves(text)
     try:
         return _decoder.decode(text)
     except (ValueError, RecursionError):

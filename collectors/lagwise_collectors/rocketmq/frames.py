@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lagwise_collectors.rocketmq.bodies import without_halves
 from lagwise_collectors.rocketmq.errors import Malformed
 
 #: Longer frames are refused: 500 groups on 20 topics of 16 queues answer with about 2 MB.
@@ -84,7 +85,7 @@ def decode(frame: bytes) -> Frame:
 
 def _of_json(header: bytes, body: bytes) -> Frame:
     try:
-        found: Any = json.loads(header)
+        found: Any = json.loads(without_halves(header.decode()))
     except (ValueError, RecursionError) as error:
         raise Malformed(f"a header is not JSON: {error}") from None
     if not isinstance(found, dict):

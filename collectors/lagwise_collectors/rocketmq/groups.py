@@ -59,10 +59,14 @@ def put_together(
     last: "Group | None",
     is_lost: bool,
     local: Mapping[str, Mapping[Queue, int]] | None = None,
+    *,
+    asks_members: bool = True,
 ) -> Group:
     """The group from the brokers' views. ``last`` is what it was in the sample before; ``is_lost`` says that a broker
     that had it cannot be asked: then not being online anywhere else means nothing. ``local`` is how far clients are by
-    the files that they keep where the group is broadcasting."""
+    the files that they keep where the group is broadcasting. Where nobody asks the members, the brokers' hint counts;
+    where they are asked and one is silent, it does not: as often as that happened, the group would leap ahead to what
+    was fetched, and back again."""
     online = [found for view in views if (found := view.online.get(name)) is not None and found.members]
     if not online:
         troubles = [view.group_troubles[name] for view in views if name in view.group_troubles]
@@ -83,7 +87,7 @@ def put_together(
     group = Group(name, GroupState.STABLE, _type(online, told.values(), last), topics=topics)
     if group.type == BROADCASTING:
         group.reached = _reached(queues, told, local or {})
-        silent = [queue for queue, at in group.reached.items() if None in at.values()]
+        silent = [queue for queue, at in group.reached.items() if None in at.values() and not asks_members]
         fetched = {queue: at for queue in silent if (at := _fetched(name, queue, views)) is not None}
         group.progress = _slowest(group.reached, told, group.owners, fetched)
         from_files = any(told.get(client) is None for client in local or ())

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from lagwise_collectors.rocketmq import bodies
 from lagwise_collectors.rocketmq.bodies import ObjectKey, mapping, text_of, whole, whole_of
@@ -183,16 +184,22 @@ def online_of(body: bytes) -> Online:
     )
 
 
-#: More of an expression nobody reads.
+#: Of a longer expression, its beginning is kept, and what tells it from another one that begins so.
 _LONGEST_FILTER = 200
 
 
 def _filters_of(subscriptions: Iterable[Any]) -> dict[str, str]:
-    found = {}
-    for subscription in map(mapping, subscriptions):
-        wanted = subscription.get("subString")
-        found[text_of(subscription, "topic")] = str(wanted)[:_LONGEST_FILTER] if wanted else "*"
-    return found
+    return {text_of(one, "topic"): _filter_of(one) for one in map(mapping, subscriptions)}
+
+
+def _filter_of(subscription: Mapping[Any, Any]) -> str:
+    """Tags in the order of their names, or an expression as it is."""
+    wanted = str(subscription.get("subString") or "*").strip()
+    if subscription.get("expressionType") in (None, "TAG"):
+        wanted = " || ".join(sorted({tag.strip() for tag in wanted.split("||")} - {""})) or "*"
+    if len(wanted) <= _LONGEST_FILTER:
+        return wanted
+    return f"{wanted[: _LONGEST_FILTER - 11]}… {crc32(wanted.encode()):08x}"
 
 
 def told_of(body: bytes) -> Told:

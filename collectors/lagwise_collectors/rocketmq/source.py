@@ -80,7 +80,7 @@ class RocketmqSource:
     def _read(self, run: Run) -> None:
         if self._client is None:
             self._client = Client(self._cluster)
-            self._brokers = Brokers(self._client)
+            self._brokers = Brokers(self._client, self._clock, self._monotonic)
         client, brokers = self._client, self._brokers
         assert brokers is not None
         views = self._views(client, run)
@@ -158,13 +158,13 @@ class RocketmqSource:
     def _group(self, name: str, views: Sequence[BrokerView], local: Mapping[str, Mapping[Queue, int]] | None) -> Group:
         lost = any(view.trouble and name in self._groups_of.get(view.broker.name, ()) for view in views)
         well = [view for view in views if view.trouble is None]
-        return put_together(name, well, self._answers, self._groups.get(name), lost, local)
+        before, asks = self._groups.get(name), self._cluster.ask_members
+        return put_together(name, well, self._answers, before, lost, local, asks_members=asks)
 
     def _read_keeping(self, client: Client, brokers: Brokers, views: Sequence[BrokerView], run: Run) -> None:
         """How brokers are, and how long they keep messages. Where one does not tell, that costs just this."""
         well = [view.broker for view in views if view.trouble is None]
-        now = self._monotonic()
-        for outcome in client.on_each(well, lambda broker: brokers.read(broker, now)).values():
+        for outcome in client.on_each(well, brokers.read).values():
             if isinstance(outcome, RocketmqTrouble):
                 run.errors.note(f"config_{outcome.kind}", str(outcome))
 
@@ -217,7 +217,7 @@ class RocketmqSource:
         topics = {topic for view in views for topic in wanted[view.broker.name] & view.topics.keys()}
         sides = sides_of([group.name for group in groups], topics)
         run.keep_topics(self._topic_rows.due(topics, views, sides, brokers, at), at)
-        brokers.tell([view.broker.name for view in views if view.trouble is None], at.timestamp(), run.errors)
+        brokers.tell([view.broker.name for view in views if view.trouble is None], run.errors)
 
 
 def _no_broker() -> RocketmqTrouble:

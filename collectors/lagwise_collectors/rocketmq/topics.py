@@ -42,7 +42,7 @@ class TopicRows:
             for view in read:
                 queues.pop(view.broker.name, None)
             queues |= {view.broker.name: view.topics[name].queues for view in here}
-            keeping = [brokers.of(broker).kept_seconds(at.timestamp()) for broker in queues]
+            keeping = [brokers.of(broker).kept_seconds for broker in queues]
             kept = [seconds for seconds in keeping if seconds is not None]
             role, main_topic = sides.get(name, (None, None))
             row: dict[str, Any] = {
@@ -55,10 +55,23 @@ class TopicRows:
                 "retention_ms": round(min(kept) * 1000) if kept and len(kept) == len(keeping) else None,
                 "cleanup_policy": here[0].topics[name].cleanup_policy if here else None,
             }
-            if queues and here and self._written.get(name) != row:
+            if queues and here and not _is_about(self._written.get(name), row):
                 rows.append(row)
                 self._written[name] = row
         return rows
+
+
+#: How long a disk lasts is an estimate: one that differs by no more than this share is the same.
+_SAME = 0.1
+
+
+def _is_about(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
+    """Whether there is nothing new in a row."""
+    if before is None:
+        return False
+    was, kept = before["retention_ms"], now["retention_ms"]
+    is_near = was is not None and kept is not None and abs(kept - was) <= _SAME * was
+    return {**before, "retention_ms": None} == {**now, "retention_ms": None} and (was == kept or is_near)
 
 
 def sides_of(groups: Iterable[str], topics: Iterable[str]) -> dict[str, tuple[TopicRole, str]]:

@@ -35,9 +35,7 @@ def show(rows: list[Row], now: datetime, names: Mapping[str, Names], *, with_clu
         "Out/s": [humanise.rate(r["consume_rate_per_second"]) for r in rows],
         "Lost already": [_lost(r) for r in rows],
         "Partitions": [r["partitions"] for r in rows],
-        "Soonest": [
-            literal.shown(names[r["cluster"]].get((r["topic"], r["partition"]), str(r["partition"]))) for r in rows
-        ],
+        "Soonest": _soonest(rows, names),
     }
     if with_cluster:
         columns["Cluster"] = [literal.shown(r["cluster"]) for r in rows]
@@ -99,6 +97,14 @@ def in_words(row: Row, now: datetime) -> str:
 def _at_latest(row: Row, now: datetime) -> str | None:
     seconds = row["seconds_to_loss_at_latest"]
     return None if seconds is None else humanise.clock(row["as_of"] + timedelta(seconds=seconds), now)
+
+
+def _soonest(rows: list[Row], names: Mapping[str, Names]) -> list[Any]:
+    """Numbers of partitions, which sort as such; names, where a system has its own."""
+    if not any(names.values()):
+        return [r["partition"] for r in rows]
+    called = (names[r["cluster"]].get((r["topic"], r["partition"]), str(r["partition"])) for r in rows)
+    return [literal.shown(name) for name in called]
 
 
 def _lost(row: Row) -> str | None:

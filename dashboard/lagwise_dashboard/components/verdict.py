@@ -18,8 +18,8 @@ _TYPE_HELP = (
 )
 _SOURCE_HELP = {
     LOCAL_FILES: "The files in which members of the group keep their offsets.",
-    BROADCAST_HINT: "What the broker saw all members fetch, as not all of them tell how far they are. Some may not "
-    "be processed yet: lag is at least this.",
+    BROADCAST_HINT: "What the broker saw all members fetch: they are not asked (ask_members: false). Some of it may "
+    "not be processed yet: lag is at least this.",
 }
 _DOUBTFUL = frozenset({Status.REWOUND, Status.FALLING_BEHIND, Status.LAGGING})
 

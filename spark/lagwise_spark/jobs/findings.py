@@ -18,7 +18,7 @@ from lagwise.domain.findings import (
 )
 from lagwise.domain.loss.skips import FROM_LOG_START
 from lagwise.domain.subscriptions import Subscription, subscription_findings
-from lagwise.domain.vocabulary import ROCKETMQ, EventKind, TopicRole
+from lagwise.domain.vocabulary import BROADCASTING, ROCKETMQ, EventKind, TopicRole
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.minutes import WATERMARK_MINUTES
@@ -142,9 +142,9 @@ def _of_subscriptions(lake: Lake, news: Sequence[News]) -> dict[Group, list[Find
     rows = lake.query(
         """
         select sample_id, cluster, "group", subscriptions from groups
-        where sampled_at >= ? and subscriptions is not null
+        where sampled_at >= ? and subscriptions is not null and "type" <> ?
         """,
-        [start],
+        [start, BROADCASTING],  # its members read everything each, whatever the others want
         over=[GROUPS],
         since=start,
     ).to_pylist()
