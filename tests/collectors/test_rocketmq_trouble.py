@@ -16,7 +16,7 @@ from lagwise_collectors.protocol import ErrorTally, Snapshot
 from lagwise_collectors.rocketmq.errors import RocketmqTrouble
 from lagwise_collectors.rocketmq.members import MemberAnswers, Present
 from lagwise_collectors.rocketmq.numbers import BrokerNumbers
-from lagwise_collectors.rocketmq.requests import Told, Work
+from lagwise_collectors.rocketmq.requests import Queue, Told, Work
 from lagwise_collectors.rocketmq.source import RocketmqSource
 from tests.collectors.rocketmq_server import Broker, Server, name_server
 
@@ -358,3 +358,16 @@ def test_members_are_asked_when_something_changed_and_else_rarely() -> None:
     many = {"g": Present({f"c{n:03}": "broker-a" for n in range(300)}, is_broadcasting=False)}
     assert len(ask(many)) == 200
     assert ask(many)[:100] == [f"c{n:03}" for n in range(200, 300)]
+
+
+def test_members_that_own_very_many_queues_take_turns() -> None:
+    """An answer names each queue, and a sample is to take a second."""
+    now = [0.0]
+    answers = MemberAnswers(lambda: now[0])
+    group = {"g": Present({f"c{n}": "broker-a" for n in range(10)}, is_broadcasting=False)}
+    owns = Told({Queue("orders", "broker-a", queue): None for queue in range(3000)})
+    for second, asked in ((0, range(10)), (100, range(3)), (115, range(3, 6)), (130, range(6, 9)), (145, [9])):
+        now[0] = second
+        due = answers.due(group)
+        answers.take(due, [owns] * len(due), ErrorTally())
+        assert [client for _, client in due] == [f"c{n}" for n in asked]

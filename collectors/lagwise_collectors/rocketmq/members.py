@@ -5,8 +5,9 @@ The question goes through the broker into the consumer's own process. It is aske
 otherwise rarely; but of broadcasting groups in every sample, because nobody else knows their progress.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.rocketmq.errors import RocketmqTrouble
@@ -20,6 +21,8 @@ _SETTLING_SECONDS = 90.0
 _LEFT_ALONE_SECONDS = 300.0
 #: Of groups that are not broadcasting no more members are asked in one sample, so that many groups take turns.
 _MOST_AT_ONCE = 200
+#: Nor so many that they own more queues together than this, as they said the last time: each answer names them all.
+_MOST_QUEUES_AT_ONCE = 10_000
 
 #: Group and client id.
 Member = tuple[str, str]
@@ -70,7 +73,17 @@ class MemberAnswers:
                     always.append(member)
                 elif now - asked_at >= _COUNTS_SECONDS or now - since < _SETTLING_SECONDS:
                     sometimes.append((asked_at, member))
-        return always + [member for _, member in sorted(sometimes)[:_MOST_AT_ONCE]]
+        return always + list(self._affordable(member for _, member in sorted(sometimes)))
+
+    def _affordable(self, members: Iterable[Member]) -> Iterator[Member]:
+        """The first of them, up to what one sample can read; at least one."""
+        queues = 0
+        for member in islice(members, _MOST_AT_ONCE):
+            its = len(self._told[member][1].progress) if member in self._told else 0
+            if queues and queues + its > _MOST_QUEUES_AT_ONCE:
+                return
+            queues += its
+            yield member
 
     def take(self, asked: Sequence[Member], answers: Sequence[Told | RocketmqTrouble], errors: ErrorTally) -> None:
         """What came of asking."""
