@@ -534,6 +534,7 @@ def test_the_address_keeps_what_was_chosen_and_typed(visit: Visit) -> None:
     page.get_by_role("combobox", name="Group").click()
     page.get_by_role("option", name=CHECKOUT, exact=True).click()
     expect(page.get_by_text("It reads 12 partitions.")).to_be_visible(timeout=READY_MS)
+    visit.settled()  # the fields below it are made anew for the group
     peak = page.get_by_role("spinbutton", name="Peak (messages/s)")
     peak.fill("5000")
     peak.press("Enter")
