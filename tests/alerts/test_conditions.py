@@ -16,6 +16,8 @@ from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.store import Lake
 from tests.alerts.support import CLUSTER, LakeWriter, at
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def reader(lake: Lake) -> Iterator[Reader]:

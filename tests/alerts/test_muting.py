@@ -22,6 +22,8 @@ from lagwise.alerts.rules import RuleBook, load_rules
 from lagwise.config.operating import MaintenanceWindow
 from tests.alerts.support import CLUSTER, at, book, carried_out, group_condition, observation, write_yaml
 
+pytestmark = pytest.mark.thorough
+
 History = list[tuple[float, str]]
 Told = list[tuple[float, str, str, str | None]]
 ANY = Matcher(group=".*")

@@ -22,6 +22,8 @@ from lagwise.errors import DatabaseError
 from tests.alerts.receiver import OK, Answer, Receiver
 from tests.alerts.support import at, book, group_condition, observation, refusing
 
+pytestmark = pytest.mark.thorough
+
 Receivers = Callable[..., Receiver]
 NEVER = threading.Event()
 

@@ -18,6 +18,8 @@ from tests.dashboard import alerts
 from tests.dashboard.conftest import NOW
 from tests.dashboard.serving import write_settings
 
+pytestmark = pytest.mark.thorough
+
 Open = Callable[..., Any]
 JO = Operator("jo", Via.CLI)
 

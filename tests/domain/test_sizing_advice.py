@@ -27,6 +27,8 @@ from lagwise.domain.sizing.search import (
 from lagwise.domain.sizing.words import explain_concurrency
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
 
+pytestmark = pytest.mark.thorough
+
 reproducible = settings(max_examples=150)
 
 POOL = Concurrency.POOL

@@ -22,6 +22,8 @@ from lagwise.tables.minutes import MINUTES
 from lagwise.tables.store import Lake
 from tests.platform.judged import HOSTILE, analyzed, append, group, partition, row, sampled
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
