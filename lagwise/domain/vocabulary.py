@@ -98,6 +98,8 @@ QUEUE_TYPES = frozenset({"concurrent", "orderly", "clustering"})
 LOCAL_FILES = "local files"
 BROADCAST_HINT = "broadcast hint"
 
+#: A group's retry topic in RocketMQ begins so.
+ROCKETMQ_RETRY = "%RETRY%"
 #: What `samples.system` calls a cluster of RocketMQ.
 ROCKETMQ = "rocketmq"
 

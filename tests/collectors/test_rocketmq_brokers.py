@@ -162,8 +162,17 @@ def test_a_disk_about_the_level_of_forced_deletion_does_not_make_the_retention_c
         found.take(State(now, used, None, 100 * GIB, now - 20 * HOUR))
         kept.append(found.kept_seconds)
     assert kept == [3 * DAY, *[20 * HOUR] * 5]
-    found.take(State(NOW + 2 * HOUR, 0.80, None, 100 * GIB, NOW))
+    assert "84% full, and was beyond 85% within the hour: it deletes" in dict(troubles_of(found))["disk_too_full"]
+    found.take(State(NOW + 2 * HOUR, 0.84, None, 100 * GIB, NOW))
     assert found.kept_seconds == 3 * DAY
+
+
+def test_a_disk_on_which_somebody_made_room_keeps_messages_again_at_once() -> None:
+    found = Keeping(THREE_DAYS)
+    for minute, used in enumerate((0.88, 0.60)):
+        found.take(State(NOW + 60 * minute, used, None, 100 * GIB, NOW - 20 * HOUR))
+    assert found.kept_seconds == 3 * DAY
+    assert troubles_of(found) == []
 
 
 def test_a_disk_that_was_full_takes_messages_once_it_is_below_the_level_of_forced_deletion() -> None:

@@ -6,7 +6,14 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from lagwise.domain.vocabulary import BROADCASTING, REBALANCING_STATES, EventKind, GroupState, RebalanceCause
+from lagwise.domain.vocabulary import (
+    BROADCASTING,
+    REBALANCING_STATES,
+    ROCKETMQ_RETRY,
+    EventKind,
+    GroupState,
+    RebalanceCause,
+)
 from lagwise_collectors.differences.events import Event
 
 _NO_STATE = frozenset({None, GroupState.UNKNOWN.value})
@@ -140,7 +147,7 @@ def _memberships(members: pa.Table) -> dict[str, Membership]:
         key = f"static {static}" if static else f"member {row['member_id']}"
         labels[key] = f"{row['client_id']} ({row['host']})"
         # RocketMQ's clients take on their group's own retries some time after they began: nobody gave anything up.
-        owners.update((pair, key) for pair in _pairs(row["assignment"]) if not pair[0].startswith("%RETRY%"))
+        owners.update((pair, key) for pair in _pairs(row["assignment"]) if not pair[0].startswith(ROCKETMQ_RETRY))
     return {name: Membership(labels, owners) for name, (labels, owners) in found.items()}
 
 

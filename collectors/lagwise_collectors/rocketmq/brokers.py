@@ -27,8 +27,10 @@ _TELLING_SECONDS = _HOUR_SECONDS
 _STEP_SECONDS = 600.0
 #: Shares of a disk are told in hundredths, and rounded up.
 _ROUNDING = 0.01
-#: Forced deletion frees a file or ten at a time: a disk that was beyond its level is taken to be so for an hour more.
+#: Forced deletion frees a file or ten at a time: a disk that was beyond its level is taken to be so for an hour more,
+#: unless far more was freed than that.
 _FORCED_SECONDS = _HOUR_SECONDS
+_FORCED_FREES = 0.05
 #: So many bytes that are stored and not yet in any queue are more than what is under way.
 _DISPATCH_BEHIND_BYTES = 16 * 1024**2
 
@@ -142,7 +144,9 @@ class Keeping:
     def deletes_at_any_age(self) -> bool:
         """Whether the disk is so full that the oldest messages are deleted whatever their age, or was so lately: where
         that frees enough for a moment, it will be so again."""
-        return self.settings.deletes_forcibly and self.state.at - self.forced_at < _FORCED_SECONDS
+        used, was_lately = self.state.disk_used, self.state.at - self.forced_at < _FORCED_SECONDS
+        is_about = used is None or used > self.settings.forced - _FORCED_FREES
+        return self.settings.deletes_forcibly and was_lately and is_about
 
     @property
     def lasts_seconds(self) -> float | None:
@@ -236,7 +240,8 @@ def _disk(keeping: Keeping) -> Iterable[tuple[str, str]]:
         also = f", and it {deletes}" if keeping.deletes_at_any_age else ""
         yield "disk_full", f"{said}, so it takes no new messages until it is below {levels.forced:.0%}{also}"
     elif keeping.deletes_at_any_age:
-        yield "disk_too_full", f"{said}, so it {deletes}; beyond {levels.full:.0%} it takes no new ones"
+        so = "so" if used > levels.forced else f"and was beyond {levels.forced:.0%} within the hour:"
+        yield "disk_too_full", f"{said}, {so} it {deletes}; beyond {levels.full:.0%} it takes no new ones"
     elif used > levels.filling:
         lasting = "" if lasts is None else f": at the rate of writing they get {duration(lasts)} old"
         then = f"beyond {levels.forced:.0%} it deletes the oldest messages whatever their age{lasting}"

@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lagwise.domain.subscriptions import Subscription
-from lagwise.domain.vocabulary import BROADCAST_HINT, BROADCASTING, LOCAL_FILES, GroupState
+from lagwise.domain.vocabulary import BROADCAST_HINT, BROADCASTING, LOCAL_FILES, ROCKETMQ_RETRY, GroupState
 from lagwise_collectors.rocketmq.members import MemberAnswers
 from lagwise_collectors.rocketmq.reading import BrokerView
 from lagwise_collectors.rocketmq.requests import Online, Queue, Range, Told
 
-RETRY, DEAD_LETTER = "%RETRY%", "%DLQ%"
+RETRY, DEAD_LETTER = ROCKETMQ_RETRY, "%DLQ%"
 
 
 @dataclass(slots=True)
