@@ -5,6 +5,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,10 @@ from lagwise_collectors.rocketmq.source import RocketmqSource
 from tests.collectors.rocketmq_server import Broker, Server, name_server
 
 pytestmark = pytest.mark.thorough
+
+
+#: What a source's clock shows when the lab's shows 0: noon.
+EPOCH = datetime(2026, 11, 20, 12, tzinfo=UTC).timestamp()
 
 
 class Lab:
@@ -44,7 +49,12 @@ class Lab:
         cluster = RocketmqCluster(
             system="rocketmq", name_servers=name_servers or self.name_server.address, timeout_seconds=1.0
         )
-        source = RocketmqSource(cluster, state=state, monotonic=lambda: self.now)
+        source = RocketmqSource(
+            cluster,
+            lambda: datetime.fromtimestamp(EPOCH + self.now, UTC),
+            state=state,
+            monotonic=lambda: self.now,
+        )
         self._stack.callback(source.close)
         return source
 
@@ -244,7 +254,7 @@ def test_the_levels_of_a_full_disk(lab: Lab, used: str, kind: str | None, kept_h
 
 
 def test_a_disk_that_is_too_full_leaves_as_much_as_there_is(lab: Lab) -> None:
-    stored_ms = int((time.time() - 5 * 3600 - 100) * 1000)
+    stored_ms = int((EPOCH + lab.now - 5 * 3600) * 1000)
     table = {
         "commitLogDiskRatio": "0.87",
         "consumeQueueDiskRatio": "0.87",
@@ -254,10 +264,21 @@ def test_a_disk_that_is_too_full_leaves_as_much_as_there_is(lab: Lab) -> None:
         "earliestMessageTimeStamp": str(stored_ms),
     }
     lab.broker(Broker(instead={28: lambda _code, _fields: (0, json.dumps({"table": table}).encode())}))
-    snapshot = lab.source().collect()
-    assert [row["retention_ms"] for row in snapshot.rows(TOPICS).to_pylist()] == [5 * 3_600_000]
-    assert "87% full, so it deletes the oldest" in snapshot.header["errors"][0]["example"]
-    assert "they go back 5 h" in snapshot.header["errors"][0]["example"]
+    source = lab.source()
+
+    def kept_hours() -> tuple[list[float], str]:
+        snapshot = source.collect()
+        rows = snapshot.rows(TOPICS).to_pylist()
+        return [row["retention_ms"] / 3_600_000 for row in rows], snapshot.header["errors"][0]["example"]
+
+    hours, said = kept_hours()
+    assert hours == [5]
+    assert "87% full, so it deletes the oldest" in said
+    assert said.endswith("they go back 5 h; beyond 90% it takes no new ones")
+    lab.now += 15
+    assert kept_hours()[0] == []  # an estimate that hardly differs is no news of each topic
+    lab.now += 3600
+    assert kept_hours()[0] == [pytest.approx(6 + 15 / 3600)]
 
 
 def test_a_broker_that_is_not_listed_any_more_is_down_at_first_and_then_gone(lab: Lab) -> None:

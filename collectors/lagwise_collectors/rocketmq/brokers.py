@@ -23,8 +23,6 @@ _HOUR_SECONDS = 3600.0
 #: How fast a disk fills is told from a log that goes back so far, or on a disk that is filling already: what a new
 #: broker was given at once says nothing of the hours to come.
 _TELLING_SECONDS = _HOUR_SECONDS
-#: What a disk lets a broker keep is told in such steps (of hours, from ten on), so that rows of topics stay few.
-_STEP_SECONDS = 600.0
 #: Shares of a disk are told in hundredths, and rounded up.
 _ROUNDING = 0.01
 #: Forced deletion frees a file or ten at a time: a disk that was beyond its level is taken to be so for an hour more,
@@ -162,11 +160,11 @@ class Keeping:
         if age <= 0 or (age < _TELLING_SECONDS and used < self.settings.filling):
             return None
         if self.deletes_at_any_age:
-            return _stepped(age)
+            return age
         if state.disk_bytes is None:
             return None
         left = max(0.0, self.settings.forced + _ROUNDING / 2 - used)
-        return _stepped(age * (1 + left * state.disk_bytes / state.log_bytes))
+        return age * (1 + left * state.disk_bytes / state.log_bytes)
 
     @property
     def kept_seconds(self) -> float | None:
@@ -176,11 +174,6 @@ class Keeping:
         if lasts is None:
             return None if self.deletes_at_any_age else reserved
         return lasts if reserved is None else min(reserved, lasts)
-
-
-def _stepped(seconds: float) -> float:
-    step = _STEP_SECONDS if seconds < 10 * _HOUR_SECONDS else _HOUR_SECONDS
-    return seconds // step * step if seconds >= step else seconds
 
 
 class Brokers:

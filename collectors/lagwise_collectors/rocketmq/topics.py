@@ -61,7 +61,8 @@ class TopicRows:
         return rows
 
 
-#: How long a disk lasts is an estimate: one that differs by no more than this share is the same.
+#: How long a disk lasts is an estimate that is another one in each sample. One that differs by no more than this share
+#: from the one that was written is the same, or every topic would have a row in every sample.
 _SAME = 0.1
 
 
