@@ -27,6 +27,7 @@ PARTS = {
     "forecast": ("benchmarks.forecast", "what topics will be sent: error, coverage of the interval, time"),
     "forecast-pass": ("benchmarks.forecast_pass", "forecasting some of many topics after a round, inside Spark"),
     "pages": ("benchmarks.pages", "the dashboard's pages over a large lake: first paint, refresh, payload, memory"),
+    "pages-wire": ("benchmarks.pages_wire", "bytes that a cold browser fetches for the overview and a group's page"),
     "demo": ("benchmarks.demo", "from the kill of a consumer to the page and the webhook; memory of the product"),
 }
 

@@ -12,8 +12,8 @@ import psutil
 import yaml
 
 from benchmarks.pages_cast import CLUSTER, INTERVAL_SECONDS
-from lagwise.config import load_config
-from lagwise_dashboard import launch
+from lagwise.health import DASHBOARD
+from lagwise.parts import child_environment, part_command
 from tests.dashboard.serving import wait_until_served
 
 #: Starts a server in a folder, on a port.
@@ -24,11 +24,11 @@ REFRESH_SECONDS = 2
 
 
 @contextmanager
-def running(command: list[str], folder: Path, port: int, more: dict[str, str]) -> Iterator[tuple[str, psutil.Process]]:
+def running(command: list[str], folder: Path, port: int, env: dict[str, str]) -> Iterator[tuple[str, psutil.Process]]:
     """A server as a process of its own: its address, once it answers, and the process."""
     log = folder / "dashboard.log"
     with log.open("w", encoding="utf-8") as output:
-        process = subprocess.Popen(command, env={**os.environ, **more}, cwd=folder, stdout=output, stderr=output)
+        process = subprocess.Popen(command, env=env, cwd=folder, stdout=output, stderr=output)
         try:
             address = f"http://127.0.0.1:{port}"
             wait_until_served(address, process, log)
@@ -48,7 +48,7 @@ def bare(folder: Path, port: int) -> Iterator[tuple[str, psutil.Process]]:
     )
     options = [f"--server.port={port}", "--server.address=127.0.0.1", "--server.headless=true"]
     command = [sys.executable, "-m", "streamlit", "run", str(app), *options, "--browser.gatherUsageStats=false"]
-    with running(command, folder, port, {}) as server:
+    with running(command, folder, port, dict(os.environ)) as server:
         yield server
 
 
@@ -65,7 +65,5 @@ def served(
         yaml.safe_dump({"data": str(folder), "clusters": [cluster], "dashboard": dashboard, "analysis": analysis}),
         encoding="utf-8",
     )
-    config = load_config(settings, environment={})
-    environment = launch.environment(config) | {"LAGWISE_CONFIG": str(settings)}
-    with running(launch.command(config), folder, port, environment) as server:
+    with running(part_command(DASHBOARD), folder, port, child_environment(settings)) as server:
         yield server

@@ -218,6 +218,10 @@ def _alerts(config: Config) -> Iterator[Diagnosis]:
 def _dashboard(config: Config) -> Iterator[Diagnosis]:
     import socket
 
+    from lagwise.config.auth_file import check_auth_file
+
+    if config.dashboard.sign_in is not None:
+        check_auth_file(config.dashboard.sign_in.auth_file)
     host, port = config.dashboard.host, config.dashboard.port
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

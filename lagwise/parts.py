@@ -1,6 +1,8 @@
-"""Which processes make up the product, and the settings file they are all given."""
+"""Which processes make up the product, and the one way in which each is given its settings."""
 
 import contextlib
+import hashlib
+import json
 import os
 import socket
 import sys
@@ -25,7 +27,7 @@ from lagwise.supervisor import Part, Supervisor
 #: The file in the state folder that holds the settings of the parts as they run, or ran last.
 EFFECTIVE_SETTINGS = "effective.yaml"
 #: Command of each part of ours, by the part's name. -P: whatever lies in the working directory is not imported.
-_COMMANDS = {COLLECTOR: "collect", ANALYSIS: "analyze", ALERTS: "alert", SCALING: "scaling"}
+_COMMANDS = {COLLECTOR: "collect", ANALYSIS: "analyze", ALERTS: "alert", SCALING: "scaling", DASHBOARD: "dashboard"}
 
 
 def overridden(config: Config, *, bootstrap: str | None, data: str | None) -> Config:
@@ -69,12 +71,30 @@ def anchored(config: Config) -> Config:
 
 def with_dashboard_port(config: Config) -> Config:
     """The settings with a real port where 0 was asked for, and the links of alerts pointing there by default."""
-    dashboard = config.dashboard
-    port = dashboard.port or free_port(dashboard.host)
-    changes: dict[str, Any] = {"dashboard": dashboard.model_dump() | {"port": port}}
-    if "dashboard_url" not in config.alerts.model_fields_set:
-        changes["alerts"] = config.alerts.model_dump() | {"dashboard_url": dashboard_address(dashboard.host, port)}
-    return Config.model_validate(config.model_dump(exclude_unset=True) | changes)
+    port = config.dashboard.port or free_port(config.dashboard.host)
+    return linked(config.model_copy(update={"dashboard": config.dashboard.model_copy(update={"port": port})}))
+
+
+def linked(config: Config) -> Config:
+    """The settings with the links of alerts pointing to the dashboard by default, if its port is known."""
+    host, port = config.dashboard.host, config.dashboard.port
+    if "dashboard_url" in config.alerts.model_fields_set or port == 0:
+        return config
+    alerts = config.alerts.model_copy(update={"dashboard_url": dashboard_address(host, port)})
+    return config.model_copy(update={"alerts": alerts})
+
+
+def fingerprint(config: Config) -> str:
+    """Twelve hexadecimal digits that two processes share exactly if they run with the same settings."""
+    tree = anchored(config).model_dump(mode="json")
+    return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def summary(config: Config) -> str:
+    """What a part says it runs with, as it starts: in one line, without any secret of the settings."""
+    clusters = ", ".join(cluster.name for cluster in config.clusters) or "none"
+    sign_in = "required" if config.dashboard.sign_in else "off"
+    return f"settings {fingerprint(config)}: data {anchored(config).data}, clusters {clusters}, sign-in {sign_in}"
 
 
 def dashboard_address(host: str, port: int) -> str:
@@ -113,7 +133,10 @@ def write_settings(config: Config) -> Path:
 
 
 def child_environment(settings: Path, environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of a part: the caller's, with the settings taken from the file alone."""
+    """The environment of every process that is to run with the settings of a file, and with those alone.
+
+    It is the caller's (by default this process's) without the variables that are settings.
+    """
     env = dict(os.environ if environment is None else environment)
     for name in setting_variables(env):  # they are in the file already, and would win over --data and --bootstrap
         del env[name]
@@ -134,14 +157,19 @@ def running_product(config: Config, *, dashboard: bool = True) -> Iterator[Super
 
 
 def product_parts(config: Config, settings: Path, *, dashboard: bool = True) -> list[Part]:
-    """The parts of the product, in the order in which data flows through them."""
-    env = child_environment(settings)
-    wanted = {name: verb for name, verb in _COMMANDS.items() if name != SCALING or config.scaling.port is not None}
-    parts = [Part(name, (sys.executable, "-P", "-m", "lagwise", verb), env) for name, verb in wanted.items()]
-    if dashboard:
-        from lagwise_dashboard import launch
+    """The parts of the product, in the order in which data flows through them; all run with the file ``settings``."""
+    left_out = {SCALING} if config.scaling.port is None else set()
+    left_out |= set() if dashboard else {DASHBOARD}
+    return [_part(name, settings, config) for name in _COMMANDS if name not in left_out]
 
-        # Streamlit's own lines in its log are about single pages, and would stand here until the next one.
-        address = f"serves {dashboard_address(config.dashboard.host, config.dashboard.port)}"
-        parts.append(Part(DASHBOARD, tuple(launch.command(config)), env | launch.environment(config), address))
-    return parts
+
+def part_command(name: str) -> list[str]:
+    """The command line of a part, for an environment made by :func:`child_environment`."""
+    return [sys.executable, "-P", "-m", "lagwise", _COMMANDS[name]]
+
+
+def _part(name: str, settings: Path, config: Config) -> Part:
+    # Streamlit's own lines in the dashboard's log are about single pages, and would stand here until the next one.
+    host, port = config.dashboard.host, config.dashboard.port
+    line = f"serves {dashboard_address(host, port)}" if name == DASHBOARD else ""
+    return Part(name, part_command(name), child_environment(settings), line)

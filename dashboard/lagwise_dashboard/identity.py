@@ -1,12 +1,13 @@
-"""Who looks at the page, and what he may do. Asked anew at every run and again before every action.
+"""Who looks at the page, and what they may do. Asked anew at every run and again before every action.
 
 With sign-in (``dashboard.sign_in``) the identity provider says who somebody is and the settings which role that gives.
-Without it there is one person: whoever sits at this machine. He is an operator where the page is served to this machine
-alone; anybody who comes from elsewhere, or through a proxy, only looks.
+Without it there is one person: whoever sits at this machine. They are an operator if the server listens on loopback
+alone and a browser opened the page from it directly; everybody else only looks.
 """
 
 import getpass
 import ipaddress
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,34 +15,42 @@ from typing import Any
 import streamlit as st
 
 from lagwise.config import Config, Role
-from lagwise.errors import ConfigError
+from lagwise.config.auth_file import check_auth_file
 from lagwise_dashboard import literal, settings
 
-#: What a proxy adds: then the request is not from this machine, wherever it came from last.
-_PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
+#: The headers with which browsers open a page's socket; scripts cannot add any. Every other header was added on the
+#: way, so a proxy stands between and the request may come from anywhere. Proxies invent their own names: a list of
+#: those would never be complete.
+_SENT_BY_BROWSERS = re.compile(
+    r"host|origin|connection|upgrade|pragma|cache-control|user-agent|cookie|dnt|priority|accept(-[a-z]+)*|sec(-[a-z]+)+"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody with a name; ``role`` None may not even look. ``signed_in``: a provider vouches for the name."""
+    """Somebody with a name; ``role`` None may not even look. ``signed_in``: a provider vouches for the name.
+
+    ``advice`` is how to become an operator, for those who are not.
+    """
 
     name: str
     role: Role | None
     signed_in: bool
+    advice: str = ""
 
     @property
     def may_act(self) -> bool:
-        """Whether he acknowledges, silences, and sends again."""
+        """Whether they acknowledge, silence, and send again."""
         return self.role is Role.OPERATOR
 
 
 def current() -> Person | None:
-    """The person at the other end; None where he has yet to sign in. Raises ConfigError."""
+    """The person at the other end; None if they have yet to sign in. Raises ConfigError."""
     config = settings.config()
     if config.dashboard.sign_in is None:
-        return local(config, {name.lower(): value for name, value in st.context.headers.items()})
-    if not config.dashboard.sign_in.auth_file.expanduser().is_file():
-        raise ConfigError(f"dashboard.sign_in.auth_file: there is no file {config.dashboard.sign_in.auth_file}")
+        headers = st.context.headers
+        return local(config, {name.lower(): ", ".join(headers.get_all(name)) for name in headers})
+    check_auth_file(config.dashboard.sign_in.auth_file)
     if not st.user.is_logged_in:
         return None
     return identified(config, st.user.to_dict())
@@ -51,14 +60,35 @@ def identified(config: Config, claims: Mapping[str, Any]) -> Person:
     """Somebody whom the identity provider knows. Pure."""
     sign_in = config.dashboard.sign_in
     name = next((str(claims[key]) for key in ("email", "preferred_username", "name", "sub") if claims.get(key)), "?")
-    return Person(name, sign_in.role(dict(claims)) if sign_in else None, signed_in=True)
+    role = sign_in.role(dict(claims)) if sign_in else None
+    return Person(name, role, signed_in=True, advice="`dashboard.sign_in` says who has it")
 
 
 def local(config: Config, headers: Mapping[str, str]) -> Person:
     """Somebody without sign-in, by how the page is served and asked for (headers by lower-case name)."""
-    own = _is_loopback(config.dashboard.host) and _is_loopback(_host(headers.get("host", "localhost")))
-    is_direct = own and not any(name in headers for name in _PROXY_HEADERS)
-    return Person(_user_of_this_machine(), Role.OPERATOR if is_direct else Role.VIEWER, signed_in=False)
+    advice = _why_not_this_machine(config, headers)
+    role = Role.VIEWER if advice else Role.OPERATOR
+    return Person(_user_of_this_machine(), role, signed_in=False, advice=advice or "")
+
+
+def _why_not_this_machine(config: Config, headers: Mapping[str, str]) -> str | None:
+    """What keeps a request from passing for one of this machine's user, and what to do; None if nothing does.
+
+    A program can send whatever it likes. This tells apart what browsers send: a page of this server opened on this
+    machine, pages of others, and whatever reaches the server through a proxy.
+    """
+    if not _is_loopback(config.dashboard.host):
+        return "others reach this address, so set `dashboard.sign_in`"
+    host = headers.get("host", "")
+    if not _is_loopback(_host(host)):
+        return "open the page on the machine that serves it, or set `dashboard.sign_in`"
+    if headers.get("origin") not in [f"{scheme}://{host}" for scheme in ("http", "https")]:
+        return "open the page itself in a browser: this request came from somewhere else"
+    added = sorted(name for name in headers if not _SENT_BY_BROWSERS.fullmatch(name))
+    if added:
+        names = ", ".join(literal.markdown(name) for name in added[:3])
+        return f"a proxy added {names} to the request: open the page without it, or set `dashboard.sign_in`"
+    return None
 
 
 def gate() -> None:

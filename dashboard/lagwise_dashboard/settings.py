@@ -1,22 +1,30 @@
 """What the whole process shares: the settings, the lake, and the clock."""
 
-import logging
 from datetime import UTC, datetime
 
 import streamlit as st
 
-from lagwise import logs
-from lagwise.config import Config, load_config
+from lagwise.config import Config
+from lagwise.errors import ConfigError
 from lagwise.tables.store import Lake
 
-log = logging.getLogger("lagwise.dashboard")
+_in_use: Config | None = None
 
 
-@st.cache_resource(max_entries=1, show_spinner=False)
+def use(config: Config) -> None:
+    """Have the pages run with these settings: those that the process which serves them was started with."""
+    global _in_use
+    _in_use = config
+
+
 def config() -> Config:
-    """The settings, read once. Raises ConfigError."""
-    logs.configure("dashboard")
-    return load_config()
+    """The settings of this process. They are never looked up again: a page that did might find others than the server.
+
+    Raises ConfigError where the pages are served by something else than Lagwise.
+    """
+    if _in_use is None:
+        raise ConfigError("these pages were started without settings: serve them with `lagwise dashboard`")
+    return _in_use
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

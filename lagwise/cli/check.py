@@ -56,15 +56,19 @@ def doctor(context: click.Context, bootstrap: str | None, data: str | None, spar
 
 
 def _try_out(config: "Config") -> int:
-    """Everything about settings that can be tried without a network: references, rules, database, librdkafka's own.
+    """Everything about settings that can be tried without a network.
 
-    Returns how many references were resolved. Raises LagwiseError.
+    References, the file of the sign-in, rules, database, librdkafka's own settings. Returns how many references were
+    resolved. Raises LagwiseError.
     """
     from lagwise.alerts.database import open_engine
     from lagwise.alerts.rules import load_rules
+    from lagwise.config.auth_file import check_auth_file
     from lagwise.config.references import resolve_everything
 
     resolved = resolve_everything(config)
+    if config.dashboard.sign_in is not None:
+        check_auth_file(config.dashboard.sign_in.auth_file)
     load_rules(config.alerts.rules_file, [channel.name for channel in config.alerts.channels])
     open_engine(config.database_url).dispose()
     if config.clusters:
@@ -83,8 +87,8 @@ def _try_out(config: "Config") -> int:
 def config_command(settings: Settings, check: bool, as_json: bool) -> None:
     """Show the settings in effect: file and environment together, secrets blotted out.
 
-    With --check nothing is shown: references, alert rules, the database's address and librdkafka's settings are tried,
-    without connecting to anything.
+    With --check nothing is shown: references, the file of the sign-in, alert rules, the database's address and
+    librdkafka's settings are tried, without connecting to anything.
 
     Every key is described in docs/reference/configuration.md.
 

@@ -40,9 +40,24 @@ class Settings:
     def load(self, *, bootstrap: str | None = None, data: str | None = None) -> "Config":
         """The settings, with what the command line said about them. Raises ConfigError."""
         from lagwise.config import load_config
-        from lagwise.parts import overridden
+        from lagwise.parts import linked, overridden
 
-        return overridden(load_config(self.config_file), bootstrap=bootstrap, data=data)
+        return linked(overridden(load_config(self.config_file), bootstrap=bootstrap, data=data))
+
+    def load_for(self, part: str, *, bootstrap: str | None = None, data: str | None = None) -> "Config":
+        """The settings for a part that starts in this process, whose log begins with what it runs with.
+
+        Raises ConfigError.
+        """
+        import logging
+
+        from lagwise import logs
+        from lagwise.parts import summary
+
+        logs.configure(part)
+        config = self.load(bootstrap=bootstrap, data=data)
+        logging.getLogger("lagwise").info("%s", summary(config))
+        return config
 
     def load_last_run(self, data: str | None) -> "tuple[Config, Path] | None":
         """The settings that the product last ran with on a data folder, and their file.

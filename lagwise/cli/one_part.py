@@ -1,6 +1,5 @@
 """One part of the product each: what ``lagwise up`` supervises, for those who supervise by other means."""
 
-import os
 from dataclasses import asdict
 
 import click
@@ -43,11 +42,9 @@ def collect(settings: Settings, bootstrap: str | None, data: str | None, once: b
       lagwise collect --once --json     # {"runs": [{"cluster": …, "wall_seconds": …, "errors": …}]}
     """
     _only_once(as_json, once)
-    from lagwise import logs
     from lagwise.health import COLLECTOR
 
-    logs.configure(COLLECTOR)
-    config = settings.load(bootstrap=bootstrap, data=data)
+    config = settings.load_for(COLLECTOR, bootstrap=bootstrap, data=data)
     if not config.clusters:
         raise ConfigError("there is no cluster to read: add --bootstrap HOST:PORT, or `clusters` in the settings")
     require_clients(config)
@@ -81,11 +78,9 @@ def analyze(settings: Settings, data: str | None, once: bool, as_json: bool) -> 
       lagwise analyze --once --json     # {"wall_seconds": …, "cpu_seconds": …, …}
     """
     _only_once(as_json, once)
-    from lagwise import logs
     from lagwise.health import ANALYSIS
 
-    logs.configure(ANALYSIS)
-    config = settings.load(data=data)
+    config = settings.load_for(ANALYSIS, data=data)
     from lagwise_spark import run
 
     if not once:
@@ -120,11 +115,9 @@ def alert(context: click.Context, data: str | None, once: bool) -> None:
             raise click.UsageError("options of `lagwise alert` itself do not go with a command: put them behind it")
         return
     settings: Settings = context.obj
-    from lagwise import logs
     from lagwise.health import ALERTS
 
-    logs.configure(ALERTS)
-    config = settings.load(data=data)
+    config = settings.load_for(ALERTS, data=data)
     from lagwise.alerts import run
 
     if once:
@@ -140,20 +133,22 @@ def dashboard(settings: Settings, data: str | None) -> None:
     """Serve the dashboard. Needs the extra `dashboard`.
 
     It listens on the loopback address unless `dashboard.host` says otherwise. `dashboard.sign_in` asks people who they
-    are; without it, only who opens it on this machine acknowledges and silences.
+    are; if that cannot be done, nothing is served. Without it, only a browser on this machine that opens the page
+    directly, without a proxy, may acknowledge and silence.
+
+    \b
+      lagwise dashboard
+      lagwise --config /etc/lagwise.yaml dashboard
     """
-    from lagwise.config.source import variable_of
+    from lagwise.health import DASHBOARD
     from lagwise.parts import dashboard_address, with_dashboard_port
 
-    config = with_dashboard_port(settings.load(data=data))
     require_package("streamlit")
-    from lagwise_dashboard import launch
+    config = with_dashboard_port(settings.load_for(DASHBOARD, data=data))
+    from lagwise_dashboard.serve import serve_forever
 
     click.echo(f"dashboard: {dashboard_address(config.dashboard.host, config.dashboard.port)}", err=True)
-    command = launch.command(config)
-    named = {} if data is None else {variable_of(["data"]): config.data}
-    # Streamlit takes this process's place, so that signals reach it and nobody else.
-    os.execve(command[0], command, os.environ | launch.environment(config) | named)  # noqa: S606 (an argument list, no shell)
+    serve_forever(config)
 
 
 @click.command(short_help="Run the endpoint that autoscalers ask alone.")
@@ -171,11 +166,9 @@ def scaling(settings: Settings, data: str | None, host: str | None, port: int | 
       lagwise scaling --port 8602
       curl 'http://127.0.0.1:8602/scaling/kafka/billing?min=2&max=24&utilisation=0.7'
     """
-    from lagwise import logs
     from lagwise.health import SCALING
 
-    logs.configure(SCALING)
-    config = settings.load(data=data)
+    config = settings.load_for(SCALING, data=data)
     asked = {"host": host or config.scaling.host, "port": port or config.scaling.port}
     if asked["port"] is None:
         raise ConfigError("no port to listen on: add --port, or `scaling.port` in the settings")

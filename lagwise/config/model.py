@@ -223,7 +223,7 @@ class Alerts(_Settings):
     channels: tuple[AnyChannel, ...] = ()
     """Receivers. Without any, alerts are still decided, kept and shown."""
     dashboard_url: str = "http://127.0.0.1:8501"
-    """Address of the dashboard, for the links in alerts."""
+    """Address of the dashboard, for the links in alerts. Default: that of `dashboard.host` and `dashboard.port`."""
     grouping: Grouping = Grouping()
     """When many messages become one."""
     maintenance: tuple[MaintenanceWindow, ...] = ()
@@ -250,7 +250,8 @@ that asks who it is."""
     refresh_seconds: Annotated[float, Field(ge=2)] = 15.0
     """How often an open page looks for new data."""
     sign_in: SignIn | None = None
-    """Sign-in with OpenID Connect; null is none: then the page reads only, unless it listens on loopback alone."""
+    """Sign-in with OpenID Connect; null is none: then a browser acts only if it opens the page on the machine that \
+serves it, on loopback and without a proxy, and everybody else only looks."""
     runbook_url: RunbookAddress | None = None
     """Where your people wrote down what to do: every group's page links to it. `{cluster}`, `{group}`, `{topic}`, \
 `{status}` and `{reason}` in it are replaced by the group's own, as in `https://wiki.example/lag/{status}?group={group}`."""

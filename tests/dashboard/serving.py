@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx
 import yaml
 
-from lagwise.config import load_config
-from lagwise_dashboard import launch
+from lagwise.health import DASHBOARD
+from lagwise.parts import child_environment, part_command
 
 _START_SECONDS = 60.0
 
@@ -52,17 +52,27 @@ def free_port() -> int:
 def served(folder: Path, *, port: int | None = None, sign_in: object = None, **analysis: float) -> Iterator[str]:
     """Serve the folder's lake; yields the address, without a slash at its end. The log is ``folder/dashboard.log``.
 
-    The process runs in the folder, not in the checkout: Streamlit's own settings must reach it all the same.
+    The process is started as ``lagwise up`` starts it. It runs in the folder, not in the checkout: Streamlit's own
+    settings must reach it all the same.
     """
     port = port or free_port()
     settings = write_settings(folder, port=port, sign_in=sign_in, **analysis)
-    config = load_config(settings, environment={})
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("LAGWISE_", "STREAMLIT_"))}
-    environment = kept | launch.environment(config) | {"LAGWISE_CONFIG": str(settings)}
+    with started(part_command(DASHBOARD), folder, f"http://127.0.0.1:{port}", settings) as address:
+        yield address
+
+
+@contextmanager
+def started(command: list[str], folder: Path, address: str, settings: Path | None = None) -> Iterator[str]:
+    """Run a dashboard in a folder until the block ends; yields its address once it answers.
+
+    Without ``settings`` its environment says nothing about them. Nothing of this process's environment gets through.
+    """
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("LAGWISE_", "STREAMLIT_"))}
+    if settings is not None:
+        environment = child_environment(settings, environment)
     with (folder / "dashboard.log").open("w", encoding="utf-8") as log:
-        process = subprocess.Popen(launch.command(config), env=environment, cwd=folder, stdout=log, stderr=log)
+        process = subprocess.Popen(command, env=environment, cwd=folder, stdout=log, stderr=log)
         try:
-            address = f"http://127.0.0.1:{port}"
             wait_until_served(address, process, folder / "dashboard.log")
             yield address
         finally:

@@ -16,7 +16,9 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from lagwise.config import load_config
 from lagwise.domain.vocabulary import Status
+from lagwise.parts import EFFECTIVE_SETTINGS, summary
 from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.store import Lake
 from tests.dashboard.browsing import READY_MS, Visit
@@ -125,6 +127,10 @@ def test_the_demo_from_start_to_end(demo: Demo, browser: Browser) -> None:
     lake = Lake(str(demo.data / "lake"))
     assert lake.read(GROUP_STATUS).num_rows == len(report["groups"])
     assert lake.read(STATUS_CHANGES).num_rows > 0
+    expected = summary(load_config(demo.data / EFFECTIVE_SETTINGS, environment={}))
+    for part in ("collector", "analysis", "alerts", "dashboard"):
+        first = (demo.data / "logs" / f"{part}.log").read_text(encoding="utf-8").splitlines()[0]
+        assert first.endswith(f"INFO lagwise: {expected}"), first
 
 
 def test_a_signal_ends_everything_within_ten_seconds(tmp_path: Path) -> None:

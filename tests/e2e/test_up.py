@@ -131,7 +131,7 @@ def test_it_watches_heals_itself_and_ends_in_time(up: Up, backlog: int) -> None:
     assert refused.stderr.count("\n") == 1
 
     names = [" ".join(command) for command in up.commands().values()]
-    for part in ("lagwise collect", "lagwise analyze", "lagwise alert", "lagwise_dashboard.serve run"):
+    for part in ("lagwise collect", "lagwise analyze", "lagwise alert", "lagwise dashboard"):
         assert any(part in name for name in names), part
     assert any("java" in name for name in names)
 

@@ -314,7 +314,7 @@ print(*sorted(heavy & set(sys.modules)))
 def test_every_command_teaches_by_help(name: str) -> None:
     shown = lagwise(name, "--help")
     assert shown.exit_code == 0
-    if name not in ("alert", "dashboard"):
+    if name != "alert":
         assert f"lagwise {name}" in shown.stdout.partition("\n")[2], "an example"
     assert len(cli.commands[name].get_short_help_str(60)) > 10
 
@@ -351,6 +351,7 @@ def test_config_check_resolves_references_and_names_all_that_fail(monkeypatch: p
     ("name", "value", "says"),
     [
         ("LAGWISE_ALERTS__RULES_FILE", "/nowhere.yaml", "/nowhere.yaml"),
+        ("LAGWISE_DASHBOARD__SIGN_IN__AUTH_FILE", "/nowhere.toml", "there is no file /nowhere.toml"),
         ("LAGWISE_DATABASE", "foo", "database"),
         ("LAGWISE_CLUSTERS", "[{bootstrap: 'h:1', librdkafka: {securty.protocol: SSL}}]", "securty.protocol"),
         ("LAGWISE_CLUSTERS", "[{bootstrap: 'h:1', librdkafka: {security.protocol: SASLSSL}}]", "security.protocol"),

@@ -37,9 +37,8 @@ def bar(firing: Sequence[AlertRow], taken: Sequence[AlertRow]) -> None:
     person = identity.current()
     _say_what_came_of_it()
     if person is None or not person.may_act:
-        signed_in = person is not None and person.signed_in
-        how = "`dashboard.sign_in` says who has it" if signed_in else "open the page on the machine that serves it"
-        st.caption(f"You can look. Acknowledging and silencing need the role operator: {how}.")
+        how = f": {person.advice}" if person is not None else ""
+        st.caption(f"You can look. Acknowledging and silencing need the role operator{how}.")
         return
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         _acknowledge(firing)

@@ -1,7 +1,6 @@
-"""How the dashboard is started, and that it looks the same from a checkout and from a wheel."""
+"""Which options Streamlit is given, and that the dashboard looks the same from a checkout and from a wheel."""
 
 import importlib
-import json
 import subprocess
 import sys
 import tomllib
@@ -11,20 +10,17 @@ from pathlib import Path
 import pytest
 import streamlit.config
 
-from lagwise.config import Config, Dashboard
+from lagwise.config import Config
 from lagwise.errors import ConfigError
-from lagwise_dashboard import launch, serve
+from lagwise_dashboard import serve, server_options
 
 ROOT = Path(__file__).resolve().parents[2]
-CONFIG = Config(dashboard=Dashboard(host="127.0.0.1", port=9123))
+#: A sign-in whose file lies in the working directory.
+SIGN_IN = {"auth_file": "auth.toml"}
 
 
-def test_the_command_serves_the_installed_app_where_it_was_told_to() -> None:
-    words = launch.command(CONFIG)
-    assert words[:4] == [sys.executable, "-m", "lagwise_dashboard.serve", "run"]
-    assert Path(words[4]).name == "app.py"
-    assert Path(words[4]).is_file()
-    assert {"--server.address=127.0.0.1", "--server.port=9123", "--browser.gatherUsageStats=false"} <= set(words)
+def config(**dashboard: object) -> Config:
+    return Config.model_validate({"dashboard": dashboard})
 
 
 def test_what_is_loaded_beforehand_is_there() -> None:
@@ -32,22 +28,39 @@ def test_what_is_loaded_beforehand_is_there() -> None:
         importlib.import_module(module)
 
 
-def test_streamlit_knows_every_variable() -> None:
-    known = {option.env_var for option in streamlit.config._config_options_template.values()}
-    given = launch.environment(CONFIG)
+def test_streamlit_knows_every_option() -> None:
+    known = set(streamlit.config._config_options_template)
+    given = server_options.options(config(sign_in=SIGN_IN))
     assert set(given) <= known
-    assert given["STREAMLIT_CLIENT_SHOW_ERROR_DETAILS"] == "none"
-    assert given["STREAMLIT_BROWSER_GATHER_USAGE_STATS"] == "false"
-    assert json.loads(given["STREAMLIT_THEME_HEADING_FONT_SIZES"])[0].endswith("px")
+    assert given["client.showErrorDetails"] == "none"
+    assert given["browser.gatherUsageStats"] is False
+    assert given["theme.headingFontSizes"][0].endswith("px")
 
 
-def test_every_setting_of_the_file_is_passed_on() -> None:
+def test_every_option_of_the_file_is_passed_on() -> None:
     tree = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
 
     def leaves(node: dict[str, object]) -> int:
         return sum(leaves(v) if isinstance(v, dict) else 1 for v in node.values())
 
-    assert len(launch.environment(CONFIG)) == leaves(tree)
+    assert len(server_options.from_file(server_options.installed_file())) == leaves(tree)
+    assert set(server_options.from_file(server_options.installed_file())) <= set(server_options.options(config()))
+
+
+def test_address_port_and_sign_in_are_those_of_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = server_options.options(config(host="127.0.0.2", port=9123, sign_in=SIGN_IN))
+    assert (given["server.address"], given["server.port"]) == ("127.0.0.2", 9123)
+    assert given["secrets.files"] == [str(tmp_path / "auth.toml")]
+
+
+def test_no_file_or_variable_of_streamlit_s_own_opens_what_the_sign_in_closes() -> None:
+    given = server_options.options(config())
+    assert given["secrets.files"] == []
+    assert given["server.enableXsrfProtection"] is True
+    assert given["server.enableCORS"] is True
+    assert given["server.trustedUserHeaders"] == {}
+    assert given["server.enableAgentApi"] is False
 
 
 def test_no_setting_fetches_anything_from_elsewhere() -> None:
@@ -62,7 +75,7 @@ def test_a_damaged_settings_file_is_one_clear_line(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text("[theme\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="cannot read the dashboard's settings file"):
-        launch.streamlit_variables(file)
+        server_options.from_file(file)
 
 
 def test_nothing_is_drawn_by_markup_of_our_own() -> None:
@@ -86,7 +99,7 @@ def test_the_wheel_carries_app_views_assets_and_settings(tmp_path: Path) -> None
     assert {
         f"lagwise_dashboard/{n}" for n in ("app.py", "views/group.py", "assets/lagwise.svg", "streamlit_config.toml")
     } <= names
-    code = "from lagwise_dashboard import launch; f = launch.settings_file(); launch.streamlit_variables(f); print(f)"
+    code = "from lagwise_dashboard import server_options as o; f = o.installed_file(); o.from_file(f); print(f)"
     found = subprocess.run(
         [sys.executable, "-c", code],
         env={"PYTHONPATH": str(tmp_path / "unpacked")},

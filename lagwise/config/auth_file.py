@@ -1,0 +1,50 @@
+"""The file behind ``dashboard.sign_in``: without a complete one nobody can be asked who they are."""
+
+import tomllib
+from pathlib import Path
+
+from lagwise.errors import ConfigError
+
+_WHERE = "dashboard.sign_in.auth_file"
+_OF_THE_PAGE = ("redirect_uri", "cookie_secret")
+_OF_THE_PROVIDER = ("client_id", "client_secret", "server_metadata_url")
+#: Whoever guesses it signs in as anybody.
+_COOKIE_SECRET_CHARACTERS = 32
+
+
+def check_auth_file(auth_file: Path) -> None:
+    """Raise ConfigError, saying what to do, where people could not be asked who they are with this file.
+
+    Streamlit reads the same file, and without a usable ``[auth]`` in it would serve pages all the same. The provider
+    itself is not contacted.
+    """
+    path = auth_file.expanduser().resolve()
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{_WHERE}: there is no file {path}") from None
+    except OSError as error:
+        raise ConfigError(f"{_WHERE}: cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{_WHERE}: {path} is not UTF-8 text (byte {error.start})") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{_WHERE}: {path} is not TOML: {error}") from None
+    auth = tree.get("auth")
+    if not isinstance(auth, dict):
+        raise ConfigError(f"{_WHERE}: {path} has no section [auth]")
+    provider = auth.get("default", auth)  # a section [auth.default] is the provider's, where there is one
+    if not isinstance(provider, dict):
+        raise ConfigError(f"{_WHERE}: [auth.default] in {path} must be a section")
+    missing = [key for key in _OF_THE_PAGE if not _is_text(auth.get(key))]
+    missing += [key for key in _OF_THE_PROVIDER if not _is_text(provider.get(key))]
+    if missing:
+        raise ConfigError(f"{_WHERE}: [auth] in {path} needs {', '.join(missing)}, each a text that is not empty")
+    if len(auth["cookie_secret"]) < _COOKIE_SECRET_CHARACTERS:
+        raise ConfigError(
+            f"{_WHERE}: cookie_secret in {path} is too short to keep strangers from making it up: give it at least "
+            f"{_COOKIE_SECRET_CHARACTERS} random characters"
+        )
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
