@@ -1,5 +1,6 @@
 """Fixtures are grouped by what they need to start: see ``tests/fixtures``."""
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -29,3 +30,12 @@ def no_secrets_of_other_tests() -> Iterator[None]:
     """A secret that one test resolved is not blotted out of what another one shows."""
     yield
     secrets._resolved.clear()
+
+
+def pytest_unconfigure() -> None:
+    """Take Hypothesis's function out of ``gc.callbacks``, which the interpreter would still call while it ends.
+
+    What its last collections should free stays alive then, the types of DuckDB among it, and DuckDB's binding
+    (nanobind) reports each of them as a leak, in fifty lines after the summary.
+    """
+    gc.callbacks[:] = [one for one in gc.callbacks if not one.__module__.startswith("hypothesis.")]

@@ -1,6 +1,7 @@
 """What the Makefile and CI stand on."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -126,3 +127,23 @@ def test_an_unknown_part_is_refused(checkout: Path, bare_path: str) -> None:
     ran = setup(checkout, "nonsense", path=bare_path)
     assert ran.returncode == 1
     assert "there are: python, java, browser" in ran.stderr
+
+
+@pytest.mark.process
+def test_a_run_of_the_tests_prints_nothing_that_needs_no_action() -> None:
+    """A property and DuckDB in one process, and tests of the pages collected: both used to leave lines behind."""
+    kept = {ROOT / "tests/domain/test_time_lag.py", ROOT / "tests/dashboard/test_words.py"}
+    # Files are not named: what is named is loaded before pytest shows what is printed.
+    others = [f"--ignore={file}" for file in sorted((ROOT / "tests").glob("*/test_*.py")) if file not in kept]
+    chosen = ["tests", *others, "-k", "right_to_within_a_sampling_interval"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", *chosen],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = ran.stdout.splitlines()
+    assert ran.stderr == ""
+    assert re.fullmatch(r"=+ [1-9]\d* passed, \d+ deselected in .* =+", lines[-1]), lines[-5:]
+    assert not any("No runtime found" in line or "Fugue" in line for line in lines), ran.stdout

@@ -15,8 +15,6 @@ from lagwise_dashboard.components import time_range
 from lagwise_dashboard.components.time_range import Span
 from lagwise_dashboard.queries import heat
 
-#: With fewer partitions the table says it all.
-FEWEST_PARTITIONS = 24
 #: Pixels: of all lines together, of the thinnest one, around them, and from one name to the next.
 _LINES, _THINNEST, _FRAME, _NAME = 300, 2.2, 60, 15
 #: Light to dark on either background: one hue, so that nobody needs to tell red from green.
@@ -28,7 +26,7 @@ _TICKS = (0, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000
 
 def show(cluster: str, group: str, partitions: int, span: Span) -> None:
     """Draw the picture of a group of many partitions; nothing for others."""
-    if partitions < FEWEST_PARTITIONS:
+    if partitions < heat.FEWEST_PARTITIONS:
         return
     until = span.until if span.is_zoom else _whole(span.until)
     found = ask(heat.lags, cluster, group, until - (span.until - span.since), until, partitions)

@@ -8,6 +8,8 @@ from lagwise.tables.minutes import FIVE_MINUTES, HOURS, MINUTES
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import reads, run
 
+#: With fewer partitions the table says it all.
+FEWEST_PARTITIONS = 24
 #: Partitions that are drawn at most, those with most lag first; and cells of the whole picture.
 MOST_PARTITIONS = 250
 MOST_CELLS = 10_000
