@@ -1,13 +1,14 @@
 """The endpoint that autoscalers ask: ``GET /scaling/CLUSTER/GROUP`` answers with the replicas to have, as JSON.
 
 Its form is what KEDA's ``metrics-api`` scaler reads (``valueLocation: replicas``, ``targetValue: "1"``); see
-``docs/scaling-signal.md``. It only reads the lake, and holds nothing between two requests but open tables.
+``docs/scaling-signal.md``. It only reads the lake, and answers from memory (:mod:`lagwise.scaling_memory`).
 """
 
 import hmac
 import json
 import logging
 import socket
+import sys
 import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -21,8 +22,9 @@ from lagwise import health
 from lagwise.config import Config
 from lagwise.domain.capacity.scaling import ScalingPolicy
 from lagwise.domain.sizing.ranges import OutOfRange
-from lagwise.errors import ConfigError, LakeError
-from lagwise.scaling_signal import NoAnswer, UnknownGroup, signal
+from lagwise.errors import ConfigError
+from lagwise.scaling_memory import Memory, NoAnswer, UnknownGroup
+from lagwise.scaling_signal import signal
 from lagwise.secrets import resolve
 from lagwise.tables.store import Lake
 
@@ -78,7 +80,7 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self, config: Config) -> None:
         scaling = config.scaling
-        self.lake = Lake(config.lake_uri, config.lake.resolved_storage_options())
+        self.memory = Memory(Lake(config.lake_uri, config.lake.resolved_storage_options()))
         self.stale_after_seconds = scaling.stale_after_seconds
         self.token = None if scaling.token is None else resolve(scaling.token)
         self.answered = self.refused = 0
@@ -106,12 +108,20 @@ class Server(ThreadingHTTPServer):
         TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A caller that went away is no error of ours; whatever else it is belongs into the log."""
+        if isinstance(sys.exception(), ConnectionError):
+            log.debug("a caller went away before it had its answer")
+        else:
+            log.exception("a request failed")
+
 
 class _Handler(BaseHTTPRequestHandler):
     server: Server
     server_version = "lagwise"
     sys_version = ""
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # head and body of an answer go out together
     timeout = _PATIENCE_SECONDS
 
     def do_GET(self) -> None:
@@ -134,12 +144,12 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             policy = policy_of(query)
             now = datetime.now(UTC)
-            found = signal(server.lake, cluster, group, policy, now, stale_after_seconds=server.stale_after_seconds)
+            found = signal(server.memory, cluster, group, policy, now, stale_after_seconds=server.stale_after_seconds)
         except BadRequest as error:
             self._refuse(HTTPStatus.BAD_REQUEST, str(error))
         except UnknownGroup as error:
             self._refuse(HTTPStatus.NOT_FOUND, str(error.args[0]))
-        except (NoAnswer, LakeError) as error:
+        except NoAnswer as error:
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
         else:
             self._answer(HTTPStatus.OK, found.as_document())

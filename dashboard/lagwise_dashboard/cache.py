@@ -23,7 +23,7 @@ _MOST_ANSWERS = 200
 def ask(query: Query[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """The answer to a query over the newest snapshot. Raises LakeError."""
     lake = settings.lake()
-    versions = tuple(-1 if (table := lake.open(t)) is None else table.version() for t in query.tables)
+    versions = tuple(lake.version(table) for table in query.tables)
     answer: R = _answer(lake, query, lake.uri, query.name, versions, args, tuple(sorted(kwargs.items())))
     return answer
 
@@ -34,7 +34,7 @@ def _answer(
     _query: Query[..., Any],
     uri: str,
     name: str,
-    versions: tuple[int, ...],
+    versions: tuple[int | None, ...],
     args: tuple[Any, ...],
     kwargs: tuple[tuple[str, Any], ...],
 ) -> Any:

@@ -154,10 +154,7 @@ class Reader:
         )
 
     def _is_new(self, tables: tuple[Table, ...]) -> bool:
-        self._found: dict[str, int | None] = {}
-        for table in tables:
-            delta = self._lake.open(table)
-            self._found[table.name] = None if delta is None else delta.version()
+        self._found = {table.name: self._lake.version(table) for table in tables}
         if tables == (STATUS_CHANGES,) and self._active_before is not None:
             return False  # what happens from now on is seen in group_status
         return any(self._versions.get(name, -1) != version for name, version in self._found.items())

@@ -6,7 +6,7 @@ able to trust what it sees: see :mod:`lagwise.tables.guard` and ``docs/adr/0002-
 
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -101,6 +101,14 @@ class Lake:
             self._open[table.name] = delta
             return delta
 
+    def version(self, table: Table) -> int | None:
+        """Number of the table's newest version, which every write makes anew; None if it does not exist yet.
+
+        Raises LakeError.
+        """
+        delta = self.open(table)
+        return None if delta is None else delta.version()
+
     def append(self, table: Table, rows: pa.Table, *, transaction: tuple[str, int] | None = None) -> None:
         """Append rows in one commit; the ``day`` column is derived. Raises LakeError, having written nothing.
 
@@ -168,19 +176,44 @@ class Lake:
         What is in an object store is read as delta-rs reads it, with its options and credentials: DuckDB's own way
         would need an extension that it loads from the network, and the same options once more in its own words.
         """
+        self.scan_new(connection, table, frozenset(), days=days, since=since)
+        return f'"{table.name}"'
+
+    def scan_new(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        table: Table,
+        known: Collection[str],
+        *,
+        days: tuple[str, str] | None = None,
+        since: datetime | None = None,
+    ) -> frozenset[str]:
+        """As :meth:`scan`, but only with the rows of data files that are not ``known``; returns the names of all.
+
+        A data file never changes: who keeps what it read and hands the names back reads each file once. Compaction puts
+        rows that were read before into new files.
+        """
         delta, wanted = self.open(table), _wanted(table, days, since)
-        name, rows = f'"{table.name}"', table.arrow.empty_table()
+        rows, names = table.arrow.empty_table(), frozenset[str]()
         if delta is not None and not self.is_local:
+            from pyarrow.dataset import FileSystemDataset  # takes a moment, and a lake on a disk does without
+
             rows = delta.to_pyarrow_dataset(file_pruning_predicate=wanted)
-        elif delta is not None and (files := self._files(delta, wanted)):
-            connection.read_parquet(files, hive_partitioning=table.partitioned, union_by_name=False).create_view(
-                table.name, replace=True
-            )
-            return name
+            files = {fragment.path: fragment for fragment in rows.get_fragments()}
+            names = frozenset(files)
+            new = [fragment for name, fragment in files.items() if name not in known]
+            rows = FileSystemDataset(new, rows.schema, rows.format, rows.filesystem)
+        elif delta is not None:
+            names = frozenset(self._files(delta, wanted))
+            if names.difference(known):
+                connection.read_parquet(
+                    sorted(names.difference(known)), hive_partitioning=table.partitioned, union_by_name=False
+                ).create_view(table.name, replace=True)
+                return names
         registered = f"{table.name}__rows"
         connection.register(registered, rows)
-        connection.execute(f'create or replace view {name} as select * from "{registered}"')  # noqa: S608 (own names)
-        return name
+        connection.execute(f'create or replace view "{table.name}" as select * from "{registered}"')  # noqa: S608 (own)
+        return names
 
     def query(
         self,

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from lagwise.domain.capacity.scaling import (
     Desired,
+    Load,
     Members,
     Need,
     ScalingPolicy,
     Why,
+    deciding_loads,
     desired_replicas,
     most_members,
     need_at,
@@ -134,11 +136,10 @@ def test_a_bad_policy() -> None:
 
 def test_both_counts_of_a_moment() -> None:
     """At half use 100/s take two of 100/s; with slack, at four tenths, three."""
-    found = need_at(EASY, NOW, produce_rate_per_second=100.0, lag=0.0, replica_rate_per_second=100.0, partitions=3)
+    found = need_at(EASY, Load(NOW, 100.0, 0.0), replica_rate_per_second=100.0, partitions=3)
     assert found == Need(NOW, up=3, down=3)
-    assert need_at(
-        EASY, NOW, produce_rate_per_second=90.0, lag=0.0, replica_rate_per_second=100.0, partitions=8
-    ) == Need(NOW, up=2, down=3)
+    found = need_at(EASY, Load(NOW, 90.0, 0.0), replica_rate_per_second=100.0, partitions=8)
+    assert found == Need(NOW, up=2, down=3)
 
 
 WAITS = ScalingPolicy(up_after_seconds=60.0, down_after_seconds=300.0)
@@ -232,3 +233,32 @@ def test_it_settles(rows: list[tuple[float, int, int]], held: int) -> None:
     again = desired_replicas(WAITS, needs, first.replicas, 24, NOW)
     assert again is not None
     assert again.replicas == first.replicas
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(-30, 1200), st.sampled_from([0.0, 10.0, 90.0]) | st.floats(0, 5_000), st.floats(0, 1e6)),
+        max_size=40,
+        unique_by=lambda row: row[0],
+    ),
+    st.integers(0, 30),
+    st.integers(1, 60),
+    st.none() | st.floats(0, 1),
+    st.sampled_from([0.0, 60.0, 300.0]),
+)
+def test_few_loads_decide_as_all_of_them_would(
+    rows: list[tuple[int, float, float]], held: int, partitions: int, hottest: float | None, up_after_seconds: float
+) -> None:
+    policy = ScalingPolicy(up_after_seconds=up_after_seconds, down_after_seconds=300.0, min_replicas=0)
+    loads = [Load(NOW - timedelta(seconds=ago), rate, lag) for ago, rate, lag in rows]
+
+    def desired(chosen: list[Load]) -> Desired | None:
+        needs = [
+            need_at(policy, load, replica_rate_per_second=100.0, partitions=partitions, hottest_share=hottest)
+            for load in chosen
+        ]
+        return desired_replicas(policy, needs, held, partitions, NOW)
+
+    few = deciding_loads(policy, loads, NOW)
+    assert len(few) <= 5
+    assert desired(few) == desired(loads)

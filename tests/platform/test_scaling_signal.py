@@ -3,6 +3,7 @@
 import http.client
 import json
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,8 +19,9 @@ from lagwise.config import Config
 from lagwise.domain.capacity.scaling import ScalingPolicy, Why
 from lagwise.errors import ConfigError
 from lagwise.parts import free_port, product_parts
+from lagwise.scaling_memory import Memory, Topic, UnknownGroup
 from lagwise.scaling_server import Server, serve_forever
-from lagwise.scaling_signal import StaleData, Undecided, UnknownGroup, mixed_rate, shared_work, signal
+from lagwise.scaling_signal import StaleData, Undecided, mixed_rate, shared_work, signal
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.membership import ASSIGNMENTS
@@ -82,7 +84,7 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def asked(lake: Lake, **values: Any) -> Any:
-    return signal(lake, "shop", "billing", ScalingPolicy(**values), NOW, stale_after_seconds=60.0)
+    return signal(Memory(lake), "shop", "billing", ScalingPolicy(**values), NOW, stale_after_seconds=60.0)
 
 
 def test_a_group_that_needs_more_gets_them(lake: Lake) -> None:
@@ -196,7 +198,7 @@ MIXES = (
 
 @pytest.mark.parametrize(("topics", "rates", "mixed"), [m[1:] for m in MIXES], ids=[m[0] for m in MIXES])
 def test_several_topics(topics: list[tuple[str, float]], rates: dict[str, float | None], mixed: float | None) -> None:
-    found = mixed_rate([{"topic": t, "rate": rate} for t, rate in topics], rates)
+    found = mixed_rate([Topic(t, 8, rate) for t, rate in topics], rates)
     assert found == (None if mixed is None else pytest.approx(mixed))
 
 
@@ -222,8 +224,7 @@ def test_what_members_share(
     parts: int,
     share: float | None,
 ) -> None:
-    rows = [{"topic": t, "partitions": n, "rate": rate} for t, n, rate in topics]
-    found = shared_work(rows, shares, is_by_topic=is_by_topic)
+    found = shared_work([Topic(t, n, rate) for t, n, rate in topics], shares, is_by_topic=is_by_topic)
     assert found == (parts, None if share is None else pytest.approx(share))
 
 
@@ -327,6 +328,20 @@ def test_a_token(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert get("/healthz") == (200, {"ok": True})
         health.beat(tmp_path, "probe", "")
     assert "s3cret" not in str(health.read(tmp_path))
+
+
+def test_a_caller_that_goes_away_is_no_error(
+    lake: Lake, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with serving(tmp_path) as get:
+        port = int(health.read(tmp_path)["scaling"].line.split(":")[2].split("/")[0])
+        with socket.create_connection(("127.0.0.1", port)) as caller:
+            caller.send(b"GET /healthz HT")
+            caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, not an end
+        assert get("/healthz")[0] == 200
+        while any("process_request_thread" in thread.name for thread in threading.enumerate()):
+            threading.Event().wait(0.01)
+    assert "Traceback" not in caplog.text + "".join(capfd.readouterr())
 
 
 def test_a_port_that_is_taken(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ The terms of the demand are those of :func:`lagwise.domain.sizing.formulas.deman
 Kubernetes' horizontal pod autoscaler (``stabilizationWindowSeconds``).
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -76,6 +77,15 @@ class ScalingPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class Load:
+    """What arrived per second, and how many records waited, at one moment."""
+
+    at: datetime
+    produce_rate_per_second: float
+    lag: float
+
+
+@dataclass(frozen=True, slots=True)
 class Need:
     """Replicas needed at one moment: ``up`` at the target utilisation, ``down`` (not fewer) with slack below it."""
 
@@ -92,7 +102,7 @@ class Members:
     count: int
 
 
-_Moment = TypeVar("_Moment", Need, Members)
+_Moment = TypeVar("_Moment", Load, Need, Members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +163,8 @@ def _fewest_as_good(partitions: int, replicas: int) -> int:
 
 def need_at(
     policy: ScalingPolicy,
-    at: datetime,
+    load: Load,
     *,
-    produce_rate_per_second: float,
-    lag: float,
     replica_rate_per_second: float,
     partitions: int,
     hottest_share: float | None = None,
@@ -166,8 +174,8 @@ def need_at(
     def needed(utilisation: float) -> int:
         return replicas_needed(
             policy,
-            produce_rate_per_second=produce_rate_per_second,
-            lag=lag,
+            produce_rate_per_second=load.produce_rate_per_second,
+            lag=load.lag,
             replica_rate_per_second=replica_rate_per_second,
             partitions=partitions,
             hottest_share=hottest_share,
@@ -175,7 +183,27 @@ def need_at(
         )
 
     target = policy.target_utilisation
-    return Need(at, up=needed(target), down=needed(max(0.01, target - policy.slack)))
+    return Need(load.at, up=needed(target), down=needed(max(0.01, target - policy.slack)))
+
+
+def deciding_loads(policy: ScalingPolicy, loads: Sequence[Load], now: datetime) -> list[Load]:
+    """The few loads whose needs give the same answer (:func:`desired_replicas`) as those of all loads would.
+
+    More demand never needs fewer replicas. So the least demand of the short window and the greatest of the long one
+    decide, with what held when each window began, without which it would not be whole, and the newest.
+    """
+    past = sorted((load for load in loads if load.at <= now), key=lambda load: load.at)
+    if not past:
+        return []
+
+    def demand(load: Load) -> float:
+        return load.produce_rate_per_second + load.lag / policy.catch_up_seconds
+
+    chosen = [past[-1]]
+    for seconds, extreme in ((policy.up_after_seconds, min), (policy.down_after_seconds, max)):
+        if window := _all_through(past, now, seconds):
+            chosen += [window[0], extreme(window, key=demand)]
+    return list(dict.fromkeys(chosen))
 
 
 def most_members(seen: Sequence[Members], now: datetime, seconds: float) -> int | None:
@@ -213,5 +241,5 @@ def _all_through(moments: Sequence[_Moment], now: datetime, seconds: float) -> l
     """Those of a window that ends now, with the one that held at its beginning; empty where that is not known."""
     start = now - timedelta(seconds=seconds)
     past = sorted((moment for moment in moments if moment.at <= now), key=lambda moment: moment.at)
-    first = sum(moment.at <= start for moment in past) - 1
+    first = bisect_right(past, start, key=lambda moment: moment.at) - 1
     return past[first:] if first >= 0 else []
