@@ -579,6 +579,7 @@ def test_a_click_on_a_verdict_chooses_its_group_and_the_report_needs_nothing_els
     report.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
     report.goto(file.as_uri())
     expect(report.get_by_role("heading", name="Capacity of clickstream-archive on clicks (prod)")).to_be_visible()
-    expect(report.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=READY_MS)
+    expect(report.locator(".chart > svg")).to_have_count(2)
+    expect(report.locator(".chart > svg").first).to_be_visible()
     context.close()
     assert (asked, wrong) == ([file.as_uri()], [])

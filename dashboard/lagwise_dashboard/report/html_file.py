@@ -13,13 +13,13 @@ from lagwise.domain.sizing.known_workload import say_missing
 from lagwise.domain.sizing.words import explain_concurrency
 from lagwise_dashboard import literal, words
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.report import asked, forecast_chart, node_chart, ramp, scenarios, standing, what_if_chart
+from lagwise_dashboard.report import asked, forecast_chart, node_chart, ramp, scenarios, standing, svg, what_if_chart
 from lagwise_dashboard.report.command import command
 from lagwise_dashboard.report.contents import Report
 from lagwise_dashboard.report.figures import say_value
 
-#: Nothing is loaded from anywhere, whatever a name tries.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+#: Nothing is loaded from anywhere and no script runs, whatever a name tries.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1e293b; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; margin: .5rem 0 1.5rem; }
@@ -30,6 +30,7 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 .verdict { border-left: 4px solid #0d9488; padding: .3rem 1rem; background: #f1f5f9; }
 .short { border-color: #dc2626; } .tight { border-color: #d97706; } .undecided { border-color: #64748b; }
 small { color: #64748b; }
+.chart { overflow-x: auto; } .chart > svg { display: block; width: 100%; min-width: 40rem; }
 """
 
 
@@ -41,14 +42,13 @@ def as_html(report: Report) -> str:
         f"<h1>Capacity of {_safe(about)}</h1>",
         f"<p><small>By Lagwise, {_safe(humanise.clock(report.now, report.now))}, {report.now:%Y-%m-%d}.</small></p>",
     ]
-    charts = _Charts()
     if row is not None:
-        parts += _standing(report, row, charts)
+        parts += _standing(report, row)
     parts.append("<h2>What it takes</h2>")
     if advice is None:
         parts.append(f'<p class="verdict undecided">{_safe(say_missing(report.missing))}</p>')
     else:
-        parts += _advice(report, advice, charts)
+        parts += _advice(report, advice)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
@@ -56,7 +56,7 @@ def as_html(report: Report) -> str:
     )
 
 
-def _advice(report: Report, advice: SizingAdvice, charts: "_Charts") -> list[str]:
+def _advice(report: Report, advice: SizingAdvice) -> list[str]:
     """What it takes, what it is made of, what if, and how to get there."""
     kind = "short" if advice.triple is None else "enough"
     parts = [f'<p class="verdict {kind}">{_safe(advice.verdict)}</p>']
@@ -64,7 +64,7 @@ def _advice(report: Report, advice: SizingAdvice, charts: "_Charts") -> list[str
         parts.append(f"<p>{_safe(report.slots.sentence)}</p>")
     parts += [f"<p>{_safe(c.sentence)} <small>{_safe(c.cost)}</small></p>" for c in advice.changes]
     if advice.points:
-        parts.append(charts.add(node_chart.chart(advice)))
+        parts.append(_chart(node_chart.chart(advice)))
     names = ("Asked", "Value", "Where from")
     asked_for = asked.rows(advice.workload, report.sources)
     parts += [
@@ -84,7 +84,7 @@ def _advice(report: Report, advice: SizingAdvice, charts: "_Charts") -> list[str
         parts += [
             "<h2>What if</h2>",
             f"<p>{_safe(report.what_if.question)}</p>",
-            charts.add(what_if_chart.chart(report.what_if)),
+            _chart(what_if_chart.chart(report.what_if)),
             *(f"<p>{_safe(label)}. {_safe(say_outcome(o))}</p>" for label, o in report.what_if.outcomes),
         ]
     if report.scenarios:
@@ -94,7 +94,7 @@ def _advice(report: Report, advice: SizingAdvice, charts: "_Charts") -> list[str
     return parts
 
 
-def _standing(report: Report, row: Row, charts: "_Charts") -> list[str]:
+def _standing(report: Report, row: Row) -> list[str]:
     label = words.capacity_look(row["verdict"]).label
     names = ("Input", "Value", "Where from", "Samples", "Age")
     inputs = standing.input_rows(row, report.now)
@@ -115,22 +115,13 @@ def _standing(report: Report, row: Row, charts: "_Charts") -> list[str]:
     if report.outlook is not None:
         parts.append("<h2>What will arrive</h2>")
         if report.outlook.days:
-            parts.append(charts.add(forecast_chart.chart(row, report.outlook, report.target_utilisation)))
+            parts.append(_chart(forecast_chart.chart(row, report.outlook, report.target_utilisation)))
         parts.append(f"<p><small>{_safe(provenance(report.outlook, report.now))}</small></p>")
     return parts
 
 
-class _Charts:
-    """Figures as HTML; the first brings the library for all."""
-
-    def __init__(self) -> None:
-        self._is_first = True
-
-    def add(self, made: go.Figure) -> str:
-        made.update_layout(paper_bgcolor="white", plot_bgcolor="white")
-        found: str = made.to_html(full_html=False, include_plotlyjs=self._is_first, config={"displaylogo": False})
-        self._is_first = False
-        return found
+def _chart(made: go.Figure) -> str:
+    return f'<div class="chart">{svg.draw(made)}</div>'
 
 
 def _safe(text: object) -> str:
