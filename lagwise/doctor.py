@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from lagwise.errors import LagwiseError, LakeError
 from lagwise.leash import leashed
 from lagwise.logs import clean
 from lagwise.parts import child_environment
+from lagwise.private_files import is_open_to_others
 
 if TYPE_CHECKING:
     from lagwise_collectors.protocol import Check
@@ -63,6 +65,7 @@ def diagnoses(
         ("packages", _packages),
         ("memory", _memory),
         ("disk", _disk),
+        ("state folder", _state_folder),
         ("lake", _lake),
         ("database", _database),
         ("alerts", _alerts),
@@ -127,6 +130,17 @@ def _disk(config: Config) -> Iterator[Diagnosis]:
         found = f"{free / _GIB:.1f} GiB free for {what} ({clean(str(place))})"
         result = Result.FAILED if free < _GIB / 4 else Result.WARNING if free < 5 * _GIB else Result.OK
         yield Diagnosis("disk", result, found, None if result is Result.OK else "free some, or move it: `data`")
+
+
+def _state_folder(config: Config) -> Iterator[Diagnosis]:
+    shown = clean(str(config.state))
+    if not config.state.exists():
+        yield Diagnosis("state folder", Result.OK, f"{shown} will be made for this account alone")
+    elif is_open_to_others(config.state):
+        found = f"other accounts of this machine can see what is in {shown} (logs and database are closed to them)"
+        yield Diagnosis("state folder", Result.WARNING, found, f"chmod 700 {shlex.quote(str(config.state))}")
+    else:
+        yield Diagnosis("state folder", Result.OK, f"{shown} is closed to other accounts")
 
 
 def _lake(config: Config) -> Iterator[Diagnosis]:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lagwise.logs import escape
+from lagwise.private_files import make_own_folder
 from lagwise.secrets import redact
 
 #: Names of the parts: of their heartbeats, processes and logs.
@@ -50,7 +51,7 @@ def beat(state: Path, part: str, line: str) -> None:
     here. Raises OSError where the state folder cannot be written.
     """
     where = folder(state)
-    where.mkdir(parents=True, exist_ok=True)
+    make_own_folder(where)
     document = {
         "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "pid": os.getpid(),

@@ -8,6 +8,7 @@ from typing import IO
 
 from lagwise.errors import LagwiseError
 from lagwise.logs import clean
+from lagwise.private_files import make_own_folder, opened
 
 MOST_BYTES = 10 * 1024 * 1024
 #: How many full files are kept beside the current one.
@@ -33,11 +34,11 @@ class PartLog:
         """Open for a new run, setting a file aside that has become too large. Raises LagwiseError where that fails."""
         self.close()
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_own_folder(self.path.parent)
             if self._size() > self._most_bytes:
                 self._shift()
                 os.replace(self.path, self._kept(1))
-            self._file = self.path.open("ab")
+            self._file = opened(self.path, "ab")
         except OSError as error:
             raise LagwiseError(f"cannot write the log {clean(str(self.path))}: {error.strerror}") from error
         self._start = self._size()
@@ -49,7 +50,8 @@ class PartLog:
             return
         with contextlib.suppress(OSError):
             self._shift()
-            shutil.copyfile(self.path, self._kept(1))
+            with self.path.open("rb") as full, opened(self._kept(1), "wb") as kept:
+                shutil.copyfileobj(full, kept)
         os.truncate(self.path, 0)
         self._start = 0
 

@@ -22,6 +22,7 @@ from lagwise.health import COLLECTOR as COLLECTOR
 from lagwise.health import DASHBOARD as DASHBOARD
 from lagwise.health import SCALING
 from lagwise.logs import clean
+from lagwise.private_files import make_state_folder
 from lagwise.supervisor import Part, Supervisor
 
 #: The file in the state folder that holds the settings of the parts as they run, or ran last.
@@ -122,7 +123,7 @@ def write_settings(config: Config) -> Path:
     text = "# Written by lagwise for its parts; a change here is overwritten at the next start.\n"
     text += yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
     try:
-        state.mkdir(parents=True, exist_ok=True)
+        make_state_folder(state)
         descriptor, part = tempfile.mkstemp(dir=state, prefix=".effective-")  # mode 0600
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)

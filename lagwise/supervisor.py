@@ -24,6 +24,7 @@ from lagwise.errors import LagwiseError
 from lagwise.leash import leashed
 from lagwise.logs import clean
 from lagwise.part_log import PartLog
+from lagwise.private_files import make_state_folder, opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +210,8 @@ class Supervisor:
 def locked(state: Path) -> Iterator[None]:
     """Hold the state folder for this process alone. The kernel gives the lock back however the process ends."""
     try:
-        state.mkdir(parents=True, exist_ok=True)
-        file = (state / "lagwise.lock").open("a+", encoding="utf-8")
+        make_state_folder(state)
+        file = opened(state / "lagwise.lock", "a+b")
     except OSError as error:
         raise LagwiseError(f"cannot write to the state folder {clean(str(state))}: {error.strerror}") from error
     with file:
@@ -218,13 +219,13 @@ def locked(state: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            holder = clean(file.read(20).strip()) or "unknown"
+            holder = clean(file.read(20).decode("utf-8", "replace").strip()) or "unknown"
             raise LagwiseError(
                 f"Lagwise is already running on {clean(str(state))} (process {holder}): stop that one first, or give "
                 "this one another folder with --data"
             ) from None
         file.truncate(0)
-        file.write(str(os.getpid()))
+        file.write(str(os.getpid()).encode())
         file.flush()
         yield
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from lagwise.private_files import make_folder
 from lagwise_collectors import wire
 from lagwise_collectors.protocol import Snapshot
 
@@ -118,7 +119,7 @@ class Spool:
         path = self._folder / f"{waiting.number:012d}.arrows"
         part = path.with_suffix(".part")
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self._folder)
             with part.open("wb") as file:
                 wire.write(file, waiting.snapshot, compression="zstd")
                 file.flush()

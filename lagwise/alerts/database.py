@@ -40,6 +40,7 @@ from lagwise.alerts.columns import AnyText, UtcDateTime, metadata
 from lagwise.drivers import missing_driver, patience
 from lagwise.errors import ConfigError, DatabaseError, DatabaseGone
 from lagwise.logs import clean
+from lagwise.private_files import close, make_folder, opened
 from lagwise.secrets import resolve
 
 #: Version of the tables below and in `operator_tables`. A database that says more was written by a newer Lagwise.
@@ -156,9 +157,21 @@ def open_engine(url: str) -> Engine:
         raise ConfigError(f"database: what stands for a port is no number; {_SUCH_AS}") from None
     except (ArgumentError, NoSuchModuleError) as error:
         raise ConfigError(f"database: {clean(str(error).splitlines()[0])}; {_SUCH_AS}") from None
+    event.listen(engine, "do_connect", lambda *_args: _close_to_others(engine))
     event.listen(engine, "connect", _set_up_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _close_to_others(engine: Engine) -> None:
+    """What receivers answered is for nobody else's eyes. SQLite gives the files beside the database its own mode."""
+    path = sqlite_file(engine)
+    if path is None or not path.parent.is_dir():
+        return
+    with suppress(OSError), opened(path, "ab"):  # SQLite says what is wrong with one that cannot be made
+        pass
+    for beside in ("-wal", "-shm"):  # of an earlier Lagwise
+        close(path.with_name(path.name + beside))
 
 
 def _set_up_sqlite(connection: Any, _record: object) -> None:
@@ -206,7 +219,7 @@ def _make_folder(engine: Engine) -> None:
     path = sqlite_file(engine)
     if path is not None:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
         except OSError as error:
             raise DatabaseError(f"cannot make the folder of the database {path}: {error.strerror}") from error
 

@@ -1,5 +1,6 @@
 """What all commands share: errors as one line, settings read when needed, JSON, stopping on a signal."""
 
+import contextlib
 import importlib.util
 import json
 import signal
@@ -53,9 +54,12 @@ class Settings:
 
         from lagwise import logs
         from lagwise.parts import summary
+        from lagwise.private_files import make_state_folder
 
         logs.configure(part)
         config = self.load(bootstrap=bootstrap, data=data)
+        with contextlib.suppress(OSError):  # whoever cannot write there says so, and goes on as well as that can be
+            make_state_folder(config.state)
         logging.getLogger("lagwise").info("%s", summary(config))
         return config
 

@@ -277,8 +277,9 @@ class Config(_Settings):
     data: Annotated[str, Field(min_length=1)] = "./lagwise-data"
     """Where the lake is: a local folder or a URI (`s3://…`, `abfss://…`, `hdfs://…`)."""
     state_dir: Path | None = None
-    """Local folder for logs, the spool and the default database; null is the data folder, or `./lagwise-data` where \
-that is a URI."""
+    """Local folder for logs, the spool and the default database, made for this account alone (mode 0700); null is the \
+data folder, or `./lagwise-data` where that is a URI. If other accounts of the machine are to read the lake, give it a \
+folder of its own."""
     database: str | None = None
     """SQLAlchemy URL of the operational database (alerts, deliveries); null is SQLite in the state folder. May be a \
 reference `${env:NAME}` or `${file:/path}`."""

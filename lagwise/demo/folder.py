@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lagwise.errors import LagwiseError
 from lagwise.logs import clean
+from lagwise.private_files import make_folder
 from lagwise.supervisor import locked
 
 _MARKER = "lagwise-demo"
@@ -54,7 +55,7 @@ def _made(wanted: Path | None) -> Path:
     try:
         if wanted is None:
             return Path(tempfile.mkdtemp(prefix="lagwise-demo-"))
-        wanted.mkdir(parents=True, exist_ok=True)
+        make_folder(wanted)
         return wanted.resolve()
     except OSError as error:
         where = clean(str(wanted or tempfile.gettempdir()))

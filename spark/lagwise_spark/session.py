@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from lagwise.config import Spark
 from lagwise.errors import MissingRequirement
+from lagwise.private_files import make_folder, opened
 from lagwise_spark import object_store
 
 #: Delta 4.4.0 is the newest that Maven Central has for Spark 4.2; 4.2.0 fails at a table's first checkpoint.
@@ -112,8 +113,8 @@ def start_session(
         # A folder for each set: what is in it is sent to every executor.
         ivy /= f"with-{zlib.crc32(','.join(packages).encode()):08x}"
     log_file = log_file or ivy / "spark.log"
-    for folder in (ivy, log_file.parent):
-        folder.mkdir(parents=True, exist_ok=True)
+    ivy.mkdir(parents=True, exist_ok=True)
+    make_folder(log_file.parent)
     conf = dict(_SETTINGS) if thorough else _SETTINGS | _QUICK_SETTINGS
     conf["spark.driver.memory"] = settings.driver_memory
     conf["spark.driver.extraJavaOptions"] = _THOROUGH_JVM if thorough else _QUICK_JVM
@@ -204,7 +205,7 @@ def _output_of_children_to(file: Path) -> Iterator[None]:
     sys.stdout.flush()
     sys.stderr.flush()
     ours = [os.dup(1), os.dup(2)]
-    with file.open("ab") as sink:
+    with opened(file, "ab") as sink:
         os.dup2(sink.fileno(), 1)
         os.dup2(sink.fileno(), 2)
     try:

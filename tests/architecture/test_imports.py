@@ -25,6 +25,7 @@ SHARED = (
     "lagwise.errors",
     "lagwise.health",
     "lagwise.leash",
+    "lagwise.private_files",
     "lagwise.logs",
     "lagwise.program",
     "lagwise.secrets",

@@ -11,6 +11,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from lagwise.private_files import make_folder
+
 log = logging.getLogger("lagwise.collectors.elsewhere")
 
 _FORMAT = "lagwise-groups-elsewhere-1"
@@ -38,7 +40,7 @@ class KnownGroups:
             return
         part = self._path.with_name(self._path.name + ".part")
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self._path.parent)
             part.write_text(json.dumps({"format": _FORMAT, "sources": self._known}), encoding="utf-8")
             os.replace(part, self._path)
         except OSError as error:

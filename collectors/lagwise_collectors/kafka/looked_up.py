@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from lagwise.private_files import make_folder
+
 log = logging.getLogger("lagwise.collectors.kafka")
 
 _FORMAT = "lagwise-next-records-1"
@@ -63,7 +65,7 @@ class LookedUp:
         part = self._path.with_suffix(".part")
         places = [[*place, *found] for place, found in known.items()]
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self._path.parent)
             part.write_text(json.dumps({"format": _FORMAT, "places": places}))
             os.replace(part, self._path)
             self._well = True

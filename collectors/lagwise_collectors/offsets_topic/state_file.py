@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from lagwise.errors import LagwiseError
+from lagwise.private_files import make_folder
 from lagwise_collectors.offsets_topic.classic import as_json, of_json
 from lagwise_collectors.offsets_topic.consumer import ConsumerGroup
 from lagwise_collectors.offsets_topic.groups import Group
@@ -69,7 +70,7 @@ def dumped(ledger: Ledger, identity: Identity) -> bytes:
 def save(path: Path, state: bytes) -> None:
     """Replace the file. Raises OSError, and then the old one is still there."""
     part = path.with_suffix(".part")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     try:
         with part.open("wb") as file:
             file.write(state)

@@ -12,6 +12,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from lagwise.private_files import make_folder
+
 log = logging.getLogger("lagwise.collectors.rocketmq")
 
 #: A queue's number is below this; a broker's below :data:`MOST_BROKERS`, so that partitions fit into 32 bits.
@@ -51,7 +53,7 @@ class BrokerNumbers:
 
     def _keep(self, file: Path) -> None:
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(file.parent)
             descriptor, part = tempfile.mkstemp(dir=file.parent, prefix=".brokers-")
             with os.fdopen(descriptor, "w", encoding="utf-8") as out:
                 json.dump(self._numbers, out)
