@@ -8,13 +8,15 @@ import contextlib
 import importlib
 import importlib.util
 import signal
+import socket
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from lagwise.config import Config
 from lagwise.config.auth_file import check_auth_file
-from lagwise.errors import MissingRequirement
+from lagwise.errors import ConfigError, MissingRequirement
 from lagwise_dashboard import server_options, settings
 from lagwise_dashboard.web import Dashboard
 
@@ -44,13 +46,15 @@ _MODULES = (
 )
 
 
-def serve_forever(config: Config) -> None:
+def serve_forever(config: Config, announce: Callable[[], None]) -> None:
     """Serve the pages on ``dashboard.host`` and ``dashboard.port``; SIGINT or SIGTERM ends the process with 0.
 
-    Raises LagwiseError, having served nothing, where the settings name a sign-in that people cannot be asked for. A
-    port that is taken ends the process with 1.
+    ``announce`` is called before the server starts. Raises LagwiseError instead, having served nothing, if the settings
+    name a sign-in that cannot be put up, or an address that cannot be listened on.
     """
-    require_gate(config)
+    _require_gate(config)
+    _require_address(config.dashboard.host, config.dashboard.port)
+    announce()
     settings.use(config)
     app = Dashboard(_PAGE)
     threading.Thread(target=_prepare, args=(app,), name="prepare", daemon=True).start()
@@ -60,13 +64,24 @@ def serve_forever(config: Config) -> None:
     app.run(config=server_options.options(config))
 
 
-def require_gate(config: Config) -> None:
-    """Raise LagwiseError where the settings name a sign-in that cannot be put up."""
+def _require_gate(config: Config) -> None:
+    """Raise LagwiseError if the settings name a sign-in that cannot be put up."""
     if config.dashboard.sign_in is None:
         return
     check_auth_file(config.dashboard.sign_in.auth_file)
     if importlib.util.find_spec("authlib") is None:
         raise MissingRequirement("dashboard.sign_in needs authlib: install lagwise[dashboard]")
+
+
+def _require_address(host: str, port: int) -> None:
+    """Raise ConfigError if the address cannot be listened on, of which Streamlit says only that it is not available."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            advice = "another dashboard may be running there; choose another dashboard.port"
+            raise ConfigError(f"cannot listen on {host}:{port} (dashboard): {error.strerror}; {advice}") from error
 
 
 def _prepare(app: Dashboard) -> None:

@@ -147,8 +147,8 @@ def dashboard(settings: Settings, data: str | None) -> None:
     config = with_dashboard_port(settings.load_for(DASHBOARD, data=data))
     from lagwise_dashboard.serve import serve_forever
 
-    click.echo(f"dashboard: {dashboard_address(config.dashboard.host, config.dashboard.port)}", err=True)
-    serve_forever(config)
+    address = dashboard_address(config.dashboard.host, config.dashboard.port)
+    serve_forever(config, lambda: click.echo(f"dashboard: {address}", err=True))
 
 
 @click.command(short_help="Run the endpoint that autoscalers ask alone.")

@@ -130,7 +130,21 @@ def test_a_sign_in_that_cannot_be_put_up_is_not_served(with_sign_in: tuple[Path,
     environment = child_environment(file)
     ran = subprocess.run(part_command(DASHBOARD), env=environment, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 1
-    assert ran.stderr.splitlines()[-1].startswith("lagwise: dashboard.sign_in.auth_file: [auth] in ")
-    assert "Traceback" not in ran.stderr
+    assert ran.stderr.splitlines()[1:] == [
+        f"lagwise: dashboard.sign_in.auth_file: [auth] in {tmp_path / 'auth.toml'} needs redirect_uri, cookie_secret, "
+        "client_id, client_secret, server_metadata_url, each a text that is not empty"
+    ], "after the line with its settings"
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_an_address_that_is_taken_is_one_line(address: str, tmp_path: Path) -> None:
+    file, port = tmp_path / "lagwise.yaml", int(address.rpartition(":")[2])
+    file.write_text(yaml.safe_dump({"data": str(tmp_path), "dashboard": {"port": port}}), encoding="utf-8")
+    environment = child_environment(file)
+    ran = subprocess.run(part_command(DASHBOARD), env=environment, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 1
+    assert ran.stderr.splitlines()[1:] == [
+        f"lagwise: cannot listen on 127.0.0.1:{port} (dashboard): Address already in use; another dashboard may be "
+        "running there; choose another dashboard.port"
+    ]
