@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import httpx
 
+from lagwise.alerts.channels.attempt import Attempt
+from lagwise.alerts.channels.http import Wire
 from lagwise.alerts.complaints import Complaints
 from lagwise.config import Heartbeat
 from lagwise.errors import ConfigError
@@ -92,8 +94,11 @@ def ping(settings: Heartbeat) -> str | None:
         return str(error)
     except httpx.InvalidURL:
         return "its address is not a URL: give one that begins with https://"
-    try:
-        answer = httpx.get(url, timeout=settings.timeout_seconds, follow_redirects=False)
-    except httpx.HTTPError as error:
-        return f"{url.host}: {type(error).__name__}"
-    return None if answer.is_success else f"{url.host}: answered {answer.status_code}"
+    wire = Wire()
+    with Attempt(settings.timeout_seconds, wire.socket) as attempt:
+        try:
+            client = httpx.Client(timeout=settings.timeout_seconds, follow_redirects=False)
+            with client, client.stream("GET", url, extensions={"trace": wire.trace}) as answer:
+                return None if answer.is_success else f"{url.host}: answered {answer.status_code}"
+        except httpx.HTTPError as error:
+            return f"{url.host}: {attempt.over if attempt.is_over else type(error).__name__}"

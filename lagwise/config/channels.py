@@ -19,6 +19,13 @@ class _Channel(Settings):
     """How the channel is called in rules and pages."""
     timeout_seconds: Seconds = 10.0
     """How long the receiver may keep silent before an attempt is given up."""
+    attempt_timeout_seconds: Seconds = 30.0
+    """How long one attempt may take in all, however busy the receiver keeps it."""
+
+    @property
+    def silence_seconds(self) -> float:
+        """How long the receiver may keep silent: never longer than the attempt may take."""
+        return min(self.timeout_seconds, self.attempt_timeout_seconds)
 
 
 class _OverTls(_Channel):

@@ -19,6 +19,7 @@ from lagwise.alerts.decide import decide
 from lagwise.alerts.outbox import Outbox, Worker
 from lagwise.config import Webhook
 from lagwise.errors import DatabaseError
+from tests.alerts.endless import endless_server
 from tests.alerts.receiver import OK, Answer, Receiver
 from tests.alerts.support import at, book, group_condition, observation, refusing
 
@@ -53,8 +54,8 @@ Make = Callable[..., Worker]
 def worker(engine: Engine, clock: Clock) -> Iterator[Make]:
     made: list[Worker] = []
 
-    def make(name: str, url: str, timeout_seconds: float = 5.0) -> Worker:
-        settings = Webhook.model_validate({"name": name, "url": url, "timeout_seconds": timeout_seconds})
+    def make(name: str, url: str, **given: float) -> Worker:
+        settings = Webhook.model_validate({"name": name, "url": url, "timeout_seconds": 5.0, **given})
         made.append(Worker(engine, make_channel(settings, clock), clock=clock, random=Random(7)))
         return made[-1]
 
@@ -119,6 +120,19 @@ def test_it_waits_longer_each_time(engine: Engine, clock: Clock, receiver: Recei
         whole = min(300, 2**attempt)
         assert whole / 2 <= wait <= whole
     assert len({wait / min(300, 2**i) for i, wait in enumerate(waits)}) > 10, "jitter"
+
+
+def test_a_receiver_that_never_finishes_fails_like_any_other(engine: Engine, clock: Clock, worker: Make) -> None:
+    queue(engine, clock, 1)
+    with endless_server(b"HTTP/1.1 200 OK\r\nX: ", b"a") as port:
+        one = worker("ops", f"http://127.0.0.1:{port}/hook", attempt_timeout_seconds=0.3)
+        for attempt in range(3):
+            due = one.deliver_due(NEVER)
+            assert due is not None
+            assert 2**attempt / 2 <= (due - clock()).total_seconds() <= 2**attempt
+            (row,) = queries.deliveries(engine)
+            assert (row.state, row.attempts, row.last_error) == ("queued", attempt + 1, "not done within 0.3 s")
+            clock.now = due
 
 
 def test_retry_after_is_kept_to(engine: Engine, clock: Clock, receiver: Receivers, worker: Make) -> None:
@@ -273,16 +287,18 @@ class TestThreads:
         return outbox
 
     def test_a_dead_receiver_delays_only_itself(self, engine: Engine, clock: Clock, receiver: Receivers) -> None:
-        keys = queue(engine, clock, 40, ("alive", "hanging", "gone"))
+        keys = queue(engine, clock, 40, ("alive", "hanging", "gone", "busy"))
         alive, hanging, gone = receiver(), receiver(Answer(hang=True)), receiver(Answer(drop=True))
-        outbox = self._outbox(engine, {"alive": alive.url, "hanging": hanging.url, "gone": gone.url}, 60.0)
-        try:
-            assert [got.key for got in alive.wait_for(40)] == keys
-            _until(lambda: set(states(engine, "alive")) == {"delivered"})
-        finally:
-            outbox.stop(1.0)
-        assert set(states(engine, "hanging")) == {"queued"}
-        assert set(states(engine, "gone")) == {"queued"}
+        with endless_server(b"", b"H") as port:
+            urls = {"alive": alive.url, "hanging": hanging.url, "gone": gone.url, "busy": f"http://127.0.0.1:{port}"}
+            outbox = self._outbox(engine, urls, 60.0)
+            try:
+                assert [got.key for got in alive.wait_for(40)] == keys
+                _until(lambda: set(states(engine, "alive")) == {"delivered"})
+            finally:
+                outbox.stop(1.0)
+        for name in ("hanging", "gone", "busy"):
+            assert set(states(engine, name)) == {"queued"}
         assert set(hanging.keys) == {keys[0]}
         assert set(gone.keys) <= {keys[0]}
 

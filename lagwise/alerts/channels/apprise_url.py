@@ -1,16 +1,18 @@
 """Any service that Apprise knows, through Apprise: a title and plain text.
 
-Apprise says whether it worked and logs why not; that log is caught, and shown without what the address carries. It is
-an extra of ours (``lagwise[apprise]``), imported when it is needed.
+Each message is sent by a process of its own (:mod:`lagwise.alerts.apprise_process`). Apprise says whether it worked and
+logs why not; that log is shown without what the address carries. It is an extra of ours (``lagwise[apprise]``).
 """
 
 import json
-import logging
-import threading
+import subprocess
+import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING
 
+from lagwise.alerts import apprise_process
+from lagwise.alerts.apprise_process import Done, Order, service_of
 from lagwise.alerts.channels.base import Message, Outcome
 from lagwise.alerts.channels.facts import Telling, some_lines, tell
 from lagwise.alerts.channels.http import address_parts, harmless
@@ -18,9 +20,6 @@ from lagwise.alerts.model import Severity
 from lagwise.config import Apprise
 from lagwise.errors import ConfigError
 from lagwise.secrets import resolve
-
-if TYPE_CHECKING:
-    import apprise
 
 _LONGEST_SERVICE = 40
 #: Of a summary: many services take some thousand characters.
@@ -62,74 +61,49 @@ class AppriseChannel:
 
     def check(self) -> None:
         """Whether Apprise is there and knows the service. Raises ConfigError."""
-        self._service()
+        service_of(resolve(self._settings.url), self._settings.silence_seconds)
 
     def send(self, message: Message) -> Outcome:
         """Let Apprise send one message."""
         told = tell(json.loads(message.body))
+        limit = self._settings.attempt_timeout_seconds
         try:
-            service = self._service()
+            self.check()
+            url = resolve(self._settings.url)
+            done = _carried_out(
+                Order(
+                    url,
+                    f"{told.symbol} {told.title}",
+                    text(told),
+                    notify_type(told),
+                    self._settings.silence_seconds,
+                    limit,
+                )
+            )
         except ConfigError as error:
             return Outcome(str(error))
-        with _Log() as said:
-            sent = service.notify(
-                title=f"{told.symbol} {told.title}", body=text(told), notify_type=notify_type(told), body_format="text"
-            )
-        if sent:
+        except subprocess.TimeoutExpired:
+            return Outcome(f"not done within {limit:g} s")
+        if done.sent:
             return Outcome(answer="sent, says Apprise")
-        why = harmless(" ".join(said.lines), address_parts(resolve(self._settings.url)))
+        why = harmless(done.said, address_parts(url))
         return Outcome(f"Apprise could not send it{f': {why}' if why else ''}")
 
     def close(self) -> None:
         """Nothing is kept open."""
 
-    def _service(self) -> "apprise.Apprise":
-        """Apprise with the one service. Raises ConfigError where either is not there."""
-        try:
-            import apprise
-        except ModuleNotFoundError:
-            raise ConfigError("channels of the type apprise need Apprise: install lagwise[apprise]") from None
-        # Nothing is written to disk, run in a loop of its own, or read from the text (escapes, emojis).
-        asset = apprise.AppriseAsset(
-            async_mode=False,
-            secure_logging=True,
-            interpret_escapes=False,
-            interpret_emojis=False,
-            storage_mode="memory",
-        )
-        known = apprise.Apprise(asset=asset)
-        with _Log():
-            understood = known.add(resolve(self._settings.url))
-        if not understood or len(known) != 1:
-            raise ConfigError("its address is not one URL of a service that Apprise knows (service://…)")
-        for service in known:
-            service.socket_connect_timeout = service.socket_read_timeout = self._settings.timeout_seconds
-            service.redirects = False  # they would carry the message to whom nobody named
-        return known
 
-
-class _Log(logging.Handler):
-    """Catches what Apprise logs, which may carry tokens: none of it goes on to our own log, at any level."""
-
-    #: Apprise's own, and that of its HTTP library, which logs whole addresses.
-    _LOGGERS = ("apprise", "urllib3")
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.thread == threading.get_ident():  # another channel may be sending, too: its tokens are its own
-            self.lines.append(record.getMessage())
-
-    def __enter__(self) -> "_Log":
-        for name in self._LOGGERS:
-            logger = logging.getLogger(name)
-            logger.addHandler(self)
-            logger.setLevel(logging.WARNING)
-            logger.propagate = False
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        for name in self._LOGGERS:
-            logging.getLogger(name).removeHandler(self)
+def _carried_out(order: Order) -> Done:
+    """What became of an order. Raises subprocess.TimeoutExpired, having ended the process."""
+    ran = subprocess.run(
+        [sys.executable, "-P", "-m", apprise_process.__name__],
+        input=json.dumps(asdict(order)),
+        capture_output=True,
+        text=True,
+        timeout=order.limit_seconds,
+        check=False,
+    )
+    try:
+        return Done(**json.loads(ran.stdout))
+    except (ValueError, TypeError):
+        return Done(False, f"it ended with status {ran.returncode}")

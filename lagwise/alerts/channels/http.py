@@ -7,24 +7,29 @@ receiver answers is a stranger's text: its beginning is shown, without control c
 import contextlib
 import logging
 import re
+import socket
 import ssl
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote
 
 import httpx
 
+from lagwise.alerts.channels.attempt import Attempt
 from lagwise.alerts.channels.base import Message, Outcome
 from lagwise.errors import ConfigError
 from lagwise.logs import clean
 from lagwise.secrets import REDACTED, resolve
+
+if TYPE_CHECKING:
+    import httpcore
 
 #: Answers that are worth another try although they are 4xx: request timeout, too early, too many requests.
 RETRYABLE_CLIENT_ERRORS = frozenset({408, 425, 429})
@@ -47,8 +52,12 @@ class HttpSettings(Protocol):
         """Address, or the reference to one."""
 
     @property
-    def timeout_seconds(self) -> float:
-        """How long one delivery may take."""
+    def silence_seconds(self) -> float:
+        """How long the receiver may keep silent."""
+
+    @property
+    def attempt_timeout_seconds(self) -> float:
+        """How long one attempt may take in all."""
 
     @property
     def ca_file(self) -> Path | None:
@@ -73,6 +82,7 @@ class HttpChannel:
         self._settings = settings
         self._clock = clock
         self._client: httpx.Client | None = None
+        self._wire = Wire()
 
     @property
     def name(self) -> str:
@@ -123,18 +133,19 @@ class HttpChannel:
             "Accept-Encoding": "identity",  # answers are not unpacked: a small one could be a big one
             **post.headers,
         }
-        deadline = time.monotonic() + self._settings.timeout_seconds
-        try:
-            with self._connected().stream("POST", url, content=post.body, headers=headers) as response:
-                return self._outcome(response, _excerpt(response, deadline, hidden))
-        except httpx.TimeoutException:
-            return Outcome(f"no answer within {self._settings.timeout_seconds:g} s")
-        except httpx.ConnectError as error:
-            return Outcome(f"cannot connect: {harmless(str(error), hidden) or 'no reason given'}")
-        except httpx.HTTPError as error:
-            return Outcome(f"the connection broke off ({type(error).__name__})")
-        except OSError as error:  # a CA file (SSL_CERT_FILE) that cannot be read
-            return Outcome(f"cannot set up the connection: {error.strerror or type(error).__name__}")
+        deadline = time.monotonic() + self._settings.silence_seconds
+        with Attempt(self._settings.attempt_timeout_seconds, self._wire.socket) as attempt:
+            try:
+                with self._connected().stream(
+                    "POST", url, content=post.body, headers=headers, extensions={"trace": self._wire.trace}
+                ) as response:
+                    return self._outcome(response, _excerpt(response, deadline, hidden))
+            except httpx.TimeoutException:
+                return Outcome(f"no answer within {self._settings.silence_seconds:g} s")
+            except httpx.HTTPError as error:
+                return Outcome(attempt.over if attempt.is_over else _failure(error, hidden))
+            except OSError as error:  # a CA file (SSL_CERT_FILE) that cannot be read
+                return Outcome(f"cannot set up the connection: {error.strerror or type(error).__name__}")
 
     def close(self) -> None:
         """Close the connection, if there is one."""
@@ -158,7 +169,7 @@ class HttpChannel:
             ca_file = self._settings.ca_file
             self._client = httpx.Client(
                 verify=True if ca_file is None else tls_context(ca_file),
-                timeout=self._settings.timeout_seconds,
+                timeout=self._settings.silence_seconds,
                 follow_redirects=False,
                 limits=httpx.Limits(max_connections=1),
             )
@@ -174,6 +185,29 @@ class HttpChannel:
             error = f"answered {status}: redirects are not followed, give the final address"
         refused = 300 <= status < 500 and status not in RETRYABLE_CLIENT_ERRORS
         return Outcome(error, refused, _retry_after(response.headers.get("Retry-After"), self._clock()))
+
+
+class Wire:
+    """The connection that an HTTP client uses, as its transport tells while it works."""
+
+    def __init__(self) -> None:
+        self._stream: httpcore.NetworkStream | None = None
+
+    def trace(self, event: str, info: Mapping[str, Any]) -> None:
+        """Takes what happens, in the form of httpcore's extension ``trace``."""
+        if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
+            self._stream = info["return_value"]
+
+    def socket(self) -> socket.socket | None:
+        """The latest connection's; None before the first."""
+        found: socket.socket | None = None if self._stream is None else self._stream.get_extra_info("socket")
+        return found
+
+
+def _failure(error: httpx.HTTPError, hidden: Iterable[str]) -> str:
+    if isinstance(error, httpx.ConnectError):
+        return f"cannot connect: {harmless(str(error), hidden) or 'no reason given'}"
+    return f"the connection broke off ({type(error).__name__})"
 
 
 def authorization(reference: str | None) -> dict[str, str]:

@@ -8,8 +8,10 @@ breaks in them; names are made harmless before.
 import json
 import logging
 import smtplib
+import socket
 import ssl
 from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
 from datetime import datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
@@ -17,6 +19,7 @@ from email.policy import SMTP
 from email.utils import format_datetime
 from typing import Any
 
+from lagwise.alerts.channels.attempt import Attempt
 from lagwise.alerts.channels.base import Message, Outcome
 from lagwise.alerts.channels.facts import Telling, cut, some_lines, tell
 from lagwise.alerts.channels.http import harmless, tls_context
@@ -32,6 +35,8 @@ log = logging.getLogger("lagwise.alerts")
 _LONGEST_SUBJECT = 300
 #: Of a summary.
 _MOST_LINES, _LONGEST_LINE = 200, 300
+#: That servers say on one connection: some hundred bytes are usual.
+_MOST_ANSWER_BYTES = 1_000_000
 #: Replies from here on are for good: the server understood and said no.
 _PERMANENT = 500
 
@@ -85,6 +90,56 @@ def _text(told: Telling) -> str:
     return f"{told.symbol} {told.title}\n\n{facts}\n\nFirst command:\n{told.first_command}{link}\n"
 
 
+class _Wire:
+    """The connection of an attempt, once it has one."""
+
+    def __init__(self) -> None:
+        self.server: smtplib.SMTP | None = None
+
+    def socket(self) -> socket.socket | None:
+        """Its socket, TLS or not."""
+        return None if self.server is None else self.server.sock
+
+
+class _Server(smtplib.SMTP):
+    """A server that is known to the attempt before it has said a word, and whose answers end somewhere."""
+
+    def __init__(self, wire: _Wire, *address: Any, **options: Any) -> None:
+        wire.server = self
+        super().__init__(*address, **options)
+
+    def getreply(self) -> tuple[int, bytes]:
+        """The next answer. Raises SMTPServerDisconnected where it does not end."""
+        if self.file is None and self.sock is not None:
+            self.file = _Answers(self.sock)
+        return super().getreply()
+
+
+class _TlsServer(_Server, smtplib.SMTP_SSL):
+    """The same, with TLS from the start."""
+
+
+class _Answers:
+    """What a server says on one connection, as the file that smtplib reads lines from. (smtplib keeps all lines of an
+    answer, however many come.)"""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._file = connection.makefile("rb")
+        self._left = _MOST_ANSWER_BYTES
+
+    def readline(self, size: int) -> bytes:
+        """The next line. Raises OSError where there were too many."""
+        line = self._file.readline(size)
+        self._left -= len(line)
+        if self._left < 0:
+            raise OSError("its answers do not end")
+        return line
+
+    def close(self) -> None:
+        """Read no more."""
+        self._file.close()
+
+
 class MailChannel:
     """Sends through one server; a connection per mail."""
 
@@ -113,11 +168,23 @@ class MailChannel:
             password, context = self._password(), tls_context(self._settings.ca_file)
         except ConfigError as error:
             return Outcome(str(error))
+        wire = _Wire()
+        with Attempt(self._settings.attempt_timeout_seconds, wire.socket) as attempt:
+            outcome = self._hand_over(made, password, context, wire)
+        return Outcome(attempt.over) if attempt.is_over and outcome.error is not None else outcome
+
+    def close(self) -> None:
+        """Nothing is kept open."""
+
+    def _hand_over(self, made: EmailMessage, password: str | None, context: ssl.SSLContext, wire: "_Wire") -> Outcome:
         try:
-            with self._connected(context) as server:
+            with closing(self._connected(context, wire)) as server:
                 if password is not None:
                     server.login(self._settings.username or "", password)
-                return self._handed_over(server, made)
+                outcome = self._handed_over(server, made)
+                with suppress(OSError, smtplib.SMTPException):  # whatever it says now, it has the mail
+                    server.quit()
+                return outcome
         except smtplib.SMTPRecipientsRefused as error:
             return self._refusal("refused every address:", *next(iter(error.recipients.values())))
         except smtplib.SMTPResponseException as error:
@@ -128,21 +195,17 @@ class MailChannel:
             )
         except (smtplib.SMTPServerDisconnected, TimeoutError) as error:
             if TimeoutError in (type(error), type(error.__context__)):  # smtplib takes silence for a hang-up
-                return Outcome(f"no answer within {self._settings.timeout_seconds:g} s")
+                return Outcome(f"no answer within {self._settings.silence_seconds:g} s")
             return Outcome("the connection broke off")
         except (OSError, smtplib.SMTPException) as error:  # TLS errors are OSErrors
             return Outcome(f"cannot connect: {self._harmless(error)}")
 
-    def close(self) -> None:
-        """Nothing is kept open."""
-
-    def _connected(self, context: ssl.SSLContext) -> smtplib.SMTP:
+    def _connected(self, context: ssl.SSLContext, wire: "_Wire") -> smtplib.SMTP:
         settings = self._settings
+        address, timeout = (settings.host, settings.server_port), settings.silence_seconds
         if settings.security == "tls":
-            return smtplib.SMTP_SSL(
-                settings.host, settings.server_port, timeout=settings.timeout_seconds, context=context
-            )
-        server = smtplib.SMTP(settings.host, settings.server_port, timeout=settings.timeout_seconds)
+            return _TlsServer(wire, *address, timeout=timeout, context=context)
+        server = _Server(wire, *address, timeout=timeout)
         if settings.security == "starttls":
             try:
                 server.starttls(context=context)

@@ -15,7 +15,10 @@ from tests.alerts.receiver import Answer, Receiver
 Make = Callable[..., Channel]
 Receivers = Callable[..., Receiver]
 #: Of a library of one of its services; a newer Python has it no more.
-pytestmark = pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning"),
+]
 
 TOKEN = "T0KEN-abcdefghijkl"
 

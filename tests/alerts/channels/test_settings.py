@@ -37,7 +37,8 @@ MAIL = {"name": "m", "type": "email", "host": "smtp.example", "sender": "a@b.exa
         ),
         (
             {"name": "a", "type": "slack", "url": "${env:X}", "chanel": "x"},
-            "0.chanel: there is no such setting; known here: ca_file, name, timeout_seconds, type, url",
+            "0.chanel: there is no such setting; known here: attempt_timeout_seconds, ca_file, name, timeout_seconds, "
+            "type, url",
         ),
         ({"name": "a", "type": "smoke"}, "0.type: must be one of 'webhook', 'alertmanager_webhook', 'alertmanager',"),
         ({"name": "a b", "type": "slack", "url": "${env:X}"}, "0.name: must be 1 to 100 letters"),
