@@ -9,6 +9,7 @@ import time
 
 from lagwise.config import load_config
 from lagwise.errors import LagwiseError
+from lagwise.logs import clean
 
 
 def main(folder: str) -> None:
@@ -21,9 +22,9 @@ def main(folder: str) -> None:
         session.range(3).write.format("delta").save(folder)
         read_back = session.read.format("delta").load(folder).count()
     except LagwiseError as error:
-        sys.exit(str(error))
+        sys.exit(clean(str(error)))
     except Exception as error:  # pyspark and py4j raise many kinds; the doctor shows each as one line
-        sys.exit(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}")
+        sys.exit(clean(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"))
     if read_back != 3:
         sys.exit(f"Spark wrote 3 rows to a Delta table and read back {read_back}")
     print(json.dumps({"version": f"Spark {session.version}", "seconds": time.monotonic() - began}))  # noqa: T201 (its answer)

@@ -19,7 +19,7 @@ from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, Sig
 from lagwise.config.rocketmq import RocketmqCluster
 from lagwise.config.selection import GroupSelection
 from lagwise.config.values import Memory, Name, Reference, RunbookAddress, Seconds
-from lagwise.secrets import SECRET_KEYS, is_reference, is_secret_key, resolve
+from lagwise.secrets import SECRET_KEYS, is_reference, is_secret_key, redact, resolve
 
 
 class SideTopics(_Settings):
@@ -119,7 +119,21 @@ class Spark(_Settings):
     ivy_dir: Path | None = None
     """Where Spark keeps the Delta jars it resolves; null is a folder of Lagwise's own in the user's cache."""
     conf: dict[str, str] = {}
-    """Further Spark settings, passed through."""
+    """Further Spark settings, passed through. Write secrets as `${env:NAME}` or `${file:/path}`: the JVM gets them by \
+a file that only this account can read. What executors have on their command lines \
+(`spark.executor.extraJavaOptions`) may not hold a secret."""
+
+    @field_validator("conf")
+    @classmethod
+    def _executors_show_no_secret(cls, conf: dict[str, str]) -> dict[str, str]:
+        for key in ("spark.executor.defaultJavaOptions", "spark.executor.extraJavaOptions"):
+            value = conf.get(key, "")
+            if is_reference(value) or redact(value) != value:
+                raise ValueError(
+                    f"{key} stands on the executors' command lines, where others can read it: give them secrets by "
+                    "spark.executorEnv.NAME or a file"
+                )
+        return conf
 
 
 class Forecast(_Settings):

@@ -17,7 +17,8 @@ from pyspark.sql import SparkSession
 from lagwise.config import Spark
 from lagwise.errors import MissingRequirement
 from lagwise.private_files import make_folder, opened
-from lagwise_spark import object_store
+from lagwise.secrets import resolve
+from lagwise_spark import jvm, object_store
 
 #: Delta 4.4.0 is the newest that Maven Central has for Spark 4.2; 4.2.0 fails at a table's first checkpoint.
 DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
@@ -26,7 +27,7 @@ DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
 #: Without it the JVM sets 48 MB aside for compiled code; a round needs more, and would compile the same things again
 #: and again. For large work methods of any length are compiled: Spark generates some longer than the JVM would by
 #: itself.
-_QUICK_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=160m -Xss4m"
+QUICK_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=160m -Xss4m"
 _THOROUGH_JVM = "-XX:+UseParallelGC -Xss4m -XX:-DontCompileHugeMethods"
 
 #: A master on this machine only, whose executors need not be able to reach the driver from elsewhere.
@@ -48,6 +49,8 @@ _SETTINGS = {
     # Spark's own default has no time zone, and other readers of the files would take the times for local ones.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.ui.enabled": "false",
+    # Settings that Spark hides in its UI and its event log. By default it would show Azure's keys and JAAS logins.
+    "spark.redaction.regex": "(?i)secret|password|passphrase|token|access[.]?key|account[.]?key|[.]sas[.]|jaas",
     "spark.ui.showConsoleProgress": "false",
     # A Delta snapshot of ours has a few hundred files; its default of 50 tasks costs seconds per read.
     "spark.databricks.delta.snapshotPartitions": "2",
@@ -107,7 +110,8 @@ def start_session(
     compiles for speed: for large clusters.
     """
     require_java()
-    packages = [*object_store.packages_for(lake_uri), *_listed(settings.conf.get("spark.jars.packages", ""))]
+    given = {key: resolve(value) for key, value in settings.conf.items()}
+    packages = [*object_store.packages_for(lake_uri), *_listed(given.get("spark.jars.packages", ""))]
     ivy = settings.ivy_dir or default_ivy_dir()
     if packages:
         # A folder for each set: what is in it is sent to every executor.
@@ -117,7 +121,7 @@ def start_session(
     make_folder(log_file.parent)
     conf = dict(_SETTINGS) if thorough else _SETTINGS | _QUICK_SETTINGS
     conf["spark.driver.memory"] = settings.driver_memory
-    conf["spark.driver.extraJavaOptions"] = _THOROUGH_JVM if thorough else _QUICK_JVM
+    conf["spark.driver.extraJavaOptions"] = _THOROUGH_JVM if thorough else QUICK_JVM
     # On a cluster it is they who run the compiled queries.
     conf["spark.executor.extraJavaOptions"] = conf["spark.driver.extraJavaOptions"]
     conf["spark.jars.ivy"] = str(ivy)
@@ -125,18 +129,18 @@ def start_session(
         conf["spark.driver.host"] = conf["spark.driver.bindAddress"] = "127.0.0.1"
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # On this machine the workers' Python is ours, which has the packages; a cluster's may lie elsewhere.
-    os.environ["PYSPARK_PYTHON"] = settings.conf.get("spark.pyspark.python", sys.executable)
+    os.environ["PYSPARK_PYTHON"] = given.get("spark.pyspark.python", sys.executable)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    conf |= settings.conf
+    conf |= given
     with _jars(ivy, [DELTA_PACKAGE, *packages]) as jars:
         conf |= jars
-        if more := [*_listed(jars.get("spark.jars", "")), *_listed(settings.conf.get("spark.jars", ""))]:
+        if more := [*_listed(jars.get("spark.jars", "")), *_listed(given.get("spark.jars", ""))]:
             conf["spark.jars"] = ",".join(more)
         session = _started(app_name, settings, conf, ivy, log_file)
     # What is read and written from now on is read and written with these, by executors, too.
     hadoop = session.sparkContext._jsc.hadoopConfiguration()
     for key, value in object_store.conf_for(lake_uri, storage_options or {}).items():
-        if f"spark.hadoop.{key}" not in settings.conf:
+        if f"spark.hadoop.{key}" not in given:
             hadoop.set(key, value)
     return session
 
@@ -146,12 +150,11 @@ def _listed(text: str) -> list[str]:
 
 
 def _started(app_name: str, settings: Spark, conf: dict[str, str], ivy: Path, log_file: Path) -> SparkSession:
-    builder = SparkSession.builder.appName(app_name).master(settings.master)
-    for key, value in conf.items():
-        builder = builder.config(key, value)
+    conf = {"spark.app.name": app_name, "spark.master": settings.master} | conf
     try:
         with _output_of_children_to(log_file):
-            session = builder.getOrCreate()
+            jvm.start(conf)
+            session = SparkSession.builder.config(map={**conf}).getOrCreate()
     except Exception as error:  # py4j and pyspark raise many kinds; each means the same to the user
         reason = str(error).strip().splitlines()[0][:200]
         raise MissingRequirement(

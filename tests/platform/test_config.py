@@ -152,6 +152,10 @@ def test_a_key_without_a_value_in_the_file_can_be_filled_from_the_environment(tm
             "analysis: {spark: {driver_memory: lots}}",
             "driver_memory: must be a whole number and its unit, as in 512m or 1g, not 'lots'",
         ),
+        (
+            "analysis: {spark: {conf: {spark.executor.extraJavaOptions: -Dstore.password=hunter2}}}",
+            "analysis.spark.conf: spark.executor.extraJavaOptions stands on the executors' command lines",
+        ),
         ("dashboard: {port: x}", "dashboard.port: must be a whole number, not 'x'"),
         ("lake: {retention: {raw_days: 1.5}}", "lake.retention.raw_days: must be a whole number, not 1.5"),
         ("analysis: {interval_seconds: soon}", "analysis.interval_seconds: must be a number, not 'soon'"),

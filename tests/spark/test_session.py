@@ -1,13 +1,21 @@
-"""How a session comes by Delta's jars."""
+"""How a session comes by Delta's jars and by its settings, which may hold secrets."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
+from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
+from lagwise_spark.jvm import properties_file
 from lagwise_spark.object_store import conf_for, packages_for
 from lagwise_spark.session import DELTA_PACKAGE, _jars
+from tests.fixtures.spark import SECRET_OF_JAVA, SECRETS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def test_one_fetches_the_jars_and_whoever_comes_meanwhile_uses_them(tmp_path: Path) -> None:
@@ -56,3 +64,34 @@ def test_a_store_of_the_s3_kind_is_told_to_spark_as_it_is_to_delta_rs() -> None:
     assert conf_for("s3://lake", {}).keys() == {"fs.s3.impl"}, "the machine's role is S3A's to find"
     for elsewhere in ("/var/lib/lagwise/lake", "abfss://lake@account/lagwise/lake", "gs://lake"):
         assert (packages_for(elsewhere), conf_for(elsewhere, told)) == ((), {})
+
+
+@pytest.mark.spark
+def test_settings_reach_the_jvm_and_no_command_line(spark: "SparkSession") -> None:
+    context = spark.sparkContext
+    hadoop, java = context._jsc.hadoopConfiguration(), context._jvm.java.lang.System
+    got = {key: hadoop.get(key.removeprefix("spark.hadoop.")) for key in SECRETS}
+    assert got == SECRETS
+    assert java.getProperty("lagwise.test.password") == SECRET_OF_JAVA
+
+    jvm = psutil.Process(context._gateway.proc.pid)
+    commands = [jvm.cmdline()]
+    for child in jvm.children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            commands.append(child.cmdline())
+    assert any("org.apache.spark.deploy.SparkSubmit" in command for command in commands)
+    words = {word for secret in (*SECRETS.values(), SECRET_OF_JAVA) for word in secret.split() if len(word) > 4}
+    assert [word for word in words if any(word in argument for command in commands for argument in command)] == []
+    [submit] = [command for command in commands if "--properties-file" in command]
+    assert not Path(submit[submit.index("--properties-file") + 1]).parent.exists(), "the file is gone once it was read"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("text", ["a b", " a=b:c#d!e ", "1\n2\r\t3", "back\\slash", 'q"q', "ü🔑", "${env:X}", ""])
+def test_any_text_is_written_such_that_java_reads_it_back(text: str, spark: "SparkSession", tmp_path: Path) -> None:
+    file = tmp_path / "x.properties"
+    file.write_text(properties_file({text or "key": text}), encoding="utf-8")
+    java = spark.sparkContext._jvm
+    read = java.java.util.Properties()
+    read.load(java.java.io.FileReader(str(file)))
+    assert {key: read.getProperty(key) for key in read.stringPropertyNames()} == {text or "key": text}
