@@ -54,7 +54,7 @@ _OTHERS = {
     "rebalances": "/rebalances?" + urlencode({"cluster": CLUSTER, "group": GROUP}),
     "health": "/health",
 }
-_TABLE = '[data-testid="stDataFrame"] canvas td'
+_TABLE = "role=gridcell"
 #: On the group page the charts come before the tables; members are drawn after both.
 _MEMBERS = 'role=heading[name="Members"]'
 _VERDICT = '[data-testid="stAlert"]'
@@ -247,10 +247,7 @@ def measure(size: Size, times: int, browsers: int, many: int) -> dict[str, Any]:
             refreshed = refreshes(browser, address, tick, 2 * times)
             sentence = page_times(browser, address, _GROUP_PAGE, _VERDICT, tick, times)
             group = page_times(browser, address, _GROUP_PAGE, _MEMBERS, tick, times)
-            others = {
-                name: page_times(browser, address, path, '[data-testid="stDataFrame"]', tick, times)
-                for name, path in _OTHERS.items()
-            }
+            others = {name: page_times(browser, address, path, _TABLE, tick, times) for name, path in _OTHERS.items()}
         with (
             served(folder, free_port(), refresh_seconds=_MEMORY_REFRESH_SECONDS) as (address, process),
             Rounds(lake, INTERVAL_SECONDS),

@@ -14,9 +14,11 @@ from lagwise.alerts.muting import Matcher
 from lagwise.alerts.operate import Operator, Via
 from lagwise.config import Role
 from lagwise_dashboard.identity import Person
+from lagwise_dashboard.literal import shown
 from tests.dashboard import alerts
 from tests.dashboard.conftest import NOW
 from tests.dashboard.serving import write_settings
+from tests.dashboard.shown_tables import table, tables
 
 pytestmark = pytest.mark.thorough
 
@@ -40,10 +42,6 @@ def be(monkeypatch: pytest.MonkeyPatch, role: Role | None) -> None:
     monkeypatch.setattr("lagwise_dashboard.identity.local", lambda *_: Person("jo", role, signed_in=False))
 
 
-def column(frame: Any, name: str) -> list[Any]:
-    return list(frame.value[name])
-
-
 def titles(app: Any) -> list[str]:
     return [one.value for one in app.subheader]
 
@@ -60,9 +58,9 @@ def test_acknowledge_and_give_back(open_app: Open, engine: Engine, monkeypatch: 
     assert not app.exception
     assert "1 alert acknowledged" in app.success[0].value
     assert titles(app)[:2] == ["Firing", "Acknowledged"]
-    taken = app.dataframe[1]
-    assert column(taken, "Who has it") == ["jo, 0 s ago: on *it*"]
-    assert column(taken, "About")[0] in chosen
+    taken = table(app, "acknowledged")
+    assert (taken["Who has it"], taken["Since"], taken["Comment"]) == (["jo"], ["0 s ago"], ["on *it*"])
+    assert taken["About"][0] in chosen
     [action] = queries.actions(engine)
     assert (action.who, action.via, action.action, action.comment) == ("jo", "dashboard", "acknowledge", "on *it*")
     app.multiselect(key="back_ids").select(firing[0].incident_id).run()
@@ -77,7 +75,7 @@ def test_silence_like_an_alert_see_it_gone_and_end_it(
     be(monkeypatch, Role.OPERATOR)
     app = open_app("alerts")
     firing = [a for a in queries.open_alerts(engine) if a.fired_at]
-    before = len(column(app.dataframe[0], "About"))
+    before = table(app, "firing").rows
     app.selectbox(key="silence_like").select(firing[0].incident_id).run()
     assert app.text_input(key="silence_group").value == (firing[0].group or "").replace("-", "\\-")
     app.text_input(key="silence_comment").input("deploy").run()
@@ -85,7 +83,7 @@ def test_silence_like_an_alert_see_it_gone_and_end_it(
     assert not app.exception
     assert app.success[0].value.startswith("Silence 1 ")
     assert "Silenced" in titles(app)
-    assert len(column(app.dataframe[0], "About")) == before - 1
+    assert table(app, "firing").rows == before - 1
     [made] = queries.silences(engine, NOW)
     assert made.ends_at == NOW + timedelta(hours=2)
     assert (made.created_by, made.comment) == ("jo", "deploy")
@@ -144,7 +142,7 @@ def test_who_may_not_act_has_no_buttons(
     app = open_app("alerts")
     if role is None:
         assert "may not look" in app.error[0].value
-        assert not app.dataframe
+        assert not tables(app)
         return
     assert any("need the role operator" in one.value for one in app.caption)
     keys = {one.key for one in app.button}
@@ -172,7 +170,7 @@ def test_where_it_cannot_be_told_who_looks_nothing_is_shown(
     monkeypatch.setenv("LAGWISE_CONFIG", str(file))
     app = open_app()
     assert "there is no file" in app.error[0].value.replace("\\", "")
-    assert not app.dataframe
+    assert not tables(app)
     assert not app.metric
 
 
@@ -191,6 +189,5 @@ def test_names_of_strangers_are_shown_as_they_are(
         now=NOW,
     )
     app = open_app("alerts")
-    silences = next(f for f in app.dataframe if "Because" in f.value and "Silence" in f.value)
-    assert column(silences, "Because") == [hostile]
+    assert table(app, "silences")["Because"] == [shown(hostile)]
     assert titles(app)[:3] == ["Firing", "Silenced", "Pending"]

@@ -93,7 +93,7 @@ def test_a_phone_gets_cards_that_fit_and_open_the_group(phone: Visit) -> None:
     page = phone.open("/")
     card = page.get_by_role("link", name="payments-settlement")
     expect(card).to_be_visible(timeout=READY_MS)
-    expect(page.locator('[data-testid="stDataFrame"]')).to_have_count(0)
+    expect(page.get_by_role("grid")).to_have_count(0)
     assert phone.overflow() == 0
     card.click()
     page.wait_for_url("**/group?**", timeout=READY_MS)
@@ -119,7 +119,7 @@ def test_cards_are_reached_and_opened_by_the_keyboard(visit: Visit) -> None:
 @pytest.mark.parametrize("path", ["/topic?cluster=prod&topic=clicks", "/retention", "/rebalances"])
 def test_the_other_pages_open_by_their_address(visit: Visit, path: str) -> None:
     page = visit.open(path)
-    expect(page.locator('[data-testid="stDataFrame"]').first).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_role("grid").first).to_be_visible(timeout=READY_MS)
     expect(page.get_by_text("Something went wrong")).to_have_count(0)
     assert visit.overflow() == 0
 

@@ -35,7 +35,7 @@ from lagwise_dashboard.report.command import command
 from lagwise_dashboard.report.contents import Report
 from lagwise_dashboard.report.csv_file import as_csv
 from lagwise_dashboard.report.html_file import as_html
-from tests.dashboard import lakes
+from tests.dashboard import lakes, shown_tables
 from tests.dashboard.browsing import READY_MS, Visit
 from tests.dashboard.conftest import NOW, Open
 from tests.dashboard.lakes import Scene
@@ -54,8 +54,8 @@ def texts(app: AppTest) -> str:
 
 
 def figures(app: AppTest) -> dict[str, str]:
-    table = next(d.value for d in app.dataframe if "Figure" in d.value.columns)
-    return dict(zip(table["Figure"], table["Value"], strict=True))
+    found = shown_tables.table(app, "figures")
+    return dict(zip(found["Figure"], found["Value"], strict=True))
 
 
 def metric(app: AppTest, label: str) -> str:
@@ -274,24 +274,19 @@ def verdict_of(folder: Path, group: str) -> dict[str, Any]:
     return row
 
 
-def table(app: AppTest, column: str) -> Any:
-    """The one table that has the column."""
-    return next(d.value for d in app.dataframe if column in d.value.columns)
-
-
 def test_without_a_group_all_verdicts_are_shown_the_worst_first(open_app: Open, planned: Path) -> None:
     app = open_app("capacity")
-    headroom = table(app, "Can do")
+    headroom = shown_tables.table(app, "headroom")
     words_shown = [cell[0] for cell in headroom["Verdict"]]
     ranks = [["▲ short", "↗ tight", "✓ enough", "↓ oversized", "? undecided"].index(word) for word in words_shown]
     assert ranks == sorted(ranks)
     assert set(ranks) == set(range(5))
     assert list(headroom["Group"][:2]) == ["clickstream-archive", "checkout"]
     row = verdict_of(planned, CHECKOUT)
-    shown = headroom[headroom["Group"] == "checkout"].iloc[0]
-    assert shown["Enough until"] == f"{row['enough_until']:%Y-%m-%d}"
-    assert shown["Peak so far"] == "320/s"
-    assert f"{len(headroom)} verdicts" in texts(app)
+    checkout = headroom["Group"].index("checkout")
+    assert headroom["Enough until"][checkout] == f"{row['enough_until']:%Y-%m-%d}"
+    assert headroom["Peak so far"][checkout] == "320/s"
+    assert f"{headroom.rows} verdicts" in texts(app)
 
 
 def test_a_group_s_verdict_comes_first_with_everything_it_rests_on(open_app: Open, planned: Path) -> None:
@@ -301,10 +296,10 @@ def test_a_group_s_verdict_comes_first_with_everything_it_rests_on(open_app: Ope
     assert f"**↗ tight** &nbsp; {row['sentence']}" in texts(app)
     assert metric(app, "Enough until").replace("\\", "") == f"{row['enough_until']:%Y-%m-%d}"
     assert metric(app, "Confidence") == row["confidence"]
-    inputs = table(app, "Where from")
-    assert len(inputs) == len(row["inputs"])
-    t1 = inputs[inputs["Input"] == "T1, waiting"].iloc[0]
-    assert list(t1)[1:] == [say_duration(0.030), "probe", "52.0 k", "3 min"]
+    inputs = shown_tables.table(app, "capacity-inputs")
+    assert inputs.rows == len(row["inputs"])
+    t1 = inputs["Input"].index("T1, waiting")
+    assert [inputs[title][t1] for title in inputs.titles[1:]] == [say_duration(0.030), "probe", "52.0 k", "3 min"]
     assert "Headroom" not in [s.value for s in app.subheader]
 
 
@@ -359,7 +354,7 @@ def test_the_table_the_page_and_the_terminal_advise_the_same(open_app: Open, pla
         assert row["advised_nodes"] == (said["triple"]["nodes"] if said["triple"] else None)
         for outcome in said["what_if"]["outcomes"]:
             assert f"**{outcome['set_up']}.**" in texts(app)
-        ramp = [d.value for d in app.dataframe if "When to go back" in d.value.columns]
+        ramp = shown_tables.with_column(app, "When to go back")
         assert [step["stop"] for step in said["ramp"]] == [stop for plan in ramp for stop in plan["When to go back"]]
 
 
@@ -557,11 +552,7 @@ def test_a_click_on_a_verdict_chooses_its_group_and_the_report_needs_nothing_els
     visit: Visit, browser: Browser, tmp_path: Path
 ) -> None:
     page = visit.open("/capacity")
-    table = page.locator('[data-testid="stDataFrame"]').first
-    expect(table.locator("canvas td").filter(has_text="clickstream-archive").first).to_be_attached(timeout=READY_MS)
-    box = table.bounding_box()
-    assert box is not None
-    page.mouse.click(box["x"] + 170, box["y"] + 31 + 15)  # the middle of the first row, in the column of the group
+    page.get_by_role("link", name="clickstream-archive").click()
     page.wait_for_url(re.compile("capacity_group="), timeout=READY_MS)
     query = parse_qs(urlsplit(page.url).query)
     assert query["capacity_group"] == ["prod/clickstream-archive"]

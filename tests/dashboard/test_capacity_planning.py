@@ -30,7 +30,7 @@ from lagwise_dashboard.report.contents import Report
 from lagwise_dashboard.report.csv_file import as_csv
 from lagwise_dashboard.report.html_file import as_html
 from lagwise_dashboard.report.scenarios import Compared, columns
-from tests.dashboard import lakes, planning
+from tests.dashboard import lakes, planning, shown_tables
 from tests.dashboard.conftest import NOW, Open
 from tests.dashboard.lakes import Scene
 from tests.dashboard.planning import Plan
@@ -156,8 +156,8 @@ def test_what_runs(row: dict[str, Any] | None, expected: tuple[int | None, int |
 
 def compared(app: Any) -> dict[str, dict[str, str]]:
     """The comparison: by scenario, what stands on each line."""
-    shown = next(d.value for d in app.dataframe if ABOVE in d.value.columns)
-    return {name: dict(zip(shown[""], shown[name], strict=True)) for name in shown.columns if name}
+    shown = shown_tables.table(app, "scenarios")
+    return {name: dict(zip(shown[""], shown[name], strict=True)) for name in shown.cells if name}
 
 
 def test_a_kept_scenario_stays_beside_what_is_changed(open_app: Open, planned: Path) -> None:
@@ -177,14 +177,15 @@ def test_a_kept_scenario_stays_beside_what_is_changed(open_app: Open, planned: P
     assert compared(again) == found
     again.button(key="capacity_forget_0").click().run()
     assert KEPT not in again.query_params
-    assert not [d for d in again.dataframe if ABOVE in d.value.columns]
+    assert not shown_tables.with_column(again, ABOVE)
 
 
 def test_a_scenario_of_members_is_kept_as_one() -> None:
     asked = Workload.of_members(0.0025, Unit.SUBTASK, peak_rate_per_second=330, partitions=24)
     assert read([written(Scenario("members", asked))]) == ([Scenario("members", asked)], 0)
     beside = columns((Compared("members", advise(asked), None), Compared("nodes", advise(WORKLOAD), None)))
-    found = {name: dict(zip(beside[""], beside[name], strict=True)) for name in ("members", "nodes")}
+    lines, *scenarios = beside
+    found = {one.title: dict(zip(lines.shown, one.shown, strict=True)) for one in scenarios}
     assert (found["members"]["Time per message"], found["nodes"]["Time per message"]) == ("2.5 ms", "—")
     assert (found["members"]["T1, waiting"], found["nodes"]["T1, waiting"]) == ("—", "12 ms")
     assert (found["members"]["Nodes"], found["members"]["Threads a node"]) == ("2 subtasks", "—")
@@ -226,7 +227,7 @@ def test_more_than_a_few_are_not_kept(open_app: Open, planned: Path) -> None:
 def test_the_ramp_leads_from_what_runs_to_the_advice(open_app: Open, planned: Path) -> None:
     app = open_app("capacity", capacity_group=CHECKOUT)
     row = verdict_of(planned, CHECKOUT)
-    shown = next(d.value for d in app.dataframe if "When to go back" in d.value.columns)
+    shown = shown_tables.table(app, "ramp")
     plan = ramp_plan(2.0, 0.030, 0.004, running_threads=4, advised_threads=row["advised_threads_per_node"])
     assert list(shown["Threads"]) == [str(step.expected.threads) for step in plan]
     assert list(shown["When to go back"]) == [step.stop for step in plan]

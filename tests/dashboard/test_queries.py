@@ -9,7 +9,7 @@ import pytest
 from lagwise.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
 from lagwise.tables.store import Lake
-from lagwise_dashboard.components import group_charts, tables
+from lagwise_dashboard.components import group_charts
 from lagwise_dashboard.components.group_charts import Mark
 from lagwise_dashboard.queries import base, group, health, overview
 from lagwise_dashboard.queries.overview import Filters
@@ -262,18 +262,3 @@ def test_where_much_happened_only_the_weighty_is_drawn_as_a_line(events: int, ch
     assert len(made.layout.shapes) == 2 * lines, "across both charts"
     (drawn,) = [t for t in made.data if t.mode == "markers"]
     assert len(drawn.x) == len(marks), "every one can be pointed at"
-
-
-@pytest.mark.parametrize(
-    ("texts", "pixels"),
-    [
-        ([], tables.ROW_HEIGHT),
-        (["Keeps pace on all 6 partitions.", None], tables.ROW_HEIGHT),
-        (["short", "x" * 100], tables.WRAPPING_ROW_HEIGHT),
-        (["x" * 250], tables.WRAPPING_ROW_HEIGHT),
-        (["x" * 330], tables.WRAPPING_ROW_HEIGHT + 18),
-        (["x" * 9_000], tables.ROW_HEIGHT + 4 * 18),
-    ],
-)
-def test_rows_are_as_high_as_their_longest_sentence_but_not_without_end(texts: list[str | None], pixels: int) -> None:
-    assert tables.wrapped_height(texts, 528) == pixels

@@ -149,8 +149,8 @@ def test_a_signal_ends_everything_within_ten_seconds(tmp_path: Path) -> None:
 
 
 def _row_of(page: Page, group: str) -> Locator:
-    """The row of a group in the overview's table, as a screen reader is told."""
-    return page.locator('[data-testid="stDataFrame"]').first.locator("canvas tr", has_text=group)
+    """The row of a group in the overview's table."""
+    return page.get_by_role("grid").first.get_by_role("row").filter(has_text=group)
 
 
 def _free_port() -> int:

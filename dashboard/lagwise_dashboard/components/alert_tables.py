@@ -1,25 +1,26 @@
 """Alerts and deliveries as tables."""
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
-
-import streamlit as st
 
 from lagwise.alerts.model import Kind, Severity
 from lagwise.alerts.muting import Acknowledgement, Mute, MuteCause, Silence
 from lagwise.alerts.operate import matcher_words
 from lagwise.alerts.queries import ActionRow, AlertRow, DeliveryRow
-from lagwise.domain import humanise
-from lagwise_dashboard import literal, words
-from lagwise_dashboard.components import tables
+from lagwise_dashboard import literal, tables, words
+from lagwise_dashboard.components import grid, lag_columns
+from lagwise_dashboard.components.grid import Link
+from lagwise_dashboard.tables import Column
+from lagwise_dashboard.words import Look
 
-_SEVERITIES: dict[Severity, tuple[str, str]] = {
-    Severity.PAGE: ("◆ page", "#BE123C"),
-    Severity.WARN: ("▲ warn", "#B45309"),
-    Severity.INFO: ("● info", "#2563EB"),
+_SEVERITIES: dict[Severity, Look] = {
+    Severity.PAGE: Look("page", "◆", "#BE123C", "red", "It wakes somebody."),
+    Severity.WARN: Look("warn", "▲", "#B45309", "orange", "It can wait for the morning."),
+    Severity.INFO: Look("info", "●", "#2563EB", "blue", "It is good to know."),
 }
-#: Room for two lines: the sentence is what a paged person has come for.
-_SENTENCE_HEIGHT = 66
+#: Pixels: the sentence is what a paged person has come for.
+_SENTENCE_WIDTH = 460
+_COMMENT_WIDTH = 300
 _DELIVERY_STATES = {
     "queued": "… queued",
     "delivered": "✓ delivered",
@@ -43,165 +44,136 @@ _RESOLUTIONS = {
 }
 
 
-def show_open(rows: list[AlertRow], now: datetime, *, key: str, people: tuple[str, list[str]]) -> AlertRow | None:
-    """Draw open alerts; the one that was clicked, if one was. ``people`` is how they stand with people: the column's
-    title, and its texts."""
-    title, standing = people
-    event: Any = st.dataframe(
-        tables.table(
-            {
-                "Severity": [[_severity(r)] for r in rows],
-                "Status": [tables.badges([r.status]) for r in rows],
-                "About": [about(r) for r in rows],
-                "Status for": [humanise.since(r.since, now) for r in rows],
-                title: standing,
-                "Why": [literal.shown(r.sentence) for r in rows],
-                "Rule": [literal.shown(r.rule) for r in rows],
-            }
+def show_open(rows: list[AlertRow], now: datetime, *, name: str, label: str, people: Sequence[Column]) -> None:
+    """Draw open alerts; a click opens what one is about. ``people`` are columns on how they stand with people."""
+    columns = [
+        _severities(rows),
+        tables.statuses("Status", [lag_columns.labels(r.status) for r in rows]),
+        tables.text("About", [about(r) for r in rows]),
+        tables.duration("Status for", [tables.lasted(r.since, now) for r in rows]).described(
+            "How long this status has lasted; a milder one may have led to it."
         ),
-        key=key,
-        hide_index=True,
-        height=tables.height(min(len(rows), 10), row_height=_SENTENCE_HEIGHT),
-        row_height=_SENTENCE_HEIGHT,
-        placeholder=tables.PLACEHOLDER,
-        on_select="rerun",
-        selection_mode="single-cell",
-        alt=f"Alerts ({title.lower()}), the loudest first; select a cell to open the group",
-        column_config={
-            "Severity": _severity_column(),
-            "Status": tables.status_column(),
-            "Status for": tables.right_column(help="How long this status has lasted; a milder one may have led to it."),
-            "Why": st.column_config.TextColumn(width=545),
-        },
+        *people,
+        tables.text("Why", [r.sentence for r in rows], width=_SENTENCE_WIDTH, wraps=True),
+        tables.text("Rule", [r.rule for r in rows]),
+    ]
+    grid.show(
+        tables.without_empty(columns, *(column.title for column in people)),
+        name=name,
+        label=label,
+        links=[link(r) for r in rows],
+        linked="About",
+        rows_seen=10,
     )
-    cells = event.selection.cells
-    return rows[cells[0][0]] if cells and cells[0][0] < len(rows) else None
 
 
-def told(row: AlertRow, now: datetime) -> str:
-    """When people were told of a firing alert first, or that they were not yet."""
-    hold = ", on hold" if row.on_hold else ""
-    return f"{humanise.since(row.fired_at, now)} ago{hold}"
+def link(row: AlertRow) -> Link:
+    """The page of what an alert is about: its group, or Lagwise itself."""
+    if row.group is None:
+        return Link("views/health.py", {})
+    return Link("views/group.py", {"cluster": row.cluster or "", "group": row.group})
 
 
-def taken(given: Acknowledgement, now: datetime) -> str:
-    """Who has an alert."""
-    comment = f": {literal.shown(given.comment)}" if given.comment else ""
-    return f"{literal.shown(given.by)}, {humanise.since(given.at, now)} ago{comment}"
+def notified(rows: list[AlertRow], now: datetime) -> list[Column]:
+    """When people were notified of firing alerts first, and which are on hold."""
+    return [
+        tables.ago("Notified", [r.fired_at for r in rows], now),
+        tables.text("On hold", ["on hold" if r.on_hold else None for r in rows]),
+    ]
 
 
-def muted(mute: Mute, now: datetime) -> str:
-    """What mutes an alert, and for how long."""
-    left = humanise.duration((mute.until - now).total_seconds())
-    name = f"silence {mute.name}" if mute.cause is MuteCause.SILENCE else f"maintenance {literal.shown(mute.name)}"
-    return f"{name}, for {left}"
+def pending(rows: list[AlertRow]) -> Column:
+    """Why nobody was notified of alerts yet."""
+    return tables.text("Notified", ["part of another alert" if r.inhibited_by else "not yet" for r in rows])
+
+
+def taken(given: Sequence[Acknowledgement | None], now: datetime) -> list[Column]:
+    """Who has alerts."""
+    return [
+        tables.text("Who has it", [one and one.by for one in given]),
+        tables.ago("Since", [None if one is None else one.at for one in given], now),
+        tables.text("Comment", [one and one.comment for one in given], width=_COMMENT_WIDTH),
+    ]
+
+
+def muted(mutes: Sequence[Mute | None], now: datetime) -> list[Column]:
+    """What mutes alerts, and for how long."""
+    return [
+        tables.text("Muted by", [one and _mute(one) for one in mutes]),
+        tables.duration("Muted for", [None if one is None else (one.until - now).total_seconds() for one in mutes]),
+    ]
+
+
+def _mute(one: Mute) -> str:
+    return f"silence {one.name}" if one.cause is MuteCause.SILENCE else f"maintenance {one.name}"
 
 
 def show_silences(silences: list[Silence], now: datetime) -> None:
     """Draw silences, the next to end first."""
-    st.dataframe(
-        tables.table(
-            {
-                "Silence": [one.id for one in silences],
-                "Of": [literal.shown(matcher_words(one.matcher)) for one in silences],
-                "Ends": [f"in {humanise.duration((one.ends_at - now).total_seconds())}" for one in silences],
-                "By": [literal.shown(one.created_by) for one in silences],
-                "Because": [literal.shown(one.comment) for one in silences],
-            }
-        ),
-        key="alerts_silences",
-        hide_index=True,
-        height=tables.height(min(len(silences), 8)),
-        row_height=tables.ROW_HEIGHT,
-        placeholder=tables.PLACEHOLDER,
-        alt="Silences, the next to end first",
-        column_config={"Because": st.column_config.TextColumn(width="large")},
-    )
+    columns = [
+        tables.number("Silence", [one.id for one in silences]),
+        tables.text("Of", [matcher_words(one.matcher) for one in silences]),
+        tables.duration("Ends in", [(one.ends_at - now).total_seconds() for one in silences]),
+        tables.text("By", [one.created_by for one in silences]),
+        tables.text("Because", [one.comment for one in silences], width=_COMMENT_WIDTH),
+    ]
+    grid.show(columns, name="silences", label="Silences, the next to end first", rows_seen=8)
 
 
 def show_actions(rows: list[ActionRow], now: datetime) -> None:
     """Draw what people did, the latest first."""
-    st.dataframe(
-        tables.table(
-            {
-                "When": [humanise.clock(r.at, now) for r in rows],
-                "Who": [literal.shown(r.who) for r in rows],
-                "Did": [_ACTIONS.get(r.action, literal.shown(r.action)) for r in rows],
-                "What": [literal.shown(r.subject) for r in rows],
-                "Comment": [literal.shown(r.comment) or None for r in rows],
-                "Where": [literal.shown(r.via) for r in rows],
-            }
-        ),
-        key="alerts_actions",
-        hide_index=True,
-        height=tables.height(min(len(rows), 12)),
-        row_height=tables.ROW_HEIGHT,
-        placeholder=tables.PLACEHOLDER,
-        alt="What people did about alerts, the latest first",
-        column_config={"What": st.column_config.TextColumn(width="large")},
-    )
+    columns = [
+        tables.moment("When", [r.at for r in rows], now),
+        tables.text("Who", [r.who for r in rows]),
+        tables.text("Did", [_ACTIONS.get(r.action, r.action) for r in rows]),
+        tables.text("What", [r.subject for r in rows], width=_COMMENT_WIDTH),
+        tables.text("Comment", [r.comment for r in rows], width=_COMMENT_WIDTH),
+        tables.text("Where", [r.via for r in rows]),
+    ]
+    grid.show(columns, name="actions", label="What people did about alerts, the latest first", rows_seen=12)
 
 
 def show_history(rows: list[AlertRow], now: datetime) -> None:
     """Draw alerts that ended."""
-    st.dataframe(
-        tables.table(
-            {
-                "Ended": [humanise.clock(r.resolved_at, now) for r in rows],
-                "Severity": [[_severity(r)] for r in rows],
-                "Status": [tables.badges([r.status]) for r in rows],
-                "About": [about(r) for r in rows],
-                "Lasted": [_lasted(r) for r in rows],
-                "Because": [_RESOLUTIONS.get(r.resolution or "", literal.shown(r.resolution)) or None for r in rows],
-                "Why it fired": [literal.shown(r.sentence) for r in rows],
-            }
+    columns = [
+        tables.moment("Ended", [r.resolved_at for r in rows], now),
+        _severities(rows),
+        tables.statuses("Status", [lag_columns.labels(r.status) for r in rows]),
+        tables.text("About", [about(r) for r in rows]),
+        tables.duration(
+            "Lasted", [None if r.resolved_at is None else tables.lasted(r.since, r.resolved_at) for r in rows]
         ),
-        key="alerts_history",
-        hide_index=True,
-        height=tables.height(min(len(rows), 12)),
-        row_height=tables.ROW_HEIGHT,
-        placeholder=tables.PLACEHOLDER,
-        alt="Alerts that ended, the latest first",
-        column_config={
-            "Severity": _severity_column(),
-            "Status": tables.status_column(),
-            "Lasted": tables.right_column(),
-            "Why it fired": st.column_config.TextColumn(width="large"),
-        },
+        tables.text("Because", [_RESOLUTIONS.get(r.resolution or "", r.resolution) for r in rows]),
+        tables.text("Why it fired", [r.sentence for r in rows], width=_SENTENCE_WIDTH, wraps=True),
+    ]
+    grid.show(
+        columns,
+        name="ended-alerts",
+        label="Alerts that ended, the latest first",
+        links=[link(r) for r in rows],
+        linked="About",
+        rows_seen=8,
     )
 
 
 def show_deliveries(rows: list[DeliveryRow], subjects: dict[str, str], now: datetime) -> None:
     """Draw messages; ``subjects`` says what an incident is about, by its id."""
-    st.dataframe(
-        tables.table(
-            {
-                "Number": [r.id for r in rows],
-                "Decided": [humanise.clock(r.created_at, now) for r in rows],
-                "Channel": [literal.shown(r.channel) for r in rows],
-                "Tells": [literal.shown(r.event) for r in rows],
-                "About": [subjects.get(r.incident_id) for r in rows],
-                "State": [_DELIVERY_STATES.get(r.state, literal.shown(r.state)) for r in rows],
-                "Attempts": [r.attempts for r in rows],
-                "Delivered": [humanise.clock(r.delivered_at, now) for r in rows],
-                "Next attempt": [_next_attempt(r, now) for r in rows],
-                "Last error": [literal.shown(r.last_error) or None for r in rows],
-                "Key": [literal.shown(r.idempotency_key) for r in rows],
-            }
+    columns = [
+        tables.number("Number", [r.id for r in rows]),
+        tables.moment("Decided", [r.created_at for r in rows], now),
+        tables.text("Channel", [r.channel for r in rows]),
+        tables.text("Event", [r.event for r in rows]),
+        tables.text("About", [subjects.get(r.incident_id) for r in rows]),
+        tables.text("State", [_DELIVERY_STATES.get(r.state, r.state) for r in rows]),
+        tables.count("Attempts", [r.attempts for r in rows]),
+        tables.moment("Delivered", [r.delivered_at for r in rows], now),
+        tables.duration("Next attempt in", [_next_attempt(r, now) for r in rows], zero="due now"),
+        tables.text("Last error", [r.last_error for r in rows], width=_COMMENT_WIDTH),
+        tables.text("Key", [r.idempotency_key for r in rows]).described(
+            "Sent with every attempt, so that a receiver can drop duplicates."
         ),
-        key="alerts_deliveries",
-        hide_index=True,
-        height=tables.height(min(len(rows), 12)),
-        row_height=tables.ROW_HEIGHT,
-        placeholder=tables.PLACEHOLDER,
-        alt="Deliveries of alerts, the latest first",
-        column_config={
-            "Last error": st.column_config.TextColumn(width=230),
-            "Key": st.column_config.TextColumn(
-                width="medium", help="Sent with every attempt, so that a receiver can drop duplicates."
-            ),
-        },
-    )
+    ]
+    grid.show(columns, name="deliveries", label="Deliveries of alerts, the latest first", rows_seen=12)
 
 
 def about(row: AlertRow) -> str:
@@ -220,33 +192,15 @@ def _finding_words(row: AlertRow) -> str:
 
 def severity_words(severity: Severity) -> str:
     """Sign and word of a severity."""
-    return _SEVERITIES[severity][0]
+    return _SEVERITIES[severity].label
 
 
-def _severity(row: AlertRow) -> str:
-    return severity_words(row.severity)
+def _severities(rows: list[AlertRow]) -> Column:
+    return tables.badges("Severity", [[severity_words(r.severity)] for r in rows], _SEVERITIES.values())
 
 
-def _severity_column() -> Any:
-    return st.column_config.MultiselectColumn(
-        options=[word for word, _ in _SEVERITIES.values()], color=[colour for _, colour in _SEVERITIES.values()]
-    )
-
-
-def _next_attempt(row: DeliveryRow, now: datetime) -> str | None:
-    if row.state != "queued":
-        return None
-    return (
-        "due now"
-        if row.next_attempt_at <= now
-        else f"in {humanise.duration((row.next_attempt_at - now).total_seconds())}"
-    )
-
-
-def _lasted(row: AlertRow) -> str:
-    if row.resolved_at is None:
-        return humanise.DASH
-    return humanise.duration(round((row.resolved_at - row.since).total_seconds()))
+def _next_attempt(row: DeliveryRow, now: datetime) -> float | None:
+    return None if row.state != "queued" else max(0.0, (row.next_attempt_at - now).total_seconds())
 
 
 def mark_text(row: AlertRow, *, resolved: bool) -> str:

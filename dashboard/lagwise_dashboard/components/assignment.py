@@ -5,8 +5,8 @@ from typing import Any
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise_dashboard import literal
-from lagwise_dashboard.components import tables
+from lagwise_dashboard import literal, tables
+from lagwise_dashboard.components import grid
 from lagwise_dashboard.queries.base import Row
 
 #: Fewer members have nothing to be compared.
@@ -22,32 +22,29 @@ def show(row: Row | None) -> None:
         f"As it is ({literal.markdown(row['assignor']) or 'assignor not known'}), and as Kafka's assignors would make "
         "it for the same members. They count partitions; none of them knows the traffic."
     )
-    now: dict[str, Any] = {**row, "assignor": "now", "partitions_moved": None}
-    shown = [now, *sorted(row["alternatives"], key=lambda a: a["assignor"])]
-    st.dataframe(
-        tables.table(
-            {
-                "Assignor": [literal.shown(r["assignor"]) for r in shown],
-                "Busiest member": [_share(r["busiest_share"]) for r in shown],
-                "Skew by traffic": [_ratio(r["skew_by_rate"]) for r in shown],
-                "Skew by partitions": [_ratio(r["skew_by_count"]) for r in shown],
-                "Idle members": [r["idle_members"] for r in shown],
-                "Partitions moved": [r["partitions_moved"] for r in shown],
-            }
+    present: dict[str, Any] = {**row, "assignor": "now", "partitions_moved": None}
+    shown = [present, *sorted(row["alternatives"], key=lambda a: a["assignor"])]
+    columns = [
+        tables.text("Assignor", [r["assignor"] for r in shown]),
+        tables.share("Busiest member", [r["busiest_share"] for r in shown]).described(
+            "The busiest member's share of what is written."
         ),
-        key="group_assignment",
-        hide_index=True,
-        height=tables.height(len(shown)),
-        row_height=tables.ROW_HEIGHT,
-        placeholder=tables.PLACEHOLDER,
-        alt="The group's assignment beside those that Kafka's assignors would make",
-        column_config={
-            "Busiest member": tables.right_column(help="The busiest member's share of what is written."),
-            "Skew by traffic": tables.right_column(help="The busiest member over the mean of all; 1.00 is even."),
-            "Skew by partitions": tables.right_column(help="The fullest member over the mean of all; 1.00 is even."),
-            "Idle members": st.column_config.NumberColumn(help="Members that own no partition."),
-            "Partitions moved": st.column_config.NumberColumn(help="Partitions that would change hands."),
-        },
+        tables.ratio("Skew by traffic", [r["skew_by_rate"] for r in shown]).described(
+            "The busiest member over the mean of all; 1.00 is even."
+        ),
+        tables.ratio("Skew by partitions", [r["skew_by_count"] for r in shown]).described(
+            "The fullest member over the mean of all; 1.00 is even."
+        ),
+        tables.count("Idle members", [r["idle_members"] for r in shown]).described("Members that own no partition."),
+        tables.count("Partitions moved", [r["partitions_moved"] for r in shown]).described(
+            "Partitions that would change hands."
+        ),
+    ]
+    grid.show(
+        columns,
+        name="assignment",
+        label="The group's assignment beside those that Kafka's assignors would make",
+        about=(row["cluster"], row["group"]),
     )
     st.caption(_bound(row))
 
@@ -65,7 +62,3 @@ def _bound(row: Row) -> str:
 
 def _share(share: float | None) -> str | None:
     return None if share is None else f"{100 * share:.1f} %"
-
-
-def _ratio(value: float | None) -> str | None:
-    return None if value is None else f"{value:.2f}"

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-import pandas as pd
 import streamlit as st
 
 from lagwise.domain import humanise
@@ -10,13 +9,13 @@ from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.known_workload import say_missing
 from lagwise.domain.sizing.search import Triple, largest_peak_per_second
 from lagwise.domain.sizing.task_slots import TaskSlots
-from lagwise.domain.sizing.words import explain_concurrency, say_duration, say_number, say_share
+from lagwise.domain.sizing.words import explain_concurrency, say_duration, say_number, say_rate, say_share
 from lagwise.domain.sizing.workload import Unit
-from lagwise_dashboard import literal, plot_theme
-from lagwise_dashboard.components import tables, tiles
-from lagwise_dashboard.report import asked, node_chart
+from lagwise_dashboard import literal, plot_theme, tables
+from lagwise_dashboard.components import grid, tiles
+from lagwise_dashboard.report import asked, figures, node_chart
 from lagwise_dashboard.report.command import command
-from lagwise_dashboard.report.figures import BINDS, say_value
+from lagwise_dashboard.report.figures import BINDS
 
 
 def missing(names: Sequence[str]) -> None:
@@ -90,26 +89,25 @@ def _of_them(triple: Triple | None, unit: Unit) -> str | None:
 
 
 def _points(advice: SizingAdvice) -> None:
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "Threads": [p.node.threads for p in advice.points],
-                "": [p.label for p in advice.points],
-                "Straight lines": [f"{say_number(p.straight_line_rate_per_second)}/s" for p in advice.points],
-                "What it does": [f"{say_number(p.node.rate_per_second)}/s" for p in advice.points],
-                "Cores busy": [say_share(p.node.core_utilisation) for p in advice.points],
-                "A message waits for a core": [say_duration(p.node.core_wait_seconds) for p in advice.points],
-            }
-        ),
-        key="capacity_points",
-        hide_index=True,
-        height=tables.height(len(advice.points)),
-        row_height=tables.ROW_HEIGHT,
-        alt="One node with one thread, at the knee, filled, and as advised",
-        column_config=dict.fromkeys(
-            ("Straight lines", "What it does", "Cores busy", "A message waits for a core"),
-            st.column_config.TextColumn(alignment="right"),
-        ),
+    nodes = [p.node for p in advice.points]
+    grid.show(
+        [
+            tables.count("Threads", [node.threads for node in nodes]),
+            tables.text("", [p.label for p in advice.points]),
+            tables.count(
+                "Straight lines",
+                [p.straight_line_rate_per_second for p in advice.points],
+                of="per_second",
+                say=say_rate,
+            ),
+            tables.count("What it does", [node.rate_per_second for node in nodes], of="per_second", say=say_rate),
+            tables.count("Cores busy", [node.core_utilisation for node in nodes], of="share", say=say_share),
+            tables.count(
+                "A message waits for a core", [node.core_wait_seconds for node in nodes], of="seconds", say=say_duration
+            ),
+        ],
+        name="node",
+        label="One node with one thread, at the knee, filled, and as advised",
     )
     st.caption(
         "The formula C · (T1 + T2) / T2 is the knee where the two straight lines cross. Near it threads also queue for "
@@ -120,38 +118,9 @@ def _points(advice: SizingAdvice) -> None:
 def reasons(advice: SizingAdvice, sources: Mapping[str, str]) -> None:
     """Every input and where it is from, every figure and what it was made of, and the command that says the same."""
     with st.expander("Where the numbers come from", expanded=True):
-        _asked(advice, sources)
-        st.dataframe(
-            pd.DataFrame(
-                {
-                    "Figure": [f.label for f in advice.figures],
-                    "Value": [say_value(f.name, f.value) for f in advice.figures],
-                    "Unit": [f.unit for f in advice.figures],
-                    "Made of": [f.how for f in advice.figures],
-                }
-            ),
-            key="capacity_figures",
-            hide_index=True,
-            height=tables.height(len(advice.figures)),
-            row_height=tables.ROW_HEIGHT,
-            alt="Every figure of the advice and what it was made of",
-            column_config={
-                "Value": st.column_config.TextColumn(alignment="right"),
-                "Made of": st.column_config.TextColumn(width="large"),
-            },
+        grid.show(asked.columns(advice.workload, sources), name="asked", label="Every input and where it is from")
+        grid.show(
+            figures.columns(advice.figures), name="figures", label="Every figure of the advice and what it was made of"
         )
         st.caption(f"{explain_concurrency(advice.workload, advice.threads)} The same in a terminal:")
         st.code(command(advice.workload), language="bash", wrap_lines=True)
-
-
-def _asked(advice: SizingAdvice, sources: Mapping[str, str]) -> None:
-    lines = asked.rows(advice.workload, sources)
-    st.dataframe(
-        tables.table({name: [line[i] for line in lines] for i, name in enumerate(("Asked", "Value", "From"))}),
-        key="capacity_asked",
-        hide_index=True,
-        height=tables.height(len(lines)),
-        row_height=tables.ROW_HEIGHT,
-        alt="Every input and where it is from",
-        column_config={"Value": tables.right_column(), "From": st.column_config.TextColumn(width="large")},
-    )

@@ -12,6 +12,7 @@ from lagwise.domain.sizing.words import say_number, say_share
 from lagwise_dashboard import literal, settings
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.components import capacity_headroom, capacity_inputs, capacity_standing, capacity_what_if
+from lagwise_dashboard.components.capacity_headroom import GROUP, TOPIC
 from lagwise_dashboard.components.capacity_inputs import Start
 from lagwise_dashboard.components.freshness import Freshness
 from lagwise_dashboard.queries import capacity as queries
@@ -19,7 +20,6 @@ from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.capacity import Load
 
-_GROUP, _TOPIC = "capacity_group", "capacity_topic"
 #: A week has its busiest hour in it, mostly.
 _SPAN = timedelta(days=7)
 #: The span moves on in steps, so that browsers that look at the same moment share one answer.
@@ -49,7 +49,7 @@ def choose(fresh: Freshness | None, now: datetime) -> Chosen:
             cluster, _, group = chosen.partition("/")
             row = _topic(ask(queries.standing, cluster, group))
     if chosen is None:
-        capacity_headroom.show(headroom, total, now, _choose_row)
+        capacity_headroom.show(headroom, total, now)
         st.caption("Without a group, what stands grey in the fields below is an example.")
         return Chosen()
     if row is None:
@@ -73,7 +73,7 @@ def _group(headroom: list[Row]) -> str | None:
         "Group",
         list(dict.fromkeys(names)),
         index=None,
-        key=_GROUP,
+        key=GROUP,
         bind="query-params",
         placeholder="All groups; type a part of a name",
         format_func=literal.shown,
@@ -90,7 +90,7 @@ def _topic(rows: list[Row]) -> Row | None:
     chosen = st.selectbox(
         "Topic",
         topics,
-        key=_TOPIC,
+        key=TOPIC,
         bind="query-params",
         format_func=literal.shown,
         on_change=_forget_known,
@@ -100,19 +100,13 @@ def _topic(rows: list[Row]) -> Row | None:
 
 def _forget() -> None:
     """What was typed over one group's numbers is not the next one's."""
-    st.session_state.pop(_TOPIC, None)
+    st.session_state.pop(TOPIC, None)
     _forget_known()
 
 
 def _forget_known() -> None:
     capacity_inputs.forget_known()
     capacity_what_if.forget()
-
-
-def _choose_row(row: Row) -> None:
-    _forget()
-    st.session_state[_GROUP] = f"{row['cluster']}/{row['group']}"
-    st.session_state[_TOPIC] = row["topic"]
 
 
 def _start(load: Load | None, row: Row | None, now: datetime) -> Start:

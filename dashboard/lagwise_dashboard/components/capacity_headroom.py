@@ -1,41 +1,74 @@
 """Which group runs out of capacity first? One row a group and topic, the worst verdict first."""
 
-from collections.abc import Callable
+import math
 from datetime import datetime
-from typing import Any
 
-import pyarrow as pa
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise_dashboard import literal, words
-from lagwise_dashboard.components import tables
+from lagwise.domain.sizing.words import say_rate
+from lagwise_dashboard import tables, words
+from lagwise_dashboard.components import grid
+from lagwise_dashboard.components.grid import Link
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.report.standing import can_do, enough_until, per_second
+from lagwise_dashboard.report.standing import enough_until
+from lagwise_dashboard.tables import Column, Kind
 
-_TABLE = "capacity_headroom"
+#: What the page is about, in its address.
+GROUP, TOPIC = "capacity_group", "capacity_topic"
+_WHY_WIDTH = 420
 
 
-def frame(rows: list[Row]) -> pa.Table:
-    """The rows as they are shown."""
-    columns: dict[str, list[Any]] = {
-        "Verdict": [[words.capacity_look(r["verdict"]).label] for r in rows],
-        "Group": [literal.shown(r["group"]) for r in rows],
-        "Topic": [literal.shown(r["topic"]) for r in rows],
-        "Peak so far": [per_second(r["peak_rate_per_second"]) for r in rows],
-        "Can do": [can_do(r) for r in rows],
-        "Forecast peak": [per_second(r["forecast_peak_rate_per_second"]) for r in rows],
-        "Enough until": [enough_until(r) for r in rows],
-        "Confidence": [r["confidence"] for r in rows],
-        "Why": [literal.shown(r["sentence"]) for r in rows],
-    }
+def columns(rows: list[Row]) -> list[Column]:
+    """The columns of the table."""
+    found = [
+        tables.badges(
+            "Verdict", [[words.capacity_look(r["verdict"]).label] for r in rows], words.CAPACITY_LOOKS.values()
+        ),
+        tables.text("Group", [r["group"] for r in rows], width=200),
+        tables.text("Topic", [r["topic"] for r in rows], width=160),
+        tables.rate("Peak so far", [r["peak_rate_per_second"] for r in rows], unit="/s").described(
+            "Messages per second in the busiest minute so far."
+        ),
+        tables.between(
+            "Can do",
+            [r["capacity_low_per_second"] for r in rows],
+            [r["capacity_high_per_second"] for r in rows],
+            say=say_rate,
+            of="per_second",
+        ).described("≥ marks a lower bound: it never had a backlog."),
+        tables.rate("Forecast peak", [r["forecast_peak_rate_per_second"] for r in rows], unit="/s").described(
+            "In the last week before the horizon."
+        ),
+        _enough_until(rows),
+        tables.text("Confidence", [r["confidence"] for r in rows]),
+        tables.text("Why", [r["sentence"] for r in rows], width=_WHY_WIDTH, wraps=True),
+    ]
     if len({r["cluster"] for r in rows}) > 1:
-        columns["Cluster"] = [literal.shown(r["cluster"]) for r in rows]
-    return tables.table(columns)
+        found.append(tables.text("Cluster", [r["cluster"] for r in rows]))
+    return found
 
 
-def show(rows: list[Row], total: int, now: datetime, choose: Callable[[Row], None]) -> None:
-    """Draw the table; ``choose`` hears of the row that is clicked."""
+def _enough_until(rows: list[Row]) -> Column:
+    """The days; what lasts beyond the forecast sorts after all of them."""
+    shown = [enough_until(r) for r in rows]
+    days = [r["enough_until"] for r in rows]
+    order = [
+        day.timestamp() if day is not None else math.inf if text != humanise.DASH else None
+        for day, text in zip(days, shown, strict=True)
+    ]
+    return Column(
+        "Enough until",
+        Kind.NUMBER,
+        [None if text == humanise.DASH else text for text in shown],
+        order,
+        {"enough_until": days},
+        "When the forecast goes above what can be done.",
+    )
+
+
+def show(rows: list[Row], total: int, now: datetime) -> None:
+    """Draw the table."""
     st.subheader("Headroom", anchor=False)
     if not rows:
         st.info(
@@ -46,33 +79,12 @@ def show(rows: list[Row], total: int, now: datetime, choose: Callable[[Row], Non
         return
     of = f"The first {len(rows):,} of {total:,} verdicts" if len(rows) < total else humanise.plural(total, "verdict")
     oldest = min(r["as_of"] for r in rows)
-    st.caption(f"{of}, the oldest {humanise.since(oldest, now)} old. Click a row to choose the group.")
+    st.caption(f"{of}, the oldest {humanise.since(oldest, now)} old. ")
 
-    def clicked() -> None:
-        cells = st.session_state[_TABLE].selection.cells
-        if cells and cells[0][0] < len(rows):
-            choose(rows[cells[0][0]])
-
-    st.dataframe(
-        frame(rows),
-        key=_TABLE,
-        hide_index=True,
-        height=tables.height(min(len(rows), 12)),
-        row_height=tables.ROW_HEIGHT,
-        placeholder=tables.PLACEHOLDER,
-        on_select=clicked,
-        selection_mode="single-cell",
-        alt="Verdicts on capacity, the worst first; select a cell to choose its group",
-        column_config={
-            "Verdict": tables.badge_column("Verdict", list(words.CAPACITY_LOOKS.values()), width=108),
-            "Group": st.column_config.TextColumn(width=160),
-            "Topic": st.column_config.TextColumn(width=120),
-            "Peak so far": tables.right_column(width=86, help="Messages per second in the busiest minute so far."),
-            "Can do": tables.right_column(width=130, help="≥ marks a lower bound: it never had a backlog."),
-            "Forecast peak": tables.right_column(width=100, help="In the last week before the horizon."),
-            "Enough until": tables.right_column(width=130, help="When the forecast goes above what can be done."),
-            "Confidence": st.column_config.TextColumn(width=84),
-            "Why": st.column_config.TextColumn(width=620),
-            "Cluster": st.column_config.TextColumn(width=66),
-        },
+    grid.show(
+        columns(rows),
+        name="headroom",
+        label="Verdicts on capacity, the worst first",
+        links=[Link("views/capacity.py", {GROUP: f"{r['cluster']}/{r['group']}", TOPIC: r["topic"]}) for r in rows],
+        rows_seen=8,
     )

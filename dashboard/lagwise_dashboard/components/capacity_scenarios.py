@@ -17,7 +17,7 @@ from lagwise.domain.simulation.what_if import SetUp, outcome_of
 from lagwise.domain.sizing.advice import SizingAdvice, advise
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
 from lagwise_dashboard import literal
-from lagwise_dashboard.components import tables
+from lagwise_dashboard.components import grid
 from lagwise_dashboard.report.scenarios import Compared, columns
 
 #: In the address, once for each kept scenario.
@@ -78,14 +78,10 @@ def show(advice: SizingAdvice, interruption: Interruption) -> tuple[Compared, ..
         _compared(name, one, interruption)
         for name, one in [(ABOVE, advice), *((s.name, advise(s.workload)) for s in kept)]
     )
-    shown = columns(compared)
-    st.dataframe(
-        tables.table(shown),
-        key="capacity_scenarios",
-        hide_index=True,
-        height=tables.height(len(shown[""])),
-        row_height=tables.ROW_HEIGHT,
-        alt="Scenarios in columns: inputs that differ, what they take, and what comes of the what-if",
+    grid.show(
+        columns(compared),
+        name="scenarios",
+        label="Scenarios in columns: inputs that differ, what they take, and what comes of the what-if",
     )
     st.caption("Of the inputs, those that differ. Lag and age are those of the what-if above, with what is advised.")
     return compared

@@ -8,9 +8,9 @@ import streamlit as st
 from lagwise.domain import humanise
 from lagwise.domain.capacity.verdict import CapacityVerdict
 from lagwise_dashboard import literal, words
-from lagwise_dashboard.components import tables, tiles
+from lagwise_dashboard.components import grid, tiles
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.report.standing import SOURCES, can_do, enough_until, input_rows, per_second
+from lagwise_dashboard.report.standing import SOURCES, can_do, enough_until, inputs, per_second
 
 _BOXES: dict[str, Callable[[str], object]] = {
     CapacityVerdict.SHORT: st.error,
@@ -45,21 +45,11 @@ def _metrics(row: Row) -> list[tiles.Tile]:
 
 
 def _inputs(row: Row, now: datetime) -> None:
-    found = input_rows(row, now)
-    names = ("Input", "Value", "Where from", "Samples", "Age")
-    st.dataframe(
-        tables.table({name: [line[i] for line in found] for i, name in enumerate(names)}),
-        key="capacity_rests_on",
-        hide_index=True,
-        height=tables.height(len(found)),
-        row_height=tables.ROW_HEIGHT,
-        alt="Every number that went into the verdict, where it is from, and how old it is",
-        column_config={
-            "Value": tables.right_column(),
-            "Where from": st.column_config.TextColumn(width="large"),
-            "Samples": tables.right_column(help="Messages, minutes, hours or blocks, as the source counts."),
-            "Age": tables.right_column(help="Of a peak: since it was."),
-        },
+    grid.show(
+        inputs(row, now),
+        name="capacity-inputs",
+        label="Every number that went into the verdict, where it is from, and how old it is",
+        about=(row["cluster"], row["group"], row["topic"]),
     )
     source = SOURCES.get(row["capacity_source"], row["capacity_source"])
     st.caption(

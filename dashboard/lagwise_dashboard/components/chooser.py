@@ -49,24 +49,5 @@ def a_topic(view: str, prompt: str) -> None:
         st.switch_page(view, query_params={"cluster": chosen[0], "topic": chosen[1]})
 
 
-def among(view: str, groups: Sequence[tuple[str, str]], key: str) -> None:
-    """Below a table of groups (cluster and name), to open one without a mouse: to the keyboard and to a screen reader
-    a table is one picture, in which the first key opens something."""
-    known = list(dict.fromkeys(groups))
-    several = _several([cluster for cluster, _ in known])
-    chosen = st.selectbox(
-        "Open a group of the list",
-        known,
-        index=None,
-        key=key,
-        placeholder="Open a group of the list: type a part of its name",
-        format_func=lambda k: literal.shown(k[1]) + (f"  ({k[0]})" if several else ""),
-        label_visibility="collapsed",
-        width=_WIDTH,
-    )
-    if chosen:
-        st.switch_page(view, query_params={"cluster": chosen[0], "group": chosen[1]})
-
-
 def _several(clusters: Sequence[str]) -> bool:
     return len(set(clusters)) > 1

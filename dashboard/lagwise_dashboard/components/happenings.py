@@ -2,15 +2,15 @@
 the charts."""
 
 from datetime import datetime
-from typing import Any
 
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise_dashboard import literal, plot_theme, words
-from lagwise_dashboard.components import tables
+from lagwise_dashboard import literal, plot_theme, tables, words
+from lagwise_dashboard.components import grid, lag_columns
 from lagwise_dashboard.components.group_charts import Mark
 from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.tables import Column
 
 _KINDS = {
     "rebalance": "Rebalance",
@@ -25,8 +25,8 @@ _KINDS = {
     "config_changed": "Setting changed",
 }
 _REBALANCE = "rebalance"
-#: Pixels: who joined and left may be a long list, which can be scrolled to.
-_DETAILS_WIDTH = 900
+#: Pixels.
+_DETAILS_WIDTH, SENTENCE_WIDTH = 300, 360
 
 
 def marks(changes: list[Row], events: list[Row]) -> list[Mark]:
@@ -42,40 +42,33 @@ def alert_mark(at: datetime, text: str) -> Mark:
     return Mark(at, text, dash="dash", colour=plot_theme.SERIES[4], minor=False)
 
 
-def show_changes(rows: list[Row], now: datetime, span: str) -> None:
-    """The history of the status. ``span`` is a phrase: ``in the last 1 h``."""
+def show_changes(rows: list[Row], now: datetime, span: str, about: tuple[str, str]) -> None:
+    """The history of the status. ``span`` is a phrase: ``in the last 1 h``; ``about`` are cluster and group."""
     st.subheader("Status history", anchor=False)
     if not rows:
         st.caption(f"The status has not changed {span}.")
         return
-    ends = [None, *(r["at"] for r in rows)]
-    st.dataframe(
-        tables.table(
-            {
-                "At": [humanise.clock(r["at"], now) for r in rows],
-                "For": [
-                    humanise.duration(round(((end or now) - r["at"]).total_seconds())) + ("" if end else " so far")
-                    for r, end in zip(rows, ends, strict=False)
-                ],
-                "Was": [tables.badges([r["before"]]) if r["before"] else [] for r in rows],
-                "Became": [_became(r) for r in rows],
-            }
-        ),
-        key="group_changes",
-        hide_index=True,
-        height=tables.height(min(len(rows), 8)),
-        row_height=tables.ROW_HEIGHT,
-        placeholder="first seen",
-        alt="Changes of the group's status, the newest first",
-        column_config={
-            "Was": tables.status_column("Was"),
-            "Became": tables.status_column("Became"),
-            "For": tables.right_column(),
-        },
+    ends = [now, *(r["at"] for r in rows)]
+    columns = [
+        tables.moment("At", [r["at"] for r in rows], now),
+        tables.duration(
+            "For",
+            [tables.lasted(r["at"], end) for r, end in zip(rows, ends, strict=False)],
+            at_least=[end is now for end in ends[: len(rows)]],
+        ).described("How long it had the status; ≥ for the one that it still has."),
+        tables.statuses("Was", [lag_columns.labels(r["before"]) or ["first seen"] for r in rows]),
+        tables.statuses("Became", [_became(r) for r in rows]),
+    ]
+    grid.show(
+        columns,
+        name="status-history",
+        label="Changes of the group's status, the newest first",
+        about=about,
+        rows_seen=8,
     )
 
 
-def show_events(rows: list[Row], now: datetime, span: str) -> None:
+def show_events(rows: list[Row], now: datetime, span: str, about: tuple[str, str]) -> None:
     """Rebalances and other events. ``span`` is a phrase: ``in the last 1 h``."""
     st.subheader("Events", anchor=False)
     if not rows:
@@ -84,25 +77,21 @@ def show_events(rows: list[Row], now: datetime, span: str) -> None:
     rebalances = sum(r["kind"] == _REBALANCE for r in rows)
     if rebalances:
         st.caption(f"{humanise.plural(rebalances, 'rebalance')} {span}.")
-    st.dataframe(
-        tables.table(
-            {
-                "At": [humanise.clock(r["at"], now) for r in rows],
-                "What": [kind(r) for r in rows],
-                "Details": [details(r) for r in rows],
-            }
-        ),
-        key="group_events",
-        hide_index=True,
-        height=tables.height(min(len(rows), 8)),
-        row_height=tables.ROW_HEIGHT,
-        placeholder="",
-        alt="Events of the group and its topics, the newest first",
-        column_config={"Details": st.column_config.TextColumn(width=_DETAILS_WIDTH)},
+    columns = [
+        tables.moment("At", [r["at"] for r in rows], now),
+        tables.text("What", [kind(r) for r in rows]),
+        tables.text("Details", [details(r) for r in rows], width=_DETAILS_WIDTH, wraps=True),
+    ]
+    grid.show(
+        columns,
+        name="events",
+        label="Events of the group and its topics, the newest first",
+        about=about,
+        rows_seen=8,
     )
 
 
-def show_rebalances(rows: list[Row], now: datetime) -> None:
+def show_rebalances(rows: list[Row], now: datetime, about: tuple[str, str]) -> None:
     """Each hour's rebalances with their likely cause; nothing where there were none."""
     if not rows:
         return
@@ -112,46 +101,46 @@ def show_rebalances(rows: list[Row], now: datetime) -> None:
         "The likely cause is concluded from who came and went, how long they had been silent, and their time-outs."
         + (" Some were told from samples, between which others may have been missed." if inexact else "")
     )
-    st.dataframe(
-        tables.table(
-            {
-                "Hour from": [humanise.clock(r["hour"], now) for r in rows],
-                "Rebalances": [f"{r['rebalances']:,}{' (storm)' if r['is_storm'] else ''}" for r in rows],
-                "Without reading": [lasted(r["downtime_seconds"], r["downtime_seconds_at_most"]) for r in rows],
-                "Moved": [r["partitions_moved"] for r in rows],
-                "Read again": [_at_most(r["reread_records_at_most"]) for r in rows],
-                "Why": [literal.shown(r["sentence"]) for r in rows],
-                "What would help": [literal.shown(r["remedy"]) or None for r in rows],
-            }
-        ),
-        key="group_rebalances",
-        hide_index=True,
-        height=tables.height(min(len(rows), 6), tables.WRAPPING_ROW_HEIGHT),
-        row_height=tables.WRAPPING_ROW_HEIGHT,
-        placeholder=tables.PLACEHOLDER,
-        alt="Rebalances of the group by hour, with their likely cause",
-        column_config={
-            "Rebalances": tables.right_column(),
-            "Without reading": tables.right_column(help="Time that they took; ≤ where only an upper bound is known."),
-            "Moved": st.column_config.NumberColumn(help="Partitions that changed hands."),
-            "Read again": tables.right_column(
-                help="Records that had been read and not committed, so that the next owner read them again: at most."
-            ),
-            "Why": st.column_config.TextColumn(width=380),
-            "What would help": st.column_config.TextColumn(width=380),
-        },
+    columns = [
+        tables.moment("Hour from", [r["hour"] for r in rows], now),
+        tables.count("Rebalances", [r["rebalances"] for r in rows]),
+        tables.text("Storm", ["▲ storm" if r["is_storm"] else None for r in rows]),
+        without_reading(rows),
+        partitions_moved(rows),
+        tables.count(
+            "Read again", [r["reread_records_at_most"] for r in rows], of="records_at_most", say=_at_most
+        ).described("Records that had been read and not committed, so that the next owner read them again: at most."),
+        tables.text("Why", [r["sentence"] for r in rows], width=SENTENCE_WIDTH, wraps=True),
+        tables.text("What would help", [r["remedy"] for r in rows], width=SENTENCE_WIDTH, wraps=True),
+    ]
+    grid.show(
+        tables.without_empty(columns, "Storm", "Read again"),
+        name="rebalances-by-hour",
+        label="Rebalances of the group by hour, with their likely cause",
+        about=about,
+        rows_seen=6,
     )
 
 
-def lasted(seconds: float | None, at_most: float | None) -> str | None:
-    """How long rebalances took, or at most; None where nobody knows."""
-    if at_most is None or seconds == at_most:
-        return None if seconds is None else humanise.duration(seconds)
-    return f"≤ {humanise.duration(at_most)}"
+def without_reading(rows: list[Row]) -> Column:
+    """How long rebalances took, or at most."""
+    bounds = [r["downtime_seconds_at_most"] for r in rows]
+    longest = [r["downtime_seconds"] if most is None else most for r, most in zip(rows, bounds, strict=True)]
+    is_bound = [most is not None and most != r["downtime_seconds"] for r, most in zip(rows, bounds, strict=True)]
+    return tables.duration("Without reading", longest, at_most=is_bound).described(
+        "Time that they took; ≤ where only an upper bound is known."
+    )
 
 
-def _at_most(records: int | None) -> str | None:
-    return None if records is None else f"≤ {humanise.count(records)}"
+def partitions_moved(rows: list[Row]) -> Column:
+    """Partitions that changed hands."""
+    return tables.count("Moved", [r["partitions_moved"] for r in rows], of="partitions").described(
+        "Partitions that changed hands."
+    )
+
+
+def _at_most(records: float) -> str:
+    return f"≤ {humanise.count(records)}"
 
 
 def kind(row: Row) -> str:
@@ -183,7 +172,7 @@ def details(row: Row) -> str:
 
 def _became(row: Row) -> list[str]:
     reason = words.reason_in_words(row["reason"])
-    shown: list[Any] = tables.badges([row["after"]])
+    shown = lag_columns.labels(row["after"])
     return [*shown, reason] if reason else shown
 
 

@@ -5,8 +5,8 @@ from datetime import datetime
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise_dashboard import literal
-from lagwise_dashboard.components import tables
+from lagwise_dashboard import tables
+from lagwise_dashboard.components import grid, lag_columns
 from lagwise_dashboard.queries.base import Row
 
 _MOST_RANGES = 12
@@ -15,8 +15,17 @@ _OWNS_NOTHING: Row = dict.fromkeys(
 )
 
 
-def show(rows: list[Row], standings: dict[str, Row], now: datetime, *, known: bool, rebalancing: bool) -> None:
-    """Draw the members, if it is ``known`` who they are; ``standings`` says how each does, by member id.
+def show(
+    rows: list[Row],
+    standings: dict[str, Row],
+    now: datetime,
+    *,
+    about: tuple[str, str],
+    known: bool,
+    rebalancing: bool,
+) -> None:
+    """Draw the members, if it is ``known`` who they are; ``standings`` says how each does, by member id. ``about`` are
+    the names of cluster and group.
 
     While the group is ``rebalancing``, owning nothing means nothing.
     """
@@ -37,48 +46,35 @@ def show(rows: list[Row], standings: dict[str, Row], now: datetime, *, known: bo
         f"{humanise.clock(rows[0]['sampled_at'], now)}." + idle_note
     )
     does = [standings.get(r["member_id"], _OWNS_NOTHING) for r in rows]
-    st.dataframe(
-        tables.table(
-            {
-                "Status": [tables.badges([d["status"]]) if d["status"] else [] for d in does],
-                "Client": [literal.shown(r["client_id"]) or None for r in rows],
-                "Host": [literal.shown(r["host"]).removeprefix("/") or None for r in rows],
-                "Owns": [r["assigned_partitions"] for r in rows],
-                "Partitions": [owned(r) for r in rows],
-                "Oldest unread": [
-                    humanise.duration(d["lag_seconds"], lower_bound=bool(d["lag_seconds_is_lower_bound"])) for d in does
-                ],
-                # Members that read everything each have a lag of their own.
-                "Lag": [d["lag"] if r["lag"] is None else r["lag"] for r, d in zip(rows, does, strict=True)],
-                "In/s": [humanise.rate(d["produce_rate_per_second"]) for d in does],
-                "Out/s": [humanise.rate(d["consume_rate_per_second"]) for d in does],
-                "Static id": [literal.shown(r["static_instance_id"]) or None for r in rows],
-                "Member id": [literal.shown(r["member_id"]) for r in rows],
-            }
+    lags = [d["lag"] if r["lag"] is None else r["lag"] for r, d in zip(rows, does, strict=True)]
+    columns = [
+        tables.statuses("Status", [lag_columns.labels(d["status"]) for d in does]),
+        tables.text("Client", [r["client_id"] for r in rows]),
+        tables.text("Host", [(r["host"] or "").removeprefix("/") for r in rows]),
+        tables.count("Owns", [r["assigned_partitions"] for r in rows], of="partitions").described(
+            "How many partitions it owns."
         ),
-        key="group_members",
-        hide_index=True,
-        height=tables.height(min(len(rows), 10)),
-        row_height=tables.ROW_HEIGHT,
-        placeholder=tables.PLACEHOLDER,
-        alt="Members of the group and what they own",
-        column_config={
-            "Status": tables.status_column(width=128),
-            "Oldest unread": tables.right_column(help="Of the partitions it owns."),
-            "In/s": tables.right_column(help="Written to the partitions it owns. " + tables.WRITTEN_HELP),
-            "Out/s": tables.right_column(help=tables.READ_HELP),
-            "Owns": st.column_config.NumberColumn(help="How many partitions it owns."),
-            "Partitions": st.column_config.TextColumn(width=320),
-            "Lag": st.column_config.NumberColumn(format="localized", help="Unread records of the partitions it owns."),
-        },
+        tables.text("Partitions", [owned(r) for r in rows]),
+        lag_columns.oldest_unread(does, "Of the partitions it owns."),
+        # Members that read everything each have a lag of their own.
+        tables.count("Lag", lags, of="records").described("Unread records of the partitions it owns."),
+        lag_columns.written(does, "Written to the partitions it owns. " + lag_columns.WRITTEN_HELP),
+        lag_columns.read(does),
+        tables.text("Static id", [r["static_instance_id"] for r in rows]),
+        tables.text("Member id", [r["member_id"] for r in rows]),
+    ]
+    grid.show(
+        columns,
+        name="members",
+        label="Members of the group and what they own",
+        about=about,
+        rows_seen=10,
     )
 
 
 def owned(row: Row) -> str:
     """``orders 0–3, 7; audit 1``: the partitions of each topic, neighbours joined."""
-    return "; ".join(
-        f"{literal.shown(a['topic'])} {ranges(a['partitions'])}" for a in row["assignment"] or [] if a["partitions"]
-    )
+    return "; ".join(f"{a['topic']} {ranges(a['partitions'])}" for a in row["assignment"] or [] if a["partitions"])
 
 
 def ranges(numbers: list[int]) -> str:

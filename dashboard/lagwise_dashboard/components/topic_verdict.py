@@ -7,7 +7,7 @@ import streamlit as st
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import LossCause, Status
 from lagwise_dashboard import literal
-from lagwise_dashboard.components import tables, tiles
+from lagwise_dashboard.components import lag_columns, tiles
 from lagwise_dashboard.queries.base import Row
 
 #: From this share of the retention on, the slowest reader is worth a look.
@@ -103,7 +103,7 @@ def _metrics(settings: Row | None, partitions: list[Row]) -> list[tiles.Tile]:
     kept = [p["high_watermark"] - p["log_start"] for p in partitions if _has_log(p)]
     known = settings or {}
     return [
-        ("Written /s", humanise.rate(sum(rates)) if rates and is_whole else humanise.DASH, tables.WRITTEN_HELP),
+        ("Written /s", humanise.rate(sum(rates)) if rates and is_whole else humanise.DASH, lag_columns.WRITTEN_HELP),
         ("Offsets kept", humanise.count(sum(kept)) if kept and is_whole else humanise.DASH, "End less log start."),
         ("Partitions", humanise.count(partitions[0]["of"] if partitions else known.get("partitions")), None),
         ("Replicas", humanise.count(known.get("replication_factor")), "Of each partition."),

@@ -8,7 +8,7 @@ from lagwise.domain import humanise
 from lagwise.domain.subscriptions import ALL, Subscription
 from lagwise.domain.vocabulary import BROADCAST_HINT, LOCAL_FILES, LossCause, Status
 from lagwise_dashboard import literal, words
-from lagwise_dashboard.components import group_table, tables, tiles
+from lagwise_dashboard.components import group_table, lag_columns, tiles
 from lagwise_dashboard.queries.base import Row
 
 _BAD = frozenset({Status.LOSING_DATA, Status.AT_RISK, Status.STOPPED, Status.STALLED})
@@ -124,8 +124,8 @@ def _metrics(row: Row) -> list[tiles.Tile]:
             "history kept.",
         ),
         ("Lag", humanise.count(row["lag"]), "Unread records; unknown partitions and ghosts left out."),
-        ("Written /s", humanise.rate(row["produce_rate_per_second"]), tables.WRITTEN_HELP),
-        ("Read /s", humanise.rate(row["consume_rate_per_second"]), tables.READ_HELP),
+        ("Written /s", humanise.rate(row["produce_rate_per_second"]), lag_columns.WRITTEN_HELP),
+        ("Read /s", humanise.rate(row["consume_rate_per_second"]), lag_columns.READ_HELP),
     ]
     if row["lag"]:
         found.append(("Caught up in", group_table.catch_up(row), _catch_up_help(row)))

@@ -5,6 +5,11 @@ from dataclasses import dataclass
 
 from lagwise.domain.sizing.words import say_number
 from lagwise.domain.sizing.workload import Unit, Workload
+from lagwise_dashboard import tables
+from lagwise_dashboard.tables import Column
+
+#: As it is shown, and raw.
+Value = tuple[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +50,27 @@ LABELS = {
 _OF_NODES = ("t1_seconds", "t2_seconds", "cores", "share_of_ceiling", "max_threads_per_node", "concurrency", "ordering")
 
 
-def spoken(workload: Workload) -> dict[str, str]:
-    """Every input as it is shown, by its label."""
-    return {LABELS[name]: value for name, value in _values(workload).items()}
+def spoken(workload: Workload) -> dict[str, Value]:
+    """Every input as it is shown, and its value, by its label."""
+    return {LABELS[name]: (said, _raw(workload, name)) for name, said in _values(workload).items()}
 
 
-def rows(workload: Workload, sources: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """Every input: what it is, its value, and where it is from."""
-    return [(LABELS[name], value, sources.get(name, "default")) for name, value in _values(workload).items()]
+def columns(workload: Workload, sources: Mapping[str, str]) -> list[Column]:
+    """Every input as a table: what it is, its value, and where it is from."""
+    said = _values(workload)
+    return [
+        tables.text("Asked", [LABELS[name] for name in said]),
+        tables.mixed("Value", [_raw(workload, name) for name in said], list(said.values())),
+        tables.text("From", [sources.get(name, "default") for name in said]),
+    ]
+
+
+def _raw(w: Workload, name: str) -> object:
+    """The value of an input in the units of a Workload."""
+    if name in ("concurrency", "ordering"):
+        return str(w.concurrency if name == "concurrency" else w.order)
+    value: object = getattr(w, "t1_seconds" if name == "seconds_per_message" else name)
+    return value
 
 
 def _values(w: Workload) -> dict[str, str]:

@@ -7,11 +7,8 @@ from dataclasses import asdict
 
 from lagwise.domain.sizing.advice import SizingAdvice, inputs_of
 from lagwise.domain.sizing.known_workload import say_missing
-from lagwise_dashboard import literal
 from lagwise_dashboard.report.contents import Report
-
-#: A spreadsheet takes a text that begins so for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+from lagwise_dashboard.tables.csv_cell import cell
 
 
 def as_csv(report: Report) -> str:
@@ -20,15 +17,8 @@ def as_csv(report: Report) -> str:
     writer = csv.writer(made, lineterminator="\n")
     writer.writerow(("section", "name", "value", "unit", "note"))
     for line in _lines(report):
-        writer.writerow([_cell(value) for value in line])
+        writer.writerow([cell(value) for value in line])
     return made.getvalue()
-
-
-def _cell(value: object) -> object:
-    if isinstance(value, str):
-        text = literal.shown(value)
-        return f"'{text}" if text.startswith(_FORMULA) else text
-    return "" if value is None else value
 
 
 def _plain(value: object) -> object:

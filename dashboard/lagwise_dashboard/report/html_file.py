@@ -1,7 +1,7 @@
 """The whole advice as a report: one HTML file that needs nothing else."""
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
@@ -11,12 +11,22 @@ from lagwise.domain.simulation.what_if import say_outcome
 from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.known_workload import say_missing
 from lagwise.domain.sizing.words import explain_concurrency
-from lagwise_dashboard import literal, words
+from lagwise_dashboard import literal, tables, words
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.report import asked, forecast_chart, node_chart, ramp, scenarios, standing, svg, what_if_chart
+from lagwise_dashboard.report import (
+    asked,
+    figures,
+    forecast_chart,
+    node_chart,
+    ramp,
+    scenarios,
+    standing,
+    svg,
+    what_if_chart,
+)
 from lagwise_dashboard.report.command import command
 from lagwise_dashboard.report.contents import Report
-from lagwise_dashboard.report.figures import say_value
+from lagwise_dashboard.tables import Column
 
 #: Nothing is loaded from anywhere and no script runs, whatever a name tries.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -65,18 +75,9 @@ def _advice(report: Report, advice: SizingAdvice) -> list[str]:
     parts += [f"<p>{_safe(c.sentence)} <small>{_safe(c.cost)}</small></p>" for c in advice.changes]
     if advice.points:
         parts.append(_chart(node_chart.chart(advice)))
-    names = ("Asked", "Value", "Where from")
-    asked_for = asked.rows(advice.workload, report.sources)
     parts += [
-        _table({name: [line[i] for line in asked_for] for i, name in enumerate(names)}),
-        _table(
-            {
-                "Figure": [f.label for f in advice.figures],
-                "Value": [say_value(f.name, f.value) for f in advice.figures],
-                "Unit": [f.unit for f in advice.figures],
-                "Made of": [f.how for f in advice.figures],
-            }
-        ),
+        _table(asked.columns(advice.workload, report.sources)),
+        _table(figures.columns(advice.figures)),
         f"<p>{_safe(explain_concurrency(advice.workload, advice.threads))}</p>",
         f"<pre>{_safe(command(advice.workload))}</pre>",
     ]
@@ -96,21 +97,19 @@ def _advice(report: Report, advice: SizingAdvice) -> list[str]:
 
 def _standing(report: Report, row: Row) -> list[str]:
     label = words.capacity_look(row["verdict"]).label
-    names = ("Input", "Value", "Where from", "Samples", "Age")
-    inputs = standing.input_rows(row, report.now)
     parts = [
         f'<p class="verdict {_safe(row["verdict"])}"><b>{_safe(label)}</b> {_safe(row["sentence"])}</p>',
         _table(
-            {
-                "Peak so far": [standing.per_second(row["peak_rate_per_second"])],
-                "Can do": [standing.can_do(row)],
-                "Forecast peak": [standing.per_second(row["forecast_peak_rate_per_second"])],
-                "Enough until": [standing.enough_until(row)],
-                "Confidence": [row["confidence"]],
-            }
+            [
+                tables.text("Peak so far", [standing.per_second(row["peak_rate_per_second"])]),
+                tables.text("Can do", [standing.can_do(row)]),
+                tables.text("Forecast peak", [standing.per_second(row["forecast_peak_rate_per_second"])]),
+                tables.text("Enough until", [standing.enough_until(row)]),
+                tables.text("Confidence", [row["confidence"]]),
+            ]
         ),
         "<h2>What this rests on</h2>",
-        _table({name: [line[i] for line in inputs] for i, name in enumerate(names)}),
+        _table(standing.inputs(row, report.now)),
     ]
     if report.outlook is not None:
         parts.append("<h2>What will arrive</h2>")
@@ -128,8 +127,8 @@ def _safe(text: object) -> str:
     return html.escape(literal.shown(str(text))) if text else ""
 
 
-def _table(columns: Mapping[str, Sequence[str]]) -> str:
-    head = "".join(f"<th>{_safe(name)}</th>" for name in columns)
-    lines = zip(*columns.values(), strict=True)
+def _table(columns: Sequence[Column]) -> str:
+    head = "".join(f"<th>{_safe(column.title)}</th>" for column in columns)
+    lines = zip(*(column.shown for column in columns), strict=True)
     body = "".join("<tr>" + "".join(f"<td>{_safe(cell)}</td>" for cell in line) + "</tr>" for line in lines)
     return f"<table><tr>{head}</tr>{body}</table>"

@@ -1,15 +1,21 @@
-"""How to get from the threads that run to those that are advised, as the columns of a table."""
+"""How to get from the threads that run to those that are advised, as a table."""
 
 from lagwise.domain.sizing.ramp_plan import RampStep
-from lagwise.domain.sizing.words import say_number, say_share
+from lagwise.domain.sizing.words import say_rate, say_share
+from lagwise_dashboard import tables
+from lagwise_dashboard.tables import Column
 
 
-def columns(plan: tuple[RampStep, ...]) -> dict[str, list[str]]:
-    """The plan as it is shown."""
-    return {
-        "Threads": [f"{step.expected.threads:,}" for step in plan],
-        "A node should do": [f"{say_number(step.expected.rate_per_second)}/s" for step in plan],
-        "Cores busy": [say_share(step.expected.core_utilisation) for step in plan],
-        "Gain": ["" if i == 0 else f"{say_number(step.gain_per_second)}/s" for i, step in enumerate(plan)],
-        "When to go back": [step.stop for step in plan],
-    }
+def columns(plan: tuple[RampStep, ...]) -> list[Column]:
+    """The plan, a row for each step."""
+    return [
+        tables.count("Threads", [step.expected.threads for step in plan]),
+        tables.count(
+            "A node should do", [step.expected.rate_per_second for step in plan], of="per_second", say=say_rate
+        ),
+        tables.count("Cores busy", [step.expected.core_utilisation for step in plan], of="share", say=say_share),
+        tables.count(
+            "Gain", [step.gain_per_second if i else None for i, step in enumerate(plan)], of="per_second", say=say_rate
+        ),
+        tables.text("When to go back", [step.stop for step in plan], wraps=True),
+    ]

@@ -1,5 +1,6 @@
 """Scenarios side by side, as the columns of a table: what they ask, what they take, and what comes of the what-if."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -8,9 +9,12 @@ from lagwise.domain.simulation.fluid import Outcome
 from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.search import largest_peak_per_second
 from lagwise.domain.sizing.words import say_number
-from lagwise_dashboard import literal
-from lagwise_dashboard.report.asked import spoken
+from lagwise_dashboard import literal, tables
+from lagwise_dashboard.report.asked import Value, spoken
 from lagwise_dashboard.report.figures import BINDS
+from lagwise_dashboard.tables import Column
+
+_NOT_KNOWN: Value = (humanise.DASH, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +26,24 @@ class Compared:
     outcome: Outcome | None
 
 
-def columns(compared: tuple[Compared, ...]) -> dict[str, list[str]]:
-    """The table: the first column names, then one for each scenario."""
+def columns(compared: tuple[Compared, ...]) -> list[Column]:
+    """The table: the first column names the lines, then one for each scenario."""
     said = [_said(one) for one in compared]
     asked = [spoken(one.advice.workload) for one in compared]
     # Where members are sized in one and nodes in another, each has inputs that the other has not.
     labels = dict.fromkeys(label for one in asked for label in one)
-    asked = [{label: one.get(label, humanise.DASH) for label in labels} for one in asked]
+    asked = [{label: one.get(label, _NOT_KNOWN) for label in labels} for one in asked]
     differ = [label for label in labels if len({one[label] for one in asked}) > 1]
     lines = [*differ, *said[0]]
     values = [{**{label: a[label] for label in differ}, **s} for a, s in zip(asked, said, strict=True)]
     headings = _headings([one.name for one in compared])
-    return {"": lines, **{name: [v[line] for line in lines] for name, v in zip(headings, values, strict=True)}}
+    return [
+        tables.text("", lines),
+        *(
+            tables.mixed(heading, [v[line][1] for line in lines], [v[line][0] for line in lines])
+            for heading, v in zip(headings, values, strict=True)
+        ),
+    ]
 
 
 def _headings(names: Iterable[str]) -> list[str]:
@@ -46,24 +56,34 @@ def _headings(names: Iterable[str]) -> list[str]:
     return found
 
 
-def _said(one: Compared) -> dict[str, str]:
+def _said(one: Compared) -> dict[str, Value]:
     """What it takes and what comes of it."""
     advice, triple, outcome = one.advice, one.advice.triple, one.outcome
-    dash = humanise.DASH
-    drained = dash
-    if outcome is not None:
-        drained = "never" if outcome.drain_seconds is None else humanise.duration(outcome.drain_seconds)
+    found: dict[str, Value] = dict.fromkeys(
+        ("Nodes", "Threads a node", "Threads in all", "What binds", "Good up to a peak of"), _NOT_KNOWN
+    )
+    found["What binds"] = (BINDS[advice.binds], str(advice.binds))
+    if triple is not None:
+        found["Nodes"] = (_nodes(advice, triple.nodes), triple.nodes)
+        if not advice.workload.by_members:
+            found["Threads a node"] = (humanise.count(triple.threads_per_node), triple.threads_per_node)
+        threads = triple.nodes * triple.threads_per_node
+        found["Threads in all"] = (humanise.count(threads), threads)
+        peak = largest_peak_per_second(advice.workload, triple)
+        found["Good up to a peak of"] = (f"{say_number(peak)}/s", peak)
+    return found | _outcome(outcome)
+
+
+def _outcome(outcome: Outcome | None) -> dict[str, Value]:
+    if outcome is None:
+        return dict.fromkeys(("Lag, at most", "Oldest unread, at most", "All read again after"), _NOT_KNOWN)
+    drained = math.inf if outcome.drain_seconds is None else outcome.drain_seconds
     return {
-        "Nodes": _nodes(advice, triple.nodes) if triple else dash,
-        "Threads a node": f"{triple.threads_per_node:,}" if triple and not advice.workload.by_members else dash,
-        "Threads in all": f"{triple.nodes * triple.threads_per_node:,}" if triple else dash,
-        "What binds": BINDS[advice.binds],
-        "Good up to a peak of": f"{say_number(largest_peak_per_second(advice.workload, triple))}/s" if triple else dash,
-        "Lag, at most": humanise.count(outcome.peak_lag) if outcome else dash,
-        "Oldest unread, at most": humanise.duration(outcome.peak_lag_seconds) if outcome else dash,
-        "All read again after": drained,
+        "Lag, at most": (humanise.count(outcome.peak_lag), outcome.peak_lag),
+        "Oldest unread, at most": (humanise.duration(outcome.peak_lag_seconds), outcome.peak_lag_seconds),
+        "All read again after": ("never" if drained == math.inf else humanise.duration(drained), drained),
     }
 
 
 def _nodes(advice: SizingAdvice, nodes: int) -> str:
-    return humanise.plural(nodes, advice.workload.unit) if advice.workload.by_members else f"{nodes:,}"
+    return humanise.plural(nodes, advice.workload.unit) if advice.workload.by_members else humanise.count(nodes)

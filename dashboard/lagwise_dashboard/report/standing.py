@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 from lagwise.domain import humanise
 from lagwise.domain.capacity.verdict import CapacityVerdict
 from lagwise.domain.sizing.words import say_duration, say_number, say_share
-from lagwise_dashboard import literal
+from lagwise_dashboard import tables
 from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.tables import Column
 
 #: Where it is known from what the group can do.
 SOURCES = {
@@ -64,17 +65,19 @@ def per_second(rate: float | None) -> str:
     return humanise.DASH if rate is None else f"{say_number(rate)}/s"
 
 
-def input_rows(row: Row, now: datetime) -> list[tuple[str, str, str, str, str]]:
-    """Every number that went in: what it is, its value, where from, from how many samples, how old."""
+def inputs(row: Row, now: datetime) -> list[Column]:
+    """Every number that went in as a table: what it is, its value, where from, from how many samples, how old."""
+    found = row["inputs"]
     return [
-        (
-            _INPUTS.get(told["name"], literal.shown(told["name"])),
-            _value(told["name"], told["value"]),
-            literal.shown(told["source"]),
-            humanise.DASH if told["samples"] is None else humanise.count(told["samples"]),
-            humanise.since(told["measured_at"], now),
-        )
-        for told in row["inputs"]
+        tables.text("Input", [_INPUTS.get(one["name"], one["name"]) for one in found]),
+        tables.mixed("Value", [one["value"] for one in found], [_value(one["name"], one["value"]) for one in found]),
+        tables.text("Where from", [one["source"] for one in found]),
+        tables.count("Samples", [one["samples"] for one in found]).described(
+            "Messages, minutes, hours or blocks, as the source counts."
+        ),
+        tables.duration("Age", [tables.lasted(one["measured_at"], now) for one in found]).described(
+            "Of a peak: since it was."
+        ),
     ]
 
 

@@ -82,10 +82,10 @@ def _counts(found: _Open) -> None:
 def _open(found: _Open, now: datetime) -> None:
     st.subheader("Firing", anchor=False)
     if found.firing:
-        st.caption("The loudest first. Click a row to open the group.")
-        told = [alert_tables.told(row, now) for row, _ in found.firing]
-        _go_to(
-            alert_tables.show_open([r for r, _ in found.firing], now, key="alerts_open", people=("First told", told))
+        st.caption("The loudest first.")
+        rows = [row for row, _ in found.firing]
+        alert_tables.show_open(
+            rows, now, name="firing", label="Alerts that fire", people=alert_tables.notified(rows, now)
         )
     elif found.everything:
         st.caption("Nothing fires that nobody has and nothing mutes.")
@@ -93,25 +93,28 @@ def _open(found: _Open, now: datetime) -> None:
         _nothing_fires(now)
     if found.taken:
         st.subheader("Acknowledged", anchor=False)
-        by = [alert_tables.taken(s.acknowledged, now) if s.acknowledged else "" for _, s in found.taken]
-        _go_to(alert_tables.show_open([r for r, _ in found.taken], now, key="alerts_taken", people=("Who has it", by)))
+        alert_tables.show_open(
+            [row for row, _ in found.taken],
+            now,
+            name="acknowledged",
+            label="Alerts that somebody has",
+            people=alert_tables.taken([s.acknowledged for _, s in found.taken], now),
+        )
     if found.muted:
         st.subheader("Silenced", anchor=False)
-        why = [alert_tables.muted(s.muted, now) if s.muted else "" for _, s in found.muted]
-        _go_to(alert_tables.show_open([r for r, _ in found.muted], now, key="alerts_muted", people=("Muted by", why)))
+        alert_tables.show_open(
+            [row for row, _ in found.muted],
+            now,
+            name="silenced",
+            label="Alerts that are silenced",
+            people=alert_tables.muted([s.muted for _, s in found.muted], now),
+        )
     if found.pending:
         st.subheader("Pending", anchor=False)
         rows = [row for row, _ in found.pending]
-        not_yet = ["another alert tells it" if row.inhibited_by else "not yet (pending)" for row in rows]
-        _go_to(alert_tables.show_open(rows, now, key="alerts_pending", people=("First told", not_yet)))
-
-
-def _go_to(clicked: AlertRow | None) -> None:
-    if clicked is None:
-        return
-    if clicked.group is None:
-        st.switch_page("views/health.py")
-    st.switch_page("views/group.py", query_params={"cluster": clicked.cluster or "", "group": clicked.group})
+        alert_tables.show_open(
+            rows, now, name="pending", label="Alerts that are pending", people=[alert_tables.pending(rows)]
+        )
 
 
 def _silences(now: datetime) -> None:

@@ -106,16 +106,17 @@ def _show(row: Row, now: datetime) -> None:
         found,
         ask(queries.standings, cluster, group),
         now,
+        about=(cluster, group),
         known=row["members"] is not None,
         rebalancing=rebalancing,
     )
     assignment.show(ask(queries.assignment, cluster, group))
-    happenings.show_rebalances(ask(queries.rebalances, cluster, group, since, until), now)
+    happenings.show_rebalances(ask(queries.rebalances, cluster, group, since, until), now, (cluster, group))
     left, right = st.columns(2)
     with left:
-        happenings.show_changes(changes, now, span.words)
+        happenings.show_changes(changes, now, span.words, (cluster, group))
     with right:
-        happenings.show_events(events, now, span.words)
+        happenings.show_events(events, now, span.words, (cluster, group))
     _what_to_do(row)
 
 

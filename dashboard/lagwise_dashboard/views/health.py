@@ -9,9 +9,9 @@ import streamlit as st
 from lagwise import health as heartbeats
 from lagwise.domain import humanise
 from lagwise.tables.maintenance import COMPACT_FROM_FILES
-from lagwise_dashboard import literal, plot_theme, settings
+from lagwise_dashboard import literal, plot_theme, settings, tables
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.components import advice, empty, freshness, page, tables
+from lagwise_dashboard.components import advice, empty, freshness, grid, page
 from lagwise_dashboard.components.freshness import Freshness
 from lagwise_dashboard.queries import health as queries
 from lagwise_dashboard.queries.base import Row
@@ -67,63 +67,42 @@ def _clusters(fresh: Freshness, samples: tuple[Row, ...], runs: list[Row], now: 
     hour = {row["cluster"]: row for row in runs}
     nothing: Row = {}
     rows = [(s, newest.get(s.name, nothing), hour.get(s.name, nothing)) for s in fresh.collections]
-    st.dataframe(
-        tables.table(
-            {
-                "State": ["✕ stale" if s.stale else "✓ fresh" for s, _, _ in rows],
-                "Cluster": [literal.shown(s.name) for s, _, _ in rows],
-                "System": [literal.shown(n.get("system")) or None for _, n, _ in rows],
-                "Newest sample": ["never" if s.at is None else f"{humanise.since(s.at, now)} ago" for s, _, _ in rows],
-                "Every": [humanise.duration(s.interval_seconds) for s, _, _ in rows],
-                "Took": [humanise.duration(n.get("wall_seconds")) for _, n, _ in rows],
-                "Median, 1 h": [humanise.duration(h.get("median_seconds")) for _, _, h in rows],
-                "Longest, 1 h": [humanise.duration(h.get("longest_seconds")) for _, _, h in rows],
-                "CPU": [humanise.duration(n.get("cpu_seconds")) for _, n, _ in rows],
-                "Groups": [n.get("groups") for _, n, _ in rows],
-                "Group-partitions": [n.get("group_partitions") for _, n, _ in rows],
-                "Partitions": [n.get("partitions") for _, n, _ in rows],
-                "Samples, 1 h": [h.get("runs") for _, _, h in rows],
-                "With errors": [h.get("runs_with_errors") for _, _, h in rows],
-            }
+    columns = [
+        tables.text("State", ["✕ stale" if s.stale else "✓ fresh" for s, _, _ in rows]),
+        tables.text("Cluster", [s.name for s, _, _ in rows]),
+        tables.text("System", [n.get("system") for _, n, _ in rows]),
+        tables.ago("Newest sample", [s.at for s, _, _ in rows], now, never="never"),
+        tables.duration("Every", [s.interval_seconds for s, _, _ in rows]),
+        tables.duration("Took", [n.get("wall_seconds") for _, n, _ in rows]).described(
+            "Duration of the newest sample."
         ),
-        key="health_clusters",
-        hide_index=True,
-        height=tables.height(min(len(rows), 10)),
-        row_height=tables.ROW_HEIGHT,
-        placeholder=tables.PLACEHOLDER,
-        alt="Collection by cluster: age, duration and counts",
-        column_config={
-            "Every": tables.right_column(),
-            "Took": tables.right_column(help="Duration of the newest sample."),
-            "Median, 1 h": tables.right_column(),
-            "Longest, 1 h": tables.right_column(),
-            "CPU": tables.right_column(help="Processor time of the newest sample."),
-        },
-    )
+        tables.duration("Median, 1 h", [h.get("median_seconds") for _, _, h in rows]),
+        tables.duration("Longest, 1 h", [h.get("longest_seconds") for _, _, h in rows]),
+        tables.duration("CPU", [n.get("cpu_seconds") for _, n, _ in rows]).described(
+            "Processor time of the newest sample."
+        ),
+        tables.count("Groups", [n.get("groups") for _, n, _ in rows]),
+        tables.count("Group-partitions", [n.get("group_partitions") for _, n, _ in rows]),
+        tables.count("Partitions", [n.get("partitions") for _, n, _ in rows]),
+        tables.count("Samples, 1 h", [h.get("runs") for _, _, h in rows]),
+        tables.count("With errors", [h.get("runs_with_errors") for _, _, h in rows], of="samples"),
+    ]
+    grid.show(columns, name="collection", label="Collection by cluster: age, duration and counts", rows_seen=10)
 
 
 def _errors(errors: list[Row], now: datetime) -> None:
     if not errors:
         return
     st.subheader("Errors of the last hour", anchor=False)
-    st.dataframe(
-        tables.table(
-            {
-                "Cluster": [literal.shown(e["cluster"]) for e in errors],
-                "Kind": [literal.shown(e["kind"]) for e in errors],
-                "Times": [e["count"] for e in errors],
-                "Samples": [e["runs"] for e in errors],
-                "Last": [f"{humanise.since(e['last_at'], now)} ago" for e in errors],
-                "Example": [literal.shown(e["example"]) or None for e in errors],
-            }
-        ),
-        key="health_errors",
-        hide_index=True,
-        height=tables.height(min(len(errors), 10)),
-        row_height=tables.ROW_HEIGHT,
-        alt="Collection errors of the last hour by kind",
-        column_config={"Example": st.column_config.TextColumn(width=560)},
-    )
+    columns = [
+        tables.text("Cluster", [e["cluster"] for e in errors]),
+        tables.text("Kind", [e["kind"] for e in errors]),
+        tables.count("Times", [e["count"] for e in errors]),
+        tables.count("Samples", [e["runs"] for e in errors]),
+        tables.ago("Last", [e["last_at"] for e in errors], now),
+        tables.text("Example", [e["example"] for e in errors], width=560, wraps=True),
+    ]
+    grid.show(columns, name="errors", label="Collection errors of the last hour by kind", rows_seen=10)
     for kind in dict.fromkeys(e["kind"] for e in errors):
         if text := advice.for_error(kind):
             st.markdown(f"**{literal.markdown(kind)}**: {text}")
@@ -163,40 +142,18 @@ def _lake() -> None:
         f"{humanise.size(total)} in {humanise.plural(sum(s['files'] or 0 for s in sizes), 'file')}, newest "
         f"versions only. {_compaction(sizes)}"
     )
-    st.dataframe(
-        tables.table(
-            {
-                "Table": [s["table"] for s in sizes],
-                "Size": [humanise.size(s["bytes"]) for s in sizes],
-                "Rows": [s["rows"] for s in sizes],
-                "Files": [s["files"] for s in sizes],
-                "In a day": [_in_a_day(s) for s in sizes],
-                "One row per": [s["rows_mean"] for s in sizes],
-            }
+    columns = [
+        tables.text("Table", [s["table"] for s in sizes]),
+        tables.size("Size", [s["bytes"] for s in sizes]),
+        tables.count("Rows", [s["rows"] for s in sizes]),
+        tables.count("Files", [s["files"] for s in sizes]),
+        tables.count("In a day", [s["loose_files"] for s in sizes], of="files").described(
+            f"The most files of any day. From {COMPACT_FROM_FILES} on they are merged into larger ones. Tables that "
+            "each round replaces have no number."
         ),
-        key="health_lake",
-        hide_index=True,
-        height=tables.height(len(sizes)),
-        row_height=tables.ROW_HEIGHT,
-        placeholder="not made yet",
-        alt="Tables of the lake with their sizes",
-        column_config={
-            "Table": st.column_config.TextColumn(width=205),
-            "Size": tables.right_column(),
-            "Rows": st.column_config.NumberColumn(format="localized"),
-            "In a day": tables.right_column(
-                help=f"The most files of any day. From {COMPACT_FROM_FILES} on they are merged into larger ones."
-            ),
-            "One row per": st.column_config.TextColumn(width="medium"),
-        },
-    )
-
-
-def _in_a_day(size: Row) -> str | None:
-    """A dash where each round replaces the table; None where there is no table yet."""
-    if size["files"] is None:
-        return None
-    return humanise.DASH if size["loose_files"] is None else f"{size['loose_files']:,}"
+        tables.text("One row per", [s["rows_mean"] for s in sizes], width=180, wraps=True),
+    ]
+    grid.show(columns, name="lake", label="Tables of the lake with their sizes")
 
 
 def _compaction(sizes: list[Row]) -> str:
@@ -224,21 +181,13 @@ def _parts(now: datetime) -> None:
         )
         return
     st.caption("What each process on this machine said last, and when.")
-    st.dataframe(
-        tables.table(
-            {
-                "Part": [literal.shown(b.part) for b in beats.values()],
-                "Said": [f"{humanise.since(b.at, now)} ago" for b in beats.values()],
-                "Process": [str(b.pid) for b in beats.values()],
-                "What": [literal.shown(b.line) for b in beats.values()],
-            }
-        ),
-        key="health_parts",
-        hide_index=True,
-        height=tables.height(len(beats)),
-        row_height=tables.ROW_HEIGHT,
-        alt="Processes of Lagwise on this machine and what they said last",
-    )
+    columns = [
+        tables.text("Part", [b.part for b in beats.values()]),
+        tables.ago("Said", [b.at for b in beats.values()], now),
+        tables.number("Process", [b.pid for b in beats.values()]),
+        tables.text("What", [b.line for b in beats.values()], width=200, wraps=True),
+    ]
+    grid.show(columns, name="processes", label="Processes of Lagwise on this machine and what they said last")
 
 
 page.show("Is Lagwise itself well?", body)

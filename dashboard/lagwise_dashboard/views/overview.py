@@ -20,7 +20,7 @@ _TEXT, _CLUSTER, _OWNER, _SORT, _AS = "q", "only", "owner", "sort", "as"
 _MOST_GROUPS_OF_ALL = 100_000
 _TABLE_VIEW, _CARDS_VIEW = "Table", "Cards"
 _CHIPS, _CHIPS_IN_URL = "overview_status", "overview_status_in_url"
-_TABLE, _QUIET_TABLE, _QUIET = "overview_groups", "overview_quiet_groups", "overview_quiet"
+_TABLE, _QUIET_TABLE, _QUIET = "groups", "quiet-groups", "overview_quiet"
 
 _SORT_LABELS = {
     "worst": "Worst first",
@@ -187,7 +187,7 @@ def _lists(filters: Filters, counts: Counts, manner: _Manner) -> None:
             shown = (
                 f"The first {len(rows):,} of {humanise.plural(matching, 'group')}; narrow the search to see the rest"
             )
-        st.caption(f"{shown}. Choose one to open the group.")
+        st.caption(f"{shown}.")
         _show(rows, manner, _TABLE)
     elif filters.are_set and (filters.statuses or counts.total == 0):
         empty.no_match(_clear)
@@ -216,27 +216,26 @@ def _folded(filters: Filters, counts: Counts, manner: _Manner) -> None:
             _show(rows, manner, _QUIET_TABLE)
 
 
-def _show(rows: list[Row], manner: _Manner, key: str) -> None:
+def _show(rows: list[Row], manner: _Manner, name: str) -> None:
     """The groups, as a table or as cards."""
     if manner.as_cards:
         group_cards.show(rows, manner.now, with_cluster=manner.with_cluster)
         if len(rows) > group_cards.MOST_CARDS:
             st.caption(f"The first {group_cards.MOST_CARDS}. Narrow the search, or choose the table, to see more.")
         return
-    clicked = group_table.show(
-        rows, manner.now, key=key, with_cluster=manner.with_cluster, on_select=lambda: _sort_by_heading(key)
+    group_table.show(
+        rows,
+        manner.now,
+        name=name,
+        with_cluster=manner.with_cluster,
+        order=st.session_state[_SORT],
+        choose=_sort_by,
     )
-    if clicked:
-        st.switch_page("views/group.py", query_params={"cluster": clicked["cluster"], "group": clicked["group"]})
 
 
-def _sort_by_heading(key: str) -> None:
-    """A click on a heading sorts by it, a second click goes back to worst first. Sorting is the database's: the
-    cells hold humanised text, and more rows may match than are shown."""
-    columns = st.session_state[key].selection.columns
-    if st.session_state[key].selection.cells:
-        return
-    st.session_state[_SORT] = group_table.SORTS.get(columns[0], "worst") if columns else "worst"
+def _sort_by(order: str) -> None:
+    """Sorting is the database's: more rows may match than are shown."""
+    st.session_state[_SORT] = order
 
 
 def _clear() -> None:

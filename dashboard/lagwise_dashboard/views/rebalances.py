@@ -1,24 +1,24 @@
 """Rebalances: which groups are shaken, for how long nobody read, and of one group who came, went and owned what."""
 
 from datetime import datetime
-from typing import Any
 
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise_dashboard import literal, plot_theme, settings
+from lagwise_dashboard import literal, plot_theme, settings, tables
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.components import (
     chooser,
     empty,
     freshness,
+    grid,
     happenings,
     member_lanes,
     page,
-    tables,
     tiles,
     time_range,
 )
+from lagwise_dashboard.components.grid import Link
 from lagwise_dashboard.components.time_range import Span
 from lagwise_dashboard.queries import group as group_queries
 from lagwise_dashboard.queries import rebalances as queries
@@ -54,52 +54,30 @@ def _all(span: Span, now: datetime) -> None:
     of, storms = rows[0]["of"], sum(bool(r["storm_hours"]) for r in rows)
     st.caption(
         f"{len(rows):,} of {humanise.plural(of, 'group')} that were rebalanced in hours that reach into this span, "
-        f"those with storms ({storms:,}) first. Click a row for its members' timeline."
+        f"those with storms ({storms:,}) first. A group opens its members' timeline."
     )
-    clicked = _table(rows, now)
-    if clicked:
-        st.switch_page(_VIEW, query_params={"cluster": clicked["cluster"], "group": clicked["group"]})
-    chooser.among(_VIEW, [(r["cluster"], r["group"]) for r in rows], "rebalances_open")
-
-
-def _table(rows: list[Row], now: datetime) -> Row | None:
-    event: Any = st.dataframe(
-        tables.table(
-            {
-                "Storm": ["▲ storm" if r["storm_hours"] else "no" for r in rows],
-                "Group": [literal.shown(r["group"]) for r in rows],
-                "Rebalances": [r["rebalances"] for r in rows],
-                "Without reading": [
-                    happenings.lasted(r["downtime_seconds"], r["downtime_seconds_at_most"]) for r in rows
-                ],
-                "Moved": [r["partitions_moved"] for r in rows],
-                "Joined": [r["joined"] for r in rows],
-                "Left": [r["left"] for r in rows],
-                "Last": [f"{humanise.since(r['last_at'], now)} ago" for r in rows],
-                "Why": [literal.shown(r["sentence"]) or None for r in rows],
-                "What would help": [literal.shown(r["remedy"]) or None for r in rows],
-                "Cluster": [literal.shown(r["cluster"]) for r in rows],
-            }
+    columns = [
+        tables.text("Storm", ["▲ storm" if r["storm_hours"] else None for r in rows]).described(
+            "Many within a quarter of an hour."
         ),
-        key="rebalances_groups",
-        hide_index=True,
-        height=tables.height(min(len(rows), 12), tables.WRAPPING_ROW_HEIGHT),
-        row_height=tables.WRAPPING_ROW_HEIGHT,
-        placeholder=tables.PLACEHOLDER,
-        on_select="rerun",
-        selection_mode="single-cell",
-        alt="Groups that were rebalanced, storms first; select a cell for its timeline",
-        column_config={
-            "Storm": st.column_config.TextColumn(width=80, help="Many within a quarter of an hour."),
-            "Group": st.column_config.TextColumn(width=190),
-            "Without reading": tables.right_column(help="Time that they took; ≤ where only an upper bound is known."),
-            "Moved": st.column_config.NumberColumn(help="Partitions that changed hands."),
-            "Why": st.column_config.TextColumn(width=360),
-            "What would help": st.column_config.TextColumn(width=360),
-        },
-    )  # fmt: skip
-    cells = event.selection.cells
-    return rows[cells[0][0]] if cells and cells[0][0] < len(rows) else None
+        tables.text("Group", [r["group"] for r in rows], width=240),
+        tables.count("Rebalances", [r["rebalances"] for r in rows]),
+        happenings.without_reading(rows),
+        happenings.partitions_moved(rows),
+        tables.count("Joined", [r["joined"] for r in rows], of="members"),
+        tables.count("Left", [r["left"] for r in rows], of="members"),
+        tables.ago("Last", [r["last_at"] for r in rows], now),
+        tables.text("Why", [r["sentence"] for r in rows], width=happenings.SENTENCE_WIDTH, wraps=True),
+        tables.text("What would help", [r["remedy"] for r in rows], width=happenings.SENTENCE_WIDTH, wraps=True),
+        tables.text("Cluster", [r["cluster"] for r in rows]),
+    ]
+    grid.show(
+        columns,
+        name="rebalances",
+        label="Groups that were rebalanced, storms first",
+        links=[Link(_VIEW, {"cluster": r["cluster"], "group": r["group"]}) for r in rows],
+        rows_seen=8,
+    )
 
 
 def _one(span: Span, now: datetime) -> None:
@@ -117,36 +95,27 @@ def _one(span: Span, now: datetime) -> None:
         return
     tiles.show(_metrics(events, hours, stretches, span))
     _timeline(stretches, events, span)
-    happenings.show_rebalances(hours, now)
+    happenings.show_rebalances(hours, now, (_cluster, _group))
     if not events:
         st.caption(f"No rebalance {span.words}.")
         return
     st.subheader("Each rebalance", anchor=False)
-    st.dataframe(
-        tables.table(
-            {
-                "At": [humanise.clock(r["at"], now) for r in events],
-                "Took": [humanise.duration(r["duration_seconds"]) for r in events],
-                "Moved": [r["partitions_moved"] for r in events],
-                "Members after": [r["members"] for r in events],
-                "What": [happenings.details(r) for r in events],
-                "Seen in": [literal.shown(r["source"]) or None for r in events],
-            }
+    columns = [
+        tables.moment("At", [r["at"] for r in events], now),
+        tables.duration("Took", [r["duration_seconds"] for r in events]),
+        happenings.partitions_moved(events),
+        tables.count("Members after", [r["members"] for r in events]),
+        tables.text("What", [happenings.details(r) for r in events], width=420, wraps=True),
+        tables.text("Seen in", [r["source"] for r in events]).described(
+            "offsets_topic: every one, exactly. samples: some between two samples may be missed."
         ),
-        key="rebalances_each",
-        hide_index=True,
-        height=tables.height(min(len(events), 12)),
-        row_height=tables.ROW_HEIGHT,
-        placeholder=tables.PLACEHOLDER,
-        alt="Rebalances of the group, the newest first",
-        column_config={
-            "Took": tables.right_column(),
-            "Moved": st.column_config.NumberColumn(help="Partitions that changed hands."),
-            "What": st.column_config.TextColumn(width=620),
-            "Seen in": st.column_config.TextColumn(
-                help="offsets_topic: every one, exactly. samples: some between two samples may be missed."
-            ),
-        },
+    ]
+    grid.show(
+        columns,
+        name="rebalances-each",
+        label="Rebalances of the group, the newest first",
+        about=(_cluster, _group),
+        rows_seen=12,
     )
 
 

@@ -7,14 +7,13 @@ import streamlit as st
 from lagwise.domain import humanise
 from lagwise_dashboard import settings
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.components import chooser, empty, freshness, page, partition_names, retention_table
+from lagwise_dashboard.components import empty, freshness, page, partition_names, retention_table
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries import retention as queries
 from lagwise_dashboard.queries.retention import Counts
 
 _TEXT, _CLUSTER, _WITHIN = "retention_q", "retention_only", "within"
 _ALL = "All"
-_GROUP_VIEW = "views/group.py"
 _HORIZONS: dict[str, float | None] = {
     "1 h": 3600.0,
     "6 h": 6 * 3600.0,
@@ -82,16 +81,13 @@ def _list(text: str, cluster: str | None, within: str, counts: Counts, now: date
     of = rows[0]["of"]
     st.caption(
         (f"The first {len(rows):,} of {of:,} rows; narrow the search to see the rest" if len(rows) < of else
-         f"{humanise.plural(of, 'row')}, one a group and topic") + ". At today's rates. Click a row to open the group."
+         f"{humanise.plural(of, 'row')}, one a group and topic") + ". At today's rates."
     )  # fmt: skip
     topics: dict[str, list[str]] = {}
     for row in rows:
         topics.setdefault(row["cluster"], []).append(row["topic"])
     names = {c: partition_names.of(c, its, now.replace(second=0, microsecond=0)) for c, its in topics.items()}
-    clicked = retention_table.show(rows, now, names, with_cluster=with_cluster)
-    if clicked:
-        st.switch_page(_GROUP_VIEW, query_params={"cluster": clicked["cluster"], "group": clicked["group"]})
-    chooser.among(_GROUP_VIEW, [(r["cluster"], r["group"]) for r in rows], "retention_open")
+    retention_table.show(rows, now, names, with_cluster=with_cluster)
 
 
 page.show("What will be lost?", body, help_text="Unread records and committed offsets, the soonest loss first.")

@@ -17,7 +17,7 @@ from lagwise_dashboard.components import (
 from lagwise_dashboard.components.time_range import Span
 from lagwise_dashboard.queries import topic as queries
 
-_VIEW, _GROUP_VIEW = "views/topic.py", "views/group.py"
+_VIEW = "views/topic.py"
 
 
 def body() -> None:
@@ -42,14 +42,11 @@ def body() -> None:
     as_of = next((v.at for v in fresh.verdicts if v.name == cluster and v.at), fresh.as_of)
     partitions = ask(queries.partitions, cluster, _topic, as_of)
     topic_verdict.show(found, readers, partitions, now)
-    clicked = topic_tables.show_readers(readers, found, partitions)
-    if clicked:
-        st.switch_page(_GROUP_VIEW, query_params={"cluster": cluster, "group": clicked["group"]})
-    chooser.among(_GROUP_VIEW, [(cluster, r["group"]) for r in readers], "topic_open")
+    topic_tables.show_readers(readers, found, partitions, (cluster, _topic))
     st.subheader("Records written per second", anchor=False)
     span = time_range.choose(now)
     _chart(ask(queries.written, cluster, _topic, span.since, span.until), span)
-    topic_tables.show_partitions(partitions, found, now)
+    topic_tables.show_partitions(partitions, found, now, (cluster, _topic))
 
 
 def _only_cluster(topic: str) -> str:

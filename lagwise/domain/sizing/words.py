@@ -24,6 +24,11 @@ def say_number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
+def say_rate(per_second: float) -> str:
+    """A rate with its unit: 29,524/s."""
+    return f"{say_number(per_second)}/s"
+
+
 def say_duration(seconds: float) -> str:
     """A duration in the unit that suits it: 850 µs, 12 ms, 1.5 s, 30 min."""
     if seconds == 0.0 or seconds >= _LONG_SECONDS:

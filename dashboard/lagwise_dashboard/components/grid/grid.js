@@ -1,0 +1,279 @@
+// A table of text: rows are printed whole, found by the browser's search, and read aloud. Columns sort by value.
+// It is one stop of the Tab key: arrow keys walk its cells, Enter sorts by a heading or opens a row.
+
+const tables = new WeakMap(); // by the element that a table is mounted in
+const saved = new Set(); // files that were handed over: a table that is drawn again has the same data
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  if (!tables.has(parentElement)) tables.set(parentElement, new Table(parentElement));
+  tables.get(parentElement).draw(data, setTriggerValue);
+}
+
+class Table {
+  constructor(root) {
+    this.root = root;
+    this.sorted = null; // {title, descending}, where rows are sorted here
+    this.place = [0, 0]; // row (0 is the heading) and column of the cell that the Tab key stops at
+    this.rows = new Map(); // by key
+    this.head = make("tr");
+    this.body = make("tbody");
+    this.table = make("table", { role: "grid" }, [make("thead", {}, [this.head]), this.body]);
+    this.frame = make("div", { class: "frame" }, [this.table]);
+    this.download = make("button", { class: "download", type: "button" }, ["CSV"]);
+    this.help = make("div", { class: "help", popover: "manual", role: "tooltip", id: "help" });
+    root.append(this.frame, make("div", { class: "below" }, [this.download]), this.help);
+    this.download.addEventListener("click", () => this.send("export", crypto.getRandomValues(new Uint32Array(1))[0]));
+    this.table.addEventListener("click", (event) => this.clicked(event));
+    this.table.addEventListener("keydown", (event) => this.pressed(event));
+    this.table.addEventListener("copy", (event) => this.copied(event));
+    this.table.addEventListener("focusin", (event) => this.focused(event));
+    this.table.addEventListener("focusout", () => this.explain(null));
+    this.head.addEventListener("pointerover", (event) => this.explain(event.target.closest("th")));
+    this.head.addEventListener("pointerleave", () => this.explain(null));
+  }
+
+  draw(data, send) {
+    this.data = data;
+    this.send = send;
+    const focus = this.root.activeElement?.closest("th, td");
+    this.frame.style.setProperty("--rows", data.rows_seen);
+    this.frame.classList.toggle("high", data.columns.some((column) => column.wraps));
+    this.table.setAttribute("aria-label", data.label);
+    this.download.setAttribute("aria-label", `CSV: ${data.label}`);
+    this.drawHead();
+    this.drawBody();
+    this.stopAt(...this.place);
+    if (focus && this.root.activeElement !== focus) this.cell(...this.place).focus({ preventScroll: true });
+    if (data.file && !saved.has(data.file.id)) {
+      saved.add(data.file.id);
+      save(data.file.name, data.file.text);
+    }
+  }
+
+  drawHead() {
+    const cells = this.data.columns.map((column, i) => {
+      const th = this.head.cells[i] ?? make("th", { scope: "col", tabindex: -1 });
+      const direction = this.direction(column);
+      fill(th, [column.title, direction], () => [column.title, make("span", { class: "arrow", "aria-hidden": "true" }, [ARROWS[direction]])]);
+      th.className = column.kind + (this.sortable(column) ? " sortable" : "");
+      th.style.setProperty("--width", column.width ? `${column.width}px` : "");
+      direction ? th.setAttribute("aria-sort", direction) : th.removeAttribute("aria-sort");
+      column.help ? th.setAttribute("aria-describedby", "help") : th.removeAttribute("aria-describedby");
+      return th;
+    });
+    this.head.replaceChildren(...(same(cells, this.head.cells) ? this.head.cells : cells));
+  }
+
+  drawBody() {
+    const { columns, keys } = this.data;
+    const rows = this.inOrder().map((row) => {
+      const tr = this.rows.get(keys[row]) ?? make("tr");
+      this.rows.set(keys[row], tr);
+      tr.classList.toggle("opens", Boolean(this.data.links?.[row]));
+      while (tr.cells.length > columns.length) tr.lastChild.remove();
+      columns.forEach((column, i) => {
+        const td = tr.cells[i] ?? tr.appendChild(make("td", { tabindex: -1 }));
+        const shown = column.shown[row];
+        const href = column.links ? this.data.links[row] : null;
+        td.className = column.kind + (column.wraps ? " wraps" : "") + (empty(shown) ? " unknown" : "");
+        td.style.setProperty("--width", column.width ? `${column.width}px` : "");
+        td.title = column.kind === "text" && shown?.length > LONG ? shown : "";
+        fill(td, [column.kind, shown, href], () => contents(column, shown, href));
+      });
+      return tr;
+    });
+    const known = new Set(keys);
+    for (const key of this.rows.keys()) if (!known.has(key)) this.rows.delete(key);
+    if (!same(rows, this.body.rows)) this.body.replaceChildren(...rows);
+  }
+
+  // Sorting: by the server where it says so, which may have more rows than are here.
+
+  sortable(column) {
+    return this.data.orders ? column.title in this.data.orders : column.kind !== "trend";
+  }
+
+  direction(column) {
+    if (this.data.orders) return this.data.ordered_by === this.data.orders[column.title] ? "descending" : "";
+    if (this.sorted?.title !== column.title) return "";
+    return this.sorted.descending ? "descending" : "ascending";
+  }
+
+  inOrder() {
+    const rows = this.data.keys.map((_, row) => row);
+    const column = this.data.columns.find((one) => one.title === this.sorted?.title);
+    if (!column || this.data.orders) return rows;
+    const values = column.order ?? column.shown;
+    const sign = this.sorted.descending ? -1 : 1;
+    return rows.sort((a, b) => {
+      if (values[a] === null || values[b] === null) return (values[a] === null) - (values[b] === null) || a - b;
+      return sign * (column.order ? values[a] - values[b] : collator.compare(values[a], values[b])) || a - b;
+    });
+  }
+
+  sort(column) {
+    if (!this.sortable(column)) return;
+    if (this.data.orders) return this.send("sort", column.title);
+    const first = column.kind === "number" || column.kind === "share"; // the largest is what is looked for
+    if (this.sorted?.title !== column.title) this.sorted = { title: column.title, descending: first };
+    else this.sorted = this.sorted.descending === first ? { title: column.title, descending: !first } : null;
+    this.draw(this.data, this.send);
+  }
+
+  // Clicks and keys
+
+  clicked(event) {
+    const cell = event.target.closest("th, td");
+    if (!cell) return;
+    this.stopAt(...this.placeOf(cell));
+    if (cell.tagName === "TH") return this.sort(this.data.columns[cell.cellIndex]);
+    const isLink = event.target.closest("a");
+    if (isLink && (event.ctrlKey || event.metaKey || event.shiftKey)) return; // a new tab or window: the browser's
+    if (isLink) event.preventDefault();
+    if (isLink || !getSelection().toString()) this.open(cell.parentElement, event);
+  }
+
+  open(tr, event) {
+    const href = tr.querySelector("a")?.getAttribute("href");
+    if (!href) return;
+    if (event.ctrlKey || event.metaKey) window.open(href, "_blank", "noopener");
+    else go(href);
+  }
+
+  pressed(event) {
+    const cell = event.target.closest("th, td");
+    const [row, column] = this.placeOf(cell);
+    const last = [this.body.rows.length, this.head.cells.length - 1];
+    const page = Math.max(1, Math.floor(this.frame.clientHeight / cell.offsetHeight) - 1);
+    const whole = event.ctrlKey || event.metaKey;
+    const places = {
+      ArrowUp: [row - 1, column],
+      ArrowDown: [row + 1, column],
+      ArrowLeft: [row, column - 1],
+      ArrowRight: [row, column + 1],
+      Home: [whole ? 0 : row, 0],
+      End: [whole ? last[0] : row, last[1]],
+      PageUp: [row - page, column],
+      PageDown: [row + page, column],
+    };
+    if (event.altKey) return;
+    if (places[event.key]) {
+      const [to, at] = places[event.key].map((n, i) => Math.min(Math.max(n, 0), last[i]));
+      this.stopAt(to, at).focus();
+    } else if (event.key === "Enter" || event.key === " ") {
+      if (row === 0) this.sort(this.data.columns[column]);
+      else this.open(cell.parentElement, event);
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  copied(event) {
+    if (getSelection().toString()) return;
+    event.clipboardData.setData("text/plain", event.target.closest("th, td").innerText.trim());
+    event.preventDefault();
+  }
+
+  focused(event) {
+    const cell = event.target.closest("th, td");
+    this.stopAt(...this.placeOf(cell));
+    this.explain(cell.tagName === "TH" && cell.matches(":focus-visible") ? cell : null);
+  }
+
+  explain(th) {
+    const text = th && this.data.columns[th.cellIndex].help;
+    if (!text) return this.help.hidePopover();
+    this.help.textContent = text;
+    this.help.showPopover();
+    const at = th.getBoundingClientRect();
+    const above = at.bottom + this.help.offsetHeight > innerHeight && at.top > this.help.offsetHeight;
+    this.help.style.left = `${Math.max(4, Math.min(at.left, innerWidth - this.help.offsetWidth - 4))}px`;
+    this.help.style.top = `${above ? at.top - this.help.offsetHeight - 4 : at.bottom + 4}px`;
+  }
+
+  cell(row, column) {
+    return (row ? this.body.rows[row - 1] : this.head).cells[column];
+  }
+
+  placeOf(cell) {
+    return [cell.tagName === "TH" ? 0 : cell.parentElement.sectionRowIndex + 1, cell.cellIndex];
+  }
+
+  stopAt(row, column) {
+    this.table.querySelector('[tabindex="0"]')?.setAttribute("tabindex", "-1");
+    this.place = [Math.min(row, this.body.rows.length), Math.min(column, this.head.cells.length - 1)];
+    const cell = this.cell(...this.place);
+    cell.setAttribute("tabindex", "0");
+    return cell;
+  }
+}
+
+const LONG = 30; // characters of a text that may be cut
+const ARROWS = { ascending: "▲", descending: "▼", "": "" };
+const collator = new Intl.Collator("en", { numeric: true });
+
+function contents(column, shown, href) {
+  if (empty(shown)) return ["—"];
+  if (column.kind === "badges") return shown.map((label) => badge(label, column.colours[label]));
+  if (column.kind === "trend") return [chart(shown)];
+  if (column.kind === "share") return [make("span", { class: "bar", style: `--share: ${shown.replace(" ", "")}` }), shown];
+  if (column.wraps) return [make("div", { class: "lines" }, [shown])];
+  return [href ? make("a", { href, tabindex: -1 }, [shown]) : shown];
+}
+
+function badge(label, colour) {
+  return colour
+    ? make("span", { class: "badge", style: `background: ${colour}` }, [label])
+    : make("span", { class: "word" }, [label]);
+}
+
+function chart(points) {
+  const most = Math.max(...points, Number.MIN_VALUE);
+  const step = 80 / Math.max(1, points.length - 1);
+  const line = points.map((value, i) => `${(i * step).toFixed(1)},${(19 - (18 * value) / most).toFixed(1)}`).join(" ");
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", "0 0 80 20");
+  svg.setAttribute("aria-hidden", "true");
+  for (const [name, shape] of [["polygon", `0,20 ${line} 80,20`], ["polyline", line]]) {
+    const drawn = document.createElementNS("http://www.w3.org/2000/svg", name);
+    drawn.setAttribute("points", shape);
+    svg.append(drawn);
+  }
+  return svg;
+}
+
+function empty(shown) {
+  return shown === null || shown.length === 0;
+}
+
+// Cells that stay as they are are left alone: a selection of text and a click that has begun survive a refresh.
+function fill(cell, signature, made) {
+  const written = JSON.stringify(signature);
+  if (cell.written === written) return;
+  cell.written = written;
+  cell.replaceChildren(...made());
+}
+
+function same(made, there) {
+  return made.length === there.length && made.every((element, i) => element === there[i]);
+}
+
+function make(tag, attributes = {}, children = []) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+// As the browser's back button does: Streamlit then stops the refreshes of this page before it asks for the next one.
+// Asked for by the server instead, the next page is lost when a refresh comes in between.
+function go(href) {
+  history.pushState(null, "", href);
+  dispatchEvent(new PopStateEvent("popstate"));
+}
+
+function save(name, text) {
+  const href = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
+  make("a", { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 10_000);
+}

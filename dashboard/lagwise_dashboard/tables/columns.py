@@ -1,0 +1,230 @@
+"""Columns of tables, declared by unit: how a column reads, how it sorts, and how it stands in a CSV follow from it.
+
+None is a value that is not known, everywhere.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from lagwise.domain import humanise
+from lagwise_dashboard import literal, words
+
+Numbers = Sequence[float | None]
+Moments = Sequence[datetime | None]
+Flags = Sequence[bool | None]
+
+
+class Kind(StrEnum):
+    """How the cells of a column are drawn."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    BADGES = "badges"
+    SHARE = "share"
+    TREND = "trend"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column, with a cell for each row.
+
+    ``shown`` is what is read: text, a list of badges, or the points of a trend. ``order`` is what the column sorts by
+    where that is not the text. ``raw`` is what a CSV holds: values by the names of their columns there, which carry
+    the unit. ``width`` is in pixels: a column that ``wraps`` is as wide, another one at most.
+    """
+
+    title: str
+    kind: Kind
+    shown: Sequence[Any]
+    order: Numbers | None = None
+    raw: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    help: str | None = None
+    width: int | None = None
+    wraps: bool = False
+    #: Of badges, by label.
+    colours: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row has a value."""
+        return all(cell is None or cell == [] for cell in self.shown)
+
+    def described(self, help: str) -> "Column":
+        """The same with an explanation."""
+        return replace(self, help=help)
+
+
+def text(title: str, values: Iterable[object], *, width: int | None = None, wraps: bool = False) -> Column:
+    """Words, and names from outside, of which control characters and changes of direction are made visible."""
+    cells = [None if value in (None, "") else str(value) for value in values]
+    shown = [None if cell is None else literal.shown(cell) for cell in cells]
+    return Column(title, Kind.TEXT, shown, raw={_slug(title): cells}, width=width, wraps=wraps)
+
+
+def badges(title: str, cells: Iterable[Sequence[str]], looks: Iterable[words.Look]) -> Column:
+    """Labels of looks as badges, and other words beside them; sorts by the order of the looks."""
+    looks = list(looks)
+    rank = {look.label: float(place) for place, look in enumerate(looks)}
+    shown = [[literal.shown(label) for label in cell] for cell in cells]
+    plain = {look.label: look.word for look in looks}
+    return Column(
+        title,
+        Kind.BADGES,
+        shown,
+        [rank.get(cell[0], float(len(rank))) if cell else None for cell in shown],
+        {_slug(title): ["; ".join(plain.get(label, label) for label in cell) or None for cell in shown]},
+        "\n".join(f"{look.label}: {look.meaning}" for look in looks if look.meaning),
+        colours={look.label: look.colour for look in looks},
+    )
+
+
+def statuses(title: str, cells: Iterable[Sequence[str]]) -> Column:
+    """Badges of statuses (:attr:`words.Look.label`), with what each of them means."""
+    made = badges(title, cells, (words.LOOKS[status] for status in words.DISPLAY_ORDER))
+    return made.described(f"The worst that holds.\n{made.help}")
+
+
+def count(
+    title: str, values: Numbers, *, of: str = "", say: Callable[[float], str] = humanise.count, width: int | None = None
+) -> Column:
+    """How many. ``of`` is the unit, where the title is not: ``records``."""
+    return _numbers(title, values, _said(values, say), _name(title, of), width)
+
+
+def number(title: str, values: Numbers) -> Column:
+    """Numbers that are names (partitions, nodes, processes): digit by digit."""
+    return _numbers(title, values, _said(values, str), _slug(title))
+
+
+def offset(title: str, values: Numbers) -> Column:
+    """Positions in a log, to the last digit."""
+    return _numbers(title, values, _said(values, lambda v: f"{v:,}"), _slug(title))
+
+
+def rate(title: str, per_second: Numbers, *, unit: str = "", width: int | None = None) -> Column:
+    """How many a second. ``unit`` is written behind each where the title does not say it: ``/s``."""
+    shown = _said(per_second, lambda r: f"{humanise.rate(r)}{unit}")
+    return _numbers(title, per_second, shown, _name(title.removesuffix("/s"), "per_second"), width)
+
+
+def between(title: str, lows: Numbers, highs: Numbers, *, say: Callable[[float], str], of: str) -> Column:
+    """Numbers of which only bounds are known, which may be one; without a high one nobody knows how many more."""
+
+    def said(low: float | None, high: float | None) -> str | None:
+        if low is None:
+            return None
+        if high is None:
+            return f"≥ {say(low)}"
+        return say(low) if say(low) == say(high) else f"{say(low).removesuffix('/s')} to {say(high)}"
+
+    shown = [said(low, high) for low, high in zip(lows, highs, strict=True)]
+    name = _name(title, of)
+    return Column(title, Kind.NUMBER, shown, _order(lows), {f"{name}_at_least": lows, f"{name}_at_most": highs})
+
+
+def duration(
+    title: str,
+    seconds: Numbers,
+    *,
+    at_least: Flags | None = None,
+    at_most: Flags | None = None,
+    zero: str | None = None,
+    endless: str = "forever",
+    width: int | None = None,
+) -> Column:
+    """Lengths of time. ``at_least`` and ``at_most`` say of which rows only a bound is known."""
+
+    def said(length: float | None, *, least: bool | None, most: bool | None) -> str | None:
+        if length is None or math.isnan(length):
+            return None
+        if length == math.inf:
+            return endless
+        if length <= 0 and zero is not None:
+            return zero
+        shown = humanise.duration(length, lower_bound=bool(least))
+        return None if shown == humanise.DASH else f"≤ {shown}" if most else shown
+
+    bounds = [at_least or [False] * len(seconds), at_most or [False] * len(seconds)]
+    name = _name(title, "seconds")
+    shown = [said(s, least=least, most=most) for s, least, most in zip(seconds, *bounds, strict=True)]
+    made = _numbers(title, seconds, shown, name, width)
+    flags = {f"{name}_is_{what}": f for what, f in (("lower_bound", at_least), ("upper_bound", at_most)) if f}
+    return replace(made, raw={**made.raw, **flags})
+
+
+def share(title: str, shares: Numbers, *, places: int = 1, bar: bool = False) -> Column:
+    """Shares of one, as per cent; with a ``bar`` behind the number."""
+    shown = _said(shares, lambda s: f"{100 * s:.{places}f} %")
+    made = _numbers(title, shares, shown, _name(title, "share"))
+    return replace(made, kind=Kind.SHARE) if bar else made
+
+
+def ratio(title: str, values: Numbers) -> Column:
+    """One number over another."""
+    return _numbers(title, values, _said(values, lambda v: f"{v:.2f}"), _slug(title))
+
+
+def size(title: str, number_of_bytes: Numbers) -> Column:
+    """Bytes."""
+    shown = _said(number_of_bytes, humanise.size)
+    return _numbers(title, number_of_bytes, shown, _name(title, "bytes"))
+
+
+def moment(title: str, at: Moments, now: datetime) -> Column:
+    """Moments by the clock."""
+    return _moments(title, at, [None if one is None else humanise.clock(one, now) for one in at])
+
+
+def ago(title: str, at: Moments, now: datetime, *, never: str | None = None) -> Column:
+    """Moments by how long ago they were."""
+    return _moments(title, at, [never if one is None else f"{humanise.since(one, now)} ago" for one in at])
+
+
+def trend(title: str, series: Sequence[Sequence[float] | None]) -> Column:
+    """A small chart in each row, on a scale of its own. It is not in a CSV."""
+    return Column(title, Kind.TREND, series)
+
+
+def mixed(title: str, values: Sequence[Any], shown: Sequence[str | None]) -> Column:
+    """Values of several units in one column, under a title that may be from outside. They do not sort by value."""
+    return Column(title, Kind.NUMBER, shown, raw={title: values})
+
+
+def lasted(since: datetime | None, until: datetime) -> float | None:
+    """Whole seconds from a moment on; one that lies ahead counts as now."""
+    return None if since is None else float(int(max(0.0, (until - since).total_seconds())))
+
+
+def without_empty(columns: Iterable[Column], *names: str) -> list[Column]:
+    """The columns, of those with these titles only the ones that have a value."""
+    return [column for column in columns if column.title not in names or not column.is_empty]
+
+
+def _said(values: Numbers, say: Callable[[float], str]) -> list[str | None]:
+    return [None if v is None or math.isnan(v) else say(v) for v in values]
+
+
+def _numbers(title: str, values: Numbers, shown: Sequence[str | None], name: str, width: int | None = None) -> Column:
+    return Column(title, Kind.NUMBER, shown, _order(values), {name: values}, width=width)
+
+
+def _moments(title: str, at: Moments, shown: Sequence[str | None]) -> Column:
+    order = [None if one is None else one.timestamp() for one in at]
+    return Column(title, Kind.NUMBER, shown, order, {_slug(title): at})
+
+
+def _order(values: Numbers) -> list[float | None]:
+    return [None if v is None or math.isnan(v) else float(v) for v in values]
+
+
+def _slug(title: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_") or "name"
+
+
+def _name(title: str, unit: str) -> str:
+    return "_".join(filter(None, (_slug(title), unit)))

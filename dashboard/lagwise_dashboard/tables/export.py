@@ -1,0 +1,34 @@
+"""A table as a CSV to take away: raw values under names that carry the unit, in a file that says what it is of."""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from lagwise_dashboard.tables.columns import Column
+from lagwise_dashboard.tables.csv_cell import cell
+
+#: Longer names are cut: a file's name holds 255 bytes.
+_LONGEST = 60
+
+
+def as_csv(columns: Sequence[Column]) -> str:
+    """The table; one column may make several, a trend makes none."""
+    made = io.StringIO()
+    writer = csv.writer(made, lineterminator="\n")
+    raw = [(name, values) for column in columns for name, values in column.raw.items()]
+    writer.writerow(cell(name) for name, _ in raw)
+    writer.writerows([cell(value) for value in row] for row in zip(*(values for _, values in raw), strict=True))
+    return made.getvalue()
+
+
+def file_name(table: str, about: Iterable[str], now: datetime) -> str:
+    """``lagwise-partitions-prod-orders-2026-11-21T120005Z.csv``: the table, what it is about, and when."""
+    parts = ("lagwise", table, *about, f"{now.astimezone(UTC):%Y-%m-%dT%H%M%SZ}")
+    return "-".join(filter(None, map(_plain, parts))) + ".csv"
+
+
+def _plain(part: Any) -> str:
+    return re.sub(r"[^\w.]+", "-", str(part))[:_LONGEST].strip("-.")

@@ -1,0 +1,165 @@
+"""Tables in a real browser: they sort by value, are taken away as CSV, and are walked and opened by the keyboard."""
+
+import csv
+import io
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.dashboard.browsing import READY_MS, Visit
+
+pytestmark = pytest.mark.browser
+
+_GROUP = "/group?cluster=prod&group=clickstream-archive"
+_SECONDS = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "d": 86_400}
+
+
+def _partitions(page: Page) -> Locator:
+    found = page.get_by_role("grid", name="Partitions of the group")
+    expect(found.get_by_role("gridcell").first).to_be_visible(timeout=READY_MS)
+    return found
+
+
+def _column(table: Locator, title: str) -> list[str]:
+    titles = [text.strip() for text in table.get_by_role("columnheader").all_inner_texts()]
+    place = next(i for i, text in enumerate(titles) if text.startswith(title))
+    return table.locator(f"tbody td:nth-child({place + 1})").all_inner_texts()
+
+
+def _seconds(shown: str) -> float:
+    words = shown.replace("≥ ", "").split()
+    return sum(float(number) * _SECONDS[unit] for number, unit in zip(words[::2], words[1::2], strict=True))
+
+
+def _number(shown: str) -> float:
+    digits, _, suffix = shown.replace(",", "").partition(" ")
+    return float(digits) * {"": 1, "k": 1e3, "M": 1e6}[suffix]
+
+
+def _focused(page: Page) -> str:
+    """What has the focus, as text."""
+    found: str = page.evaluate(
+        """() => { let e = document.activeElement;
+                   while (e.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
+                   return (e.getAttribute('aria-label') ?? e.innerText).trim() }"""
+    )
+    return found
+
+
+def test_numbers_sort_by_value_and_again_the_other_way_round(visit: Visit) -> None:
+    table = _partitions(visit.open(_GROUP))
+    for title, value in (("Oldest unread", _seconds), ("Lag", _number), ("In/s", _number), ("Committed", _number)):
+        heading = table.get_by_role("columnheader", name=title)
+        as_found = _column(table, title)
+        heading.click()
+        expect(heading).to_have_attribute("aria-sort", "descending")
+        values = [value(shown) for shown in _column(table, title)]
+        assert values == sorted(values, reverse=True)
+        assert len(set(values)) > 1, "a table that is all the same shows nothing"
+        heading.click()
+        expect(heading).to_have_attribute("aria-sort", "ascending")
+        assert [value(shown) for shown in _column(table, title)] == sorted(values)
+        heading.click()
+        expect(heading).not_to_have_attribute("aria-sort", re.compile("."))
+        assert sorted(_column(table, title)) == sorted(as_found)
+
+
+def test_a_table_is_saved_as_a_csv_of_raw_values_under_a_name_that_says_what_it_is(
+    visit: Visit, tmp_path: Path
+) -> None:
+    page = visit.open(_GROUP)
+    shown = _column(_partitions(page), "Partition")
+    with page.expect_download(timeout=READY_MS) as download:
+        page.get_by_role("button", name="CSV: Partitions of the group").click()
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    assert re.fullmatch(
+        rf"lagwise-partitions-prod-clickstream-archive-{today}T\d{{6}}Z\.csv", download.value.suggested_filename
+    )
+    file = tmp_path / "partitions.csv"
+    download.value.save_as(file)
+    rows = list(csv.DictReader(io.StringIO(file.read_text(encoding="utf-8"))))
+    assert [row["partition"] for row in rows] == shown
+    assert {round(float(row["oldest_unread_seconds"]), 2) for row in rows} == {4080.0, 8.16}
+    assert all(float(row["in_per_second"]) > 0 and row["lag_records"].isdigit() for row in rows)
+    assert {row["what_holds"] for row in rows} >= {"ok"}
+
+
+def test_a_table_is_one_stop_of_the_tab_key_and_arrows_walk_its_cells(visit: Visit) -> None:
+    page = visit.open("/retention")
+    table = page.get_by_role("grid")
+    expect(table.get_by_role("gridcell").first).to_be_visible(timeout=READY_MS)
+    page.get_by_role("button", name="Live").or_(page.get_by_role("checkbox", name="Live")).first.focus()
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if table.locator(":focus").count():
+            break
+    assert _focused(page) == "Status"
+    page.keyboard.press("ArrowDown")
+    assert _focused(page) == "✕ losing data"
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    assert _focused(page) == "clickstream-archive"
+    page.keyboard.press("Tab")
+    assert _focused(page).startswith("CSV"), "one stop, whatever the number of cells"
+    page.keyboard.press("Tab")
+    assert table.locator(":focus").count() == 0
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    assert _focused(page) == "clickstream-archive", "where it was left"
+    page.keyboard.press("Control+Home")
+    assert _focused(page) == "Status"
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(table.get_by_role("columnheader", name="In", exact=True)).to_have_attribute("aria-sort", "descending")
+    page.keyboard.press("Control+End")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/group?**", timeout=READY_MS)
+    visit.settled()
+    expect(page.get_by_role("heading", name="payments-settlement")).to_be_visible()
+
+
+def test_a_refresh_leaves_the_sorting_the_focus_and_a_selection_as_they_are(visit: Visit) -> None:
+    page = visit.open("/retention")
+    table = page.get_by_role("grid")
+    table.get_by_role("columnheader", name="Unread", exact=True).click()
+    page.keyboard.press("ArrowDown")
+    held = _focused(page)
+    left = _column(table, "In")
+    expect(table).not_to_contain_text(left[0], timeout=READY_MS)  # the time that is left goes on
+    assert _focused(page) == held
+    expect(table.get_by_role("columnheader", name="Unread", exact=True)).to_have_attribute("aria-sort", "descending")
+
+
+def test_a_group_opens_in_a_tab_of_its_own_like_any_link(visit: Visit) -> None:
+    page = visit.open("/retention")
+    link = page.get_by_role("link", name="clickstream-archive")
+    with page.context.expect_page() as opened:
+        link.click(modifiers=["ControlOrMeta"])
+    expect(opened.value.get_by_role("heading", name="clickstream-archive")).to_be_visible(timeout=READY_MS)
+    assert page.url.endswith("/retention")
+
+
+def test_a_heading_explains_itself_to_the_mouse_and_to_the_keyboard(visit: Visit) -> None:
+    page = visit.open("/retention")
+    heading = page.get_by_role("columnheader", name="Soonest")
+    heading.hover()
+    expect(page.get_by_role("tooltip")).to_have_text("The partition that loses something first.")
+    page.mouse.move(5, 5)
+    expect(page.get_by_role("tooltip")).to_be_hidden()
+    heading.focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("tooltip")).to_have_text("Partitions that lose something.")
+
+
+def test_a_table_does_not_bring_the_code_of_streamlit_s_own(browser: Browser, address: str) -> None:
+    visit, asked = Visit(browser, address), []
+    visit.page.on("request", lambda request: asked.append(request.url))
+    try:
+        visit.open("/retention")
+        assert not [url for url in asked if "DataFrame" in url or "arrow" in url.lower()]
+    finally:
+        visit.close()
