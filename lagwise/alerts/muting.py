@@ -42,6 +42,11 @@ class Matcher:
         )
 
 
+def exactly(name: str) -> str:
+    """The pattern of one name and no other, for people to read: what has no meaning in a pattern is left as it is."""
+    return re.sub(r"([\\.^$*+?{}\[\]()|])", r"\\\1", name)
+
+
 @dataclass(frozen=True, slots=True)
 class Silence:
     """Nobody is told of the alerts that are meant, from ``starts_at`` until ``ends_at``, which is not part of it."""

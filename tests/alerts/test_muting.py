@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from lagwise.alerts.decide import decide
 from lagwise.alerts.model import Alert, Event, Kind, Notification, Severity, Subject
-from lagwise.alerts.muting import Acknowledgement, Matcher, MuteCause, Orders, Owed, Silence, tell
+from lagwise.alerts.muting import Acknowledgement, Matcher, MuteCause, Orders, Owed, Silence, exactly, tell
 from lagwise.alerts.rules import RuleBook, load_rules
 from lagwise.config.operating import MaintenanceWindow
 from tests.alerts.support import CLUSTER, at, book, carried_out, group_condition, observation, write_yaml
@@ -322,6 +322,16 @@ def test_late_news_is_as_things_stand_and_goes_to_whom_it_was_meant_for() -> Non
 )
 def test_matching(matcher: Matcher, subject: Subject, severity: str, meant: bool) -> None:
     assert matcher.matches(subject, Severity(severity)) is meant
+
+
+@pytest.mark.parametrize("name", ["fraud-check", "team/orders @home #1", "a.b", "(x)[y]{2}|$^*+?\\", "a\nb", "ä"])
+def test_the_pattern_of_a_name_matches_that_name_and_no_other(name: str) -> None:
+    matcher = Matcher(group=exactly(name))
+    assert matcher.matches(Subject(Kind.GROUP, CLUSTER, name), Severity.PAGE)
+    for other in (name + "x", "x" + name, name.replace(".", "x").replace("(", "")):
+        assert other == name or not matcher.matches(Subject(Kind.GROUP, CLUSTER, other), Severity.PAGE)
+    if name.replace("-", "").isalnum():
+        assert exactly(name) == name, "people read it"
 
 
 def test_of_several_mutes_the_longest_is_named() -> None:

@@ -1,7 +1,7 @@
 """The page of the alerts in a real browser: from what fires to what somebody has, or has silenced."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -17,13 +17,32 @@ from tests.dashboard.serving import served
 
 pytestmark = pytest.mark.browser
 
+#: How long the last toast could be read, ms.
+_TIME_TOASTS = """() => {
+    let since = null;
+    new MutationObserver(() => {
+        const there = document.querySelector('[data-testid="stToast"]') !== null;
+        if (there && since === null) since = performance.now();
+        if (!there && since !== null) { window.toastLasted = performance.now() - since; since = null; }
+    }).observe(document.body, { childList: true, subtree: true });
+}"""
+_FORM = '[data-testid="stPopoverBody"]'
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("alerts")
     now = datetime.now(UTC)
-    lakes.write_to(tmp_path, Scene(now))
-    alerts.write_to(tmp_path, now)
-    return tmp_path
+    lakes.write_to(made, Scene(now, promised=timedelta(hours=10)))
+    alerts.write_to(made, now)
+    return made
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> Iterator[str]:
+    """One dashboard for the module: what one test does stays done."""
+    with served(folder, interval_seconds=36_000.0) as found:
+        yield found
 
 
 @pytest.fixture
@@ -34,12 +53,11 @@ def engine(folder: Path) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def visitor(folder: Path, browser: Browser) -> Iterator[Visit]:
-    with served(folder) as address:
-        visit = Visit(browser, address)
-        yield visit
-        visit.close()
-        assert visit.troubles == []
+def visitor(address: str, browser: Browser) -> Iterator[Visit]:
+    visit = Visit(browser, address)
+    yield visit
+    visit.close()
+    assert visit.troubles == []
 
 
 def test_acknowledge_silence_and_see_it_gone(visitor: Visit, engine: Engine) -> None:
@@ -48,20 +66,23 @@ def test_acknowledge_silence_and_see_it_gone(visitor: Visit, engine: Engine) -> 
     first, second = firing[0], firing[1]
 
     _choose(_opened(page, "Acknowledge"), "Alerts", first.group or "")
-    page.get_by_label("What you do about it (optional)").fill("restarting it")
+    page.get_by_label("What you do about it").fill("restarting it")
     page.get_by_role("button", name="I have it").click()
-    expect(page.get_by_text("1 alert acknowledged.")).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_test_id("stToast")).to_contain_text("1 alert acknowledged.", timeout=READY_MS)
+    expect(page.locator(_FORM)).to_be_hidden()
     expect(page.get_by_role("heading", name="Acknowledged")).to_be_visible()
 
     page.reload()
     visitor.settled()
     expect(page.get_by_role("heading", name="Acknowledged")).to_be_visible()
     _choose(_opened(page, "Silence"), "Like this alert", second.group or "")
-    pattern = (second.group or "").replace("-", "\\-")
-    expect(page.get_by_role("textbox", name="Groups")).to_have_value(pattern, timeout=READY_MS)
-    page.get_by_label("Why, for whoever wonders at night").fill("deploy")
+    expect(page.get_by_role("textbox", name="Groups")).to_have_value(second.group or "", timeout=READY_MS)
+    page.get_by_label("Why (required)").fill("deploy")
     page.get_by_role("button", name="Silence", exact=True).last.click()
-    expect(page.get_by_text("Silence 1 (cluster")).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_test_id("stToast")).to_contain_text("Silence 1 (cluster", timeout=READY_MS)
+    assert "\\" not in page.get_by_test_id("stToast").inner_text(), (
+        "a name is a name, not a pattern full of backslashes"
+    )
     expect(page.get_by_role("heading", name="Silenced")).to_be_visible()
     assert visitor.overflow() == 0
 
@@ -71,14 +92,38 @@ def test_acknowledge_silence_and_see_it_gone(visitor: Visit, engine: Engine) -> 
     assert {action.via for action in queries.actions(engine)} == {"dashboard"}
 
 
+def test_what_is_missing_is_said_in_the_form_which_stays_open(visitor: Visit, engine: Engine) -> None:
+    """The page refreshes every 5 s in this test."""
+    page = visitor.open("/alerts")
+    before = len(queries.actions(engine))
+    form = _opened(page, "Silence")
+    form.get_by_role("textbox", name="Groups").fill("fraud-check")
+    form.get_by_role("button", name="Silence", exact=True).click()
+    complaint = form.get_by_test_id("stAlert")
+    expect(complaint).to_contain_text("a silence needs a comment", timeout=READY_MS)
+    _wait(page, 11)
+    expect(complaint).to_contain_text("a silence needs a comment")
+    expect(form.get_by_role("textbox", name="Groups")).to_have_value("fraud-check")
+    assert len(queries.actions(engine)) == before
+
+    page.evaluate(_TIME_TOASTS)
+    form.get_by_label("Why (required)").fill("deploy")
+    form.get_by_role("button", name="Silence", exact=True).click()
+    toast = page.get_by_test_id("stToast")
+    expect(toast).to_contain_text("group fraud-check", timeout=READY_MS)
+    expect(page.locator(_FORM)).to_be_hidden()
+    expect(toast).to_be_hidden(timeout=READY_MS)
+    assert page.evaluate("() => window.toastLasted") >= 7_500
+    expect(_opened(page, "Silence").get_by_label("Why (required)")).to_have_value("")
+
+
 def test_what_is_half_typed_survives_a_refresh(visitor: Visit) -> None:
     """The page refreshes every 5 s in this test."""
     page = visitor.open("/alerts")
     _opened(page, "Acknowledge")
-    comment = page.get_by_label("What you do about it (optional)")
+    comment = page.get_by_label("What you do about it")
     comment.press_sequentially("half a sen")
-    before = page.evaluate("() => performance.now()")
-    page.wait_for_function("from => performance.now() - from > 11000", arg=before, timeout=READY_MS)
+    _wait(page, 11)
     expect(comment).to_be_visible()
     expect(comment).to_have_value("half a sen")
 
@@ -90,9 +135,15 @@ def test_it_fits_a_phone(visitor: Visit) -> None:
     assert visitor.overflow() == 0
 
 
+def _wait(page: Page, seconds: float) -> None:
+    """Until the page has been there for so much longer, whatever is refreshed meanwhile."""
+    before = page.evaluate("() => performance.now()")
+    page.wait_for_function("([from, ms]) => performance.now() - from > ms", arg=[before, 1000 * seconds])
+
+
 def _opened(page: Page, name: str) -> Locator:
     page.get_by_role("button", name=name, exact=True).first.click()
-    opened = page.locator('[data-testid="stPopoverBody"]')
+    opened = page.locator(_FORM)
     expect(opened).to_be_visible(timeout=READY_MS)
     return opened
 

@@ -4,8 +4,9 @@ Each acts on what its form showed, by the incidents' own names: a list that move
 under the button. What is typed is read when the button is pressed: the press itself is what ends the typing.
 """
 
-import re
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import timedelta
 
 import streamlit as st
@@ -13,7 +14,7 @@ import streamlit as st
 from lagwise.alerts import operate, resend, trial
 from lagwise.alerts.durations import parse_duration
 from lagwise.alerts.model import Kind, Severity
-from lagwise.alerts.muting import Matcher, Silence
+from lagwise.alerts.muting import Matcher, Silence, exactly
 from lagwise.alerts.operate import Operator, Via
 from lagwise.alerts.queries import AlertRow, DeliveryRow
 from lagwise.domain.humanise import plural
@@ -22,8 +23,10 @@ from lagwise.logs import clean
 from lagwise_dashboard import alert_reader, identity, literal, settings
 from lagwise_dashboard.components import alert_tables
 
-#: What the last action came to: whether it worked, and in words.
-_SAID = "alert_action_said"
+#: What actions came to, in words: those that worked, and by form the one that did not.
+_DONE, _FAILED = "alert_actions_done", "alert_actions_failed"
+#: What worked stays to be read for so long, whatever is refreshed meanwhile.
+_READ_SECONDS = 8
 _DURATIONS = ("30m", "1h", "2h", "4h", "8h", "1d", "3d", "7d")
 _ANY = "any"
 #: Fields of the form for a silence.
@@ -32,11 +35,80 @@ _LIKE, _FOR, _WHY = "silence_like", "silence_for", "silence_comment"
 _ACK_COMMENT = "ack_comment"
 
 
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A form behind a button. It stays open until what it asks for was done, or somebody closes it."""
+
+    key: str
+    label: str
+    icon: str
+
+    def open(self, *, disabled: bool = False) -> AbstractContextManager[object]:
+        """The form, to draw fields and the button in."""
+        return st.popover(
+            self.label, icon=f":material/{self.icon}:", key=self.key, on_change=self.forget, disabled=disabled
+        )
+
+    def button(self, label: str, work: Callable[..., str], *args: object, disabled: bool = False) -> None:
+        """The button that does it, and below it why it was not done."""
+        st.button(
+            label,
+            on_click=self.do,
+            args=(work, *args),
+            disabled=disabled,
+            key=f"{self.key}_do",
+            type="primary",
+        )
+        why = st.session_state.get(_FAILED, {}).get(self.key)
+        if why:
+            st.error(literal.markdown(why), icon=":material/error:")
+
+    def do(self, work: Callable[..., str], *args: object) -> None:
+        """Do it, if this reader may, and keep what came of it for the next drawing."""
+        self.forget()
+        try:
+            person = identity.current()
+            if person is None or not person.may_act:
+                raise OperatorError("this needs the role operator")
+            st.session_state.setdefault(_DONE, []).append(work(Operator(person.name, Via.DASHBOARD), *args))
+        except LagwiseError as error:
+            st.session_state.setdefault(_FAILED, {})[self.key] = clean(str(error))
+        else:
+            st.session_state[self.key] = False
+            st.session_state[f"{self.key}_done"] = self._times + 1
+        alert_reader.forget()
+
+    def forget(self) -> None:
+        """What went wrong before was read."""
+        st.session_state.get(_FAILED, {}).pop(self.key, None)
+
+    def field(self, name: str) -> str:
+        """The key of a field. It is another one each time, so that what was typed is gone once it was done: a browser
+        that does not show a field does not hear that it is to be empty."""
+        return f"{name}_{self._times}" if self._times else name
+
+    @property
+    def _times(self) -> int:
+        times: int = st.session_state.get(f"{self.key}_done", 0)
+        return times
+
+
+_ACKNOWLEDGE = _Form("acknowledge_form", "Acknowledge", "pan_tool")
+_TAKE_BACK = _Form("take_back_form", "Give back", "undo")
+_SILENCE = _Form("silence_form", "Silence", "notifications_off")
+_UNSILENCE = _Form("unsilence_form", "End a silence", "notifications_active")
+_RESEND = _Form("resend_form", "Send again", "forward_to_inbox")
+_TRY = _Form("try_form", "Test a channel", "send")
+
+
 def bar(firing: Sequence[AlertRow], taken: Sequence[AlertRow]) -> None:
     """What can be done about alerts; says so where this reader may not."""
     person = identity.current()
-    _say_what_came_of_it()
+    for done in st.session_state.pop(_DONE, []):
+        st.toast(literal.markdown(done), icon=":material/check:", duration=_READ_SECONDS)
     if person is None or not person.may_act:
+        for why in st.session_state.pop(_FAILED, {}).values():
+            st.error(literal.markdown(why), icon=":material/error:")
         how = f": {person.advice}" if person is not None else ""
         st.caption(f"You can look. Acknowledging and silencing need the role operator{how}.")
         return
@@ -51,26 +123,24 @@ def end_silence(silences: Sequence[Silence]) -> None:
     """End one of the silences now."""
     if not silences or not _may_act():
         return
-    with st.popover("End a silence", icon=":material/notifications_active:"):
+    with _UNSILENCE.open():
         words = {one.id: f"{one.id}: {literal.shown(operate.matcher_words(one.matcher))}" for one in silences}
         number = st.selectbox("Silence", list(words), format_func=words.__getitem__, key="unsilence_number")
-        st.caption("What it held back and still holds is told within seconds.")
-        st.button("End it now", on_click=_do, args=(_unsilence, number), key="unsilence", type="primary")
+        st.caption("Alerts that it muted and that still fire are notified within seconds.")
+        _UNSILENCE.button("End it now", _unsilence, number)
 
 
 def send_again(dead: Sequence[DeliveryRow], subjects: dict[str, str]) -> None:
     """Queue messages again that were given up."""
     if not dead or not _may_act():
         return
-    with st.popover("Send again", icon=":material/forward_to_inbox:"):
+    with _RESEND.open():
         words = {row.id: f"{row.id}: {literal.shown(row.channel)}, {_about(row, subjects)}" for row in dead}
         ids = st.multiselect(
-            "Messages that were given up", list(words), format_func=words.__getitem__, key="resend_ids"
+            "Messages that were given up (required)", list(words), format_func=words.__getitem__, key="resend_ids"
         )
         st.caption("Each goes with the others of its incident, in order, unless a later one of them was delivered.")
-        st.button(
-            "Send again", on_click=_do, args=(_resend, tuple(ids)), disabled=not ids, key="resend", type="primary"
-        )
+        _RESEND.button("Send again", _resend, tuple(ids), disabled=not ids)
 
 
 def try_channel() -> None:
@@ -78,99 +148,74 @@ def try_channel() -> None:
     names = [channel.name for channel in settings.config().alerts.channels]
     if not names or not _may_act():
         return
-    with st.popover("Test a channel", icon=":material/send:"):
+    with _TRY.open():
         name = st.selectbox("Channel", names, key="try_name")
         over = st.checkbox("The end of the test", key="try_over", help="For receivers that keep what is open.")
         st.caption("It says that it is a test, is as urgent as an info, and goes out at once and once.")
-        st.button("Send the test", on_click=_do, args=(_try, name, over), key="try", type="primary")
+        _TRY.button("Send the test", _try, name, over)
 
 
 def _acknowledge(firing: Sequence[AlertRow]) -> None:
-    with st.popover("Acknowledge", icon=":material/pan_tool:", disabled=not firing):
+    with _ACKNOWLEDGE.open(disabled=not firing):
         words = {row.incident_id: _line(row) for row in firing}
-        ids = st.multiselect("Alerts", list(words), format_func=words.__getitem__, key="ack_ids")
-        st.text_input("What you do about it (optional)", key=_ACK_COMMENT, max_chars=500)
-        st.caption("Nobody is told of it again, unless it becomes louder. Ends with the alert.")
-        st.button(
-            "I have it",
-            on_click=_do,
-            args=(_ack, tuple(ids)),
-            disabled=not ids,
-            key="ack",
-            type="primary",
-        )
+        ids = st.multiselect("Alerts (required)", list(words), format_func=words.__getitem__, key="ack_ids")
+        st.text_input("What you do about it", key=_ACKNOWLEDGE.field(_ACK_COMMENT), max_chars=500)
+        st.caption("It is not notified again, unless it becomes more severe. Ends with the alert.")
+        _ACKNOWLEDGE.button("I have it", _ack, tuple(ids), disabled=not ids)
 
 
 def _take_back(taken: Sequence[AlertRow]) -> None:
     if not taken:
         return
-    with st.popover("Give back", icon=":material/undo:"):
+    with _TAKE_BACK.open():
         words = {row.incident_id: _line(row) for row in taken}
-        ids = st.multiselect("Alerts", list(words), format_func=words.__getitem__, key="back_ids")
-        st.button(
-            "I do not have it",
-            on_click=_do,
-            args=(_give_back, tuple(ids)),
-            disabled=not ids,
-            key="back",
-            type="primary",
-        )
+        ids = st.multiselect("Alerts (required)", list(words), format_func=words.__getitem__, key="back_ids")
+        _TAKE_BACK.button("I do not have it", _give_back, tuple(ids), disabled=not ids)
 
 
 def _silence(rows: Sequence[AlertRow]) -> None:
-    with st.popover("Silence", icon=":material/notifications_off:"):
+    with _SILENCE.open():
         words = {row.incident_id: _line(row) for row in rows}
         st.selectbox(
             "Like this alert",
             list(words),
             index=None,
             format_func=words.__getitem__,
-            key=_LIKE,
+            key=_SILENCE.field(_LIKE),
             on_change=_fill,
             args=({row.incident_id: row for row in rows},),
             placeholder="or write patterns below",
         )
-        st.text_input("Groups", key=_GROUP, help="A regular expression on the whole name; empty is any.")
-        st.text_input("Clusters", key=_CLUSTER, help="Likewise.")
-        st.multiselect("Kinds", [kind.value for kind in Kind], key=_KIND, placeholder=_ANY)
-        st.multiselect("Severities", [s.value for s in Severity], key=_SEVERITY, placeholder=_ANY)
-        st.selectbox("For", _DURATIONS, index=2, key=_FOR, accept_new_options=True)
-        st.text_input("Why, for whoever wonders at night", key=_WHY, max_chars=500)
-        st.button("Silence", on_click=_do, args=(_make_silence,), key="silence", type="primary")
+        st.caption("At least one of these four is required:")
+        st.text_input(
+            "Groups", key=_SILENCE.field(_GROUP), help="A regular expression on the whole name; empty is any."
+        )
+        st.text_input(
+            "Clusters", key=_SILENCE.field(_CLUSTER), help="A regular expression on the whole name; empty is any."
+        )
+        st.multiselect("Kinds", [kind.value for kind in Kind], key=_SILENCE.field(_KIND), placeholder=_ANY)
+        st.multiselect("Severities", [s.value for s in Severity], key=_SILENCE.field(_SEVERITY), placeholder=_ANY)
+        st.selectbox("For (required)", _DURATIONS, index=2, key=_SILENCE.field(_FOR), accept_new_options=True)
+        st.text_input(
+            "Why (required)",
+            key=_SILENCE.field(_WHY),
+            max_chars=500,
+            placeholder="for whoever wonders at night, such as: deploy",
+        )
+        _SILENCE.button("Silence", _make_silence)
 
 
 def _fill(rows: dict[str, AlertRow]) -> None:
     """The patterns that mean this alert's subject and no other."""
-    row = rows.get(st.session_state[_LIKE])
+    row = rows.get(st.session_state[_SILENCE.field(_LIKE)])
     if row is not None:
-        st.session_state[_GROUP] = "" if row.group is None else re.escape(row.group)
-        st.session_state[_CLUSTER] = "" if row.cluster is None else re.escape(row.cluster)
-        st.session_state[_KIND] = [] if row.kind is Kind.GROUP else [row.kind.value]
-
-
-def _do(work: Callable[..., str], *args: object) -> None:
-    """Do it, if this reader may, and keep what came of it for the next drawing."""
-    try:
-        person = identity.current()
-        if person is None or not person.may_act:
-            raise OperatorError("this needs the role operator")
-        said = work(Operator(person.name, Via.DASHBOARD), *args)
-        st.session_state[_SAID] = (True, said)
-    except LagwiseError as error:
-        st.session_state[_SAID] = (False, clean(str(error)))
-    alert_reader.forget()
-
-
-def _say_what_came_of_it() -> None:
-    said = st.session_state.pop(_SAID, None)
-    if said is not None:
-        worked, words = said
-        show, icon = (st.success, ":material/check:") if worked else (st.error, ":material/error:")
-        show(literal.markdown(words), icon=icon)
+        st.session_state[_SILENCE.field(_GROUP)] = "" if row.group is None else exactly(row.group)
+        st.session_state[_SILENCE.field(_CLUSTER)] = "" if row.cluster is None else exactly(row.cluster)
+        st.session_state[_SILENCE.field(_KIND)] = [] if row.kind is Kind.GROUP else [row.kind.value]
 
 
 def _ack(by: Operator, ids: tuple[str, ...]) -> str:
-    comment = st.session_state[_ACK_COMMENT]
+    comment = st.session_state[_ACKNOWLEDGE.field(_ACK_COMMENT)]
     for incident_id in ids:
         operate.acknowledge(alert_reader.engine(), incident_id, comment=comment, by=by, now=settings.now())
     return f"{plural(len(ids), 'alert')} acknowledged."
@@ -179,20 +224,21 @@ def _ack(by: Operator, ids: tuple[str, ...]) -> str:
 def _give_back(by: Operator, ids: tuple[str, ...]) -> str:
     for incident_id in ids:
         operate.take_back(alert_reader.engine(), incident_id, by=by, now=settings.now())
-    return f"{plural(len(ids), 'alert')} given back: what is new about them is told again."
+    return f"{plural(len(ids), 'alert')} given back: what is new about them is notified again."
 
 
 def _make_silence(by: Operator) -> str:
-    now, form = settings.now(), st.session_state
-    matcher = Matcher(
-        form[_CLUSTER] or None, form[_GROUP] or None, "|".join(form[_KIND]) or None, "|".join(form[_SEVERITY]) or None
+    now = settings.now()
+    cluster, group, kinds, severities, length, comment = (
+        st.session_state[_SILENCE.field(name)] for name in (_CLUSTER, _GROUP, _KIND, _SEVERITY, _FOR, _WHY)
     )
+    matcher = Matcher(cluster or None, group or None, "|".join(kinds) or None, "|".join(severities) or None)
     try:
-        ends_at = now + timedelta(seconds=parse_duration(form[_FOR]))
+        ends_at = now + timedelta(seconds=parse_duration(length))
     except ValueError as error:
         raise OperatorError(str(error)) from None
     made = operate.silence(
-        alert_reader.engine(), matcher, starts_at=now, ends_at=ends_at, comment=form[_WHY], by=by, now=now
+        alert_reader.engine(), matcher, starts_at=now, ends_at=ends_at, comment=comment, by=by, now=now
     )
     return f"Silence {made.id} ({operate.matcher_words(matcher)}) until {made.ends_at:%Y-%m-%d %H:%M} UTC."
 
