@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import streamlit as st
+from streamlit.testing.v1 import AppTest
 
 from lagwise import health as heartbeats
 from lagwise.domain.vocabulary import Status
@@ -15,7 +16,7 @@ from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
 from tests.dashboard import lakes
-from tests.dashboard.conftest import NOW, Open
+from tests.dashboard.conftest import APP, NOW, Open
 from tests.dashboard.lakes import Scene
 from tests.dashboard.shown_tables import Shown, table, tables
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_GROUPS, QUIET_GROUPS, Story
@@ -453,11 +454,11 @@ def test_a_corrupt_database_costs_only_the_alerts(open_app: Open, busy: Path) ->
     assert "read as fast as they are written" in app.success[0].value, "the rest of the page stands"
 
 
-def test_bad_settings_are_one_clear_line(open_app: Open, tmp_path: Path) -> None:
-    (tmp_path / "lagwise.yaml").write_text("dashbord: {}", encoding="utf-8")
-    app = open_app()
-    assert "dashbord" in app.error[0].value
-    assert "there is no such setting" in app.error[0].value
+def test_pages_without_settings_say_how_to_serve_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lagwise_dashboard.settings._in_use", None)
+    app = AppTest.from_file(str(APP), default_timeout=30).run()
+    assert not app.exception
+    assert "these pages were started without settings" in app.error[0].value
 
 
 def test_a_fault_of_ours_is_one_line_with_a_reference(

@@ -6,6 +6,7 @@ import pytest
 
 from lagwise.config import Capacity
 from lagwise.domain.capacity.scaling import ScalingPolicy, Why
+from lagwise.scaling_memory import Memory
 from lagwise.scaling_signal import signal
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.planning import TOPIC_HOURS
@@ -170,6 +171,6 @@ def test_autoscalers_are_told_by_it(lake: Lake) -> None:
     )
     members = [some(GROUPS, sampled_at=at, member_count=4) for at in past]
     append(lake, GROUPS, *members)
-    found = signal(lake, "shop", "billing", ScalingPolicy(), NOW, stale_after_seconds=60.0)
+    found = signal(Memory(lake), "shop", "billing", ScalingPolicy(), NOW, stale_after_seconds=60.0)
     assert (found.desired.replicas, found.desired.why) == (1, Why.FEWER_NEEDED)
     assert found.replica_rate_per_second == 375.0
