@@ -27,9 +27,9 @@ pytest_plugins = [
 
 @pytest.fixture(autouse=True)
 def no_secrets_of_other_tests() -> Iterator[None]:
-    """A secret that one test resolved is not blotted out of what another one shows."""
+    """A secret that one test resolved is not redacted from what another one shows."""
     yield
-    secrets._resolved.clear()
+    secrets.forget()
 
 
 def pytest_unconfigure() -> None:

@@ -16,7 +16,7 @@ from lagwise.alerts.channels.http import Wire
 from lagwise.alerts.complaints import Complaints
 from lagwise.config import Heartbeat
 from lagwise.errors import ConfigError
-from lagwise.secrets import resolve
+from lagwise.secrets import resolve_address
 
 log = logging.getLogger("lagwise.alerts")
 
@@ -89,7 +89,7 @@ class DeadMansSwitch:
 def ping(settings: Heartbeat) -> str | None:
     """Fetch the address once; what went wrong, in one line without the address, which may carry a token."""
     try:
-        url = httpx.URL(resolve(settings.url))
+        url = httpx.URL(resolve_address(settings.url))
     except ConfigError as error:
         return str(error)
     except httpx.InvalidURL:

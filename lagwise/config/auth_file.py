@@ -4,6 +4,7 @@ import tomllib
 from pathlib import Path
 
 from lagwise.errors import ConfigError
+from lagwise.secrets import remember
 
 _WHERE = "dashboard.sign_in.auth_file"
 _OF_THE_PAGE = ("redirect_uri", "cookie_secret")
@@ -39,6 +40,7 @@ def check_auth_file(auth_file: Path) -> None:
     missing += [key for key in _OF_THE_PROVIDER if not _is_text(provider.get(key))]
     if missing:
         raise ConfigError(f"{_WHERE}: [auth] in {path} needs {', '.join(missing)}, each a text that is not empty")
+    remember(auth["cookie_secret"], provider["client_secret"])
     if len(auth["cookie_secret"]) < _COOKIE_SECRET_CHARACTERS:
         raise ConfigError(
             f"{_WHERE}: cookie_secret in {path} is too short to keep strangers from making it up: give it at least "

@@ -13,8 +13,8 @@ from lagwise.config import Config
 from lagwise.domain.humanise import plural
 from lagwise.errors import LagwiseError
 from lagwise.health import ANALYSIS, beat
+from lagwise.logs import clean
 from lagwise.program import program
-from lagwise.secrets import resolve
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.maintenance import maintain
 from lagwise.tables.store import Lake
@@ -37,7 +37,7 @@ _NONE_TO_PLAN_SECONDS, _PLAN_FAILED_SECONDS = 60.0, 600.0
 
 def open_lake(config: Config) -> Lake:
     """The lake of the settings, every table created."""
-    lake = Lake(config.lake_uri, {k: resolve(v) for k, v in config.lake.storage_options.items()})
+    lake = Lake(config.lake_uri, config.lake.resolved_storage_options())
     lake.create(*ALL_TABLES)
     return lake
 
@@ -153,7 +153,7 @@ def _reason(error: Exception) -> str:
         cause = cause.getCause()
     said = str(error) if cause is None else str(cause.toString())
     lines = said.strip().splitlines()
-    return lines[0][:300] if lines else type(error).__name__
+    return clean(lines[0])[:300] if lines else type(error).__name__
 
 
 def _trace_of(error: Exception) -> BaseException | None:

@@ -16,8 +16,9 @@ from pyspark.sql import SparkSession
 
 from lagwise.config import Spark
 from lagwise.errors import MissingRequirement
+from lagwise.logs import clean
 from lagwise.private_files import make_folder, opened
-from lagwise.secrets import resolve
+from lagwise.secrets import resolve_map
 from lagwise_spark import jvm, object_store
 
 #: Delta 4.4.0 is the newest that Maven Central has for Spark 4.2; 4.2.0 fails at a table's first checkpoint.
@@ -110,7 +111,7 @@ def start_session(
     compiles for speed: for large clusters.
     """
     require_java()
-    given = {key: resolve(value) for key, value in settings.conf.items()}
+    given = resolve_map(settings.conf)
     packages = [*object_store.packages_for(lake_uri), *_listed(given.get("spark.jars.packages", ""))]
     ivy = settings.ivy_dir or default_ivy_dir()
     if packages:
@@ -156,7 +157,7 @@ def _started(app_name: str, settings: Spark, conf: dict[str, str], ivy: Path, lo
             jvm.start(conf)
             session = SparkSession.builder.config(map={**conf}).getOrCreate()
     except Exception as error:  # py4j and pyspark raise many kinds; each means the same to the user
-        reason = str(error).strip().splitlines()[0][:200]
+        reason = clean(str(error).strip().splitlines()[0])[:200]
         raise MissingRequirement(
             f"Spark did not start ({reason}). Its own output is in {log_file}; if it speaks of dependencies, delete "
             f"{ivy} and try again while online."

@@ -22,6 +22,7 @@ SHARED = (
     "lagwise.commands",
     "lagwise.config",
     "lagwise.drivers",
+    "lagwise.encodings",
     "lagwise.errors",
     "lagwise.health",
     "lagwise.leash",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lagwise import health, logs, secrets
+from lagwise import health, logs
 
 
 def test_a_beat_is_read_back(tmp_path: Path) -> None:
@@ -99,7 +99,6 @@ def logged(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
     root = logging.getLogger()
     monkeypatch.setattr(root, "handlers", list(root.handlers))
     monkeypatch.setattr(root, "level", root.level)
-    monkeypatch.setattr(secrets, "_resolved", set())
     monkeypatch.setattr(logging, "captureWarnings", lambda capture: None)
     monkeypatch.delenv(logs.DEBUG_VARIABLE, raising=False)
     return lambda: capsys.readouterr().err

@@ -9,7 +9,7 @@ import httpx
 
 from lagwise.config import FlinkJobs
 from lagwise.errors import ConfigError
-from lagwise.secrets import redact, resolve
+from lagwise.secrets import redact, resolve, resolve_address
 from lagwise_collectors.elsewhere.found import Trouble
 
 #: Metrics asked for in one request: their names make the address, which servers and proxies limit.
@@ -96,7 +96,7 @@ class FlinkRest:
     def connected(self) -> Iterator[None]:
         """Connections for the requests inside: nothing is held open between looks."""
         try:
-            url = resolve(self._settings.url)
+            url = resolve_address(self._settings.url)
             headers = {"Authorization": f"Bearer {resolve(self._settings.token)}"} if self._settings.token else {}
             client = httpx.Client(
                 base_url=url,

@@ -19,7 +19,7 @@ from lagwise.alerts.channels.http import address_parts, harmless
 from lagwise.alerts.model import Severity
 from lagwise.config import Apprise
 from lagwise.errors import ConfigError
-from lagwise.secrets import resolve
+from lagwise.secrets import resolve_address
 
 _LONGEST_SERVICE = 40
 #: Of a summary: many services take some thousand characters.
@@ -54,14 +54,14 @@ class AppriseChannel:
     def receiver(self) -> str:
         """The kind of service: hosts of many carry the token."""
         try:
-            scheme = resolve(self._settings.url).partition("://")[0]
+            scheme = resolve_address(self._settings.url).partition("://")[0]
         except ConfigError:
             return "an address that cannot be read"
         return f"{scheme if scheme.isalnum() and len(scheme) <= _LONGEST_SERVICE else 'a service'}, through Apprise"
 
     def check(self) -> None:
         """Whether Apprise is there and knows the service. Raises ConfigError."""
-        service_of(resolve(self._settings.url), self._settings.silence_seconds)
+        service_of(resolve_address(self._settings.url), self._settings.silence_seconds)
 
     def send(self, message: Message) -> Outcome:
         """Let Apprise send one message."""
@@ -69,7 +69,7 @@ class AppriseChannel:
         limit = self._settings.attempt_timeout_seconds
         try:
             self.check()
-            url = resolve(self._settings.url)
+            url = resolve_address(self._settings.url)
             done = _carried_out(
                 Order(
                     url,

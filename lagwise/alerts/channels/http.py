@@ -26,7 +26,7 @@ from lagwise.alerts.channels.attempt import Attempt
 from lagwise.alerts.channels.base import Message, Outcome
 from lagwise.errors import ConfigError
 from lagwise.logs import clean
-from lagwise.secrets import REDACTED, resolve
+from lagwise.secrets import REDACTED, resolve, resolve_address
 
 if TYPE_CHECKING:
     import httpcore
@@ -155,7 +155,7 @@ class HttpChannel:
 
     def _url(self) -> httpx.URL:
         try:
-            given = resolve(self._settings.url)
+            given = resolve_address(self._settings.url)
             url = httpx.URL(given.rstrip("/") + self.path if self.path else given)
         except httpx.InvalidURL:
             url = None
