@@ -176,18 +176,3 @@ def _passwords_in(value: str) -> set[str]:
 def _is_token(part: str, shortest: int) -> bool:
     """Whether a part of an address looks generated: long, and not only lower-case words."""
     return len(part) >= shortest and re.fullmatch("[a-z._-]*", part) is None
-
-
-def redacted_settings(settings: dict[str, object]) -> dict[str, object]:
-    """A copy of a settings tree that is safe to show: values under secret-looking keys are blotted out."""
-    return {key: _redacted_value(key, value) for key, value in settings.items()}
-
-
-def _redacted_value(key: str, value: object) -> object:
-    if isinstance(value, dict):
-        return redacted_settings(value)
-    if isinstance(value, list | tuple):
-        return [_redacted_value(key, v) for v in value]
-    if isinstance(value, str):
-        return REDACTED if is_secret_key(key) and not is_reference(value) else redact(value)
-    return value

@@ -1,6 +1,6 @@
 """Is everything in order: the machine, the cluster, the settings."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -80,12 +80,14 @@ def _try_out(config: "Config") -> int:
     return resolved
 
 
-@click.command("config", short_help="Show the settings in effect, secrets blotted out.")
+@click.command("config", short_help="Show the settings in effect, secrets redacted.")
 @click.option("--check", is_flag=True, help="Only say whether the settings can be used.")
 @json_option("the settings")
 @click.pass_obj
 def config_command(settings: Settings, check: bool, as_json: bool) -> None:
-    """Show the settings in effect: file and environment together, secrets blotted out.
+    """Show the settings in effect: file and environment together, secrets redacted.
+
+    Of the addresses of channels, the heartbeat and Flink only scheme and host are shown: the rest may be a token.
 
     With --check nothing is shown: references, the file of the sign-in, alert rules, the database's address and
     librdkafka's settings are tried, without connecting to anything.
@@ -96,7 +98,7 @@ def config_command(settings: Settings, check: bool, as_json: bool) -> None:
       lagwise config
       lagwise --config lagwise.yaml config --check
     """
-    from lagwise.secrets import redacted_settings
+    from lagwise.config.secrecy import shown
 
     config = settings.load()
     if check:
@@ -108,10 +110,9 @@ def config_command(settings: Settings, check: bool, as_json: bool) -> None:
             f"{plural(names, 'reference')} to secrets resolved"
         )
         return
-    shown: dict[str, Any] = redacted_settings(config.model_dump(mode="json"))
     if as_json:
-        print_json(shown)
+        print_json(shown(config))
     else:
         import yaml
 
-        click.echo(yaml.safe_dump(shown, sort_keys=False, allow_unicode=False), nl=False)
+        click.echo(yaml.safe_dump(shown(config), sort_keys=False, allow_unicode=False), nl=False)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from lagwise.config.values import HttpAddress, Name, PathOrUri
+from lagwise.config.values import Holds, HttpAddress, Name, PathOrUri, Reference
 from lagwise.secrets import is_reference, redact
 
 _Text = Annotated[str, Field(min_length=1)]
@@ -62,7 +62,7 @@ class SqlOffsets(_Place):
 
     type: Literal["sql"] = "sql"
     """The kind of source."""
-    url: _Text
+    url: Annotated[_Text, Holds.DATABASE]
     """SQLAlchemy URL of the database; where it holds a password, as a reference `${env:NAME}` or `${file:/path}`."""
     query: _Text
     """A query that returns the columns `group`, `topic`, `partition`, `offset` (the next to be read; null is none) \
@@ -86,18 +86,11 @@ class FlinkJobs(_Place):
     """The kind of source."""
     url: HttpAddress
     """Address of the REST interface, as in `http://jobmanager:8081`; may be a reference."""
-    token: str | None = None
+    token: Reference | None = None
     """What is sent as `Authorization: Bearer …`, as a reference `${env:NAME}` or `${file:/path}`; null sends none."""
     jobs: dict[str, str] = {}
     """The consumer group (`group.id`) of a job, by the job's name, which Flink does not tell. A job that is not here \
 is a group of its own name."""
-
-    @field_validator("token")
-    @classmethod
-    def _token_is_reference(cls, value: str | None) -> str | None:
-        if value is not None and not is_reference(value):
-            raise ValueError("is a secret: write ${env:NAME} or ${file:/path} here, not the secret itself")
-        return value
 
 
 OffsetsFrom = Annotated[SparkCheckpoints | SqlOffsets | OffsetFiles | FlinkJobs, Field(discriminator="type")]

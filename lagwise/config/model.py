@@ -18,8 +18,8 @@ from lagwise.config.objectives import WithObjectives
 from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, SignIn
 from lagwise.config.rocketmq import RocketmqCluster
 from lagwise.config.selection import GroupSelection
-from lagwise.config.values import Memory, Name, Reference, RunbookAddress, Seconds
-from lagwise.secrets import SECRET_KEYS, is_reference, is_secret_key, redact, resolve
+from lagwise.config.values import Holds, Memory, Name, Reference, RunbookAddress, Seconds
+from lagwise.secrets import SECRET_KEYS, is_reference, is_secret_key, redact, resolve_map
 
 
 class SideTopics(_Settings):
@@ -53,7 +53,7 @@ class Cluster(WithObjectives):
     """How the cluster is called in tables, pages and alerts."""
     bootstrap: Annotated[str, Field(min_length=1)]
     """Bootstrap servers, `host:port[,host:port…]`."""
-    librdkafka: dict[str, str | int | float | bool] = {}
+    librdkafka: Annotated[dict[str, str | int | float | bool], Holds.MAP] = {}
     """Passed through to librdkafka (`security.protocol`, `sasl.mechanism`, `ssl.ca.location`, …). Secrets must be \
 references: `${env:NAME}` or `${file:/path}`."""
     groups: GroupSelection = GroupSelection()
@@ -118,7 +118,7 @@ class Spark(_Settings):
     """Heap of the driver, which in local mode is all of Spark."""
     ivy_dir: Path | None = None
     """Where Spark keeps the Delta jars it resolves; null is a folder of Lagwise's own in the user's cache."""
-    conf: dict[str, str] = {}
+    conf: Annotated[dict[str, str], Holds.MAP] = {}
     """Further Spark settings, passed through. Write secrets as `${env:NAME}` or `${file:/path}`: the JVM gets them by \
 a file that only this account can read. What executors have on their command lines \
 (`spark.executor.extraJavaOptions`) may not hold a secret."""
@@ -205,7 +205,7 @@ class Retention(_Settings):
 class Lake(_Settings):
     """The Delta tables."""
 
-    storage_options: dict[str, str] = {}
+    storage_options: Annotated[dict[str, str], Holds.MAP] = {}
     """Passed through to the object store (credentials as `${env:NAME}` or `${file:/path}`)."""
     retention: Retention = Retention()
     """How long the lake keeps what."""
@@ -224,7 +224,7 @@ class Lake(_Settings):
 
     def resolved_storage_options(self) -> dict[str, str]:
         """The storage options with the secrets themselves: to be handed on, never shown. Raises ConfigError."""
-        return {key: resolve(value) for key, value in self.storage_options.items()}
+        return resolve_map(self.storage_options)
 
 
 class Alerts(_Settings):
@@ -294,7 +294,7 @@ class Config(_Settings):
     """Local folder for logs, the spool and the default database, made for this account alone (mode 0700); null is the \
 data folder, or `./lagwise-data` where that is a URI. If other accounts of the machine are to read the lake, give it a \
 folder of its own."""
-    database: str | None = None
+    database: Annotated[str, Holds.DATABASE] | None = None
     """SQLAlchemy URL of the operational database (alerts, deliveries); null is SQLite in the state folder. May be a \
 reference `${env:NAME}` or `${file:/path}`."""
     clusters: tuple[AnyCluster, ...] = ()

@@ -8,8 +8,7 @@ from pydantic import Field, field_validator, model_validator
 from lagwise.config.base import Settings
 from lagwise.config.objectives import WithObjectives
 from lagwise.config.selection import GroupSelection
-from lagwise.config.values import Name, PathOrUri
-from lagwise.secrets import is_reference
+from lagwise.config.values import Holds, Name, PathOrUri, Reference
 
 
 class Tls(Settings):
@@ -57,9 +56,9 @@ class RocketmqCluster(WithObjectives):
     """How the cluster is called in tables, pages and alerts."""
     name_servers: Annotated[str, Field(min_length=1)]
     """Name servers, `host:port[,host:port…]`: the first that answers is asked."""
-    access_key: str | None = None
+    access_key: Annotated[str, Holds.SECRET] | None = None
     """Name of the user where ACLs are on; may be a reference."""
-    secret_key: str | None = None
+    secret_key: Reference | None = None
     """The user's secret, as a reference `${env:NAME}` or `${file:/path}`."""
     groups: GroupSelection = GroupSelection()
     """Which groups are watched."""
@@ -75,13 +74,6 @@ broadcasting groups, how far they are. Without it, who owns what is only known o
 
     local_offsets: LocalOffsetFiles | None = None
     """Files of broadcasting groups' members (docs/rocketmq.md), for those that are not online or do not answer."""
-
-    @field_validator("secret_key")
-    @classmethod
-    def _secret_is_reference(cls, value: str | None) -> str | None:
-        if value is not None and not is_reference(value):
-            raise ValueError("is a secret: write ${env:NAME} or ${file:/path} here, not the secret itself")
-        return value
 
     @model_validator(mode="after")
     def _keys_come_together(self) -> "RocketmqCluster":

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from enum import Enum
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, WithJsonSchema
@@ -33,12 +34,23 @@ class Matching:
         return value
 
 
+class Holds(Enum):
+    """Annotates a setting that may hold a secret: which part of its value is secret."""
+
+    SECRET = "all of it"  # noqa: S105 (says where one is)
+    ADDRESS = "user, path and query"
+    DATABASE = "the password of a SQLAlchemy URL"
+    MAP = "values under the keys of secrets"
+
+
 Seconds = Annotated[float, Field(gt=0)]
 Name = Annotated[str, Matching(r"[A-Za-z0-9._-]{1,100}", "1 to 100 letters, digits, dots, hyphens or underscores")]
 Memory = Annotated[str, Matching(r"\d+[mg]", "a whole number and its unit, as in 512m or 1g")]
 RunbookAddress = Annotated[str, Matching(r"https?://[^/{}\s]+(/.*)?", "an address http://… or https://…")]
 HttpAddress = Annotated[
-    str, Matching(r"https?://.+|\$\{(env|file):[^}]+\}", "an address http://… or https://…, or a reference ${env:NAME}")
+    str,
+    Matching(r"https?://.+|\$\{(env|file):[^}]+\}", "an address http://… or https://…, or a reference ${env:NAME}"),
+    Holds.ADDRESS,
 ]
 MailAddress = Annotated[
     str, Matching(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,253}", "a mail address, name@host")
@@ -56,6 +68,7 @@ Reference = Annotated[
     str,
     AfterValidator(_names_a_secret),
     WithJsonSchema({"type": "string", "allowed": "a reference ${env:NAME} or ${file:/path}"}),
+    Holds.SECRET,
 ]
 
 

@@ -1,0 +1,66 @@
+"""Which settings may hold a secret, and how to show settings without them."""
+
+import re
+from typing import Any, get_args
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from lagwise.config.values import Holds
+from lagwise.secrets import REDACTED, is_reference, is_secret_key, redact
+
+_ADDRESS = re.compile(r"(?P<scheme>[^:/]*://)(?P<user>[^/?#]*@)?(?P<host>[^/?#]*)/?(?P<rest>.*)", re.DOTALL)
+#: For SQLAlchemy the password ends at the last @.
+_DATABASE_PASSWORD = re.compile(r"(?<=://)([^:/@]*):.*@", re.DOTALL)
+_PARAMETER = re.compile(r"([?&])([^=&]+)=([^&]*)")
+
+
+def holds_of(field: FieldInfo) -> Holds | None:
+    """Where in a setting's value a secret may be; None if it never holds one."""
+    found = [one for one in (*field.metadata, *_nested(field.annotation)) if isinstance(one, Holds)]
+    return found[0] if found else None
+
+
+def shown(settings: BaseModel) -> dict[str, Any]:
+    """The settings as JSON values, with secrets redacted. References stay: they only name a secret."""
+    tree = settings.model_dump(mode="json")
+    fields = type(settings).model_fields
+    return {name: _shown(getattr(settings, name), tree[name], holds_of(field)) for name, field in fields.items()}
+
+
+def _shown(value: Any, dumped: Any, holds: Holds | None) -> Any:
+    if isinstance(value, BaseModel):
+        return shown(value)
+    if isinstance(value, list | tuple):
+        return [_shown(one, its, holds) for one, its in zip(value, dumped, strict=True)]
+    if isinstance(value, dict):
+        secret = {key for key in dumped if holds is Holds.MAP and is_secret_key(key)}
+        return {key: _shown(value[key], its, Holds.SECRET if key in secret else None) for key, its in dumped.items()}
+    if dumped is None or is_reference(str(dumped)):
+        return dumped
+    if holds is Holds.SECRET:
+        return REDACTED
+    if not isinstance(dumped, str):
+        return dumped
+    if holds is Holds.ADDRESS:
+        return address_shown(dumped)
+    return redact(_database_shown(dumped) if holds is Holds.DATABASE else dumped)
+
+
+def address_shown(address: str) -> str:
+    """Scheme and host of an address. User, path and query are redacted: chat services keep their tokens there."""
+    match = _ADDRESS.fullmatch(address)
+    if match is None:
+        return REDACTED
+    user, rest = (REDACTED + "@" if match["user"] else ""), (f"/{REDACTED}" if match["rest"] else "")
+    return f"{match['scheme']}{user}{match['host']}{rest}"
+
+
+def _database_shown(url: str) -> str:
+    url = _DATABASE_PASSWORD.sub(rf"\1:{REDACTED}@", url)
+    return _PARAMETER.sub(lambda one: f"{one[1]}{one[2]}={REDACTED if is_secret_key(one[2]) else one[3]}", url)
+
+
+def _nested(annotation: Any) -> list[Any]:
+    """Everything that annotates a type or one of its parts."""
+    return [*getattr(annotation, "__metadata__", ()), *(one for part in get_args(annotation) for one in _nested(part))]
