@@ -6,13 +6,14 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from lagwise.config.secrecy import holds_of
 from lagwise.config.source import variable_of
 from lagwise.logs import clean
 from lagwise.secrets import is_secret_key
 
-#: Below these keys a value may be, or hold, a secret that was written where a reference belongs: never repeated.
-_NEVER_REPEATED = frozenset({"librdkafka", "storage_options", "url", "database", "conf", "authorization"})
 _LONGEST_REPEATED = 40
+#: Errors where keys or a list were expected: the value given instead could be anything, so it is not repeated.
+_OF_STRUCTURE = frozenset({"missing", "value_error", "model_type", "model_attributes_type", "dict_type", "tuple_type"})
 #: Keys that tell the models of a union apart.
 _TAGS = ("system", "type")
 #: pydantic's words, and ours: a person writes YAML, and knows of lists and not of tuples.
@@ -50,7 +51,7 @@ def describe(error: ValidationError, root: type[BaseModel], environment: Mapping
         elif problem["type"] == "union_tag_invalid":
             said = f"must be one of {problem['ctx']['expected_tags']}, not {clean(repr(problem['ctx']['tag']))}"
         else:
-            said = _in_words(problem["msg"]) + _instead(problem["type"], location, problem["input"])
+            said = _in_words(problem["msg"]) + _instead(problem["type"], written, problem["input"], root)
         lines.append(f"  {path}{f' ({variable})' if variable else ''}: {said}")
     return "\n".join(lines)
 
@@ -61,15 +62,22 @@ def _in_words(message: str) -> str:
     return message[0].lower() + message[1:]
 
 
-def _instead(kind: str, location: tuple[int | str, ...], value: Any) -> str:
+def _instead(kind: str, written: tuple[int | str, ...], value: Any, root: type[BaseModel]) -> str:
     """``, not 'lots'``: the value, where it is short, explains something, and cannot be a secret."""
-    names = [str(step) for step in location]
-    if kind in ("value_error", "missing") or not isinstance(value, str | int | float):
-        return ""
-    if any(name in _NEVER_REPEATED or is_secret_key(name) for name in names):
+    if kind in _OF_STRUCTURE or not isinstance(value, str | int | float) or _may_hold_a_secret(written, root):
         return ""
     shown = clean(repr(value))
     return f", not {shown}" if len(shown) <= _LONGEST_REPEATED else ""
+
+
+def _may_hold_a_secret(written: tuple[int | str, ...], root: type[BaseModel]) -> bool:
+    models = [root]
+    for step in (step for step in written if isinstance(step, str)):
+        fields = [field for m in models for name, field in m.model_fields.items() if step in (name, field.alias)]
+        if is_secret_key(step) or any(holds_of(field) for field in fields):
+            return True
+        models = [below for field in fields for below in models_of(field.annotation)]
+    return False
 
 
 def _variable(location: tuple[int | str, ...], environment: Mapping[str, str]) -> str | None:

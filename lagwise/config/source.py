@@ -1,5 +1,6 @@
 """Where settings come from: a YAML file, and over it the environment. A tree comes out; the models judge it."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ ENVIRONMENT_PREFIX = "LAGWISE_"
 SECRET_PREFIX = "LAGWISE_SECRET_"  # noqa: S105 (a prefix of names)
 #: Environment variables that are not settings: where the file is, where jars are kept, and how much is logged.
 _NOT_SETTINGS = frozenset({"LAGWISE_CONFIG", "LAGWISE_DEBUG", "LAGWISE_CACHE"})
+#: PyYAML's own errors, and those of Python that it lets through (``2026-13-45``, ``!!int x``).
+_NOT_YAML = (yaml.YAMLError, ValueError, KeyError, AttributeError)
 
 
 def read_tree(path: Path | None, env: Mapping[str, str]) -> dict[str, Any]:
@@ -33,7 +36,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"cannot read the settings file {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8 text (byte {error.start})") from error
-    except yaml.YAMLError as error:
+    except _NOT_YAML as error:
         raise ConfigError(f"{path} is not YAML: {_yaml_problem(error)}") from None
     if tree is None:
         return {}
@@ -42,12 +45,16 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     return tree
 
 
-def _yaml_problem(error: yaml.YAMLError) -> str:
-    """What is wrong and where. Not PyYAML's own text: it quotes the line, which may hold a secret."""
+def _yaml_problem(error: Exception) -> str:
+    """What is wrong and where. Not PyYAML's own text: it quotes the line, which may hold a secret, and words that
+    begin with * or !, which may be one."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
-        return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}"
-    return "it holds a character that YAML does not allow"
+        problem = re.sub(r"'(?!<)[^']{2,}'", "'…'", error.problem or "it cannot be read")
+        return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
+    if isinstance(error, yaml.YAMLError):
+        return "it holds a character that YAML does not allow"
+    return "it holds a date that does not exist, or a value that is not what its tag (!!…) says"
 
 
 def _overlay_environment(tree: dict[str, Any], env: Mapping[str, str]) -> None:
@@ -82,7 +89,7 @@ def _from_environment(text: str) -> Any:
     """
     try:
         value = yaml.safe_load(text)
-    except yaml.YAMLError:
+    except _NOT_YAML:
         return text
     quoted = isinstance(value, str) and text.lstrip().startswith(("'", '"'))
     return value if value is None or quoted or isinstance(value, list | dict) else text

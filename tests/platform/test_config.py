@@ -161,7 +161,7 @@ def test_a_key_without_a_value_in_the_file_can_be_filled_from_the_environment(tm
         ("analysis: {interval_seconds: soon}", "analysis.interval_seconds: must be a number, not 'soon'"),
         ("dashboard: {host: 5}", "dashboard.host: must be a text, not 5"),
         ("clusters: {name: a}", "clusters: must be a list"),
-        ("dashboard: here", "dashboard: must have keys and values, not 'here'"),
+        ("dashboard: here", "dashboard: must have keys and values"),
         ("- a list", "must hold keys and values at its top level, not a list"),
         ("{1: x}", "keys should be strings"),
     ],
@@ -197,6 +197,9 @@ def test_a_secret_in_the_file_is_refused_without_repeating_it(tmp_path: Path, te
     "text",
     [
         "alerts: {channels: [{name: a, url: 'hunter2'}]}",
+        "alerts: {channels: ['https://x.example/hunter2']}",
+        "alerts: {channels: hunter2}",
+        "alerts: {heartbeat: 'https://x.example/hunter2'}",
         "alerts: {channels: [{name: a, url: 'http://x', secret: 1234567}]}",
         "lake: {storage_options: {account_key: 1234567}}",
         "database: 1234567",
@@ -210,9 +213,20 @@ def test_a_refused_value_that_may_be_a_secret_is_not_repeated(tmp_path: Path, te
     assert "1234567" not in message
 
 
-def test_broken_yaml_is_placed_without_quoting_the_line(tmp_path: Path) -> None:
-    message = refused(tmp_path, "data: x\nclusters: [{sasl.password: hunter2, : }\n")
-    assert "is not YAML: line 2, column 37: " in message
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("data: x\nclusters: [{sasl.password: hunter2, : }\n", "line 2, column 37: "),
+        ("database: *hunter2", "line 1, column 11: found undefined alias '…'"),
+        ("database: !hunter2", "line 1, column 11: could not determine a constructor for the tag '…'"),
+        ("database: !!int hunter2", "a value that is not what its tag (!!…) says"),
+        ("database: 2026-13-45", "it holds a date that does not exist"),
+    ],
+)
+def test_broken_yaml_is_placed_without_quoting_what_is_there(tmp_path: Path, text: str, says: str) -> None:
+    message = refused(tmp_path, text)
+    assert "is not YAML: " in message
+    assert says in message
     assert "hunter2" not in message
 
 
