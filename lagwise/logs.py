@@ -10,6 +10,8 @@ escape could rewrite what is on the screen: both are shown as escapes (``\\n``, 
 import logging
 import os
 import sys
+import threading
+import traceback
 import unicodedata
 from datetime import UTC, datetime
 
@@ -85,6 +87,24 @@ def configure(part: str) -> None:
     root.setLevel(logging.DEBUG if debug else logging.WARNING)
     logging.getLogger("lagwise").setLevel(logging.DEBUG if debug else logging.INFO)
     logging.captureWarnings(capture=True)
+
+
+def redact_uncaught_errors() -> None:
+    """Redact the traces of uncaught errors as log lines are redacted. To be called once, as a process starts.
+
+    The interpreter itself would print errors as they are, with the addresses and settings that they quote.
+    """
+    sys.excepthook = lambda _kind, error, _trace: _print_trace("", error)
+    threading.excepthook = lambda args: _print_trace(f"in {args.thread and args.thread.name}: ", args.exc_value)
+    sys.unraisablehook = lambda args: _print_trace(f"{args.err_msg or 'ignored'}: ", args.exc_value)
+
+
+def _print_trace(where: str, error: BaseException | None) -> None:
+    if error is None or isinstance(error, SystemExit) or sys.stderr is None:
+        return
+    text = where + "".join(traceback.format_exception(error))
+    sys.stderr.write("".join(f"{clean(line)}\n" for line in text.splitlines()))
+    sys.stderr.flush()
 
 
 def _message(record: logging.LogRecord) -> str:

@@ -9,7 +9,7 @@ import time
 
 from lagwise.config import load_config
 from lagwise.errors import LagwiseError
-from lagwise.logs import clean
+from lagwise.logs import clean, redact_uncaught_errors
 
 
 def main(folder: str) -> None:
@@ -31,4 +31,5 @@ def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
+    redact_uncaught_errors()
     main(sys.argv[1])

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from lagwise.logs import clean
+from lagwise.logs import clean, redact_uncaught_errors
 from lagwise_collectors import wire
 from lagwise_collectors.protocol import Snapshot
 from lagwise_collectors.sources import Order, reader_of
@@ -24,6 +24,7 @@ from lagwise_collectors.sources import Order, reader_of
 
 def main() -> int:
     """Serve requests until stdin ends."""
+    redact_uncaught_errors()
     # A Ctrl-C in a terminal reaches the whole process group; this process ends when its parent lets go of it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = _private_stdout()

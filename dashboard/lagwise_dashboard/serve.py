@@ -7,12 +7,15 @@ address, the port and the sign-in were taken from.
 import contextlib
 import importlib
 import importlib.util
+import logging
 import signal
 import socket
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+
+import streamlit.logger
 
 from lagwise.config import Config
 from lagwise.config.auth_file import check_auth_file
@@ -56,12 +59,24 @@ def serve_forever(config: Config, announce: Callable[[], None]) -> None:
     _require_address(config.dashboard.host, config.dashboard.port)
     announce()
     settings.use(config)
+    _redact_streamlit_log()
     app = Dashboard(_PAGE)
     threading.Thread(target=_prepare, args=(app,), name="prepare", daemon=True).start()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))  # of this server, after it has closed its connections
     sys.argv = [str(_PAGE)]  # Streamlit puts the folder of what was started in front of every import
     app.run(config=server_options.options(config))
+
+
+def _redact_streamlit_log() -> None:
+    """Send Streamlit's log through ours, which redacts secrets: errors of a page may quote addresses."""
+
+    def hand_over(logger: logging.Logger) -> None:
+        logger.handlers.clear()
+        logger.propagate = True
+
+    streamlit.logger.setup_formatter = hand_over
+    streamlit.logger.update_formatter()
 
 
 def _require_gate(config: Config) -> None:

@@ -19,7 +19,7 @@ from lagwise.cli.ship_offsets import ship_offsets
 from lagwise.cli.show import lag, status
 from lagwise.cli.size import size
 from lagwise.cli.try_channel import try_channel
-from lagwise.logs import DEBUG_VARIABLE
+from lagwise.logs import DEBUG_VARIABLE, redact_uncaught_errors
 
 
 @click.group(cls=LagwiseGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -75,4 +75,5 @@ for _command in (
 
 def main() -> None:
     """The ``lagwise`` command. Exits 0, 1 (it did not work; one line says why) or 2 (wrong usage)."""
+    redact_uncaught_errors()
     cli.main(prog_name="lagwise")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import streamlit.config
+import streamlit.logger
 
 from lagwise.config import Config
 from lagwise.errors import ConfigError
@@ -21,6 +22,20 @@ SIGN_IN = {"auth_file": "auth.toml"}
 
 def config(**dashboard: object) -> Config:
     return Config.model_validate({"dashboard": dashboard})
+
+
+def test_streamlit_logs_through_the_handlers_that_redact(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(streamlit.logger, "_loggers", {})
+    monkeypatch.setattr(streamlit.logger, "setup_formatter", streamlit.logger.setup_formatter)
+    before = streamlit.logger.get_logger("streamlit.tested.before")
+    serve._redact_streamlit_log()
+    later = streamlit.logger.get_logger("streamlit.tested.later")
+    for logger in (before, later):
+        assert logger.handlers == []
+        logger.error("in %s", logger.name)
+    assert caplog.messages == ["in streamlit.tested.before", "in streamlit.tested.later"]
 
 
 def test_what_is_loaded_beforehand_is_there() -> None:

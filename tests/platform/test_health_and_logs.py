@@ -2,6 +2,7 @@
 
 import logging
 import os
+import sys
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lagwise import health, logs
+from lagwise.secrets import resolve
 
 
 def test_a_beat_is_read_back(tmp_path: Path) -> None:
@@ -145,3 +147,33 @@ def test_configuring_twice_does_not_double_the_lines(logged: Callable[[], str]) 
     logs.configure("b")
     logging.getLogger("lagwise.x").warning("once")
     assert logged().count("once") == 1
+
+
+@pytest.fixture
+def hooks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interpreter's hooks are put back as they were afterwards."""
+    for module, hook in ((sys, "excepthook"), (sys, "unraisablehook"), (threading, "excepthook")):
+        monkeypatch.setattr(module, hook, getattr(module, hook))
+
+
+def test_uncaught_errors_are_printed_without_secrets(
+    hooks: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LAGWISE_SECRET_X", "hunter2")
+    resolve("${env:LAGWISE_SECRET_X}")
+    logs.redact_uncaught_errors()
+
+    def fail() -> None:
+        raise ValueError("login with hunter2\nrefused")
+
+    with pytest.raises(ValueError, match="refused") as failed:
+        fail()
+    sys.excepthook(failed.type, failed.value, failed.tb)
+    thread = threading.Thread(target=fail, name="reader")
+    thread.start()
+    thread.join()
+
+    printed = capsys.readouterr().err
+    assert printed.count("ValueError: login with [redacted]\nrefused\n") == 2
+    assert "in reader: Traceback (most recent call last):\n" in printed
+    assert "hunter2" not in printed
