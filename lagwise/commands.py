@@ -1,11 +1,10 @@
-"""Commands to copy (Kafka's own tools and Lagwise's, quoted for bash and zsh) and links to follow: all harmless.
+"""Commands to copy (Kafka's own tools and Lagwise's, quoted for bash and zsh): all harmless.
 
 Names in them are strangers' input: what a terminal would obey is spelled out as an escape.
 """
 
 import shlex
 from collections.abc import Sequence
-from urllib.parse import quote, urlencode
 
 from lagwise.config import AnyCluster, Cluster, RocketmqCluster
 from lagwise.domain.causes import STANDING
@@ -79,12 +78,6 @@ def first_command(
         configs = kafka_tool("kafka-configs", cluster, clusters)
         return f"{configs} --describe --all --entity-type topics {option('--entity-name', topic)}"
     return f"{groups} --describe {named}"
-
-
-def group_page(cluster: str, group: str, dashboard_url: str) -> str:
-    """Address of the group's page in the dashboard."""
-    query = urlencode({"cluster": cluster, "group": group}, quote_via=quote, safe="")
-    return f"{dashboard_url.rstrip('/')}/group?{query}"
 
 
 def _ansi_c(character: str) -> str:

@@ -4,6 +4,7 @@ The settings' models, the tables' declarations and the commands' help are the on
 """
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, get_origin
 
@@ -12,6 +13,7 @@ from click.testing import CliRunner
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from lagwise.addresses.parameters import Parameter
 from lagwise.config.errors import models_of, tag_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -240,9 +242,50 @@ def _help(arguments: list[str]) -> str:
     return f"```text\n{shown.stdout.rstrip()}\n```"
 
 
+def addresses() -> str:
+    """Every page of the dashboard and every name in the query of its address."""
+    from lagwise.addresses import pages, query
+
+    text = f"""{_GENERATED}
+# Addresses of the dashboard
+
+What a page shows is in its address, and a link shows somebody else the same. Names and values are quoted as in any
+address. A name means the same on every page. A page says so when its address holds a name that it does not have, or a
+value that cannot be; nothing else is shown in its place unsaid.
+
+## On every page
+
+These say what is looked at. A page that does not use them keeps them for the others: the menu hands them on.
+
+{_parameters(query.KEPT)}
+"""
+    for page in pages.PAGES:
+        own = [parameter for parameter in page.reads if parameter not in query.KEPT]
+        used = [f"`{parameter.name}`" for parameter in page.reads if parameter in query.KEPT]
+        text += f"\n## {page.title}\n\n{page.answers} For example `{pages.link(page, page.example)}`.\n"
+        if used:
+            text += f"\nIt uses {', '.join(used)}.\n"
+        if own:
+            text += f"\n{_parameters(own)}\n"
+    return text
+
+
+def _parameters(parameters: Iterable[Parameter[Any]]) -> str:
+    rows = ["| name | may be | default | meaning |", "|---|---|---|---|"]
+    for one in parameters:
+        default = ", ".join(f"`{text}`" for text in one.write(one.default) if text)
+        rows.append(f"| `{one.name}` | {one.allowed} | {default} | {_cell(one.meaning)} |")
+    return "\n".join(rows)
+
+
 def main(check: bool) -> int:
     """Write the pages, or compare them. Returns the exit code."""
-    pages = {"configuration.md": configuration(), "tables.md": tables(), "cli.md": cli()}
+    pages = {
+        "addresses.md": addresses(),
+        "cli.md": cli(),
+        "configuration.md": configuration(),
+        "tables.md": tables(),
+    }
     stale = []
     for name, text in pages.items():
         path = PAGES / name

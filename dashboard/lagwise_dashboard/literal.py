@@ -29,6 +29,17 @@ def markdown(text: str | None) -> str:
     return _PUNCTUATION.sub(r"\\\1", parted)
 
 
+def heading(text: str) -> str:
+    """Outside text as a heading of Markdown, which is never empty."""
+    return markdown(text) or "(empty name)"
+
+
+def quoted(text: str, *, longest: int) -> str:
+    """Outside text in a sentence of Markdown, set apart by quotation marks and cut where it is long."""
+    line = shown(text)
+    return f"“{markdown(line if len(line) <= longest else line[: longest - 1] + '…')}”"
+
+
 def plotly(text: str | None, *, longest: int = 60) -> str:
     """Outside text for a Plotly label: no markup, cut where it would push the chart aside."""
     line = shown(text)

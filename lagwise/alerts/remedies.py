@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from lagwise import commands
+from lagwise.addresses import pages, query
 from lagwise.alerts.model import Notification, Subject
 from lagwise.config import AnyCluster
 
@@ -28,5 +29,5 @@ def first_command(notification: Notification, clusters: Sequence[AnyCluster]) ->
 def dashboard_link(subject: Subject, dashboard_url: str) -> str:
     """The page of the subject."""
     if subject.group is None:
-        return f"{dashboard_url.rstrip('/')}/health"
-    return commands.group_page(subject.cluster or "", subject.group, dashboard_url)
+        return pages.link(pages.HEALTH, base=dashboard_url)
+    return pages.link(pages.GROUP, {query.CLUSTER: subject.cluster, query.GROUP: subject.group}, base=dashboard_url)

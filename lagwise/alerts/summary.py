@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lagwise.addresses import pages
 from lagwise.alerts.model import Event, Severity
 
 SCHEMA = "lagwise.alerts.v1"
@@ -28,7 +29,7 @@ def summarise(documents: Sequence[Mapping[str, Any]], key: str) -> str:
         "summary": _summary(documents, events),
         "events": dict(events),
         "decided_at": max(str(document["decided_at"]) for document in documents),
-        "dashboard_url": f"{page.rpartition('/')[0]}/alerts",
+        "dashboard_url": pages.link(pages.ALERTS, base=page.rpartition("/")[0]),
         "alerts": list(documents),
         "idempotency_key": key,
     }

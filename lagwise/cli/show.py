@@ -88,7 +88,7 @@ def lag(settings: Settings, group: str, cluster: str | None, data: str | None, a
       lagwise lag orders --cluster shop --json | jq '.partitions[] | {topic, partition, lag}'
     """
     from lagwise import answers
-    from lagwise.commands import group_page
+    from lagwise.addresses import pages, query
     from lagwise.tables.trends import in_words, trends
 
     config = settings.load(data=data)
@@ -100,7 +100,8 @@ def lag(settings: Settings, group: str, cluster: str | None, data: str | None, a
     row = answers.group(lake, group, cluster)
     rows = answers.partitions(lake, group, row["cluster"])
     growth = trends(lake, row["cluster"], group, row["as_of"])
-    page = group_page(row["cluster"], group, places.alerts.dashboard_url)
+    subject: pages.Values = {query.CLUSTER: row["cluster"], query.GROUP: group}
+    page = pages.link(pages.GROUP, subject, base=places.alerts.dashboard_url)
     if as_json:
         shown = [{key: r[key] for key in PARTITION_KEYS} for r in rows]
         print_json(

@@ -9,7 +9,8 @@ from lagwise.cli.size_group import load_test_for, row_of
 from lagwise.cli.size_horizon import ahead_within, highest, judged_within
 from lagwise.domain.capacity.outlook import Outlook, provenance
 from lagwise.domain.capacity.verdict import CapacityVerdict, DemandAhead
-from lagwise.domain.simulation.what_if import DEFAULT_OUTAGE_SECONDS, WhatIf, outage, set_ups, try_set_ups
+from lagwise.domain.simulation.scenario import DEFAULT_OUTAGE_SECONDS
+from lagwise.domain.simulation.what_if import WhatIf, outage, set_ups, try_set_ups
 from lagwise.domain.sizing.advice import SizingAdvice, advise
 from lagwise.domain.sizing.known_workload import known_values, running_of, say_missing, task_slots_of
 from lagwise.domain.sizing.ramp_plan import RampStep, ramp_to

@@ -19,6 +19,7 @@ ROOTS = {
 SIDE_ROOMS = ("lagwise.alerts", "lagwise_collectors", "lagwise_spark", "lagwise_dashboard", "lagwise_sandbox")
 #: Small helpers that every room but the domain may use.
 SHARED = (
+    "lagwise.addresses",
     "lagwise.commands",
     "lagwise.config",
     "lagwise.drivers",
@@ -155,7 +156,7 @@ def test_side_rooms_know_nothing_of_each_other_or_of_the_command_line(room: str)
 
 
 def test_the_shared_helpers_know_only_each_other() -> None:
-    knowing = ("lagwise.commands", "lagwise.trace_csv", "lagwise.trace_rows", "lagwise.traces")
+    knowing = ("lagwise.addresses", "lagwise.commands", "lagwise.trace_csv", "lagwise.trace_rows", "lagwise.traces")
     allowed = dict.fromkeys(knowing, (DOMAIN,))
     for helper in SHARED:
         assert offences((helper,), (*SHARED, *allowed.get(helper, ()))) == []

@@ -14,6 +14,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 import lagwise_dashboard
+from lagwise.addresses import pages
 from lagwise.config import load_config
 from lagwise.tables.store import Lake
 from tests.dashboard import alerts, lakes, planning
@@ -62,6 +63,12 @@ def open_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     _clear()
     yield open_page
     _clear()
+
+
+def offered(app: AppTest) -> list[str]:
+    """The labels of the links on a page, its menu left out."""
+    titles = {page.title for page in pages.PAGES}
+    return [link.label for link in app.get("page_link") if link.label not in titles]
 
 
 def _clear() -> None:

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 from lagwise import health as heartbeats
 from lagwise.domain.sizing.workload import Concurrency, Workload
-from lagwise_dashboard.components.capacity_scenarios import KEPT, Scenario, written
+from lagwise_dashboard.components.capacity_scenarios import Scenario, written
 from tests.dashboard import alerts, lakes, planning
 from tests.dashboard.browsing import READY_MS, Visit, chromium, launched
 from tests.dashboard.lakes import Scene
@@ -41,7 +41,7 @@ PAGES = {
     "retention": "/retention",
     "rebalances": "/rebalances?" + urlencode({"cluster": "prod", "group": "orders-fulfilment"}),
     "alerts": "/alerts",
-    "capacity": "/capacity?" + urlencode({"capacity_group": "prod/checkout", KEPT: written(_BIGGER)}),
+    "capacity": "/capacity?" + urlencode({"cluster": "prod", "group": "checkout", "scenario": written(_BIGGER)}),
     "health": "/health",
 }
 #: The shortest and the tallest picture.

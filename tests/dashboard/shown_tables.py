@@ -26,6 +26,8 @@ def tables(app: Any) -> list[Shown]:
     """All tables, in the order of the page."""
     found = []
     for element in app.get("bidi_component"):
+        if "-table_" not in element.proto.id:
+            continue
         data = json.loads(element.proto.json)
         columns = data["columns"]
         found.append(

@@ -103,7 +103,7 @@ def test_a_phone_gets_cards_that_fit_and_open_the_group(phone: Visit) -> None:
 
 
 def test_cards_are_reached_and_opened_by_the_keyboard(visit: Visit) -> None:
-    page = visit.open("/?as=Cards")
+    page = visit.open("/?as=cards")
     card = page.get_by_role("link", name="payments-settlement")
     expect(card).to_be_visible(timeout=READY_MS)
     page.get_by_placeholder("Group or topic").focus()

@@ -47,6 +47,12 @@ pytestmark = pytest.mark.thorough
 CHECKOUT = "prod/checkout"
 
 
+def of(name: str) -> dict[str, str]:
+    """The group ``prod/checkout`` as it stands in an address."""
+    cluster, _, group = name.partition("/")
+    return {"cluster": cluster, "group": group}
+
+
 def texts(app: AppTest) -> str:
     """Everything the page says, Markdown's backslashes removed."""
     parts = [*app.markdown, *app.caption, *app.success, *app.warning, *app.error, *app.info]
@@ -94,23 +100,23 @@ def test_a_broken_lake_costs_only_the_choice_of_a_group(open_app: Open, busy: Pa
 def test_every_input_can_come_from_the_address(open_app: Open, busy: Path) -> None:
     app = open_app(
         "capacity",
-        capacity_peak="20000",
-        capacity_partitions="48",
-        capacity_hottest="3",
-        capacity_t1_ms="16.3",
-        capacity_t2_ms="4.5",
-        capacity_cores="2",
-        capacity_concurrency="pool",
-        capacity_ordering="none",
-        capacity_utilisation="80",
-        capacity_catch_up_min="60",
-        capacity_restart_s="300",
-        capacity_sized_outage_min="30",
-        capacity_outage_catch_up_min="120",
-        capacity_ceiling="90",
-        capacity_lag="1000000",
-        capacity_spare="2",
-        capacity_max_threads="500",
+        peak_per_s="20000",
+        partitions="48",
+        hottest_percent="3",
+        t1_ms="16.3",
+        t2_ms="4.5",
+        cores="2",
+        concurrency="pool",
+        ordering="none",
+        utilisation_percent="80",
+        catch_up_min="60",
+        restart_s="300",
+        sized_outage_min="30",
+        outage_catch_up_min="120",
+        ceiling_percent="90",
+        lag="1000000",
+        spare_nodes="2",
+        max_threads="500",
     )
     workload = Workload(
         t1_seconds=0.0163,
@@ -141,11 +147,11 @@ def test_every_input_can_come_from_the_address(open_app: Open, busy: Path) -> No
 
 def test_typing_changes_the_answer(open_app: Open, busy: Path) -> None:
     app = open_app("capacity")
-    app.number_input(key="capacity_peak").set_value(20_000.0).run()
+    app.number_input(key="peak_per_s").set_value(20_000.0).run()
     assert "No number of nodes and threads carries this load on 24 partitions" in texts(app)
     assert not [m.label for m in app.metric if m.value == "—" or m.label == "Nodes"]
     assert "Cheapest change:" in texts(app)
-    app.selectbox(key="capacity_concurrency").set_value("pool").run()
+    app.selectbox(key="concurrency").set_value("pool").run()
     assert not app.exception
     assert int(metric(app, "Nodes").replace(",", "")) > 20
 
@@ -154,11 +160,11 @@ def test_typing_changes_the_answer(open_app: Open, busy: Path) -> None:
     ("address", "complaint"),
     [
         (
-            {"capacity_t1_ms": "0", "capacity_t2_ms": "0"},
+            {"t1_ms": "0", "t2_ms": "0"},
             "T2, on the CPU must be above 0 where T1 is 0: a message takes some time.",
         ),
         (
-            {"capacity_hottest": "1"},
+            {"hottest_percent": "1"},
             "Hottest partition must be from 0.04167 (4.167%), the even share of 24 partitions, to 1 (100%).",
         ),
     ],
@@ -172,16 +178,18 @@ def test_inputs_that_do_not_fit_together_are_named(
 
 
 @pytest.mark.parametrize("bad", ["-5", "nan", "x", "1e30"])
-def test_nonsense_in_the_address_is_ignored(open_app: Open, busy: Path, bad: str) -> None:
-    app = open_app("capacity", capacity_peak=bad, capacity_partitions=bad, capacity_t1_ms=bad, capacity_group=bad)
+def test_nonsense_in_the_address_is_named_and_an_example_shown(open_app: Open, busy: Path, bad: str) -> None:
+    app = open_app("capacity", peak_per_s=bad, partitions=bad, t1_ms=bad, **of(f"prod/{bad}"))
+    assert f"peak_per_s must be a number from 0 to 1e+12, not “{bad}”." in texts(app).replace("`", "")
+    assert f"There is no group “{bad}” in the cluster **prod**." in texts(app)
     assert metric(app, "Nodes") == "3"
 
 
 def test_only_waiting_and_only_computing(open_app: Open, busy: Path) -> None:
-    app = open_app("capacity", capacity_t2_ms="0")
+    app = open_app("capacity", t2_ms="0")
     assert figures(app)["threads at the formula's knee"] == "none"
     assert metric(app, "Nodes") == "2"
-    app = open_app("capacity", capacity_t1_ms="0")
+    app = open_app("capacity", t1_ms="0")
     assert figures(app)["threads at the formula's knee"] == "4"
 
 
@@ -195,7 +203,7 @@ def recorded(folder: Path, table: Table, group: str) -> list[dict[str, Any]]:
 
 
 #: What a message costs, which nothing tells of a group without a verdict.
-COSTS = {"capacity_t1_ms": "12", "capacity_t2_ms": "3", "capacity_cores": "4"}
+COSTS = {"t1_ms": "12", "t2_ms": "3", "cores": "4"}
 
 
 def test_a_group_brings_its_peak_partitions_and_skew_with_their_provenance(open_app: Open, busy: Path) -> None:
@@ -203,22 +211,22 @@ def test_a_group_brings_its_peak_partitions_and_skew_with_their_provenance(open_
     peak = max(row["produce_rate_per_second"] for row in history)
     rates = [row["produce_rate_per_second"] for row in recorded(busy, PARTITION_STATUS, CHECKOUT)]
     hottest = 100 * max(rates) / sum(rates)
-    app = open_app("capacity", capacity_group=CHECKOUT, **COSTS)
+    app = open_app("capacity", **of(CHECKOUT), **COSTS)
     said = texts(app)
     assert f"It reads {len(rates)} partitions. Its peak was {say_number(peak)} messages/s; 99 % of the time" in said
     assert f"from {len(history)} rounds of the analysis over 1 h 30 min (of the last 7 d), the newest 6 s ago." in said
     assert "Less than a day: the daily peak may not be in it." in said
     assert f"Its hottest partition now gets {hottest:.3g} % of the traffic." in said
-    shown = float(app.number_input(key="capacity_peak").placeholder.removesuffix(", from the group"))
+    shown = float(app.number_input(key="peak_per_s").placeholder.removesuffix(", from the group"))
     assert peak <= shown <= peak * 1.01  # rounded up
-    assert app.number_input(key="capacity_partitions").placeholder == f"{len(rates)}, from the group"
+    assert app.number_input(key="partitions").placeholder == f"{len(rates)}, from the group"
     # That is the share of some minutes, with which nothing is planned.
-    assert app.number_input(key="capacity_hottest").placeholder == "even"
+    assert app.number_input(key="hottest_percent").placeholder == "even"
     assert app.code[0].value.endswith(f"--peak {shown:g} --partitions {len(rates)}")
 
 
 def test_what_is_typed_wins_over_the_group_and_is_forgotten_with_it(open_app: Open, busy: Path) -> None:
-    app = open_app("capacity", capacity_group=CHECKOUT, capacity_peak="5000", **COSTS)
+    app = open_app("capacity", **of(CHECKOUT), peak_per_s="5000", **COSTS)
     assert "--peak 5000 --partitions 12" in app.code[0].value
     app.selectbox(key="capacity_group").set_value("prod/clickstream-archive").run()
     assert not app.code  # what a message costs was the other group's
@@ -230,9 +238,9 @@ def test_what_is_typed_wins_over_the_group_and_is_forgotten_with_it(open_app: Op
 
 
 def test_a_group_whose_rate_is_unknown_says_so(open_app: Open, busy: Path) -> None:
-    app = open_app("capacity", capacity_group="prod/feature-flags-audit")
+    app = open_app("capacity", **of("prod/feature-flags-audit"))
     assert "It reads 3 partitions. How much is written to them is not known yet: type the peak." in texts(app)
-    assert app.number_input(key="capacity_peak").placeholder == "not known: type it in"
+    assert app.number_input(key="peak_per_s").placeholder == "not known: type it in"
 
 
 def test_hostile_names_are_shown_as_they_are(open_app: Open, tmp_path: Path) -> None:
@@ -290,7 +298,7 @@ def test_without_a_group_all_verdicts_are_shown_the_worst_first(open_app: Open, 
 
 
 def test_a_group_s_verdict_comes_first_with_everything_it_rests_on(open_app: Open, planned: Path) -> None:
-    app = open_app("capacity", capacity_group=CHECKOUT)
+    app = open_app("capacity", **of(CHECKOUT))
     row = verdict_of(planned, CHECKOUT)
     assert row["verdict"] == "tight"
     assert f"**↗ tight** &nbsp; {row['sentence']}" in texts(app)
@@ -304,16 +312,16 @@ def test_a_group_s_verdict_comes_first_with_everything_it_rests_on(open_app: Ope
 
 
 def test_the_verdict_fills_what_sizing_is_asked(open_app: Open, planned: Path) -> None:
-    app = open_app("capacity", capacity_group=CHECKOUT)
+    app = open_app("capacity", **of(CHECKOUT))
     row = verdict_of(planned, CHECKOUT)
-    assert app.number_input(key="capacity_t1_ms").placeholder == "30, from the group"
-    assert app.number_input(key="capacity_t2_ms").placeholder == "4, from the group"
-    assert app.number_input(key="capacity_cores").placeholder == "2, from the settings"
-    assert app.selectbox(key="capacity_concurrency").placeholder == "pool, from the group"
-    assert app.number_input(key="capacity_peak").placeholder == "512, from the group"  # the forecast one is higher
+    assert app.number_input(key="t1_ms").placeholder == "30, from the group"
+    assert app.number_input(key="t2_ms").placeholder == "4, from the group"
+    assert app.number_input(key="cores").placeholder == "2, from the settings"
+    assert app.selectbox(key="concurrency").placeholder == "pool, from the group"
+    assert app.number_input(key="peak_per_s").placeholder == "512, from the group"  # the forecast one is higher
     assert metric(app, "Nodes") == str(row["advised_nodes"])
     assert metric(app, "Threads a node") == str(row["advised_threads_per_node"])
-    app = open_app("capacity", capacity_group=CHECKOUT, capacity_t1_ms="60", capacity_concurrency="consumer-per-thread")
+    app = open_app("capacity", **of(CHECKOUT), t1_ms="60", concurrency="consumer-per-thread")
     assert "--t1 60ms --t2 4ms --cores 2 --peak 512" in app.code[0].value
     assert "--concurrency" not in app.code[0].value
     app.selectbox(key="capacity_group").set_value("prod/recommendations").run()
@@ -323,10 +331,10 @@ def test_the_verdict_fills_what_sizing_is_asked(open_app: Open, planned: Path) -
     assert metric(app, "Members") == str(verdict_of(planned, "prod/recommendations")["advised_nodes"])
     assert "What one node does" not in [s.value for s in app.subheader]
     assert "What of the 2.5 ms is CPU time is not known" in texts(app)
-    app.number_input(key="capacity_t2_ms").set_value(1.0).run()
+    app.number_input(key="t2_ms").set_value(1.0).run()
     assert "No advice: T1 and the cores of a node are not known" in texts(app)
-    app.number_input(key="capacity_t1_ms").set_value(1.5)
-    app.number_input(key="capacity_cores").set_value(2.0).run()
+    app.number_input(key="t1_ms").set_value(1.5)
+    app.number_input(key="cores").set_value(2.0).run()
     assert metric(app, "Nodes") == "2"
 
 
@@ -342,7 +350,7 @@ def test_the_table_the_page_and_the_terminal_advise_the_same(open_app: Open, pla
     lake = Lake(str(planned / "lake"))
     for row in lake.read(CAPACITY).to_pylist():
         group = f"{row['cluster']}/{row['group']}"
-        said, app = asks_of_the_group(group, planned), open_app("capacity", capacity_group=group)
+        said, app = asks_of_the_group(group, planned), open_app("capacity", **of(group))
         assert said["group"]["verdict"] == row["verdict"]
         if row["advice"] is None:
             assert (said["triple"], [m for m in app.metric if m.label == "What binds"]) == (None, [])
@@ -365,8 +373,8 @@ def test_of_an_undecided_group_no_number_is_made_up(
     is taken away."""
     kept: list[Report | None] = []
     monkeypatch.setattr(capacity_export, "keep", kept.append)
-    app = open_app("capacity", capacity_group="prod/email-notifications")
-    assert app.number_input(key="capacity_t1_ms").placeholder == "not known: type it in"
+    app = open_app("capacity", **of("prod/email-notifications"))
+    assert app.number_input(key="t1_ms").placeholder == "not known: type it in"
     assert "No advice: T1, T2 and the cores of a node are not known, and no number is made up." in texts(app)
     assert "Stop the group for" in texts(app)
     assert not {"Nodes", "Threads a node", "What binds"} & {m.label for m in app.metric}
@@ -377,9 +385,9 @@ def test_of_an_undecided_group_no_number_is_made_up(
         assert "Stop the group for" in taken_away
         prose = re.sub(r"<script.*?</script>", "", taken_away, flags=re.DOTALL)
         assert not re.search(r"\b\d+ (nodes?|threads?)\b|lagwise size|Advised", prose)
-    app.number_input(key="capacity_t1_ms").set_value(12.0)
-    app.number_input(key="capacity_t2_ms").set_value(3.0)
-    app.number_input(key="capacity_cores").set_value(4.0).run()
+    app.number_input(key="t1_ms").set_value(12.0)
+    app.number_input(key="t2_ms").set_value(3.0)
+    app.number_input(key="cores").set_value(4.0).run()
     assert metric(app, "Nodes") == "2"
     lines = {line["name"]: line for line in csv.DictReader(io.StringIO(as_csv(kept[-1]))) if line["section"] == "asked"}
     assert lines["cores"]["note"] == "typed in"
@@ -393,7 +401,7 @@ def test_an_example_says_in_what_is_taken_away_that_it_is_one(
 ) -> None:
     kept: list[Report | None] = []
     monkeypatch.setattr(capacity_export, "keep", kept.append)
-    open_app("capacity", capacity_cores="8")
+    open_app("capacity", cores="8")
     assert kept[-1] is not None
     assert "asked,t1_seconds,0.012,,an example" in as_csv(kept[-1])
     assert "<td>Cores of a node</td><td>8</td><td>typed in</td>" in as_html(kept[-1])
@@ -413,7 +421,7 @@ def test_of_a_flink_job_task_slots_are_told_and_no_spare_nodes_are_asked_for(
         (99, "The task slots for "),
     ]:
         lakes.overwrite(lake, CAPACITY, [*others, job | {"slots_free": free}])
-        app = open_app("capacity", capacity_group=name, capacity_spare="5")
+        app = open_app("capacity", **of(name), spare_nodes="5")
         assert told in texts(app)
         assert "Spare nodes (N+…)" not in [field.label for field in app.number_input]
         assert "A Flink job has no spare subtasks: keep task slots free." in texts(app)
@@ -423,7 +431,7 @@ def test_of_a_flink_job_task_slots_are_told_and_no_spare_nodes_are_asked_for(
         assert "Spare nodes" not in as_html(kept[-1])
         assert told in as_csv(kept[-1])
     # With T1, T2 and the cores nodes are sized: some of them may be spare, and slots say nothing.
-    for key, value in {"capacity_t1_ms": 3.0, "capacity_t2_ms": 1.0, "capacity_cores": 4.0}.items():
+    for key, value in {"t1_ms": 3.0, "t2_ms": 1.0, "cores": 4.0}.items():
         app.number_input(key=key).set_value(value)
     app.run()
     assert "Spare nodes (N+…)" in [field.label for field in app.number_input]
@@ -435,21 +443,21 @@ def test_a_group_of_several_topics_shows_the_worst_and_lets_choose(open_app: Ope
     row = verdict_of(planned, CHECKOUT)
     other = row | {"topic": ":red[carts]", "verdict": "short", "sentence": "Too little.", "partitions": 7}
     lakes.overwrite(lake, CAPACITY, [*lake.read(CAPACITY).to_pylist(), other])
-    app = open_app("capacity", capacity_group=CHECKOUT)
+    app = open_app("capacity", **of(CHECKOUT))
     assert "**▲ short** &nbsp; Too little." in texts(app)
-    assert app.number_input(key="capacity_partitions").placeholder == "7, from the group"
-    app.selectbox(key="capacity_topic").set_value("carts").run()
+    assert app.number_input(key="partitions").placeholder == "7, from the group"
+    app.selectbox(key="topic").set_value("carts").run()
     assert not app.exception
     assert f"**↗ tight** &nbsp; {row['sentence']}" in texts(app)
-    assert app.number_input(key="capacity_partitions").placeholder == "12, from the group"
+    assert app.number_input(key="partitions").placeholder == "12, from the group"
     app.selectbox(key="capacity_group").set_value("prod/recommendations").run()
     assert "**↓ oversized**" in texts(app)
 
 
 def test_a_group_without_a_verdict_says_so(open_app: Open, busy: Path) -> None:
-    app = open_app("capacity", capacity_group=CHECKOUT)
+    app = open_app("capacity", **of(CHECKOUT))
     assert "No verdict on its capacity yet." in texts(app)
-    assert app.number_input(key="capacity_t1_ms").placeholder == "not known: type it in"
+    assert app.number_input(key="t1_ms").placeholder == "not known: type it in"
     assert "No advice:" in texts(app)
 
 
@@ -533,12 +541,12 @@ def test_the_address_keeps_what_was_chosen_and_typed(visit: Visit) -> None:
     peak = page.get_by_role("spinbutton", name="Peak (messages/s)")
     peak.fill("5000")
     peak.press("Enter")
-    page.wait_for_url(re.compile("capacity_peak=5000"), timeout=READY_MS)
+    page.wait_for_url(re.compile("peak_per_s=5000"), timeout=READY_MS)
     expect(page.get_by_text("No number of nodes and threads carries this load on 12 partitions")).to_be_visible(
         timeout=READY_MS
     )
     query = parse_qs(urlsplit(page.url).query)
-    assert (query["capacity_group"], query["capacity_peak"]) == ([CHECKOUT], ["5000"])
+    assert (query["cluster"], query["group"], query["peak_per_s"]) == (["prod"], ["checkout"], ["5000"])
     page.reload()
     visit.settled()
     expect(peak).to_have_value("5000", timeout=READY_MS)
@@ -553,9 +561,9 @@ def test_a_click_on_a_verdict_chooses_its_group_and_the_report_needs_nothing_els
 ) -> None:
     page = visit.open("/capacity")
     page.get_by_role("link", name="clickstream-archive").click()
-    page.wait_for_url(re.compile("capacity_group="), timeout=READY_MS)
+    page.wait_for_url(re.compile("group="), timeout=READY_MS)
     query = parse_qs(urlsplit(page.url).query)
-    assert query["capacity_group"] == ["prod/clickstream-archive"]
+    assert (query["cluster"], query["group"]) == (["prod"], ["clickstream-archive"])
     expect(page.locator("p", has_text="are missing at peak")).to_be_visible(timeout=READY_MS)
     expect(page.locator(".js-plotly-plot")).to_have_count(2, timeout=READY_MS)  # of members, no node
     visit.settled()

@@ -23,7 +23,7 @@ from lagwise.domain.vocabulary import Status
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.planning import FORECASTS
 from lagwise.tables.store import Lake
-from lagwise_dashboard.components.capacity_scenarios import ABOVE, KEPT, MOST_KEPT, Scenario, read, written
+from lagwise_dashboard.components.capacity_scenarios import ABOVE, MOST_KEPT, Scenario, read, written
 from lagwise_dashboard.queries import capacity as queries
 from lagwise_dashboard.report import forecast_chart, html_file
 from lagwise_dashboard.report.contents import Report
@@ -35,7 +35,7 @@ from tests.dashboard.conftest import NOW, Open
 from tests.dashboard.lakes import Scene
 from tests.dashboard.planning import Plan
 from tests.dashboard.stories import HOSTILE_NAMES, Story
-from tests.dashboard.test_capacity import CHECKOUT, texts, verdict_of
+from tests.dashboard.test_capacity import CHECKOUT, of, texts, verdict_of
 
 pytestmark = pytest.mark.thorough
 
@@ -86,9 +86,9 @@ def test_the_chart_crosses_the_line_where_the_verdict_says(planned: Path) -> Non
 
 
 def test_where_there_is_no_forecast_the_reason_is_told(open_app: Open, planned: Path) -> None:
-    app = open_app("capacity", capacity_group="prod/email-notifications")
+    app = open_app("capacity", **of("prod/email-notifications"))
     assert "No forecast: there are only 3 days of history: 14 are needed." in texts(app)
-    app = open_app("capacity", capacity_group="prod/audit-log")
+    app = open_app("capacity", **of("prod/audit-log"))
     assert "No forecast: there is no history of what arrives on this topic yet." in texts(app)
 
 
@@ -97,15 +97,15 @@ def test_where_there_is_no_forecast_the_reason_is_told(open_app: Open, planned: 
 
 def test_an_outage_of_all_is_the_fluid_limit(open_app: Open, planned: Path) -> None:
     inputs = {
-        "capacity_t1_ms": "12",
-        "capacity_t2_ms": "3",
-        "capacity_cores": "8",
-        "capacity_peak": "1000",
-        "capacity_partitions": "24",
-        "capacity_concurrency": "pool",
-        "capacity_running_nodes": "3",
-        "capacity_running_threads": "12",
-        "capacity_outage_min": "10",
+        "t1_ms": "12",
+        "t2_ms": "3",
+        "cores": "8",
+        "peak_per_s": "1000",
+        "partitions": "24",
+        "concurrency": "pool",
+        "running_nodes": "3",
+        "running_threads": "12",
+        "outage_min": "10",
     }
     app = open_app("capacity", **inputs)
     assert "Running: 3 nodes of 12 threads." in texts(app)
@@ -117,12 +117,12 @@ def test_an_outage_of_all_is_the_fluid_limit(open_app: Open, planned: Path) -> N
     assert said is not None
     assert said[1] == "600 k"
     assert int(said[2]) * 60 + int(said[3]) == pytest.approx(drain, rel=0.01)
-    app.number_input(key="capacity_running_nodes").set_value(1).run()
+    app.number_input(key="running_nodes").set_value(1).run()
     assert "It is never worked off: more arrives than this can do." in texts(app)
 
 
 def test_a_rolling_restart_takes_one_node_at_a_time(open_app: Open, planned: Path) -> None:
-    app = open_app("capacity", capacity_what="rolling-restart", capacity_node_restart_s="120", capacity_group=CHECKOUT)
+    app = open_app("capacity", what_if="rolling-restart", node_restart_s="120", **of(CHECKOUT))
     assert "One node after the other is away for 2 min." in texts(app)
     # Five of six nodes of four threads do less than the forecast peak, two of three of 21 do more.
     assert "**Running: 6 nodes of 4 threads.** The lag rises to" in texts(app)
@@ -130,9 +130,9 @@ def test_a_rolling_restart_takes_one_node_at_a_time(open_app: Open, planned: Pat
 
 
 def test_what_cannot_be_simulated_is_told(open_app: Open, planned: Path) -> None:
-    app = open_app("capacity", capacity_partitions="20000", capacity_running_nodes="2", capacity_running_threads="2")
+    app = open_app("capacity", partitions="20000", running_nodes="2", running_threads="2")
     assert "This cannot be simulated: partitions" in texts(app)
-    app = open_app("capacity", capacity_peak="0", capacity_outage_min="0")
+    app = open_app("capacity", peak_per_s="0", outage_min="0")
     assert "No lag worth speaking of." in texts(app)
 
 
@@ -161,10 +161,10 @@ def compared(app: Any) -> dict[str, dict[str, str]]:
 
 
 def test_a_kept_scenario_stays_beside_what_is_changed(open_app: Open, planned: Path) -> None:
-    app = open_app("capacity", capacity_peak="1000", capacity_cores="8")
+    app = open_app("capacity", peak_per_s="1000", cores="8")
     app.text_input(key="capacity_scenario_name").set_value("today").run()
     app.button(key="capacity_keep").click().run()
-    app.number_input(key="capacity_peak").set_value(3_000.0).run()
+    app.number_input(key="peak_per_s").set_value(3_000.0).run()
     found = compared(app)
     assert list(found) == [ABOVE, "today"]
     assert (found["today"]["Peak"], found[ABOVE]["Peak"]) == ("1,000/s", "3,000/s")
@@ -172,11 +172,11 @@ def test_a_kept_scenario_stays_beside_what_is_changed(open_app: Open, planned: P
     workload = Workload(t1_seconds=0.012, t2_seconds=0.003, cores=8, peak_rate_per_second=1_000, partitions=24)
     before, after = (advise(replace(workload, peak_rate_per_second=peak)) for peak in (1_000, 3_000))
     assert (found["today"]["Nodes"], found[ABOVE]["Nodes"]) == (str(before.nodes), str(after.nodes or "—"))
-    kept = app.query_params[KEPT]
-    again = open_app("capacity", capacity_peak="3000", capacity_cores="8", **{KEPT: kept})
+    kept = app.query_params["scenario"]
+    again = open_app("capacity", peak_per_s="3000", cores="8", scenario=kept)
     assert compared(again) == found
     again.button(key="capacity_forget_0").click().run()
-    assert KEPT not in again.query_params
+    assert "scenario" not in again.query_params
     assert not shown_tables.with_column(again, ABOVE)
 
 
@@ -199,25 +199,25 @@ def test_what_was_written_into_the_address_is_read_whatever_the_name_is() -> Non
 
 @pytest.mark.parametrize(
     "text",
-    ["", "x", "x;cores", "x;cores=two", "x;cores=nan", "x;a=b=c", "x;partitions=1e9;cores=1", "x;__class__=1"],
+    ["x", "x;cores", "x;cores=two", "x;cores=nan", "x;a=b=c", "x;partitions=1e9;cores=1", "x;__class__=1"],
 )
 def test_an_address_that_holds_nonsense_costs_only_that(open_app: Open, planned: Path, text: str) -> None:
     assert read([text]) == ([], 1)
     assert read([written(Scenario("good", WORKLOAD)).replace("cores=8", "cores=1e999")]) == ([], 1)
-    app = open_app("capacity", **{KEPT: [text, written(Scenario("good", WORKLOAD))]})
+    app = open_app("capacity", scenario=[text, written(Scenario("good", WORKLOAD))])
     assert list(compared(app)) == [ABOVE, "good"]
     assert "1 scenario in the link cannot be read" in texts(app)
 
 
 def test_names_that_read_alike_are_told_apart(open_app: Open, planned: Path) -> None:
     names = ("", ABOVE, "a\n", "a\\n")
-    app = open_app("capacity", **{KEPT: [written(Scenario(name, WORKLOAD)) for name in names]})
+    app = open_app("capacity", scenario=[written(Scenario(name, WORKLOAD)) for name in names])
     assert list(compared(app)) == [ABOVE, "unnamed", f"{ABOVE} (2)", "a\\n", "a\\n (2)"]
 
 
 def test_more_than_a_few_are_not_kept(open_app: Open, planned: Path) -> None:
     many = [written(Scenario(f"s{i}", replace(WORKLOAD, spare_nodes=i))) for i in range(MOST_KEPT + 2)]
-    app = open_app("capacity", **{KEPT: many})
+    app = open_app("capacity", scenario=many)
     assert len(compared(app)) == 1 + MOST_KEPT
     assert app.button(key="capacity_keep").disabled
     app.text_input(key="capacity_scenario_name").set_value("s1").run()
@@ -225,7 +225,7 @@ def test_more_than_a_few_are_not_kept(open_app: Open, planned: Path) -> None:
 
 
 def test_the_ramp_leads_from_what_runs_to_the_advice(open_app: Open, planned: Path) -> None:
-    app = open_app("capacity", capacity_group=CHECKOUT)
+    app = open_app("capacity", **of(CHECKOUT))
     row = verdict_of(planned, CHECKOUT)
     shown = shown_tables.table(app, "ramp")
     plan = ramp_plan(2.0, 0.030, 0.004, running_threads=4, advised_threads=row["advised_threads_per_node"])
@@ -346,26 +346,26 @@ def test_the_buttons_are_no_part_of_what_is_refreshed(
 
     monkeypatch.setattr(st, "fragment", noted_fragment)
     monkeypatch.setattr(st, "download_button", noted_button)
-    open_app("capacity", capacity_group=CHECKOUT)
+    open_app("capacity", **of(CHECKOUT))
     assert drawn == [("Figures as CSV", False), ("Report as HTML", False)]
 
 
 def test_nothing_can_be_taken_away_of_inputs_that_do_not_fit_together(open_app: Open, planned: Path) -> None:
-    app = open_app("capacity", capacity_group=CHECKOUT, capacity_hottest="1")
+    app = open_app("capacity", **of(CHECKOUT), hottest_percent="1")
     assert [b.proto.disabled for b in app.get("download_button")] == [True, True]
-    app.number_input(key="capacity_hottest").set_value(None).run()
+    app.number_input(key="hottest_percent").set_value(None).run()
     assert [b.proto.disabled for b in app.get("download_button")] == [False, False]
-    app.number_input(key="capacity_hottest").set_value(1.0).run()
+    app.number_input(key="hottest_percent").set_value(1.0).run()
     assert [b.proto.disabled for b in app.get("download_button")] == [True, True]
 
 
 def test_the_hottest_partition_is_that_of_the_history(open_app: Open, planned: Path) -> None:
-    app = open_app("capacity", capacity_group=CHECKOUT)
+    app = open_app("capacity", **of(CHECKOUT))
     [row] = [r for r in Lake(str(planned / "lake")).read(CAPACITY).to_pylist() if f"prod/{r['group']}" == CHECKOUT]
     hottest = f"{100 * row['hottest_share']:.3g}"
-    assert app.number_input(key="capacity_hottest").placeholder == f"{hottest}, from the group"
+    assert app.number_input(key="hottest_percent").placeholder == f"{hottest}, from the group"
     assert f"--partitions 12 --hottest-share {hottest}%" in app.code[0].value
-    app.number_input(key="capacity_partitions").set_value(96).run()
+    app.number_input(key="partitions").set_value(96).run()
     # The hottest of 12 partitions says nothing about 96.
     assert "--partitions 96" in app.code[0].value
     assert "--hottest-share" not in app.code[0].value

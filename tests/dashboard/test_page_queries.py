@@ -274,11 +274,12 @@ def test_storms_come_first_and_a_continued_hour_does_not_hide_the_cause(bare: La
             hour("old", 9),
         ],
     )
-    first, second = rebalances.groups(bare, "", NOW - 4 * HOUR, NOW)
+    first, second = rebalances.groups(bare, None, "", NOW - 4 * HOUR, NOW)
     assert (first["group"], first["storm_hours"], first["rebalances"], first["of"]) == ("stormy", 1, 2, 2)
     assert first["sentence"] == "They crash."
     assert (second["group"], second["downtime_seconds"]) == ("long", 500.0)
-    assert rebalances.groups(bare, "STORM", NOW - 4 * HOUR, NOW)[0]["group"] == "stormy"
+    assert rebalances.groups(bare, None, "STORM", NOW - 4 * HOUR, NOW)[0]["group"] == "stormy"
+    assert rebalances.groups(bare, "no such cluster", "", NOW - 4 * HOUR, NOW) == []
 
 
 # The picture of partitions
@@ -330,7 +331,7 @@ def test_names_are_never_sql(stored: Lake, name: str) -> None:
     assert topic.partitions(stored, name, name, NOW) == []
     assert topic.written(stored, name, name, since, NOW).num_rows == 0
     assert retention.losses(stored, name, name, None) == []
-    assert rebalances.groups(stored, name, since, NOW) == []
+    assert rebalances.groups(stored, name, name, since, NOW) == []
     assert rebalances.stretches(stored, name, name, since, NOW) == []
     assert heat.lags(stored, name, name, since, NOW, 9).num_rows == 0
 

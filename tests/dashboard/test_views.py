@@ -16,7 +16,7 @@ from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
 from tests.dashboard import lakes
-from tests.dashboard.conftest import APP, NOW, Open
+from tests.dashboard.conftest import APP, NOW, Open, offered
 from tests.dashboard.lakes import Scene
 from tests.dashboard.shown_tables import Shown, table, tables
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_GROUPS, QUIET_GROUPS, Story
@@ -142,7 +142,7 @@ def test_the_page_and_the_terminal_call_the_same_data_stale(open_app: Open, tmp_
 
 
 def test_filters_in_the_address_are_applied(open_app: Open, busy: Path) -> None:
-    app = open_app(status=["stopped", "stalled"], q="IN", only="prod")
+    app = open_app(status=["stopped", "stalled"], q="IN", cluster="prod")
     assert sorted(_column(tables(app)[0], "Group")) == ["fraud-scoring", "invoice-mailer"]
     assert not app.expander, "chosen statuses leave nothing to fold"
     assert sorted(app.get("button_group")[0].value) == ["stalled", "stopped"]
@@ -175,7 +175,7 @@ def test_a_topic_is_found_too_and_a_wildcard_is_just_a_letter(open_app: Open, bu
 
 def test_another_order(open_app: Open, busy: Path) -> None:
     app = open_app()
-    app.selectbox(key="sort").select("records").run()
+    app.selectbox(key="sort").select("lag").run()
     assert _column(tables(app)[0], "Group")[:2] == ["clickstream-archive", "search-reindexer"]
 
 
@@ -318,25 +318,41 @@ def test_of_a_group_that_could_not_be_read_nothing_is_said_that_nobody_knows(ope
 
 
 def test_the_time_range_of_the_address(open_app: Open, busy: Path) -> None:
-    app = open_app("group", cluster="prod", group="orders-fulfilment", range="15 min")
+    app = open_app("group", cluster="prod", group="orders-fulfilment", range="15m")
     assert "in the last 15 min" in _text(app), "its last change of status was half an hour ago"
     app = open_app("group", cluster="prod", group="orders-fulfilment", range="a while")
     assert "1 rebalance" not in _text(app)
-    assert "2 rebalances in the last 1 h." in _text(app), "nonsense falls back to the default"
+    assert "2 rebalances in the last 1 h." in _text(app), "the default"
+    assert "`range` must be one of 15m, 1h, 6h, 24h, 7d, not “a while”." in app.warning[0].value
 
 
 def test_an_unknown_group_is_no_error(open_app: Open, busy: Path) -> None:
     app = open_app("group", cluster="prod", group="no-such-group")
     assert "There is no group “no\\-such\\-group” in the cluster **prod**." in app.warning[0].value
-    assert app.selectbox(key="group_choice").options
+    assert offered(app)[1:]
     assert not app.error
 
 
 def test_without_a_group_in_the_address_one_can_be_chosen(open_app: Open, busy: Path) -> None:
     app = open_app("group")
-    options = app.selectbox(key="group_choice").options
-    assert options[0] == "✕  payments-settlement  (prod)"
-    assert len(options) == len(GROUPS_OF_THE_DEMO)
+    assert offered(app)[1:][0] == "✕ payments\\-settlement (prod)"
+    assert len(offered(app)[1:]) == len(GROUPS_OF_THE_DEMO)
+    app.text_input(key="q").set_value("SETTLE").run()
+    assert offered(app)[1:] == ["✕ payments\\-settlement (prod)"]
+    app.text_input(key="q").set_value("no such group").run()
+    assert offered(app)[1:] == []
+    assert "No group has this in its name." in _text(app)
+
+
+def test_of_very_many_groups_any_is_found_by_its_name(open_app: Open, busy: Path) -> None:
+    lake = Lake(str(busy / "lake"))
+    (ok,) = (row for row in lake.read(GROUP_STATUS).to_pylist() if row["group"] == "checkout")
+    lakes.overwrite(lake, GROUP_STATUS, [ok | {"group": f"group-{n:04}"} for n in range(1_200)])
+    app = open_app("group")
+    assert "20 of 1,200 groups: type a part of the name to find another." in _text(app)
+    app.text_input(key="q").set_value("1199").run()
+    assert offered(app)[1:] == ["✓ group\\-1199 (prod)"]
+    assert "1199" in open_app("group", group="group-1199").header[0].value
 
 
 def test_a_group_without_its_cluster_is_found_while_only_one_has_it(open_app: Open, busy: Path) -> None:

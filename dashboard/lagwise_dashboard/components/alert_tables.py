@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from lagwise.addresses import pages, query
 from lagwise.alerts.model import Kind, Severity
 from lagwise.alerts.muting import Acknowledgement, Mute, MuteCause, Silence
 from lagwise.alerts.operate import matcher_words
 from lagwise.alerts.queries import ActionRow, AlertRow, DeliveryRow
-from lagwise_dashboard import literal, tables, words
+from lagwise_dashboard import address, literal, tables, words
 from lagwise_dashboard.components import grid, lag_columns
-from lagwise_dashboard.components.grid import Link
 from lagwise_dashboard.tables import Column
 from lagwise_dashboard.words import Look
 
@@ -67,11 +67,11 @@ def show_open(rows: list[AlertRow], now: datetime, *, name: str, label: str, peo
     )
 
 
-def link(row: AlertRow) -> Link:
+def link(row: AlertRow) -> str:
     """The page of what an alert is about: its group, or Lagwise itself."""
     if row.group is None:
-        return Link("views/health.py", {})
-    return Link("views/group.py", {"cluster": row.cluster or "", "group": row.group})
+        return address.href(pages.HEALTH)
+    return address.href(pages.GROUP, {query.CLUSTER: row.cluster, query.GROUP: row.group})
 
 
 def notified(rows: list[AlertRow], now: datetime) -> list[Column]:

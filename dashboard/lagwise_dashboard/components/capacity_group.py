@@ -6,13 +6,14 @@ from typing import Any
 
 import streamlit as st
 
+from lagwise.addresses import query
+from lagwise.addresses.parameters import Parameter
 from lagwise.domain import humanise
 from lagwise.domain.sizing.known_workload import as_planned, known_values
 from lagwise.domain.sizing.words import say_number, say_share
-from lagwise_dashboard import literal, settings
+from lagwise_dashboard import address, literal, settings
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.components import capacity_headroom, capacity_inputs, capacity_standing, capacity_what_if
-from lagwise_dashboard.components.capacity_headroom import GROUP, TOPIC
 from lagwise_dashboard.components.capacity_inputs import Start
 from lagwise_dashboard.components.freshness import Freshness
 from lagwise_dashboard.queries import capacity as queries
@@ -20,11 +21,13 @@ from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.capacity import Load
 
+_CHOICE = "capacity_group"
 #: A week has its busiest hour in it, mostly.
 _SPAN = timedelta(days=7)
 #: The span moves on in steps, so that browsers that look at the same moment share one answer.
 _STEP_SECONDS = 60
 _MOST_CHOICES = 1000
+_OF_THE_GROUP: tuple[Parameter[Any], ...] = (*capacity_inputs.OF_THE_GROUP, *capacity_what_if.OF_THE_GROUP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +46,19 @@ def choose(fresh: Freshness | None, now: datetime) -> Chosen:
         st.caption("No group is known yet. What stands grey in the fields below is an example.")
         return Chosen()
     headroom, total = ask(queries.headroom)
+    cluster, group = _asked()
+    rows = [] if group is None else ask(queries.standing, cluster, group)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = _group(headroom)
-        if chosen is not None:
-            cluster, _, group = chosen.partition("/")
-            row = _topic(ask(queries.standing, cluster, group))
-    if chosen is None:
+        _group(headroom)
+        row = _topic(rows)
+    if group is None:
         capacity_headroom.show(headroom, total, now)
         st.caption("Without a group, what stands grey in the fields below is an example.")
+        return Chosen()
+    until = datetime.fromtimestamp(-(-now.timestamp() // _STEP_SECONDS) * _STEP_SECONDS, now.tzinfo)
+    load = ask(queries.load, cluster, group, until - _SPAN, until)
+    if row is None and load is None:
+        _unknown(cluster, group)
         return Chosen()
     if row is None:
         st.info(
@@ -60,53 +68,88 @@ def choose(fresh: Freshness | None, now: datetime) -> Chosen:
         )
     else:
         capacity_standing.show(row, now)
-    until = datetime.fromtimestamp(-(-now.timestamp() // _STEP_SECONDS) * _STEP_SECONDS, now.tzinfo)
-    load = ask(queries.load, cluster, group, until - _SPAN, until)
     if load is not None:
         st.caption(_provenance(load, now))
     return Chosen(row, _start(load, row, now))
 
 
-def _group(headroom: list[Row]) -> str | None:
-    names = [f"{r['cluster']}/{r['group']}" for r in [*ask(overview.names, "", _MOST_CHOICES), *headroom]]
-    chosen: str | None = st.selectbox(
+def _asked() -> tuple[str, str | None]:
+    """The cluster and the group of the address. One that is named without its cluster is found while only one cluster
+    has it."""
+    cluster, group = address.get(query.CLUSTER), address.get(query.GROUP)
+    if group is not None and not cluster:
+        found = ask(overview.clusters_of, group)
+        return (found[0] if len(found) == 1 else ""), group
+    return cluster, group
+
+
+def _unknown(cluster: str, group: str) -> None:
+    where = f" in the cluster **{literal.markdown(cluster)}**" if cluster else ""
+    if not cluster and ask(overview.clusters_of, group):
+        said = f"**Several clusters have a group “{literal.markdown(group)}”.** Choose one of them."
+    else:
+        said = f"**There is no group “{literal.markdown(group)}”{where}.** Choose another one."
+    st.warning(f"{said} What stands grey in the fields below is an example.", icon=":material/search_off:")
+
+
+def _group(headroom: list[Row]) -> None:
+    """A choice between the groups. Any name can be typed: of very many groups not all are offered."""
+    offered = [(r["cluster"], r["group"]) for r in [*ask(overview.names, "", _MOST_CHOICES), *headroom]]
+    cluster, group = _asked()
+    shown = None if group is None else _name(cluster, group)
+    names = dict.fromkeys([*(_name(*one) for one in offered), *([] if shown is None else [shown])])
+    if st.session_state.get(_CHOICE, "") != shown:
+        st.session_state[_CHOICE] = shown
+
+    def chosen() -> None:
+        chosen = st.session_state[_CHOICE]
+        cluster, slash, group = (chosen or "").partition("/")
+        # What was typed over one group's numbers is not the next one's.
+        address.change(
+            {
+                **dict.fromkeys(_OF_THE_GROUP),
+                query.CLUSTER: cluster if slash else "",
+                query.GROUP: None if chosen is None else group if slash else cluster,
+                query.TOPIC: "",
+            }
+        )
+
+    st.selectbox(
         "Group",
-        list(dict.fromkeys(names)),
+        list(names),
         index=None,
-        key=GROUP,
-        bind="query-params",
+        key=_CHOICE,
+        on_change=chosen,
+        accept_new_options=True,
         placeholder="All groups; type a part of a name",
         format_func=literal.shown,
-        on_change=_forget,
     )
-    return chosen
+
+
+def _name(cluster: str, group: str) -> str:
+    return f"{cluster}/{group}" if cluster else group
 
 
 def _topic(rows: list[Row]) -> Row | None:
-    """The row of the topic that is looked at: the one chosen, or else the worst."""
-    if len(rows) < 2:
-        return rows[0] if rows else None
+    """The row of the topic that is looked at: the one of the address, or else the worst."""
+    if not rows:
+        return None
     topics = [r["topic"] for r in rows]
-    chosen = st.selectbox(
-        "Topic",
-        topics,
-        key=TOPIC,
-        bind="query-params",
-        format_func=literal.shown,
-        on_change=_forget_known,
-    )
-    return rows[topics.index(chosen)] if chosen in topics else rows[0]
-
-
-def _forget() -> None:
-    """What was typed over one group's numbers is not the next one's."""
-    st.session_state.pop(TOPIC, None)
-    _forget_known()
-
-
-def _forget_known() -> None:
-    capacity_inputs.forget_known()
-    capacity_what_if.forget()
+    asked = address.get(query.TOPIC)
+    if len(rows) > 1:
+        st.selectbox(
+            "Topic",
+            topics,
+            index=None,
+            format_func=literal.shown,
+            **address.bound(query.TOPIC, empty=topics[0], options=topics, resets=_OF_THE_GROUP),
+        )
+    if asked and asked not in topics:
+        st.warning(
+            f"**The group does not read a topic “{literal.markdown(asked)}”.** Shown is {literal.markdown(topics[0])}.",
+            icon=":material/search_off:",
+        )
+    return rows[topics.index(asked)] if asked in topics else rows[0]
 
 
 def _start(load: Load | None, row: Row | None, now: datetime) -> Start:

@@ -5,17 +5,15 @@ from datetime import datetime
 
 import streamlit as st
 
+from lagwise.addresses import pages, query
 from lagwise.domain import humanise
 from lagwise.domain.sizing.words import say_rate
-from lagwise_dashboard import tables, words
+from lagwise_dashboard import address, tables, words
 from lagwise_dashboard.components import grid
-from lagwise_dashboard.components.grid import Link
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.report.standing import enough_until
 from lagwise_dashboard.tables import Column, Kind
 
-#: What the page is about, in its address.
-GROUP, TOPIC = "capacity_group", "capacity_topic"
 _WHY_WIDTH = 420
 
 
@@ -85,6 +83,11 @@ def show(rows: list[Row], total: int, now: datetime) -> None:
         columns(rows),
         name="headroom",
         label="Verdicts on capacity, the worst first",
-        links=[Link("views/capacity.py", {GROUP: f"{r['cluster']}/{r['group']}", TOPIC: r["topic"]}) for r in rows],
+        links=[
+            address.href(
+                pages.CAPACITY, {query.CLUSTER: r["cluster"], query.GROUP: r["group"], query.TOPIC: r["topic"]}
+            )
+            for r in rows
+        ],
         rows_seen=8,
     )

@@ -6,23 +6,23 @@ from typing import Any
 
 import streamlit as st
 
+from lagwise.addresses import query
+from lagwise.addresses.parameters import Parameter
 from lagwise.domain.sizing import workload as defaults
 from lagwise.domain.sizing.known_workload import missing_of, workload_from
 from lagwise.domain.sizing.ranges import OutOfRange
-from lagwise.domain.sizing.workload import MAX_PARTITIONS, Concurrency, Ordering, Unit, Workload
-from lagwise_dashboard.components.capacity_numbers import NUMBERS
+from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
+from lagwise_dashboard import address
+from lagwise_dashboard.components.capacity_numbers import FIELDS, number_input
 from lagwise_dashboard.report.asked import LABELS, SHOWN
-
-PEAK, PARTITIONS, HOTTEST = "capacity_peak", "capacity_partitions", "capacity_hottest"
-_CONCURRENCY = "capacity_concurrency"
-_WHOLE = ("spare_nodes", "max_threads_per_node")
-
 
 #: Left empty, these and the load are what is known of the chosen group, as it is at any time, or an example without a
 #: group; only what is typed goes into the address, so a link to a group stays up to date, and a link to an assumption
 #: stays what it was.
-_KNOWABLE = tuple(name for name, number in NUMBERS.items() if number.usual is None)
-_SLACK = tuple(NUMBERS)[4:]
+_KNOWABLE = tuple(field.parameter for field in FIELDS.values() if field.parameter.default is None)
+#: What a group fills: of another group it is another number.
+OF_THE_GROUP: tuple[Parameter[Any], ...] = (query.PEAK, query.PARTITIONS, query.HOTTEST, query.CONCURRENCY, *_KNOWABLE)
+_SLACK = tuple(FIELDS)[4:]
 #: What is calculated with without a group, and only then.
 _EXAMPLE: dict[str, Any] = {
     "t1_seconds": 0.012,
@@ -59,12 +59,6 @@ class Asked:
     missing: tuple[str, ...] = ()
 
 
-def forget_known() -> None:
-    """Empty the fields that a group fills."""
-    for key in (PEAK, PARTITIONS, HOTTEST, _CONCURRENCY, *(NUMBERS[name].key for name in _KNOWABLE)):
-        st.session_state[key] = None
-
-
 def complaint(error: OutOfRange) -> str:
     """What is wrong, in the page's words."""
     allowed = error.allowed.replace("t1_seconds", "T1").replace(" (in seconds)", "")
@@ -97,59 +91,44 @@ class _Inputs:
         return f"{text}, {said}"
 
     def number(self, name: str) -> None:
-        of, shown = NUMBERS[name], SHOWN[name]
+        field, shown = FIELDS[name], SHOWN[name]
+        parameter = field.parameter
         known = self.start.values.get(name)
         default = defaults.DEFAULT_MAX_THREADS_PER_NODE if name == "max_threads_per_node" else None
-        typed = st.number_input(
+        typed = number_input(
+            parameter,
             f"{shown.label} ({shown.unit})",
-            min_value=of.low,
-            max_value=of.high,
-            value=of.usual,
-            step=of.step,
+            step=field.step,
             placeholder=self.placeholder(
                 name,
                 "" if known is None else f"{float(f'{known / shown.scale:.4g}'):.12g}",
                 default=f"{default}, the default" if default else "not known: type it in",
             ),
-            format="%g",
-            key=of.key,
-            bind="query-params",
-            help=of.help,
+            help=field.help,
         )
         # 70 % is 0.7, not 0.7000000000000001
         value = None if typed is None else float(f"{typed * shown.scale:.12g}")
-        if value is not None and name in _WHOLE:
-            value = int(value)
-        self.keep(name, value, default=default)
-        if of.usual is not None and typed == of.usual:
+        self.keep(name, int(value) if value is not None and parameter.is_whole else value, default=default)
+        if typed is not None and typed == parameter.default:
             self.sources[name] = _DEFAULT
 
     def peak(self) -> None:
         known = self.start.values.get("peak_rate_per_second")
-        typed = st.number_input(
+        typed = number_input(
+            query.PEAK,
             "Peak (messages/s)",
-            min_value=0.0,
-            max_value=1e12,
-            value=None,
             step=100.0,
             placeholder=self.placeholder("peak_rate_per_second", f"{known or 0.0:.12g}"),
-            format="%g",
-            key=PEAK,
-            bind="query-params",
             help="Messages per second at peak.",
         )
         self.keep("peak_rate_per_second", typed)
 
     def partitions(self) -> None:
-        typed = st.number_input(
+        typed = number_input(
+            query.PARTITIONS,
             "Partitions",
-            min_value=1,
-            max_value=MAX_PARTITIONS,
-            value=None,
             step=1,
             placeholder=self.placeholder("partitions", f"{self.start.values.get('partitions')}"),
-            key=PARTITIONS,
-            bind="query-params",
             help="Partitions of the topic (queues, in RocketMQ).",
         )
         self.keep("partitions", typed)
@@ -159,16 +138,11 @@ class _Inputs:
         share = self.start.values.get("hottest_share")
         if self.start.values.get("partitions") != self.values["partitions"]:
             share = None
-        typed = st.number_input(
+        typed = number_input(
+            query.HOTTEST,
             "Hottest partition (%)",
-            min_value=0.0,
-            max_value=100.0,
-            value=None,
             step=1.0,
             placeholder="even" if share is None else self.placeholder("hottest_share", f"{100 * share:.4g}"),
-            format="%g",
-            key=HOTTEST,
-            bind="query-params",
             help="Share of the traffic in the hottest partition; 0 takes it as even, the same for all partitions.",
         )
         if typed is not None:
@@ -181,31 +155,30 @@ class _Inputs:
 
     def concurrency(self) -> None:
         usual = self.start.values.get("concurrency", Concurrency.CONSUMER_PER_THREAD)
-        chosen = st.selectbox(
+        st.selectbox(
             "A node's threads",
             [c.value for c in Concurrency],
             index=None,
             placeholder=self.placeholder("concurrency", str(usual), default=f"{usual}, the default"),
-            key=_CONCURRENCY,
-            bind="query-params",
             help="Kafka's consumer belongs to one thread. Either every thread has one of its own, and works only while "
             "it holds a partition (consumer-per-thread); or one consumer a node hands its messages to many threads "
             "(pool).",
+            **address.bound(query.CONCURRENCY),
         )
-        self.keep("concurrency", chosen, default=Concurrency.CONSUMER_PER_THREAD)
+        self.keep("concurrency", address.get(query.CONCURRENCY) or None, default=Concurrency.CONSUMER_PER_THREAD)
         self.values["concurrency"] = Concurrency(self.values["concurrency"])
 
     def ordering(self) -> None:
-        chosen = st.selectbox(
+        st.selectbox(
             "Order to keep",
             [o.value for o in Ordering],
             index=None,
             placeholder="what the threads keep by themselves",
-            key="capacity_ordering",
-            bind="query-params",
             help="global: all messages one after the other, by one thread; partition: those of a partition; none. "
             "A consumer per thread keeps each partition's order by itself, a pool keeps none.",
+            **address.bound(query.ORDERING),
         )
+        chosen = address.get(query.ORDERING)
         self.keep("ordering", Ordering(chosen) if chosen else None)
 
 

@@ -11,17 +11,16 @@ from urllib.parse import quote, unquote
 
 import streamlit as st
 
+from lagwise.addresses import query
 from lagwise.domain import humanise
 from lagwise.domain.simulation.scenario import Interruption
 from lagwise.domain.simulation.what_if import SetUp, outcome_of
 from lagwise.domain.sizing.advice import SizingAdvice, advise
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
-from lagwise_dashboard import literal
+from lagwise_dashboard import address, literal
 from lagwise_dashboard.components import grid
 from lagwise_dashboard.report.scenarios import Compared, columns
 
-#: In the address, once for each kept scenario.
-KEPT = "capacity_kept"
 _NAME = "capacity_scenario_name"
 #: More columns than these cannot be compared at a glance.
 MOST_KEPT = 4
@@ -43,7 +42,8 @@ class Scenario:
 def show(advice: SizingAdvice, interruption: Interruption) -> tuple[Compared, ...]:
     """Draw the scenarios; what was compared, which is nothing while none is kept."""
     st.subheader("Scenarios side by side", anchor=False)
-    kept, unreadable = read(st.query_params.get_all(KEPT))
+    in_address = address.get(query.SCENARIO)
+    kept, unreadable = read(in_address)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
             "Name",
@@ -130,8 +130,8 @@ def _free_name(kept: list[Scenario]) -> str:
 
 def _keep(workload: Workload, kept: list[Scenario]) -> None:
     name = st.session_state[_NAME].strip() or _free_name(kept)
-    _write([*(s for s in kept if s.name != name), Scenario(name, workload)])
     st.session_state[_NAME] = ""
+    _write([*(s for s in kept if s.name != name), Scenario(name, workload)])
 
 
 def _forget(name: str, kept: list[Scenario]) -> None:
@@ -139,7 +139,4 @@ def _forget(name: str, kept: list[Scenario]) -> None:
 
 
 def _write(kept: list[Scenario]) -> None:
-    if kept:
-        st.query_params[KEPT] = [written(scenario) for scenario in kept]
-    elif KEPT in st.query_params:
-        del st.query_params[KEPT]
+    address.change({query.SCENARIO: tuple(written(scenario) for scenario in kept)})

@@ -1,12 +1,14 @@
 """What if all stand still, or every node is restarted: the advised set-up and the running one side by side."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import streamlit as st
 
+from lagwise.addresses import query
+from lagwise.addresses.parameters import Parameter
 from lagwise.domain.simulation.scenario import Interruption
 from lagwise.domain.simulation.what_if import (
-    DEFAULT_OUTAGE_SECONDS,
     SetUp,
     WhatIf,
     outage,
@@ -19,13 +21,14 @@ from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.known_workload import running_of
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.workload import Workload
-from lagwise_dashboard import literal, plot_theme
+from lagwise_dashboard import address, literal, plot_theme
+from lagwise_dashboard.components.capacity_numbers import number_input
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.report import what_if_chart
 
-_KIND, _OUTAGE, _RESTART = "capacity_what", "capacity_outage_min", "capacity_node_restart_s"
-_NODES, _THREADS = "capacity_running_nodes", "capacity_running_threads"
-_ALL, _ROLLING = "outage", "rolling-restart"
+_OUTAGE, _ROLLING = "outage", "rolling-restart"
+#: What a group fills: of another group it is another number.
+OF_THE_GROUP: tuple[Parameter[Any], ...] = (query.RUNNING_NODES, query.RUNNING_THREADS)
 
 
 def show(advice: SizingAdvice, row: Row | None) -> tuple[SetUp | None, Interruption, WhatIf | None]:
@@ -62,69 +65,45 @@ def _answer(workload: Workload, tried: Sequence[SetUp], interruption: Interrupti
 
 
 def _interruption() -> tuple[Interruption, str]:
-    kind = st.selectbox(
+    st.selectbox(
         "What happens",
-        [_ALL, _ROLLING],
-        key=_KIND,
-        bind="query-params",
+        [_OUTAGE, _ROLLING],
         help="outage: all nodes read nothing for a while. rolling-restart: one node after the other is away, and the "
         "others read its partitions meanwhile.",
+        **address.bound(query.WHAT_IF),
     )
     left, right = st.columns(2)
-    minutes = left.number_input(
-        "Outage (min)",
-        min_value=0.0,
-        max_value=10_080.0,
-        value=DEFAULT_OUTAGE_SECONDS / 60.0,
-        step=10.0,
-        format="%g",
-        key=_OUTAGE,
-        bind="query-params",
-        help="How long nothing is read.",
-    )
-    restart = right.number_input(
-        "A node's restart (s)",
-        min_value=0.0,
-        max_value=86_400.0,
-        value=60.0,
-        step=10.0,
-        format="%g",
-        key=_RESTART,
-        bind="query-params",
-        help="How long each node is away in a rolling restart.",
-    )
-    return rolling_restart(restart) if kind == _ROLLING else outage(minutes * 60.0)
+    with left:
+        minutes = number_input(query.OUTAGE, "Outage (min)", step=10.0, help="How long nothing is read.")
+    with right:
+        restart = number_input(
+            query.NODE_RESTART,
+            "A node's restart (s)",
+            step=10.0,
+            help="How long each node is away in a rolling restart.",
+        )
+    if address.get(query.WHAT_IF) == _ROLLING:
+        return rolling_restart(restart or 0.0)
+    return outage((minutes or 0.0) * 60.0)
 
 
 def _running(row: Row | None) -> tuple[int | None, int | None]:
     """What runs: as typed, or as the group's row knows it."""
     nodes_known, threads_known = running_of(row)
     left, right = st.columns(2)
-    nodes = left.number_input(
-        "Running nodes",
-        min_value=1,
-        max_value=1_000,
-        value=None,
-        step=1,
-        placeholder="not known" if nodes_known is None else f"{nodes_known}, from the group",
-        key=_NODES,
-        bind="query-params",
-        help="Nodes that run now, to compare the advice with.",
-    )
-    threads = right.number_input(
-        "Threads on each",
-        min_value=1,
-        max_value=10_000,
-        value=None,
-        step=1,
-        placeholder="not known" if threads_known is None else f"{threads_known}, from the group",
-        key=_THREADS,
-        bind="query-params",
-    )
-    return nodes or nodes_known, threads or threads_known
-
-
-def forget() -> None:
-    """Empty the fields that a group fills."""
-    for key in (_NODES, _THREADS):
-        st.session_state[key] = None
+    with left:
+        nodes = number_input(
+            query.RUNNING_NODES,
+            "Running nodes",
+            step=1,
+            placeholder="not known" if nodes_known is None else f"{nodes_known}, from the group",
+            help="Nodes that run now, to compare the advice with.",
+        )
+    with right:
+        threads = number_input(
+            query.RUNNING_THREADS,
+            "Threads on each",
+            step=1,
+            placeholder="not known" if threads_known is None else f"{threads_known}, from the group",
+        )
+    return int(nodes) if nodes else nodes_known, int(threads) if threads else threads_known

@@ -10,9 +10,10 @@ from datetime import datetime
 
 import streamlit as st
 
+from lagwise.addresses import pages
 from lagwise.config import Config
 from lagwise.domain import humanise, staleness
-from lagwise_dashboard import literal, settings
+from lagwise_dashboard import address, literal, settings
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.queries import health
 from lagwise_dashboard.queries.base import Row
@@ -142,7 +143,7 @@ def strip(freshness: Freshness) -> None:
     st.markdown(" &nbsp; ".join(parts))
     if freshness.stale and not freshness.nothing_collected:
         st.error(f"**Stale: do not trust what you see below.** {_complaints(freshness)}", icon=":material/schedule:")
-        st.page_link("views/health.py", label="What to do about it", icon=":material/build:")
+        address.page_link(pages.HEALTH, "What to do about it", icon=":material/build:")
 
 
 def _badge(verb: str, source: Source, stale: bool, which: str) -> str:

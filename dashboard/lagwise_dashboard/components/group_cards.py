@@ -4,8 +4,9 @@ from datetime import datetime
 
 import streamlit as st
 
+from lagwise.addresses import pages, query
 from lagwise.domain import humanise
-from lagwise_dashboard import literal, words
+from lagwise_dashboard import address, literal, words
 from lagwise_dashboard.components import group_table
 from lagwise_dashboard.queries.base import Row
 
@@ -23,10 +24,10 @@ def show(rows: list[Row], now: datetime, *, with_cluster: bool) -> None:
     """Draw a card for each of the first MOST_CARDS groups; its name is a link to the group's page."""
     for row in rows[:MOST_CARDS]:
         with st.container(border=True, gap="small"):
-            st.page_link(
-                "views/group.py",
-                label=f"**{literal.markdown(row['group'])}**",
-                query_params={"cluster": row["cluster"], "group": row["group"]},
+            address.page_link(
+                pages.GROUP,
+                f"**{literal.markdown(row['group'])}**",
+                values={query.CLUSTER: row["cluster"], query.GROUP: row["group"], query.TOPIC: None},
             )
             st.markdown(text(row, now, with_cluster=with_cluster))
 

@@ -1,14 +1,15 @@
 """The table of groups: one row a group, made to be read at a glance and opened."""
 
 import math
-from collections.abc import Callable
 from datetime import datetime
 
+from lagwise.addresses import query
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import REBALANCING_STATES, Status
-from lagwise_dashboard import tables
+from lagwise_dashboard import address, tables
 from lagwise_dashboard.components import grid, lag_columns
-from lagwise_dashboard.components.grid import Link, Order
+from lagwise_dashboard.components.grid import Sorting
+from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.tables import Column
 
@@ -17,25 +18,26 @@ SORTS: dict[str, str] = {
     "Status": "worst",
     "Group": "name",
     "Oldest unread": "age",
-    "Lag": "records",
+    "Lag": "lag",
+    "Caught up in": "catch_up",
     "In/s": "in",
     "Out/s": "out",
     "Since": "since",
+    "Members": "members",
+    "Cluster": "cluster",
 }
 _WHY_WIDTH = 360
 _NO_VERDICT = frozenset({Status.OK, Status.GHOST, Status.UNKNOWN})
 
 
-def show(
-    rows: list[Row], now: datetime, *, name: str, with_cluster: bool, order: str, choose: Callable[[str], None]
-) -> None:
-    """Draw the table. ``choose`` hears of the order that a heading asks for: more rows may match than are shown."""
+def show(rows: list[Row], now: datetime, *, name: str, with_cluster: bool) -> None:
+    """Draw the table."""
     grid.show(
         columns(rows, now, with_cluster=with_cluster),
         name=name,
         label="Consumer groups",
-        links=[Link("views/group.py", {"cluster": r["cluster"], "group": r["group"]}) for r in rows],
-        order=Order(SORTS, order, choose, otherwise="worst"),
+        links=address.to_groups(rows),
+        sorting=Sorting(SORTS, overview.ORDERS, query.GROUP_SORT),
     )
 
 

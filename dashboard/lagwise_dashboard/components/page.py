@@ -4,12 +4,14 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from lagwise_dashboard import identity, settings
+from lagwise_dashboard import address, identity, literal, settings
 from lagwise_dashboard.components.boundary import boundary
 
 LIVE = "live"
 #: Kept beside the switch, which is another one on every page.
 _PAUSED = "paused"
+#: Letters of a wrong part of an address that are repeated.
+_LONGEST_SAID = 60
 
 
 def show(
@@ -41,13 +43,30 @@ def show(
             )
             identity.sign_out()
 
+        _say_what_is_ignored()
+
         def guarded() -> None:
+            way = st.empty()
             with boundary():
                 body()
+            address.follow(way)
 
         st.fragment(guarded, run_every=seconds if live else None)()
         if below is not None:
             below()
+
+
+def _say_what_is_ignored() -> None:
+    """What the address asks for and this page does not have: nothing else is shown in its place unsaid."""
+    said = []
+    for one in address.ignored():
+        texts = ", ".join(literal.quoted(text, longest=_LONGEST_SAID) for text in one.texts)
+        if one.allowed is None:
+            said.append(f"This page has no parameter {literal.quoted(one.name, longest=_LONGEST_SAID)}.")
+        else:
+            said.append(f"`{one.name}` must be {one.allowed}, not {texts}.")
+    if said:
+        st.warning("**Part of the address was ignored.** " + " ".join(said), icon=":material/link_off:")
 
 
 def _remember() -> None:

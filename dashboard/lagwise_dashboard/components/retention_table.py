@@ -6,9 +6,8 @@ from datetime import datetime, timedelta
 
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import LossCause
-from lagwise_dashboard import tables
+from lagwise_dashboard import address, tables
 from lagwise_dashboard.components import grid, lag_columns
-from lagwise_dashboard.components.grid import Link
 from lagwise_dashboard.components.partition_names import Names
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.tables import Column
@@ -60,7 +59,7 @@ def show(rows: list[Row], now: datetime, names: Mapping[str, Names], *, with_clu
         tables.without_empty(columns, "At the latest", "Kept up to", "Lost already"),
         name="losses",
         label="What will be lost, the soonest first",
-        links=[Link("views/group.py", {"cluster": r["cluster"], "group": r["group"]}) for r in rows],
+        links=address.to_groups(rows),
     )
 
 

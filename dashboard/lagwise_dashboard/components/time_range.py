@@ -10,23 +10,25 @@ from typing import Any
 
 import streamlit as st
 
+from lagwise.addresses import query
 from lagwise.domain import humanise
+from lagwise_dashboard import address
 
+#: What the parameter `range` may be.
 RANGES = {
-    "15 min": timedelta(minutes=15),
-    "1 h": timedelta(hours=1),
-    "6 h": timedelta(hours=6),
-    "24 h": timedelta(hours=24),
-    "7 d": timedelta(days=7),
+    "15m": timedelta(minutes=15),
+    "1h": timedelta(hours=1),
+    "6h": timedelta(hours=6),
+    "24h": timedelta(hours=24),
+    "7d": timedelta(days=7),
 }
-DEFAULT = "1 h"
-_FROM, _TO = "from", "to"
 _IN_THE_LAST = "in the last "
 #: Ranges move on in steps, so that browsers that look at the same moment share one answer.
 _STEP_SECONDS = 5
 #: Less is not drawn: there are no more points to be seen.
 _SHORTEST = timedelta(minutes=1)
 _LONGEST = timedelta(days=90)
+_ENDS = (query.FROM, query.TO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,34 +43,35 @@ class Span:
     @property
     def name(self) -> str:
         """The same while the reader's view of a chart is to survive refreshes."""
-        return (
-            f"{_written(self.since)}/{_written(self.until)}" if self.is_zoom else self.words.removeprefix(_IN_THE_LAST)
-        )
+        if not self.is_zoom:
+            return self.words.removeprefix(_IN_THE_LAST)
+        return "/".join(end for at in (self.since, self.until) for end in query.FROM.written(at))
 
 
 def choose(now: datetime) -> Span:
     """The controls, and the span that they and the address ask for."""
+    zoomed, complaint = _zoom()
+    chosen = address.get(query.RANGE)
     with st.container(horizontal=True, vertical_alignment="center"):
-        chosen = st.segmented_control(
+        st.segmented_control(
             "Time range",
             list(RANGES),
-            default=DEFAULT,
             required=True,
-            key="range",
-            bind="query-params",
-            on_change=_leave,
+            format_func=in_words,
             label_visibility="collapsed",
+            **address.bound(query.RANGE, resets=_ENDS),
         )
-        zoomed = _of_address()
         if zoomed is not None:
             st.button("Leave the zoom", key="leave_zoom", on_click=_leave, icon=":material/zoom_out_map:")
         with st.popover("Zoom to …", icon=":material/zoom_in:", width="content"):
-            _inputs(zoomed, now, RANGES[chosen or DEFAULT])
+            _inputs(zoomed, now, RANGES[chosen])
+    if complaint:
+        st.warning(complaint, icon=":material/link_off:")
     if zoomed is not None:
         since, until = zoomed
         return Span(since, until, f"from {humanise.clock(since, now)} to {humanise.clock(until, now)}", is_zoom=True)
     until = datetime.fromtimestamp(-(-now.timestamp() // _STEP_SECONDS) * _STEP_SECONDS, now.tzinfo)
-    return Span(until - RANGES[chosen or DEFAULT], until, f"{_IN_THE_LAST}{chosen or DEFAULT}")
+    return Span(until - RANGES[chosen], until, f"{_IN_THE_LAST}{in_words(chosen)}")
 
 
 def to_selection(key: str) -> Callable[[], None]:
@@ -89,14 +92,18 @@ def _inputs(zoomed: tuple[datetime, datetime] | None, now: datetime, span: timed
     with st.form("zoom", border=False):
         ends = [
             st.datetime_input(label, value=at.astimezone(UTC).replace(tzinfo=None), key=f"zoom_{name}", step=60)
-            for label, name, at in (("From, UTC", _FROM, since), ("To, UTC", _TO, until))
+            for label, name, at in (("From, UTC", "from", since), ("To, UTC", "to", until))
         ]
         if st.form_submit_button("Zoom", type="primary") and ends[0] is not None and ends[1] is not None:
             if ends[1] - ends[0] < _SHORTEST:
                 st.error("The end must lie at least a minute after the beginning.")
             else:
                 _go(ends[0].replace(tzinfo=UTC), ends[1].replace(tzinfo=UTC))
-                st.rerun(scope="fragment")
+
+
+def in_words(name: str) -> str:
+    """A length of time of the address as people write it: ``15 min`` for ``15m``."""
+    return f"{name[:-1]} {'min' if name.endswith('m') else name[-1]}"
 
 
 def _go(since: datetime, until: datetime) -> None:
@@ -104,31 +111,31 @@ def _go(since: datetime, until: datetime) -> None:
     if until - since < _SHORTEST:
         middle = since + (until - since) / 2
         since, until = middle - _SHORTEST / 2, middle + _SHORTEST / 2
-    st.query_params[_FROM], st.query_params[_TO] = _written(since), _written(until)
+    address.change({query.FROM: since, query.TO: until})
 
 
 def _leave() -> None:
-    for name in (_FROM, _TO):
-        if name in st.query_params:
-            del st.query_params[name]
+    address.change(dict.fromkeys(_ENDS))
 
 
-def _of_address() -> tuple[datetime, datetime] | None:
-    """The zoom in the address; None where there is none that makes sense."""
-    since, until = (_moment(st.query_params.get(name, "")) for name in (_FROM, _TO))
-    if since is None or until is None or not _SHORTEST <= until - since <= _LONGEST:
-        return None
-    return since, until
-
-
-def _written(at: datetime) -> str:
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _zoom() -> tuple[tuple[datetime, datetime] | None, str]:
+    """The zoom in the address, if there is one that makes sense; and what is wrong with one that does not."""
+    since, until = address.get(query.FROM), address.get(query.TO)
+    if since is None and until is None:
+        return None, ""
+    if since is None or until is None:
+        return None, "**The zoom in the address was ignored.** It needs both `from` and `to`."
+    if not _SHORTEST <= until - since <= _LONGEST:
+        return None, (
+            "**The zoom in the address was ignored.** `to` must lie after `from`, by a minute at least and "
+            f"{_LONGEST.days} days at most."
+        )
+    return (since, until), ""
 
 
 def _moment(text: str) -> datetime | None:
-    """A moment as it is written in an address or told by a chart; without a zone it is UTC."""
+    """A moment as a chart writes it, UTC; None where it is none."""
     try:
-        at = datetime.fromisoformat(text)
-        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
+        return query.FROM.read([text])
+    except ValueError:
         return None

@@ -6,11 +6,11 @@ from datetime import datetime
 
 import streamlit as st
 
+from lagwise.addresses import pages, query
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import LossCause
-from lagwise_dashboard import literal, tables
+from lagwise_dashboard import address, literal, tables
 from lagwise_dashboard.components import grid, lag_columns
-from lagwise_dashboard.components.grid import Link
 from lagwise_dashboard.components.partition_table import QUEUE_HELP
 from lagwise_dashboard.components.topic_verdict import used_share
 from lagwise_dashboard.queries.base import Row
@@ -61,7 +61,10 @@ def show_readers(rows: list[Row], settings: Row | None, partitions: list[Row], a
         name="readers",
         label="Groups that read the topic",
         about=about,
-        links=[Link("views/group.py", {"cluster": about[0], "group": r["group"]}) for r in rows],
+        links=[
+            address.href(pages.GROUP, {query.CLUSTER: about[0], query.GROUP: r["group"], query.TOPIC: about[1]})
+            for r in rows
+        ],
         rows_seen=12,
     )
 

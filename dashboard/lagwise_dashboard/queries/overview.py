@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, reads, rows
+from lagwise_dashboard.queries.ordering import Orders, Term, Terms, falling, order_by, rising
 from lagwise_dashboard.words import DISPLAY_ORDER
 
 #: Rows a page shows at most; the rest is counted.
@@ -16,20 +17,27 @@ TREND_POINTS = 30
 #: Fewer are drawn as a block, which tells nothing.
 FEWEST_TREND_POINTS = 4
 
-#: What may be sorted by, and the SQL of it. Ties are broken by the default order, so that a page does not flicker.
-ORDERS: dict[str, str] = {
-    "worst": "",
-    "age": "lag_seconds desc nulls last",
-    "records": "lag desc nulls last",
-    "in": "produce_rate_per_second desc nulls last",
-    "out": "consume_rate_per_second desc nulls last",
-    "loss": "seconds_to_loss asc nulls last",
-    "since": "since desc nulls last",
-    "name": 'lower("group")',
-}
-_WORST_FIRST = (
-    'list_position($ranks, status) nulls last, lag_seconds desc nulls last, lag desc nulls last, "group", cluster'
+_WORST: Terms = (
+    Term("list_position($ranks, status)"),
+    Term("lag_seconds", descending=True),
+    Term("lag", descending=True),
 )
+_NAME: Terms = (Term('lower("group")'), Term('"group"'), Term("cluster"))
+_TIES: Terms = (*_WORST, *_NAME)
+#: By the parameter `sort` of the address.
+ORDERS: Orders = {
+    "worst": _WORST,
+    "age": falling("lag_seconds"),
+    "lag": falling("lag"),
+    "catch_up": falling("coalesce(seconds_to_catch_up, case when lag > 0 then 'inf'::double end)"),
+    "in": falling("produce_rate_per_second"),
+    "out": falling("consume_rate_per_second"),
+    "loss": rising("seconds_to_loss"),
+    "since": falling("since"),
+    "members": falling("members"),
+    "name": _NAME,
+    "cluster": rising("cluster"),
+}
 
 #: Groups that nobody needs to look at: ok, ghosts only, and unknown ones without members (old names, mostly).
 _QUIET = "(status in ('ok', 'ghost') or (status = 'unknown' and coalesce(state, '') in ('Empty', 'Dead')))"
@@ -100,14 +108,26 @@ def clusters(lake: Lake) -> list[str]:
 
 @reads(GROUP_STATUS)
 def names(lake: Lake, text: str, limit: int) -> list[Row]:
-    """Cluster and name of groups whose name holds the text, worst first."""
+    """Cluster and name of groups whose name holds the text, worst first; ``of`` counts them all."""
     return rows(
         lake,
         {GROUP_STATUS: None},
-        f"""select cluster, "group", status from group_status
-            where contains(lower("group"), lower($text)) order by {_WORST_FIRST} limit $limit""",  # noqa: S608 (our own constants)
+        f"""select cluster, "group", status, count(*) over () as "of" from group_status
+            where contains(lower("group"), lower($text)) order by {order_by(ORDERS, "worst", _TIES)} limit $limit""",  # noqa: S608 (our own constants)
         {"text": text, "limit": limit, "ranks": [str(s) for s in DISPLAY_ORDER]},
     )
+
+
+@reads(GROUP_STATUS)
+def clusters_of(lake: Lake, group: str) -> list[str]:
+    """The clusters that have a group of this name."""
+    found = rows(
+        lake,
+        {GROUP_STATUS: None},
+        'select distinct cluster from group_status where "group" = $group order by cluster',
+        {"group": group},
+    )
+    return [r["cluster"] for r in found]
 
 
 @reads(GROUP_STATUS, GROUP_HISTORY)
@@ -133,7 +153,7 @@ def groups(lake: Lake, filters: Filters, *, quiet: bool | None, limit: int = MOS
         "since": since,
         "points": TREND_POINTS,
     }
-    order = ", ".join(filter(None, (ORDERS.get(filters.order), _WORST_FIRST)))
+    order = order_by(ORDERS, filters.order, _TIES)
     return rows(
         lake,
         {GROUP_STATUS: None, GROUP_HISTORY: since},

@@ -14,8 +14,9 @@ MOST_STRETCHES = 2000
 
 
 @reads(REBALANCE_STATS)
-def groups(lake: Lake, text: str, since: datetime, until: datetime) -> list[Row]:
-    """The groups that were rebalanced in hours that reach into the span: those with storms first, then by how long
+def groups(lake: Lake, cluster: str | None, text: str, since: datetime, until: datetime) -> list[Row]:
+    """The groups of a cluster (None: of all) that were rebalanced in hours that reach into the span: those with storms
+    first, then by how long
     nothing was read. ``sentence`` and ``remedy`` are those of the newest hour that tells a cause; ``of`` counts the
     groups."""
     return rows(
@@ -32,6 +33,7 @@ def groups(lake: Lake, text: str, since: datetime, until: datetime) -> list[Row]
             arg_max(remedy, hour) filter (cause <> 'continued') as remedy
         from rebalance_stats
         where last_at >= $since and hour <= $until and contains(lower("group"), lower($text))
+            and ($cluster is null or cluster = $cluster)
         group by cluster, "group"
         )
         select *, count(*) over () as "of" from found
@@ -39,7 +41,7 @@ def groups(lake: Lake, text: str, since: datetime, until: datetime) -> list[Row]
             rebalances desc, "group"
         limit $limit
         """,
-        {"since": since, "until": until, "text": text, "limit": MOST_GROUPS},
+        {"since": since, "until": until, "cluster": cluster, "text": text, "limit": MOST_GROUPS},
     )
 
 

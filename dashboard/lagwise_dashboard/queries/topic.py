@@ -24,17 +24,31 @@ _MINUTES_UP_TO, _FIVE_MINUTES_UP_TO = timedelta(hours=7), timedelta(hours=26)
 
 
 @reads(PARTITION_STATUS)
-def names(lake: Lake, limit: int) -> list[Row]:
-    """Cluster and name of the topics that somebody reads or once read, and how many groups do."""
+def names(lake: Lake, text: str, limit: int) -> list[Row]:
+    """Cluster and name of the topics that somebody reads or once read and whose name holds the text, and how many
+    groups do; ``of`` counts the topics."""
     return rows(
         lake,
         {PARTITION_STATUS: None},
         """
-        select cluster, topic, count(distinct "group") as groups from partition_status
-        group by cluster, topic order by lower(topic), cluster limit $limit
+        select cluster, topic, count(distinct "group") as groups, count(*) over () as "of" from partition_status
+        where contains(lower(topic), lower($text))
+        group by cluster, topic order by lower(topic), topic, cluster limit $limit
         """,
-        {"limit": limit},
+        {"text": text, "limit": limit},
     )
+
+
+@reads(PARTITION_STATUS)
+def clusters_of(lake: Lake, topic: str) -> list[str]:
+    """The clusters in which somebody reads or once read a topic of this name."""
+    found = rows(
+        lake,
+        {PARTITION_STATUS: None},
+        "select distinct cluster from partition_status where topic = $topic order by cluster",
+        {"topic": topic},
+    )
+    return [r["cluster"] for r in found]
 
 
 @reads(TOPICS)

@@ -5,11 +5,12 @@ from datetime import datetime, timedelta
 
 import streamlit as st
 
+from lagwise.addresses import pages, query
 from lagwise.alerts.model import Phase
 from lagwise.alerts.queries import AlertRow
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import REBALANCING_STATES, UnknownReason
-from lagwise_dashboard import alert_reader, literal, plot_theme, settings
+from lagwise_dashboard import address, alert_reader, literal, plot_theme, settings
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.components import (
     alert_tables,
@@ -23,6 +24,7 @@ from lagwise_dashboard.components import (
     heat_strip,
     loss_clock,
     members,
+    menu,
     page,
     partition_names,
     partition_table,
@@ -42,7 +44,6 @@ _GROWTH_HELP = (
     "Up to the last whole minute, with a 99 % confidence interval: the sum over the group's partitions, ghosts and "
     "those of unknown lag left out. What is younger than a window is called by its own length."
 )
-_VIEW = "views/group.py"
 #: Links to more topics than these push the rest of the page away.
 _MOST_TOPICS = 3
 
@@ -55,30 +56,30 @@ def body() -> None:
         empty.nothing_collected(fresh)
     elif fresh.as_of is None:
         empty.nothing_judged(fresh)
-    elif not _group:
-        chooser.group(_VIEW, "Choose a group.")
+    elif _group is None:
+        chooser.group(pages.GROUP, "Choose a group.")
     else:
         row = ask(queries.verdict, _cluster, _group) if _cluster else _only_one(_group)
         if row is None:
-            _unknown()
+            _unknown(_group)
         else:
             _show(row, now)
 
 
 def _only_one(group: str) -> Row | None:
     """A group named without its cluster: fine while only one cluster has it."""
-    found = [r for r in ask(overview.names, group, chooser.MOST_CHOICES) if r["group"] == group]
-    return ask(queries.verdict, found[0]["cluster"], group) if len(found) == 1 else None
+    found = ask(overview.clusters_of, group)
+    return ask(queries.verdict, found[0], group) if len(found) == 1 else None
 
 
-def _unknown() -> None:
+def _unknown(group: str) -> None:
     where = f" in the cluster **{literal.markdown(_cluster)}**" if _cluster else ""
     st.warning(
-        f"**There is no group “{literal.markdown(_group)}”{where}.** It may have been deleted, it may be left out by "
+        f"**There is no group “{literal.markdown(group)}”{where}.** It may have been deleted, it may be left out by "
         "the settings, or the address has a typo.",
         icon=":material/search_off:",
     )
-    chooser.group(_VIEW, "These groups are known:")
+    chooser.group(pages.GROUP, "These groups are known:")
 
 
 def _show(row: Row, now: datetime) -> None:
@@ -128,10 +129,7 @@ def _alerts(cluster: str, group: str) -> list[AlertRow]:
             if alert.state is Phase.FIRING:
                 badge = f":red-badge[{alert_tables.severity_words(alert.severity)}]"
                 lasted = humanise.since(alert.fired_at, settings.now())
-                st.page_link(
-                    "views/alerts.py",
-                    label=f"{badge} An alert has been firing for {lasted}.",
-                )
+                address.page_link(pages.ALERTS, f"{badge} An alert has been firing for {lasted}.")
         return [*own, *alert_reader.history(cluster, group)]
     return []
 
@@ -189,21 +187,21 @@ def _elsewhere(row: Row) -> None:
     """The group's runbook, its topics and its rebalances."""
     cluster, group = row["cluster"], row["group"]
     with st.container(horizontal=True):
-        if address := runbook.address(settings.config().dashboard.runbook_url, row):
-            st.link_button("Runbook", address, icon=":material/menu_book:")
-        st.page_link(
-            "views/rebalances.py",
-            label="Members and rebalances over time",
-            icon=":material/sync_alt:",
-            query_params={"cluster": cluster, "group": group},
+        if written := runbook.address(settings.config().dashboard.runbook_url, row):
+            st.link_button("Runbook", written, icon=":material/menu_book:")
+        address.page_link(
+            pages.REBALANCES,
+            "Members and rebalances over time",
+            icon=menu.ICONS[pages.REBALANCES],
+            values={query.CLUSTER: cluster, query.GROUP: group},
         )
         worst_first = sorted(row["topics"], key=lambda t: t != row["worst_topic"])
         for topic in worst_first[:_MOST_TOPICS]:
-            st.page_link(
-                "views/topic.py",
-                label=f"Topic {literal.markdown(topic)}",
-                icon=":material/topic:",
-                query_params={"cluster": cluster, "topic": topic},
+            address.page_link(
+                pages.TOPIC,
+                f"Topic {literal.markdown(topic)}",
+                icon=menu.ICONS[pages.TOPIC],
+                values={query.CLUSTER: cluster, query.GROUP: group, query.TOPIC: topic},
             )
 
 
@@ -217,7 +215,6 @@ def _what_to_do(row: Row) -> None:
         st.code(command.text, language="bash", wrap_lines=True)
 
 
-_cluster = st.query_params.get("cluster", "")
-_group = st.query_params.get("group", "")
-st.page_link("views/overview.py", label="All groups", icon=":material/arrow_back:")
-page.show(literal.markdown(_group) if _group else "Group", body, tab=literal.shown(_group) or None)
+_cluster, _group = address.get(query.CLUSTER), address.get(query.GROUP)
+address.page_link(pages.OVERVIEW, "All groups", icon=":material/arrow_back:", values={query.CLUSTER: None})
+page.show("Group" if _group is None else literal.heading(_group), body, tab=literal.shown(_group) or None)

@@ -4,27 +4,28 @@ from datetime import datetime
 
 import streamlit as st
 
+from lagwise.addresses import pages, query
 from lagwise.domain import humanise
-from lagwise_dashboard import literal, plot_theme, settings, tables
+from lagwise_dashboard import address, literal, plot_theme, settings, tables
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.components import (
     chooser,
     empty,
+    filters,
     freshness,
     grid,
     happenings,
     member_lanes,
+    menu,
     page,
     tiles,
     time_range,
 )
-from lagwise_dashboard.components.grid import Link
 from lagwise_dashboard.components.time_range import Span
 from lagwise_dashboard.queries import group as group_queries
+from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries import rebalances as queries
 from lagwise_dashboard.queries.base import Row
-
-_VIEW = "views/rebalances.py"
 
 
 def body() -> None:
@@ -35,21 +36,23 @@ def body() -> None:
         empty.nothing_collected(fresh)
         return
     span = time_range.choose(now)
-    if _group:
-        _one(span, now)
+    if _group is not None:
+        _one(_cluster or _only_cluster(_group), _group, span, now)
     else:
         _all(span, now)
 
 
 def _all(span: Span, now: datetime) -> None:
     """Every group that was rebalanced, storms first."""
-    text = st.text_input(
-        "Search", key="rebalances_q", bind="query-params", type="search", live=True, placeholder="Group",
-        label_visibility="collapsed", width=320,
-    )  # fmt: skip
-    rows = ask(queries.groups, text or "", span.since, span.until)
+    clusters = ask(overview.clusters)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        filters.search("Group")
+        filters.cluster(clusters)
+    text, cluster = address.get(query.SEARCH), address.get(query.CLUSTER)
+    rows = ask(queries.groups, cluster or None, text, span.since, span.until)
     if not rows:
-        st.success(f"No rebalance {span.words}.", icon=":material/check_circle:")
+        where = " of a group that matches the filters" if text or cluster else ""
+        st.success(f"No rebalance{where} {span.words}.", icon=":material/check_circle:")
         return
     of, storms = rows[0]["of"], sum(bool(r["storm_hours"]) for r in rows)
     st.caption(
@@ -75,27 +78,33 @@ def _all(span: Span, now: datetime) -> None:
         columns,
         name="rebalances",
         label="Groups that were rebalanced, storms first",
-        links=[Link(_VIEW, {"cluster": r["cluster"], "group": r["group"]}) for r in rows],
+        links=address.to_groups(rows, pages.REBALANCES),
         rows_seen=8,
     )
 
 
-def _one(span: Span, now: datetime) -> None:
+def _only_cluster(group: str) -> str:
+    """The cluster of a group that is named without it: fine while only one has it; else none that exists."""
+    found = ask(overview.clusters_of, group)
+    return found[0] if len(found) == 1 else ""
+
+
+def _one(cluster: str, group: str, span: Span, now: datetime) -> None:
     """One group: its numbers, the timeline of its members, and what is concluded from them."""
-    events = ask(queries.events, _cluster, _group, span.since, span.until)
-    hours = ask(group_queries.rebalances, _cluster, _group, span.since, span.until)
-    stretches = ask(queries.stretches, _cluster, _group, span.since, span.until)
+    events = ask(queries.events, cluster, group, span.since, span.until)
+    hours = ask(group_queries.rebalances, cluster, group, span.since, span.until)
+    stretches = ask(queries.stretches, cluster, group, span.since, span.until)
     if not (events or hours or stretches):
         st.info(
-            f"**Neither members nor rebalances of “{literal.markdown(_group)}” are known {span.words}.** Samples are "
+            f"**Neither members nor rebalances of “{literal.markdown(group)}” are known {span.words}.** Samples are "
             f"kept for {humanise.plural(settings.config().lake.retention.raw_days, 'day')}.",
             icon=":material/timeline:",
         )
-        chooser.group(_VIEW, "Choose another group.")
+        chooser.group(pages.REBALANCES, "Choose another group.")
         return
     tiles.show(_metrics(events, hours, stretches, span))
-    _timeline(stretches, events, span)
-    happenings.show_rebalances(hours, now, (_cluster, _group))
+    _timeline(stretches, events, span, subject=f"{cluster}/{group}")
+    happenings.show_rebalances(hours, now, (cluster, group))
     if not events:
         st.caption(f"No rebalance {span.words}.")
         return
@@ -114,7 +123,7 @@ def _one(span: Span, now: datetime) -> None:
         columns,
         name="rebalances-each",
         label="Rebalances of the group, the newest first",
-        about=(_cluster, _group),
+        about=(cluster, group),
         rows_seen=12,
     )
 
@@ -136,7 +145,7 @@ def _metrics(events: list[Row], hours: list[Row], stretches: list[Row], span: Sp
     ]  # fmt: skip
 
 
-def _timeline(stretches: list[Row], events: list[Row], span: Span) -> None:
+def _timeline(stretches: list[Row], events: list[Row], span: Span, *, subject: str) -> None:
     st.subheader("Members", anchor=False)
     lanes = member_lanes.lanes(stretches)
     if not lanes:
@@ -146,7 +155,7 @@ def _timeline(stretches: list[Row], events: list[Row], span: Span) -> None:
     hidden = f" {len(shown):,} of {len(lanes):,} lanes are drawn." if len(shown) < len(lanes) else ""
     key = f"rebalances_timeline/{span.name if span.is_zoom else ''}"
     st.plotly_chart(
-        member_lanes.chart(shown, events, span.since, span.until, zoom=f"{_cluster}/{_group}/{span.name}"),
+        member_lanes.chart(shown, events, span.since, span.until, zoom=f"{subject}/{span.name}"),
         key=key,
         config=plot_theme.CONFIG,
         on_select=time_range.to_selection(key),
@@ -160,19 +169,18 @@ def _timeline(stretches: list[Row], events: list[Row], span: Span) -> None:
     )
 
 
-_cluster = st.query_params.get("cluster", "")
-_group = st.query_params.get("group", "")
-if _group:
+_cluster, _group = address.get(query.CLUSTER), address.get(query.GROUP)
+if _group is not None:
     with st.container(horizontal=True):
-        st.page_link(_VIEW, label="All rebalances", icon=":material/arrow_back:")
-        st.page_link(
-            "views/group.py",
-            label="The group",
-            icon=":material/monitoring:",
-            query_params={"cluster": _cluster, "group": _group},
+        address.page_link(
+            pages.REBALANCES,
+            "All rebalances",
+            icon=":material/arrow_back:",
+            values={query.CLUSTER: None, query.GROUP: None},
         )
+        address.page_link(pages.GROUP, "The group", icon=menu.ICONS[pages.GROUP])
 page.show(
-    f"Rebalances of {literal.markdown(_group)}" if _group else "Who is being rebalanced?",
+    "Who is being rebalanced?" if _group is None else f"Rebalances of {literal.heading(_group)}",
     body,
-    tab=f"Rebalances of {literal.shown(_group)}" if _group else None,
+    tab=None if _group is None else f"Rebalances of {literal.shown(_group)}",
 )

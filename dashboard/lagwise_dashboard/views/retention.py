@@ -4,22 +4,22 @@ from datetime import datetime
 
 import streamlit as st
 
+from lagwise.addresses import query
 from lagwise.domain import humanise
-from lagwise_dashboard import settings
+from lagwise_dashboard import address, settings
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.components import empty, freshness, page, partition_names, retention_table
+from lagwise_dashboard.components import empty, filters, freshness, page, partition_names, retention_table, time_range
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries import retention as queries
 from lagwise_dashboard.queries.retention import Counts
 
-_TEXT, _CLUSTER, _WITHIN = "retention_q", "retention_only", "within"
-_ALL = "All"
+_ANY = query.WITHIN.default
 _HORIZONS: dict[str, float | None] = {
-    "1 h": 3600.0,
-    "6 h": 6 * 3600.0,
-    "24 h": 86400.0,
-    "7 d": 7 * 86400.0,
-    _ALL: None,
+    "1h": 3600.0,
+    "6h": 6 * 3600.0,
+    "24h": 86400.0,
+    "7d": 7 * 86400.0,
+    _ANY: None,
 }
 
 
@@ -34,30 +34,26 @@ def body() -> None:
         empty.nothing_judged(fresh)
         return
     clusters = ask(overview.clusters)
-    text, cluster, within = _inputs(clusters)
+    text, cluster, within = address.get(query.SEARCH), address.get(query.CLUSTER), address.get(query.WITHIN)
+    _inputs(clusters)
     horizon = settings.config().analysis.risk_horizon_seconds
-    counts = ask(queries.counts, cluster, text, horizon)
+    counts = ask(queries.counts, cluster or None, text, horizon)
     _tiles(counts, horizon)
-    _list(text, cluster, within, counts, now, with_cluster=len(clusters) > 1)
+    _list(text, cluster or None, within, now, with_cluster=len(clusters) > 1)
 
 
-def _inputs(clusters: list[str]) -> tuple[str, str | None, str]:
-    """The text, the cluster (None: all) and the horizon asked for."""
+def _inputs(clusters: list[str]) -> None:
+    """The fields above the list."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        text = st.text_input(
-            "Search", key=_TEXT, bind="query-params", type="search", live=True, placeholder="Group or topic",
-            label_visibility="collapsed", width=320,
-        )  # fmt: skip
-        cluster = None
-        if len(clusters) > 1:
-            cluster = st.selectbox(
-                "Cluster", clusters, index=None, key=_CLUSTER, bind="query-params", placeholder="All clusters",
-                label_visibility="collapsed", width=180,
-            )  # fmt: skip
-        within = st.segmented_control(
-            "Lost within", list(_HORIZONS), default=_ALL, required=True, key=_WITHIN, bind="query-params"
+        filters.search("Group or topic")
+        filters.cluster(clusters)
+        st.segmented_control(
+            "Lost within",
+            list(_HORIZONS),
+            required=True,
+            format_func=lambda w: "All" if w == _ANY else time_range.in_words(w),
+            **address.bound(query.WITHIN),
         )
-    return text or "", cluster, within or _ALL
 
 
 def _tiles(counts: Counts, horizon: float) -> None:
@@ -71,10 +67,10 @@ def _tiles(counts: Counts, horizon: float) -> None:
             st.metric(label, f"{number:,}", help=explained, border=True)
 
 
-def _list(text: str, cluster: str | None, within: str, counts: Counts, now: datetime, *, with_cluster: bool) -> None:
+def _list(text: str, cluster: str | None, within: str, now: datetime, *, with_cluster: bool) -> None:
     rows = ask(queries.losses, cluster, text, _HORIZONS[within])
     if not rows:
-        is_filtered = bool(text or cluster or within != _ALL)
+        is_filtered = bool(text or cluster or within != _ANY)
         where = " that matches the filters" if is_filtered else ""
         st.success(f"Nothing{where} will be lost at today's rates.", icon=":material/check_circle:")
         return

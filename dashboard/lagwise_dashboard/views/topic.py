@@ -3,7 +3,8 @@
 import pyarrow as pa
 import streamlit as st
 
-from lagwise_dashboard import literal, plot_theme, settings
+from lagwise.addresses import query
+from lagwise_dashboard import address, literal, plot_theme, settings
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.components import (
     chooser,
@@ -17,8 +18,6 @@ from lagwise_dashboard.components import (
 from lagwise_dashboard.components.time_range import Span
 from lagwise_dashboard.queries import topic as queries
 
-_VIEW = "views/topic.py"
-
 
 def body() -> None:
     now = settings.now()
@@ -31,7 +30,7 @@ def body() -> None:
         empty.nothing_judged(fresh)
         return
     if not _topic:
-        chooser.a_topic(_VIEW, "Choose a topic.")
+        chooser.a_topic("Choose a topic.")
         return
     cluster = _cluster or _only_cluster(_topic)
     readers = ask(queries.readers, cluster, _topic)
@@ -51,7 +50,7 @@ def body() -> None:
 
 def _only_cluster(topic: str) -> str:
     """The cluster of a topic that is named without it: fine while only one has it; else none that exists."""
-    found = [r["cluster"] for r in ask(queries.names, chooser.MOST_CHOICES) if r["topic"] == topic]
+    found = ask(queries.clusters_of, topic)
     return found[0] if len(found) == 1 else ""
 
 
@@ -62,7 +61,7 @@ def _unknown() -> None:
         "read; it may have been deleted, or the address has a typo.",
         icon=":material/search_off:",
     )
-    chooser.a_topic(_VIEW, "These topics are known:")
+    chooser.a_topic("These topics are known:")
 
 
 def _chart(found: pa.Table, span: Span) -> None:
@@ -90,6 +89,5 @@ def _chart(found: pa.Table, span: Span) -> None:
     )
 
 
-_cluster = st.query_params.get("cluster", "")
-_topic = st.query_params.get("topic", "")
+_cluster, _topic = address.get(query.CLUSTER), address.get(query.TOPIC)
 page.show(literal.markdown(_topic) if _topic else "Topic", body, tab=literal.shown(_topic) or None)

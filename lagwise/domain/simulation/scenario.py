@@ -87,6 +87,10 @@ class Traffic:
         return start + max(0.0, messages - self._arrived[step]) / rate if rate else start
 
 
+#: What is asked where nothing else is: an hour without a reader.
+DEFAULT_OUTAGE_SECONDS = 3_600.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interruption:
     """Nodes that read nothing for a while."""

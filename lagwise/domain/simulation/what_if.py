@@ -14,8 +14,6 @@ from lagwise.domain.sizing.workload import Workload
 
 #: What happens begins after this, so that it is seen how it was before.
 BEFORE_SECONDS = 300.0
-#: What is asked where nothing else is: an hour without a reader.
-DEFAULT_OUTAGE_SECONDS = 3_600.0
 RUNNING, ADVISED = "Running", "Advised"
 _POINTS = 300
 #: Above this a simulation of a rolling restart takes seconds: so many times all partitions are dealt out.

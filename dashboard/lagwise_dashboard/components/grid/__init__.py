@@ -2,15 +2,16 @@
 the Tab key, and cannot be searched, copied or read aloud."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import streamlit as st
 
-from lagwise_dashboard import settings
+from lagwise.addresses.parameters import REVERSED, Parameter
+from lagwise_dashboard import address, settings
+from lagwise_dashboard.queries.ordering import Orders, is_descending
 from lagwise_dashboard.tables.columns import Column
 from lagwise_dashboard.tables.export import as_csv, file_name
 
@@ -26,28 +27,25 @@ _LARGEST = 1e308
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """A page of the dashboard with its query."""
-
-    view: str
-    query: Mapping[str, str]
-
-    @property
-    def href(self) -> str:
-        """Relative, as all pages lie beside each other: ``group?cluster=prod&group=orders``."""
-        page = self.view.removeprefix("views/").removesuffix(".py")
-        return f"{page}?{urlencode(self.query)}" if self.query else page
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """Sorting by whoever found the rows, where there may be more than are shown: ``by`` are orders by the title of a
-    column, and ``choose`` hears of the one that is asked for; of ``otherwise``, where that is the ``current`` one."""
+class Sorting:
+    """Sorting by whoever finds the rows, where there may be more than are shown: ``by`` are the names of ``orders`` by
+    the title of a column, and ``parameter`` is where the address holds the name of the one that is in force."""
 
     by: Mapping[str, str]
-    current: str
-    choose: Callable[[str], None]
-    otherwise: str
+    orders: Orders
+    parameter: Parameter[str]
+    resets: Sequence[Parameter[Any]] = ()
+
+    def choose(self, title: str) -> None:
+        """Sort by this column: by its order first, turned round next, as usual then. To be called in a callback."""
+        now, key = address.get(self.parameter), self.by[title]
+        asked = {key: REVERSED + key, REVERSED + key: None}.get(now, key)
+        address.change({self.parameter: asked, **dict.fromkeys(self.resets)})
+
+    @property
+    def direction(self) -> str:
+        """Of what is in force, as ARIA calls it."""
+        return "descending" if is_descending(self.orders, address.get(self.parameter)) else "ascending"
 
 
 def show(
@@ -56,10 +54,10 @@ def show(
     name: str,
     label: str,
     about: Iterable[str] = (),
-    links: Sequence[Link] | None = None,
+    links: Sequence[str] | None = None,
     linked: str = "Group",
     rows_seen: int = MOST_ROWS_SEEN,
-    order: Order | None = None,
+    sorting: Sorting | None = None,
 ) -> None:
     """Draw the table; a click on a row goes where its link leads.
 
@@ -71,10 +69,11 @@ def show(
         "label": label,
         "columns": [_column(column, links=links is not None and column.title == linked) for column in columns],
         "keys": _keys(columns, links),
-        "links": None if links is None else [link.href for link in links],
+        "links": links,
         "rows_seen": rows_seen,
-        "orders": order and dict(order.by),
-        "ordered_by": order and order.current,
+        "orders": sorting and dict(sorting.by),
+        "ordered_by": sorting and address.get(sorting.parameter).removeprefix(REVERSED),
+        "direction": sorting and sorting.direction,
     }
     asked = st.session_state.pop(f"{key}_file", None)
     if asked is not None:
@@ -84,9 +83,8 @@ def show(
         st.session_state[f"{key}_file"] = st.session_state[key].export
 
     def sort() -> None:
-        if order is not None:
-            asked_for = order.by.get(st.session_state[key].sort)
-            order.choose(order.otherwise if asked_for in (None, order.current) else str(asked_for))
+        if sorting is not None and st.session_state[key].sort in sorting.by:
+            sorting.choose(st.session_state[key].sort)
 
     _COMPONENT(
         key=key,
@@ -111,10 +109,10 @@ def _column(column: Column, *, links: bool) -> dict[str, Any]:
     }
 
 
-def _keys(columns: Sequence[Column], links: Sequence[Link] | None) -> list[str]:
+def _keys(columns: Sequence[Column], links: Sequence[str] | None) -> list[str]:
     """What a row is known by from one refresh to the next: where it leads, and its place among those that do."""
     number = len(columns[0].shown) if columns else 0
-    named = [str(i) for i in range(number)] if links is None else [link.href for link in links]
+    named = [str(i) for i in range(number)] if links is None else list(links)
     seen: dict[str, int] = {}
     for i, key in enumerate(named):
         seen[key] = times = seen.get(key, 0) + 1

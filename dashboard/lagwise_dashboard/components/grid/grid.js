@@ -94,7 +94,7 @@ class Table {
   }
 
   direction(column) {
-    if (this.data.orders) return this.data.ordered_by === this.data.orders[column.title] ? "descending" : "";
+    if (this.data.orders) return this.data.ordered_by === this.data.orders[column.title] ? this.data.direction : "";
     if (this.sorted?.title !== column.title) return "";
     return this.sorted.descending ? "descending" : "ascending";
   }

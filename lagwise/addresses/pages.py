@@ -1,0 +1,159 @@
+"""The pages of the dashboard: their addresses, what each reads from the query, and links to them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from lagwise.addresses import query
+from lagwise.addresses.parameters import Parameter
+
+#: Values of an address by what they are; a default and None stand for nothing.
+Values = Mapping[Parameter[Any], Any]
+#: Reserved by Streamlit, which reads them itself.
+_RESERVED = frozenset({"embed", "embed_options"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Page:
+    """A page: the path of its address, its title, the question that it answers, and what it reads from the query.
+
+    ``example`` is what the documentation shows.
+    """
+
+    path: str
+    title: str
+    answers: str
+    reads: tuple[Parameter[Any], ...] = ()
+    example: Values = field(default_factory=dict)
+
+    @property
+    def parameters(self) -> dict[str, Parameter[Any]]:
+        """What the query may hold, by name: what the page reads, and what it keeps for others."""
+        return {parameter.name: parameter for parameter in (*self.reads, *query.KEPT)}
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """Something in the query that the page cannot use. ``allowed`` is None where the page does not know the name."""
+
+    name: str
+    texts: tuple[str, ...]
+    allowed: str | None
+
+
+_SPAN = (query.RANGE, query.FROM, query.TO)
+
+OVERVIEW = Page(
+    "overview",
+    "Overview",
+    "Who is in trouble?",
+    (query.SEARCH, query.CLUSTER, query.OWNER, query.STATUS, query.GROUP_SORT, query.SHOWN_AS),
+    {query.STATUS: ("stopped",), query.SEARCH: "billing", query.CLUSTER: "prod", query.GROUP_SORT: "age"},
+)
+GROUP = Page(
+    "group",
+    "Group",
+    "What is wrong with one group, since when, why, and what to do?",
+    (query.SEARCH, query.CLUSTER, query.GROUP, *_SPAN),
+    {query.CLUSTER: "prod", query.GROUP: "orders-fulfilment", query.RANGE: "6h"},
+)
+TOPIC = Page(
+    "topic",
+    "Topic",
+    "Who reads it, and does retention leave the slowest reader the time?",
+    (query.SEARCH, query.CLUSTER, query.TOPIC, *_SPAN),
+    {query.CLUSTER: "prod", query.TOPIC: "clicks"},
+)
+RETENTION = Page(
+    "retention",
+    "Retention risk",
+    "What will be lost, soonest first?",
+    (query.SEARCH, query.CLUSTER, query.WITHIN),
+    {query.WITHIN: "6h"},
+)
+REBALANCES = Page(
+    "rebalances",
+    "Rebalances",
+    "Which groups are rebalanced again and again; who came, went and owned what?",
+    (query.SEARCH, query.CLUSTER, query.GROUP, *_SPAN),
+    {query.CLUSTER: "prod", query.GROUP: "orders-fulfilment"},
+)
+ALERTS = Page("alerts", "Alerts", "What fires, and was anybody notified?")
+CAPACITY = Page(
+    "capacity",
+    "Capacity",
+    "How many threads, nodes and partitions does it take?",
+    (
+        query.CLUSTER,
+        query.GROUP,
+        query.TOPIC,
+        query.PEAK,
+        query.PARTITIONS,
+        query.HOTTEST,
+        query.MESSAGE_MS,
+        query.T1_MS,
+        query.T2_MS,
+        query.CORES,
+        query.CONCURRENCY,
+        query.ORDERING,
+        query.UTILISATION,
+        query.SPARE_NODES,
+        query.CATCH_UP,
+        query.RESTART,
+        query.SIZED_OUTAGE,
+        query.OUTAGE_CATCH_UP,
+        query.CEILING,
+        query.BACKLOG,
+        query.MAX_THREADS,
+        query.WHAT_IF,
+        query.OUTAGE,
+        query.NODE_RESTART,
+        query.RUNNING_NODES,
+        query.RUNNING_THREADS,
+        query.SCENARIO,
+    ),
+    {query.CLUSTER: "prod", query.GROUP: "checkout", query.PEAK: 20_000.0},
+)
+HEALTH = Page("health", "Collector health", "Is Lagwise itself well?")
+
+#: In the order of the menu.
+PAGES = (OVERVIEW, GROUP, TOPIC, RETENTION, REBALANCES, ALERTS, CAPACITY, HEALTH)
+
+
+def texts_of(values: Values) -> dict[str, list[str]]:
+    """The values as they stand in a query, by name; defaults are left out."""
+    return {p.name: texts for p, value in values.items() if (texts := p.written(value))}
+
+
+def query_string(texts: Mapping[str, Sequence[str]]) -> str:
+    """A query as it stands in an address, safe with any name."""
+    return urlencode(texts, doseq=True, quote_via=quote, safe="")
+
+
+def link(page: Page, values: Values | None = None, *, base: str = "") -> str:
+    """The address of a page that shows these values. ``base`` is where the dashboard is served.
+
+    Raises ValueError for a value that the page would ignore.
+    """
+    texts = texts_of(values or {})
+    if refused := ignored(page, texts):
+        raise ValueError(f"the page {page.path} has no {refused[0].name}={refused[0].texts}")
+    found = query_string(texts)
+    return f"{base.rstrip('/')}/{page.path}" + (f"?{found}" if found else "")
+
+
+def ignored(page: Page, texts: Mapping[str, Sequence[str]]) -> list[Ignored]:
+    """What of a query the page cannot use: names it does not have, and values that cannot be."""
+    found = []
+    for name, given in texts.items():
+        parameter = page.parameters.get(name)
+        if parameter is None:
+            if name.lower() not in _RESERVED:
+                found.append(Ignored(name, tuple(given), None))
+            continue
+        try:
+            parameter.read(given)
+        except ValueError:
+            found.append(Ignored(name, tuple(given), parameter.allowed))
+    return found
