@@ -36,7 +36,16 @@ _TEMPLATE = go.layout.Template(
             "hoverformat": "%H:%M:%S UTC",
             "automargin": True,
         },
-        "yaxis": {"rangemode": "tozero", "gridcolor": GRID, "zeroline": False, "automargin": True, "fixedrange": True},
+        "yaxis": {
+            "rangemode": "tozero",
+            "gridcolor": GRID,
+            "zeroline": False,
+            "automargin": True,
+            "fixedrange": True,
+            # 10,000 as in the text beside it, not 10k.
+            "separatethousands": True,
+            "exponentformat": "none",
+        },
     }
 )
 

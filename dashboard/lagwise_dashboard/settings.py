@@ -9,6 +9,7 @@ from lagwise.errors import ConfigError
 from lagwise.tables.store import Lake
 
 _in_use: Config | None = None
+_STARTED_AT = datetime.now(UTC)
 
 
 def use(config: Config) -> None:
@@ -32,6 +33,11 @@ def lake() -> Lake:
     """The one handle on the lake; its tables are refreshed as they are used. Raises ConfigError."""
     settings = config()
     return Lake(settings.lake_uri, settings.lake.resolved_storage_options())
+
+
+def started_at() -> datetime:
+    """When this process was started: in `lagwise up` together with the collector and the analysis."""
+    return _STARTED_AT
 
 
 def now() -> datetime:

@@ -14,6 +14,7 @@ from lagwise.alerts.model import FRESH, STALE, Event, Kind, Notification, Number
 from lagwise.alerts.owners import TEAM
 from lagwise.alerts.remedies import dashboard_link, first_command
 from lagwise.config import Config
+from lagwise.domain.humanise import count
 from lagwise.domain.vocabulary import LossCause, Status
 
 SCHEMA = "lagwise.alert.v1"
@@ -135,7 +136,7 @@ def _outlook(event: Event, numbers: Numbers) -> str | None:
     """What has happened or will happen, and when; None where nothing can be said."""
     parts = []
     if event is not Event.RESOLVED and numbers.records_lost:
-        parts.append(f"{numbers.records_lost:,} records were deleted before they were read.")
+        parts.append(f"{count(numbers.records_lost)} records were deleted before they were read.")
     if event is not Event.RESOLVED and numbers.seconds_to_loss is not None:
         parts.append(_next_loss(numbers.seconds_to_loss, numbers))
     if numbers.seconds_to_catch_up is not None:

@@ -9,6 +9,7 @@ DASH = "—"
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
 #: Numbers below this have no more than three digits before the point, rounded.
 _THREE_DIGITS = 999.5
+_MILLION = 1_000_000
 
 
 def duration(seconds: float | None, *, lower_bound: bool = False) -> str:
@@ -73,13 +74,14 @@ def _two(large: int, unit: str, small: int, smaller_unit: str) -> str:
 
 
 def count(number: float | None) -> str:
-    """A count: exact up to 9,999, then three digits and a suffix (``41.2 k``, ``3.40 M``)."""
+    """A count, and the one rule for large numbers wherever people read them: exact below a million (``41,234``), three
+    digits and a suffix from there on (``3.40 M``)."""
     if number is None or not math.isfinite(number):
         return _not_finite(number)
     whole = round(number)
-    if abs(whole) < 10_000:
+    if abs(whole) < _MILLION:
         return f"{whole:,}"
-    return _suffixed(number, 1000.0, ("k", "M", "G", "T", "P", "E"))
+    return _suffixed(number / 1000, 1000.0, ("M", "G", "T", "P", "E"))
 
 
 def rate(per_second: float | None) -> str:
@@ -150,4 +152,4 @@ def since(at: datetime | None, now: datetime) -> str:
 
 def plural(number: int, one: str, many: str | None = None) -> str:
     """``1 group``, ``12 groups``."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{count(number)} {one if number == 1 else many or one + 's'}"

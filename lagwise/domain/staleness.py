@@ -7,6 +7,10 @@ STALE_INTERVALS = 3
 #: … and a round may take this long without anything being wrong.
 ROUND_SECONDS = 20.0
 
+#: What was just started has this long until its first data can be there: Spark's session takes 8 to 20 s to start, its
+#: first round some seconds more, and a busy machine twice as long.
+START_SECONDS = 60.0
+
 
 def age_seconds(at: datetime | None, now: datetime) -> float | None:
     """How long ago a moment was; 0 for one to come, None where there was none."""

@@ -59,7 +59,7 @@ class Subject:
 
     @property
     def records(self) -> str:
-        """``41.2 k records wait``."""
+        """``41,234 records wait``."""
         return "1 record waits" if self.lag == 1 else f"{count(self.lag)} records wait"
 
     @property

@@ -123,12 +123,16 @@ def trends(lake: Lake, cluster: str, group: str, as_of: datetime) -> list[Window
 
 
 def in_words(found: Iterable[WindowTrend]) -> str:
-    """``5 min: grows by 12.3 records/s (8.1 to 16.5) · 1 h: no clear trend``; windows without a trend are left out, and
-    of those that a short history makes equally long, all but the one that reaches back farthest."""
+    """``5 min: grows by 12.3 records/s (8.1 to 16.5) · 1 h: no clear trend``; windows without a trend, or without a
+    minute of history, are left out, and of those that a short history makes equally long, all but the one that reaches
+    back farthest."""
     told = {
         t.length: growth(t.slope_per_second, t.low_per_second, t.high_per_second)
         for t in found
-        if t.slope_per_second is not None and t.low_per_second is not None and t.high_per_second is not None
+        if t.span_seconds >= MINUTE_SECONDS
+        and t.slope_per_second is not None
+        and t.low_per_second is not None
+        and t.high_per_second is not None
     }
     return " · ".join(f"{length}: {words}" for length, words in told.items())
 

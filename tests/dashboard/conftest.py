@@ -48,6 +48,7 @@ def open_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     """Open a page of the app over the test's own folder, at the moment NOW; no page may raise."""
     monkeypatch.setenv("LAGWISE_CONFIG", str(write_settings(tmp_path)))
     monkeypatch.setattr("lagwise_dashboard.settings.now", lambda: NOW)
+    monkeypatch.setattr("lagwise_dashboard.settings.started_at", lambda: NOW - timedelta(hours=1))
 
     def open_page(view: str = "overview", **query: str | list[str]) -> AppTest:
         monkeypatch.setattr("lagwise_dashboard.settings._in_use", load_config())

@@ -307,7 +307,7 @@ def test_a_group_s_verdict_comes_first_with_everything_it_rests_on(open_app: Ope
     inputs = shown_tables.table(app, "capacity-inputs")
     assert inputs.rows == len(row["inputs"])
     t1 = inputs["Input"].index("T1, waiting")
-    assert [inputs[title][t1] for title in inputs.titles[1:]] == [say_duration(0.030), "probe", "52.0 k", "3 min"]
+    assert [inputs[title][t1] for title in inputs.titles[1:]] == [say_duration(0.030), "probe", "52,000", "3 min"]
     assert "Headroom" not in [s.value for s in app.subheader]
 
 

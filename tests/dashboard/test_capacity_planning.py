@@ -115,7 +115,7 @@ def test_an_outage_of_all_is_the_fluid_limit(open_app: Open, planned: Path) -> N
         r"Running: 3 nodes.*?The lag rises to (.*?) messages, the oldest .*? (\d+) min (\d+) s later", texts(app)
     )
     assert said is not None
-    assert said[1] == "600 k"
+    assert said[1] == "600,000"
     assert int(said[2]) * 60 + int(said[3]) == pytest.approx(drain, rel=0.01)
     app.number_input(key="running_nodes").set_value(1).run()
     assert "It is never worked off: more arrives than this can do." in texts(app)

@@ -324,7 +324,7 @@ def test_cards_say_what_the_table_says(open_app: Open, busy: Path) -> None:
     assert links[0] == "**payments\\-settlement**"
     text = _text(app)
     assert ":red-badge[✕ losing data] for 41 min 6 s · prod" in text
-    assert "oldest unread **≥ 1 h 30 min** · lag **412 k** · caught up in **never**" in text
+    assert "oldest unread **≥ 1 h 30 min** · lag **412,000** · caught up in **never**" in text
 
 
 def test_a_phone_gets_cards_and_a_desk_gets_the_table(

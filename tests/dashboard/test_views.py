@@ -71,7 +71,7 @@ def test_the_overview_lists_who_is_in_trouble_worst_first(open_app: Open, busy: 
     assert _column(groups, "Oldest unread")[0] == "≥ 1 h 30 min", "a lower bound is marked"
     assert _column(groups, "Caught up in")[0] == "never"
     assert _column(groups, "Worst partition")[0] == "payments.settled-3"
-    assert _column(groups, "Lag")[0] == "412 k"
+    assert _column(groups, "Lag")[0] == "412,000"
     assert (_column(groups, "Members")[2], _column(groups, "State")[2]) == ("0", "Empty")
     assert "11 groups." in _text(app)
     assert "7 quiet groups: 1 unknown without members, 5 ok, 1 ghost" in [e.label for e in app.expander]
@@ -139,6 +139,73 @@ def test_samples_that_wait_between_a_well_collector_and_a_well_analysis_are_told
 def test_the_page_and_the_terminal_call_the_same_data_stale(open_app: Open, tmp_path: Path) -> None:
     lakes.write_to(tmp_path, Scene(NOW, judged_age=timedelta(seconds=110)))
     assert not open_app().error, "three intervals of both and 20 s, as in tests/platform/test_answers.py"
+
+
+def test_a_new_start_is_called_that_until_its_first_data_can_be_there(
+    open_app: Open, young: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = NOW - timedelta(seconds=25)
+    monkeypatch.setattr("lagwise_dashboard.settings.started_at", lambda: started)
+    nothing = _text(open_app())
+    assert ":orange-badge[… collected not yet (prod)]" in nothing
+    assert ":orange-badge[… analysed not yet]" in nothing
+    assert (
+        "**Starting.** Waiting for the next sample of **prod**, the next sample of **staging** and the next round of "
+        in nothing
+    )
+    assert "the analysis, expected within 1 min of the start." in nothing
+    assert "Nothing has been collected yet" not in nothing
+    assert "Data as of —" not in nothing
+    lakes.append(young, SAMPLES, lakes._samples(Scene(NOW, hours=0.005)))
+    collected = open_app()
+    assert ":green-badge[✓ collected 6 s ago (prod)]" in _text(collected)
+    assert ":orange-badge[… analysed not yet]" in _text(collected)
+    assert not collected.error
+    assert "**Starting.** Waiting for the next round of the analysis, expected" in _text(collected)
+    assert "Collected, not judged yet" not in _text(collected)
+    health = open_app("health")
+    assert table(health, "collection")["State"] == ["✓ fresh", "✓ fresh"]
+    assert "Lagwise itself is well" not in _text(health)
+    monkeypatch.setattr("lagwise_dashboard.settings.started_at", lambda: NOW - timedelta(hours=1))
+    assert not open_app().error, "the analysis was started with the first sample"
+    monkeypatch.setattr("lagwise_dashboard.settings.now", lambda: NOW + timedelta(seconds=65))
+    assert "The analysis has never finished a round" in open_app().error[0].value
+
+
+def test_a_restart_over_old_data_says_how_old_it_is(
+    open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    age = timedelta(hours=8)
+    lakes.write_to(tmp_path, Scene(NOW, sample_age=age, tick_age=age))
+    for seconds, starting in ((5, True), (59, True), (61, False)):
+        started = NOW - timedelta(seconds=seconds)
+        monkeypatch.setattr("lagwise_dashboard.settings.started_at", lambda started=started: started)
+        app = open_app()
+        said = "of the start. What you see below is 8 h old." in _text(app)
+        assert (said, bool(app.error)) == (starting, not starting)
+        assert ("… starting" in table(open_app("health"), "collection")["State"]) == starting
+
+
+def test_a_start_that_meets_an_error_is_no_start_any_more(
+    open_app: Open, young: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lagwise_dashboard.settings.started_at", lambda: NOW - timedelta(seconds=25))
+    lakes.append(
+        young, SAMPLES, [_in_vain(row) for row in lakes._samples(Scene(NOW, stories=QUIET_GROUPS, hours=0.005))]
+    )
+    assert ":red-badge[✕ collected never (prod)]" in _text(open_app())
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "said"),
+    [
+        (110_400, "just over 1 min 50 s old, the most expected"),
+        (111_600, "1 min 52 s old (expected at most 1 min 50 s)"),
+    ],
+)
+def test_an_age_and_what_it_may_be_never_read_alike(open_app: Open, tmp_path: Path, age_ms: int, said: str) -> None:
+    lakes.write_to(tmp_path, Scene(NOW, judged_age=timedelta(milliseconds=age_ms)))
+    assert f"The newest judged sample of **prod** is {said}." in open_app().error[0].value
 
 
 def test_filters_in_the_address_are_applied(open_app: Open, busy: Path) -> None:
@@ -253,7 +320,7 @@ def test_the_group_page_says_what_is_wrong_and_what_to_do(open_app: Open, busy: 
     assert "Oldest unread=≥ 1 h 30 min" in text
     assert "- 214 records were given up within 1 h" in text
     assert "\n- 96 records wait in payments" in text
-    assert "Lost=18\\.2 k" in text
+    assert "Lost=18\\,240" in text
     assert "Loss in=now" in text
     assert "Commits expire in=6 d 22 h" in _text(open_app("group", cluster="prod", group="invoice-mailer"))
     assert any("An alert has been firing for 40 min 30 s" in link.label for link in app.get("page_link"))

@@ -54,12 +54,13 @@ def test_a_lower_bound_is_marked_and_an_unknown_one_is_not() -> None:
         (0, "0"),
         (842, "842"),
         (9999, "9,999"),
-        (41_234, "41.2 k"),
-        (999_499, "999 k"),
-        (999_999, "1.00 M"),
+        (41_234, "41,234"),
+        (999_499, "999,499"),
+        (999_999, "999,999"),
+        (1_000_000, "1.00 M"),
         (3_400_000, "3.40 M"),
         (8_930_000_000, "8.93 G"),
-        (-41_234, "-41.2 k"),
+        (-41_234, "-41,234"),
     ],
 )
 def test_counts(number: float | None, text: str) -> None:
@@ -68,7 +69,7 @@ def test_counts(number: float | None, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("rate", "text"),
-    [(None, "—"), (0.0, "0"), (0.004, "< 0.01"), (0.12, "0.12"), (42.34, "42.3"), (240.6, "241"), (41_234.0, "41.2 k")],
+    [(None, "—"), (0.0, "0"), (0.004, "< 0.01"), (0.12, "0.12"), (42.34, "42.3"), (240.6, "241"), (41_234.0, "41,234")],
 )
 def test_rates(rate: float | None, text: str) -> None:
     assert humanise.rate(rate) == text

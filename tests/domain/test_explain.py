@@ -36,7 +36,7 @@ ROWS = (
         1,
         "how many were lost, where, and what still waits",
         [part(LOSING_DATA, 1, records_lost=12_000, **WAITING), WELL],
-        "12.0 k records were deleted before this group read them (orders-3); 41.2 k records wait, the oldest for "
+        "12,000 records were deleted before this group read them (orders-3); 41,234 records wait, the oldest for "
         "3 min 20 s.",
     ),
     Row(
@@ -65,28 +65,28 @@ ROWS = (
         5,
         "how soon, and that it is a forecast",
         [part(AT_RISK, 4, seconds_to_loss=7500.0, **WAITING), WELL],
-        "4 of 13 partitions will lose unread records in 2 h 5 min at the earliest, at today's rates; 41.2 k records "
+        "4 of 13 partitions will lose unread records in 2 h 5 min at the earliest, at today's rates; 41,234 records "
         "wait, the oldest for 3 min 20 s.",
     ),
     Row(
         6,
         "at the edge already",
         [part(AT_RISK, 1, seconds_to_loss=0.0, **WAITING)],
-        "The only partition may lose unread records at any moment; 41.2 k records wait, the oldest for 3 min 20 s.",
+        "The only partition may lose unread records at any moment; 41,234 records wait, the oldest for 3 min 20 s.",
     ),
     Row(
         44,
         "not before the retention, and by the time at which the whole segment must be gone",
         [part(AT_RISK, 1, seconds_to_loss=7500.0, seconds_to_loss_at_latest=612_600.0, **WAITING)],
         "The only partition will lose unread records in 2 h 5 min at the earliest and in 7 d 2 h at the latest (whole "
-        "segments are deleted), at today's rates; 41.2 k records wait, the oldest for 3 min 20 s.",
+        "segments are deleted), at today's rates; 41,234 records wait, the oldest for 3 min 20 s.",
     ),
     Row(
         45,
         "at the edge, in a segment that may take records for days yet",
         [part(AT_RISK, 1, seconds_to_loss=0.0, seconds_to_loss_at_latest=604_800.0, **WAITING)],
         "The only partition may lose unread records at any moment, and will within 7 d (whole segments are deleted); "
-        "41.2 k records wait, the oldest for 3 min 20 s.",
+        "41,234 records wait, the oldest for 3 min 20 s.",
     ),
     Row(
         46,
@@ -101,7 +101,7 @@ ROWS = (
                 **BEFORE,
             )
         ],
-        "The only partition may lose unread records at any moment, and will within about 5 h; 41.2 k records wait, "
+        "The only partition may lose unread records at any moment, and will within about 5 h; 41,234 records wait, "
         "the oldest for ≥ 3 min 20 s.",
     ),
     Row(
@@ -115,7 +115,7 @@ ROWS = (
         8,
         "nobody is there",
         [part(STOPPED, 3, **WAITING)],
-        "All 3 partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41.2 k unread records "
+        "All 3 partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41,234 unread records "
         "has waited 3 min 20 s; the group has no members.",
         members=0,
     ),
@@ -123,14 +123,14 @@ ROWS = (
         9,
         "somebody is there, but not for this partition",
         [part(STOPPED, 1, **WAITING), WELL],
-        "1 of 10 partitions (orders-3) has committed nothing for 2 min 30 s, and the oldest of 41.2 k unread records "
+        "1 of 10 partitions (orders-3) has committed nothing for 2 min 30 s, and the oldest of 41,234 unread records "
         "has waited 3 min 20 s; no member owns it.",
     ),
     Row(
         10,
         "nor for these",
         [part(STOPPED, 2, **WAITING), WELL],
-        "2 of 11 partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41.2 k unread "
+        "2 of 11 partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41,234 unread "
         "records has waited 3 min 20 s; no member owns them.",
     ),
     Row(
@@ -144,28 +144,28 @@ ROWS = (
         12,
         "two of them",
         [part(STALLED, 2, "client b", "client a", **WAITING)],
-        "Both partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41.2 k unread records "
+        "Both partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41,234 unread records "
         "has waited 3 min 20 s; their owners are client a and client b.",
     ),
     Row(
         13,
         "more than two are not named",
         [part(STALLED, 3, "client c", "client b", "client a", **WAITING), WELL],
-        "3 of 12 partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41.2 k unread "
+        "3 of 12 partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41,234 unread "
         "records has waited 3 min 20 s; members own them.",
     ),
     Row(
         14,
         "an owner without a name",
         [part(STALLED, 1, **WAITING)],
-        "The only partition has committed nothing for 2 min 30 s, and the oldest of 41.2 k unread records has waited "
+        "The only partition has committed nothing for 2 min 30 s, and the oldest of 41,234 unread records has waited "
         "3 min 20 s; a member owns it.",
     ),
     Row(
         15,
         "what is to be read (again)",
         [part(REWOUND, 1, **WAITING), WELL],
-        "The committed offset of 1 of 10 partitions (orders-3) went back and is not yet past where it was; 41.2 k "
+        "The committed offset of 1 of 10 partitions (orders-3) went back and is not yet past where it was; 41,234 "
         "records wait to be read, for the first time or again.",
     ),
     Row(
@@ -173,7 +173,7 @@ ROWS = (
         "a queue of RocketMQ is called as its own tools call it",
         [part(REWOUND, 1, worst_label="broker-b q3", **WAITING), WELL],
         "The committed offset of 1 of 10 queues (orders broker-b q3) went back and is not yet past where it was; "
-        "41.2 k records wait to be read, for the first time or again.",
+        "41,234 records wait to be read, for the first time or again.",
     ),
     Row(
         47,
@@ -184,7 +184,7 @@ ROWS = (
             WELL,
         ],
         "The committed offset of 3 of 12 partitions went back by 41,200 records, 12 min ago, and is not yet past where "
-        "it was; 41.2 k records wait to be read, for the first time or again.",
+        "it was; 41,234 records wait to be read, for the first time or again.",
     ),
     Row(
         16,
@@ -200,28 +200,28 @@ ROWS = (
             ),
             WELL,
         ],
-        "Lag on 3 of 12 partitions grows by 42.3 records/s (1,241 written, 1,198 read per second); 41.2 k records "
+        "Lag on 3 of 12 partitions grows by 42.3 records/s (1,241 written, 1,198 read per second); 41,234 records "
         "wait, the oldest for 3 min 20 s.",
     ),
     Row(
         17,
         "a rate that is not known is a dash and not a zero",
         [part(FALLING_BEHIND, 1, lag_slope_per_second=0.5, **WAITING)],
-        "Lag on the only partition grows by 0.50 records/s (— written, — read per second); 41.2 k records wait, the "
+        "Lag on the only partition grows by 0.50 records/s (— written, — read per second); 41,234 records wait, the "
         "oldest for 3 min 20 s.",
     ),
     Row(
         18,
         "an age that is at least so much",
         [part(LAGGING, 2, lag_seconds_is_lower_bound=True, lag_slope_per_second=0.1, **WAITING), WELL],
-        "2 of 11 partitions stay behind: 41.2 k records wait, the oldest for ≥ 3 min 20 s, and that neither grows nor "
+        "2 of 11 partitions stay behind: 41,234 records wait, the oldest for ≥ 3 min 20 s, and that neither grows nor "
         "shrinks.",
     ),
     Row(
         18,
         "a job that comes every few hours has no trend",
         [part(LAGGING, 2, **WAITING), WELL],
-        "2 of 11 partitions stay behind: 41.2 k records wait, the oldest for 3 min 20 s; whether that grows cannot be "
+        "2 of 11 partitions stay behind: 41,234 records wait, the oldest for 3 min 20 s; whether that grows cannot be "
         "told of a group that reads so seldom.",
     ),
     Row(
@@ -231,7 +231,7 @@ ROWS = (
             part(CATCHING_UP, 2, to_catch_up=Forecast(95.0, 60.0, 180.0), **WAITING),
             part(CATCHING_UP, 1, to_catch_up=Forecast(9.0, 4.0, 20.0), lag=6),
         ],
-        "Catching up on all 3 partitions: 41.2 k records wait, until about 1 min 35 s from now at today's rates "
+        "Catching up on all 3 partitions: 41,240 records wait, until about 1 min 35 s from now at today's rates "
         "(1 min to 3 min).",
     ),
     Row(20, "all is well", [WELL], "Keeps pace on all 9 partitions."),
@@ -256,14 +256,14 @@ ROWS = (
         24,
         "the first of the losses is what counts",
         [part(AT_RISK, 1, seconds_to_loss=9000.0, **ONE), part(AT_RISK, 1, seconds_to_loss=95.0, **WAITING)],
-        "Both partitions will lose unread records in 1 min 35 s at the earliest, at today's rates; 41.2 k records "
+        "Both partitions will lose unread records in 1 min 35 s at the earliest, at today's rates; 41,234 records "
         "wait, the oldest for 3 min 20 s.",
     ),
     Row(
         25,
         "nobody can tell when it will be over",
         [part(CATCHING_UP, 1, **WAITING)],
-        "Catching up on the only partition: 41.2 k records wait.",
+        "Catching up on the only partition: 41,234 records wait.",
     ),
     Row(
         26,
@@ -277,7 +277,7 @@ ROWS = (
         "no record is deleted: the offsets expire, and what that means for the records that wait",
         [part(AT_RISK, 1, seconds_to_loss=3315.0, loss_cause=EXPIRY, **WAITING)],
         "The committed offsets of the only partition expire in 55 min 15 s, because the group has no members; a "
-        "consumer that starts after that begins where auto.offset.reset says, which may skip what is unread: 41.2 k "
+        "consumer that starts after that begins where auto.offset.reset says, which may skip what is unread: 41,234 "
         "records wait, the oldest for 3 min 20 s.",
         members=0,
     ),
@@ -298,7 +298,7 @@ ROWS = (
             part(AT_RISK, 2, seconds_to_loss=60.0, loss_cause=EXPIRY, lag=0, lag_seconds=0.0),
             part(AT_RISK, 1, seconds_to_loss=60.0, loss_cause=DELETION, **WAITING),
         ],
-        "1 of 3 partitions (orders-3) will lose unread records in 1 min at the earliest, at today's rates; 41.2 k "
+        "1 of 3 partitions (orders-3) will lose unread records in 1 min at the earliest, at today's rates; 41,234 "
         "records wait, the oldest for 3 min 20 s.",
         members=0,
     ),
@@ -340,20 +340,20 @@ ROWS = (
         35,
         "nobody can tell who reads, only what waits",
         [part(UNKNOWN, 2, reason=UnknownReason.REBALANCING, **WAITING), WELL],
-        "The group keeps rebalancing, so it is not settled who reads 2 of 11 partitions: 41.2 k records wait, the "
+        "The group keeps rebalancing, so it is not settled who reads 2 of 11 partitions: 41,234 records wait, the "
         "oldest for 3 min 20 s.",
     ),
     Row(
         36,
         "what waits before anybody can tell where it is going",
         [part(UNKNOWN, 2, reason=UnknownReason.TOO_FEW_SAMPLES, **WAITING), WELL],
-        "There are too few samples of 2 of 11 partitions yet to tell where the lag is going: 41.2 k records wait.",
+        "There are too few samples of 2 of 11 partitions yet to tell where the lag is going: 41,234 records wait.",
     ),
     Row(
         37,
         "a rebalance that does not end",
         [part(STOPPED, 3, **WAITING)],
-        "All 3 partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41.2 k unread records "
+        "All 3 partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41,234 unread records "
         "has waited 3 min 20 s; the group is rebalancing (PreparingRebalance) and does not get past it.",
         state="PreparingRebalance",
     ),
@@ -361,7 +361,7 @@ ROWS = (
         38,
         "members that come, hang and go",
         [part(STOPPED, 1, "client billing-2", **WAITING)],
-        "The only partition has committed nothing for 2 min 30 s, and the oldest of 41.2 k unread records has waited "
+        "The only partition has committed nothing for 2 min 30 s, and the oldest of 41,234 unread records has waited "
         "3 min 20 s; the group keeps rebalancing, and its members do not get to read it (its owner is client "
         "billing-2 now).",
         state="Stable",
@@ -370,7 +370,7 @@ ROWS = (
         39,
         "an engine, a script, or another cluster's mirror: there never were members",
         [part(STOPPED, 1, **WAITING)],
-        "The only partition has committed nothing for 2 min 30 s, and the oldest of 41.2 k unread records has waited "
+        "The only partition has committed nothing for 2 min 30 s, and the oldest of 41,234 unread records has waited "
         "3 min 20 s; its offsets are committed from outside, by a job, a tool or a mirror, which does not do so any "
         "more.",
         members=0,
@@ -387,22 +387,22 @@ ROWS = (
         41,
         "the oldest record is older than anybody knows: what is told is the latest moment, not the earliest",
         [part(AT_RISK, 1, seconds_to_loss=9000.0, seconds_to_loss_is_upper_bound=True, **BEFORE)],
-        "The only partition may lose unread records at any moment, and will within about 2 h 30 min; 41.2 k records "
+        "The only partition may lose unread records at any moment, and will within about 2 h 30 min; 41,234 records "
         "wait, the oldest for ≥ 3 min 20 s.",
     ),
     Row(
         42,
         "the same, told from how the log start moves: neither the latest nor the earliest moment",
         [part(AT_RISK, 1, seconds_to_loss=9000.0, **BEFORE)],
-        "The only partition will lose unread records in about 2 h 30 min, at today's rates; 41.2 k records wait, the "
+        "The only partition will lose unread records in about 2 h 30 min, at today's rates; 41,234 records wait, the "
         "oldest for ≥ 3 min 20 s.",
     ),
     Row(
         43,
         "the owner is not to blame: a transaction hangs, and how much lies behind it",
         [part(STALLED, 1, "client billing-2", transaction_seconds=4500.0, held_back_records=41_000, **WAITING)],
-        "The only partition has committed nothing for 2 min 30 s, and the oldest of 41.2 k unread records has waited "
-        "3 min 20 s; its owner is client billing-2; 41.0 k of them are held back from readers of committed records by "
+        "The only partition has committed nothing for 2 min 30 s, and the oldest of 41,234 unread records has waited "
+        "3 min 20 s; its owner is client billing-2; 41,000 of them are held back from readers of committed records by "
         "a transaction that hangs, open for at least 1 h 15 min.",
     ),
     Row(
@@ -418,14 +418,14 @@ ROWS = (
             ),
             part(CATCHING_UP, 1, to_catch_up=Forecast(9.0, 4.0, 20.0), lag=6),
         ],
-        "Catching up on both partitions: 41.2 k records wait, but some will be lost in 8 h 20 min at the earliest, at "
+        "Catching up on both partitions: 41,234 records wait, but some will be lost in 8 h 20 min at the earliest, at "
         "today's rates.",
     ),
     Row(
         45,
         "who does not read what is going to be deleted: nobody is there",
         [part(AT_RISK, 3, stopped=3, seconds_to_loss=14_000.0, loss_cause=DELETION, **WAITING)],
-        "All 3 partitions will lose unread records in 3 h 53 min at the earliest, at today's rates; 41.2 k records "
+        "All 3 partitions will lose unread records in 3 h 53 min at the earliest, at today's rates; 41,234 records "
         "wait, the oldest for 3 min 20 s; the group has no members.",
         members=0,
     ),
@@ -443,14 +443,14 @@ ROWS = (
         47,
         "some of what is going to be deleted is read, but too slowly",
         [part(AT_RISK, 3, "client billing-2", stalled=1, seconds_to_loss=14_000.0, loss_cause=DELETION, **WAITING)],
-        "All 3 partitions will lose unread records in 3 h 53 min at the earliest, at today's rates; 41.2 k records "
+        "All 3 partitions will lose unread records in 3 h 53 min at the earliest, at today's rates; 41,234 records "
         "wait, the oldest for 3 min 20 s; 1 of them stands still.",
     ),
     Row(
         48,
         "who does not read what is being deleted",
         [part(LOSING_DATA, 1, "client billing-2", records_lost=700, stalled=1, **WAITING), WELL],
-        "700 records were deleted before this group read them (orders-3); 41.2 k records wait, the oldest for "
+        "700 records were deleted before this group read them (orders-3); 41,234 records wait, the oldest for "
         "3 min 20 s; it stands still, and its owner is client billing-2.",
     ),
     Row(
@@ -460,7 +460,7 @@ ROWS = (
             part(STOPPED, 1, "client billing-2", **WAITING),
             part(UNKNOWN, 7, reason=UnknownReason.REBALANCING, lag=50, lag_seconds=2.0, consume_rate_per_second=80.0),
         ],
-        "1 of 8 partitions (orders-3) has committed nothing for 2 min 30 s, and the oldest of 41.2 k unread records "
+        "1 of 8 partitions (orders-3) has committed nothing for 2 min 30 s, and the oldest of 41,234 unread records "
         "has waited 3 min 20 s; whoever owns it gets no further, while the group keeps rebalancing and gets on with "
         "others (its owner is client billing-2 now).",
         state="Stable",
@@ -472,7 +472,7 @@ ROWS = (
             part(STOPPED, 1, "client billing-2", **WAITING),
             part(UNKNOWN, 7, reason=UnknownReason.REBALANCING, lag=50, lag_seconds=80.0, consume_rate_per_second=80.0),
         ],
-        "1 of 8 partitions (orders-3) has committed nothing for 2 min 30 s, and the oldest of 41.2 k unread records "
+        "1 of 8 partitions (orders-3) has committed nothing for 2 min 30 s, and the oldest of 41,234 unread records "
         "has waited 3 min 20 s; the group keeps rebalancing, and its members do not get to read it (its owner is "
         "client billing-2 now).",
         state="Stable",
@@ -481,14 +481,14 @@ ROWS = (
         51,
         "two processes of one name hang",
         [part(STALLED, 2, "client billing", owning_members=2, **WAITING), WELL],
-        "2 of 11 partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41.2 k unread "
+        "2 of 11 partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41,234 unread "
         "records has waited 3 min 20 s; their owners are 2 members that are called client billing.",
     ),
     Row(
         52,
         "it keeps pace, and somebody would ask about what waits",
         [part(OK, 3, lag=497_000, lag_seconds=30.0)],
-        "Keeps pace on all 3 partitions; 497 k records wait, the oldest for 30 s.",
+        "Keeps pace on all 3 partitions; 497,000 records wait, the oldest for 30 s.",
     ),
     Row(
         53,
@@ -509,7 +509,7 @@ ROWS = (
             ),
             part(OK, 6, topics=frozenset({"payments"})),
         ],
-        "Catching up on 6 of 12 partitions (orders): 41.2 k records wait, until about 1 h 30 min from now at today's "
+        "Catching up on 6 of 12 partitions (orders): 41,234 records wait, until about 1 h 30 min from now at today's "
         "rates.",
     ),
     Row(
@@ -517,7 +517,7 @@ ROWS = (
         "a rewind of this very moment",
         [part(REWOUND, 1, rewound_records=100, rewound_seconds=0.0, **WAITING)],
         "The committed offset of the only partition went back by 100 records, just now, and is not yet past where it "
-        "was; 41.2 k records wait to be read, for the first time or again.",
+        "was; 41,234 records wait to be read, for the first time or again.",
     ),
 )
 

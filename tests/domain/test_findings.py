@@ -117,18 +117,18 @@ GET_THEM = (
         (
             "it is over",
             Lost(18_240, 18_240, 1610.0, 1610.0),
-            "18.2 k records were deleted before this group read them, in the minutes before 14:03:10 UTC.",
+            "18,240 records were deleted before this group read them, in the minutes before 14:03:10 UTC.",
         ),
         (
             "it went on, and some that were deleted may have been read",
             Lost(12_000, 14_500, 3600.0, 1610.0),
-            "Between 12.0 k and 14.5 k records were deleted before this group read them, since 13:30:00 UTC, most "
+            "Between 12,000 and 14,500 records were deleted before this group read them, since 13:30:00 UTC, most "
             "recently in the minutes before 14:03:10 UTC.",
         ),
         (
             "it goes on",
             Lost(12_000, 14_500, 3600.0, 0.0),
-            "Between 12.0 k and 14.5 k records were deleted before this group read them, since 13:30:00 UTC.",
+            "Between 12,000 and 14,500 records were deleted before this group read them, since 13:30:00 UTC.",
         ),
         (
             "a single one",
@@ -162,7 +162,7 @@ AT = datetime(2026, 3, 5, 14, 3, 10, tzinfo=UTC)
         (
             "one partition: from where to where",
             [Skip(AT, "scores", 900_000, partition=3, before=1_000_000, after=1_900_000)],
-            "Up to 900 k records were skipped in the moments before 14:03:10 UTC: the committed offset of scores-3 "
+            "Up to 900,000 records were skipped in the moments before 14:03:10 UTC: the committed offset of scores-3 "
             "leapt from 1,000,000 to 1,900,000, many times as fast as it was ever seen to read.",
         ),
         (
@@ -172,13 +172,13 @@ AT = datetime(2026, 3, 5, 14, 3, 10, tzinfo=UTC)
                 Skip(AT, "scores", 14_000, partition=0, before=0, after=14_000),
                 Skip(AT, "scores", 13_000, partition=1, before=0, after=13_000),
             ],
-            "Up to 27.0 k records were skipped in the moments before 14:03:10 UTC: the committed offsets of 2 "
+            "Up to 27,000 records were skipped in the moments before 14:03:10 UTC: the committed offsets of 2 "
             "partitions of scores leapt to about the end, many times as fast as it was ever seen to read.",
         ),
         (
             "many, told together",
             [Skip(AT, "scores", 500_000, partitions=30)],
-            "Up to 500 k records were skipped in the moments before 14:03:10 UTC: the committed offsets of 30 "
+            "Up to 500,000 records were skipped in the moments before 14:03:10 UTC: the committed offsets of 30 "
             "partitions of scores leapt to about the end, many times as fast as it was ever seen to read.",
         ),
     ],
@@ -194,7 +194,7 @@ def test_what_was_skipped_is_told(why: str, skips: list[Skip], sentence: str) ->
         (
             "once, on one partition",
             [Skip(AT, "scores", 45_600, partition=3, before=100, after=45_700, from_log_start=True)],
-            "Up to 45.6 k records that were still kept were skipped in the moments before 14:03:10 UTC: those before "
+            "Up to 45,600 records that were still kept were skipped in the moments before 14:03:10 UTC: those before "
             "them on scores-3 had been deleted, and the committed offset went on at about the end.",
         ),
         (
@@ -203,7 +203,7 @@ def test_what_was_skipped_is_told(why: str, skips: list[Skip], sentence: str) ->
                 Skip(AT.replace(hour=9), "scores", 60_000, partitions=12, from_log_start=True),
                 Skip(AT, "scores", 40_000, partitions=30, from_log_start=True),
             ],
-            "Up to 100 k records that were still kept were skipped since 09:03:10 UTC, most recently in the moments "
+            "Up to 100,000 records that were still kept were skipped since 09:03:10 UTC, most recently in the moments "
             "before 14:03:10 UTC: those before them on scores had been deleted, and the committed offset went on at "
             "about the end.",
         ),

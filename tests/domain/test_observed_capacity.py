@@ -173,7 +173,7 @@ def test_a_lower_bound_is_of_as_many_members_and_not_older_than_the_change() -> 
 def test_the_load_test_would_decide_it() -> None:
     never = observed_capacity([], [Floor(0, 70, 2)], members=2)
     assert load_test(never, 60.0) == (
-        "Stop the group for 12 min while 60.0 records/s arrive, which leaves 43.2 k records unread, start it again and "
+        "Stop the group for 12 min while 60.0 records/s arrive, which leaves 43,200 records unread, start it again and "
         "let it catch up for 11 min without a rebalance. If it has caught up sooner, it does more than 120 records/s."
     )
     assert load_test(never, None) == ("Let records arrive faster than it reads them, on every partition, for 11 min.")

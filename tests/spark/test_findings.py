@@ -163,7 +163,7 @@ def test_what_was_skipped_is_told_once_and_for_a_day(lake: Lake) -> None:
     one = skip(3, partition=1, before="1000", after="21000")
     append(lake, EVENTS, one, one, skip(2, cause="12 partitions, 480000 records in all"))
     (finding,) = findings_of(lake, news(NOW))["shop", "billing"]
-    assert finding.sentence.startswith("Up to 20.0 k records were skipped")
+    assert finding.sentence.startswith("Up to 20,000 records were skipped")
     assert "orders-1 leapt from 1,000 to 21,000" in finding.sentence
     assert findings_of(lake, news(NOW + 24 * 60)) == {}
 
@@ -171,7 +171,7 @@ def test_what_was_skipped_is_told_once_and_for_a_day(lake: Lake) -> None:
 def test_what_was_skipped_on_many_partitions_is_told_together(lake: Lake) -> None:
     append(lake, EVENTS, skip(2, cause="12 partitions, 480000 records in all"))
     (finding,) = findings_of(lake, news(NOW))["shop", "billing"]
-    assert "Up to 480 k records" in finding.sentence
+    assert "Up to 480,000 records" in finding.sentence
     assert "12 partitions of orders" in finding.sentence
 
 
@@ -179,7 +179,7 @@ def test_what_was_skipped_after_a_deletion_is_told_as_that(lake: Lake) -> None:
     one = skip(3, partition=1, before="1000", after="21000", cause="from the log start")
     append(lake, EVENTS, one, skip(2, cause="12 partitions, 480000 records in all, from the log start"))
     (finding,) = findings_of(lake, news(NOW))["shop", "billing"]
-    assert finding.sentence.startswith("Up to 500 k records that were still kept were skipped since")
+    assert finding.sentence.startswith("Up to 500,000 records that were still kept were skipped since")
 
 
 def ghost(partition: int, *, unread: int, rate: float, hours: float) -> dict[str, Any]:

@@ -178,3 +178,8 @@ def test_two_windows_over_the_same_young_history_are_one() -> None:
     ]
     assert [trend.length for trend in told] == ["5 min", "5 min"]
     assert in_words(told) == "5 min: shrinks by 4.00 records/s (3.00 to 5.00)"
+
+
+def test_a_history_of_less_than_a_minute_is_no_trend_over_0_s() -> None:
+    assert in_words([WindowTrend(300, 45.0, 1, 4.0, 3.0, 5.0)]) == ""
+    assert in_words([WindowTrend(300, 60.0, 1, 4.0, 3.0, 5.0)]) == "1 min: grows by 4.00 records/s (3.00 to 5.00)"

@@ -45,7 +45,7 @@ def troubles(fresh: Freshness, runs: list[Row], errors: list[Row], tick_seconds:
                 f"**{name} cannot be read**{why(source)}. {for_error(source.trouble[0])}"
                 + (" What is shown of it is as old as its last good sample." if source.at else "")
             )
-        elif source.at is None:
+        elif source.at is None and source.stale:
             found.append(
                 f"**{name} has never been collected.** See that the collector runs (`lagwise collect` runs it alone "
                 "and prints what it meets), and that it may reach the cluster: `lagwise doctor` checks both."

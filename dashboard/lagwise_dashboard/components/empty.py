@@ -13,7 +13,10 @@ from lagwise_dashboard.components.freshness import Freshness
 
 
 def nothing_collected(fresh: Freshness) -> None:
-    """No sample of any cluster is in the lake, or none that could read anything."""
+    """No sample of any cluster is in the lake, or none that could read anything. A new start
+    is explained by :func:`freshness.strip` alone."""
+    if fresh.starting:
+        return
     config = settings.config()
     unreadable = [source for source in fresh.collections if source.trouble is not None]
     for source in unreadable:
@@ -41,7 +44,10 @@ def nothing_collected(fresh: Freshness) -> None:
 
 
 def nothing_judged(fresh: Freshness) -> None:
-    """There are samples, but the analysis has not finished a round over them."""
+    """There are samples, but the analysis has not finished a round over them. A new start
+    is explained by :func:`freshness.strip` alone."""
+    if fresh.starting:
+        return
     collected = max((s.at for s in fresh.collections if s.at), default=None)
     st.info(
         f"**Collected, not judged yet.** The newest sample is {humanise.since(collected, fresh.now)} old; the analysis "

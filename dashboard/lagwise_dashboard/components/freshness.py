@@ -6,7 +6,7 @@ old while the first two work: a sample may wait for the lake, or for its turn.
 
 import math
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import streamlit as st
 
@@ -19,14 +19,15 @@ from lagwise_dashboard.queries import health
 from lagwise_dashboard.queries.base import Row
 
 _NAMED = 3
+_START = timedelta(seconds=staleness.START_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """One thing that must be fresh: a cluster's collection or verdicts, or the analysis. ``at`` None: never happened.
 
-    It is expected every ``interval_seconds``, and stale when it is older than ``allowed_seconds``. ``trouble`` is why
-    the newest attempt read nothing: the kind of its first error, and what was said.
+    It is expected every ``interval_seconds``, and late when it is older than ``allowed_seconds``: stale, unless it
+    ``has_just_started``. ``trouble`` is why the newest attempt read nothing: its first error's kind and words.
     """
 
     name: str
@@ -35,14 +36,24 @@ class Source:
     allowed_seconds: float
     now: datetime
     trouble: tuple[str, str] | None = None
+    has_just_started: bool = False
 
     @property
     def age_seconds(self) -> float | None:
         return staleness.age_seconds(self.at, self.now)
 
     @property
-    def stale(self) -> bool:
+    def is_late(self) -> bool:
         return self.age_seconds is None or self.age_seconds > self.allowed_seconds
+
+    @property
+    def starting(self) -> bool:
+        """Whether the first data of a new start is awaited. An attempt that failed is no start any more."""
+        return self.is_late and self.has_just_started and self.trouble is None
+
+    @property
+    def stale(self) -> bool:
+        return self.is_late and not self.starting
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +75,17 @@ class Freshness:
         return all(source.at is None for source in self.collections)
 
     @property
+    def sources(self) -> tuple[Source, ...]:
+        return (*self.collections, self.analysis, *self.verdicts)
+
+    @property
     def stale(self) -> tuple[Source, ...]:
-        return tuple(s for s in (*self.collections, self.analysis, *self.verdicts) if s.stale)
+        return tuple(s for s in self.sources if s.stale)
+
+    @property
+    def starting(self) -> bool:
+        """Whether a new start is awaited, and nothing is stale."""
+        return not self.stale and any(s.starting for s in self.sources)
 
     @property
     def held_up(self) -> tuple[Source, ...]:
@@ -79,30 +99,47 @@ class Freshness:
 def read(now: datetime) -> Freshness:
     """How old everything is now. A cluster that is configured and was never collected counts, too."""
     newest = ask(health.newest, now.replace(hour=0, minute=0, second=0, microsecond=0))
-    return judge(newest, settings.config(), now)
+    return judge(newest, settings.config(), now, settings.started_at())
 
 
-def judge(newest: health.Newest, config: Config, now: datetime) -> Freshness:
-    """The ages of what is newest, against the intervals that were asked for."""
+def judge(newest: health.Newest, config: Config, now: datetime, started_at: datetime) -> Freshness:
+    """The ages of what is newest, against the intervals that were asked for, of pages that were started at a time.
+
+    The analysis may have been started later, with the first sample of all.
+    """
+    is_new = now - started_at < _START
+    is_new_to_the_analysis = is_new or (newest.first_sample_at is not None and now - newest.first_sample_at < _START)
     sampled: dict[str, Row] = {row["cluster"]: row for row in newest.samples}
     intervals = {cluster.name: cluster.interval_seconds for cluster in config.clusters}
     intervals |= {name: sample["interval_seconds"] for name, sample in sampled.items()}
-    collections = tuple(_collection(name, sampled.get(name), intervals[name], now) for name in intervals)
+    collections = tuple(_collection(name, sampled.get(name), intervals[name], now, is_new) for name in intervals)
     each, tick = config.analysis.interval_seconds, newest.tick
     analysis = _source(
-        "analysis", tick["finished_at"] if tick else None, each, tick["wall_seconds"] if tick else 0.0, now
+        "analysis",
+        tick["finished_at"] if tick else None,
+        each,
+        tick["wall_seconds"] if tick else 0.0,
+        now,
+        is_new_to_the_analysis,
     )
     verdicts = tuple(
-        Source(name, as_of, each, staleness.allowed_age_seconds(intervals.get(name, each), each), now)
+        Source(
+            name,
+            as_of,
+            each,
+            staleness.allowed_age_seconds(intervals.get(name, each), each),
+            now,
+            has_just_started=is_new_to_the_analysis,
+        )
         for name, as_of in newest.as_of.items()
     )
     return Freshness(collections, analysis, verdicts, now)
 
 
-def _collection(name: str, sample: Row | None, interval_seconds: float, now: datetime) -> Source:
+def _collection(name: str, sample: Row | None, interval_seconds: float, now: datetime, is_new: bool) -> Source:
     if sample is None:
-        return _source(name, None, interval_seconds, 0.0, now)
-    return _source(name, sample["read_at"], interval_seconds, sample["wall_seconds"], now, _trouble(sample))
+        return _source(name, None, interval_seconds, 0.0, now, is_new)
+    return _source(name, sample["read_at"], interval_seconds, sample["wall_seconds"], now, is_new, _trouble(sample))
 
 
 def _source(
@@ -111,11 +148,12 @@ def _source(
     interval_seconds: float,
     round_seconds: float,
     now: datetime,
+    is_new: bool,
     trouble: tuple[str, str] | None = None,
 ) -> Source:
     """Something that may be late by some intervals and the time that one round takes."""
     allowed = staleness.STALE_INTERVALS * interval_seconds + round_seconds
-    return Source(name, at, interval_seconds, allowed, now, trouble)
+    return Source(name, at, interval_seconds, allowed, now, trouble, is_new)
 
 
 def _age_or_never(source: Source) -> float:
@@ -133,23 +171,42 @@ def strip(freshness: Freshness) -> None:
     """One line: data as of when, and the ages; a warning below it where something is stale."""
     now = freshness.now
     oldest = max(freshness.collections, key=_age_or_never, default=None)
-    parts = [f"**Data as of {humanise.clock(freshness.as_of, now)}**"]
-    if any(verdict.stale for verdict in freshness.verdicts):
-        parts.append(f":red-badge[✕ {humanise.since(freshness.as_of, now)} old]")
+    as_of = freshness.as_of
+    parts = ["**No data yet**" if as_of is None else f"**Data as of {humanise.clock(as_of, now)}**"]
+    if any(verdict.is_late for verdict in freshness.verdicts):
+        old = f"{humanise.since(as_of, now)} old"
+        parts.append(f":orange-badge[… {old}]" if freshness.starting else f":red-badge[✕ {old}]")
     if oldest is not None:
         which = f" ({literal.markdown(oldest.name)})" if len(freshness.collections) > 1 else ""
-        parts.append(_badge("collected", oldest, any(s.stale for s in freshness.collections), which))
-    parts.append(_badge("analysed", freshness.analysis, freshness.analysis.stale, ""))
+        parts.append(_badge("collected", oldest, freshness.collections, which))
+    parts.append(_badge("analysed", freshness.analysis, (freshness.analysis,), ""))
     st.markdown(" &nbsp; ".join(parts))
+    if freshness.starting:
+        old = f" What you see below is {humanise.since(as_of, now)} old." if as_of else ""
+        st.info(f"**Starting.** {_awaited(freshness)}{old}", icon=":material/hourglass_top:")
     if freshness.stale and not freshness.nothing_collected:
         st.error(f"**Stale: do not trust what you see below.** {_complaints(freshness)}", icon=":material/schedule:")
         address.page_link(pages.HEALTH, "What to do about it", icon=":material/build:")
 
 
-def _badge(verb: str, source: Source, stale: bool, which: str) -> str:
-    colour, sign = ("red", "✕") if stale else ("green", "✓")
-    when = "never" if source.at is None else f"{humanise.since(source.at, source.now)} ago"
+def _badge(verb: str, oldest: Source, sources: tuple[Source, ...], which: str) -> str:
+    """How old the oldest of these is, with a sign for the gravest."""
+    stale, starting = any(s.stale for s in sources), any(s.starting for s in sources)
+    colour, sign = ("red", "✕") if stale else ("orange", "…") if starting else ("green", "✓")
+    when = f"{humanise.since(oldest.at, oldest.now)} ago" if oldest.at else "not yet" if oldest.starting else "never"
     return f":{colour}-badge[{sign} {verb} {when}{which}]"
+
+
+def _awaited(fresh: Freshness) -> str:
+    """What a new start waits for, and until when: a sentence. Clusters beyond the first few are counted."""
+    clusters = [s for s in fresh.collections if s.starting]
+    named = [f"the next sample of **{literal.markdown(s.name)}**" for s in clusters[:_NAMED]]
+    if len(clusters) > _NAMED:
+        named.append(f"those of {humanise.plural(len(clusters) - _NAMED, 'other cluster')}")
+    if fresh.analysis.starting or any(s.starting for s in fresh.verdicts):
+        named.append("the next round of the analysis")
+    awaited = " and ".join([", ".join(named[:-1]), named[-1]] if named[1:] else named)
+    return f"Waiting for {awaited}, expected within {humanise.duration(staleness.START_SECONDS)} of the start."
 
 
 def _complaints(fresh: Freshness) -> str:
@@ -164,11 +221,17 @@ def _complaints(fresh: Freshness) -> str:
     if fresh.analysis.stale:
         said.append(f"The analysis has {_not_for(fresh.analysis, 'finished a round')}.")
     said += [
-        f"The newest judged sample of **{literal.markdown(s.name)}** is {humanise.duration(round(s.age_seconds or 0))} "
-        f"old (expected at most {humanise.duration(s.allowed_seconds)})."
-        for s in fresh.held_up[:_NAMED]
+        f"The newest judged sample of **{literal.markdown(s.name)}** is {too_old(s)}." for s in fresh.held_up[:_NAMED]
     ]
     return " ".join(said)
+
+
+def too_old(source: Source) -> str:
+    """How old it is and how old it may be, as half a sentence in which the two never read alike."""
+    age, allowed = humanise.duration(round(source.age_seconds or 0)), humanise.duration(source.allowed_seconds)
+    return (
+        f"just over {allowed} old, the most expected" if age == allowed else f"{age} old (expected at most {allowed})"
+    )
 
 
 def why(source: Source) -> str:

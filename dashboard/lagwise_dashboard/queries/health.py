@@ -35,12 +35,14 @@ class Newest:
 
     ``read_at`` of a sample is the end of the newest one of its cluster that read anything (null: none ever did).
     ``tick_seconds`` is the median duration of the last rounds, ``as_of`` the newest judged sample of each cluster.
+    ``first_sample_at`` is the beginning of the first sample of the last day or two.
     """
 
     samples: tuple[Row, ...]
     tick: Row | None
     tick_seconds: float | None
     as_of: Mapping[str, datetime]
+    first_sample_at: datetime | None
 
 
 @reads(SAMPLES, TICKS, GROUP_STATUS)
@@ -48,7 +50,8 @@ def newest(lake: Lake, now_day: datetime) -> Newest:
     """What is newest in the lake. ``now_day`` is the present moment cut to the day, UTC."""
     recent = days(now_day - _RECENT, now_day + _RECENT)
     samples = f"""
-        select arg_max(samples, finished_at) as newest, max(finished_at) filter ({READ_SOMETHING}) as read_at
+        select arg_max(samples, finished_at) as newest, max(finished_at) filter ({READ_SOMETHING}) as read_at,
+            min(started_at) as first_at
         from samples group by cluster order by cluster limit $limit
     """  # noqa: S608 (a condition of our own)
     found = rows(lake, {SAMPLES: recent}, samples, {"limit": MOST_CLUSTERS})
@@ -63,6 +66,7 @@ def newest(lake: Lake, now_day: datetime) -> Newest:
         lately["newest"],
         lately["wall_seconds"],
         {r["cluster"]: r["as_of"] for r in judged},
+        min((r["first_at"] for r in found), default=None),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from lagwise.domain import humanise
 from lagwise.domain.sizing.words import say_number
 from lagwise.domain.sizing.workload import Unit, Workload
 from lagwise_dashboard import tables
@@ -76,7 +77,7 @@ def _raw(w: Workload, name: str) -> object:
 def _values(w: Workload) -> dict[str, str]:
     said = {
         "peak_rate_per_second": f"{say_number(w.peak_rate_per_second)}/s",
-        "partitions": f"{w.partitions:,}",
+        "partitions": humanise.count(w.partitions),
         "hottest_share": "even" if w.hottest_share is None else f"{100 * w.hottest_share:.3g} %",
     }
     for name, shown in SHOWN.items():

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import plotly.graph_objects as go
 
 from lagwise.domain.capacity.outlook import Outlook
-from lagwise.domain.sizing.words import say_number, say_share
+from lagwise.domain.sizing.words import say_number, say_rate, say_share
 from lagwise_dashboard import plot_theme
 from lagwise_dashboard.queries.base import Row
 
@@ -38,7 +38,8 @@ def chart(row: Row, outlook: Outlook, target: float) -> go.Figure:
             line={"color": plot_theme.PRODUCED, "width": 2.4},
         )
     )
-    made.update_traces(hovertemplate="%{y:,.4~r}/s")
+    for trace in made.data:
+        trace.update(customdata=[say_rate(y) for y in trace.y], hovertemplate="%{customdata}")
     top = max(d.high for d in days)
     low, high = row["capacity_low_per_second"], row["capacity_high_per_second"]
     if low is not None:
@@ -47,7 +48,7 @@ def chart(row: Row, outlook: Outlook, target: float) -> go.Figure:
     if row["enough_until"] is not None:
         _mark_crossing(made, row["enough_until"], top)
     made.update_xaxes(range=[at[0], at[-1]], hoverformat="%Y-%m-%d")
-    made.update_yaxes(range=[0, 1.2 * top], ticksuffix="/s", tickformat=",.4~r")
+    made.update_yaxes(range=[0, 1.2 * top], ticksuffix="/s")
     return made
 
 

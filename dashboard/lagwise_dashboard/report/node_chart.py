@@ -9,7 +9,7 @@ from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.formulas import knee_threads, node_ceiling_per_second, thread_rate_per_second
 from lagwise.domain.sizing.repairman import node_throughput
 from lagwise.domain.sizing.search import nodes_by_cpu, thread_limit, threads_that_fill_a_node
-from lagwise.domain.sizing.words import say_number
+from lagwise.domain.sizing.words import say_number, say_rate
 from lagwise_dashboard import plot_theme
 
 _HEIGHT = 340
@@ -40,7 +40,8 @@ def chart(advice: SizingAdvice) -> go.Figure:
             lines,
             name="the formula's straight lines",
             line={"color": plot_theme.MARK, "width": 1.6, "dash": "dash"},
-            hovertemplate="%{y:,.4~r}/s",
+            customdata=[say_rate(line) for line in lines],
+            hovertemplate="%{customdata}",
         )
     )
     made.add_trace(
@@ -49,7 +50,8 @@ def chart(advice: SizingAdvice) -> go.Figure:
             [0.0, *really],
             name="what the node does",
             line={"color": plot_theme.LAG, "width": 2.6},
-            hovertemplate="%{y:,.4~r}/s",
+            customdata=[say_rate(rate) for rate in (0.0, *really)],
+            hovertemplate="%{customdata}",
         )
     )
     needed = _needed(advice)
@@ -57,7 +59,7 @@ def chart(advice: SizingAdvice) -> go.Figure:
     _mark_needed(made, advice, needed, last if needed < 0.5 * top else 0)
     fills = "fills the node" if threads_that_fill_a_node(w) else "the most it may have"
     label = "advised" if advice.triple else fills
-    marks = [(float(advised), f"{label} {advised:,}", plot_theme.LAG)]
+    marks = [(float(advised), f"{label} {humanise.count(advised)}", plot_theme.LAG)]
     if shown_knee is not None:
         marks.append((shown_knee, f"knee {say_number(shown_knee)}", plot_theme.MARK))
     # The lower one is labelled to its left, the higher one to its right: so they never overlap.
@@ -74,7 +76,7 @@ def chart(advice: SizingAdvice) -> go.Figure:
         )
     )
     made.update_xaxes(type="linear", range=[0, last], title={"text": "threads on one node"}, hoverformat=",d")
-    made.update_yaxes(range=[0, 1.18 * top], ticksuffix="/s", tickformat=",.4~r")
+    made.update_yaxes(range=[0, 1.18 * top], ticksuffix="/s")
     return made
 
 

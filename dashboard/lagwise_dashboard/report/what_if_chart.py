@@ -35,5 +35,5 @@ def chart(asked: WhatIf) -> go.Figure:
         annotation_position="top left",
     )
     made.update_xaxes(type="linear", title={"text": "minutes since it began"}, hoverformat=",.0f", ticksuffix="")
-    made.update_yaxes(title={"text": "oldest unread, minutes"}, tickformat=",.4~r")
+    made.update_yaxes(title={"text": "oldest unread, minutes"})
     return made

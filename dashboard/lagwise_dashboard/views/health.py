@@ -12,7 +12,7 @@ from lagwise.tables.maintenance import COMPACT_FROM_FILES
 from lagwise_dashboard import literal, plot_theme, settings, tables
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.components import advice, empty, freshness, grid, page
-from lagwise_dashboard.components.freshness import Freshness
+from lagwise_dashboard.components.freshness import Freshness, Source
 from lagwise_dashboard.queries import health as queries
 from lagwise_dashboard.queries.base import Row
 
@@ -36,7 +36,7 @@ def body() -> None:
     newest = ask(queries.newest, now.replace(hour=0, minute=0, second=0, microsecond=0))
     runs = ask(queries.runs, since, until)
     errors = ask(queries.errors, since, until)
-    _verdict(advice.troubles(fresh, runs, errors, newest.tick_seconds))
+    _verdict(advice.troubles(fresh, runs, errors, newest.tick_seconds), is_starting=fresh.starting)
     _clusters(fresh, newest.samples, runs, now)
     _errors(errors, now)
     left, right = st.columns(2)
@@ -51,10 +51,10 @@ def body() -> None:
         _parts(now)
 
 
-def _verdict(troubles: list[str]) -> None:
+def _verdict(troubles: list[str], *, is_starting: bool) -> None:
     for trouble in troubles:
         st.warning(trouble, icon=":material/build:")
-    if not troubles:
+    if not troubles and not is_starting:
         st.success(
             "Lagwise itself is well: the data is fresh, and the last hour had no errors.",
             icon=":material/check_circle:",
@@ -68,7 +68,7 @@ def _clusters(fresh: Freshness, samples: tuple[Row, ...], runs: list[Row], now: 
     nothing: Row = {}
     rows = [(s, newest.get(s.name, nothing), hour.get(s.name, nothing)) for s in fresh.collections]
     columns = [
-        tables.text("State", ["✕ stale" if s.stale else "✓ fresh" for s, _, _ in rows]),
+        tables.text("State", [_state(s) for s, _, _ in rows]),
         tables.text("Cluster", [s.name for s, _, _ in rows]),
         tables.text("System", [n.get("system") for _, n, _ in rows]),
         tables.ago("Newest sample", [s.at for s, _, _ in rows], now, never="never"),
@@ -88,6 +88,10 @@ def _clusters(fresh: Freshness, samples: tuple[Row, ...], runs: list[Row], now: 
         tables.count("With errors", [h.get("runs_with_errors") for _, _, h in rows], of="samples"),
     ]
     grid.show(columns, name="collection", label="Collection by cluster: age, duration and counts", rows_seen=10)
+
+
+def _state(source: Source) -> str:
+    return "✕ stale" if source.stale else "… starting" if source.starting else "✓ fresh"
 
 
 def _errors(errors: list[Row], now: datetime) -> None:

@@ -4,6 +4,7 @@ import pyarrow as pa
 import streamlit as st
 
 from lagwise.addresses import query
+from lagwise.domain import humanise
 from lagwise_dashboard import address, literal, plot_theme, settings
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.components import (
@@ -73,7 +74,8 @@ def _chart(found: pa.Table, span: Span) -> None:
         plot_theme.line(
             found["at"].to_pylist(), found["rate_per_second"].to_pylist(), name="written",
             line={"color": plot_theme.PRODUCED, "width": 1.8}, fill="tozeroy", fillcolor="rgba(217,119,6,0.12)",
-            hovertemplate="%{y:,.3~g}/s<extra>written</extra>", showlegend=False,
+            customdata=[humanise.rate(rate) for rate in found["rate_per_second"].to_pylist()],
+            hovertemplate="%{customdata}/s<extra>written</extra>", showlegend=False,
         )
     )  # fmt: skip
     made.update_xaxes(range=[span.since, span.until])

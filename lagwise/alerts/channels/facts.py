@@ -14,6 +14,7 @@ from typing import Any
 from lagwise.alerts.durations import duration_words
 from lagwise.alerts.model import Event, Severity
 from lagwise.alerts.summary import SCHEMA as SUMMARY_SCHEMA
+from lagwise.domain.humanise import count, rate
 from lagwise.logs import escape
 
 _SEVERITY_WORDS = {Severity.PAGE: "Page", Severity.WARN: "Warning", Severity.INFO: "Info"}
@@ -130,16 +131,16 @@ def _how_bad(document: Mapping[str, Any]) -> str | None:
             return None
         age = (_moment(document["decided_at"]) - _moment(document["since"])).total_seconds()
         return f"No new data for {_seconds(age)}."
-    parts = ["An unknown number of unread records" if records is None else f"{records:,} unread records"]
+    parts = ["An unknown number of unread records" if records is None else f"{count(records)} unread records"]
     if seconds:
         least = "at least " if document["lag_seconds_is_lower_bound"] else ""
         parts.append(f"the oldest {least}{_seconds(seconds)} old")
     text = ", ".join(parts) + "."
     rates = [document["produce_rate_per_second"], document["consume_rate_per_second"]]
     if None not in rates:
-        text += f" {rates[0]:,.4g} records/s come in, {rates[1]:,.4g} are read."
+        text += f" {rate(rates[0])} records/s come in, {rate(rates[1])} are read."
     if document["records_lost"]:
-        text += f" {document['records_lost']:,} records lost."
+        text += f" {count(document['records_lost'])} records lost."
     return text
 
 

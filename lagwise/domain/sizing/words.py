@@ -1,6 +1,6 @@
 """The advice in words."""
 
-from lagwise.domain.humanise import duration, plural
+from lagwise.domain.humanise import count, duration, plural
 from lagwise.domain.sizing.search import (
     Binding,
     Triple,
@@ -21,7 +21,7 @@ def say_number(value: float) -> str:
     """A number with as many digits as a reader can use: 29,524 or 66.7 or 0.0123."""
     if value == 0.0:
         return "0"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return count(value) if abs(value) >= 100 else f"{value:.3g}"
 
 
 def say_rate(per_second: float) -> str:
