@@ -28,6 +28,7 @@ PARTS = {
     "forecast-pass": ("benchmarks.forecast_pass", "forecasting some of many topics after a round, inside Spark"),
     "pages": ("benchmarks.pages", "the dashboard's pages over a large lake: first paint, refresh, payload, memory"),
     "pages-wire": ("benchmarks.pages_wire", "bytes that a cold browser fetches for the overview and a group's page"),
+    "status": ("benchmarks.status", "`lagwise status` over 5,001 and 10,000 groups: wall time of the whole command"),
     "scaling": ("benchmarks.scaling", "CPU of an answer to an autoscaler, over a lake of 1,000 groups"),
     "demo": ("benchmarks.demo", "from the kill of a consumer to the page and the webhook; memory of the product"),
 }

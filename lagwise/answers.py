@@ -1,13 +1,13 @@
 """What the terminal asks the lake: groups worst first, one group's partitions, and how fresh all of it is."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from lagwise.config import Config
 from lagwise.domain.staleness import age_seconds, allowed_age_seconds
-from lagwise.domain.vocabulary import STATUSES_WORST_FIRST, Status
+from lagwise.domain.vocabulary import display_rank
 from lagwise.errors import LagwiseError
 from lagwise.logs import clean
 from lagwise.program import program
@@ -16,13 +16,20 @@ from lagwise.tables.raw import READ_SOMETHING, SAMPLES
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise.tables.ticks import TICKS
+from lagwise.tables.values import rows_of
 
+_COLUMNS = ", ".join(f'"{column.name}"' for column in GROUP_STATUS.columns)
+_GROUPS = f"select {_COLUMNS} from group_status"  # noqa: S608 (names of our own)
 _JUDGED = "select cluster, max(as_of) as as_of from group_status group by cluster"
 _SAMPLED = f"""
-    select cluster, max(finished_at) filter ({READ_SOMETHING}) as read_at,
-        arg_max(interval_seconds, finished_at) as interval_seconds, arg_max(errors, finished_at) as errors
+    select cluster, max(finished_at) filter (where {READ_SOMETHING}) as read_at,
+        last_value(interval_seconds order by finished_at) as interval_seconds,
+        last_value(errors order by finished_at) as errors
     from samples group by cluster
 """  # noqa: S608 (a condition of our own)
+_ANALYZED = "select max(finished_at) as at from ticks"
+#: How far back is looked for something that happened last, one after the other until it is found; None is everything.
+_LOOK_BACK = (timedelta(hours=1), timedelta(days=1), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +69,10 @@ def freshness(lake: Lake, config: Config, now: datetime) -> Freshness:
 
     Speaks of the clusters in the settings and of those that have been judged.
     """
-    judged = {r["cluster"]: r["as_of"] for r in _rows(lake, GROUP_STATUS, _JUDGED)}
-    samples = {r["cluster"]: r for r in _rows(lake, SAMPLES, _SAMPLED)}
-    [analyzed] = _rows(lake, TICKS, "select max(finished_at) as at from ticks")
-    analyzed_at = analyzed["at"]
+    judged = {r["cluster"]: r["as_of"] for r in _selected(lake, GROUP_STATUS, _JUDGED)}
     intervals = {cluster.name: cluster.interval_seconds for cluster in config.clusters}
+    samples = _newest_samples(lake, {*judged, *intervals}, now)
+    analyzed_at = _analyzed_at(lake, now)
     clusters = []
     for name in sorted({*judged, *(intervals or samples)}):
         sample = samples.get(name, {"read_at": None, "interval_seconds": intervals.get(name, 15.0), "errors": None})
@@ -96,10 +102,16 @@ def freshness(lake: Lake, config: Config, now: datetime) -> Freshness:
 
 def groups(lake: Lake) -> list[dict[str, Any]]:
     """All groups as ``group_status`` has them, worst first; among equals the one whose oldest record is older."""
-    rows: list[dict[str, Any]] = lake.read(GROUP_STATUS).to_pylist()
+    rows = _selected(lake, GROUP_STATUS, _GROUPS)
     for row in rows:
         row["partitions_by_status"] = {c["status"]: c["partitions"] for c in row["partitions_by_status"]}
-    return sorted(rows, key=_worst_first)
+    return sorted(rows, key=worst_first)
+
+
+def worst_first(row: Mapping[str, Any]) -> tuple[float, float, str, str]:
+    """The order of groups; among equals the one whose oldest unread record is older comes first."""
+    age = row["lag_seconds"]
+    return display_rank(row["status"]), -(age if age is not None else -1.0), row["cluster"], row["group"]
 
 
 def group(lake: Lake, name: str, cluster: str | None) -> dict[str, Any]:
@@ -130,17 +142,28 @@ def status_changes(lake: Lake) -> list[dict[str, Any]]:
 
 
 def _rows(lake: Lake, table: Table, question: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = lake.query(question, values, over=[table]).to_pylist()
-    return rows
+    return rows_of(lake.query(question, values, over=[table]))
 
 
-def _worst_first(row: dict[str, Any]) -> tuple[float, float, str, str]:
-    age = row["lag_seconds"]
-    return _rank(row["status"]), -(age if age is not None else -1.0), row["cluster"], row["group"]
+def _newest_samples(lake: Lake, clusters: Collection[str], now: datetime) -> dict[str, dict[str, Any]]:
+    """Of each cluster that was sampled: when it was last read, and what its newest sample says."""
+    found: dict[str, dict[str, Any]] = {}
+    for back in _LOOK_BACK:
+        found = {r["cluster"]: r for r in _selected(lake, SAMPLES, _SAMPLED, since=now - back if back else None)}
+        if found and all(name in found and found[name]["read_at"] is not None for name in {*clusters, *found}):
+            break
+    return found
 
 
-def _rank(status: str) -> float:
-    """Position of a status on the screen: not knowing stands above recovering and below every known trouble."""
-    if status == Status.UNKNOWN:
-        return Status.CATCHING_UP.rank - 0.5
-    return STATUSES_WORST_FIRST.index(Status(status)) if status in set(Status) else -1.0
+def _analyzed_at(lake: Lake, now: datetime) -> datetime | None:
+    for back in _LOOK_BACK:
+        for row in _selected(lake, TICKS, _ANALYZED, since=now - back if back else None):
+            if row["at"] is not None:
+                at: datetime = row["at"]
+                return at
+    return None
+
+
+def _selected(lake: Lake, table: Table, question: str, *, since: datetime | None = None) -> list[dict[str, Any]]:
+    found = lake.select(question, table, since=since)
+    return [] if found is None else rows_of(found)

@@ -11,11 +11,9 @@ from rich.text import Text
 from lagwise.answers import ClusterFreshness, Freshness
 from lagwise.commands import first_command
 from lagwise.config import AnyCluster
-from lagwise.doctor import Diagnosis, Result
-from lagwise.domain.humanise import count, duration
+from lagwise.domain.humanise import duration
 from lagwise.program import program
-from lagwise.supervisor import PartStatus, State
-from lagwise.wording import exact, in_one_line, plain, status_text
+from lagwise.wording import exact, plain, status_text
 
 
 def console(file: IO[str] | None = None) -> Console:
@@ -64,26 +62,6 @@ def growth_line(words: str) -> Text:
     return Text("Its lag over ", style="dim").append(words)
 
 
-def parts_table(statuses: Sequence[PartStatus]) -> Table:
-    """The supervised processes, one line each."""
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column()
-    for part in statuses:
-        word = str(part.state) if part.retry_in_seconds is None else f"restarts in {part.retry_in_seconds:.0f} s"
-        if part.restarts:
-            word += f", {part.restarts}× restarted"
-        style = "green" if part.state is State.RUNNING else "bold red"
-        age = "" if part.beat_age_seconds is None else f" ({duration(part.beat_age_seconds)} ago)"
-        table.add_row(
-            plain(part.name),
-            Text(word, style=style),
-            in_one_line(plain(part.line or "starting").append(age, style="dim")),
-        )
-    return table
-
-
 def freshness_lines(fresh: Freshness) -> list[Text]:
     """How old everything is: one line, and one for each cluster with trouble, loudly where it is too old."""
     unreadable = [cluster for cluster in fresh.clusters if cluster.sampled_at is None and cluster.errors]
@@ -124,30 +102,6 @@ def _ago(seconds: float | None) -> str:
     return "never" if seconds is None else f"{duration(seconds)} ago"
 
 
-def group_table(groups: list[dict[str, Any]]) -> Table:
-    """The groups, one a row."""
-    several = len({row["cluster"] for row in groups}) > 1
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("status", no_wrap=True)
-    if several:
-        table.add_column("cluster", no_wrap=True)
-    table.add_column("group", overflow="fold")
-    table.add_column("lag", justify="right", no_wrap=True)
-    table.add_column("oldest", justify="right", no_wrap=True)
-    table.add_column("why", overflow="fold")
-    for row in groups:
-        oldest = duration(row["lag_seconds"], lower_bound=bool(row["lag_seconds_is_lower_bound"]))
-        table.add_row(
-            status_text(row["status"], row["reason"]),
-            *([plain(row["cluster"])] if several else []),
-            plain(row["group"]),
-            count(row["lag"]),
-            oldest,
-            plain(row["sentence"]),
-        )
-    return table
-
-
 def partition_table(rows: list[dict[str, Any]]) -> Table:
     """The partitions of one group, one a row."""
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -167,17 +121,3 @@ def partition_table(rows: list[dict[str, Any]]) -> Table:
             plain(row["client_id"]),
         )
     return table
-
-
-def diagnosis_line(diagnosis: Diagnosis) -> Text:
-    """One check of the doctor, with its advice on a line of its own."""
-    mark, style = {
-        Result.OK: ("✓", "green"),
-        Result.WARNING: ("!", "bold yellow"),
-        Result.FAILED: ("✗", "bold red"),
-    }[diagnosis.result]
-    line = Text(f"{mark} ", style=style).append_text(plain(diagnosis.check)).append(": ", style="")
-    line.append_text(plain(diagnosis.found))
-    if diagnosis.advice:
-        line.append("\n  → ", style=style).append_text(plain(diagnosis.advice))
-    return line

@@ -11,13 +11,11 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-
-import psutil
 
 from lagwise import health
 from lagwise.errors import LagwiseError
@@ -148,22 +146,24 @@ class Supervisor:
 
     def stop(self) -> None:
         """End every part: ask (SIGTERM), wait ``grace_seconds`` for all together, then kill what is left of any."""
+        from lagwise.descendants import descendants, end_processes  # imports psutil; short commands do without
+
         running = [(child, child.process) for child in self._children if child.process is not None]
-        families = _descendants(process.pid for _, process in running)
+        families = descendants(process.pid for _, process in running)
         for _, process in running:
             # Only the part itself is asked: a JVM that gets the signal too would die under the round it is finishing.
             _signal(process.pid, signal.SIGTERM)
         deadline = time.monotonic() + self.grace_seconds
         while any(not _has_ended(process) for _, process in running) and time.monotonic() < deadline:
             time.sleep(0.02)
-        families |= _descendants(process.pid for _, process in running)
+        families |= descendants(process.pid for _, process in running)
         for child, process in running:
             _end_group(process)
             child.process = None
             child.retry_at = None
             child.epitaph = ""
             child.log.close()
-        _end_processes(families)
+        end_processes(families)
 
     def _start(self, child: _Child) -> None:
         health.clear(self.state, child.part.name)  # a beat of the run before must not pass for one of this run
@@ -243,38 +243,6 @@ def _end_group(process: subprocess.Popen[bytes]) -> int:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     return process.wait()
-
-
-def _descendants(pids: Iterable[int]) -> set[psutil.Process]:
-    """Everything that these processes have started and that still runs."""
-    found: set[psutil.Process] = set()
-    for pid in pids:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            found |= set(psutil.Process(pid).children(recursive=True))
-    return found
-
-
-def _end_processes(processes: Iterable[psutil.Process]) -> None:
-    """Kill those that still run, and wait until they are gone. psutil knows a number that was given to another.
-
-    Some leave their part's process group (Spark's Python daemon makes one of its own), so that killing groups is not
-    enough.
-    """
-    left = list(processes)
-    for process in left:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.kill()
-    deadline = time.monotonic() + 1.0
-    while any(_runs(process) for process in left) and time.monotonic() < deadline:
-        time.sleep(0.01)
-
-
-def _runs(process: psutil.Process) -> bool:
-    """Whether it does anything: a zombie only waits for its new parent to notice."""
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 def _signal(pid: int, which: signal.Signals) -> None:

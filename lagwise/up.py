@@ -10,6 +10,7 @@ from rich.text import Text
 from lagwise import screen
 from lagwise.config import Config
 from lagwise.parts import dashboard_address
+from lagwise.parts_table import parts_table
 from lagwise.supervisor import PartStatus, Supervisor
 from lagwise.wording import plain
 
@@ -30,7 +31,7 @@ def show(supervisor: Supervisor, config: Config, stop: threading.Event) -> None:
     with Live(console=console, refresh_per_second=4, transient=True) as live:
         while not stop.wait(STEP_SECONDS):
             supervisor.step()
-            live.update(Group(screen.parts_table(supervisor.statuses()), Text("Ctrl-C ends all of it.", style="dim")))
+            live.update(Group(parts_table(supervisor.statuses()), Text("Ctrl-C ends all of it.", style="dim")))
     console.print("ending …")
 
 

@@ -3,7 +3,11 @@
 The settings' models, the tables' declarations and the commands' help are the only sources; nothing is said twice.
 """
 
+import ast
+import inspect
+import itertools
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, get_origin
@@ -92,11 +96,12 @@ def _settings(model: type[BaseModel], key: str, variable: str) -> list[tuple[str
     """A row for each setting below a model."""
 
     schema = model.model_json_schema(mode="validation")
+    meanings = _meanings(model)
     rows = []
     for name, field in model.model_fields.items():
         path, env = f"{key}{name}", f"{variable}{name.upper()}"
         inner = models_of(field.annotation)
-        meaning = " ".join((field.description or "").split())
+        meaning = " ".join(meanings.get(name, "").split())
         if not inner:
             allowed = _allowed(schema["properties"][name], schema)
             rows.append((path, env, allowed, _default(field), meaning))
@@ -108,6 +113,21 @@ def _settings(model: type[BaseModel], key: str, variable: str) -> list[tuple[str
                 entry = _entry(one) if len(inner) > 1 else ""
                 rows += _settings(one, f"{path}[{entry}].", f"{env}__0__")
     return [tuple(_cell(text) for text in row) for row in rows]  # type: ignore[misc]  # five stay five
+
+
+def _meanings(model: type[BaseModel]) -> dict[str, str]:
+    """What each field means: the docstring below it, in the class or in the one it comes from."""
+    found: dict[str, str] = {}
+    for kind in reversed(model.__mro__):
+        if kind is BaseModel or not issubclass(kind, BaseModel):
+            continue
+        [defined] = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+        assert isinstance(defined, ast.ClassDef)
+        for field, below in itertools.pairwise(defined.body):
+            match field, below:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    found[name] = text
+    return found
 
 
 def _cell(text: str) -> str:

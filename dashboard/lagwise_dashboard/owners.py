@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from lagwise.alerts.owners import Owner
+from lagwise.alerts.owners import Owner, owner_of
 from lagwise.alerts.rules import load_rules
 from lagwise_dashboard import settings
 
@@ -12,7 +12,7 @@ _KEEP_SECONDS = 30
 
 def team_of(cluster: str, group: str) -> str | None:
     """The team that owns a group; None is nobody's. Raises ConfigError where the file cannot be used."""
-    its = next((owner for owner in _owners() if owner.owns(cluster, group)), None)
+    its = owner_of(_owners(), cluster, group)
     return None if its is None else its.team
 
 

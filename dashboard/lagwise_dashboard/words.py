@@ -76,21 +76,6 @@ CAPACITY_LOOKS: dict[CapacityVerdict, Look] = {
     ),
 }
 
-#: Not knowing is worth a look before a group that is catching up, so it is not left to the end of the list.
-DISPLAY_ORDER: tuple[Status, ...] = (
-    Status.LOSING_DATA,
-    Status.AT_RISK,
-    Status.STOPPED,
-    Status.STALLED,
-    Status.REWOUND,
-    Status.FALLING_BEHIND,
-    Status.LAGGING,
-    Status.UNKNOWN,
-    Status.CATCHING_UP,
-    Status.OK,
-    Status.GHOST,
-)
-
 REASONS: dict[UnknownReason, str] = {
     UnknownReason.UNREADABLE: "it could not be read from the cluster",
     UnknownReason.EXPIRED: "its committed offsets expired",

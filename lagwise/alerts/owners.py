@@ -1,6 +1,6 @@
 """Whose a group is: labels for alerts and pages, and the channels that its owner wants to be told by."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 from pydantic import Field, model_validator
@@ -44,3 +44,8 @@ class Owner(Strict):
     def all_labels(self) -> Mapping[str, str]:
         """The labels, the team's among them."""
         return {**({} if self.team is None else {TEAM: self.team}), **self.labels}
+
+
+def owner_of(owners: Iterable[Owner], cluster: str, group: str) -> Owner | None:
+    """The owner of a group, None if it has none: the first entry that matches."""
+    return next((owner for owner in owners if owner.owns(cluster, group)), None)

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 
 from lagwise.alerts.durations import parse_duration
 from lagwise.alerts.model import Kind, Severity, Subject
-from lagwise.alerts.owners import Owner
+from lagwise.alerts.owners import Owner, owner_of
 from lagwise.alerts.when import Duration, Strict, When
 from lagwise.config import GroupSelection
 from lagwise.config.errors import describe
@@ -162,7 +162,7 @@ class RuleBook:
     def _owner_of(self, subject: Subject) -> Owner | None:
         if subject.cluster is None or subject.group is None:
             return None
-        return next((owner for owner in self.owners if owner.owns(subject.cluster, subject.group)), None)
+        return owner_of(self.owners, subject.cluster, subject.group)
 
 
 def load_rules(path: Path | None, channels: Sequence[str] = ()) -> RuleBook:

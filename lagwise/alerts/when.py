@@ -18,7 +18,7 @@ _Count = Annotated[int, Field(ge=0)]
 class Strict(BaseModel):
     """A part of the file: unknown keys are refused, nothing is changed after it was read."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class When(Strict):

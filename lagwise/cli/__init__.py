@@ -12,12 +12,13 @@ from lagwise.cli.alert_operate import ack, deliveries, list_command, resend, sil
 from lagwise.cli.alert_test import alert_test
 from lagwise.cli.check import config_command, doctor
 from lagwise.cli.group import LagwiseGroup, Settings
+from lagwise.cli.lag import lag
 from lagwise.cli.one_part import alert, analyze, collect, dashboard, scaling
 from lagwise.cli.product import demo, sandbox, up
 from lagwise.cli.replay import replay
 from lagwise.cli.ship_offsets import ship_offsets
-from lagwise.cli.show import lag, status
 from lagwise.cli.size import size
+from lagwise.cli.status import status
 from lagwise.cli.try_channel import try_channel
 from lagwise.logs import DEBUG_VARIABLE, redact_uncaught_errors
 

@@ -7,7 +7,10 @@ import click
 from lagwise.cli.group import Settings, bootstrap_option, data_option, json_option, print_json, require_clients
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from lagwise.config import Config
+    from lagwise.doctor import Diagnosis
 
 
 @click.command(short_help="Check everything, and say what to do about it.")
@@ -47,12 +50,31 @@ def doctor(context: click.Context, bootstrap: str | None, data: str | None, spar
 
         console = screen.console()
         for diagnosis in found:
-            console.print(screen.diagnosis_line(diagnosis))
+            console.print(_line(diagnosis))
         with console.status("checking …") as progress:
             for diagnosis in diagnoses(config, start_spark=spark, progress=lambda what: progress.update(f"{what} …")):
                 found.append(diagnosis)
-                console.print(screen.diagnosis_line(diagnosis))
+                console.print(_line(diagnosis))
     context.exit(1 if any(d.result is Result.FAILED for d in found) else 0)
+
+
+def _line(diagnosis: "Diagnosis") -> "Text":
+    """One check of the doctor, with its advice on a line of its own."""
+    from rich.text import Text
+
+    from lagwise.doctor import Result
+    from lagwise.wording import plain
+
+    mark, style = {
+        Result.OK: ("✓", "green"),
+        Result.WARNING: ("!", "bold yellow"),
+        Result.FAILED: ("✗", "bold red"),
+    }[diagnosis.result]
+    line = Text(f"{mark} ", style=style).append_text(plain(diagnosis.check)).append(": ", style="")
+    line.append_text(plain(diagnosis.found))
+    if diagnosis.advice:
+        line.append("\n  → ", style=style).append_text(plain(diagnosis.advice))
+    return line
 
 
 def _try_out(config: "Config") -> int:

@@ -4,6 +4,11 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Settings(BaseModel):
-    """A part of the settings: no key that is not declared, no change once read, docstrings as descriptions."""
+    """A part of the settings: no key that is not declared, no change once read.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    The docstring below a key documents it. Only ``scripts/reference.py`` reads these: with pydantic's
+    ``use_attribute_docstrings``, every command would parse the source of every class when it starts. Validators are
+    built at their first use for the same reason.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)

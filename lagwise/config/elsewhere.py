@@ -2,17 +2,16 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from lagwise.config.base import Settings
 from lagwise.config.values import Holds, HttpAddress, Name, PathOrUri, Reference
 from lagwise.secrets import is_reference, redact
 
 _Text = Annotated[str, Field(min_length=1)]
 
 
-class _Place(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
+class _Place(Settings):
     name: Name
     """How the source is called in tables, pages and messages."""
     timeout_seconds: Annotated[float, Field(ge=0.1, le=60)] = 5.0

@@ -15,6 +15,7 @@ from lagwise import screen
 from lagwise.demo.receiver import Received
 from lagwise.demo.watch import Watch, Watched
 from lagwise.domain.humanise import count, duration
+from lagwise.parts_table import parts_table
 from lagwise.supervisor import PartStatus, State
 from lagwise.wording import in_one_line, plain, status_text
 
@@ -71,7 +72,7 @@ class Stage:
     ) -> None:
         """The present state of everything."""
         if self._live is not None:
-            shown: list[RenderableType] = [groups_table(watch), Text(""), screen.parts_table(parts)]
+            shown: list[RenderableType] = [groups_table(watch), Text(""), parts_table(parts)]
             shown += [Text(""), *(alert_line(alert) for alert in alerts[-_ALERTS_SHOWN:])] if alerts else []
             right = sum(group.agrees for group in watch.groups)
             shown += [

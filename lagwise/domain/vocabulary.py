@@ -34,6 +34,21 @@ STATUSES_WORST_FIRST: tuple[Status, ...] = tuple(Status)
 KNOWN_STATUSES: tuple[Status, ...] = tuple(s for s in Status if s not in (Status.GHOST, Status.UNKNOWN))
 
 
+#: How statuses follow each other on pages and screens. Not knowing is worth a look before a group that is catching up.
+DISPLAY_ORDER: tuple[Status, ...] = (
+    *(s for s in KNOWN_STATUSES if s not in (Status.CATCHING_UP, Status.OK)),
+    Status.UNKNOWN,
+    Status.CATCHING_UP,
+    Status.OK,
+    Status.GHOST,
+)
+
+
+def display_rank(status: str) -> int:
+    """Position in :data:`DISPLAY_ORDER`; a status that only a newer version knows comes first."""
+    return DISPLAY_ORDER.index(Status(status)) if status in set(Status) else -1
+
+
 class UnknownReason(StrEnum):
     """Why a status is ``unknown``. Declared in the order in which the reasons are tested."""
 
@@ -80,6 +95,17 @@ REBALANCING_STATES = frozenset(
         GroupState.RECONCILING,
     }
 )
+
+
+#: A group needs no attention if it has one of these statuses …
+QUIET_STATUSES = (Status.OK, Status.GHOST)
+#: … or is unknown in one of these states: without members, mostly an old name.
+QUIET_UNKNOWN_STATES = (GroupState.EMPTY, GroupState.DEAD)
+
+
+def is_quiet(status: str, state: str | None) -> bool:
+    """Whether a group of this status and state needs no attention."""
+    return status in QUIET_STATUSES or (status == Status.UNKNOWN and state in QUIET_UNKNOWN_STATES)
 
 
 #: Type of a group that is only a name for commits: Flink, a script, a consumer that assigns partitions to itself.

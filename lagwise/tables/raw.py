@@ -259,6 +259,6 @@ TOPICS = Table(
 
 RAW_TABLES = (SAMPLES, WATERMARKS, COMMITS, GROUPS, MEMBERS, EVENTS, TOPICS, SERVICE_TIMES, JOBS)
 
-#: DuckDB's condition on rows of `samples`: the run read something, or there was nothing to read. One that met only
-#: errors is no sign that its cluster is being watched.
-READ_SOMETHING = "groups + group_partitions + partitions > 0 or len(errors) = 0"
+#: A condition on rows of `samples`, in SQL of DuckDB and of DataFusion: the run read something, or there was nothing to
+#: read. One that met only errors is no sign that its cluster is being watched.
+READ_SOMETHING = "groups + group_partitions + partitions > 0 or array_length(errors) = 0"

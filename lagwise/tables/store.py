@@ -9,19 +9,19 @@ import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, QueryBuilder, Transaction, write_deltalake
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from lagwise.errors import LakeError
-from lagwise.tables.duck import OUR_MISTAKES, connected
 from lagwise.tables.guard import check_protocol
 from lagwise.tables.schema import DAY, Table
+
+if TYPE_CHECKING:
+    import duckdb  # 0.2 s, imported where it is needed: short commands do without
 
 #: Pinned at creation; a later default of either engine must not change what the other can read.
 TABLE_PROPERTIES = {
@@ -118,7 +118,7 @@ class Lake:
         if rows.num_rows == 0:
             return
         if table.clock is not None and "day" not in rows.column_names:
-            rows = rows.append_column(pa.field("day", DAY, nullable=False), pc.cast(rows[table.clock], DAY))
+            rows = rows.append_column(pa.field("day", DAY, nullable=False), rows[table.clock].cast(DAY))
         try:
             rows = rows.select(table.arrow.names).cast(table.arrow)
             write_deltalake(
@@ -164,7 +164,7 @@ class Lake:
 
     def scan(
         self,
-        connection: duckdb.DuckDBPyConnection,
+        connection: "duckdb.DuckDBPyConnection",
         table: Table,
         *,
         days: tuple[str, str] | None = None,
@@ -181,7 +181,7 @@ class Lake:
 
     def scan_new(
         self,
-        connection: duckdb.DuckDBPyConnection,
+        connection: "duckdb.DuckDBPyConnection",
         table: Table,
         known: Collection[str],
         *,
@@ -194,7 +194,7 @@ class Lake:
         rows that were read before into new files.
         """
         delta, wanted = self.open(table), _wanted(table, days, since)
-        rows, names = table.arrow.empty_table(), frozenset[str]()
+        names = frozenset[str]()
         if delta is not None and not self.is_local:
             from pyarrow.dataset import FileSystemDataset  # takes a moment, and a lake on a disk does without
 
@@ -210,6 +210,8 @@ class Lake:
                     sorted(names.difference(known)), hive_partitioning=table.partitioned, union_by_name=False
                 ).create_view(table.name, replace=True)
                 return names
+        if not names.difference(known):
+            rows = _empty(table)
         registered = f"{table.name}__rows"
         connection.register(registered, rows)
         connection.execute(f'create or replace view "{table.name}" as select * from "{registered}"')  # noqa: S608 (own)
@@ -227,6 +229,10 @@ class Lake:
     ) -> pa.Table:
         """What a DuckDB query over the named tables (each a view of its own name) returns, times in UTC. ``days`` and
         ``since`` leave out files as in :meth:`files`; ``given`` are further tables by name."""
+        import duckdb
+
+        from lagwise.tables.duck import OUR_MISTAKES, connected
+
         with connected() as connection:
             try:
                 for table in over:
@@ -243,16 +249,36 @@ class Lake:
 
     def read(self, table: Table) -> pa.Table:
         """The whole table as Arrow. For small tables and tests; use :meth:`scan` for the rest."""
+        found = self.select(f'select * from "{table.name}"', table)  # noqa: S608 (names of our own)
+        return found.select(table.arrow.names).cast(table.arrow) if found is not None else _empty(table)
+
+    def select(self, sql: str, table: Table, *, since: datetime | None = None) -> pa.Table | None:
+        """What a query over one table (by its own name) returns; None where the table does not exist yet.
+
+        In the SQL of DataFusion, which is part of delta-rs and needs no time to start: for short commands. ``since``
+        leaves out rows whose clock is before it.
+        """
         delta = self.open(table)
         if delta is None:
-            return table.arrow.empty_table()
+            return None
+        condition = ""
+        if since is not None:
+            since = since.astimezone(UTC)
+            condition = f"where day >= '{since:%Y-%m-%d}' and {table.clock} >= '{since.isoformat()}'"
+        rows = f'with "{table.name}" as (select * from lake_table {condition})'  # noqa: S608 (names of our own)
         try:
             # Not through a pyarrow dataset: it reads ahead in threads of its own that call back into Python, and a
-            # short command that ends meanwhile aborts ("terminate called without an active exception").
-            reader = QueryBuilder().register("wanted", delta).execute("select * from wanted")
-            return pa.table(reader.read_all()).select(table.arrow.names).cast(table.arrow)
+            # short command that ends meanwhile aborts ("terminate called without an active exception"). Nor through
+            # pa.table(), which imports pandas to check whether it was given a data frame.
+            reader = QueryBuilder().register("lake_table", delta).execute(f"{rows} {sql}")
+            return pa.RecordBatchReader.from_stream(reader).read_all()
         except Exception as error:  # DataFusion's errors come as just that
             raise LakeError(f"cannot read the table {self.location(table)}: {in_a_line(error)}") from error
+
+
+def _empty(table: Table) -> pa.Table:
+    # Not the schema's empty_table(), which imports pandas.
+    return pa.Table.from_batches([], schema=table.arrow)
 
 
 def _wanted(

@@ -10,7 +10,7 @@ from lagwise.alerts.queries import AlertRow
 from lagwise.commands import shell_word
 from lagwise.config import Cluster, Config
 from lagwise.domain import humanise
-from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.domain.vocabulary import DISPLAY_ORDER, Status, UnknownReason
 from lagwise_dashboard import literal, words
 from lagwise_dashboard.components import alert_tables, commands, members
 from tests.dashboard.stories import HOSTILE_NAMES
@@ -89,7 +89,7 @@ def test_times_are_utc_and_dated_where_it_is_not_today() -> None:
 
 def test_every_status_and_reason_has_its_words() -> None:
     assert set(words.LOOKS) == set(Status)
-    assert set(words.DISPLAY_ORDER) == set(Status)
+    assert set(DISPLAY_ORDER) == set(Status)
     assert set(words.REASONS) == set(UnknownReason)
     assert len({look.sign for look in words.LOOKS.values()}) == len(Status), "never colour alone: each has its own sign"
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from pydantic import BaseModel
 
 from lagwise.cli import cli
-from lagwise.cli.show import PARTITION_KEYS
+from lagwise.cli.lag import PARTITION_KEYS
 from lagwise.config import Config, load_config
 from lagwise.errors import ConfigError
 from lagwise.tables import ALL_TABLES

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lagwise.cli import cli
-from lagwise.cli.show import PARTITION_KEYS
+from lagwise.cli.lag import PARTITION_KEYS
 from lagwise.domain.trend import Statistics, samples_of, step_of
 from lagwise.logs import DEBUG_VARIABLE
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
@@ -100,12 +100,12 @@ def test_status_as_json(data: str) -> None:
 
 
 def test_status_as_text(data: str) -> None:
-    shown = lagwise("status", "--data", data)
+    shown = lagwise("status", "--data", data, "--all")
     assert shown.exit_code == 0
     lines = shown.stdout.splitlines()
     assert re.match(r"Data as of \d\d:\d\d:\d\d UTC, .* old$", lines[0])
     assert lines[1] == "Errors in the last sample: timeout ×2"
-    assert [line.split()[0] for line in lines[3:] if not line.startswith(" ")] == ["stalled", "unknown:", "ok"]
+    assert [line.split()[0] for line in lines[3:]] == ["stalled", "unknown:", "ok", "3"]
     assert "1 h 2 min" in shown.stdout
     assert "12.3 M" in shown.stdout
 
@@ -255,7 +255,7 @@ def test_the_unexpected_is_one_line_too_unless_debugging(monkeypatch: pytest.Mon
         raise ZeroDivisionError("a\nb")
 
     monkeypatch.setattr("lagwise.cli.group.open_lake", explode)
-    monkeypatch.setattr("lagwise.cli.show.open_lake", explode)
+    monkeypatch.setattr(sys.modules["lagwise.cli.status"], "open_lake", explode)
     shown = lagwise("status")
     assert (shown.exit_code, shown.stderr) == (
         1,

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 import pyarrow as pa
 
+from lagwise.domain.vocabulary import DISPLAY_ORDER
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, WATERMARKS
@@ -11,7 +12,6 @@ from lagwise.tables.store import Lake
 from lagwise.tables.trends import TABLES as TREND_TABLES
 from lagwise.tables.trends import in_words, trends
 from lagwise_dashboard.queries.base import Row, bucket_seconds, days, reads, rows, run
-from lagwise_dashboard.words import DISPLAY_ORDER
 
 MOST_PARTITIONS = 500
 MOST_MEMBERS = 500

@@ -1,13 +1,19 @@
 """The list of groups: who is in trouble, and how many are in which status."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from lagwise.domain.vocabulary import DISPLAY_ORDER, QUIET_STATUSES, QUIET_UNKNOWN_STATES
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, reads, rows
 from lagwise_dashboard.queries.ordering import Orders, Term, Terms, falling, order_by, rising
-from lagwise_dashboard.words import DISPLAY_ORDER
+
+
+def _quoted(words: Iterable[str]) -> str:
+    return ", ".join(f"'{word}'" for word in words)
+
 
 #: Rows a page shows at most; the rest is counted.
 MOST_GROUPS = 200
@@ -39,8 +45,11 @@ ORDERS: Orders = {
     "cluster": rising("cluster"),
 }
 
-#: Groups that nobody needs to look at: ok, ghosts only, and unknown ones without members (old names, mostly).
-_QUIET = "(status in ('ok', 'ghost') or (status = 'unknown' and coalesce(state, '') in ('Empty', 'Dead')))"
+#: Groups that need no attention, as :func:`lagwise.domain.vocabulary.is_quiet` has it.
+_QUIET = (
+    f"(status in ({_quoted(QUIET_STATUSES)})"
+    f" or (status = 'unknown' and coalesce(state, '') in ({_quoted(QUIET_UNKNOWN_STATES)})))"
+)
 _MATCHES = """
     ($cluster is null or cluster = $cluster)
     and (contains(lower("group"), lower($text))

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 import pyarrow as pa
 
+from lagwise.domain.vocabulary import DISPLAY_ORDER
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.minutes import WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.planning import TOPIC_HOURS
@@ -11,7 +12,6 @@ from lagwise.tables.raw import TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, bucket_seconds, days, reads, rows, run
-from lagwise_dashboard.words import DISPLAY_ORDER
 
 MOST_READERS = 200
 MOST_PARTITIONS = 500

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from lagwise.domain import humanise
+from lagwise.domain.vocabulary import DISPLAY_ORDER
 from lagwise_dashboard import literal, words
 
 Numbers = Sequence[float | None]
@@ -85,7 +86,7 @@ def badges(title: str, cells: Iterable[Sequence[str]], looks: Iterable[words.Loo
 
 def statuses(title: str, cells: Iterable[Sequence[str]]) -> Column:
     """Badges of statuses (:attr:`words.Look.label`), with what each of them means."""
-    made = badges(title, cells, (words.LOOKS[status] for status in words.DISPLAY_ORDER))
+    made = badges(title, cells, (words.LOOKS[status] for status in DISPLAY_ORDER))
     return made.described(f"The worst that holds.\n{made.help}")
 
 

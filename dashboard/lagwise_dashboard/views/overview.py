@@ -7,7 +7,7 @@ import streamlit as st
 
 from lagwise.addresses import query
 from lagwise.domain import humanise
-from lagwise.domain.vocabulary import Status
+from lagwise.domain.vocabulary import DISPLAY_ORDER, Status
 from lagwise_dashboard import address, owners, settings, words
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.components import empty, filters, freshness, group_cards, group_table, page
@@ -108,7 +108,7 @@ def _chips(counts: Counts) -> None:
     chosen = address.get(query.STATUS)
     st.pills(
         "Status",
-        [s.value for s in words.DISPLAY_ORDER if counts.by_status.get(s) or s in chosen],
+        [s.value for s in DISPLAY_ORDER if counts.by_status.get(s) or s in chosen],
         selection_mode="multi",
         format_func=lambda s: _chip(Status(s), counts),
         label_visibility="collapsed",
@@ -165,7 +165,7 @@ def _lists(filters: Filters, counts: Counts, manner: _Manner) -> None:
 def _folded(filters: Filters, counts: Counts, manner: _Manner) -> None:
     kinds = ", ".join(
         f"{n:,} {words.look(s).word}{' without members' if s == Status.UNKNOWN else ''}"
-        for s in words.DISPLAY_ORDER
+        for s in DISPLAY_ORDER
         if (n := counts.quiet_by_status.get(s))
     )
     fold = st.expander(f"{humanise.plural(counts.quiet, 'quiet group')}: {kinds}", key=_QUIET, on_change="rerun")

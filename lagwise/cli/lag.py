@@ -1,4 +1,4 @@
-"""Answers in the terminal: who is in trouble, and one group's partitions."""
+"""One group in the terminal: its partitions."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -42,36 +42,6 @@ PARTITION_KEYS = (
     "client_id",
     "host",
 )
-
-
-@click.command(short_help="Who is in trouble: every group, worst first.")
-@data_option
-@json_option("the groups and their freshness")
-@click.pass_obj
-def status(settings: Settings, data: str | None, as_json: bool) -> None:
-    """Show every watched group, worst first, and how fresh that is.
-
-    \b
-      lagwise status
-      lagwise status --json | jq -r '.groups[] | select(.status != "ok") | .group'
-    """
-    from lagwise import answers
-
-    config = settings.load(data=data)
-    lake = open_lake(config)
-    fresh = answers.freshness(lake, config, datetime.now(UTC))
-    groups = answers.groups(lake)
-    if as_json:
-        print_json({"freshness": asdict(fresh), "groups": groups})
-        return
-    from lagwise import screen
-
-    console = screen.console()
-    console.print(*screen.freshness_lines(fresh), sep="\n")
-    if not groups:
-        console.print("No group has been judged yet.", highlight=False)
-        return
-    console.print(screen.group_table(groups))
 
 
 @click.command(short_help="One group's partitions: offsets, lag, age, status.")

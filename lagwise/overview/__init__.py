@@ -1,0 +1,1 @@
+"""`lagwise status`: which groups are in trouble, worst first, once or continuously."""
