@@ -1,19 +1,22 @@
 """Heartbeats: each running part says in one small file that it is alive, and what it did last.
 
-A file is replaced as a whole (written beside, then renamed), so that a reader sees the old beat or the new one and
-never half of one. A reader believes nothing: a file that is damaged, foreign or just vanishing is no beat.
+A reader believes nothing: a file that is damaged, foreign or just vanishing is no beat.
 """
 
+import contextlib
 import json
+import logging
 import os
-import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from lagwise.files import KeptFile
 from lagwise.logs import escape
 from lagwise.private_files import make_own_folder
 from lagwise.secrets import redact
+
+log = logging.getLogger("lagwise.health")
 
 #: Names of the parts: of their heartbeats, processes and logs.
 COLLECTOR = "collector"
@@ -44,42 +47,44 @@ def folder(state: Path) -> Path:
     return state / "health"
 
 
-def beat(state: Path, part: str, line: str) -> None:
-    """Write the heartbeat of a part, replacing the one before.
+class Heart:
+    """Writes the heartbeats of one part, one of the names above, into a state folder. For one thread."""
 
-    ``part`` is one of the names above; ``line`` is one line for people, escaped and redacted
-    here. Raises OSError where the state folder cannot be written.
-    """
-    where = folder(state)
-    make_own_folder(where)
-    document = {
-        "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
-        "pid": os.getpid(),
-        "line": escape(redact(line))[:_LONGEST_LINE],
-    }
-    descriptor, name = tempfile.mkstemp(dir=where, prefix=f".{part}-", suffix=".part")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(document, file, ensure_ascii=False)
-        os.replace(name, where / f"{part}.json")
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    def __init__(self, state: Path, part: str) -> None:
+        cost = "the part goes on, but what is shown of it stays as it was"
+        self._file = KeptFile(_file_of(state, part), log, cost)
+        with contextlib.suppress(OSError):  # the first beat says so
+            make_own_folder(folder(state))
+
+    def beat(self, line: str) -> None:
+        """Replace the heartbeat; ``line`` is one line for people, escaped and redacted here. A folder that cannot be
+        written is said in the log, once, and ends nothing."""
+        document = {
+            "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "pid": os.getpid(),
+            "line": escape(redact(line))[:_LONGEST_LINE],
+        }
+        self._file.write(json.dumps(document, ensure_ascii=False).encode())
 
 
 def read(state: Path) -> dict[str, Beat]:
     """The last heartbeat of every part that has left one, by part. What cannot be read as a beat is left out."""
-    beats = {}
-    for file in sorted(folder(state).glob("*.json")):
-        found = _parse(file)
-        if found is not None:
-            beats[found.part] = found
-    return beats
+    try:
+        files = sorted(folder(state).glob("*.json"))
+    except OSError:
+        return {}
+    return {beat.part: beat for file in files if (beat := _parse(file)) is not None}
 
 
 def clear(state: Path, part: str) -> None:
-    """Forget the heartbeat of a part, so that the beat of an earlier run is not taken for one of this run."""
-    (folder(state) / f"{part}.json").unlink(missing_ok=True)
+    """Forget the heartbeat of a part, so that the beat of an earlier run is not taken for one of this run. Where that
+    is not possible, its process number tells the two apart."""
+    with contextlib.suppress(OSError):
+        _file_of(state, part).unlink(missing_ok=True)
+
+
+def _file_of(state: Path, part: str) -> Path:
+    return folder(state) / f"{part}.json"
 
 
 def _parse(file: Path) -> Beat | None:

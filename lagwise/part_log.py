@@ -1,87 +1,135 @@
 """The log file of one supervised part: what the process writes to its output, kept from growing without bound."""
 
-import contextlib
 import os
-import shutil
+import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from lagwise.errors import LagwiseError
+from lagwise.files import why
 from lagwise.logs import clean
 from lagwise.private_files import make_own_folder, opened
 
 MOST_BYTES = 10 * 1024 * 1024
 #: How many full files are kept beside the current one.
 KEPT = 3
+#: So much of the newest output waits in memory while the file cannot be written.
+MOST_WAITING_BYTES = 256 * 1024
 _TAIL_BYTES = 4096
 
 
 class PartLog:
-    """``<folder>/<part>.log``, and ``.log.1`` (newest) to ``.log.3`` of earlier times.
+    """``<folder>/<part>.log``, and ``.log.1`` (newest) to ``.log.3`` of earlier times. Safe to use from threads.
 
-    The process writes through its own descriptor, opened for appending. A file that has become too large while it runs
-    is therefore copied and emptied in place; what is written between the two is lost, which is the price for not
-    needing the process's help.
+    The process writes into a pipe, and its reader hands over what comes: so no full disk and no folder that has become
+    somebody else's reaches the process. What the disk does not take waits in memory, and is written once it does.
     """
 
-    def __init__(self, folder: Path, part: str, *, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(
+        self, folder: Path, part: str, *, most_bytes: int = MOST_BYTES, most_waiting_bytes: int = MOST_WAITING_BYTES
+    ) -> None:
         self.path = folder / f"{part}.log"
+        #: Why the file cannot be written; None while it can.
+        self.trouble: str | None = None
         self._most_bytes = most_bytes
+        self._most_waiting_bytes = most_waiting_bytes
         self._file: IO[bytes] | None = None
-        self._start = 0
+        self._waiting = b""
+        self._tail = b""
+        self._lock = threading.Lock()
 
-    def open(self) -> IO[bytes]:
-        """Open for a new run, setting a file aside that has become too large. Raises LagwiseError where that fails."""
-        self.close()
-        try:
-            make_own_folder(self.path.parent)
-            if self._size() > self._most_bytes:
-                self._shift()
-                os.replace(self.path, self._kept(1))
-            self._file = opened(self.path, "ab")
-        except OSError as error:
-            raise LagwiseError(f"cannot write the log {clean(str(self.path))}: {error.strerror}") from error
-        self._start = self._size()
-        return self._file
+    def open(self) -> None:
+        """Open the file before anything is written. Raises LagwiseError where that fails."""
+        with self._lock:
+            try:
+                self._opened()
+            except OSError as error:
+                raise LagwiseError(f"cannot write the log {clean(str(self.path))}: {why(error)}") from error
 
-    def limit(self) -> None:
-        """Set the content aside if it has become too large. A disk that has no room for the copy loses the content."""
-        if self._size() <= self._most_bytes:
-            return
-        with contextlib.suppress(OSError):
-            self._shift()
-            with self.path.open("rb") as full, opened(self._kept(1), "wb") as kept:
-                shutil.copyfileobj(full, kept)
-        os.truncate(self.path, 0)
-        self._start = 0
+    def begin(self) -> None:
+        """A new run of the part begins."""
+        self._tail = b""
+
+    def write(self, output: bytes) -> None:
+        """Append what the part has written, or keep it in mind."""
+        self._tail = (self._tail + output)[-_TAIL_BYTES:]
+        with self._lock:
+            self._waiting += output
+            self._flush()
+
+    def retry(self) -> None:
+        """Write what waits, if the disk takes it now. Does not wait for a write that hangs."""
+        if self.trouble is not None and self._lock.acquire(blocking=False):
+            try:
+                self._flush()
+            finally:
+                self._lock.release()
 
     def last_line(self) -> str:
         """The last line that this run has written and that says something, harmless to a terminal; "" if none has."""
-        try:
-            with self.path.open("rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(max(self._start, size - _TAIL_BYTES))
-                lines = file.read().decode("utf-8", "replace").splitlines()
-        except OSError:
-            return ""
+        lines = self._tail.decode("utf-8", "replace").splitlines()
         return next((clean(line.strip()) for line in reversed(lines) if line.strip()), "")
 
     def close(self) -> None:
-        """Let go of the file; the process keeps its own descriptor."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        """Let go of the file."""
+        with self._lock:
+            self._let_go()
 
-    def _size(self) -> int:
+    def _flush(self) -> None:
         try:
-            return self.path.stat().st_size
-        except OSError:
-            return 0
+            while self._waiting:
+                descriptor = self._opened()
+                if os.fstat(descriptor).st_size > self._most_bytes:
+                    descriptor = self._set_aside(descriptor)
+                self._waiting = self._waiting[os.write(descriptor, self._waiting) :]
+            self.trouble = None
+        except OSError as error:
+            self._let_go()
+            self.trouble = why(error)
+            self._waiting = _newest(self._waiting, self._most_waiting_bytes)
 
-    def _shift(self) -> None:
-        for number in range(KEPT - 1, 0, -1):
-            if self._kept(number).exists():
-                os.replace(self._kept(number), self._kept(number + 1))
+    def _opened(self) -> int:
+        """The descriptor of the file at the path: another one when somebody moved or removed the file."""
+        if self._file is not None and not _is_at(self.path, self._file.fileno()):
+            self._let_go()
+        if self._file is None:
+            make_own_folder(self.path.parent)
+            self._file = opened(self.path, "ab")
+        return self._file.fileno()
+
+    def _set_aside(self, descriptor: int) -> int:
+        """Begin a new file. Where the full one cannot be renamed its content is lost: it must not grow for ever."""
+        try:
+            for number in range(KEPT - 1, 0, -1):
+                if self._kept(number).exists():
+                    os.replace(self._kept(number), self._kept(number + 1))
+            os.replace(self.path, self._kept(1))
+        except OSError:
+            os.ftruncate(descriptor, 0)
+        return self._opened()
+
+    def _let_go(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            with suppress(OSError):  # what it says of earlier writes comes too late
+                file.close()
 
     def _kept(self, number: int) -> Path:
         return self.path.with_name(f"{self.path.name}.{number}")
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except OSError:
+        return False
+
+
+def _newest(output: bytes, most_bytes: int) -> bytes:
+    """The end of the output, from the beginning of a line on; a first line says what is missing."""
+    if len(output) <= most_bytes:
+        return output
+    lost = b"[the log could not be written for some time: earlier output is lost]\n"
+    kept = output[-most_bytes:]
+    return lost + kept[kept.find(b"\n") + 1 :]

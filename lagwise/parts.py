@@ -6,7 +6,6 @@ import json
 import os
 import socket
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import yaml
 from lagwise.config import Cluster, Config, validated
 from lagwise.config.source import setting_variables
 from lagwise.errors import ConfigError, LagwiseError
+from lagwise.files import replace_file, why
 from lagwise.health import ALERTS as ALERTS
 from lagwise.health import ANALYSIS as ANALYSIS
 from lagwise.health import COLLECTOR as COLLECTOR
@@ -124,12 +124,9 @@ def write_settings(config: Config) -> Path:
     text += yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
     try:
         make_state_folder(state)
-        descriptor, part = tempfile.mkstemp(dir=state, prefix=".effective-")  # mode 0600
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(part, target)
+        replace_file(target, text.encode())
     except OSError as error:
-        raise LagwiseError(f"cannot write to the state folder {clean(str(state))}: {error.strerror}") from error
+        raise LagwiseError(f"cannot write to the state folder {clean(str(state))}: {why(error)}") from error
     return target
 
 

@@ -4,6 +4,7 @@ The lake is not among them: it is made as the user's umask says, so that other a
 """
 
 import contextlib
+import errno
 import os
 import stat
 from pathlib import Path
@@ -18,9 +19,12 @@ def make_folder(path: Path) -> None:
 
     One that is there already keeps its mode: others may have business in it. Raises OSError where it cannot be made.
     """
-    for folder in reversed([above for above in path.parents if not above.exists()]):
-        folder.mkdir(_FOLDER, exist_ok=True)
-    path.mkdir(_FOLDER, exist_ok=True)
+    try:
+        for folder in reversed([above for above in path.parents if not above.exists()]):
+            folder.mkdir(_FOLDER, exist_ok=True)
+        path.mkdir(_FOLDER, exist_ok=True)
+    except FileExistsError as error:  # a file that lies where a folder should
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from error
 
 
 def make_own_folder(path: Path) -> None:

@@ -179,12 +179,10 @@ def serve_forever(config: Config, stop: threading.Event, state: Path) -> None:
     thread = threading.Thread(target=server.serve_forever, args=(_POLL_SECONDS,), name="scaling", daemon=True)
     thread.start()
     log.info("answers on %s/CLUSTER/GROUP", server.address)
+    heart = health.Heart(state, health.SCALING)
     try:
         while True:
-            try:
-                health.beat(state, health.SCALING, server.line)
-            except OSError as error:
-                log.warning("cannot write the heartbeat into %s: %s", state, error.strerror)
+            heart.beat(server.line)
             if stop.wait(_BEAT_SECONDS):
                 break
     finally:

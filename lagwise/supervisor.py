@@ -10,6 +10,7 @@ import fcntl
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,10 +20,15 @@ from pathlib import Path
 
 from lagwise import health
 from lagwise.errors import LagwiseError
+from lagwise.files import why
 from lagwise.leash import leashed
 from lagwise.logs import clean
 from lagwise.part_log import PartLog
 from lagwise.private_files import make_state_folder, opened
+
+_READ_BYTES = 65_536
+#: How long the end of a part waits for what it wrote last.
+_LAST_WORDS_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,7 @@ class _Child:
     part: Part
     log: PartLog
     process: subprocess.Popen[bytes] | None = None
+    reader: threading.Thread | None = None
     started_at: float = 0.0
     failures: int = 0
     starts: int = 0
@@ -107,12 +114,15 @@ class Supervisor:
     grace_seconds: float = 7.0
     clock: Callable[[], float] = time.monotonic
     _children: list[_Child] = field(default_factory=list)
+    _notices: list[str] = field(default_factory=list)
+    _logs_fail: bool = False
 
     def __enter__(self) -> "Supervisor":
         """Start every part. Raises LagwiseError where a log cannot be written."""
         self._children = [_Child(part, PartLog(self.state / "logs", part.name)) for part in self.parts]
         try:
             for child in self._children:
+                child.log.open()
                 self._start(child)
         except BaseException:
             self.stop()
@@ -123,17 +133,22 @@ class Supervisor:
         self.stop()
 
     def step(self) -> None:
-        """Notice which parts have ended, start those whose wait is over, keep the logs small."""
+        """Notice which parts have ended and which logs cannot be written, start the parts whose wait is over."""
         for child in self._children:
             if child.process is not None:
                 if _has_ended(child.process):
                     self._bury(child, child.process)
-                else:
-                    child.log.limit()
-                    if self.clock() - child.started_at >= self.back_off.stable_seconds:
-                        child.failures = 0
+                elif self.clock() - child.started_at >= self.back_off.stable_seconds:
+                    child.failures = 0
             if child.process is None and child.retry_at is not None and self.clock() >= child.retry_at:
                 self._start(child)
+            child.log.retry()
+        self._notice_logs()
+
+    def take_notices(self) -> list[str]:
+        """Lines about what began or ended since this was asked last, and that no log of a part can hold."""
+        taken, self._notices = self._notices, []
+        return taken
 
     def statuses(self) -> list[PartStatus]:
         """One status per part, in the order in which they were given."""
@@ -162,32 +177,56 @@ class Supervisor:
             child.process = None
             child.retry_at = None
             child.epitaph = ""
-            child.log.close()
         end_processes(families)
+        for child in self._children:
+            _finish(child.reader)
+            child.log.close()
 
     def _start(self, child: _Child) -> None:
         health.clear(self.state, child.part.name)  # a beat of the run before must not pass for one of this run
-        output = child.log.open()
+        child.log.begin()
         child.starts += 1
         child.retry_at = None
         child.started_at = self.clock()
-        child.process = subprocess.Popen(
-            leashed(list(child.part.command)),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=dict(child.part.environment),
-            start_new_session=True,
-        )
+        try:
+            process = subprocess.Popen(
+                leashed(list(child.part.command)),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=dict(child.part.environment),
+                start_new_session=True,
+            )
+        except OSError as error:  # no memory, too many processes
+            self._set_restart(child, f"cannot be started: {why(error)}")
+            return
+        child.process = process
+        child.reader = threading.Thread(target=_read, args=(process, child.log), daemon=True)
+        child.reader.start()
 
     def _bury(self, child: _Child, process: subprocess.Popen[bytes]) -> None:
         """Take note of a part that ended by itself, end what it left behind, and set the time of its restart."""
         code = _end_group(process)
+        _finish(child.reader)
         child.process = None
+        self._set_restart(child, f"ended {_how(code)}" + (f": {said}" if (said := child.log.last_line()) else ""))
+
+    def _set_restart(self, child: _Child, epitaph: str) -> None:
         child.failures = 1 if self.clock() - child.started_at >= self.back_off.stable_seconds else child.failures + 1
         child.retry_at = self.clock() + self.back_off.wait_seconds(child.failures)
-        child.epitaph = f"ended {_how(code)}" + (f": {said}" if (said := child.log.last_line()) else "")
-        child.log.close()
+        child.epitaph = epitaph
+
+    def _notice_logs(self) -> None:
+        """One line for all of them, because they lie in one folder."""
+        failing = [child.log for child in self._children if child.log.trouble is not None]
+        if bool(failing) == self._logs_fail:
+            return
+        self._logs_fail = bool(failing)
+        if failing:
+            where = f"{clean(str(failing[0].path))}: {failing[0].trouble}"
+            self._notices.append(f"logs cannot be written ({where}); what the parts write is kept in memory meanwhile")
+        else:
+            self._notices.append("logs can be written again")
 
     def _status(self, child: _Child, beat: health.Beat | None) -> PartStatus:
         running = child.process is not None
@@ -228,6 +267,20 @@ def locked(state: Path) -> Iterator[None]:
         file.write(str(os.getpid()).encode())
         file.flush()
         yield
+
+
+def _read(process: subprocess.Popen[bytes], log: PartLog) -> None:
+    """Hand what a part writes over to its log, until the part and all that it started have ended."""
+    assert process.stdout is not None
+    with process.stdout as pipe:
+        while output := os.read(pipe.fileno(), _READ_BYTES):
+            log.write(output)
+
+
+def _finish(reader: threading.Thread | None) -> None:
+    """Let a reader come to the end of its pipe, unless a process that got away holds it open."""
+    if reader is not None:
+        reader.join(_LAST_WORDS_SECONDS)
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:

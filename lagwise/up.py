@@ -1,7 +1,9 @@
 """What ``lagwise up`` shows while the product runs: one line a part, live in a terminal, else whenever one changes."""
 
+import contextlib
 import sys
 import threading
+from collections.abc import Sequence
 
 from rich.console import Group
 from rich.live import Live
@@ -9,6 +11,7 @@ from rich.text import Text
 
 from lagwise import screen
 from lagwise.config import Config
+from lagwise.logs import clean
 from lagwise.parts import dashboard_address
 from lagwise.parts_table import parts_table
 from lagwise.supervisor import PartStatus, Supervisor
@@ -21,29 +24,44 @@ STEP_SECONDS = 0.25
 def show(supervisor: Supervisor, config: Config, stop: threading.Event) -> None:
     """Supervise and show until ``stop`` is set."""
     console = screen.console()
-    address = dashboard_address(config.dashboard.host, config.dashboard.port)
-    console.print(plain(f"dashboard {address}"))
-    console.print(plain(f"data      {config.data if config.data_is_remote else config.lake_uri}"))
-    console.print(plain(f"logs      {config.state / 'logs'}"))
+    lines = [
+        f"dashboard {dashboard_address(config.dashboard.host, config.dashboard.port)}",
+        f"data      {config.data if config.data_is_remote else config.lake_uri}",
+        f"logs      {config.state / 'logs'}",
+    ]
     if not console.is_terminal:
-        _show_changes(supervisor, stop)
+        _show_changes(supervisor, lines, stop)
         return
+    for line in lines:
+        console.print(plain(line))
     with Live(console=console, refresh_per_second=4, transient=True) as live:
         while not stop.wait(STEP_SECONDS):
             supervisor.step()
+            for line in supervisor.take_notices():
+                console.print(plain(line))
             live.update(Group(parts_table(supervisor.statuses()), Text("Ctrl-C ends all of it.", style="dim")))
     console.print("ending …")
 
 
-def _show_changes(supervisor: Supervisor, stop: threading.Event) -> None:
+def _show_changes(supervisor: Supervisor, lines: Sequence[str], stop: threading.Event) -> None:
     """Plain lines, for logs of a service manager: one whenever a part starts, ends, or gives its first heartbeat."""
+    _print(*lines)
     shown: dict[str, object] = {}
     while not stop.wait(STEP_SECONDS):
         supervisor.step()
+        _print(*supervisor.take_notices())
         for part in supervisor.statuses():
             if shown.get(part.name) != _what_counts(part):
                 shown[part.name] = _what_counts(part)
-                print(part, file=sys.stdout, flush=True)  # noqa: T201 (a command's output)
+                _print(str(part))
+
+
+def _print(*lines: str) -> None:
+    """Output that cannot be written (to a file on a full disk, to a reader that is gone) ends nothing: Python keeps
+    what fits into its buffer, and writes it later."""
+    with contextlib.suppress(OSError):
+        for line in lines:
+            print(clean(line), file=sys.stdout, flush=True)  # noqa: T201 (a command's output)
 
 
 def _what_counts(part: PartStatus) -> object:

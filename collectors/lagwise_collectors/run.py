@@ -139,21 +139,14 @@ class _Heart:
     """The one heartbeat of all clusters."""
 
     def __init__(self, state: Path, names: Sequence[str]) -> None:
-        self._state = state
+        self._heart = health.Heart(state, PART)
         self._lines = {name: f"{name}: first sample under way" for name in names}
         self._lock = threading.Lock()
-        self._well = True
 
     def beat(self, name: str, line: str) -> None:
         with self._lock:
             self._lines[name] = line
-            try:
-                health.beat(self._state, PART, " · ".join(self._lines.values()))
-                self._well = True
-            except OSError as error:
-                if self._well:
-                    log.error("the heartbeat cannot be written to %s: %s", self._state, error.strerror)
-                self._well = False
+            self._heart.beat(" · ".join(self._lines.values()))
 
 
 def _in_threads(jobs: Sequence[Callable[[], None]]) -> None:

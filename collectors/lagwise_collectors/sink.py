@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
+from lagwise.complaints import Complaints
 from lagwise.errors import LakeError
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, RAW_TABLES, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
@@ -55,7 +56,8 @@ class Sink:
         self._lock = threading.Lock()
         self._job: threading.Thread | None = None
         self._trouble: str | None = None
-        self._spool_trouble: str | None = None
+        self._in_memory = False
+        self._complaints = Complaints(log, remind_after_seconds=None)
         self._created = False
         # What was left behind may be in the lake already, in part or whole.
         self._maybe_written = len(spool) > 0
@@ -128,6 +130,9 @@ class Sink:
         if self._trouble is not None:
             log.info("%s: the lake can be written again; %d samples were delivered", self._cluster, delivered)
             self._trouble = None
+        with self._lock:
+            if len(self._spool) == 0:
+                self._nothing_in_memory()
 
     def _append(self, snapshot: Snapshot) -> None:
         if not self._created:
@@ -159,18 +164,21 @@ class Sink:
             waiting, first = len(self._spool), self._trouble is None
             self._trouble = why
         if first:
-            where = "memory" if self._spool_trouble else "the spool"
+            where = "memory" if self._in_memory else "the spool"
             log.error("%s: %s; %d samples are kept in %s and delivered later", self._cluster, why, waiting, where)
 
     def _keep(self) -> None:
         trouble = self._spool.keep()
-        if trouble != self._spool_trouble and trouble is not None:
-            log.error(
-                "%s: the spool cannot be written either (%s): samples are kept in memory, as far as it is allowed",
-                self._cluster,
-                trouble,
-            )
-        self._spool_trouble = trouble
+        self._in_memory = trouble is not None
+        if trouble is None:
+            self._nothing_in_memory()
+        else:
+            most = f"the newest {self._spool.memory_bytes // 1024**2} MiB of them"
+            line = f"{self._cluster}: cannot write the spool: {trouble}; samples wait in memory, {most}"
+            self._complaints.say("spool", line, same="spool")
+
+    def _nothing_in_memory(self) -> None:
+        self._complaints.clear("spool", f"{self._cluster}: no sample waits in memory any more")
 
 
 def time_number(snapshot: Snapshot) -> int:

@@ -5,7 +5,6 @@ A queue in the order of the samples. Bounded on both sides: beyond the bound the
 
 import contextlib
 import logging
-import os
 import re
 from collections import deque
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from lagwise.private_files import make_folder
+from lagwise.files import replacing, why
 from lagwise_collectors import wire
 from lagwise_collectors.protocol import Snapshot
 
@@ -46,7 +45,7 @@ class Spool:
     def __init__(self, folder: Path, *, disk_bytes: int = DISK_BYTES, memory_bytes: int = MEMORY_BYTES) -> None:
         self._folder = folder
         self._disk_bytes = disk_bytes
-        self._memory_bytes = memory_bytes
+        self.memory_bytes = memory_bytes
         self._queue: deque[_Waiting] = deque(self._left_behind())
         self._next = self._queue[-1].number + 1 if self._queue else 0
         self._dropped = 0
@@ -112,24 +111,19 @@ class Spool:
     def trim(self) -> None:
         """Drop the oldest beyond the bounds."""
         self._drop_beyond(self._disk_bytes, in_memory=False)
-        self._drop_beyond(self._memory_bytes, in_memory=True)
+        self._drop_beyond(self.memory_bytes, in_memory=True)
 
     def _to_disk(self, waiting: _Waiting) -> str | None:
         assert waiting.snapshot is not None
         path = self._folder / f"{waiting.number:012d}.arrows"
-        part = path.with_suffix(".part")
         try:
-            make_folder(self._folder)
-            with part.open("wb") as file:
+            with replacing(path, durable=True) as file:
                 wire.write(file, waiting.snapshot, compression="zstd")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, path)
             waiting.bytes = path.stat().st_size
-        except (OSError, pa.ArrowException) as error:
-            with contextlib.suppress(OSError):
-                part.unlink(missing_ok=True)
-            return getattr(error, "strerror", None) or str(error)
+        except OSError as error:
+            return why(error)
+        except pa.ArrowException as error:
+            return str(error)
         waiting.snapshot, waiting.path = None, path
         return None
 

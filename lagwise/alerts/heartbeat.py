@@ -13,7 +13,7 @@ import httpx
 
 from lagwise.alerts.channels.attempt import Attempt
 from lagwise.alerts.channels.http import Wire
-from lagwise.alerts.complaints import Complaints
+from lagwise.complaints import Complaints
 from lagwise.config import Heartbeat
 from lagwise.errors import ConfigError
 from lagwise.secrets import resolve_address

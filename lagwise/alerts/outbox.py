@@ -14,13 +14,13 @@ from sqlalchemy import Engine, select, update
 
 from lagwise.alerts.backoff import RetryPolicy, Step, after_attempt
 from lagwise.alerts.channels import Channel, Message, Repeating
-from lagwise.alerts.complaints import Complaints
 from lagwise.alerts.database import DELIVERIES, transaction
 from lagwise.alerts.grouping import Plan, Singly, Together, Wait, plan
 from lagwise.alerts.queries import DeliveryRow
 from lagwise.alerts.repeating import Repeater
 from lagwise.alerts.sealing import seal, sent_lately, untried
 from lagwise.alerts.store import DEAD, DELIVERED, QUEUED
+from lagwise.complaints import Complaints
 from lagwise.config import Grouping
 from lagwise.errors import DatabaseError, DatabaseGone
 

@@ -12,7 +12,6 @@ from random import Random
 from lagwise import health
 from lagwise.alerts import queries, store
 from lagwise.alerts.channels import TAKE_SUMMARIES, make_channel
-from lagwise.alerts.complaints import Complaints
 from lagwise.alerts.conditions import Reader
 from lagwise.alerts.database import open_engine, prepare
 from lagwise.alerts.decide import decide
@@ -25,6 +24,7 @@ from lagwise.alerts.observation import observe
 from lagwise.alerts.outbox import Outbox, Worker
 from lagwise.alerts.reload import RuleFileWatch
 from lagwise.alerts.rules import RuleBook
+from lagwise.complaints import Complaints
 from lagwise.config import Config
 from lagwise.errors import ConfigError, DatabaseError, DatabaseGone
 from lagwise.tables.store import Lake
@@ -178,7 +178,7 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
     outbox = Outbox(workers)
     heartbeat = config.alerts.heartbeat
     switch = DeadMansSwitch(heartbeat, config.alerts.interval_seconds) if heartbeat else None
-    complaints = Complaints(log)
+    complaints, heart = Complaints(log), health.Heart(state, health.ALERTS)
     where = ", ".join(f"{w.channel.name} ({w.channel.receiver})" for w in workers)
     log.info("%d rules; channels: %s", len(alerts.book.rules), where or "none, alerts are kept and shown only")
     _mention_unusable(workers)
@@ -210,11 +210,7 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 line = str(error)
                 same = "gone" if isinstance(error, DatabaseGone) else line
                 complaints.say("database", f"{line}; nothing is decided until it works", same=same)
-            try:
-                health.beat(state, health.ALERTS, line)
-                complaints.clear("heartbeat", "heartbeats can be written again")
-            except OSError as error:
-                complaints.say("heartbeat", f"cannot write the heartbeat into {state}: {error.strerror}")
+            heart.beat(line)
             stop.wait(config.alerts.interval_seconds)
     finally:
         if started:

@@ -143,6 +143,8 @@ class _Show:
         while not self._signals.stop.wait(_LOOK_SECONDS):
             elapsed = time.monotonic() - self._began
             self._supervisor.step()
+            for line in self._supervisor.take_notices():
+                self._stage.say(line)
             self._check_alive()
             if elapsed >= read_at:
                 read_at = elapsed + _READ_SECONDS

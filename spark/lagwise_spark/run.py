@@ -3,16 +3,18 @@
 import logging
 import threading
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from lagwise.complaints import Complaints
 from lagwise.config import Config
 from lagwise.domain.humanise import plural
-from lagwise.errors import LagwiseError
-from lagwise.health import ANALYSIS, beat
+from lagwise.errors import LagwiseError, LakeError
+from lagwise.health import ANALYSIS, Heart
 from lagwise.logs import clean
 from lagwise.program import program
 from lagwise.tables import ALL_TABLES
@@ -20,7 +22,7 @@ from lagwise.tables.maintenance import maintain
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.capacity import plan
 from lagwise_spark.jobs.demand import forecast_topics
-from lagwise_spark.jobs.progress import read_news, read_progress
+from lagwise_spark.jobs.progress import News, read_news, read_progress
 from lagwise_spark.jobs.tick import TickCost, tick
 from lagwise_spark.session import start_session
 from lagwise_spark.tuning import LARGE_BACKLOG, LARGE_GROUP_PARTITIONS
@@ -45,7 +47,7 @@ def open_lake(config: Config) -> Lake:
 def analyze_once(config: Config) -> TickCost:
     """Start Spark, do one round, stop. Raises LagwiseError where there is nothing to analyse or no way to."""
     lake = open_lake(config)
-    session = _session(config, lake)
+    session = _session(config, lake, read_news(lake, read_progress(lake)))
     try:
         cost = tick(session, lake, config)
         _forecast(session, lake, config)
@@ -64,13 +66,18 @@ def analyze_once(config: Config) -> TickCost:
 def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
     """Do a round every ``analysis.interval_seconds`` until stopped.
 
-    A round that fails is logged in one line, costs only itself, and is done again after a while; the lake is
-    maintained between rounds, because this process is the only one that rewrites files.
+    A round that fails costs only itself, and is done again after a while: the first of several says so in the log, and
+    the one that succeeds after them. The lake is maintained between rounds, because this process is the only one that
+    rewrites files.
     """
-    lake = open_lake(config)
-    beat(state, ANALYSIS, "starting Spark")
-    session = _session(config, lake)
-    beat(state, ANALYSIS, "Spark is up")
+    heart = Heart(state, ANALYSIS)
+    found = _first_look(config, stop, heart)
+    if found is None:
+        return
+    lake, news = found
+    heart.beat("starting Spark")
+    session = _session(config, lake, news)
+    heart.beat("Spark is up")
     failures = 0
     maintained_at = time.monotonic()
     forecast_from = plan_from = maintained_at
@@ -79,8 +86,10 @@ def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
             began = time.monotonic()
             try:
                 cost = tick(session, lake, config)
+                if failures:
+                    _LOG.info("rounds succeed again, after %s that failed", failures)
                 failures = 0
-                beat(state, ANALYSIS, line_of(cost))
+                heart.beat(line_of(cost))
                 if time.monotonic() >= forecast_from:
                     forecast_from = time.monotonic() + _forecast(session, lake, config)
                 if time.monotonic() >= plan_from:
@@ -88,9 +97,9 @@ def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
             except Exception as error:  # whatever a round dies of, the next one may succeed
                 failures += 1
                 reason = _reason(error)
-                trace = _trace_of(error) if failures == 1 else None
-                _LOG.error("the round failed (%s in a row): %s", failures, reason, exc_info=trace)
-                beat(state, ANALYSIS, f"the last round failed: {reason}")
+                if failures == 1:
+                    _LOG.error("the round failed and is tried again: %s", reason, exc_info=_trace_of(error))
+                heart.beat(f"the last {'round' if failures == 1 else f'{failures} rounds'} failed: {reason}")
             if time.monotonic() - maintained_at >= config.lake.maintenance_interval_seconds and not stop.is_set():
                 maintained_at = time.monotonic()
                 _maintain(lake, config)
@@ -100,8 +109,24 @@ def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
         session.stop()
 
 
-def _session(config: Config, lake: Lake) -> SparkSession:
-    news = read_news(lake, read_progress(lake))
+def _first_look(config: Config, stop: threading.Event, heart: Heart) -> tuple[Lake, list[News]] | None:
+    """The lake and what is new in it, once it can be used; None where the end comes first."""
+    complaints = Complaints(_LOG, remind_after_seconds=None)
+    while not stop.is_set():
+        try:
+            lake = open_lake(config)
+            news = read_news(lake, read_progress(lake))
+        except LakeError as error:
+            complaints.say("lake", f"{error}; nothing is analysed before it can be used", same="lake")
+            heart.beat(str(error))
+        else:
+            complaints.clear("lake", "the lake can be used")
+            return lake, news
+        stop.wait(config.analysis.interval_seconds)
+    return None
+
+
+def _session(config: Config, lake: Lake, news: Sequence[News]) -> SparkSession:
     pairs = sum(n.group_partitions for n in news)
     waiting = sum(n.group_partitions * n.new_samples for n in news)
     return start_session(

@@ -11,11 +11,13 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import IO
 
 from pyspark.sql import SparkSession
 
 from lagwise.config import Spark
 from lagwise.errors import MissingRequirement
+from lagwise.files import why
 from lagwise.logs import clean
 from lagwise.private_files import make_folder, opened
 from lagwise.secrets import resolve_map
@@ -119,7 +121,6 @@ def start_session(
         ivy /= f"with-{zlib.crc32(','.join(packages).encode()):08x}"
     log_file = log_file or ivy / "spark.log"
     ivy.mkdir(parents=True, exist_ok=True)
-    make_folder(log_file.parent)
     conf = dict(_SETTINGS) if thorough else _SETTINGS | _QUICK_SETTINGS
     conf["spark.driver.memory"] = settings.driver_memory
     conf["spark.driver.extraJavaOptions"] = _THOROUGH_JVM if thorough else QUICK_JVM
@@ -209,7 +210,7 @@ def _output_of_children_to(file: Path) -> Iterator[None]:
     sys.stdout.flush()
     sys.stderr.flush()
     ours = [os.dup(1), os.dup(2)]
-    with opened(file, "ab") as sink:
+    with _kept_or_not(file) as sink:
         os.dup2(sink.fileno(), 1)
         os.dup2(sink.fileno(), 2)
     try:
@@ -218,6 +219,16 @@ def _output_of_children_to(file: Path) -> Iterator[None]:
         for fd, kept in zip((1, 2), ours, strict=True):
             os.dup2(kept, fd)
             os.close(kept)
+
+
+def _kept_or_not(file: Path) -> IO[bytes]:
+    """The file to append to; where that is not possible, one that takes everything and keeps nothing."""
+    try:
+        make_folder(file.parent)
+        return opened(file, "ab")
+    except OSError as error:
+        _LOG.warning("cannot write %s: %s; what Spark's JVM prints is not kept before the next start", file, why(error))
+        return Path(os.devnull).open("ab")
 
 
 def require_java() -> None:

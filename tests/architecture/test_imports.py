@@ -21,10 +21,12 @@ SIDE_ROOMS = ("lagwise.alerts", "lagwise_collectors", "lagwise_spark", "lagwise_
 SHARED = (
     "lagwise.addresses",
     "lagwise.commands",
+    "lagwise.complaints",
     "lagwise.config",
     "lagwise.drivers",
     "lagwise.encodings",
     "lagwise.errors",
+    "lagwise.files",
     "lagwise.health",
     "lagwise.leash",
     "lagwise.private_files",

@@ -184,7 +184,7 @@ class TestOnceItIsDeleted:
         known = NextRecords(Log(end=10), LookedUp(tmp_path / "taken" / "lab.json"))
         for start in (10, 10):
             assert known.after([Place("t", 0, 9)], ends(10, start=start)) == [10]
-        assert caplog.text.count("cannot be written") == 1
+        assert caplog.text.count("cannot write") == 1
 
 
 @pytest.mark.broker

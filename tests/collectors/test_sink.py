@@ -222,7 +222,7 @@ class TestSpool:
             assert [sink.write(whole(number)).waiting for number in range(3)] == [1, 2, 3]
         assert sink.write(whole(3)).waiting == 0
         assert in_order_of_writing(lake) == [0, 1, 2, 3]
-        assert sum("cannot be written either" in r.getMessage() for r in caplog.records) == 1
+        assert sum("cannot write the spool" in r.getMessage() for r in caplog.records) == 1
 
     def test_memory_is_bounded_too(self, lake: Lake, folder: Path) -> None:
         folder.parent.mkdir(parents=True)

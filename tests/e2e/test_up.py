@@ -103,6 +103,14 @@ class Up:
                 found[process] = process.cmdline()
         return found
 
+    def log(self, part: str) -> str:
+        return (self.data / "logs" / f"{part}.log").read_text()
+
+    def part(self, verb: str) -> psutil.Process | None:
+        """The process of a part, while it runs and is what it will be."""
+        found = [process for process, command in self.commands().items() if command[-3:] == ["-m", "lagwise", verb]]
+        return found[0] if found else None
+
     def lag(self) -> int | None:
         answer = self.ask("lag", GROUP, "--json")
         return None if answer is None else answer["partitions"][0]["lag"]
@@ -152,6 +160,65 @@ def test_it_watches_heals_itself_and_ends_in_time(up: Up, backlog: int) -> None:
     assert all(lake.open(table) is not None for table in ALL_TABLES)
     assert lake.read(SAMPLES).num_rows > 1
     assert "Traceback" not in up.said()
+
+
+@contextlib.contextmanager
+def full_disk(*processes: psutil.Process) -> Iterator[None]:
+    """No process of these, nor what they start meanwhile, can write to a file: through open descriptors neither."""
+    _, hard = psutil.Process().rlimit(psutil.RLIMIT_FSIZE)
+    for process in processes:
+        process.rlimit(psutil.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        for process in processes:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.rlimit(psutil.RLIMIT_FSIZE, (hard, hard))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux sets the limits of another process")
+def test_a_full_disk_ends_nothing_and_is_said_once(up: Up, backlog: int) -> None:
+    until(lambda: up.lag() == backlog, f"the lag to be shown; it said {up.said()}")
+    lake = Lake(str(up.data / "lake"))
+    pids = {verb: part.pid for verb in ("collect", "analyze", "alert") if (part := up.part(verb))}
+    before = lake.read(SAMPLES).num_rows
+    lines = {
+        "collector": ("health/collector.json: File too large", "samples are kept in memory and delivered later"),
+        "analysis": ("health/analysis.json: File too large", "the round failed and is tried again"),
+        "alerts": ("health/alerts.json: File too large", "nothing is decided until it works"),
+    }
+    with full_disk(*up.family()):
+        for part, said in lines.items():
+            for line in said:
+                until(lambda part=part, line=line: line in up.log(part), f"{part} to say: {line}")  # type: ignore[misc]
+    until(lambda: "rounds succeed again" in up.log("analysis"), "the analysis to go on")
+    until(lambda: "the database works again" in up.log("alerts"), "the alerts to go on")
+    until(lambda: lake.read(SAMPLES).num_rows > before + 2, "samples")
+    for part, said in lines.items():
+        log = up.log(part)
+        assert [log.count(line) for line in said] == [1, 1], log
+        assert log.count(f"health/{part}.json can be written again") == 1, log
+        assert "Traceback" not in log
+    assert {verb: part.pid for verb in pids if (part := up.part(verb))} == pids
+
+    # A part that ends meanwhile is started again, and the log has what it says when there is room.
+    myself, collector = psutil.Process(up.process.pid), up.part("collect")
+    assert collector is not None
+    with full_disk(myself):
+        collector.kill()
+        until(lambda: (part := up.part("collect")) is not None and bool(part.children()), "the collector's restart")
+        restarted = up.part("collect")
+        assert restarted is not None
+        assert restarted.pid != collector.pid
+    with full_disk(restarted, *restarted.children()):
+        until(lambda: up.log("collector").count("health/collector.json: File too large") == 2, "its log")
+        until(lambda: up.log("collector").count("samples are kept in memory and delivered later") == 2, "its log")
+    until(lambda: up.log("collector").count("the lake can be written again") == 2, "its samples")
+    said = up.said()
+    assert said.count("logs cannot be written (") == said.count("logs can be written again") == 1, said
+    assert up.process.poll() is None
+    up.process.send_signal(signal.SIGTERM)
+    assert up.process.wait(15) == 0, up.said()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent died")

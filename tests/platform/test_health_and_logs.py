@@ -16,7 +16,7 @@ from lagwise.secrets import resolve
 
 def test_a_beat_is_read_back(tmp_path: Path) -> None:
     before = datetime.now(UTC) - timedelta(seconds=1)
-    health.beat(tmp_path, "collector", "sampled 3 groups in 0.1 s")
+    health.Heart(tmp_path, "collector").beat("sampled 3 groups in 0.1 s")
     found = health.read(tmp_path)["collector"]
     assert (found.part, found.pid, found.line) == ("collector", os.getpid(), "sampled 3 groups in 0.1 s")
     assert before <= found.at <= datetime.now(UTC)
@@ -25,12 +25,12 @@ def test_a_beat_is_read_back(tmp_path: Path) -> None:
 
 
 def test_a_beat_is_one_harmless_line(tmp_path: Path) -> None:
-    health.beat(tmp_path, "alerts", "group 'a\nb\x1b[2J' at http://u:pw@h")
+    health.Heart(tmp_path, "alerts").beat("group 'a\nb\x1b[2J' at http://u:pw@h")
     assert health.read(tmp_path)["alerts"].line == "group 'a\\nb\\x1b[2J' at http://u:[redacted]@h"
 
 
 def test_damaged_and_foreign_files_are_no_beats(tmp_path: Path) -> None:
-    health.beat(tmp_path, "good", "fine")
+    health.Heart(tmp_path, "good").beat("fine")
     where = health.folder(tmp_path)
     for name, content in {
         "empty": b"",
@@ -52,12 +52,12 @@ def test_no_folder_means_no_beats(tmp_path: Path) -> None:
 
 
 def test_a_reader_never_sees_half_a_beat(tmp_path: Path) -> None:
-    health.beat(tmp_path, "collector", "x")
+    health.Heart(tmp_path, "collector").beat("x")
     stop = threading.Event()
 
     def write() -> None:
         while not stop.is_set():
-            health.beat(tmp_path, "collector", "y" * 400)
+            health.Heart(tmp_path, "collector").beat("y" * 400)
 
     writer = threading.Thread(target=write)
     writer.start()
@@ -71,7 +71,7 @@ def test_a_reader_never_sees_half_a_beat(tmp_path: Path) -> None:
 
 
 def test_clear_forgets(tmp_path: Path) -> None:
-    health.beat(tmp_path, "collector", "x")
+    health.Heart(tmp_path, "collector").beat("x")
     health.clear(tmp_path, "collector")
     health.clear(tmp_path, "collector")
     assert health.read(tmp_path) == {}

@@ -1,6 +1,9 @@
-"""Logs of parts stay small and their last line is harmless."""
+"""Logs of parts stay small, their last line is harmless, and a disk that refuses them loses as little as can be."""
 
-import os
+import resource
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,64 +16,116 @@ def log(folder: Path) -> PartLog:
     return PartLog(folder, "x", most_bytes=100)
 
 
-def write(made: PartLog, text: str) -> None:
-    with made.open() as file:
-        file.write(text.encode())
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """A limit on the size of files refuses what is written, of root too, and by descriptors that are open already."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_new_run_appends_to_a_small_file(tmp_path: Path) -> None:
-    made = log(tmp_path)
-    write(made, "one\n")
-    write(made, "two\n")
+    for line in (b"one\n", b"two\n"):
+        made = log(tmp_path)
+        made.open()
+        made.write(line)
+        made.close()
     assert made.path.read_text() == "one\ntwo\n"
 
 
-def test_a_new_run_sets_a_large_file_aside_and_few_are_kept(tmp_path: Path) -> None:
+def test_a_large_file_is_set_aside_and_few_are_kept(tmp_path: Path) -> None:
     made = log(tmp_path)
     for number in range(6):
-        write(made, f"{number}" * 101)
+        made.write(f"{number}".encode() * 101)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["x.log", *(f"x.log.{n + 1}" for n in range(KEPT))]
-    assert [made.path.read_text()[0], *(made.path.with_name(f"x.log.{n + 1}").read_text()[0] for n in range(KEPT))] == [
-        "5",
-        "4",
-        "3",
-        "2",
-    ]
+    files = [made.path, *(made.path.with_name(f"x.log.{n + 1}") for n in range(KEPT))]
+    assert [file.read_text()[0] for file in files] == ["5", "4", "3", "2"]
+    made.close()
 
 
-def test_a_file_that_grows_while_the_process_writes_is_emptied_under_it(tmp_path: Path) -> None:
+def test_a_large_file_that_cannot_be_set_aside_is_emptied(tmp_path: Path) -> None:
     made = log(tmp_path)
-    with made.open() as file:
-        descriptor = os.dup(file.fileno())  # as the child process has it
-        os.write(descriptor, b"a" * 101)
-        made.limit()
-        os.write(descriptor, b"b\n")
-        made.limit()
-        os.close(descriptor)
-    assert made.path.read_bytes() == b"b\n"
-    assert made.path.with_name("x.log.1").read_bytes() == b"a" * 101
+    made.write(b"a" * 101)
+    (tmp_path / "x.log.1").mkdir()
+    (tmp_path / "x.log.2").write_text("in the way of the folder")
+    made.write(b"b")
+    assert made.path.read_bytes() == b"b"
+    made.close()
 
 
 def test_the_last_line_is_this_run_s_and_harmless(tmp_path: Path) -> None:
     made = log(tmp_path)
     assert made.last_line() == ""
-    write(made, "before\n")
+    made.write(b"before\n")
     assert made.last_line() == "before"
-    made.open()
+    made.begin()
     assert made.last_line() == ""
-    made.close()
-    write(made, "first\nlost http://u:pw@h\x1b[2J\n\n   \n")
+    made.write(b"first\nlost http://u:pw@h\x1b[2J\n\n   \n")
     assert made.last_line() == "lost http://u:[redacted]@h\\x1b[2J"
-
-
-def test_bytes_that_are_no_text_are_still_a_line(tmp_path: Path) -> None:
-    made = log(tmp_path)
-    with made.open() as file:
-        file.write(b"\xff\xfe broken\n")
+    made.write(b"\xff\xfe broken\n")
     assert made.last_line().endswith("broken")
+    made.close()
 
 
-def test_a_folder_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_at_the_start_is_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(LagwiseError, match="cannot write the log"):
+    with pytest.raises(LagwiseError, match=r"cannot write the log .*/x\.log: "):
         PartLog(tmp_path / "file" / "logs", "x").open()
+
+
+def test_what_a_full_disk_refuses_is_written_when_there_is_room(tmp_path: Path) -> None:
+    made = PartLog(tmp_path, "x")
+    made.write(b"before\n")
+    assert made.trouble is None
+    with full_disk():
+        made.write(b"one\n")
+        made.write(b"two\n")
+        made.retry()
+        assert made.trouble == "File too large"
+        assert made.last_line() == "two"
+    made.retry()
+    assert made.trouble is None
+    assert made.path.read_text() == "before\none\ntwo\n"
+    made.close()
+
+
+def test_a_folder_that_is_moved_away_and_comes_back_has_everything(tmp_path: Path) -> None:
+    folder, aside = tmp_path / "logs", tmp_path / "aside"
+    made = PartLog(folder, "x")
+    made.write(b"before\n")
+    folder.rename(aside)
+    folder.write_text("somebody else's")
+    made.write(b"meanwhile\n")
+    assert made.trouble is not None
+    folder.unlink()
+    aside.rename(folder)
+    made.write(b"after\n")
+    assert made.trouble is None
+    assert made.path.read_text() == "before\nmeanwhile\nafter\n"
+    made.close()
+
+
+def test_a_file_that_is_removed_is_begun_anew(tmp_path: Path) -> None:
+    made = PartLog(tmp_path / "logs", "x")
+    made.write(b"before\n")
+    shutil.rmtree(tmp_path / "logs")
+    made.write(b"after\n")
+    assert made.path.read_text() == "after\n"
+    made.close()
+
+
+def test_only_the_newest_output_waits_in_memory(tmp_path: Path) -> None:
+    made = PartLog(tmp_path, "x", most_waiting_bytes=1000)
+    with full_disk():
+        for number in range(1000):
+            made.write(f"line {number}\n".encode())
+    made.retry()
+    first, *lines = made.path.read_text().splitlines()
+    assert first == "[the log could not be written for some time: earlier output is lost]"
+    assert lines[-1] == "line 999"
+    assert 80 < len(lines) < 120
+    assert all(line.startswith("line ") for line in lines)
+    made.close()

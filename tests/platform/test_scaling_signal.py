@@ -326,7 +326,7 @@ def test_a_token(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert get("/scaling/shop/billing", Authorization="Bearer wrong")[0] == 401
         assert get("/scaling/shop/billing", Authorization="Bearer s3cret")[0] == 200
         assert get("/healthz") == (200, {"ok": True})
-        health.beat(tmp_path, "probe", "")
+        health.Heart(tmp_path, "probe").beat("")
     assert "s3cret" not in str(health.read(tmp_path))
 
 

@@ -5,7 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -65,7 +66,7 @@ def wait_for_state(supervisor: Supervisor, state: State) -> PartStatus:
 def test_a_part_runs_and_shows_its_heartbeat(tmp_path: Path) -> None:
     script = f"""
 import time; from pathlib import Path; from lagwise import health
-health.beat(Path({str(tmp_path)!r}), "collector", "read 3 groups")
+health.Heart(Path({str(tmp_path)!r}), "collector").beat("read 3 groups")
 time.sleep(60)
 """
     with Supervisor([python("collector", script)], tmp_path) as supervisor:
@@ -89,11 +90,11 @@ def test_a_part_without_heartbeats_is_shown_by_its_own_line_until_it_ends(tmp_pa
 def test_a_beat_of_an_earlier_run_is_not_this_run_s(tmp_path: Path) -> None:
     from lagwise import health
 
-    health.beat(tmp_path, "collector", "from the day before")
+    health.Heart(tmp_path, "collector").beat("from the day before")
     with Supervisor([python("collector", "import time; time.sleep(60)")], tmp_path) as supervisor:
         assert only(supervisor).beat_age_seconds is None
         assert only(supervisor).line == ""
-        health.beat(tmp_path, "collector", "from another process")  # this one, not the child
+        health.Heart(tmp_path, "collector").beat("from another process")  # this one, not the child
         assert only(supervisor).line == ""
 
 
@@ -151,6 +152,98 @@ def test_one_part_that_crashes_does_not_touch_the_others(tmp_path: Path) -> None
         until(broken_waits, "the crash to be noticed")
         assert supervisor.statuses()[0].pid == pid
         assert supervisor.statuses()[0].restarts == 0
+
+
+@contextmanager
+def file_size_limit(pids: Iterable[int]) -> Iterator[None]:
+    """While it lasts, these processes and what they start cannot write to any file, as if the disk were full."""
+    processes = [psutil.Process(pid) for pid in pids]
+    before = [process.rlimit(psutil.RLIMIT_FSIZE) for process in processes]
+    for process, (_, hard) in zip(processes, before, strict=True):
+        process.rlimit(psutil.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        for process, limits in zip(processes, before, strict=True):
+            process.rlimit(psutil.RLIMIT_FSIZE, limits)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux sets the limits of another process")
+def test_a_state_folder_that_cannot_be_written_ends_nothing(tmp_path: Path) -> None:
+    """First its disk is full, then its folders are somebody else's. Parts go on; those that end are started again."""
+    script = f"""
+import itertools, time; from pathlib import Path; from lagwise import health, logs
+logs.configure("ticker")
+heart = health.Heart(Path({str(tmp_path)!r}), "ticker")
+for number in itertools.count():
+    print("tick", number, flush=True); heart.beat(f"tick {{number}}"); time.sleep(0.01)
+"""
+    parts = [python("ticker", script), python("crashing", "import time; time.sleep(0.1); 1 / 0")]
+    clock = Clock()
+    folders = [tmp_path / "logs", tmp_path / "health"]
+    log = tmp_path / "logs" / "ticker.log"
+
+    def go_on(supervisor: Supervisor) -> None:
+        """Until the one that crashes has been started again twice."""
+        enough = supervisor.statuses()[1].restarts + 2
+
+        def reached() -> bool:
+            clock.now += 60
+            supervisor.step()
+            return supervisor.statuses()[1].restarts >= enough
+
+        until(reached, "restarts")
+
+    def logged(supervisor: Supervisor) -> None:
+        """Until the heartbeat is another one, and the log has it, too."""
+        before = supervisor.statuses()[0].line
+
+        def reached() -> bool:
+            supervisor.step()
+            line = supervisor.statuses()[0].line
+            return line != before and line in log.read_text().splitlines()
+
+        until(reached, "the log")
+
+    with Supervisor(parts, tmp_path, clock=clock) as supervisor:
+        until(log.exists, "the log")
+        logged(supervisor)
+        assert supervisor.take_notices() == []
+        pid = supervisor.pids()["ticker"]
+
+        with file_size_limit([os.getpid(), pid]):
+            go_on(supervisor)
+            (begun,) = supervisor.take_notices()
+        logged(supervisor)
+        assert begun.startswith(f"logs cannot be written ({tmp_path / 'logs'}/")
+        assert begun.endswith(".log: File too large); what the parts write is kept in memory meanwhile")
+        assert supervisor.take_notices() == ["logs can be written again"]
+
+        for folder in folders:
+            folder.rename(folder.with_suffix(".aside"))
+            folder.write_text("somebody else's")
+        go_on(supervisor)
+        (begun,) = supervisor.take_notices()
+        for folder in folders:
+            folder.unlink()
+            folder.with_suffix(".aside").rename(folder)
+        logged(supervisor)
+        assert begun.startswith("logs cannot be written (")
+        assert supervisor.take_notices() == ["logs can be written again"]
+        assert (supervisor.pids()["ticker"], supervisor.statuses()[0].restarts) == (pid, 0)
+
+    lines = log.read_text().splitlines()
+    ticks = [int(line.removeprefix("tick ")) for line in lines if line.startswith("tick ")]
+    assert ticks == list(range(len(ticks)))  # not a line is lost
+    said = [line.split(" ", 2)[2] for line in lines if not line.startswith("tick ")]
+    beat = f"{tmp_path / 'health' / 'ticker.json'}"
+    goes_on = "the part goes on, but what is shown of it stays as it was"
+    assert said == [
+        f"WARNING lagwise.health: cannot write {beat}: File too large; {goes_on}",
+        f"INFO lagwise.health: {beat} can be written again",
+        f"WARNING lagwise.health: cannot write {beat}: Not a directory; {goes_on}",
+        f"INFO lagwise.health: {beat} can be written again",
+    ]
 
 
 def test_a_program_that_does_not_exist_is_a_crash_with_its_reason(tmp_path: Path) -> None:

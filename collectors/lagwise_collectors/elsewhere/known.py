@@ -4,14 +4,12 @@ A source that cannot be read says nothing about its groups, not even which there
 else they would look as if they were gone, and after a restart of the collector as if their offsets had expired.
 """
 
-import contextlib
 import json
 import logging
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from lagwise.private_files import make_folder
+from lagwise.files import KeptFile
 
 log = logging.getLogger("lagwise.collectors.elsewhere")
 
@@ -24,8 +22,10 @@ class KnownGroups:
     """The groups of one cluster's sources; ``path`` None keeps them for this process only. For one thread."""
 
     def __init__(self, path: Path | None) -> None:
-        self._path = path
+        cost = "after a restart, the groups of a source are unknown until it can be read"
+        self._file = None if path is None else KeptFile(path, log, cost)
         self._known: Known = {} if path is None else _load(path)
+        self._is_kept = True
 
     def of(self, source: str) -> Mapping[str, str]:
         """Types by name of the groups that the source had when it could last be read."""
@@ -33,20 +33,11 @@ class KnownGroups:
 
     def keep(self, source: str, groups: Mapping[str, str]) -> None:
         """Remember what the source has now. A file that cannot be written costs only the memory across a restart."""
-        if self._known.get(source, {}) == groups:
+        if self._known.get(source, {}) == groups and self._is_kept:
             return
         self._known[source] = dict(groups)
-        if self._path is None:
-            return
-        part = self._path.with_name(self._path.name + ".part")
-        try:
-            make_folder(self._path.parent)
-            part.write_text(json.dumps({"format": _FORMAT, "sources": self._known}), encoding="utf-8")
-            os.replace(part, self._path)
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                part.unlink(missing_ok=True)
-            log.warning("%s cannot be written: %s", self._path, error.strerror)
+        if self._file is not None:
+            self._is_kept = self._file.write(json.dumps({"format": _FORMAT, "sources": self._known}).encode())
 
 
 def _load(path: Path) -> Known:

@@ -1,19 +1,17 @@
 """What was looked up of next records, kept in a file from start to start.
 
 Once retention has deleted a commit marker, nothing can tell any more that it was one: what was found while it was there
-has to outlive the process. The file is replaced as a whole. One that is damaged is of no use, and is as good as none:
-then records are looked up anew, as far as they still exist.
+has to outlive the process. A file that is damaged is of no use, and is as good as none: then records are looked up
+anew, as far as they still exist.
 """
 
-import contextlib
 import json
 import logging
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from lagwise.private_files import make_folder
+from lagwise.files import KeptFile
 
 log = logging.getLogger("lagwise.collectors.kafka")
 
@@ -40,8 +38,8 @@ class LookedUp:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._file = KeptFile(path, log, "after a restart, next records are looked up anew as far as they still exist")
         self._kept: Mapping[Place, Next] = {}
-        self._well = True
 
     def load(self) -> dict[Place, Next]:
         """What the file holds; nothing where there is none that can be used."""
@@ -59,21 +57,9 @@ class LookedUp:
         return dict(found)
 
     def keep(self, known: Mapping[Place, Next]) -> None:
-        """Replace the file where it says something else. Trouble is told once, and costs nothing but the file."""
+        """Replace the file where it says something else. Trouble costs nothing but the file."""
         if known == self._kept:
             return
-        part = self._path.with_suffix(".part")
         places = [[*place, *found] for place, found in known.items()]
-        try:
-            make_folder(self._path.parent)
-            part.write_text(json.dumps({"format": _FORMAT, "places": places}))
-            os.replace(part, self._path)
-            self._well = True
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                part.unlink(missing_ok=True)
-            if self._well:
-                log.warning("%s cannot be written: %s", self._path, error.strerror)
-            self._well = False
-            return
-        self._kept = dict(known)
+        if self._file.write(json.dumps({"format": _FORMAT, "places": places}).encode()):
+            self._kept = dict(known)

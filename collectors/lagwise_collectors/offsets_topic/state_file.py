@@ -5,9 +5,7 @@ pairs as an Arrow stream. The file is replaced as a whole, so it is never half w
 another topic, is of no use, and reading starts anew.
 """
 
-import contextlib
 import json
-import os
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +14,6 @@ from typing import Any
 import pyarrow as pa
 
 from lagwise.errors import LagwiseError
-from lagwise.private_files import make_folder
 from lagwise_collectors.offsets_topic.classic import as_json, of_json
 from lagwise_collectors.offsets_topic.consumer import ConsumerGroup
 from lagwise_collectors.offsets_topic.groups import Group
@@ -65,22 +62,6 @@ def dumped(ledger: Ledger, identity: Identity) -> bytes:
     text = json.dumps(head, sort_keys=True).encode()
     body: bytes = len(text).to_bytes(8, "big") + text + sink.getvalue().to_pybytes()
     return b"%s %08x\n" % (_FORMAT, zlib.crc32(body)) + body
-
-
-def save(path: Path, state: bytes) -> None:
-    """Replace the file. Raises OSError, and then the old one is still there."""
-    part = path.with_suffix(".part")
-    make_folder(path.parent)
-    try:
-        with part.open("wb") as file:
-            file.write(state)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
-        raise
 
 
 def restore(path: Path, ledger: Ledger, identity: Identity) -> bool:

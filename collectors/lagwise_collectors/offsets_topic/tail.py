@@ -17,6 +17,7 @@ from confluent_kafka import KafkaException
 
 from lagwise.config import Cluster
 from lagwise.errors import ConfigError
+from lagwise.files import KeptFile
 from lagwise.tables.raw import EVENTS, SAMPLES
 from lagwise_collectors.differences import MOST_EVENTS
 from lagwise_collectors.differences.events import as_rows
@@ -47,7 +48,8 @@ class OffsetsTail:
 
     def __init__(self, cluster: Cluster, state: Path) -> None:
         self._cluster = cluster
-        self._path = state
+        cost = f"after a restart, events of {OFFSETS_TOPIC} are repeated"
+        self._file = KeptFile(state, log, cost)
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._known: Knowledge | None = None
@@ -101,19 +103,8 @@ class OffsetsTail:
         """What was taken last is in safe hands: the next start goes on behind it."""
         with self._lock:
             candidate, self._candidate = self._candidate, None
-        if candidate is None:
-            return
-        try:
-            state_file.save(self._path, candidate)
+        if candidate is not None and self._file.write(candidate, durable=True):
             self._kept_at = time.monotonic()
-        except OSError as error:
-            log.error(
-                "%s: how far %s was read cannot be kept in %s (%s); a restart will repeat events",
-                self._cluster.name,
-                OFFSETS_TOPIC,
-                self._path,
-                error.strerror,
-            )
 
     def close(self) -> None:
         """Stop reading."""
@@ -140,7 +131,7 @@ class OffsetsTail:
     def _run(self) -> None:
         """The life of the thread: one session after the other, with a rest after each that failed."""
         rest = _RETRY_SECONDS
-        kept: Path | None = self._path
+        kept: Path | None = self._file.path
         while not self._stop.is_set():
             session: Session | None = None
             try:

@@ -7,12 +7,10 @@ and queue are the same number.
 
 import json
 import logging
-import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from lagwise.private_files import make_folder
+from lagwise.files import KeptFile
 
 log = logging.getLogger("lagwise.collectors.rocketmq")
 
@@ -35,8 +33,9 @@ class BrokerNumbers:
     """The brokers' numbers. ``file`` keeps them; without one they hold as long as this object."""
 
     def __init__(self, file: Path | None) -> None:
-        self._file = file
+        self._file = None if file is None else KeptFile(file, log, "after a restart, brokers may be numbered anew")
         self._numbers = {} if file is None else _kept(file)
+        self._is_kept = True
 
     def __getitem__(self, broker: str) -> int:
         return self._numbers[broker]
@@ -44,22 +43,12 @@ class BrokerNumbers:
     def see(self, brokers: Iterable[str]) -> None:
         """Number those that are new."""
         new = sorted(set(brokers) - set(self._numbers))
-        if not new:
+        if not new and self._is_kept:
             return
         first = max(self._numbers.values(), default=-1) + 1
         self._numbers |= {name: first + position for position, name in enumerate(new)}
         if self._file is not None:
-            self._keep(self._file)
-
-    def _keep(self, file: Path) -> None:
-        try:
-            make_folder(file.parent)
-            descriptor, part = tempfile.mkstemp(dir=file.parent, prefix=".brokers-")
-            with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-                json.dump(self._numbers, out)
-            os.replace(part, file)
-        except OSError as error:
-            log.warning("the brokers' numbers cannot be kept in %s: %s", file, error.strerror)
+            self._is_kept = self._file.write(json.dumps(self._numbers).encode())
 
 
 def _kept(file: Path) -> dict[str, int]:
