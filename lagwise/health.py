@@ -56,9 +56,15 @@ class Heart:
         with contextlib.suppress(OSError):  # the first beat says so
             make_own_folder(folder(state))
 
-    def beat(self, line: str) -> None:
-        """Replace the heartbeat; ``line`` is one line for people, escaped and redacted here. A folder that cannot be
-        written is said in the log, once, and ends nothing."""
+    def beat(self, line: str, *, unless_by: int | None = None) -> None:
+        """Replace the heartbeat, unless it is that of the process ``unless_by``: one that waits for another on the same
+        folder leaves that one's alone.
+
+        ``line`` is one line for people, escaped and redacted here. A folder that cannot be written is said in the log,
+        once, and ends nothing.
+        """
+        if unless_by is not None and (found := _parse(self._file.path)) is not None and found.pid == unless_by:
+            return
         document = {
             "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "pid": os.getpid(),

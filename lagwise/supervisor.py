@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -27,6 +28,8 @@ from lagwise.part_log import PartLog
 from lagwise.private_files import make_state_folder, opened
 
 _READ_BYTES = 65_536
+#: Of what the lock's file says of its holder.
+_LONGEST_HOLDER = 300
 #: How long the end of a part waits for what it wrote last.
 _LAST_WORDS_SECONDS = 0.5
 
@@ -252,20 +255,22 @@ def locked(state: Path) -> Iterator[None]:
         make_state_folder(state)
         file = opened(state / "lagwise.lock", "a+b")
     except OSError as error:
-        raise LagwiseError(f"cannot write to the state folder {clean(str(state))}: {error.strerror}") from error
+        raise LagwiseError(f"cannot write to the state folder {clean(str(state))}: {why(error)}") from error
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            holder = clean(file.read(20).decode("utf-8", "replace").strip()) or "unknown"
+            said = file.read(_LONGEST_HOLDER).decode("utf-8", "replace")
+            holder = clean(said.strip()) or "another process"
             raise LagwiseError(
-                f"Lagwise is already running on {clean(str(state))} (process {holder}): stop that one first, or give "
-                "this one another folder with --data"
+                f"Lagwise is already running on {clean(str(state))}: {holder}. Stop that one first, or give this one "
+                "another folder with --data"
             ) from None
-        file.truncate(0)
-        file.write(str(os.getpid()).encode())
-        file.flush()
+        with contextlib.suppress(OSError):  # a full disk: the lock is held all the same
+            holder = f"process {os.getpid()} on {socket.gethostname()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+            os.ftruncate(file.fileno(), 0)
+            os.write(file.fileno(), holder.encode())
         yield
 
 

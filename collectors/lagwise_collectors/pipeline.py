@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lagwise.config import Config
+from lagwise.operational.turn import Turn
 from lagwise.program import program
 from lagwise.tables.raw import EVENTS
 from lagwise.tables.store import Lake
@@ -126,11 +127,13 @@ class Pipeline:
             log.info("%s: %s is over", self.name, kind)
 
 
-def pipeline_of(name: str, source: Source, config: Config, lake: Lake, tail: Tail | None = None) -> Pipeline:
+def pipeline_of(
+    name: str, source: Source, config: Config, lake: Lake, turn: Turn, tail: Tail | None = None
+) -> Pipeline:
     """The pipeline of a cluster whose spool lies in the state folder; ``tail`` is its source of exact events."""
     # The prefix keeps a cluster called ".." inside the folder.
     spool = Spool(config.state / "spool" / f"cluster-{name}")
-    return Pipeline(name, source, Sink(lake, spool, name), None if tail is None else ExactEvents(tail))
+    return Pipeline(name, source, Sink(lake, spool, name, turn=turn), None if tail is None else ExactEvents(tail))
 
 
 def line_of(cost: RunCost) -> str:

@@ -11,12 +11,17 @@ from typing import TypeGuard
 from lagwise import health
 from lagwise.config import AnyCluster, Cluster, Config, RocketmqCluster
 from lagwise.errors import ConfigError
+from lagwise.operational.engine import Engine, open_engine
+from lagwise.operational.lease import RENEW_SECONDS, Lease
+from lagwise.operational.turn import Turn
+from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
 from lagwise_collectors.isolation import IsolatedSource, IsolatedTail, Stopped
 from lagwise_collectors.pipeline import Pipeline, RunCost, pipeline_of
 from lagwise_collectors.pipeline import line_of as line_of
 from lagwise_collectors.protocol import Check
 from lagwise_collectors.schedule import FixedRate, rest_after_failures
+from lagwise_collectors.sink import mark_of
 
 log = logging.getLogger("lagwise.collectors")
 
@@ -30,20 +35,22 @@ def collect_once(config: Config) -> list[RunCost]:
     """Sample every cluster once, all at the same time; what it cost, in the order of the settings.
 
     A cluster that cannot be read is a cost with errors. ``__consumer_offsets`` is not followed: that takes more than
-    one look. Raises ConfigError if a secret that the lake's settings name
-    does not exist.
+    one look. Raises ConfigError if a secret that the lake's or the database's settings name does not exist, and
+    NotOurTurn where another process collects one of the clusters.
     """
-    lake = _lake(config)
+    lake, engine = _lake(config), open_engine(config.database_url)
     costs: dict[str, RunCost] = {}
 
     def sample(cluster: AnyCluster) -> None:
-        pipeline = pipeline_of(cluster.name, _source_of(cluster, config), config, lake)
-        try:
-            costs[cluster.name] = pipeline.run()
-        finally:
-            pipeline.close()
+        with _turn_of(cluster, lake, engine).taken() as turn:
+            pipeline = pipeline_of(cluster.name, _source_of(cluster, config), config, lake, turn)
+            try:
+                costs[cluster.name] = pipeline.run()
+            finally:
+                pipeline.close()
 
     _in_threads([partial(sample, cluster) for cluster in config.clusters])
+    engine.dispose()
     return [costs[cluster.name] for cluster in config.clusters if cluster.name in costs]
 
 
@@ -66,22 +73,24 @@ def check_settings(cluster: AnyCluster) -> None:
 def collect_forever(config: Config, stop: threading.Event, state: Path) -> None:
     """Sample every cluster at its interval until ``stop`` is set, the first time at once.
 
-    Clusters do not wait for each other: one that hangs costs only itself. After each round of any of them the
-    heartbeat ``collector`` says how all stand. Raises ConfigError like :func:`collect_once`.
+    Clusters do not wait for each other: one that hangs costs only itself. One that another process collects is left to
+    that one, until it ends. After each round of any of them the heartbeat ``collector`` says how all stand. Raises
+    ConfigError like :func:`collect_once`.
     """
-    lake = _lake(config)
+    lake, engine = _lake(config), open_engine(config.database_url)
     heart = _Heart(state, [cluster.name for cluster in config.clusters])
     sources = {cluster.name: _source_of(cluster, config) for cluster in config.clusters}
     tails = {c.name: IsolatedTail(c, _state_of(c, config)) for c in config.clusters if _has_tail(c)}
+    turns = {c.name: _turn_of(c, lake, engine) for c in config.clusters}
+
+    def pipeline(cluster: AnyCluster) -> Pipeline:
+        name = cluster.name
+        return pipeline_of(name, sources[name], config, lake, turns[name], tails.get(name))
+
     threads = [
         threading.Thread(
             target=_collect,
-            args=(
-                pipeline_of(c.name, sources[c.name], config, lake, tails.get(c.name)),
-                c.interval_seconds,
-                stop,
-                heart.beat,
-            ),
+            args=(c, partial(pipeline, c), turns[c.name], stop, heart),
             name=f"collect-{c.name}",
             daemon=True,
         )
@@ -109,30 +118,44 @@ def check_access(cluster: AnyCluster) -> list[Check]:
 
 
 def _collect(
-    pipeline: Pipeline, interval_seconds: float, stop: threading.Event, beat: Callable[[str, str], None]
+    cluster: AnyCluster, make: Callable[[], Pipeline], turn: Turn, stop: threading.Event, heart: "_Heart"
 ) -> None:
-    """The life of one cluster's thread."""
+    """The life of one cluster's thread: it samples while it is this process's turn, and waits otherwise."""
+    name, interval_seconds = cluster.name, cluster.interval_seconds
+    turn.start()
+    pipeline: Pipeline | None = None
     schedule = FixedRate(interval_seconds, time.monotonic())
     try:
         while not stop.wait(schedule.wait_seconds(time.monotonic())):
+            reason, holder = turn.why_not(), turn.lease.holder
+            if reason is not None and holder is not None:
+                if pipeline is not None:
+                    pipeline.close()
+                    pipeline = None
+                heart.beat(name, f"{reason}; this process waits", waiting_for=holder.process.pid)
+                stop.wait(RENEW_SECONDS)
+                schedule = FixedRate(interval_seconds, time.monotonic())
+                continue
+            # Where nobody knows whose turn it is, samples go to the spool.
+            pipeline = pipeline or make()
             try:
                 line = line_of(pipeline.run())
             except Stopped:
                 break
             except Exception as error:  # a defect of ours must not end the watching of a cluster
-                log.exception("%s: sampling failed unexpectedly", pipeline.name)
-                line = f"{pipeline.name}: failed unexpectedly ({type(error).__name__})"
+                log.exception("%s: sampling failed unexpectedly", name)
+                line = f"{name}: failed unexpectedly ({type(error).__name__})"
             if stop.is_set():
                 break
-            beat(pipeline.name, line)
+            heart.beat(name, line)
             rest = rest_after_failures(pipeline.failures, interval_seconds)
             skipped = schedule.ran(time.monotonic(), rest_seconds=rest)
             if skipped:
-                log.warning(
-                    "%s: the sample took longer than its interval; left out meanwhile: %d", pipeline.name, skipped
-                )
+                log.warning("%s: the sample took longer than its interval; left out meanwhile: %d", name, skipped)
     finally:
-        pipeline.close()
+        if pipeline is not None:
+            pipeline.close()
+        turn.stop()
 
 
 class _Heart:
@@ -141,12 +164,15 @@ class _Heart:
     def __init__(self, state: Path, names: Sequence[str]) -> None:
         self._heart = health.Heart(state, PART)
         self._lines = {name: f"{name}: first sample under way" for name in names}
+        self._waiting_for: dict[str, int | None] = dict.fromkeys(names)
         self._lock = threading.Lock()
 
-    def beat(self, name: str, line: str) -> None:
+    def beat(self, name: str, line: str, *, waiting_for: int | None = None) -> None:
+        """What a cluster's thread does; ``waiting_for`` is the process that it waits for."""
         with self._lock:
-            self._lines[name] = line
-            self._heart.beat(" · ".join(self._lines.values()))
+            self._lines[name], self._waiting_for[name] = line, waiting_for
+            others = set(self._waiting_for.values())
+            self._heart.beat(" · ".join(self._lines.values()), unless_by=others.pop() if len(others) == 1 else None)
 
 
 def _in_threads(jobs: Sequence[Callable[[], None]]) -> None:
@@ -181,6 +207,16 @@ def _has_tail(cluster: AnyCluster) -> TypeGuard[Cluster]:
 def _state_of(cluster: Cluster, config: Config) -> Path:
     """Where the reading of a cluster's ``__consumer_offsets`` keeps how far it is; the prefix as for the spool."""
     return config.state / "offsets-topic" / f"cluster-{cluster.name}.state"
+
+
+def _turn_of(cluster: AnyCluster, lake: Lake, engine: Engine) -> Turn:
+    name = cluster.name
+    return Turn(
+        Lease(engine, f"collector {name}"),
+        f"the collection of {name}",
+        log,
+        mark=lambda: lake.last_transaction(SAMPLES, mark_of(name)),
+    )
 
 
 def _lake(config: Config) -> Lake:

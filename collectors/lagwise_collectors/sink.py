@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from lagwise.complaints import Complaints
 from lagwise.errors import LakeError
+from lagwise.operational.turn import NotOurTurn, Turn
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, RAW_TABLES, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
@@ -25,6 +26,8 @@ from lagwise_collectors.spool import Spool
 log = logging.getLogger("lagwise.collectors.sink")
 
 ORDER: tuple[Table, ...] = (TOPICS, GROUPS, MEMBERS, COMMITS, WATERMARKS, EVENTS, SERVICE_TIMES, JOBS, SAMPLES)
+#: What makes an event, which has no sample's id.
+_EVENT = ["cluster", "at", "kind", "group", "topic", "partition"]
 #: How long a sample waits for its delivery before the next one is taken care of.
 PATIENCE_SECONDS = 5.0
 
@@ -47,19 +50,26 @@ class Sink:
     """
 
     def __init__(
-        self, lake: Lake, spool: Spool, cluster: str, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self,
+        lake: Lake,
+        spool: Spool,
+        cluster: str,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        turn: Turn | None = None,
     ) -> None:
+        """``turn``: samples wait in the spool while it is not this process's; None is always."""
         self._lake = lake
         self._spool = spool
         self._cluster = cluster
         self._clock = clock
+        self._turn = turn
         self._lock = threading.Lock()
         self._job: threading.Thread | None = None
         self._trouble: str | None = None
         self._in_memory = False
         self._complaints = Complaints(log, remind_after_seconds=None)
         self._created = False
-        # What was left behind may be in the lake already, in part or whole.
+        # What was left behind may be in the lake already, in part or whole, and later samples of another process, too.
         self._maybe_written = len(spool) > 0
         if len(spool):
             log.info("%s: %d samples of an earlier run wait in the spool", cluster, len(spool))
@@ -112,8 +122,10 @@ class Sink:
                 break
             number, snapshot = oldest
             try:
+                if self._turn is not None:
+                    self._turn.check()
                 self._append(snapshot)
-            except LakeError as error:
+            except (LakeError, NotOurTurn) as error:
                 self._refused(str(error))
                 return
             except pa.ArrowException as error:
@@ -138,17 +150,34 @@ class Sink:
         if not self._created:
             self._lake.create(*RAW_TABLES)
             self._created = True
-        writer = f"lagwise-collector-{self._cluster}"
-        number = time_number(snapshot)
+        writer, number = writer_of(self._cluster), time_number(snapshot)
         for table in ORDER:
             rows = snapshot.rows(table)
             if rows.num_rows == 0:
                 continue
-            if self._maybe_written and self._lake.last_transaction(table, writer) == number:
+            if self._maybe_written and self._is_there(table, rows, number):
                 continue
+            transactions = {writer: number}
             if table is SAMPLES:
                 rows = self._dated(rows)
-            self._lake.append(table, rows, transaction=(writer, number))
+                if self._turn is not None and self._turn.lease.holds() and self._turn.lease.hold_id is not None:
+                    transactions[mark_of(self._cluster)] = self._turn.lease.hold_id
+            self._lake.append(table, rows, transactions=transactions)
+
+    def _is_there(self, table: Table, rows: pa.Table, number: int) -> bool:
+        """Whether these rows of a sample are in the lake: by the number of the last one, and where another process has
+        written later ones since, by looking for them."""
+        last = self._lake.last_transaction(table, writer_of(self._cluster))
+        if last is None or last <= number:
+            return last == number
+        names = ["sample_id"] if "sample_id" in rows.column_names else _EVENT
+        first = rows.slice(0, 1)
+        is_same = " and ".join(f'"{name}" is not distinct from ${name}' for name in names)
+        sql = f"select 1 from {table.name} where {is_same} limit 1"  # noqa: S608 (own names)
+        values = {name: first[name].to_pylist()[0] for name in names}
+        since = first[str(table.clock)].to_pylist()[0]
+        found: int = self._lake.query(sql, values, over=[table], since=since).num_rows
+        return found > 0
 
     def _dated(self, run: pa.Table) -> pa.Table:
         column = SAMPLES.arrow.field("written_at")
@@ -179,6 +208,16 @@ class Sink:
 
     def _nothing_in_memory(self) -> None:
         self._complaints.clear("spool", f"{self._cluster}: no sample waits in memory any more")
+
+
+def writer_of(cluster: str) -> str:
+    """Under which the numbers of a cluster's samples are kept in the lake."""
+    return f"lagwise-collector-{cluster}"
+
+
+def mark_of(cluster: str) -> str:
+    """Under which the hold of who last wrote a cluster's samples with its lease is kept, in the table of samples."""
+    return f"lagwise-collector-{cluster}-hold"
 
 
 def time_number(snapshot: Snapshot) -> int:

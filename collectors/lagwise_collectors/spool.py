@@ -6,6 +6,7 @@ A queue in the order of the samples. Bounded on both sides: beyond the bound the
 import contextlib
 import logging
 import re
+import time
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ log = logging.getLogger("lagwise.collectors.spool")
 DISK_BYTES = 1024**3
 MEMORY_BYTES = 64 * 1024**2
 
-_NAME = re.compile(r"^(\d{12})\.arrows$")
+_NAME = re.compile(r"^(\d+)\.arrows$")
 
 
 @dataclass(slots=True)
@@ -47,7 +48,8 @@ class Spool:
         self._disk_bytes = disk_bytes
         self.memory_bytes = memory_bytes
         self._queue: deque[_Waiting] = deque(self._left_behind())
-        self._next = self._queue[-1].number + 1 if self._queue else 0
+        # Milliseconds of this start: another process that has used the folder meanwhile shares no number with us.
+        self._next = max(self._queue[-1].number + 1 if self._queue else 0, time.time_ns() // 1_000_000)
         self._dropped = 0
 
     def __len__(self) -> int:
@@ -115,7 +117,7 @@ class Spool:
 
     def _to_disk(self, waiting: _Waiting) -> str | None:
         assert waiting.snapshot is not None
-        path = self._folder / f"{waiting.number:012d}.arrows"
+        path = self._folder / f"{waiting.number:015d}.arrows"
         try:
             with replacing(path, durable=True) as file:
                 wire.write(file, waiting.snapshot, compression="zstd")
@@ -144,10 +146,10 @@ class Spool:
     def _left_behind(self) -> list[_Waiting]:
         found = []
         with contextlib.suppress(OSError):  # no folder yet, or none that can be read: nothing was left
-            for path in sorted(self._folder.iterdir()):
+            for path in self._folder.iterdir():
                 match = _NAME.match(path.name)
                 if match:
                     found.append(_Waiting(int(match[1]), path.stat().st_size, path=path))
                 elif path.suffix == ".part":
                     path.unlink()
-        return found
+        return sorted(found, key=lambda waiting: waiting.number)

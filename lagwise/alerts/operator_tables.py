@@ -5,7 +5,7 @@ Also what follows from it: what was withheld and is owed, and which messages wen
 
 from sqlalchemy import JSON, Column, Index, Integer, String, Table
 
-from lagwise.alerts.columns import AnyText, UtcDateTime, metadata
+from lagwise.operational.columns import AnyText, UtcDateTime, metadata
 
 #: Patterns are regular expressions on the whole name; null is any.
 SILENCES = Table(

@@ -7,7 +7,7 @@ receiver that does not answer holds up its own channel and no other.
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from random import Random
 
 from sqlalchemy import Engine, select, update
@@ -23,6 +23,7 @@ from lagwise.alerts.store import DEAD, DELIVERED, QUEUED
 from lagwise.complaints import Complaints
 from lagwise.config import Grouping
 from lagwise.errors import DatabaseError, DatabaseGone
+from lagwise.operational.lease import Lease
 
 log = logging.getLogger("lagwise.alerts")
 
@@ -45,8 +46,10 @@ class Worker:
         random: Random,
         policy: RetryPolicy | None = None,
         grouping: Grouping | None = None,
+        lease: Lease | None = None,
     ) -> None:
-        """``grouping`` says when many messages become one; None is never, for receivers that know single ones only."""
+        """``grouping`` says when many messages become one; None is never, for receivers that know single ones only.
+        Nothing is sent while ``lease`` is not held; None is no lease."""
         self.channel = channel
         self.wake = threading.Event()
         self._engine = engine
@@ -54,6 +57,7 @@ class Worker:
         self._random = random
         self._policy = policy or RetryPolicy()
         self._grouping = grouping or Grouping(most_messages=None)
+        self._lease = lease
         self._complaints = Complaints(log)
         self._unrecorded: tuple[DeliveryRow, Step] | None = None
         self._repeater = Repeater(engine, channel, clock) if isinstance(channel, Repeating) else None
@@ -65,6 +69,8 @@ class Worker:
         """
         self._record()
         while not stop.is_set():
+            if not self._may_send():
+                return self._clock() + timedelta(seconds=_PAUSE_SECONDS)
             queue = self._queue()
             if not queue:
                 self._repeat()
@@ -73,10 +79,10 @@ class Worker:
             if isinstance(plan, Wait):
                 return plan.until
             if isinstance(plan, Together):
-                seal(self._engine, self.channel.name, self._clock())
+                seal(self._engine, self.channel.name, self._clock(), self._lease)
                 continue
             for row, payload in queue[: plan.count]:
-                if stop.is_set():
+                if stop.is_set() or not self._may_send():
                     break
                 if row.next_attempt_at > self._clock():
                     return row.next_attempt_at
@@ -107,6 +113,10 @@ class Worker:
             if not stop.is_set():
                 self.wake.wait(min(max(wait, 0.0), _LOOK_EVERY_SECONDS))
         self.channel.close()
+
+    def _may_send(self) -> bool:
+        """A message that is begun now has TAKE_OVER_SECONDS − HOLD_SECONDS until another process could begin."""
+        return self._lease is None or self._lease.holds()
 
     def _plan(self) -> Plan:
         """What to do next. A summary, or what was tried before, goes out as it is: it has its key, and the order."""

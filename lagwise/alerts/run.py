@@ -27,6 +27,8 @@ from lagwise.alerts.rules import RuleBook
 from lagwise.complaints import Complaints
 from lagwise.config import Config
 from lagwise.errors import ConfigError, DatabaseError, DatabaseGone
+from lagwise.operational.lease import Lease
+from lagwise.operational.turn import NotOurTurn, Turn
 from lagwise.tables.store import Lake
 
 log = logging.getLogger("lagwise.alerts")
@@ -70,6 +72,7 @@ class Alerts:
         self._config = config
         self._rules = RuleFileWatch(config.alerts.rules_file, [channel.name for channel in config.alerts.channels])
         self.engine = open_engine(config.database_url)
+        self.turn = Turn(Lease(self.engine, "alerts"), "the alerting", log, says_trouble=False)
         self._reader = Reader(Lake(config.lake_uri, config.lake.resolved_storage_options()))
         self._watching_since = watching_since
         self._active: set[str] = set()
@@ -99,6 +102,7 @@ class Alerts:
             windows=self._config.alerts.maintenance,
             now=now,
             remember=timedelta(seconds=self.book.flapping.within if self.book.flapping else 0.0),
+            lease=self.turn.lease,
         )
         self._active.update(subject.fingerprint for subject in alive)
         self._prune(now)
@@ -148,22 +152,24 @@ class Alerts:
 def alert_once(config: Config, now: datetime | None = None) -> Report:
     """One round, and one attempt to deliver everything that is due. For a scheduler, for tests, and by hand.
 
-    Raises ConfigError and DatabaseError. ``now`` is the present time unless given.
+    Raises ConfigError, DatabaseError, and NotOurTurn where another process runs the alerts of this database. ``now`` is
+    the present time unless given.
     """
     at = now or _now()
     alerts = Alerts(config, watching_since=None)
     try:
-        report = alerts.round(at)
-        workers = _workers(alerts, config, _now if now is None else lambda: at)
-        if workers:
-            with ThreadPoolExecutor(len(workers)) as pool:
-                for done in [pool.submit(_deliver_once, worker) for worker in workers]:
-                    done.result()
-        if config.alerts.heartbeat is not None and report.unfit is None:
-            error = ping(config.alerts.heartbeat)
-            if error is not None:
-                log.warning("the dead man's switch (%s)", error)
-        return replace(report, counts=queries.counts(alerts.engine))
+        with alerts.turn.taken():
+            report = alerts.round(at)
+            workers = _workers(alerts, config, _now if now is None else lambda: at)
+            if workers:
+                with ThreadPoolExecutor(len(workers)) as pool:
+                    for done in [pool.submit(_deliver_once, worker) for worker in workers]:
+                        done.result()
+            if config.alerts.heartbeat is not None and report.unfit is None:
+                error = ping(config.alerts.heartbeat)
+                if error is not None:
+                    log.warning("the dead man's switch (%s)", error)
+            return replace(report, counts=queries.counts(alerts.engine))
     finally:
         alerts.close()
 
@@ -171,7 +177,8 @@ def alert_once(config: Config, now: datetime | None = None) -> Report:
 def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
     """Rounds at the configured interval until ``stop`` is set, deliveries beside them, heartbeats into ``state``.
 
-    Raises ConfigError at the start where the settings or the rules cannot be used; nothing else ends it.
+    While another process runs the alerts of this database, this one waits, and takes over when that one is gone. Raises
+    ConfigError at the start where the settings or the rules cannot be used; nothing else ends it.
     """
     alerts = Alerts(config, watching_since=_now())
     workers = _workers(alerts, config, _now)
@@ -183,9 +190,19 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
     log.info("%d rules; channels: %s", len(alerts.book.rules), where or "none, alerts are kept and shown only")
     _mention_unusable(workers)
     started = False
+    turn = alerts.turn
+    turn.start()
     try:
         while not stop.is_set():
+            waits_for = None
             try:
+                if turn.lease.trouble is not None:
+                    turn.ask()
+                reason = turn.why_not()
+                if not turn.lease.holds() and turn.lease.trouble is not None:
+                    raise turn.lease.trouble
+                if reason is not None:
+                    raise NotOurTurn(reason)
                 report = alerts.round(_now())
                 complaints.clear("database", "the database works again")
                 if report.trouble:
@@ -206,17 +223,24 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 if switch is not None:
                     switch.say(report.unfit if outbox.is_alive else "a channel's thread has ended")
                 line = report.line
+            except NotOurTurn as error:
+                complaints.clear("database", "the database works again")
+                if switch is not None and started:
+                    switch.say(str(error))
+                line = f"{error}; this process waits"
+                waits_for = turn.lease.holder
             except DatabaseError as error:
                 line = str(error)
                 same = "gone" if isinstance(error, DatabaseGone) else line
                 complaints.say("database", f"{line}; nothing is decided until it works", same=same)
-            heart.beat(line)
+            heart.beat(line, unless_by=None if waits_for is None else waits_for.process.pid)
             stop.wait(config.alerts.interval_seconds)
     finally:
         if started:
             if switch is not None:
                 switch.stop(_STOP_SWITCH_WITHIN_SECONDS)
             outbox.stop(_STOP_WITHIN_SECONDS)
+        turn.stop()
         alerts.close()
 
 
@@ -228,6 +252,7 @@ def _workers(alerts: Alerts, config: Config, clock: Callable[[], datetime]) -> l
             clock=clock,
             random=Random(),  # noqa: S311 (spreads attempts in time, guards nothing)
             grouping=config.alerts.grouping if channel.type in TAKE_SUMMARIES else None,
+            lease=alerts.turn.lease,
         )
         for channel in config.alerts.channels
     ]

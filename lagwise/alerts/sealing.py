@@ -15,6 +15,7 @@ from lagwise.alerts.grouping import Sent
 from lagwise.alerts.operator_tables import SUMMARISED as IN_SUMMARIES
 from lagwise.alerts.store import DELIVERED, QUEUED, SUMMARISED
 from lagwise.alerts.summary import SUMMARY_EVENT, summarise
+from lagwise.operational.lease import Lease
 
 #: A document of an alert has about 1.5 kB: a summary stays below a megabyte.
 MOST_IN_A_SUMMARY = 500
@@ -42,10 +43,13 @@ def sent_lately(engine: Engine, channel: str, now: datetime, within_seconds: flo
         return [Sent(at, event == SUMMARY_EVENT) for at, event in connection.execute(query)]
 
 
-def seal(engine: Engine, channel: str, now: datetime) -> int:
-    """Make summaries of all that waits, none of which was tried before; returns how many messages are in them."""
+def seal(engine: Engine, channel: str, now: datetime, lease: Lease | None = None) -> int:
+    """Make summaries of all that waits, none of which was tried before; returns how many messages are in them. Raises
+    DatabaseError, also where ``lease`` is another process's by now."""
     d = DELIVERIES.c
     with transaction(engine) as connection:
+        if lease is not None:
+            lease.check(connection)
         lock(connection)
         waiting = select(d.id, d.payload).where(d.channel == channel, d.state == QUEUED).order_by(d.id)
         rows = connection.execute(waiting).all()

@@ -26,6 +26,7 @@ from lagwise.alerts.model import (
 )
 from lagwise.alerts.operator_store import forget, obey
 from lagwise.config import MaintenanceWindow
+from lagwise.operational.lease import Lease
 
 QUEUED = "queued"
 DELIVERED = "delivered"
@@ -45,14 +46,17 @@ def apply(
     windows: Sequence[MaintenanceWindow] = (),
     now: datetime,
     remember: timedelta = timedelta(0),
+    lease: Lease | None = None,
 ) -> Decision:
     """Decide on the alerts as they stand and keep what was decided, in one transaction; returns what is told of it.
 
     ``decide`` is given the open alerts, and those that ended within ``remember``. ``render`` makes the message of a
     notification; ``active`` are groups newly seen alive; ``windows`` are those of maintenance in the settings. Raises
-    DatabaseError, having kept nothing.
+    DatabaseError, having kept nothing; so it does where ``lease`` is another process's by now.
     """
     with transaction(engine) as connection:
+        if lease is not None:
+            lease.check(connection)
         lock(connection)
         alerts = load_open(connection)
         decision = decide(alerts, load_ended(connection, now - remember))

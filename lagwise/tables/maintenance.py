@@ -62,6 +62,7 @@ def maintain(lake: Lake, retention: Retention, *, now: datetime | None = None) -
         delta = lake.open(table)
         if delta is None:
             continue
+        lake.before_writing()
         try:
             kept = days_kept(table, retention)
             if kept is not None:

@@ -5,8 +5,9 @@ able to trust what it sees: see :mod:`lagwise.tables.guard` and ``docs/adr/0002-
 """
 
 import re
+import tempfile
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,8 @@ TABLE_PROPERTIES = {
 
 #: Between the lines of delta-rs's errors.
 _LED_TO_BY = re.compile(r"\s*(?:\x1b\[\d+m)?↳(?:\x1b\[0m)?\s*")
+#: A disk that takes so much takes the next commit, as a rule.
+_TRIED_BYTES = 64 * 1024
 #: Statistics of times may be cut to the millisecond.
 _ROUNDED = timedelta(milliseconds=1)
 
@@ -46,6 +49,8 @@ class Lake:
     def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
         self.uri = uri.rstrip("/")
         self.storage_options = dict(storage_options or {})
+        #: Called before each write, by everything that writes; may raise to prevent it.
+        self.before_writing: Callable[[], None] = lambda: None
         self._open: dict[str, DeltaTable] = {}
         self._lock = threading.Lock()
 
@@ -109,29 +114,44 @@ class Lake:
         delta = self.open(table)
         return None if delta is None else delta.version()
 
-    def append(self, table: Table, rows: pa.Table, *, transaction: tuple[str, int] | None = None) -> None:
+    def append(self, table: Table, rows: pa.Table, *, transactions: Mapping[str, int] | None = None) -> None:
         """Append rows in one commit; the ``day`` column is derived. Raises LakeError, having written nothing.
 
-        ``transaction`` (writer, number) is kept with the commit: :meth:`last_transaction` tells a writer that was
-        interrupted, or was not told how a commit went, whether its rows are there.
+        ``transactions`` (numbers by writer) are kept with the commit: :meth:`last_transaction` tells a writer that was
+        interrupted, or never learnt how a commit went, whether its rows are there.
         """
         if rows.num_rows == 0:
             return
+        self.before_writing()
         if table.clock is not None and "day" not in rows.column_names:
             rows = rows.append_column(pa.field("day", DAY, nullable=False), rows[table.clock].cast(DAY))
         try:
-            rows = rows.select(table.arrow.names).cast(table.arrow)
-            write_deltalake(
-                self.location(table),
-                rows,
-                mode="append",
-                storage_options=self.storage_options or None,
-                commit_properties=CommitProperties(
-                    app_transactions=[Transaction(*transaction)] if transaction else None
-                ),
-            )
+            self._append(table, rows.select(table.arrow.names).cast(table.arrow), transactions or {})
         except (DeltaError, OSError) as error:
             raise LakeError(f"cannot write to the table {self.location(table)}: {in_a_line(error)}") from error
+
+    def mark(self, table: Table, writer: str, number: int) -> None:
+        """Keep a writer's number with a commit of no rows. Raises LakeError."""
+        self.before_writing()
+        try:
+            self._append(table, table.arrow.empty_table(), {writer: number})
+        except (DeltaError, OSError) as error:
+            raise LakeError(f"cannot write to the table {self.location(table)}: {in_a_line(error)}") from error
+
+    def _append(self, table: Table, rows: pa.Table, transactions: Mapping[str, int]) -> None:
+        if self.is_local:
+            # What a full disk or a read-only folder refuses, it refuses here: delta-rs would print a page about it.
+            with tempfile.TemporaryFile(dir=self.location(table)) as file:
+                file.write(bytes(_TRIED_BYTES))
+        write_deltalake(
+            self.location(table),
+            rows,
+            mode="append",
+            storage_options=self.storage_options or None,
+            commit_properties=CommitProperties(
+                app_transactions=[Transaction(writer, number) for writer, number in transactions.items()] or None
+            ),
+        )
 
     def last_transaction(self, table: Table, writer: str) -> int | None:
         """Number of the last append that this writer gave one; None if there is none. Raises LakeError."""

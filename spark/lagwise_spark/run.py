@@ -3,8 +3,11 @@
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +19,14 @@ from lagwise.domain.humanise import plural
 from lagwise.errors import LagwiseError, LakeError
 from lagwise.health import ANALYSIS, Heart
 from lagwise.logs import clean
+from lagwise.operational.engine import open_engine
+from lagwise.operational.lease import Lease
+from lagwise.operational.turn import NotOurTurn, Turn
 from lagwise.program import program
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.maintenance import maintain
 from lagwise.tables.store import Lake
+from lagwise.tables.ticks import TICKS
 from lagwise_spark.jobs.capacity import plan
 from lagwise_spark.jobs.demand import forecast_topics
 from lagwise_spark.jobs.progress import News, read_news, read_progress
@@ -29,6 +36,10 @@ from lagwise_spark.tuning import LARGE_BACKLOG, LARGE_GROUP_PARTITIONS
 
 _LOG = logging.getLogger("lagwise.spark")
 
+#: Under which the hold of the last analysis is kept in the lake, in the table of its rounds.
+_HOLD = "lagwise-analysis-hold"
+#: How often a process that waits for its turn looks for it.
+_LOOK_SECONDS = 2.0
 #: Topics become due for a forecast once an hour: where none was, they are looked through again so much later, …
 _NONE_DUE_SECONDS = 300.0
 #: … and where forecasts failed as a whole, so much.
@@ -37,27 +48,51 @@ _FORECASTS_FAILED_SECONDS = 3600.0
 _NONE_TO_PLAN_SECONDS, _PLAN_FAILED_SECONDS = 60.0, 600.0
 
 
-def open_lake(config: Config) -> Lake:
-    """The lake of the settings, every table created."""
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the analysis works: a lake that takes no write while it is not this process's turn."""
+
+    lake: Lake
+    turn: Turn
+
+    def look(self) -> list[News]:
+        """Make what does not exist yet, and sign for the writer of the lake; what is new. Raises LagwiseError."""
+        self.lake.create(*ALL_TABLES)
+        if self.turn.lease.hold_id is not None:
+            self.lake.mark(TICKS, _HOLD, self.turn.lease.hold_id)
+        return read_news(self.lake, read_progress(self.lake))
+
+
+@contextmanager
+def _place(config: Config) -> Iterator[_Place]:
+    """The place of these settings. Raises ConfigError."""
     lake = Lake(config.lake_uri, config.lake.resolved_storage_options())
-    lake.create(*ALL_TABLES)
-    return lake
+    engine = open_engine(config.database_url)
+    mark = partial(lake.last_transaction, TICKS, _HOLD)
+    turn = Turn(Lease(engine, "analysis"), "the analysis", _LOG, mark=mark)
+    lake.before_writing = turn.check
+    try:
+        yield _Place(lake, turn)
+    finally:
+        engine.dispose()
 
 
 def analyze_once(config: Config) -> TickCost:
-    """Start Spark, do one round, stop. Raises LagwiseError where there is nothing to analyse or no way to."""
-    lake = open_lake(config)
-    session = _session(config, lake, read_news(lake, read_progress(lake)))
-    try:
-        cost = tick(session, lake, config)
-        _forecast(session, lake, config)
-        _plan(lake, config)
-    except LagwiseError:
-        raise
-    except Exception as error:  # Spark's own errors run over hundreds of lines
-        raise LagwiseError(f"the analysis failed: {_reason(error)}") from error
-    finally:
-        session.stop()
+    """Start Spark, do one round, stop. Raises LagwiseError where there is nothing to analyse or no way to, or another
+    process analyses this lake."""
+    with _place(config) as place, place.turn.taken():
+        lake = place.lake
+        session = _session(config, lake, place.look())
+        try:
+            cost = tick(session, lake, config)
+            _forecast(session, lake, config)
+            _plan(lake, config)
+        except LagwiseError:
+            raise
+        except Exception as error:  # Spark's own errors run over hundreds of lines
+            raise LagwiseError(f"the analysis failed: {_reason(error)}") from error
+        finally:
+            session.stop()
     if cost is None:
         raise LagwiseError(f"nothing has been collected yet: run `{program()} collect --once` first")
     return cost
@@ -68,21 +103,43 @@ def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
 
     A round that fails costs only itself, and is done again after a while: the first of several says so in the log, and
     the one that succeeds after them. The lake is maintained between rounds, because this process is the only one that
-    rewrites files.
+    rewrites files: while another one analyses this lake, this one waits, and takes over when that one is gone.
     """
     heart = Heart(state, ANALYSIS)
-    found = _first_look(config, stop, heart)
-    if found is None:
-        return
-    lake, news = found
+    with _place(config) as place:
+        place.turn.start()
+        try:
+            while _is_our_turn(place.turn, stop, heart):
+                news = _first_look(place, config, stop, heart)
+                if news is not None:
+                    _analyze(config, place, news, stop, heart)
+        finally:
+            place.turn.stop()
+
+
+def _is_our_turn(turn: Turn, stop: threading.Event, heart: Heart) -> bool:
+    """Wait for the turn of this process; False where the end comes first."""
+    while not stop.is_set():
+        reason, holder = turn.why_not(), turn.lease.holder
+        if reason is None:
+            return True
+        heart.beat(f"{reason}; this process waits", unless_by=None if holder is None else holder.process.pid)
+        stop.wait(_LOOK_SECONDS)
+    return False
+
+
+def _analyze(config: Config, place: _Place, news: Sequence[News], stop: threading.Event, heart: Heart) -> None:
+    """Rounds of one session, as long as it is this process's turn."""
+    lake, turn = place.lake, place.turn
     heart.beat("starting Spark")
     session = _session(config, lake, news)
+    turn.lost = partial(_cancel_jobs, session)
     heart.beat("Spark is up")
     failures = 0
     maintained_at = time.monotonic()
     forecast_from = plan_from = maintained_at
     try:
-        while not stop.is_set():
+        while not stop.is_set() and turn.why_not() is None:
             began = time.monotonic()
             try:
                 cost = tick(session, lake, config)
@@ -106,22 +163,32 @@ def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
             pause = config.analysis.interval_seconds * min(8, 2 ** max(0, failures - 1))
             stop.wait(max(0.0, began + pause - time.monotonic()))
     finally:
+        turn.lost = lambda: None
         session.stop()
 
 
-def _first_look(config: Config, stop: threading.Event, heart: Heart) -> tuple[Lake, list[News]] | None:
-    """The lake and what is new in it, once it can be used; None where the end comes first."""
+def _cancel_jobs(session: SparkSession) -> None:
+    """End what Spark is doing: another process does it now."""
+    try:
+        session.sparkContext.cancelAllJobs()
+    except Exception as error:  # a session that is ending; no job of it can write any more
+        _LOG.warning("Spark's jobs could not be cancelled: %s", _reason(error))
+
+
+def _first_look(place: _Place, config: Config, stop: threading.Event, heart: Heart) -> list[News] | None:
+    """What is new in the lake, once it can be used; None where the end comes first, or another process."""
     complaints = Complaints(_LOG, remind_after_seconds=None)
     while not stop.is_set():
         try:
-            lake = open_lake(config)
-            news = read_news(lake, read_progress(lake))
+            news = place.look()
+        except NotOurTurn:
+            return None
         except LakeError as error:
             complaints.say("lake", f"{error}; nothing is analysed before it can be used", same="lake")
             heart.beat(str(error))
         else:
             complaints.clear("lake", "the lake can be used")
-            return lake, news
+            return news
         stop.wait(config.analysis.interval_seconds)
     return None
 

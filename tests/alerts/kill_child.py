@@ -1,8 +1,9 @@
-"""Processes for test_kill to kill. Not a test.
+"""Processes for other tests to kill. Not a test.
 
-``forever CONFIG`` is the alert process. ``forks`` reads commands from stdin, one JSON object a line, and for each forks
-a child that does one round and kills itself (SIGKILL) at the numbered point: before a statement that writes, before a
-commit, before and after a request to a receiver. It answers with one line: "killed" or "done".
+``forever CONFIG TIMES`` is the alert process, whose leases last so many times what they do. ``forks`` reads commands
+from stdin, one JSON object a line, and for each forks a child that does one round and kills itself (SIGKILL) at the
+numbered point: before a statement that writes, before a commit, before and after a request to a receiver. It answers
+with one line: "killed" or "done".
 """
 
 import importlib.util
@@ -18,9 +19,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, event
 
+from lagwise import logs
 from lagwise.alerts.channels.webhook import WebhookChannel
 from lagwise.alerts.run import alert_forever, alert_once
 from lagwise.config import load_config
+from lagwise.operational import lease
 
 
 class Executioner:
@@ -89,5 +92,9 @@ if __name__ == "__main__":
     if sys.argv[1] == "forks":
         forks()
     else:
-        loaded = load_config(Path(sys.argv[2]), environment={})
-        alert_forever(loaded, threading.Event(), loaded.state)
+        loaded, stop = load_config(Path(sys.argv[2]), environment={}), threading.Event()
+        for name in ("RENEW_SECONDS", "HOLD_SECONDS", "TAKE_OVER_SECONDS"):
+            setattr(lease, name, getattr(lease, name) * float(sys.argv[3]))
+        signal.signal(signal.SIGTERM, lambda *_: stop.set())
+        logs.configure("alerts")
+        alert_forever(loaded, stop, loaded.state)

@@ -186,48 +186,6 @@ def test_killed_at_random_instants_on_postgresql(tmp_path: Path, postgresql: str
 
 
 @pytest.mark.timeout(240)
-def test_two_processes_on_one_postgresql(tmp_path: Path, postgresql: str) -> None:
-    """All is decided once and arrives; what both send at the same moment arrives twice, with one key and body."""
-    writer = lake_at(tmp_path / "data")
-    groups = [f"g{i:02}" for i in range(30)]
-    with Receiver() as to:
-        children = [
-            _start(
-                settings(
-                    tmp_path / name,
-                    tmp_path / "data",
-                    {"ops": to.url},
-                    postgresql,
-                    interval_seconds=0.05,
-                    grouping=SINGLY,
-                ),
-                tmp_path,
-            )
-            for name in ("one", "two")
-        ]
-        engine = open_engine(postgresql)
-        try:
-            for status, open_ones in (("stopped", set(groups)), ("losing_data", set(groups)), ("ok", set())):
-                statuses = dict.fromkeys(groups, status)
-                writer.all_well(datetime.now(UTC), statuses)
-                for child in children:
-                    _until(lambda s=statuses, o=open_ones: _as_shown(engine, s) and _open(engine) == o, child)
-            _until(lambda: not queries.deliveries(engine, state="queued"), children[0])
-            assert [child.poll() for child in children] == [None, None]
-        finally:
-            for child in children:
-                child.kill()
-                child.wait()
-        rows, decided = queries.deliveries(engine, limit=1000), _decided(engine)
-        engine.dispose()
-    assert {row.state for row in rows} == {"delivered"}
-    assert set(to.keys) == set(decided)
-    events = ("firing", "escalated", "resolved")
-    assert Counter(first_arrivals(to.got)) == Counter([(group, event) for group in groups for event in events])
-    assert _keys_of_many_bodies(to.got) == {}, "the same key is the same message"
-
-
-@pytest.mark.timeout(240)
 def test_killed_at_random_instants_while_it_summarises(tmp_path: Path) -> None:
     _kill_at_random(tmp_path, seed=20261122, steps=6, groups=30, kills_per_step=2, grouping=TOGETHER)
 
@@ -271,7 +229,7 @@ def _kill_at_random(
             grouping=grouping,
         )
         engine = open_engine(database or f"sqlite:///{tmp_path / 'state' / 'lagwise.db'}")
-        child = _start(config, tmp_path)
+        child = start(config, tmp_path)
         try:
             for _ in range(steps):
                 moment = datetime.now(UTC)
@@ -286,7 +244,7 @@ def _kill_at_random(
                     time.sleep(random.uniform(0.0, 0.4))
                     child.kill()
                     child.wait()
-                    child = _start(config, tmp_path)
+                    child = start(config, tmp_path)
                     time.sleep(random.choice([0.0, random.uniform(0.5, 2.5)]))
                 troubled = {group for group, status in statuses.items() if status != "ok"}
                 _until(lambda troubled=troubled: _as_shown(engine, statuses) and _open(engine) == troubled, child)
@@ -347,11 +305,11 @@ def _as_shown(engine: Engine, statuses: dict[str, str]) -> bool:
     return all(statuses[alert.group or ""] == alert.status for alert in queries.open_alerts(engine))
 
 
-def _start(config: Path, tmp_path: Path) -> subprocess.Popen[bytes]:
+def start(config: Path, tmp_path: Path, lease_times: float = 1.0) -> subprocess.Popen[bytes]:
+    """The alert process; its leases last so many times what they do."""
+    command = [sys.executable, str(CHILD), "forever", str(config), str(lease_times)]
     with (tmp_path / "log").open("ab") as log:
-        return subprocess.Popen(
-            [sys.executable, str(CHILD), "forever", str(config)], stdout=log, stderr=log, env=environment(), cwd=ROOT
-        )
+        return subprocess.Popen(command, stdout=log, stderr=log, env=environment(), cwd=ROOT)
 
 
 def _until(

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import Engine, inspect, make_url, text
 
-from lagwise.alerts import database, operate, queries, store
+from lagwise.alerts import operate, queries, store
 from lagwise.alerts.database import lock, open_engine, prepare, transaction
 from lagwise.alerts.decide import decide
 from lagwise.alerts.model import Alert, Decision
@@ -18,6 +18,7 @@ from lagwise.alerts.muting import Matcher
 from lagwise.alerts.operate import Operator, Via
 from lagwise.alerts.run import alert_once
 from lagwise.errors import ConfigError, DatabaseError
+from lagwise.operational import engine as engine_module
 from tests.alerts.receiver import Receiver
 from tests.alerts.rounds import MakeConfig, beat_of, running, until
 from tests.alerts.support import LakeWriter, at, book, group_condition, observation
@@ -101,7 +102,7 @@ class TestSeveralProcesses:
     ) -> None:
         prepare(engine)
         other = open_engine(postgresql)
-        monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
+        monkeypatch.setattr(engine_module, "BUSY_SECONDS", 0.1)
         with transaction(other) as hanging:
             lock(hanging)
             with pytest.raises(DatabaseError, match=r"lock timeout$"):

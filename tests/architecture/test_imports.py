@@ -31,6 +31,7 @@ SHARED = (
     "lagwise.leash",
     "lagwise.private_files",
     "lagwise.logs",
+    "lagwise.operational",
     "lagwise.program",
     "lagwise.secrets",
     "lagwise.trace_csv",
@@ -54,7 +55,7 @@ RESERVED = {
     "streamlit": ("lagwise_dashboard",),
     "plotly": ("lagwise_dashboard",),
     "pandas": ("lagwise_dashboard",),
-    "sqlalchemy": ("lagwise.alerts", "lagwise_dashboard", "lagwise_collectors.elsewhere"),
+    "sqlalchemy": ("lagwise.operational", "lagwise.alerts", "lagwise_dashboard", "lagwise_collectors.elsewhere"),
     "httpx": ("lagwise.alerts", "lagwise_collectors.elsewhere"),
     "apprise": ("lagwise.alerts",),
     "rich": (

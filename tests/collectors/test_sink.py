@@ -7,17 +7,23 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from lagwise.domain.vocabulary import EventKind
 from lagwise.errors import LakeError
-from lagwise.tables.raw import COMMITS, GROUPS, SAMPLES, TOPICS, WATERMARKS
+from lagwise.operational.engine import open_engine
+from lagwise.operational.lease import Lease
+from lagwise.operational.turn import Turn
+from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_collectors import wire
+from lagwise_collectors.differences.events import Event, as_rows
 from lagwise_collectors.protocol import Snapshot
-from lagwise_collectors.sink import ORDER, Sink
+from lagwise_collectors.sink import ORDER, Sink, mark_of
 from lagwise_collectors.spool import Spool
-from tests.collectors.snapshots import sample
+from tests.collectors.snapshots import INTERVAL, START, sample
 
 pytestmark = pytest.mark.thorough
 
@@ -50,6 +56,12 @@ def out_of_order(lake: Lake, *tables: Table) -> Iterator[None]:
         for place in places:
             place.unlink()
             place.with_suffix(".aside").rename(place)
+
+
+def event_at(number: int, group: str) -> pa.Table:
+    """The row of an event at the time of a sample, of a table whose rows have no sample's id."""
+    event = Event(EventKind.COMMIT_REWOUND, START + number * INTERVAL, group=group, topic="t", partition=0)
+    return as_rows([event], "shop")
 
 
 def numbers(lake: Lake, table: Table) -> list[int]:
@@ -182,6 +194,72 @@ class TestDelivery:
         one.write(whole(2))
         two.write(whole(2))
         assert numbers(lake, COMMITS) == [1] * 8 + [2] * 8
+
+
+class TestTakingTurns:
+    """Two processes that collect the same cluster, one after the other, each with a spool of its own."""
+
+    @pytest.fixture
+    def sides(self, lake: Lake, tmp_path: Path) -> Iterator[list[tuple[Sink, Lease]]]:
+        made, engines = [], []
+        for name in ("one", "two"):
+            engines.append(open_engine(f"sqlite:///{tmp_path / 'lagwise.db'}"))
+            lease = Lease(engines[-1], "collector shop")
+            turn = Turn(lease, "the collection of shop", logging.getLogger("lagwise.test"))
+            made.append((Sink(lake, Spool(tmp_path / name), "shop", turn=turn), lease))
+        yield made
+        for engine in engines:
+            engine.dispose()
+
+    def test_nothing_is_written_out_of_turn_nor_twice(self, lake: Lake, sides: list[tuple[Sink, Lease]]) -> None:
+        (one, its_lease), (two, other_lease) = sides
+        quiet = [event_at(number, "g") for number in range(8)]
+        its_lease.ask()
+        other_lease.ask()
+        assert one.write(whole(0)).waiting == 0
+        assert lake.last_transaction(SAMPLES, mark_of("shop")) == its_lease.hold_id
+        waiting = two.write(whole(1))
+        assert waiting.waiting == 1
+        assert str(waiting.trouble).startswith("the collection of shop is run by process ")
+
+        with out_of_order(lake, WATERMARKS):
+            one._created = True
+            assert one.write(whole(2).with_rows(EVENTS, quiet[2])).waiting == 1  # half of it is there
+        its_lease.give_back()
+        other_lease.ask()
+        assert two.write(whole(3)).waiting == 0
+        assert lake.last_transaction(SAMPLES, mark_of("shop")) == other_lease.hold_id
+        assert one.write(whole(4).with_rows(EVENTS, quiet[4])).waiting == 2
+        other_lease.give_back()
+        its_lease.ask()
+        assert one.write(whole(5)).waiting == 0  # the half one, too, although later ones have been written since
+        for table in (COMMITS, WATERMARKS):
+            assert numbers(lake, table) == [n for n in range(6) for _ in range(4)], table.name
+        for table in (GROUPS, TOPICS, SAMPLES):
+            assert numbers(lake, table) == list(range(6)), table.name
+        assert sorted(lake.read(EVENTS)["at"].to_pylist()) == [START + n * INTERVAL for n in (2, 4)]
+
+    def test_a_file_that_could_not_be_removed_is_known_to_be_delivered(
+        self, lake: Lake, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with out_of_order(lake, *ORDER):
+            first = sink_on(lake, folder)
+            first.write(whole(1).with_rows(EVENTS, event_at(1, "g")))
+            first.close()
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "unlink", refuse)  # as in a folder that is read-only
+            for number in (2, 3):
+                assert sink_on(lake, folder).write(whole(number)).waiting == 0
+        assert len(list(folder.iterdir())) == 1
+        sink_on(lake, folder).write(whole(4))
+        assert list(folder.iterdir()) == []
+        assert numbers(lake, SAMPLES) == [1, 2, 3, 4]
+        assert numbers(lake, COMMITS) == [n for n in (1, 2, 3, 4) for _ in range(4)]
+        assert lake.read(EVENTS).num_rows == 1
+
+
+def refuse(*_: object, **__: object) -> None:
+    raise OSError(30, "Read-only file system")
 
 
 class TestSpool:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -331,8 +332,9 @@ def test_no_part_survives_the_supervisor_s_sigkill(supervising_process: tuple[su
 def test_a_state_folder_has_one_lagwise(tmp_path: Path) -> None:
     with locked(tmp_path), pytest.raises(LagwiseError) as caught, locked(tmp_path):
         pass
-    assert f"already running on {tmp_path} (process {os.getpid()})" in str(caught.value)
-    assert "--data" in str(caught.value)
+    holder = f"process {os.getpid()} on {socket.gethostname()}, since "
+    assert str(caught.value).startswith(f"Lagwise is already running on {tmp_path}: {holder}20")
+    assert str(caught.value).endswith(" UTC. Stop that one first, or give this one another folder with --data")
     with locked(tmp_path):
         pass
 

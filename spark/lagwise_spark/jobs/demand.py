@@ -139,6 +139,7 @@ def _forget(lake: Lake, made: list[dict[str, Any]]) -> None:
     # With what was forecast earlier on the same day, which the new rows supersede.
     topics = (f"(cluster = {_quoted(row['cluster'])} and topic = {_quoted(row['topic'])})" for row in again)
     those = " or ".join(topics)
+    lake.before_writing()
     try:
         delta.delete(f"day >= DATE '{since.astimezone(UTC):%Y-%m-%d}' and ({those})")
     except (DeltaError, OSError) as error:

@@ -26,6 +26,7 @@ Row = Mapping[str, Any]
 def replace(rows: DataFrame, lake: Lake, table: Table) -> None:
     """Replace all of a table that holds the present state."""
     names = [column.name for column in table.columns]
+    lake.before_writing()
     rows.select(*names).write.format("delta").mode("overwrite").save(lake.location(table))
 
 
@@ -44,6 +45,7 @@ def replace_between(rows: DataFrame, lake: Lake, table: Table, cluster: str, sta
     else:
         # Nothing to replace, as is usual: an append need not look for it, nor check each row against the predicate.
         writer = writer.mode("append")
+    lake.before_writing()
     writer.save(lake.location(table))
 
 
@@ -185,6 +187,7 @@ def replace_days_since(lake: Lake, table: Table, rows: pa.Table, first: date) ->
 
 def replace_small(lake: Lake, table: Table, rows: pa.Table, predicate: str | None = None) -> None:
     """Replace all of a small table, or what a condition on its days holds for. Raises LakeError."""
+    lake.before_writing()
     try:
         write_deltalake(
             lake.location(table),

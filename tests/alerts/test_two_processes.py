@@ -1,0 +1,133 @@
+"""Several alert processes on one database: one works, the others wait; a killed or hanging one is replaced, and nothing
+arrives twice."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from lagwise import health
+from lagwise.alerts.database import open_engine, transaction
+from lagwise.errors import DatabaseError
+from tests.alerts.receiver import Receiver
+from tests.alerts.test_kill import SINGLY, environment, lake_at, settings, start
+
+pytestmark = [pytest.mark.process, pytest.mark.timeout(240)]
+
+#: Leases a fifth as long as they are, so that a hanging process is replaced within seconds.
+HURRY = 0.2
+
+
+class Child:
+    """An alert process with a state folder of its own."""
+
+    def __init__(self, name: str, tmp_path: Path, database: str, to: Receiver) -> None:
+        self.state = tmp_path / name
+        lake, channels = tmp_path / "data", {"ops": to.url}
+        self.config = settings(self.state, lake, channels, database, interval_seconds=0.2, grouping=SINGLY)
+        self.process = start(self.config, tmp_path, HURRY)
+
+    def line(self) -> str:
+        beat = health.read(self.state).get("alerts")
+        return beat.line if beat and beat.pid == self.process.pid else ""
+
+    def works(self) -> bool:
+        return "firing" in self.line()
+
+    def waits_for(self, other: "Child") -> bool:
+        return self.line().startswith(f"the alerting is run by process {other.process.pid} on ")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'lagwise.db'}"
+    found: str = request.getfixturevalue("postgresql")
+    return found
+
+
+@pytest.fixture
+def child(tmp_path: Path, database: str) -> Iterator[Callable[[str, Receiver], Child]]:
+    made: list[Child] = []
+
+    def make(name: str, to: Receiver) -> Child:
+        made.append(Child(name, tmp_path, database, to))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.process.kill()
+        one.process.wait()
+
+
+def until(holds: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 90
+    while not holds():
+        assert time.monotonic() < deadline, f"still waiting: {what}"
+        time.sleep(0.05)
+
+
+def hang(process: subprocess.Popen[bytes], database: str) -> None:
+    """Stop a process while it is in no transaction, which would stop everybody."""
+    engine = open_engine(database)
+    try:
+        while True:
+            process.send_signal(signal.SIGSTOP)
+            try:
+                with transaction(engine):
+                    return
+            except DatabaseError:
+                process.send_signal(signal.SIGCONT)
+    finally:
+        engine.dispose()
+
+
+def test_one_works_and_the_others_wait_their_turn(
+    tmp_path: Path, database: str, child: Callable[[str, Receiver], Child]
+) -> None:
+    writer = lake_at(tmp_path / "data")
+    troubled: dict[str, str] = {}
+
+    def trouble(group: str) -> None:
+        """Another group is in trouble, and told of."""
+        troubled[group] = "stopped"
+        writer.all_well(datetime.now(UTC), troubled)
+        until(lambda: len(to.got) >= len(troubled), f"{group} to be told")
+
+    with Receiver() as to:
+        first = child("first", to)
+        trouble("a")
+        second = child("second", to)
+        until(lambda: second.waits_for(first), "the second to wait")
+        command = [sys.executable, "-m", "lagwise", "--config", str(first.config), "alert", "--once"]
+        refused = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
+        assert refused.returncode == 1
+        assert f"lagwise: the alerting is run by process {first.process.pid} on " in refused.stderr
+        assert refused.stderr.endswith(" UTC: stop that one first\n")
+        trouble("b")
+
+        first.process.kill()  # at once, because it is seen to have ended
+        until(second.works, "the second to take over")
+        trouble("c")
+
+        third = child("third", to)
+        until(lambda: third.waits_for(second), "the third to wait")
+        hang(second.process, database)
+        until(third.works, "the third to take over")
+        trouble("d")
+        second.process.send_signal(signal.SIGCONT)
+        until(lambda: second.waits_for(third), "the second to see that it was replaced")
+        trouble("e")
+
+        third.process.send_signal(signal.SIGTERM)
+        until(second.works, "the second to be given its turn")
+        trouble("f")
+        assert [one.document["group"] for one in to.got] == list("abcdef")
+        assert len({one.key for one in to.got}) == len(to.got)
+    log = (tmp_path / "log").read_text()
+    assert "Traceback" not in log

@@ -1,0 +1,171 @@
+"""Whose turn it is, with a database that answers and with one that does not; and what is said of it."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+from lagwise.errors import LakeError
+from lagwise.operational.lease import HOLD_SECONDS, RENEW_SECONDS, TAKE_OVER_SECONDS, Lease, Process
+from lagwise.operational.turn import NotOurTurn, Turn
+from tests.fixtures.postgresql import PostgresServer
+from tests.operational.test_lease import Time, process
+
+Open = Callable[[str], Engine]
+log = logging.getLogger("lagwise.test")
+
+
+@dataclass
+class Mark:
+    """What a lake says of who wrote last."""
+
+    of: int | None = None
+    trouble: LakeError | None = None
+
+    def __call__(self) -> int | None:
+        if self.trouble is not None:
+            raise self.trouble
+        return self.of
+
+
+@dataclass
+class Side:
+    """One process's turn."""
+
+    engine: Engine
+    time: Time
+    host: str = "host-a"
+    mark: Mark = field(default_factory=Mark)
+
+    def __post_init__(self) -> None:
+        self.lease = Lease(self.engine, "analysis", process=process(self.host), clock=self.time.clock())
+        self.turn = Turn(self.lease, "the analysis", log, mark=self.mark)
+
+
+def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+    lines = [record.getMessage() for record in caplog.records]
+    caplog.clear()
+    return lines
+
+
+@pytest.fixture(autouse=True)
+def _everything_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "lagwise")
+
+
+def test_a_process_waits_for_the_holder_and_takes_over_from_it(
+    url: str, opened: Open, caplog: pytest.LogCaptureFixture
+) -> None:
+    time = Time()
+    first, second = Side(opened(url), time), Side(opened(url), time, "host-b")
+    lost: list[str] = []
+    first.turn.lost = lambda: lost.append("first")
+    first.turn.ask()
+    second.turn.ask()
+    second.turn.ask()
+    assert first.turn.why_not() is None
+    first.turn.check()
+    reason = f"the analysis is run by process 7 on host-a, since {first.lease._now():%Y-%m-%d}"
+    assert str(second.turn.why_not()).startswith(reason)
+    with pytest.raises(NotOurTurn, match="the analysis is run by process 7 on host-a"):
+        second.turn.check()
+    (waits,) = said(caplog)
+    assert waits.startswith(reason)
+    assert waits.endswith("; this process waits for its turn")
+
+    time.seconds += TAKE_OVER_SECONDS  # the first one hangs
+    second.turn.ask()
+    assert second.turn.why_not() is None
+    assert said(caplog) == ["the analysis is run by this process now"]
+    assert lost == []
+    assert str(first.turn.why_not()).startswith("the analysis is run by process 7 on host-b")  # it comes back, and asks
+    assert lost == ["first"]
+    assert len(said(caplog)) == 1
+
+
+@pytest.mark.process
+def test_with_a_server_that_is_away_the_holder_goes_on_and_nobody_begins(
+    postgresql: str, postgres_server: PostgresServer, opened: Open, caplog: pytest.LogCaptureFixture
+) -> None:
+    time = Time()
+    mark = Mark(of=1)  # of a holder before
+    first, second = (Side(opened(postgresql), time, host, mark) for host in ("host-a", "host-b"))
+    fresh = Side(opened(postgresql), time, "host-c", mark)
+    first.turn.ask()
+    second.turn.ask()
+    said(caplog)
+    name = first.engine.url.database
+    postgres_server.execute(
+        f"alter database {name} allow_connections false",
+        f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'",
+    )
+    sides = (first, second, fresh)
+    for side in sides:
+        side.turn.ask()
+    lines = said(caplog)
+    assert len(lines) == 2, lines  # the holder has nothing to say yet: its lease holds
+    for _ in range(20):
+        time.seconds += RENEW_SECONDS
+        for side in sides:
+            side.turn.ask()
+    assert first.turn.why_not() is None
+    assert str(second.turn.why_not()).startswith("the analysis is run by process 7 on host-a")
+    assert str(fresh.turn.why_not()).startswith("whether another process runs the analysis is unknown: cannot use")
+    (line,) = said(caplog)
+    assert line.endswith("whether another process runs the analysis is unknown, and this one goes on")
+
+    assert first.lease.hold_id is not None
+    mark.of = first.lease.hold_id
+    assert first.turn.why_not() is None
+    mark.trouble = LakeError("the lake is away, too")
+    assert first.turn.why_not() == "the lake is away, too"
+    mark.of, mark.trouble = 12345, None  # one that could ask the database has taken over
+    assert str(first.turn.why_not()).startswith("another process has taken over the analysis, as the lake says")
+
+    postgres_server.execute(f"alter database {name} allow_connections true")
+    for side in sides:
+        side.turn.ask()
+    assert [side.turn.why_not() is None for side in sides] == [True, False, False]
+    again = "the operational database can be asked again who runs the analysis"
+    assert said(caplog).count(again) == 3
+
+
+def test_where_the_database_is_a_file_of_this_machine_that_cannot_be_used_nobody_waits_for_it(
+    tmp_path: Path, opened: Open, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No other machine could ask it, and no process of this one can."""
+    time, folder = Time(), tmp_path / "state"
+    folder.write_text("somebody else's")
+    side = Side(opened(f"sqlite:///{folder / 'lagwise.db'}"), time)
+    side.turn.ask()
+    assert str(side.turn.why_not()).startswith("whether another process runs the analysis is unknown: cannot make")
+    for _ in range(10):
+        time.seconds += RENEW_SECONDS
+        side.turn.ask()
+        assert (side.turn.why_not() is None) == (time.seconds >= HOLD_SECONDS)
+    assert [line.rpartition(", ")[2] for line in said(caplog)] == ["and this one waits", "and this one goes on"]
+    folder.unlink()
+    side.turn.ask()
+    assert side.lease.holds()
+
+
+def test_something_done_once_is_refused_where_the_holder_lives(url: str, opened: Open) -> None:
+    first = Lease(opened(url), "analysis")
+    first.ask()
+    second = Turn(Lease(opened(url), "analysis"), "the analysis", log)
+    me = Process.of_this()
+    with (
+        pytest.raises(NotOurTurn, match=rf"is run by process {me.pid} on {me.host}, since .* UTC: stop that one first"),
+        second.taken(),
+    ):
+        raise AssertionError("not reached")
+    first.give_back()
+    with Turn(Lease(opened(url), "analysis"), "the analysis", log).taken() as turn:
+        assert turn.why_not() is None
+        first.ask()
+        assert not first.holds()
+    first.ask()
+    assert first.holds()
