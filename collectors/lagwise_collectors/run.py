@@ -106,6 +106,7 @@ def collect_forever(config: Config, stop: threading.Event, state: Path) -> None:
         reader.abandon()  # a thread that still waits for its reader is released by this
     for thread in threads:
         thread.join(max(1.0, _STOP_SECONDS / len(threads)))
+    engine.dispose()
 
 
 def check_access(cluster: AnyCluster) -> list[Check]:

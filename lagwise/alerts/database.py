@@ -22,6 +22,7 @@ from sqlalchemy import (
 
 from lagwise.alerts import operator_tables as _  # noqa: F401 (declares tables that `prepare` makes)
 from lagwise.errors import DatabaseError
+from lagwise.operational import lease as _lease  # noqa: F401 (declares the table of leases)
 from lagwise.operational.columns import AnyText, UtcDateTime, metadata
 from lagwise.operational.engine import make_database_folder, make_tables, shown, waits_for_locks
 from lagwise.operational.engine import open_engine as open_engine

@@ -26,12 +26,12 @@ from lagwise.operational.columns import AnyText, UtcDateTime, metadata
 from lagwise.operational.engine import make_database_folder, make_tables, transaction, waits_for_locks
 
 #: How often a lease is renewed, or looked at.
-RENEW_SECONDS = 5.0
-#: How long its holder may act after a renewal. The most that one step (sending a message) may take after it was begun
-#: is what is left to TAKE_OVER_SECONDS.
-HOLD_SECONDS = 20.0
+RENEW_SECONDS = 3.0
+#: How long its holder may act after a renewal. What was begun by then (an attempt to deliver) has until
+#: TAKE_OVER_SECONDS to end.
+HOLD_SECONDS = 15.0
 #: How long without a renewal until another takes over.
-TAKE_OVER_SECONDS = 30.0
+TAKE_OVER_SECONDS = 45.0
 
 LEASES = Table(
     "leases",

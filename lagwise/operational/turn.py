@@ -64,7 +64,8 @@ class Turn:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(within_seconds)
-        self.lease.give_back()
+        if self.lease.trouble is None:  # else it would only take time, which the end of a process has not
+            self.lease.give_back()
 
     @contextmanager
     def taken(self) -> Iterator["Turn"]:

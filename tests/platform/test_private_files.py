@@ -33,12 +33,11 @@ def modes(folder: Path) -> dict[str, int]:
 def keep_state(state: Path) -> None:
     """What the parts keep, and a log that became too large twice."""
     write_settings(Config(state_dir=state))
-    health.beat(state, health.ALERTS, "well")
+    health.Heart(state, health.ALERTS).beat("well")
     log = PartLog(state / "logs", "alerts", most_bytes=10)
-    for _ in range(2):
-        log.open().write(b"more than ten bytes")
-        log.close()
-        log.limit()
+    for _ in range(3):
+        log.write(b"more than ten bytes")
+    log.close()
     prepare(engine := open_engine(f"sqlite:///{state / 'lagwise.db'}"))
     with engine.connect(), locked(state):
         found = modes(state)
