@@ -158,6 +158,7 @@ def alert_once(config: Config, now: datetime | None = None) -> Report:
     at = now or _now()
     alerts = Alerts(config, watching_since=None)
     try:
+        alerts.prepare()  # without a database there is no turn to wait for
         with alerts.turn.taken():
             report = alerts.round(at)
             workers = _workers(alerts, config, _now if now is None else lambda: at)

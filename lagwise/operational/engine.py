@@ -4,6 +4,7 @@ SQLite in the state folder by default, PostgreSQL (or what else SQLAlchemy knows
 transaction takes the write lock at its beginning, so that what it read is still true when it commits.
 """
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -70,14 +71,17 @@ def _close_to_others(engine: Engine) -> None:
         return
     with suppress(OSError), opened(path, "ab"):  # SQLite says what is wrong with one that cannot be made
         pass
-    for beside in ("-wal", "-shm"):  # of an earlier Lagwise
+    for beside in ("-journal", "-wal", "-shm"):  # of an earlier Lagwise
         close(path.with_name(path.name + beside))
 
 
 def _set_up_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None  # transactions begin where we say (`_begin_sqlite`), not where the driver guesses
-    for pragma in ("journal_mode = WAL", "synchronous = FULL"):
-        connection.execute(f"pragma {pragma}").close()
+    # No write-ahead log: its index is a file mapped into memory, and where that cannot be written any more (a read-only
+    # remount) the system ends the process by SIGBUS. One of an earlier Lagwise goes once no other process has it open.
+    with suppress(sqlite3.OperationalError):
+        connection.execute("pragma journal_mode = TRUNCATE").close()
+    connection.execute("pragma synchronous = FULL").close()
 
 
 def _begin_sqlite(connection: Connection) -> None:

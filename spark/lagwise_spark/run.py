@@ -152,6 +152,8 @@ def _analyze(config: Config, place: _Place, news: Sequence[News], stop: threadin
                 if time.monotonic() >= plan_from:
                     plan_from = time.monotonic() + _plan(lake, config)
             except Exception as error:  # whatever a round dies of, the next one may succeed
+                if turn.why_not() is not None:
+                    break  # it was ended because another process does it now, which has been logged
                 failures += 1
                 reason = _reason(error)
                 if failures == 1:

@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -207,9 +208,27 @@ class TestTheDatabase:
             connection.execute(update(ALERTS).values(fired_at=datetime(2026, 1, 1)))  # noqa: DTZ001 (that is the point)
 
     def test_sqlite_survives_a_power_cut_and_lets_pages_read(self, sqlite: Engine) -> None:
-        with sqlite.connect() as connection:
-            assert connection.scalar(text("pragma journal_mode")) == "wal"
-            assert connection.scalar(text("pragma synchronous")) == 2
+        with transaction(sqlite) as writes, transaction(sqlite, read_only=True) as reads:
+            assert writes.scalar(text("pragma journal_mode")) == "truncate"
+            assert writes.scalar(text("pragma synchronous")) == 2
+            assert reads.scalar(select(SCHEMA.c.component)) == "alerts"
+
+    def test_sqlite_is_not_mapped_into_memory(self, tmp_path: Path) -> None:
+        """What is mapped and cannot be written any more (a read-only remount) would end the process by SIGBUS."""
+        path = tmp_path / "lagwise.db"
+        earlier = sqlite3.connect(path)
+        earlier.execute("pragma journal_mode = WAL")
+        earlier.execute("create table there (kept integer)")
+        for is_in_use in (True, False):
+            engine = open_engine(f"sqlite:///{path}")
+            prepare(engine)
+            with transaction(engine) as connection:
+                assert connection.scalar(text("pragma journal_mode")) == ("wal" if is_in_use else "truncate")
+                assert connection.scalar(text("select count(*) from there")) == 0
+                if sys.platform == "linux":
+                    assert (str(path) in Path("/proc/self/maps").read_text()) == is_in_use
+            engine.dispose()
+            earlier.close()
 
     def test_a_newer_one_is_refused(self, engine: Engine) -> None:
         with transaction(engine) as connection:

@@ -44,7 +44,7 @@ def keep_state(state: Path) -> None:
     engine.dispose()
     assert {mode for name, mode in found.items() if (state / name).is_dir()} == {0o700}, found
     assert {mode for name, mode in found.items() if not (state / name).is_dir()} == {0o600}, found
-    assert {"lagwise.db-wal", "logs/alerts.log.2", "health/alerts.json", "lagwise.lock"} <= found.keys()
+    assert {"lagwise.db-journal", "logs/alerts.log.2", "health/alerts.json", "lagwise.lock"} <= found.keys()
 
 
 def test_state_is_private_whatever_the_umask_says(tmp_path: Path) -> None:

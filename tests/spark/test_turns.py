@@ -1,21 +1,31 @@
-"""A second analysis of a lake waits before it starts Spark, and says for whom."""
+"""Of two analyses of a lake one works: a second one waits before it starts Spark, one that was replaced lets go."""
 
+import logging
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 import yaml
 
 from lagwise import health
+from lagwise.config import Config
 from lagwise.operational.engine import open_engine
-from lagwise.operational.lease import Lease
+from lagwise.operational.lease import TAKE_OVER_SECONDS, Lease, Process
+from lagwise.operational.turn import Turn
 from lagwise.tables.store import Lake
 from lagwise.tables.ticks import TICKS
+from tests.spark.recorder import Recorder
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.process
 
@@ -54,4 +64,50 @@ def test_a_second_analysis_waits_without_spark(tmp_path: Path) -> None:
     assert Lake(str(data / "lake")).open(TICKS) is None  # nothing was touched
     other.ask()
     assert other.holds()
+    engine.dispose()
+
+
+@pytest.mark.spark
+def test_a_round_that_a_takeover_ends_writes_nothing_and_is_no_failure(
+    spark: "SparkSession",
+    lake: Lake,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    from lagwise_spark import run
+
+    recorder = Recorder(lake, datetime(2026, 3, 1, tzinfo=UTC), gathers=True)
+    for _ in range(8):
+        recorder.sample({"orders": {0: 100}}, {("billing", "orders", 0): (40, "member-1")})
+    recorder.write()
+    seconds = 0.0
+    engine = open_engine(f"sqlite:///{tmp_path / 'state' / 'lagwise.db'}")
+
+    def lease(host: str) -> Lease:
+        process = Process(host, 7, machine=f"boot of {host}", started=1)
+        return Lease(engine, "analysis", process=process, clock=lambda: seconds)
+
+    ours, other = lease("host-a"), lease("host-b")
+    turn = Turn(ours, "the analysis", logging.getLogger("lagwise.spark"))
+    turn.ask()
+    other.ask()
+    assert ours.holds()
+
+    def replaced_meanwhile() -> None:
+        nonlocal seconds
+        if not other.holds():
+            seconds += TAKE_OVER_SECONDS  # this process was held up in the middle of its round
+            other.ask()
+        turn.check()
+
+    lake.before_writing = replaced_meanwhile
+    monkeypatch.setattr(run, "_session", lambda *_: spark)
+    monkeypatch.setattr(spark, "stop", lambda: None)
+    heart = health.Heart(tmp_path / "state", health.ANALYSIS)
+    run._analyze(Config(data=str(tmp_path)), run._Place(lake, turn), [], threading.Event(), heart)
+    (line,) = [record.getMessage() for record in caplog.records if record.name == "lagwise.spark"]
+    assert line.startswith("the analysis is run by process 7 on host-b, since ")
+    assert health.read(tmp_path / "state")[health.ANALYSIS].line == "Spark is up"
+    assert lake.read(TICKS).num_rows == 0
     engine.dispose()
