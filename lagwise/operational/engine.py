@@ -80,7 +80,7 @@ def _set_up_sqlite(connection: Any, _record: object) -> None:
     # No write-ahead log: its index is a file mapped into memory, and where that cannot be written any more (a read-only
     # remount) the system ends the process by SIGBUS. One of an earlier Lagwise goes once no other process has it open.
     with suppress(sqlite3.OperationalError):
-        connection.execute("pragma journal_mode = TRUNCATE").close()
+        connection.execute("pragma journal_mode = PERSIST").close()
     connection.execute("pragma synchronous = FULL").close()
 
 

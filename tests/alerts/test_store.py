@@ -209,7 +209,7 @@ class TestTheDatabase:
 
     def test_sqlite_survives_a_power_cut_and_lets_pages_read(self, sqlite: Engine) -> None:
         with transaction(sqlite) as writes, transaction(sqlite, read_only=True) as reads:
-            assert writes.scalar(text("pragma journal_mode")) == "truncate"
+            assert writes.scalar(text("pragma journal_mode")) == "persist"
             assert writes.scalar(text("pragma synchronous")) == 2
             assert reads.scalar(select(SCHEMA.c.component)) == "alerts"
 
@@ -223,7 +223,7 @@ class TestTheDatabase:
             engine = open_engine(f"sqlite:///{path}")
             prepare(engine)
             with transaction(engine) as connection:
-                assert connection.scalar(text("pragma journal_mode")) == ("wal" if is_in_use else "truncate")
+                assert connection.scalar(text("pragma journal_mode")) == ("wal" if is_in_use else "persist")
                 assert connection.scalar(text("select count(*) from there")) == 0
                 if sys.platform == "linux":
                     assert (str(path) in Path("/proc/self/maps").read_text()) == is_in_use
