@@ -6,7 +6,7 @@ import streamlit as st
 
 from lagwise.addresses import pages
 from lagwise_dashboard import address, identity
-from lagwise_dashboard.components import menu
+from lagwise_dashboard.components import menu, window
 from lagwise_dashboard.components.boundary import boundary
 
 _HERE = Path(__file__).resolve().parent
@@ -15,6 +15,7 @@ _DEFAULT = pages.OVERVIEW
 
 st.set_page_config(page_title="Lagwise", page_icon=str(_HERE / "assets" / "icon.png"), layout="wide")
 st.logo(str(_HERE / "assets" / "lagwise.svg"), size="medium", link=None)
+st.html(_HERE / "assets" / "page.css")
 may_look = False
 with boundary():
     identity.gate()
@@ -31,3 +32,4 @@ _asked = st.navigation(
 address.arrived(next((page for page in pages.PAGES if page.path == _asked.url_path), _DEFAULT))
 menu.show(_asked)
 _asked.run()
+window.watch()

@@ -33,6 +33,7 @@ _TEMPLATE = go.layout.Template(
             "type": "date",
             "gridcolor": GRID,
             "zeroline": False,
+            "tickfont": {"size": 12},
             "hoverformat": "%H:%M:%S UTC",
             "automargin": True,
         },
@@ -40,6 +41,7 @@ _TEMPLATE = go.layout.Template(
             "rangemode": "tozero",
             "gridcolor": GRID,
             "zeroline": False,
+            "tickfont": {"size": 12},
             "automargin": True,
             "fixedrange": True,
             # 10,000 as in the text beside it, not 10k.

@@ -217,7 +217,7 @@ def test_a_group_brings_its_peak_partitions_and_skew_with_their_provenance(open_
     assert f"from {len(history)} rounds of the analysis over 1 h 30 min (of the last 7 d), the newest 6 s ago." in said
     assert "Less than a day: the daily peak may not be in it." in said
     assert f"Its hottest partition now gets {hottest:.3g} % of the traffic." in said
-    shown = float(app.number_input(key="peak_per_s").placeholder.removesuffix(", from the group"))
+    shown = float(app.number_input(key="peak_per_s").placeholder.removesuffix(", from the group").replace(",", ""))
     assert peak <= shown <= peak * 1.01  # rounded up
     assert app.number_input(key="partitions").placeholder == f"{len(rates)}, from the group"
     # That is the share of some minutes, with which nothing is planned.

@@ -13,7 +13,7 @@ from lagwise.errors import ConfigError
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.store import Lake
 from lagwise_dashboard import literal
-from lagwise_dashboard.components import group_cards, member_lanes, runbook, topic_tables
+from lagwise_dashboard.components import member_lanes, runbook, topic_tables, window
 from lagwise_dashboard.components.topic_tables import replicas_in_words
 from tests.dashboard import lakes
 from tests.dashboard.conftest import NOW, Open, offered
@@ -331,7 +331,7 @@ def test_a_phone_gets_cards_and_a_desk_gets_the_table(
     open_app: Open, busy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert tables(open_app())
-    monkeypatch.setattr(group_cards, "is_phone", lambda: True)
+    monkeypatch.setattr(window, "is_narrow", lambda: True)
     app = open_app()
     assert not tables(app)
     assert offered(app)

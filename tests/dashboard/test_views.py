@@ -147,8 +147,8 @@ def test_a_new_start_is_called_that_until_its_first_data_can_be_there(
     started = NOW - timedelta(seconds=25)
     monkeypatch.setattr("lagwise_dashboard.settings.started_at", lambda: started)
     nothing = _text(open_app())
-    assert ":orange-badge[… collected not yet (prod)]" in nothing
-    assert ":orange-badge[… analysed not yet]" in nothing
+    assert ":blue-badge[… collected not yet (prod)]" in nothing
+    assert ":blue-badge[… analysed not yet]" in nothing
     assert (
         "**Starting.** Waiting for the next sample of **prod**, the next sample of **staging** and the next round of "
         in nothing
@@ -159,7 +159,7 @@ def test_a_new_start_is_called_that_until_its_first_data_can_be_there(
     lakes.append(young, SAMPLES, lakes._samples(Scene(NOW, hours=0.005)))
     collected = open_app()
     assert ":green-badge[✓ collected 6 s ago (prod)]" in _text(collected)
-    assert ":orange-badge[… analysed not yet]" in _text(collected)
+    assert ":blue-badge[… analysed not yet]" in _text(collected)
     assert not collected.error
     assert "**Starting.** Waiting for the next round of the analysis, expected" in _text(collected)
     assert "Collected, not judged yet" not in _text(collected)

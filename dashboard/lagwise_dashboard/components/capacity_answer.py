@@ -123,4 +123,4 @@ def reasons(advice: SizingAdvice, sources: Mapping[str, str]) -> None:
             figures.columns(advice.figures), name="figures", label="Every figure of the advice and what it was made of"
         )
         st.caption(f"{explain_concurrency(advice.workload, advice.threads)} The same in a terminal:")
-        st.code(command(advice.workload), language="bash", wrap_lines=True)
+        st.code(command(advice.workload), language=None, wrap_lines=True)

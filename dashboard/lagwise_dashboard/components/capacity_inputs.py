@@ -101,7 +101,7 @@ class _Inputs:
             step=field.step,
             placeholder=self.placeholder(
                 name,
-                "" if known is None else f"{float(f'{known / shown.scale:.4g}'):.12g}",
+                "" if known is None else f"{float(f'{known / shown.scale:.4g}'):,.12g}",
                 default=f"{default}, the default" if default else "not known: type it in",
             ),
             help=field.help,
@@ -118,7 +118,7 @@ class _Inputs:
             query.PEAK,
             "Peak (messages/s)",
             step=100.0,
-            placeholder=self.placeholder("peak_rate_per_second", f"{known or 0.0:.12g}"),
+            placeholder=self.placeholder("peak_rate_per_second", f"{known or 0.0:,.12g}"),
             help="Messages per second at peak.",
         )
         self.keep("peak_rate_per_second", typed)
@@ -128,7 +128,7 @@ class _Inputs:
             query.PARTITIONS,
             "Partitions",
             step=1,
-            placeholder=self.placeholder("partitions", f"{self.start.values.get('partitions')}"),
+            placeholder=self.placeholder("partitions", f"{self.start.values.get('partitions') or 0:,}"),
             help="Partitions of the topic (queues, in RocketMQ).",
         )
         self.keep("partitions", typed)

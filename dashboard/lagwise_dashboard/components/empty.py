@@ -35,7 +35,7 @@ def nothing_collected(fresh: Freshness) -> None:
     )
     first = config.clusters[0] if config.clusters else None
     settled = "" if isinstance(first, RocketmqCluster) else f" --bootstrap {first.bootstrap if first else 'HOST:PORT'}"
-    st.code(f"lagwise up{settled}\nlagwise demo", language="bash")
+    st.code(f"lagwise up{settled}\nlagwise demo", language=None)
     st.caption(
         "Is it running already? `lagwise doctor` checks access to the cluster and to the lake. This "
         "dashboard reads the lake"
@@ -55,7 +55,7 @@ def nothing_judged(fresh: Freshness) -> None:
         f"analysis ({literal.markdown(str(settings.config().state / 'logs'))}), or run it alone to see what it says:",
         icon=":material/hourglass_top:",
     )
-    st.code(f"lagwise analyze --once --data {shell_word(settings.config().data)}", language="bash")
+    st.code(f"lagwise analyze --once --data {shell_word(settings.config().data)}", language=None)
 
 
 def no_groups() -> None:

@@ -175,7 +175,7 @@ def strip(freshness: Freshness) -> None:
     parts = ["**No data yet**" if as_of is None else f"**Data as of {humanise.clock(as_of, now)}**"]
     if any(verdict.is_late for verdict in freshness.verdicts):
         old = f"{humanise.since(as_of, now)} old"
-        parts.append(f":orange-badge[… {old}]" if freshness.starting else f":red-badge[✕ {old}]")
+        parts.append(f":blue-badge[… {old}]" if freshness.starting else f":red-badge[✕ {old}]")
     if oldest is not None:
         which = f" ({literal.markdown(oldest.name)})" if len(freshness.collections) > 1 else ""
         parts.append(_badge("collected", oldest, freshness.collections, which))
@@ -192,7 +192,7 @@ def strip(freshness: Freshness) -> None:
 def _badge(verb: str, oldest: Source, sources: tuple[Source, ...], which: str) -> str:
     """How old the oldest of these is, with a sign for the gravest."""
     stale, starting = any(s.stale for s in sources), any(s.starting for s in sources)
-    colour, sign = ("red", "✕") if stale else ("orange", "…") if starting else ("green", "✓")
+    colour, sign = ("red", "✕") if stale else ("blue", "…") if starting else ("green", "✓")
     when = f"{humanise.since(oldest.at, oldest.now)} ago" if oldest.at else "not yet" if oldest.starting else "never"
     return f":{colour}-badge[{sign} {verb} {when}{which}]"
 

@@ -11,13 +11,6 @@ from lagwise_dashboard.components import group_table
 from lagwise_dashboard.queries.base import Row
 
 MOST_CARDS = 50
-#: What browsers on a phone call themselves (the recommendation of those who make them).
-_PHONE = "Mobi"
-
-
-def is_phone() -> bool:
-    """Whether the reader's browser says that it is on a phone."""
-    return _PHONE in (st.context.headers.get("User-Agent") or "")
 
 
 def show(rows: list[Row], now: datetime, *, with_cluster: bool) -> None:

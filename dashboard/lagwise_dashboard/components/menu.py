@@ -8,7 +8,7 @@ import streamlit as st
 from lagwise.addresses import pages
 from lagwise.addresses.pages import Page
 from lagwise_dashboard import address
-from lagwise_dashboard.components import group_cards
+from lagwise_dashboard.components import window
 
 ICONS: dict[Page, str] = {
     pages.OVERVIEW: ":material/format_list_bulleted:",
@@ -23,8 +23,8 @@ ICONS: dict[Page, str] = {
 
 
 def show(asked: st.Page) -> None:
-    """Draw the menu: a line of links, which a phone gets folded. ``asked`` is the page that is open."""
-    if group_cards.is_phone():
+    """Draw the menu: a line of links, which a narrow window gets folded. ``asked`` is the page that is open."""
+    if window.is_narrow():
         with st.popover(address.here().title, icon=":material/menu:"):
             _links(asked)
     else:

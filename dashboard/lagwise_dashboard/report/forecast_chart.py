@@ -71,7 +71,7 @@ def _mark_capacity(made: go.Figure, low: float, high: float | None, target: floa
             showarrow=False,
             xanchor=anchor,
             yanchor="bottom",
-            font={"color": plot_theme.LAG, "size": 12},
+            font={"size": 12},
         )
 
 
@@ -91,5 +91,5 @@ def _mark_crossing(made: go.Figure, until: datetime, top: float) -> None:
         showarrow=False,
         xanchor="left",
         yanchor="bottom",
-        font={"color": plot_theme.MARK, "size": 12},
+        font={"size": 12},
     )

@@ -98,7 +98,7 @@ def _mark_needed(made: go.Figure, advice: SizingAdvice, needed: float, at: int) 
         showarrow=False,
         xanchor="right" if at else "left",
         yanchor="bottom",
-        font={"color": plot_theme.PRODUCED, "size": 12},
+        font={"size": 12},
     )
 
 
@@ -113,5 +113,5 @@ def _mark_threads(made: go.Figure, threads: float, text: str, top: float, colour
         showarrow=False,
         xanchor="right" if left_of_line else "left",
         yanchor="bottom",
-        font={"color": colour, "size": 12},
+        font={"size": 12},
     )

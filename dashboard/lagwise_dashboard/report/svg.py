@@ -233,7 +233,7 @@ def _label(annotation: Any, left: float, top: float, x: _Axis, y: _Axis) -> str:
     anchor = {"left": "start", "right": "end"}.get(annotation.xanchor, "middle")
     across += {"start": 3, "end": -3}.get(anchor, 0)
     down += {"bottom": -4, "top": _FONT + 2}.get(annotation.yanchor, 4)
-    return _text(across, down, html.unescape(annotation.text), anchor, fill=annotation.font.color or _TEXT)
+    return _text(across, down, html.unescape(annotation.text), anchor)
 
 
 def _text(x: float, y: float, text: str, anchor: str, **attributes: object) -> str:

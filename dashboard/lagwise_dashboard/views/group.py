@@ -212,7 +212,7 @@ def _what_to_do(row: Row) -> None:
     )
     for command in commands.for_group(settings.config(), row):
         st.caption(f"{command.purpose}:")
-        st.code(command.text, language="bash", wrap_lines=True)
+        st.code(command.text, language=None, wrap_lines=True)
 
 
 _cluster, _group = address.get(query.CLUSTER), address.get(query.GROUP)

@@ -10,7 +10,7 @@ from lagwise.domain import humanise
 from lagwise.domain.vocabulary import DISPLAY_ORDER, Status
 from lagwise_dashboard import address, owners, settings, words
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.components import empty, filters, freshness, group_cards, group_table, page
+from lagwise_dashboard.components import empty, filters, freshness, group_cards, group_table, page, window
 from lagwise_dashboard.components.boundary import boundary
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import Row
@@ -117,8 +117,8 @@ def _chips(counts: Counts) -> None:
 
 
 def _shown_as() -> str:
-    """As a table, or as cards: that is what fits a phone, and what is read aloud well."""
-    usual = _CARDS_VIEW if group_cards.is_phone() else _TABLE_VIEW
+    """As a table, or as cards: that is what fits a narrow window, and what is read aloud well."""
+    usual = _CARDS_VIEW if window.is_narrow() else _TABLE_VIEW
     st.segmented_control(
         "Shown as",
         [_TABLE_VIEW, _CARDS_VIEW],

@@ -1,0 +1,97 @@
+"""Pages can be read: in light and dark, on paper, in a narrow window, and without signs of their source."""
+
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.dashboard.browsing import READY_MS, Visit
+
+pytestmark = pytest.mark.browser
+
+_LEGIBILITY = (Path(__file__).parent / "legibility.js").read_text(encoding="utf-8")
+_CHARTS = {
+    "/overview": 0,
+    "/group?cluster=prod&group=orders-fulfilment": 1,
+    "/topic?cluster=prod&topic=clicks": 1,
+    "/retention": 0,
+    "/rebalances?cluster=prod&group=orders-fulfilment": 1,
+    "/alerts": 0,
+    "/capacity?cluster=prod&group=checkout": 3,
+    "/health": 2,
+}
+#: Width of a landscape A4 page in CSS pixels, its margins left out.
+_PAPER = 1047
+#: Charts, tables, cells and numbers that reach beyond the paper, or are cut.
+_CUT = """width => {
+    const component = '[data-testid=stBidiComponentIsolated]';
+    const parts = [...document.querySelectorAll('.js-plotly-plot .main-svg, [data-testid=stMetricValue]')];
+    for (const part of document.querySelectorAll(`${component}, ${component} *`))
+        if (part.shadowRoot) parts.push(...part.shadowRoot.querySelectorAll('.frame, td'));
+    if (!parts.length) return ['nothing was found'];
+    const isCut = (part) =>
+        part.getBoundingClientRect().right > width + 1 ||
+        part.scrollWidth > part.clientWidth + 2 ||
+        (part.matches('.frame') && part.scrollHeight > part.clientHeight + 2);
+    const said = (part) => `${part.scrollWidth} of ${part.clientWidth}: ${part.textContent.slice(0, 80)}`;
+    return parts.filter(isCut).map(said);
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_are_legible_on_the_screen_and_whole_on_paper(
+    browser: Browser, address: str, scheme: Literal["light", "dark"]
+) -> None:
+    visit = Visit(browser, address, scheme=scheme)
+    for path, charts in _CHARTS.items():
+        page = visit.open(path)
+        drawn = page.locator(".js-plotly-plot").filter(has=page.locator(".xaxislayer-above text"))
+        expect(drawn).to_have_count(charts, timeout=READY_MS)
+        expect(page.locator('[data-testid="stSkeleton"]')).to_have_count(0, timeout=READY_MS)
+        expect(page.get_by_role("grid").first).to_be_visible(timeout=READY_MS)
+        page.get_by_text("Live", exact=True).click()  # what is being refreshed is faded
+        page.wait_for_function("() => !document.querySelector('[data-stale=true]')", timeout=READY_MS)
+        found: dict[str, Any] = page.evaluate(_LEGIBILITY)
+        assert found == {"faint": [], "escaped": []}, path
+        sizes = drawn.locator(":is(.xaxislayer-above, .yaxislayer-above) text").evaluate_all(
+            "texts => texts.map(text => parseFloat(getComputedStyle(text).fontSize))"
+        )
+        assert min(sizes, default=12) >= 12, path
+        if scheme == "light":
+            _assert_whole_on_paper(page, path)
+    visit.close()
+    assert visit.troubles == []
+
+
+def _assert_whole_on_paper(page: Page, path: str) -> None:
+    page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": _PAPER, "height": 700})
+    logo = page.get_by_test_id("stHeaderLogo").bounding_box()
+    title = page.get_by_role("heading").first.bounding_box()
+    assert logo is not None and title is not None
+    assert logo["y"] + logo["height"] <= title["y"], path
+    expect(page.get_by_role("link", name="Collector health")).to_be_hidden()
+    assert page.evaluate(_CUT, _PAPER) == [], path
+    page.emulate_media(media="screen")
+    page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def test_a_narrow_window_gets_cards_and_a_wide_one_the_table(visit: Visit) -> None:
+    page = visit.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    visit.open("/overview")
+    card = page.get_by_role("link", name="payments-settlement")
+    expect(card).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_role("grid")).to_have_count(0, timeout=READY_MS)
+    expect(page.get_by_role("radio", name="Cards")).to_be_checked()
+    assert visit.overflow() == 0
+    page.set_viewport_size({"width": 1280, "height": 900})
+    expect(page.get_by_role("grid", name="Consumer groups")).to_be_visible(timeout=READY_MS)
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.get_by_role("grid")).to_have_count(0, timeout=READY_MS)
+    page.get_by_role("radio", name="Table").click()
+    expect(page).to_have_url(re.compile("as=table"), timeout=READY_MS)
+    expect(page.get_by_role("grid", name="Consumer groups")).to_be_visible(timeout=READY_MS)
