@@ -1,6 +1,7 @@
 """One look for every chart. Streamlit lays its light or dark theme over it; what is fixed here reads well on both."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
@@ -52,24 +53,35 @@ _TEMPLATE = go.layout.Template(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One of several charts above each other: its title, its height and the free space above it, in pixels."""
+
+    title: str
+    height: int
+    gap: int = 44
+
+
 def figure(*, height: int, zoom: str) -> go.Figure:
     """An empty time chart. ``zoom`` names what it shows: while it stays the same, a reader's zoom survives
     refreshes."""
     return _dressed(go.Figure(), height, zoom)
 
 
-def stack(rows: int, *, heights: Sequence[float], titles: Sequence[str], height: int, zoom: str) -> go.Figure:
-    """Charts above each other on one time axis."""
-    made = make_subplots(
-        rows=rows,
-        cols=1,
-        shared_xaxes=True,
-        row_heights=list(heights),
-        subplot_titles=list(titles),
-        vertical_spacing=0.1,
-    )
+def stack(panels: Sequence[Panel], *, zoom: str) -> go.Figure:
+    """Charts above each other, on one time axis and within the same margins."""
+    inner = sum(panel.gap + panel.height for panel in panels) - panels[0].gap
+    made = make_subplots(rows=len(panels), cols=1, shared_xaxes=True, subplot_titles=[panel.title for panel in panels])
     made.update_annotations(x=0.0, xanchor="left", font={"size": 13})
-    return _dressed(made, height, zoom)
+    top = inner
+    for row, panel in enumerate(panels, start=1):
+        if row > 1:
+            top -= panel.gap
+        made.update_yaxes(domain=[(top - panel.height) / inner, top / inner], row=row, col=1)
+        made.layout.annotations[row - 1].y = top / inner
+        top -= panel.height
+    margin = _TEMPLATE.layout.margin
+    return _dressed(made, inner + margin.t + margin.b, zoom)
 
 
 def line(x: Sequence[Any], y: Sequence[Any], **look: Any) -> Any:

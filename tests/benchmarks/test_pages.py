@@ -27,7 +27,7 @@ def test_every_page_finds_what_it_shows(tmp_path: Path) -> None:
     assert len(group.partitions(lake, CLUSTER, GROUP)) == SMALL.partitions
     assert len(group.standings(lake, CLUSTER, GROUP)) == len(group.members(lake, CLUSTER, GROUP, NOW)) == 4
     assert "24 h" not in group.growth(lake, CLUSTER, GROUP, NOW)
-    cells = heat.lags(lake, CLUSTER, GROUP, since, NOW, SMALL.partitions)
+    cells = heat.lags(lake, CLUSTER, GROUP, since, NOW)
     assert cells.num_rows == SMALL.partitions * SMALL.day_minutes // 5
     assert len(topic.partitions(lake, CLUSTER, TOPIC, NOW)) == SMALL.partitions
     assert topic.written(lake, CLUSTER, TOPIC, NOW - timedelta(minutes=15), NOW).num_rows > 10

@@ -428,6 +428,23 @@ GROUPS_OF_THE_DEMO: tuple[Story, ...] = (
     ),
 )
 
+#: More partitions than a heat map has rows: a few of them have nearly all the lag.
+WIDE_GROUP = Story(
+    "events-fanout",
+    Status.OK,
+    "grows",
+    "All 300 partitions are read as fast as they are written.",
+    topic="events",
+    partitions=300,
+    members=30,
+    hit=5,
+    worst_partition=211,
+    lag=3_000_000,
+    lag_seconds=20.0,
+    rate=20_000.0,
+    since_seconds=1500,
+)
+
 #: Groups with which nothing is wrong.
 QUIET_GROUPS: tuple[Story, ...] = tuple(s for s in GROUPS_OF_THE_DEMO if s.status == Status.OK)
 

@@ -2,9 +2,12 @@
 
 import re
 from collections.abc import Iterator
+from io import BytesIO
+from typing import Literal
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 from lagwise_dashboard.literal import shown
@@ -14,6 +17,14 @@ from tests.dashboard.stories import HOSTILE_NAMES
 pytestmark = pytest.mark.browser
 
 _CHART = ".js-plotly-plot"
+#: Of a chart with a heat map: where it and the lines above it lie and which time they span, and the middles of its
+#: columns; in pixels.
+_HEAT_MAP = """chart => {
+    const all = chart._fullLayout, [x, y, above] = [all.xaxis4, all.yaxis4, all.xaxis3]
+    const across = axis => ({left: axis._offset, width: axis._length, from: axis.range[0], to: axis.range[1]})
+    const columns = chart._fullData.find(trace => trace.type === 'heatmap').x.map(at => x._offset + x.d2p(at))
+    return {times: across(x), above: across(above), columns, top: y._offset, height: y._length, rows: y.tickvals.length}
+}"""
 _PHONE = (
     "Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Mobile Safari/537.36"
 )
@@ -26,6 +37,17 @@ def phone(browser: Browser, address: str) -> Iterator[Visit]:
     yield visitor
     visitor.close()
     assert visitor.troubles == []
+
+
+def _contrast(one: tuple[int, ...], other: tuple[int, ...]) -> float:
+    """As WCAG 2.2 defines it: from 1, which is none, to 21."""
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: tuple[int, ...]) -> float:
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (part / 255 for part in colour)]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def _query(page: Page) -> dict[str, list[str]]:
@@ -69,10 +91,33 @@ def test_who_does_not_drag_types_the_stretch(visit: Visit) -> None:
     expect(page.get_by_role("button", name="Leave the zoom")).to_be_visible(timeout=READY_MS)
 
 
-def test_the_picture_of_partitions_and_the_timeline_of_members_are_drawn(visit: Visit) -> None:
-    page = visit.open("/group?cluster=prod&group=clickstream-archive")
-    expect(page.locator(_CHART)).to_have_count(2, timeout=READY_MS)
-    expect(page.locator(_CHART).nth(1).locator("g.hm image")).to_have_count(1, timeout=READY_MS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_heat_map_is_the_page_where_nothing_waits_and_strong_where_much_does(
+    browser: Browser, address: str, scheme: Literal["light", "dark"]
+) -> None:
+    visitor = Visit(browser, address, scheme=scheme)
+    for group, rows, bad, good in (("clickstream-archive", 24, 7, 0), ("events-fanout", 40, 0, 39)):
+        page = visitor.open(f"/group?cluster=prod&group={group}")
+        chart = page.locator(_CHART).first
+        expect(chart.locator("g.hm image").last).to_be_attached(timeout=READY_MS)
+        found = chart.evaluate(_HEAT_MAP)
+        assert found["rows"] == rows
+        assert found["times"] == found["above"], "one time axis, from one margin to the other"
+        picture = Image.open(BytesIO(chart.screenshot())).convert("RGB")
+        begun, later, now = (found["columns"][-minutes] for minutes in (28, 12, 1))
+        contrasts = [
+            _contrast(picture.getpixel((round(x), round(found["top"] + (row + 0.5) / rows * found["height"]))), page_is)
+            for page_is in [picture.getpixel((1, 1))]
+            for row, x in ((good, now), (bad, begun), (bad, later), (bad, now))
+        ]
+        assert contrasts[0] < 1.35, "nearly no lag"
+        assert contrasts[1] < contrasts[2] < contrasts[3], "it grows"
+        assert contrasts[3] > 3.0, "the largest"
+    visitor.close()
+    assert visitor.troubles == []
+
+
+def test_the_timeline_of_members_is_drawn(visit: Visit) -> None:
     page = visit.open("/rebalances?cluster=prod&group=orders-fulfilment")
     expect(page.locator(f"{_CHART} g.bars path").first).to_be_attached(timeout=READY_MS)
     assert visit.overflow() == 0

@@ -1,4 +1,4 @@
-"""The SQL of the pages on topics, retention and rebalances, and of the picture of partitions: what it answers."""
+"""The SQL of the pages on topics, retention and rebalances, and of the heat map of partitions: what it answers."""
 
 import threading
 from datetime import UTC, datetime, timedelta
@@ -282,15 +282,15 @@ def test_storms_come_first_and_a_continued_hour_does_not_hide_the_cause(bare: La
     assert rebalances.groups(bare, "no such cluster", "", NOW - 4 * HOUR, NOW) == []
 
 
-# The picture of partitions
+# The heat map of partitions
 
 
 @pytest.mark.parametrize(
     ("table", "span", "step"),
     [(MINUTES, HOUR, 60), (FIVE_MINUTES, timedelta(hours=24), 300), (HOURS, timedelta(days=7), 3600)],
 )
-@pytest.mark.parametrize("partitions", [30, 400])
-def test_the_picture_stays_small_and_shows_the_largest_lag(
+@pytest.mark.parametrize("partitions", [30, heat.MOST_ROWS, heat.MOST_ROWS + 1, 1000])
+def test_a_heat_map_has_rows_that_can_be_told_apart_and_leaves_no_partition_out(
     bare: Lake, table: Any, span: timedelta, step: int, partitions: int
 ) -> None:
     at = NOW.replace(minute=0, second=0)
@@ -300,16 +300,35 @@ def test_the_picture_stays_small_and_shows_the_largest_lag(
             "samples": 4, "max_lag": p * 10 + (i == 3),
         }
         for p in range(partitions)
-        for i in range(1, 12)
+        for i in range(1, 5)
     ]  # fmt: skip
     lakes.append(bare, table, rows)
-    found = heat.lags(bare, "prod", "g", NOW - span, NOW, partitions)
-    shown = set(found["partition"].to_pylist())
-    assert shown == set(range(max(0, partitions - heat.MOST_PARTITIONS), partitions)), "those with most lag"
-    cells = len(shown) * span.total_seconds() / found["width_seconds"][0].as_py()
-    assert cells <= heat.MOST_CELLS * 1.01
-    assert max(found["lag"].to_pylist()) == (partitions - 1) * 10 + 1
-    assert heat.lags(bare, "prod", "another", NOW - span, NOW, 1).num_rows == 0
+    found = heat.lags(bare, "prod", "g", NOW - span, NOW)
+    lines: dict[int, Row] = {}
+    for row in found.to_pylist():
+        line = lines.setdefault(row["line"], row)
+        line["lag"] = max(line["lag"], row["lag"])
+    assert list(lines) == list(range(min(partitions, heat.MOST_ROWS)))
+    assert sum(line["partitions"] for line in lines.values()) == partitions, "each is in one row"
+    assert span.total_seconds() / found["width_seconds"][0].as_py() <= heat.MOST_COLUMNS
+    if partitions <= heat.MOST_ROWS:
+        assert [line["partition"] for line in lines.values()] == list(range(partitions))
+        return
+    worst, ranges = list(lines.values())[: heat.WORST_ROWS], list(lines.values())[heat.WORST_ROWS :]
+    assert [line["partition"] for line in worst] == [partitions - 1 - i for i in range(heat.WORST_ROWS)]
+    assert all(line["partitions"] == 1 for line in worst)
+    at_first = 0
+    for line in ranges:
+        assert line["partition"] == at_first
+        at_first = line["last_partition"] + 1
+        assert line["partitions"] == at_first - line["partition"]
+        assert line["lag"] == line["last_partition"] * 10 + 1, "the largest among them"
+    assert at_first == partitions - heat.WORST_ROWS
+    assert max(r["partitions"] for r in ranges) - min(r["partitions"] for r in ranges) <= 1
+
+
+def test_a_heat_map_of_an_unknown_group_is_empty(bare: Lake) -> None:
+    assert heat.lags(bare, "prod", "another", NOW - HOUR, NOW).num_rows == 0
 
 
 def test_members_stand_as_their_partitions_do(stored: Lake) -> None:
@@ -333,7 +352,7 @@ def test_names_are_never_sql(stored: Lake, name: str) -> None:
     assert retention.losses(stored, name, name, None) == []
     assert rebalances.groups(stored, name, name, since, NOW) == []
     assert rebalances.stretches(stored, name, name, since, NOW) == []
-    assert heat.lags(stored, name, name, since, NOW, 9).num_rows == 0
+    assert heat.lags(stored, name, name, since, NOW).num_rows == 0
 
 
 # Connections

@@ -19,7 +19,7 @@ from tests.dashboard import lakes
 from tests.dashboard.conftest import NOW, Open, offered
 from tests.dashboard.lakes import Scene
 from tests.dashboard.shown_tables import tables
-from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_GROUPS, Story
+from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_GROUPS, WIDE_GROUP, Story
 from tests.dashboard.test_views import _column, _text
 
 pytestmark = pytest.mark.thorough
@@ -189,12 +189,31 @@ def test_a_loss_to_come_is_a_clock(open_app: Open, busy: Path) -> None:
     assert ":material/hourglass" not in _text(open_app("group", cluster="prod", group="checkout"))
 
 
-def test_many_partitions_are_a_picture_and_few_are_not(open_app: Open, busy: Path) -> None:
+def test_a_group_of_many_partitions_has_a_heat_map_on_the_axis_of_its_charts(open_app: Open, busy: Path) -> None:
     app = open_app("group", cluster="prod", group="clickstream-archive")
-    (heat,) = _figure(app, 1)["data"]
-    assert (heat["type"], len(heat["y"])) == ("heatmap", 24)
-    assert heat["y"][:2] == ["clicks-0", "clicks-1"]
-    assert len(open_app("group", cluster="prod", group="orders-fulfilment").get("plotly_chart")) == 1
+    figure = _figure(app, 0)
+    unknown, heat = (trace for trace in figure["data"] if trace["type"] == "heatmap")
+    axes = figure["layout"]
+    assert (heat["xaxis"], axes["xaxis"]["matches"], axes["xaxis"]["domain"]) == ("x4", "x4", axes["xaxis4"]["domain"])
+    assert axes["yaxis4"]["ticktext"] == [f"{p}" for p in range(24)]
+    assert heat["colorscale"][0][1].endswith(",0)"), "no lag is the background of the page"
+    assert unknown["hovertemplate"].startswith("%{y}: unknown")
+    assert "a stronger colour means more unread records" in _text(app)
+    few = _figure(open_app("group", cluster="prod", group="orders-fulfilment"), 0)
+    assert "heatmap" not in {trace["type"] for trace in few["data"]}
+
+
+def test_a_heat_map_of_more_partitions_than_rows_says_how_they_share_them(open_app: Open, tmp_path: Path) -> None:
+    lakes.write_to(tmp_path, Scene(NOW, stories=(WIDE_GROUP,), hours=0.1))
+    app = open_app("group", cluster="prod", group=WIDE_GROUP.group)
+    names = _figure(app, 0)["layout"]["yaxis4"]["ticktext"]
+    assert names[0] == "211", "the worst is on top"
+    assert set(names[:5]) == {"211", "212", "213", "214", "215"}
+    assert names[-1] == "273 to 299"
+    assert (
+        "Of 300 partitions, the 30 with the largest lag in this span have a row each, the worst on top. The other 270 "
+        "share the 10 rows below, up to 27 in a row" in _text(app)
+    )
 
 
 def test_members_tell_how_they_do(open_app: Open, busy: Path) -> None:
@@ -377,7 +396,7 @@ def test_old_data_is_called_old_on_every_page(open_app: Open, tmp_path: Path, vi
     assert "Something went wrong" not in _text(app)
 
 
-def test_a_group_of_unknown_everything_has_no_clock_and_no_picture(open_app: Open, busy: Path) -> None:
+def test_a_group_of_unknown_everything_has_no_clock(open_app: Open, busy: Path) -> None:
     lake = Lake(str(busy / "lake"))
     rows = [r | {"seconds_to_loss": 5.0} for r in lake.read(GROUP_STATUS).to_pylist() if r["group"] == "checkout"]
     lakes.overwrite(lake, GROUP_STATUS, rows)

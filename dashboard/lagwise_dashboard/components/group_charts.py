@@ -11,10 +11,18 @@ import pyarrow as pa
 
 from lagwise.domain import humanise
 from lagwise_dashboard import literal, plot_theme, words
+from lagwise_dashboard.components import heat_map
+from lagwise_dashboard.plot_theme import Panel
 
 #: A gap of more than this many times the usual distance between points is drawn as a gap.
 _GAP = 3.0
-_HEIGHT = 470
+_PANELS = (
+    Panel("Status", 21),
+    Panel("Age of the oldest unread record", 165),
+    Panel("Records per second, written and read", 165),
+)
+#: Above the heat map: room for the times below the charts over it, and for its scale.
+_HEAT_GAP = 72
 _FILL, _FAINT_FILL = "rgba(13,148,136,0.14)", "rgba(13,148,136,0.05)"
 #: More lines than this across the charts are a smear: of the others only the triangles are drawn …
 MOST_LINES = 12
@@ -43,19 +51,16 @@ def chart(
     until: datetime,
     *,
     objective_seconds: float | None,
+    cells: pa.Table | None,
     zoom: str,
 ) -> go.Figure:
-    """The charts over a span. ``objective_seconds`` draws the age from which a steady lag is called ``lagging``.
+    """The charts over a span. ``objective_seconds`` draws the age from which a steady lag is called ``lagging``,
+    ``cells`` (of :func:`lagwise_dashboard.queries.heat.lags`) the heat map of partitions.
 
     ``marks`` come latest first.
     """
-    made = plot_theme.stack(
-        3,
-        heights=(0.06, 0.47, 0.47),
-        titles=("Status", "Age of the oldest unread record", "Records per second, written and read"),
-        height=_HEIGHT,
-        zoom=zoom,
-    )
+    lowest = () if cells is None else (Panel(heat_map.TITLE, heat_map.height(cells), _HEAT_GAP),)
+    made = plot_theme.stack((*_PANELS, *lowest), zoom=zoom)
     points = _with_gaps(history)
     _status(made, points, until)
     scale, unit = _unit(max((v for v in points["lag_seconds"] if v is not None), default=0.0))
@@ -75,6 +80,9 @@ def chart(
     made.update_yaxes(ticksuffix=" /s", row=3, col=1)
     made.update_yaxes(visible=False, range=[0, 1], row=1, col=1)
     made.update_xaxes(showgrid=False, row=1, col=1)
+    if cells is not None:
+        made.update_xaxes(showticklabels=True, row=3, col=1)
+        heat_map.add(made, cells, row=4)
     return made
 
 

@@ -1,4 +1,4 @@
-"""How the lag of each partition of a group moved: the picture of a group that has too many of them for a table."""
+"""How the lag of each partition of a group moved: the heat map of a group that has too many of them for a table."""
 
 from datetime import datetime, timedelta
 
@@ -10,27 +10,30 @@ from lagwise_dashboard.queries.base import reads, run
 
 #: With fewer partitions the table says it all.
 FEWEST_PARTITIONS = 24
-#: Partitions that are drawn at most, those with most lag first; and cells of the whole picture.
-MOST_PARTITIONS = 250
-MOST_CELLS = 10_000
+#: Rows that can be told apart on a screen. A group with more partitions shows the worst ones, and the others in ranges.
+MOST_ROWS = 40
+WORST_ROWS, RANGE_ROWS = 30, 10
+MOST_COLUMNS = 250
 #: Spans up to these are drawn from the finer buckets.
 _MINUTES_UP_TO, _FIVE_MINUTES_UP_TO = timedelta(minutes=90), timedelta(hours=26)
 
 
 @reads(MINUTES, FIVE_MINUTES, HOURS)
-def lags(lake: Lake, cluster: str, group: str, since: datetime, until: datetime, partitions: int) -> pa.Table:
-    """The largest lag of each partition and bucket, for the MOST_PARTITIONS partitions with most lag.
+def lags(lake: Lake, cluster: str, group: str, since: datetime, until: datetime) -> pa.Table:
+    """The cells of the heat map: the largest lag of each row and bucket, in records; null where it is unknown.
 
-    ``line`` counts the partitions in their order from 0 on, ``bucket`` the widths since 1970. ``partitions`` is about
-    how many the group has: buckets are as wide as keeps the picture small.
+    Up to MOST_ROWS partitions have a row each, in the order of topics and numbers. Of more, the WORST_ROWS with the
+    largest lag in the span come first, the worst on top; all others follow in RANGE_ROWS ranges of about equal size, in
+    the order of topics and numbers. ``line`` counts the rows from 0 on. ``partitions`` is how many are in a row, which
+    goes from ``topic`` and ``partition`` to ``last_topic`` and ``last_partition``; ``bucket`` counts the widths since
+    1970.
     """
     span = until - since
     if span <= _MINUTES_UP_TO:
         table, step = MINUTES, 60.0
     else:
         table, step = (FIVE_MINUTES, 300.0) if span <= _FIVE_MINUTES_UP_TO else (HOURS, 3600.0)
-    columns = MOST_CELLS / max(1, min(partitions, MOST_PARTITIONS))
-    width = step * -(-span.total_seconds() // (step * columns))
+    width = step * -(-span.total_seconds() // (step * MOST_COLUMNS))
     return run(
         lake,
         {table: since - timedelta(seconds=width)},
@@ -40,13 +43,30 @@ def lags(lake: Lake, cluster: str, group: str, since: datetime, until: datetime,
             from {table.name}
             where cluster = $cluster and "group" = $group and minute >= $since and minute <= $until
             group by all
-        ), most as (
-            select topic, partition from cells group by all order by max(lag) desc nulls last, topic, partition
-            limit $limit
+        ), largest as (
+            select topic, partition, max(lag) as lag from cells group by all
+        ), ranked as (
+            select topic, partition, count(*) over () as known,
+                row_number() over (order by lag desc nulls last, topic, partition) as place
+            from largest
+        ), parted as (
+            select *, known > $most and place > $worst as in_range from ranked
+        ), lines as (
+            select topic, partition, case
+                when in_range then
+                    $worst - 1 + ntile($ranges) over (partition by in_range order by topic, partition)
+                when known > $most then place - 1
+                else row_number() over (order by topic, partition) - 1
+            end as line
+            from parted
+        ), named as (
+            select line, count(*) as partitions, min((topic, partition)) as first, max((topic, partition)) as last
+            from lines group by line
         )
-        select topic, partition, dense_rank() over (order by topic, partition) - 1 as line, bucket::bigint as bucket,
-            lag, $width::double as width_seconds
-        from cells semi join most using (topic, partition) order by line, bucket
+        select line, bucket::bigint as bucket, max(lag) as lag, partitions, first[1] as topic, first[2] as partition,
+            last[1] as last_topic, last[2] as last_partition, $width::double as width_seconds
+        from cells join lines using (topic, partition) join named using (line)
+        group by line, bucket, partitions, first, last order by line, bucket
         """,  # noqa: S608 (a name of our own)
         {
             "cluster": cluster,
@@ -54,6 +74,8 @@ def lags(lake: Lake, cluster: str, group: str, since: datetime, until: datetime,
             "since": since - timedelta(seconds=width),
             "until": until,
             "width": width,
-            "limit": MOST_PARTITIONS,
+            "most": MOST_ROWS,
+            "worst": WORST_ROWS,
+            "ranges": RANGE_ROWS,
         },
     )

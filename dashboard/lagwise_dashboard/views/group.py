@@ -21,7 +21,7 @@ from lagwise_dashboard.components import (
     freshness,
     group_charts,
     happenings,
-    heat_strip,
+    heat_map,
     loss_clock,
     members,
     menu,
@@ -99,7 +99,6 @@ def _show(row: Row, now: datetime) -> None:
     events = ask(queries.events, cluster, group, tuple(row["topics"]), since, until)
     marks = [*happenings.marks(changes, events), *_alert_marks(alerts, span)]
     _charts(row, marks, span)
-    heat_strip.show(cluster, group, row["partitions"], span)
     partition_table.show(partitions, names, readable=row["reason"] != UnknownReason.UNREADABLE)
     found = ask(queries.members, cluster, group, row["as_of"])
     rebalancing = row["state"] in REBALANCING_STATES or row["reason"] == UnknownReason.REBALANCING
@@ -152,6 +151,7 @@ def _charts(row: Row, marks: list[Mark], span: Span) -> None:
     # Of a group that is new the axis begins with its history: minutes at the end of an empty hour cannot be read.
     begins = since if span.is_zoom else max(since, min(*history["at"].to_pylist(), until - _SHORTEST_AXIS))
     configured = next((c for c in settings.config().clusters if c.name == cluster), None)
+    cells = heat_map.find(cluster, group, row["partitions"], span)
     marks = sorted((mark for mark in marks if mark.at >= begins), key=lambda m: m.at, reverse=True)
     made = group_charts.chart(
         history,
@@ -159,6 +159,7 @@ def _charts(row: Row, marks: list[Mark], span: Span) -> None:
         begins,
         until,
         objective_seconds=configured.lag_objective_of(group) if configured else None,
+        cells=cells,
         zoom=f"{cluster}/{group}/{span.name}",
     )
     key = f"group_history/{span.name if span.is_zoom else ''}"
@@ -168,7 +169,8 @@ def _charts(row: Row, marks: list[Mark], span: Span) -> None:
         config=plot_theme.CONFIG,
         on_select=time_range.to_selection(key),
         selection_mode="box",
-        alt="Status, age of the oldest unread record, and records written and read per second over time",
+        alt="Status, age of the oldest unread record, and records written and read per second over time"
+        + ("" if cells is None else ", and a heat map of the lag of each partition"),
     )
     hidden = len(marks) - group_charts.MOST_MARKS
     st.caption(
@@ -180,6 +182,7 @@ def _charts(row: Row, marks: list[Mark], span: Span) -> None:
             if hidden > 0
             else ""
         )
+        + ("" if cells is None else f" {heat_map.caption(cells)}")
     )
 
 
