@@ -10,7 +10,7 @@ import yaml
 
 from lagwise.config import Config, Dashboard
 from lagwise.errors import ConfigError
-from lagwise.tables.analysis import GROUP_STATUS
+from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.store import Lake
 from lagwise_dashboard import literal
 from lagwise_dashboard.components import member_lanes, runbook, topic_tables, window
@@ -109,7 +109,7 @@ def test_everything_that_will_be_lost_soonest_first(open_app: Open, busy: Path) 
     app = open_app("retention")
     table = tables(app)[0]
     assert _column(table, "Group") == ["payments-settlement", "clickstream-archive", "invoice-mailer"]
-    assert _column(table, "In") == ["now", "51 min 54 s", "6 d 22 h"], "counted from now, not from the sample"
+    assert _column(table, "In") == ["now", "52 min", "6 d 22 h"], "from the moment of the data on, as in every verdict"
     assert _column(table, "At") == ["11:59:59 UTC", "12:51:59 UTC", "2026-11-28 10:39:59 UTC"]
     assert _column(table, "What") == ["records deleted", "records deleted", "commits expire"]
     assert _column(table, "Kept for") == ["7 d", "2 h", "7 d"]
@@ -141,7 +141,7 @@ def test_the_rebalances_of_all_groups_storms_first(open_app: Open, busy: Path) -
 
 def test_a_group_s_members_each_have_a_lane(open_app: Open, busy: Path) -> None:
     app = open_app("rebalances", cluster="prod", group="orders-fulfilment")
-    assert "Rebalances=2\nWithout reading=6\\.4 s\nPartitions moved=8" in _text(app)
+    assert "Rebalances=2\nWithout reading=≤ 6\\.4 s\nPartitions moved=8" in _text(app)
     figure = _figure(app)
     lanes = figure["layout"]["yaxis"]["ticktext"]
     assert lanes == [f"orders-worker-{m} · 10.20.74.{11 + m}" for m in range(3)]
@@ -180,13 +180,63 @@ def test_two_members_of_one_name_have_two_lanes_and_one_that_came_back_keeps_its
 
 def test_a_loss_to_come_is_a_clock(open_app: Open, busy: Path) -> None:
     text = _text(open_app("group", cluster="prod", group="clickstream-archive"))
-    assert "Unread records of **clicks-7** are deleted **from 12:51:59 UTC** on, in 51 min 54 s." in text
-    assert "Then clicks-8 in 51 min 54 s" in text
+    assert "Unread records of **clicks-7** are deleted **from 12:51:59 UTC** on, in 52 min." in text
+    assert "Then clicks-8 in 52 min" in text
     text = _text(open_app("group", cluster="prod", group="payments-settlement"))
     assert "Records of **payments\\.settled-3** and 1 other partition **are being deleted unread now**." in text
     text = _text(open_app("group", cluster="prod", group="invoice-mailer"))
     assert "The broker forgets the committed offsets of this group **at 2026-11-28 10:39:59 UTC**" in text
     assert ":material/hourglass" not in _text(open_app("group", cluster="prod", group="checkout"))
+
+
+def test_every_number_of_a_group_is_of_the_moment_that_was_judged(open_app: Open, tmp_path: Path) -> None:
+    lakes.write_to(tmp_path, Scene(NOW, judged_age=timedelta(seconds=36), sample_age=timedelta(seconds=6)))
+    app = open_app("group", cluster="prod", group="clickstream-archive")
+    text = _text(app)
+    assert "will be deleted in 52 min" in text, "the sentence of the analysis"
+    assert "Loss in=52 min" in text
+    assert "on, in 52 min. Then clicks-8 in 52 min," in text
+    assert "for 25 min." in text, "since when the group has its status: until it was judged, not until now"
+    partitions, members, *_, history = tables(app)
+    assert set(_column(partitions, "Loss in")) == {"52 min", None}
+    assert _column(history, "For") == ["≥ 25 min"]
+    assert f"{members.rows} of 8 members, as of 11:59:29 UTC." in text, "the newest sample that was judged, not a newer"
+
+
+def test_a_page_waits_for_the_second_table_of_a_round(
+    open_app: Open, busy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = Lake(str(busy / "lake"))
+    later = NOW + timedelta(seconds=9)
+    groups, partitions = (
+        [row | {"as_of": later, "lag": 7} for row in lake.read(table).to_pylist() if row["group"] == "audit-log"]
+        for table in (GROUP_STATUS, PARTITION_STATUS)
+    )
+    lakes.overwrite(lake, PARTITION_STATUS, partitions)
+    pauses: list[float] = []
+
+    def analysis_goes_on(seconds: float) -> None:
+        pauses.append(seconds)
+        lakes.overwrite(lake, GROUP_STATUS, groups)
+
+    monkeypatch.setattr("lagwise_dashboard.components.judgement.sleep", analysis_goes_on)
+    app = open_app("group", cluster="prod", group="audit-log")
+    assert len(pauses) == 1
+    assert "Lag=7\n" in _text(app)
+    assert _column(tables(app)[0], "Lag") == ["7", "7", "7"]
+
+
+def test_lag_of_unknown_partitions_stands_beside_the_sum_that_leaves_it_out(open_app: Open, busy: Path) -> None:
+    lake = Lake(str(busy / "lake"))
+    rows = [
+        row | ({"status": "unknown", "reason": "rebalancing", "lag": 100} if row["partition"] else {"lag": 0})
+        for row in lake.read(PARTITION_STATUS).to_pylist()
+        if row["group"] == "audit-log"
+    ]
+    lakes.overwrite(lake, PARTITION_STATUS, rows)
+    text = _text(open_app("group", cluster="prod", group="audit-log"))
+    assert "Lag=0\n" in text
+    assert "Lag, unknown status=200\n" in text
 
 
 def test_a_group_of_many_partitions_has_a_heat_map_on_the_axis_of_its_charts(open_app: Open, busy: Path) -> None:
@@ -234,7 +284,7 @@ def test_a_zoom_in_the_address_is_what_is_shown(open_app: Open, busy: Path) -> N
     assert "1 rebalance from 11:20:00 UTC to 11:30:00 UTC." in _text(app)
     app.button(key="leave_zoom").click().run()
     assert "from" not in app.query_params
-    assert "2 rebalances in the last 1 h." in _text(app)
+    assert "2 events in the last 1 h." in _text(app)
 
 
 @pytest.mark.parametrize(
@@ -250,7 +300,7 @@ def test_a_zoom_in_the_address_is_what_is_shown(open_app: Open, busy: Path) -> N
 )
 def test_a_zoom_that_makes_no_sense_is_left_out_and_called_so(open_app: Open, busy: Path, zoom: dict[str, str]) -> None:
     app = open_app("group", cluster="prod", group="orders-fulfilment", **zoom)
-    assert "2 rebalances in the last 1 h." in _text(app)
+    assert "2 events in the last 1 h." in _text(app)
     assert [w for w in app.warning if "address was ignored.**" in w.value]
 
 

@@ -389,7 +389,7 @@ def test_the_time_range_of_the_address(open_app: Open, busy: Path) -> None:
     assert "in the last 15 min" in _text(app), "its last change of status was half an hour ago"
     app = open_app("group", cluster="prod", group="orders-fulfilment", range="a while")
     assert "1 rebalance" not in _text(app)
-    assert "2 rebalances in the last 1 h." in _text(app), "the default"
+    assert "2 events in the last 1 h." in _text(app), "the default"
     assert "`range` must be one of 15m, 1h, 6h, 24h, 7d, not “a while”." in app.warning[0].value
 
 

@@ -10,6 +10,7 @@ from lagwise_dashboard import literal, plot_theme, tables, words
 from lagwise_dashboard.components import grid, lag_columns
 from lagwise_dashboard.components.group_charts import Mark
 from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.queries.group import MOST_EVENTS
 from lagwise_dashboard.tables import Column
 
 _KINDS = {
@@ -24,7 +25,7 @@ _KINDS = {
     "partitions_added": "Partitions added",
     "config_changed": "Setting changed",
 }
-_REBALANCE = "rebalance"
+WITHOUT_READING_HELP = "Time that they took; ≤ where only an upper bound is known."
 #: Pixels.
 _DETAILS_WIDTH, SENTENCE_WIDTH = 300, 360
 
@@ -42,19 +43,20 @@ def alert_mark(at: datetime, text: str) -> Mark:
     return Mark(at, text, dash="dash", colour=plot_theme.SERIES[4], minor=False)
 
 
-def show_changes(rows: list[Row], now: datetime, span: str, about: tuple[str, str]) -> None:
-    """The history of the status. ``span`` is a phrase: ``in the last 1 h``; ``about`` are cluster and group."""
+def show_changes(rows: list[Row], as_of: datetime, now: datetime, span: str, about: tuple[str, str]) -> None:
+    """The history of the status. The one that it still has is counted up to ``as_of``, the moment of the verdict.
+    ``span`` is a phrase: ``in the last 1 h``; ``about`` are cluster and group."""
     st.subheader("Status history", anchor=False)
     if not rows:
         st.caption(f"The status has not changed {span}.")
         return
-    ends = [now, *(r["at"] for r in rows)]
+    ends = [as_of, *(r["at"] for r in rows)]
     columns = [
         tables.moment("At", [r["at"] for r in rows], now),
         tables.duration(
             "For",
             [tables.lasted(r["at"], end) for r, end in zip(rows, ends, strict=False)],
-            at_least=[end is now for end in ends[: len(rows)]],
+            at_least=[end is as_of for end in ends[: len(rows)]],
         ).described("How long it had the status; ≥ for the one that it still has."),
         tables.statuses("Was", [lag_columns.labels(r["before"]) or ["first seen"] for r in rows]),
         tables.statuses("Became", [_became(r) for r in rows]),
@@ -74,9 +76,8 @@ def show_events(rows: list[Row], now: datetime, span: str, about: tuple[str, str
     if not rows:
         st.caption(f"No rebalance and no other event {span}.")
         return
-    rebalances = sum(r["kind"] == _REBALANCE for r in rows)
-    if rebalances:
-        st.caption(f"{humanise.plural(rebalances, 'rebalance')} {span}.")
+    newest = "The newest " if len(rows) == MOST_EVENTS else ""
+    st.caption(f"{newest}{humanise.plural(len(rows), 'event')} {span}.")
     columns = [
         tables.moment("At", [r["at"] for r in rows], now),
         tables.text("What", [kind(r) for r in rows]),
@@ -124,12 +125,25 @@ def show_rebalances(rows: list[Row], now: datetime, about: tuple[str, str]) -> N
 
 def without_reading(rows: list[Row]) -> Column:
     """How long rebalances took, or at most."""
-    bounds = [r["downtime_seconds_at_most"] for r in rows]
-    longest = [r["downtime_seconds"] if most is None else most for r, most in zip(rows, bounds, strict=True)]
-    is_bound = [most is not None and most != r["downtime_seconds"] for r, most in zip(rows, bounds, strict=True)]
-    return tables.duration("Without reading", longest, at_most=is_bound).described(
-        "Time that they took; ≤ where only an upper bound is known."
-    )
+    taken = [_taken(r) for r in rows]
+    return tables.duration(
+        "Without reading", [seconds for seconds, _ in taken], at_most=[is_bound for _, is_bound in taken]
+    ).described(WITHOUT_READING_HELP)
+
+
+def without_reading_in_all(rows: list[Row]) -> str:
+    """The sum of that column, in words; a dash where none of it is known."""
+    known = [(seconds, is_bound) for seconds, is_bound in map(_taken, rows) if seconds is not None]
+    if not known:
+        return humanise.DASH
+    is_bound = any(is_bound for _, is_bound in known)
+    return ("≤ " if is_bound else "") + humanise.duration(sum(seconds for seconds, _ in known))
+
+
+def _taken(row: Row) -> tuple[float | None, bool]:
+    """Seconds without reading, and whether that is an upper bound."""
+    known, most = row["downtime_seconds"], row["downtime_seconds_at_most"]
+    return (known, False) if most is None else (most, most != known)
 
 
 def partitions_moved(rows: list[Row]) -> Column:

@@ -52,11 +52,11 @@ def deletion(dying: list[Row], now: datetime, names: Names) -> str:
         is_bound = bool(first["seconds_to_loss_is_upper_bound"])
         text = (
             f":material/hourglass_bottom: Unread records of {place} are deleted **{'by' if is_bound else 'from'} "
-            f"{_at(first, now)}**{' at the latest' if is_bound else ' on'}, in {_left(first, now)}"
+            f"{_at(first, now)}**{' at the latest' if is_bound else ' on'}, in {_left(first)}"
             f"{_at_latest(first, now)}."
         )
         rest = dying[1:]
-    following = [f"{partition_names.place(p['topic'], p['partition'], names)} in {_left(p, now)}" for p in rest[:_NEXT]]
+    following = [f"{partition_names.place(p['topic'], p['partition'], names)} in {_left(p)}" for p in rest[:_NEXT]]
     if following:
         more = f", and {len(rest) - _NEXT:,} more" if len(rest) > _NEXT else ""
         text += f" Then {', '.join(following)}{more}."
@@ -66,7 +66,7 @@ def deletion(dying: list[Row], now: datetime, names: Names) -> str:
 def _expiry(first: Row, now: datetime) -> str:
     return (
         f":material/hourglass_bottom: The broker forgets the committed offsets of this group **at {_at(first, now)}**, "
-        f"in {_left(first, now)}, unless a member joins. Where it goes on after that is up to `auto.offset.reset`."
+        f"in {_left(first)}, unless a member joins. Where it goes on after that is up to `auto.offset.reset`."
     )
 
 
@@ -74,10 +74,9 @@ def _at(partition: Row, now: datetime) -> str:
     return humanise.clock(partition["as_of"] + timedelta(seconds=partition["seconds_to_loss"]), now)
 
 
-def _left(partition: Row, now: datetime) -> str:
-    """From now on, not from the sample on."""
-    at = partition["as_of"] + timedelta(seconds=partition["seconds_to_loss"])
-    return humanise.duration(max(0.0, (at - now).total_seconds()))
+def _left(partition: Row) -> str:
+    """From the moment that was judged on, as in the verdict's sentence; the clock time is right at any moment."""
+    return humanise.duration(partition["seconds_to_loss"])
 
 
 def _at_latest(partition: Row, now: datetime) -> str:

@@ -22,8 +22,8 @@ def show(rows: list[Row], now: datetime, names: Mapping[str, Names], *, with_clu
         lag_columns.loss_in(
             "In",
             rows,
-            [seconds_left(r, now) for r in rows],
-            "Time until the first loss. ≤ marks an upper bound: it may come sooner.",
+            [r["seconds_to_loss"] for r in rows],
+            "Time until the first loss, from the moment of the data on. ≤ marks an upper bound: it may come sooner.",
         ),
         tables.moment("At", [at(r) for r in rows], now).described("The same by the clock: at the earliest."),
         tables.moment("At the latest", [_at_latest(r) for r in rows], now).described(
@@ -67,11 +67,6 @@ def at(row: Row) -> datetime:
     """When the first loss comes."""
     moment: datetime = row["as_of"] + timedelta(seconds=row["seconds_to_loss"])
     return moment
-
-
-def seconds_left(row: Row, now: datetime) -> float:
-    """The time that is left from now on, not from the sample on: a clock that stood still would be believed."""
-    return 0.0 if row["seconds_to_loss"] <= 0 else max(1.0, (at(row) - now).total_seconds())
 
 
 def _at_latest(row: Row) -> datetime | None:

@@ -9,6 +9,7 @@ from lagwise.domain.subscriptions import ALL, Subscription
 from lagwise.domain.vocabulary import BROADCAST_HINT, LOCAL_FILES, LossCause, Status
 from lagwise_dashboard import literal, words
 from lagwise_dashboard.components import group_table, lag_columns, tiles
+from lagwise_dashboard.components.judgement import Judgement
 from lagwise_dashboard.queries.base import Row
 
 _BAD = frozenset({Status.LOSING_DATA, Status.AT_RISK, Status.STOPPED, Status.STALLED})
@@ -24,11 +25,15 @@ _SOURCE_HELP = {
 _DOUBTFUL = frozenset({Status.REWOUND, Status.FALLING_BEHIND, Status.LAGGING})
 
 
-def show(row: Row, described: Row, now: datetime) -> None:
-    """The sentence, loud as it deserves, and the numbers below it. ``described`` is how the group consumes."""
+def show(judged: Judgement, described: Row, now: datetime) -> None:
+    """The sentence, loud as it deserves, and the numbers below it. ``described`` is how the group consumes.
+
+    Durations are those of the moment that was judged; only the date of a clock time depends on ``now``.
+    """
+    row = judged.group
     text = (
         f"**{words.label(row['status'], row['reason'])}** &nbsp; {literal.markdown(row['sentence'])}  \n"
-        f"Since {humanise.clock(row['since'], now)}, for {humanise.since(row['since'], now)}."
+        f"Since {humanise.clock(row['since'], now)}, for {humanise.since(row['since'], row['as_of'])}."
     )
     if row["status"] in _BAD:
         st.error(text)
@@ -39,7 +44,7 @@ def show(row: Row, described: Row, now: datetime) -> None:
     else:
         st.info(text)
     _findings(row)
-    tiles.show([*_metrics(row), *_ways(described)], missing_because=_why_missing(row))
+    tiles.show([*_metrics(row, _unknown_lag(judged)), *_ways(described)], missing_because=_why_missing(row))
 
 
 def _findings(row: Row) -> None:
@@ -114,7 +119,11 @@ def _ways(described: Row) -> list[tiles.Tile]:
     return found
 
 
-def _metrics(row: Row) -> list[tiles.Tile]:
+def _unknown_lag(judged: Judgement) -> int | None:
+    return judged.partitions[0]["unknown_lag"] if judged.partitions else None
+
+
+def _metrics(row: Row, unknown_lag: int | None) -> list[tiles.Tile]:
     """Label, value and explanation; those that do not concern this group are left out."""
     found: list[tiles.Tile] = [
         (
@@ -127,6 +136,14 @@ def _metrics(row: Row) -> list[tiles.Tile]:
         ("Written /s", humanise.rate(row["produce_rate_per_second"]), lag_columns.WRITTEN_HELP),
         ("Read /s", humanise.rate(row["consume_rate_per_second"]), lag_columns.READ_HELP),
     ]
+    if unknown_lag:
+        found.append(
+            (
+                "Lag, unknown status",
+                humanise.count(unknown_lag),
+                "Unread records of the partitions whose status is unknown. Lag and the other numbers leave them out.",
+            )
+        )
     if row["lag"]:
         found.append(("Caught up in", group_table.catch_up(row), _catch_up_help(row)))
     if row["seconds_to_breach"] is not None:

@@ -42,12 +42,15 @@ def growth(lake: Lake, cluster: str, group: str, as_of: datetime) -> str:
 
 @reads(PARTITION_STATUS)
 def partitions(lake: Lake, cluster: str, group: str) -> list[Row]:
-    """The group's partitions, worst first, at most MOST_PARTITIONS; ``of`` counts them all."""
+    """The group's partitions, worst first, at most MOST_PARTITIONS; ``of`` counts them all, ``unknown_lag`` sums the
+    known lag of all whose status is unknown (null where none is known)."""
     return rows(
         lake,
         {PARTITION_STATUS: None},
         """
-        select *, count(*) over () as "of" from partition_status
+        select *, count(*) over () as "of",
+            (sum(lag) filter (status = 'unknown') over ())::bigint as unknown_lag
+        from partition_status
         where cluster = $cluster and "group" = $group
         order by list_position($ranks, status) nulls last, lag_seconds desc nulls last, lag desc nulls last,
             topic, partition
@@ -162,7 +165,7 @@ def assignment(lake: Lake, cluster: str, group: str) -> Row | None:
 
 @reads(GROUPS, MEMBERS)
 def members(lake: Lake, cluster: str, group: str, as_of: datetime) -> list[Row]:
-    """The members in the newest sample up to an hour before ``as_of``, those that own most first.
+    """The members in the newest sample of the hour before ``as_of``, those that own most first.
 
     ``of`` counts them all.
 
@@ -176,7 +179,7 @@ def members(lake: Lake, cluster: str, group: str, as_of: datetime) -> list[Row]:
         """
         with newest as (
             select arg_max(sample_id, sampled_at) as sample_id from groups
-            where cluster = $cluster and "group" = $group and sampled_at >= $since
+            where cluster = $cluster and "group" = $group and sampled_at between $since and $as_of
         )
         select member_id, client_id, host, static_instance_id, assignment, assigned_partitions, lag, sampled_at,
             count(*) over () as "of"
@@ -185,7 +188,7 @@ def members(lake: Lake, cluster: str, group: str, as_of: datetime) -> list[Row]:
         order by assigned_partitions desc, client_id, member_id
         limit $limit
         """,
-        {"cluster": cluster, "group": group, "since": since, "limit": MOST_MEMBERS},
+        {"cluster": cluster, "group": group, "since": since, "as_of": as_of, "limit": MOST_MEMBERS},
     )
 
 
@@ -196,7 +199,8 @@ def standings(lake: Lake, cluster: str, group: str) -> dict[str, Row]:
         lake,
         {PARTITION_STATUS: None},
         """
-        select owner, arg_min(status, coalesce(list_position($ranks, status), 99)) as status, sum(lag)::bigint as lag,
+        select owner, max(as_of) as as_of, arg_min(status, coalesce(list_position($ranks, status), 99)) as status,
+            sum(lag)::bigint as lag,
             max(lag_seconds) as lag_seconds,
             arg_max(coalesce(lag_seconds_is_lower_bound, false), lag_seconds) as lag_seconds_is_lower_bound,
             sum(produce_rate_per_second) as produce_rate_per_second,
@@ -210,18 +214,19 @@ def standings(lake: Lake, cluster: str, group: str) -> dict[str, Row]:
 
 @reads(GROUPS)
 def description(lake: Lake, cluster: str, group: str, as_of: datetime) -> Row:
-    """How the group consumes by its newest sample: ``type``, ``source`` of its offsets, ``unacknowledged`` messages and
-    ``subscriptions``, null where that is not known. Empty if it has not been sampled lately."""
+    """How the group consumes by its newest sample until ``as_of``: ``type``, ``source`` of its offsets,
+    ``unacknowledged`` messages and ``subscriptions``, null where that is not known. Empty if it has not been sampled
+    lately."""
     since = as_of - _RECENT
     found = rows(
         lake,
         {GROUPS: days(since, as_of + timedelta(minutes=5))},
         """
         select type, source, unacknowledged, subscriptions from groups
-        where cluster = $cluster and "group" = $group and sampled_at >= $since
+        where cluster = $cluster and "group" = $group and sampled_at between $since and $as_of
         order by sampled_at desc limit 1
         """,
-        {"cluster": cluster, "group": group, "since": since},
+        {"cluster": cluster, "group": group, "since": since, "as_of": as_of},
     )
     return found[0] if found else {}
 

@@ -22,6 +22,7 @@ from lagwise_dashboard.components import (
     group_charts,
     happenings,
     heat_map,
+    judgement,
     loss_clock,
     members,
     menu,
@@ -34,6 +35,7 @@ from lagwise_dashboard.components import (
 )
 from lagwise_dashboard.components.boundary import boundary
 from lagwise_dashboard.components.group_charts import Mark
+from lagwise_dashboard.components.judgement import Judgement
 from lagwise_dashboard.components.time_range import Span
 from lagwise_dashboard.queries import group as queries
 from lagwise_dashboard.queries import overview
@@ -59,17 +61,18 @@ def body() -> None:
     elif _group is None:
         chooser.group(pages.GROUP, "Choose a group.")
     else:
-        row = ask(queries.verdict, _cluster, _group) if _cluster else _only_one(_group)
-        if row is None:
+        cluster = _cluster or _only_cluster(_group)
+        judged = judgement.read(cluster, _group) if cluster else None
+        if judged is None:
             _unknown(_group)
         else:
-            _show(row, now)
+            _show(judged, now)
 
 
-def _only_one(group: str) -> Row | None:
-    """A group named without its cluster: fine while only one cluster has it."""
+def _only_cluster(group: str) -> str:
+    """The cluster of a group that is named without it: fine while only one has it; else none."""
     found = ask(overview.clusters_of, group)
-    return ask(queries.verdict, found[0], group) if len(found) == 1 else None
+    return found[0] if len(found) == 1 else ""
 
 
 def _unknown(group: str) -> None:
@@ -82,15 +85,15 @@ def _unknown(group: str) -> None:
     chooser.group(pages.GROUP, "These groups are known:")
 
 
-def _show(row: Row, now: datetime) -> None:
+def _show(judged: Judgement, now: datetime) -> None:
+    row, partitions = judged.group, judged.partitions
     cluster, group = row["cluster"], row["group"]
-    verdict.show(row, ask(queries.description, cluster, group, row["as_of"]), now)
+    verdict.show(judged, ask(queries.description, cluster, group, row["as_of"]), now)
     _elsewhere(row)
     growth = ask(queries.growth, cluster, group, row["as_of"])
     if growth:
         st.caption(f"Its lag over {growth}", help=_GROWTH_HELP)
     alerts = _alerts(cluster, group)
-    partitions = ask(queries.partitions, cluster, group)
     names = partition_names.of(cluster, [r["topic"] for r in partitions], row["as_of"])
     loss_clock.show(row, partitions, now, names)
     span = time_range.choose(now)
@@ -104,7 +107,7 @@ def _show(row: Row, now: datetime) -> None:
     rebalancing = row["state"] in REBALANCING_STATES or row["reason"] == UnknownReason.REBALANCING
     members.show(
         found,
-        ask(queries.standings, cluster, group),
+        judged.members,
         now,
         about=(cluster, group),
         known=row["members"] is not None,
@@ -114,7 +117,7 @@ def _show(row: Row, now: datetime) -> None:
     happenings.show_rebalances(ask(queries.rebalances, cluster, group, since, until), now, (cluster, group))
     left, right = st.columns(2)
     with left:
-        happenings.show_changes(changes, now, span.words, (cluster, group))
+        happenings.show_changes(changes, row["as_of"], now, span.words, (cluster, group))
     with right:
         happenings.show_events(events, now, span.words, (cluster, group))
     _what_to_do(row)

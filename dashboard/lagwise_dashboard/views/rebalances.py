@@ -102,7 +102,7 @@ def _one(cluster: str, group: str, span: Span, now: datetime) -> None:
         )
         chooser.group(pages.REBALANCES, "Choose another group.")
         return
-    tiles.show(_metrics(events, hours, stretches, span))
+    tiles.show(_metrics(hours, stretches))
     _timeline(stretches, events, span, subject=f"{cluster}/{group}")
     happenings.show_rebalances(hours, now, (cluster, group))
     if not events:
@@ -128,21 +128,16 @@ def _one(cluster: str, group: str, span: Span, now: datetime) -> None:
     )
 
 
-def _metrics(events: list[Row], hours: list[Row], stretches: list[Row], span: Span) -> list[tiles.Tile]:
-    known = [r["duration_seconds"] for r in events if r["duration_seconds"] is not None]
-    moved = [r["partitions_moved"] for r in events if r["partitions_moved"] is not None]
-    counted = f"{len(events):,}" + ("+" if len(events) == queries.MOST_EVENTS else "")
+def _metrics(hours: list[Row], stretches: list[Row]) -> list[tiles.Tile]:
+    """Sums over the hours of the table below, so that the two agree."""
+    moved = [r["partitions_moved"] for r in hours if r["partitions_moved"] is not None]
     return [
-        ("Rebalances", counted, f"{span.words.capitalize()}."),
-        (
-            "Without reading",
-            humanise.duration(sum(known)) if known else humanise.DASH,
-            "Sum of what they took, as far as that is known.",
-        ),
+        ("Rebalances", humanise.count(sum(r["rebalances"] for r in hours)), "In the hours listed below, all of each."),
+        ("Without reading", happenings.without_reading_in_all(hours), happenings.WITHOUT_READING_HELP),
         ("Partitions moved", humanise.count(sum(moved)) if moved else humanise.DASH, "As far as that is known."),
         ("Storm hours", f"{sum(r['is_storm'] for r in hours):,}", "Hours with many within a quarter of an hour."),
         ("Members seen", f"{len({r['member_id'] for r in stretches}):,}", "Every start of a member counts anew."),
-    ]  # fmt: skip
+    ]
 
 
 def _timeline(stretches: list[Row], events: list[Row], span: Span, *, subject: str) -> None:
