@@ -104,8 +104,9 @@ def resolve_address(value: str) -> str:
     authority = re.split("[/?#]", rest, maxsplit=1)[0]
     path = rest[len(authority) + 1 :]
     shortest = _SHORTEST_NAMED_TOKEN if is_reference(value) else _SHORTEST_TOKEN
-    # In Apprise's URLs even the host can be a token.
-    secret = f"{authority.rpartition('@')[0]}/{path}" if scheme in ("http", "https") else rest
+    user, _, host = authority.rpartition("@")
+    # In Apprise's URLs a token can stand in the place of the host, which otherwise has dots.
+    secret = f"{user}/{path}" if scheme in ("http", "https") or "." in host else rest
     parts = re.split("[/?&#=:@,;]", secret)
     tokens = {part for part in parts if _is_token(part, shortest)}
     remember(*tokens, *(unquote(token) for token in tokens), *([path] if tokens else []))

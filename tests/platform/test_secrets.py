@@ -173,6 +173,12 @@ def test_the_host_of_a_service_may_be_the_token(monkeypatch: pytest.MonkeyPatch)
     assert secrets.redact("POST /bot123456789:abcdEFGH01234567/x") == "POST /bot[redacted]:[redacted]/x"
 
 
+def test_the_host_of_a_service_that_is_an_ip_address_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAGWISE_SECRET_X", "json://me:hunter2@127.0.0.1:8080/abcdEFGH01234567")
+    secrets.resolve_address("${env:LAGWISE_SECRET_X}")
+    assert secrets.redact("127.0.0.1:8080: hunter2, abcdEFGH01234567") == "127.0.0.1:8080: [redacted], [redacted]"
+
+
 def test_values_under_the_keys_of_secrets_are_redacted() -> None:
     options = {"fs.azure.account.key.me.dfs.example": "abcdEFGH", "fs.s3a.endpoint": "store.example"}
     assert secrets.resolve_map(options) == options
