@@ -18,6 +18,7 @@ import duckdb
 
 from lagwise import scaling_windows
 from lagwise.domain.capacity.scaling import Load, Members
+from lagwise.domain.sizing.downstream import MEMBERS_INPUT
 from lagwise.errors import LakeError
 from lagwise.logs import clean
 from lagwise.scaling_windows import WINDOW_SECONDS, Kept, Key, first_kept, tuples_of
@@ -44,7 +45,11 @@ _TOPICS = """
     select cluster, "group", topic, count(*), coalesce(sum(produce_rate_per_second), 0)
     from partition_status where status != 'ghost' group by all
 """
-_CAPACITY = 'select cluster, "group", topic, member_rate_per_second, hottest_share from capacity'
+_CAPACITY = f"""
+    select cluster, "group", topic, member_rate_per_second, hottest_share,
+           list_filter(inputs, lambda one: one.name = '{MEMBERS_INPUT}')[1].value::int
+    from capacity
+"""  # noqa: S608 (own)
 _ASSIGNORS = 'select cluster, "group", assignor from assignments'
 
 
@@ -67,10 +72,12 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class TopicCapacity:
-    """What one member does of a topic, records per second, and the hottest partition's share; None is not known."""
+    """What one member does of a topic, records per second, the hottest partition's share, and with how many members
+    the downstream was full; None is not known."""
 
     member_rate: float | None
     hottest_share: float | None
+    downstream_full_with: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,8 +234,8 @@ def _topics(rows: Iterator[tuple[Any, ...]]) -> dict[Key, Any]:
 
 def _capacity(rows: Iterator[tuple[Any, ...]]) -> dict[Key, Any]:
     found: defaultdict[Key, dict[str, TopicCapacity]] = defaultdict(dict)
-    for cluster, group, topic, member_rate, hottest_share in rows:
-        found[cluster, group][topic] = TopicCapacity(member_rate, hottest_share)
+    for cluster, group, topic, *capacity in rows:
+        found[cluster, group][topic] = TopicCapacity(*capacity)
     return dict(found)
 
 

@@ -95,7 +95,8 @@ def signal(
         need_at(policy, load, replica_rate_per_second=replica_rate, partitions=partitions, hottest_share=hottest)
         for load in deciding_loads(policy, known.loads, now)
     ]
-    desired = desired_replicas(policy, needs, held, partitions, now)
+    full_with = [c.downstream_full_with for c in known.capacity.values() if c.downstream_full_with is not None]
+    desired = desired_replicas(policy, needs, held, partitions, now, downstream_full_with=max(full_with, default=None))
     if desired is None:
         raise Undecided("how much arrives and waits was not known at any time lately")
     return Signal(cluster, group, desired, known.members, held, partitions, replica_rate, known.as_of)

@@ -42,6 +42,7 @@ OPTIONS = {
 #: Of these it is told where they come from, of a group.
 _TOLD = ("seconds_per_message", *NEEDED, "hottest_share", "lag")
 _TAKEN_APART = ("t1_seconds", "t2_seconds", "cores")
+_TIMES = frozenset({"t1_seconds", "seconds_per_message"})
 
 #: Wider than this, sentences are hard to read.
 _WIDTH = 110
@@ -201,6 +202,8 @@ def size(
         target = config.analysis.capacity.target_utilisation
         answer = Answer.of_group(open_lake(config), (cluster, group, topic), horizon_seconds, target, now)
         values, sources = _with_known(context, values, answer.known, answer.told)
+        if typed & _TIMES:
+            answer.downstream = None  # who types in how long a message takes asks about another downstream
     elif horizon_seconds is not None:
         raise click.UsageError("--horizon is about the forecast of a GROUP's topic: name one, or type in --peak")
     else:

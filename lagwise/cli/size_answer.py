@@ -12,7 +12,8 @@ from lagwise.domain.capacity.verdict import CapacityVerdict, DemandAhead
 from lagwise.domain.simulation.scenario import DEFAULT_OUTAGE_SECONDS
 from lagwise.domain.simulation.what_if import WhatIf, outage, set_ups, try_set_ups
 from lagwise.domain.sizing.advice import SizingAdvice, advise
-from lagwise.domain.sizing.known_workload import known_values, running_of, say_missing, task_slots_of
+from lagwise.domain.sizing.downstream import DownstreamFull
+from lagwise.domain.sizing.known_workload import downstream_of, known_values, running_of, say_missing, task_slots_of
 from lagwise.domain.sizing.ramp_plan import RampStep, ramp_to
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.task_slots import TaskSlots
@@ -35,6 +36,8 @@ class Answer:
     #: The forecast up to the horizon that was asked for; None is all of it.
     ahead: tuple[DemandAhead, ...] | None = None
     load_test: str | None = None
+    #: That its downstream is full; None where that is not known, or something else is assumed.
+    downstream: DownstreamFull | None = None
     advice: SizingAdvice | None = None
     missing: tuple[str, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -64,12 +67,12 @@ class Answer:
             until = now + timedelta(seconds=horizon_seconds)
             outlook = replace(outlook, days=tuple(day for day in outlook.days if day.at <= until))
         test = load_test_for(lake, row, known.get("peak_rate_per_second"), target_utilisation)
-        return cls(now, target_utilisation, row, known, told, outlook, ahead, test)
+        return cls(now, target_utilisation, row, known, told, outlook, ahead, test, downstream_of(row))
 
     def settle(self, workload: Workload | None, missing: tuple[str, ...], sources: Mapping[str, str]) -> None:
         """Answer what is asked; without a workload something is missing for it."""
         self.missing, self.sources = missing, sources
-        self.advice = advice = advise(workload) if workload is not None else None
+        self.advice = advice = advise(workload, self.downstream) if workload is not None else None
         if workload is not None:
             self.target_utilisation = workload.target_utilisation
         if self.row is not None and self.ahead is not None:
@@ -100,7 +103,14 @@ class Answer:
         else:
             nothing = dict.fromkeys(("feasible", "triple", "binds"))
             inputs = {name: {"value": value, "source": self.sources[name]} for name, value in values.items()}
-            made = {**nothing, "verdict": self.verdict, "changes": [], "inputs": inputs, "figures": {}, "node": []}
+            empty: dict[str, Any] = {
+                "changes": [],
+                "inputs": inputs,
+                "figures": {},
+                "node": [],
+                "downstream_full": None,
+            }
+            made = {**nothing, "verdict": self.verdict, **empty}
         if self.row is None:
             return made
         is_undecided = self.row["verdict"] == CapacityVerdict.UNDECIDED

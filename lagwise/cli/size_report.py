@@ -33,12 +33,14 @@ def page(answer: Answer, inputs: Mapping[str, tuple[float | None, str]]) -> Rend
 def report(advice: SizingAdvice, slots: TaskSlots | None = None) -> RenderableType:
     """Verdict first, then what it rests on."""
     nodes = (_heading("What one node does"), _node_table(advice), Text()) if advice.points else ()
+    # Behind a full downstream nothing is said of how threads share the work: none are advised.
+    how = "" if advice.downstream else explain_concurrency(advice.workload, advice.threads)
     return Group(
         _verdict(advice, slots),
         *nodes,
         _heading("Where the numbers come from"),
         _figure_table(advice),
-        Padding(Text(explain_concurrency(advice.workload, advice.threads), style="dim"), (1, 0, 0, 0)),
+        Padding(Text(how, style="dim"), (1, 0, 0, 0)),
     )
 
 

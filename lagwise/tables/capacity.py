@@ -75,7 +75,9 @@ CAPACITY = Table(
             "… task slots of its cluster that no job has; null is not known, or the cluster starts TaskManagers on "
             "demand",
         ),
-        Column("binds", pa.string(), "what binds: cpu, waiting, time, partitions, skew, ordering or demand"),
+        Column(
+            "binds", pa.string(), "what binds: cpu, waiting, time, partitions, skew, ordering, downstream or demand"
+        ),
         Column("change", pa.string(), "the cheapest change that helps, in a sentence; null where none is needed"),
         Column("advice", pa.string(), "the advice in sentences; null where not enough is known to ask sizing"),
         Column("confidence", pa.string(), "high, medium, low or none: how much it rests on", nullable=False),

@@ -242,6 +242,34 @@ def test_the_ramp_leads_from_what_runs_to_the_advice(open_app: Open, planned: Pa
 CHART_TAGS = ("svg", "line", "path", "rect", "circle", "text")
 
 
+# --- a full downstream -----------------------------------------------------------------------------------------------
+
+
+def test_behind_a_full_downstream_the_page_advises_nothing_more(open_app: Open, planned: Path) -> None:
+    lake = Lake(str(planned / "lake"))
+    evidence = "5 threads did 117/s with a T1 of 49 ms; 40 threads did 123/s with a T1 of 322 ms."
+    said = f"Downstream is full at about 117/s: more threads, nodes or partitions would not help. {evidence}"
+    measured = {"samples": 20_000, "measured_at": NOW}
+    inputs = [
+        {"name": "downstream_rate_per_second", "value": 117.0, "source": evidence, **measured},
+        {"name": "downstream_members", "value": 1.0, "source": "probe", **measured},
+    ]
+    rows = lake.read(CAPACITY).to_pylist()
+    lakes.overwrite(
+        lake, CAPACITY, [{**row, "inputs": row["inputs"] + inputs * (row["group"] == "checkout")} for row in rows]
+    )
+    app = open_app("capacity", capacity_group=CHECKOUT)
+    assert said in texts(app)
+    assert "the downstream" in str([tile.value for tile in app.metric]) + "".join(map(str, app.markdown))
+    assert not app.code, "no command that would ask with the same T1"
+    assert "How to get there" not in texts(app)
+    shown = shown_tables.table(app, "capacity-inputs")
+    assert "Downstream is full at" in shown["Input"]
+    app.number_input(key="capacity_t1_ms").set_value(12.0).run()
+    assert said not in texts(app), "with another T1 it is another downstream"
+    assert app.code
+
+
 class _Tags(HTMLParser):
     """Every tag with its attributes, and the text that is neither script nor style."""
 

@@ -178,6 +178,22 @@ def test_desired(needs: list[Need], held: int, replicas: int, why: Why, needed: 
     assert desired_replicas(WAITS_FROM_0, needs[::-1], held, 24, NOW) == Desired(replicas, why, needed)
 
 
+def test_nothing_is_added_behind_a_full_downstream() -> None:
+    more = over((70, 9, 9), (0, 9, 9))
+    full = Why.DOWNSTREAM_FULL
+
+    def desired(needs: list[Need], held: int, with_replicas: int) -> Desired | None:
+        return desired_replicas(WAITS_FROM_0, needs, held, 24, NOW, downstream_full_with=with_replicas)
+
+    assert desired(more, 3, 3) == Desired(3, full, 9), "as many as filled it"
+    assert desired(more, 6, 3) == Desired(6, full, 9), "as many as run: what is taken away is another question"
+    assert desired(more, 0, 3) == Desired(3, full, 9), "all gone: back to what fills it"
+    assert desired(more, 3, 12) == Desired(9, Why.MORE_NEEDED, 9), "below what fills it more do help"
+    assert desired(over((30, 3, 3), (0, 9, 9)), 3, 3) == Desired(3, Why.WAITING, 9), "nor at once"
+    fewer = over((310, 2, 2), (0, 2, 2))
+    assert desired(fewer, 8, 3) == Desired(2, Why.FEWER_NEEDED, 2), "fewer are no question of the downstream"
+
+
 def test_without_any_need_there_is_no_answer() -> None:
     assert desired_replicas(WAITS, [], 3, 24, NOW) is None
     assert desired_replicas(WAITS, over((-10, 9, 9)), 3, 24, NOW) is None

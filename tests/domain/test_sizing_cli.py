@@ -25,7 +25,17 @@ def document(**changed: str) -> dict[str, Any]:
 
 def test_json_is_stable() -> None:
     made = document()
-    assert list(made) == ["feasible", "triple", "binds", "verdict", "changes", "inputs", "figures", "node"]
+    assert list(made) == [
+        "feasible",
+        "triple",
+        "binds",
+        "verdict",
+        "changes",
+        "inputs",
+        "figures",
+        "node",
+        "downstream_full",
+    ]
     assert made["feasible"] is True
     assert made["triple"] == {
         "partitions": 480,

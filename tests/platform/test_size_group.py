@@ -62,6 +62,18 @@ def known(name: str, **values: Any) -> dict[str, Any]:
     )
 
 
+FULL = "Downstream is full at about 117/s: more threads, nodes or partitions would not help."
+EVIDENCE = "5 threads did 117/s with a T1 of 49 ms; 40 threads did 123/s with a T1 of 322 ms."
+
+
+def full_inputs() -> list[dict[str, Any]]:
+    """As the analysis writes them where T1 rose with the threads and throughput did not."""
+    measured = datetime.now(UTC) - timedelta(minutes=3)
+    rate = {"name": "downstream_rate_per_second", "value": 117.0, "source": EVIDENCE, "samples": 20_000}
+    members = {"name": "downstream_members", "value": 1.0, "source": "probe", "samples": None}
+    return [*known("x")["inputs"], *({**one, "measured_at": measured} for one in (rate, members))]
+
+
 #: Of a Flink job.
 HAS_SLOTS = {"slots_held": 100, "slots_free": 8}
 
@@ -89,6 +101,7 @@ def data(tmp_path: Path) -> Path:
         known("new", sentence="It never had a backlog.", **unknown),
         known("members", **by_members),
         known("job", **by_members | {"unit": "subtask", "capacity_source": "busy_time"} | HAS_SLOTS),
+        known("full", sentence=f"Too little. {FULL}", inputs=full_inputs(), binds="downstream"),
         known("idle-job", **unknown | {"unit": "subtask"}),
     )
     return tmp_path
@@ -113,6 +126,27 @@ def test_nothing_has_to_be_typed_in(data: Path) -> None:
     assert made["inputs"]["t1_seconds"]["source"].startswith("probe, from 50,000 messages, 3 min")
     assert made["inputs"]["cores"] == {"value": 8.0, "source": "settings"}
     assert made["inputs"]["peak_rate_per_second"]["value"] == 20_000.0
+
+
+def test_behind_a_full_downstream_nothing_more_is_advised(data: Path, tmp_path: Path) -> None:
+    page, figures = tmp_path / "full.html", tmp_path / "full.csv"
+    said = " ".join(run(data, "full", "--html", str(page), "--csv", str(figures)).output.replace("│", " ").split())
+    made = document(data, "full", "--partitions", "48", "--peak", "150")
+    assert f"{FULL} {EVIDENCE}" in said
+    assert "No answer on 480 partitions · what binds: downstream" in said
+    assert "How to get there" not in said and "Cheapest change" not in said
+    assert (made["feasible"], made["triple"], made["binds"], made["changes"]) == (False, None, "downstream", [])
+    assert made["verdict"].startswith(f"{FULL} {EVIDENCE} 221/s are needed: find out what limits the downstream")
+    assert made["downstream_full"]["rate_per_second"] == 117.0
+    assert made["downstream_full"]["measured_at"]
+    text = html.unescape(page.read_text())
+    assert f"{FULL} {EVIDENCE}" in text and "Downstream is full at</td>" in text
+    assert "<pre>" not in text
+    assert FULL in figures.read_text()
+
+    # Who types in T1 asks about another downstream.
+    made = document(data, "full", "--t1", "12ms")
+    assert (made["feasible"], made["downstream_full"]) == (True, None)
 
 
 def test_a_folder_without_a_lake_is_named(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Capacity verdicts from the tables of the lake: the driver's part, which needs no JVM."""
 
 from datetime import timedelta
+from itertools import chain
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,7 @@ from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATU
 from lagwise.tables.planning import TOPIC_HOURS
 from lagwise.tables.raw import GROUPS
 from lagwise.tables.store import Lake
+from lagwise.tables.work import SERVICE_TIMES
 from lagwise_spark.jobs.capacity import AGAIN_AFTER, plan
 from tests.platform.judged import append, group, partition
 from tests.spark.capacity_rows import EIGHT_CORES, NOW, demand, judged_again, probed, reads, rows, seen, some
@@ -113,6 +116,55 @@ def test_the_probe_tells_the_cores_and_the_threads_of_all_processes_of_a_host(la
     judged_again(lake)
     plan(lake, EIGHT_CORES, NOW)
     assert rows(lake)["billing"]["cores"] == 8.0
+
+
+def test_a_downstream_that_is_full(lake: Lake) -> None:
+    """Measured behind a stub that serves four calls at a time: 5, 10, 30 and 40 workers of one process, half an hour
+    each, a measurement each 10 s. Once there are two processes for two minutes: that is no number of threads."""
+    reads(lake, "billing", members=1, partitions=48)
+    demand(lake, 150.0)
+    shown = ((5, 0.049, 117), (10, 0.068, 118), (30, 0.234, 108), (40, 0.322, 123))
+
+    def measured(minutes_ago: range, threads: int, t1: float, rate: float, member: str) -> list[dict[str, Any]]:
+        of_each = {"t1_seconds": t1, "t2_seconds": 0.001, "run_queue_seconds": 0.0, "messages": rate * 10}
+        of_each |= {"threads": threads, "window_seconds": 10.0, "cores": 2.0, "member_id": member, "host": "10.0.0.0"}
+        moments = [NOW - timedelta(minutes=m, seconds=s) for m in minutes_ago for s in range(0, 60, 10)]
+        shared = {"source": "probe", "partition": 0, **of_each}
+        return [some(SERVICE_TIMES, sampled_at=at, measured_at=at, **shared) for at in moments]
+
+    histories = [
+        measured(range(begins, begins - 18, -1), threads, t1, rate, f"of {threads} threads")
+        for begins, (threads, t1, rate) in zip((140, 110, 80, 30), shown, strict=True)
+    ]
+    append(lake, SERVICE_TIMES, *chain(*histories), *measured(range(30, 28, -1), 40, 0.7, 60, "stops"))
+    plan(lake, Capacity(), NOW)
+    found = rows(lake)["billing"]
+    said = "Downstream is full at about 116/s: more threads, nodes or partitions would not help."
+    assert found["advice"].startswith(f"{said} 5 threads did 117/s with a T1 of 49 ms; 40 threads did 123/s with")
+    assert said in found["sentence"]
+    assert (found["binds"], found["advised_nodes"], found["advised_partitions"]) == ("downstream", None, None)
+    assert found["change"] is None
+    assert found["capacity_high_per_second"] == pytest.approx(116.5)
+    inputs = {one["name"]: one for one in found["inputs"]}
+    assert inputs["downstream_rate_per_second"]["source"].startswith("5 threads did 117/s")
+    assert inputs["downstream_members"]["value"] == 1.0
+
+    # An autoscaler asks, with a lag that would take many replicas: it keeps what runs.
+    append(lake, GROUP_STATUS, group("billing", "falling_behind", as_of=NOW, members=1, state="Stable"))
+    minutes = [NOW - timedelta(minutes=n) for n in range(60)]
+    append(lake, GROUPS, *[some(GROUPS, group="billing", member_count=1, sampled_at=at) for at in minutes])
+    append(
+        lake,
+        GROUP_HISTORY,
+        *[
+            some(GROUP_HISTORY, group="billing", status="ok", lag=500_000, produce_rate_per_second=150.0, as_of=at)
+            for at in minutes
+        ],
+    )
+    policy = ScalingPolicy(max_replicas=24)
+    answer = signal(Memory(lake), found["cluster"], "billing", policy, NOW, stale_after_seconds=900.0)
+    assert (answer.desired.replicas, answer.desired.why) == (1, Why.DOWNSTREAM_FULL)
+    assert answer.desired.needed > 1
 
 
 def test_nothing_is_known(lake: Lake) -> None:

@@ -122,5 +122,7 @@ def reasons(advice: SizingAdvice, sources: Mapping[str, str]) -> None:
         grid.show(
             figures.columns(advice.figures), name="figures", label="Every figure of the advice and what it was made of"
         )
+        if advice.downstream is not None:
+            return  # the command would ask with a T1 that is what a full downstream makes of it
         st.caption(f"{explain_concurrency(advice.workload, advice.threads)} The same in a terminal:")
         st.code(command(advice.workload), language=None, wrap_lines=True)

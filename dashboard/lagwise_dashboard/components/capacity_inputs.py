@@ -58,6 +58,11 @@ class Asked:
     sources: Mapping[str, str]
     missing: tuple[str, ...] = ()
 
+    @property
+    def assumes_times(self) -> bool:
+        """Whether it was typed in how long a message takes: that asks about another downstream than the group's."""
+        return any(self.sources.get(name) == _TYPED for name in ("t1_seconds", "seconds_per_message"))
+
 
 def complaint(error: OutOfRange) -> str:
     """What is wrong, in the page's words."""

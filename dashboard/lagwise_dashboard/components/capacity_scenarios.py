@@ -76,7 +76,7 @@ def show(advice: SizingAdvice, interruption: Interruption) -> tuple[Compared, ..
         return ()
     compared = tuple(
         _compared(name, one, interruption)
-        for name, one in [(ABOVE, advice), *((s.name, advise(s.workload)) for s in kept)]
+        for name, one in [(ABOVE, advice), *((s.name, _advice(s.workload, advice)) for s in kept)]
     )
     grid.show(
         columns(compared),
@@ -85,6 +85,12 @@ def show(advice: SizingAdvice, interruption: Interruption) -> tuple[Compared, ..
     )
     st.caption("Of the inputs, those that differ. Lag and age are those of the what-if above, with what is advised.")
     return compared
+
+
+def _advice(workload: Workload, above: SizingAdvice) -> SizingAdvice:
+    """The advice to a scenario. It has the downstream of what stands above unless it assumes another T1."""
+    is_same = workload.t1_seconds == above.workload.t1_seconds
+    return advise(workload, above.downstream if is_same else None)
 
 
 def _compared(name: str, advice: SizingAdvice, interruption: Interruption) -> Compared:

@@ -16,6 +16,7 @@ BINDS = {
     Binding.PARTITIONS: "partitions",
     Binding.SKEW: "the hottest partition",
     Binding.ORDERING: "the order",
+    Binding.DOWNSTREAM: "the downstream",
     Binding.DEMAND: "only the demand",
 }
 

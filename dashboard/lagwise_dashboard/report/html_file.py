@@ -78,9 +78,12 @@ def _advice(report: Report, advice: SizingAdvice) -> list[str]:
     parts += [
         _table(asked.columns(advice.workload, report.sources)),
         _table(figures.columns(advice.figures)),
-        f"<p>{_safe(explain_concurrency(advice.workload, advice.threads))}</p>",
-        f"<pre>{_safe(command(advice.workload))}</pre>",
     ]
+    if advice.downstream is None:  # else the command would ask with a T1 that is what a full downstream makes of it
+        parts += [
+            f"<p>{_safe(explain_concurrency(advice.workload, advice.threads))}</p>",
+            f"<pre>{_safe(command(advice.workload))}</pre>",
+        ]
     if report.what_if is not None:
         parts += [
             "<h2>What if</h2>",

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from lagwise.domain import humanise
 from lagwise.domain.capacity.verdict import CapacityVerdict
+from lagwise.domain.sizing.downstream import MEMBERS_INPUT, RATE_INPUT
 from lagwise.domain.sizing.words import say_duration, say_number, say_share
 from lagwise_dashboard import tables
 from lagwise_dashboard.queries.base import Row
@@ -27,6 +28,8 @@ _INPUTS = {
     "t1_seconds": "T1, waiting",
     "t2_seconds": "T2, on the CPU",
     "threads_per_node": "Threads on a node",
+    RATE_INPUT: "Downstream is full at",
+    MEMBERS_INPUT: "Members that fill it",
     "busy_share": "Busy share",
     "records_per_second": "Reads now",
     "slots_held": "Task slots held",

@@ -6,7 +6,7 @@ import streamlit as st
 
 from lagwise.domain.capacity.outlook import Outlook
 from lagwise.domain.sizing.advice import advise
-from lagwise.domain.sizing.known_workload import task_slots_of
+from lagwise.domain.sizing.known_workload import downstream_of, task_slots_of
 from lagwise.domain.sizing.ramp_plan import ramp_to
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise_dashboard import literal, settings
@@ -69,7 +69,7 @@ def _report(now: datetime) -> Report | None:
             target_utilisation=target,
             now=now,
         )
-    advice = advise(asked.workload)
+    advice = advise(asked.workload, None if asked.assumes_times else downstream_of(chosen.row))
     with right:
         capacity_answer.show(advice, task_slots_of(chosen.row, advice))
     running, interruption, what_if = capacity_what_if.show(advice, chosen.row)

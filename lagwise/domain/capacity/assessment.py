@@ -4,7 +4,7 @@ What a number is, where it comes from, from how many observations and how old it
 (:class:`Input`), so that nothing is advised without showing what it rests on.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from lagwise.domain.capacity.known import Input, Known, inputs_of
 from lagwise.domain.capacity.observed import ObservedCapacity
 from lagwise.domain.capacity.observed_words import load_test_of
-from lagwise.domain.capacity.verdict import CanDo, CapacityJudgement, SetUp, judge_capacity
+from lagwise.domain.capacity.verdict import CanDo, CapacityJudgement, CapacityVerdict, SetUp, judge_capacity
 from lagwise.domain.sizing.advice import SizingAdvice, advise
 from lagwise.domain.sizing.formulas import busiest_share
 from lagwise.domain.sizing.known_workload import as_planned, workload_from
@@ -88,7 +88,7 @@ class Assessment:
 def assess(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISATION) -> Assessment:
     """Judge what runs and advise what should. Numbers outside of what sizing takes count as not known."""
     workload = workload_of(known, target_utilisation)
-    advice = advise(workload) if workload is not None else None
+    advice = advise(workload, known.downstream) if workload is not None else None
     can_do, source = _can_do(known, workload)
     demand = known.demand
     judgement = judge_capacity(
@@ -100,6 +100,8 @@ def assess(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISATION)
         advised=_advised(known, advice),
         load_test=_load_test(known, target_utilisation),
     )
+    if known.downstream is not None and judgement.verdict in (CapacityVerdict.SHORT, CapacityVerdict.TIGHT):
+        judgement = replace(judgement, sentence=f"{judgement.sentence} {known.downstream.sentence}")
     return Assessment(
         judgement,
         source,
@@ -198,6 +200,8 @@ def _can_do(known: Known, workload: Workload | None) -> tuple[CanDo | None, Sour
     at_least = seen.at_least_per_second if seen is not None and seen.at_least_per_second is not None else 0.0
     if known.service is not None and known.cores is not None and workload is not None:
         modelled = capacity_per_second(workload, max(1, known.nodes), known.service.threads)
+        if known.downstream is not None:
+            modelled = min(modelled, known.downstream.rate_per_second)
         # What it has done it can do, whatever the model says.
         low = max((1.0 - MODEL_ERROR) * modelled, at_least)
         return CanDo(low, max(low, modelled)), Source.PROBE

@@ -7,6 +7,7 @@ from datetime import datetime
 from lagwise.domain.capacity.observed import Undecided
 from lagwise.domain.capacity.skew import Skew
 from lagwise.domain.capacity.verdict import DemandAhead
+from lagwise.domain.sizing.downstream import MEMBERS_INPUT, RATE_INPUT, DownstreamFull
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,8 @@ class Known:
     cores: float | None = None
     cores_source: str = "settings"
     service: ServiceTime | None = None
+    #: What the consumers wait for, where their T1 shows that it is full.
+    downstream: DownstreamFull | None = None
     observed: Observed | None = None
     job: JobWork | None = None
     consume_time: ConsumeTime | None = None
@@ -162,6 +165,12 @@ def inputs_of(known: Known) -> Sequence[Input]:
             Input("t1_seconds", s.t1_seconds, doubt.replace("_", " "), s.messages, s.measured_at),
             Input("t2_seconds", s.t2_seconds, "probe", s.messages, s.measured_at),
             Input("threads_per_node", float(s.threads), "probe", s.messages, s.measured_at),
+        ]
+    if known.downstream is not None:
+        f = known.downstream
+        found += [
+            Input(RATE_INPUT, f.rate_per_second, f.evidence, f.messages, f.measured_at),
+            Input(MEMBERS_INPUT, f.members, "probe", measured_at=f.measured_at),
         ]
     if known.job is not None:
         j = known.job

@@ -39,6 +39,8 @@ class Why(StrEnum):
     FEWER_NEEDED = "fewer_needed"
     #: More or fewer are needed, but not for long enough yet.
     WAITING = "waiting"
+    #: More would be needed, but what the consumers wait for is full: more of them would not help.
+    DOWNSTREAM_FULL = "downstream_full"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,13 +215,20 @@ def most_members(seen: Sequence[Members], now: datetime, seconds: float) -> int 
 
 
 def desired_replicas(
-    policy: ScalingPolicy, needs: Sequence[Need], held: int, partitions: int, now: datetime
+    policy: ScalingPolicy,
+    needs: Sequence[Need],
+    held: int,
+    partitions: int,
+    now: datetime,
+    *,
+    downstream_full_with: int | None = None,
 ) -> Desired | None:
     """The replicas to have at ``now``, from the needs of the past and how many are held.
 
     ``held`` are the most members within ``down_after_seconds`` (:func:`most_members`). None without any need: what a
     replica can do is not known. A window that the needs do not cover yet, as after a start, is not over: nothing is
     added or taken away before it has been seen as a whole. Every answer is within the policy's limits and partitions.
+    With ``downstream_full_with`` replicas what they wait for was full: none is added beyond them.
     """
     check_count("held", held, 0, 1_000_000)
     known = sorted((need for need in needs if need.at <= now), key=lambda need: need.at)
@@ -230,6 +239,8 @@ def desired_replicas(
     replicas, why = held, Why.STEADY
     if least and min(need.up for need in least) > held:
         replicas, why = min(need.up for need in least), Why.MORE_NEEDED
+        if downstream_full_with is not None and replicas > (most_useful := max(held, downstream_full_with)):
+            replicas, why = most_useful, Why.DOWNSTREAM_FULL
     elif most and max(need.down for need in most) < held:
         replicas, why = max(need.down for need in most), Why.FEWER_NEEDED
     elif newest > held or known[-1].down < held:

@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from lagwise.domain.sizing.changes import Change, changes
-from lagwise.domain.sizing.figures import Figure, figures_of
+from lagwise.domain.sizing.downstream import DownstreamFull
+from lagwise.domain.sizing.figures import Figure, demand_figures, figures_of
 from lagwise.domain.sizing.formulas import (
     knee_threads,
     straight_line_rate_per_second,
@@ -50,6 +51,8 @@ class SizingAdvice:
     #: One node with one thread, at the formula's knee, and with the advised threads; empty where members are sized.
     points: tuple[NodePoint, ...]
     figures: tuple[Figure, ...]
+    #: Why nothing more is advised; None where the downstream is not known to be full.
+    downstream: DownstreamFull | None = None
 
     @property
     def partitions(self) -> int:
@@ -97,6 +100,7 @@ class SizingAdvice:
             },
             "figures": {f.name: {"value": f.value, "unit": f.unit, "how": f.how} for f in self.figures},
             "node": [_point_document(point) for point in self.points],
+            "downstream_full": asdict(self.downstream) if self.downstream else None,
         }
 
 
@@ -110,8 +114,20 @@ def inputs_of(workload: Workload) -> dict[str, Any]:
     return {"seconds_per_message": workload.t1_seconds, **values, **not_known}
 
 
-def advise(workload: Workload) -> SizingAdvice:
-    """Answer one question to sizing."""
+def advise(workload: Workload, downstream: DownstreamFull | None = None) -> SizingAdvice:
+    """Answer one question to sizing. Where the downstream is full, nothing is advised: T1 is what the threads that run
+    make of it, so every number that rests on T1 would only ask for more of them."""
+    if downstream is not None:
+        return SizingAdvice(
+            workload=workload,
+            triple=None,
+            binds=Binding.DOWNSTREAM,
+            verdict=downstream.verdict(workload.required_rate_per_second),
+            changes=(),
+            points=(),
+            figures=tuple(demand_figures(workload)),
+            downstream=downstream,
+        )
     triple = find_triple(workload)
     binding = what_binds(workload, triple)
     return SizingAdvice(

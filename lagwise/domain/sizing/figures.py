@@ -22,6 +22,8 @@ from lagwise.domain.sizing.search import (
 from lagwise.domain.sizing.words import say_duration, say_number, say_set_up, say_share
 from lagwise.domain.sizing.workload import Ordering, Workload
 
+_PER_SECOND = "messages/s"
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -36,20 +38,40 @@ class Figure:
     how: str
 
 
-def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
-    """The numbers between what is asked and the answer; those of members where nothing is known of cores."""
-    t1, t2 = say_duration(w.t1_seconds), say_duration(w.t2_seconds)
-    cores, peak = say_number(w.cores), say_number(w.peak_rate_per_second)
-    catch_up = say_duration(w.catch_up_seconds)
+def demand_figures(w: Workload) -> list[Figure]:
+    """What must be done, whatever does it."""
+    peak, catch_up = say_number(w.peak_rate_per_second), say_duration(w.catch_up_seconds)
     away, away_seconds, away_catch_up = "restart", say_duration(w.restart_seconds), catch_up
     if w.outage_binds:
         away, away_seconds = "outage", say_duration(w.outage_seconds)
         away_catch_up = say_duration(w.outage_catch_up_seconds)
+    backlog = f" + {say_number(w.lag)} / {catch_up}" if w.lag else ""
+    return [
+        Figure(
+            "demand_rate_per_second",
+            "demand while catching up",
+            w.demand_rate_per_second,
+            _PER_SECOND,
+            f"peak · (1 + {away} / {'its ' if w.outage_binds else ''}catch-up){' + lag / catch-up' if w.lag else ''} = "
+            f"{peak} · (1 + {away_seconds} / {away_catch_up}){backlog}",
+        ),
+        Figure(
+            "required_rate_per_second",
+            "capacity needed",
+            w.required_rate_per_second,
+            _PER_SECOND,
+            f"demand / target utilisation = {say_number(w.demand_rate_per_second)} / {say_share(w.target_utilisation)}",
+        ),
+    ]
+
+
+def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
+    """The numbers between what is asked and the answer; those of members where nothing is known of cores."""
+    t1, t2 = say_duration(w.t1_seconds), say_duration(w.t2_seconds)
+    cores = say_number(w.cores)
     limit = thread_limit(w)
     full = node_at(w, limit)
     most = full if triple is None else node_at(w, max(limit, triple.threads_per_node))
-    per_second = "messages/s"
-    backlog = f" + {say_number(w.lag)} / {catch_up}" if w.lag else ""
     of_a_node = [
         Figure(
             "knee_threads_per_node",
@@ -70,21 +92,21 @@ def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
             "thread_rate_per_second",
             "one thread alone",
             thread_rate_per_second(w.t1_seconds, w.t2_seconds),
-            per_second,
+            _PER_SECOND,
             f"1 / (T1 + T2) = 1 / ({t1} + {t2})",
         ),
         Figure(
             "node_ceiling_per_second",
             "a node's ceiling",
             _finite(node_ceiling_per_second(w.cores, w.t2_seconds)),
-            per_second,
+            _PER_SECOND,
             f"C / T2 = {cores} / {t2}" if w.t2_seconds else "none: T2 is 0",
         ),
         Figure(
             "node_rate_per_second",
             f"a node with {plural(limit, 'thread')}",
             full.rate_per_second,
-            per_second,
+            _PER_SECOND,
             f"M/M/c//N with N = {limit:,}, T1 = {t1}, T2 = {t2}, c = {cores}",
         ),
     ]
@@ -93,28 +115,14 @@ def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
             f"{w.unit}_rate_per_second",
             f"one {w.unit}",
             full.rate_per_second,
-            per_second,
+            _PER_SECOND,
             f"1 / time per message = 1 / {t1}",
         )
     ]
     unit = w.unit
     figures = [
         *(of_a_member if w.by_members else of_a_node),
-        Figure(
-            "demand_rate_per_second",
-            "demand while catching up",
-            w.demand_rate_per_second,
-            per_second,
-            f"peak · (1 + {away} / {'its ' if w.outage_binds else ''}catch-up){' + lag / catch-up' if w.lag else ''} = "
-            f"{peak} · (1 + {away_seconds} / {away_catch_up}){backlog}",
-        ),
-        Figure(
-            "required_rate_per_second",
-            "capacity needed",
-            w.required_rate_per_second,
-            per_second,
-            f"demand / target utilisation = {say_number(w.demand_rate_per_second)} / {say_share(w.target_utilisation)}",
-        ),
+        *demand_figures(w),
         Figure(
             f"{w.unit}s_by_time" if w.by_members else "nodes_by_cpu",
             f"{w.unit}s the load needs" if w.by_members else "nodes the cores need",
@@ -139,7 +147,7 @@ def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
             "largest_capacity_per_second",
             "most these partitions allow",
             largest_capacity_per_second(w),
-            per_second,
+            _PER_SECOND,
             f"what {plural(w.partitions, 'partition')}, this skew and this order allow with any number of {unit}s",
         ),
     ]
@@ -162,7 +170,7 @@ def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
                 "capacity_per_second",
                 "capacity advised",
                 triple.capacity_per_second,
-                per_second,
+                _PER_SECOND,
                 say_set_up(w, triple.working_nodes, triple.threads_per_node)
                 + (", the spare ones gone" if triple.spare_nodes else ""),
             ),
@@ -170,7 +178,7 @@ def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
                 "largest_peak_per_second",
                 "peak it is good for",
                 largest_peak_per_second(w, triple),
-                per_second,
+                _PER_SECOND,
                 "the peak at which this answer would be used up, everything else as given",
             ),
         ]

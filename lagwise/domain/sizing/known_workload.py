@@ -7,6 +7,7 @@ from typing import Any
 
 from lagwise.domain.humanise import duration, plural
 from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.downstream import MEMBERS_INPUT, RATE_INPUT, DownstreamFull
 from lagwise.domain.sizing.task_slots import TaskSlots, task_slots_for
 from lagwise.domain.sizing.workload import Unit, Workload
 
@@ -94,6 +95,21 @@ def running_of(row: Mapping[str, Any] | None) -> tuple[int | None, int | None]:
 def task_slots_of(row: Mapping[str, Any] | None, advice: SizingAdvice | None) -> TaskSlots | None:
     """The task slots for what is advised to a group of a Flink job; None of any other."""
     return None if row is None else task_slots_for(advice, row["slots_held"], row["slots_free"])
+
+
+def downstream_of(row: Mapping[str, Any] | None) -> DownstreamFull | None:
+    """That the downstream of a group is full, as its inputs say; None where they do not."""
+    inputs = {i["name"]: i for i in row["inputs"]} if row is not None else {}
+    rate, members = inputs.get(RATE_INPUT), inputs.get(MEMBERS_INPUT)
+    if rate is None or members is None:
+        return None
+    return DownstreamFull(
+        rate_per_second=rate["value"],
+        evidence=rate["source"],
+        members=int(members["value"]),
+        messages=rate["samples"],
+        measured_at=rate["measured_at"],
+    )
 
 
 def as_planned(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,8 @@ class Binding(StrEnum):
     SKEW = "skew"
     #: The order that is asked for.
     ORDERING = "ordering"
+    #: What the consumers wait for: it does no more for more threads (:mod:`lagwise.domain.sizing.downstream`).
+    DOWNSTREAM = "downstream"
     #: Only the demand: one node, not even full, is enough.
     DEMAND = "demand"
 

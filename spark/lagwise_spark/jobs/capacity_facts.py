@@ -1,5 +1,6 @@
 """What the other tables know of the groups whose capacity is judged."""
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,6 +9,7 @@ from lagwise.config import Capacity
 from lagwise.domain.capacity.known import ConsumeTime, Demand, JobWork, Known, Observed, ServiceTime
 from lagwise.domain.capacity.observed import Undecided
 from lagwise.domain.capacity.verdict import DemandAhead
+from lagwise.domain.sizing.downstream import MeasuredWork, downstream_full
 from lagwise.domain.sizing.task_slots import free_of
 from lagwise.tables.ahead import demand_ahead
 from lagwise.tables.observed import OBSERVED_CAPACITY
@@ -23,6 +25,8 @@ _TOGETHER = timedelta(hours=1)
 #: Those of so long before its newest one, or twice as long as one takes, tell the processes that run on a host now.
 _LATELY_SECONDS = 60.0
 _LONGEST = timedelta(days=2)
+#: A process that measured itself for less of five minutes came or went in them.
+_THROUGHOUT_SECONDS = 150.0
 #: A job that was not seen for longer does not run any more.
 _JOB_SEEN = timedelta(minutes=10)
 #: Members are asked once a minute; one that said nothing for longer before the newest answer is not there any more.
@@ -100,6 +104,36 @@ _SERVICE = """
            any_value(n.threads) as threads, any_value(n.cores) as cores
     from together join nodes n using (cluster, "group", topic) group by cluster, "group", topic
 """
+#: What the consumers measured with each number of threads, lately: five minutes in which nobody came or went, and what
+#: was counted as waiting was nothing else. Of each number of threads its newest hour.
+_WORK = """
+    with told as (
+        select distinct cluster, "group", topic, coalesce(host, '') as host, coalesce(member_id, '') as member,
+               measured_at, t1_seconds, t1_seconds + t2_seconds + run_queue_seconds as seconds, messages, threads,
+               window_seconds, time_bucket(interval '5 minutes', measured_at) as bucket
+        from service_times
+        where sampled_at >= ? and t2_seconds is not null and run_queue_seconds is not null and t1_doubt is null
+          and threads is not null and window_seconds > 0
+    ), processes as (
+        select cluster, "group", topic, bucket, max(threads) as threads, sum(messages) as messages,
+               sum(messages) / sum(window_seconds) as rate, sum(t1_seconds * messages) as waited,
+               sum(seconds * messages) as took, max(measured_at) as measured_at,
+               date_diff('second', min(measured_at), max(measured_at)) + arg_min(window_seconds, measured_at) as span
+        from told group by cluster, "group", topic, bucket, host, member
+    ), buckets as (
+        select cluster, "group", topic, bucket, sum(threads)::int as threads, count(*)::int as members,
+               sum(messages) as messages, sum(rate) as rate, sum(waited) as waited, sum(took) as took,
+               max(measured_at) as measured_at
+        from processes group by cluster, "group", topic, bucket having min(span) >= ?
+    ), newest as (
+        select *, max(measured_at) over (partition by cluster, "group", topic, threads) as last from buckets
+    )
+    select cluster, "group", topic, threads, max(members) as members, sum(waited) / sum(messages) as t1_seconds,
+           sum(took) / sum(messages) as seconds_per_message, avg(rate) as rate_per_second,
+           sum(messages)::bigint as messages, max(measured_at) as measured_at
+    from newest where measured_at >= last - to_seconds(?) group by cluster, "group", topic, threads
+    having count(*) >= 2
+"""
 
 Row = Mapping[str, Any]
 Key = tuple[str, str, str]
@@ -121,6 +155,12 @@ class Facts:
             _SERVICE, [since, _TOGETHER.total_seconds(), _LATELY_SECONDS], over=[SERVICE_TIMES], since=since
         )
         self._service = {key_of(r): r for r in service.to_pylist()}
+        work = lake.query(
+            _WORK, [since, _THROUGHOUT_SECONDS, _TOGETHER.total_seconds()], over=[SERVICE_TIMES], since=since
+        )
+        self._work: defaultdict[Key, list[MeasuredWork]] = defaultdict(list)
+        for row in work.to_pylist():
+            self._work[key_of(row)].append(_measured_work(row))
         jobs = lake.query(_JOBS, [now - _JOB_SEEN, LOAD_WINDOW.total_seconds()], over=[JOBS], since=now - _JOB_SEEN)
         times = lake.query(
             _CONSUME_TIMES,
@@ -152,6 +192,7 @@ class Facts:
             cores=cores,
             cores_source=source,
             service=None if service is None else _service_time(service),
+            downstream=downstream_full(self._work.get(key, ())),
             observed=None if observed is None else _observed(observed),
             job=None if job is None else _job(job, reader),
             consume_time=None if time is None else _consume_time(time),
@@ -168,6 +209,11 @@ def _service_time(row: Row) -> ServiceTime:
         measured_at=row["measured_at"],
         t1_doubt=row["t1_doubt"],
     )
+
+
+def _measured_work(row: Row) -> MeasuredWork:
+    names = ("threads", "members", "t1_seconds", "seconds_per_message", "rate_per_second", "messages", "measured_at")
+    return MeasuredWork(**{name: row[name] for name in names})
 
 
 def _consume_time(row: Row) -> ConsumeTime:
