@@ -280,8 +280,8 @@ These say what is looked at. A page that does not use them keeps them for the ot
 {_parameters(query.KEPT)}
 """
     for page in pages.PAGES:
-        own = [parameter for parameter in page.reads if parameter not in query.KEPT]
-        used = [f"`{parameter.name}`" for parameter in page.reads if parameter in query.KEPT]
+        own = [parameter for parameter in page.uses if parameter not in query.KEPT]
+        used = [f"`{parameter.name}`" for parameter in page.uses if parameter in query.KEPT]
         text += f"\n## {page.title}\n\n{page.answers} For example `{pages.link(page, page.example)}`.\n"
         if used:
             text += f"\nIt uses {', '.join(used)}.\n"

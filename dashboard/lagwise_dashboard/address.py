@@ -66,8 +66,9 @@ def change(values: Values, *, replace: bool = False) -> None:
     """Write what was chosen into the address, and draw the whole page anew. To be called in a callback.
 
     It is a new step of the browser's history, or with ``replace`` (for what is typed letter by letter) still the same.
-    What the page cannot use goes.
+    Lists whose rows follow from what was chosen start again at their first page. What the page cannot use goes.
     """
+    values = dict.fromkeys(here().restarted(values)) | dict(values)
     texts = _valid() | {parameter.name: parameter.written(value) for parameter, value in values.items()}
     texts = {name: given for name, given in texts.items() if given}
     if texts == _texts():

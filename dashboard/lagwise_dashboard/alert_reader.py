@@ -1,5 +1,8 @@
 """Alerts and deliveries, read through the alerts room, and kept for a moment for everybody who looks."""
 
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
+
 import streamlit as st
 from sqlalchemy import Engine
 
@@ -7,6 +10,9 @@ from lagwise.alerts import queries
 from lagwise.alerts.muting import Orders, Silence
 from lagwise.alerts.queries import ActionRow, AlertRow, Counts, DeliveryRow
 from lagwise_dashboard import settings
+from lagwise_dashboard.queries.listing import ListPage, ListQuery
+
+T = TypeVar("T")
 
 #: The database has no versions to go by; a page is at most this much behind it.
 _KEEP_SECONDS = 2
@@ -25,15 +31,27 @@ def open_alerts() -> list[AlertRow]:
     return found
 
 
-def history(cluster: str | None = None, group: str | None = None) -> list[AlertRow]:
-    """Alerts that ended, the latest first. Raises DatabaseError."""
-    found: list[AlertRow] = _history(settings.config().database_url, cluster, group)
+def history_of(cluster: str, group: str) -> list[AlertRow]:
+    """The group's alerts that ended last, the latest first. Raises DatabaseError."""
+    found: list[AlertRow] = _history_of(settings.config().database_url, cluster, group)
     return found
 
 
-def deliveries() -> list[DeliveryRow]:
+def history(asked: ListQuery) -> ListPage[AlertRow]:
+    """Alerts that ended, the latest first. Raises DatabaseError."""
+    found: ListPage[AlertRow] = _history(settings.config().database_url, asked)
+    return found
+
+
+def deliveries(asked: ListQuery) -> ListPage[DeliveryRow]:
     """Messages, the latest first. Raises DatabaseError."""
-    found: list[DeliveryRow] = _deliveries(settings.config().database_url)
+    found: ListPage[DeliveryRow] = _deliveries(settings.config().database_url, asked)
+    return found
+
+
+def alerts_of(rows: Iterable[DeliveryRow]) -> list[AlertRow]:
+    """What messages are about. Raises DatabaseError."""
+    found: list[AlertRow] = _alerts_of(settings.config().database_url, tuple(sorted({r.incident_id for r in rows})))
     return found
 
 
@@ -50,9 +68,9 @@ def silences() -> list[Silence]:
     return found
 
 
-def actions() -> list[ActionRow]:
+def actions(asked: ListQuery) -> ListPage[ActionRow]:
     """What operators did, the latest first. Raises DatabaseError."""
-    found: list[ActionRow] = _actions(settings.config().database_url)
+    found: ListPage[ActionRow] = _actions(settings.config().database_url, asked)
     return found
 
 
@@ -76,8 +94,35 @@ def engine() -> Engine:
 
 def forget() -> None:
     """Read anew: something was done."""
-    for kept in (_counts, _open_alerts, _history, _deliveries, _orders, _silences, _actions, _dead, _summary_sizes):
+    for kept in (
+        _counts,
+        _open_alerts,
+        _history_of,
+        _history,
+        _deliveries,
+        _alerts_of,
+        _orders,
+        _silences,
+        _actions,
+        _dead,
+        _summary_sizes,
+    ):
         kept.clear()
+
+
+class _Rows(Protocol[T]):
+    def __call__(self, engine: Engine, *, text: str, limit: int, offset: int) -> list[T]: ...
+
+
+class _Number(Protocol):
+    def __call__(self, engine: Engine, *, text: str) -> int: ...
+
+
+def _page(engine: Engine, asked: ListQuery, rows: _Rows[T], number: _Number) -> ListPage[T]:
+    """One page of a list; beyond the last it is the last."""
+    of = number(engine, text=asked.text)
+    asked = asked.within(of)
+    return ListPage(rows(engine, text=asked.text, limit=asked.page_rows, offset=asked.offset), of, asked)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False, on_release=lambda engine: engine.dispose())
@@ -96,13 +141,23 @@ def _open_alerts(url: str) -> list[AlertRow]:
 
 
 @st.cache_data(ttl=_KEEP_SECONDS, max_entries=50, show_spinner=False)
-def _history(url: str, cluster: str | None, group: str | None) -> list[AlertRow]:
+def _history_of(url: str, cluster: str, group: str) -> list[AlertRow]:
     return queries.history(_engine(url), cluster=cluster, group=group, limit=MOST_ROWS)
 
 
-@st.cache_data(ttl=_KEEP_SECONDS, max_entries=1, show_spinner=False)
-def _deliveries(url: str) -> list[DeliveryRow]:
-    return queries.deliveries(_engine(url), limit=MOST_ROWS)
+@st.cache_data(ttl=_KEEP_SECONDS, max_entries=50, show_spinner=False)
+def _history(url: str, asked: ListQuery) -> ListPage[AlertRow]:
+    return _page(_engine(url), asked, queries.history, queries.count_history)
+
+
+@st.cache_data(ttl=_KEEP_SECONDS, max_entries=50, show_spinner=False)
+def _deliveries(url: str, asked: ListQuery) -> ListPage[DeliveryRow]:
+    return _page(_engine(url), asked, queries.deliveries, queries.count_deliveries)
+
+
+@st.cache_data(ttl=_KEEP_SECONDS, max_entries=50, show_spinner=False)
+def _alerts_of(url: str, incident_ids: tuple[str, ...]) -> list[AlertRow]:
+    return queries.alerts_of(_engine(url), incident_ids)
 
 
 @st.cache_data(ttl=_KEEP_SECONDS, max_entries=1, show_spinner=False)
@@ -115,9 +170,9 @@ def _silences(url: str) -> list[Silence]:
     return queries.silences(_engine(url), settings.now())
 
 
-@st.cache_data(ttl=_KEEP_SECONDS, max_entries=1, show_spinner=False)
-def _actions(url: str) -> list[ActionRow]:
-    return queries.actions(_engine(url), limit=MOST_ROWS)
+@st.cache_data(ttl=_KEEP_SECONDS, max_entries=50, show_spinner=False)
+def _actions(url: str, asked: ListQuery) -> ListPage[ActionRow]:
+    return _page(_engine(url), asked, queries.actions, queries.count_actions)
 
 
 @st.cache_data(ttl=_KEEP_SECONDS, max_entries=1, show_spinner=False)

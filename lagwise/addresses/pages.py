@@ -1,11 +1,12 @@
 """The pages of the dashboard: their addresses, what each reads from the query, and links to them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from lagwise.addresses import query
+from lagwise.addresses.listing import Listing
 from lagwise.addresses.parameters import Parameter
 
 #: Values of an address by what they are; a default and None stand for nothing.
@@ -16,7 +17,8 @@ _RESERVED = frozenset({"embed", "embed_options"})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Page:
-    """A page: the path of its address, its title, the question that it answers, and what it reads from the query.
+    """A page: the path of its address, its title, the question that it answers, what it reads from the query, and its
+    lists that may be longer than a page of them.
 
     ``example`` is what the documentation shows.
     """
@@ -26,11 +28,22 @@ class Page:
     answers: str
     reads: tuple[Parameter[Any], ...] = ()
     example: Values = field(default_factory=dict)
+    lists: tuple[Listing, ...] = ()
+
+    @property
+    def uses(self) -> tuple[Parameter[Any], ...]:
+        """All that it reads, that of its lists included."""
+        return tuple(dict.fromkeys((*self.reads, *(p for one in self.lists for p in one.parameters))))
 
     @property
     def parameters(self) -> dict[str, Parameter[Any]]:
-        """What the query may hold, by name: what the page reads, and what it keeps for others."""
-        return {parameter.name: parameter for parameter in (*self.reads, *query.KEPT)}
+        """What the query may hold, by name: what the page uses, and what it keeps for others."""
+        return {parameter.name: parameter for parameter in (*self.uses, *query.KEPT)}
+
+    def restarted(self, changed: Iterable[Parameter[Any]]) -> tuple[Parameter[int], ...]:
+        """The pages of the lists that start again where these parameters have changed."""
+        changed = frozenset(changed)
+        return tuple(one.page for one in self.lists if changed & one.follows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +63,22 @@ OVERVIEW = Page(
     "Who is in trouble?",
     (query.SEARCH, query.CLUSTER, query.OWNER, query.STATUS, query.GROUP_SORT, query.SHOWN_AS),
     {query.STATUS: ("stopped",), query.SEARCH: "billing", query.CLUSTER: "prod", query.GROUP_SORT: "age"},
+    (query.GROUP_LIST, query.QUIET_LIST),
 )
 GROUP = Page(
     "group",
     "Group",
     "What is wrong with one group, since when, why, and what to do?",
-    (query.SEARCH, query.CLUSTER, query.GROUP, *_SPAN),
+    (query.SEARCH, query.CLUSTER, query.GROUP, *_SPAN, query.PARTITION_STATUS),
     {query.CLUSTER: "prod", query.GROUP: "orders-fulfilment", query.RANGE: "6h"},
+    (
+        query.NAME_LIST,
+        query.PARTITION_LIST,
+        query.MEMBER_LIST,
+        query.HOUR_LIST,
+        query.CHANGE_LIST,
+        query.EVENT_LIST,
+    ),
 )
 TOPIC = Page(
     "topic",
@@ -64,6 +86,7 @@ TOPIC = Page(
     "Who reads it, and does retention leave the slowest reader the time?",
     (query.SEARCH, query.CLUSTER, query.TOPIC, *_SPAN),
     {query.CLUSTER: "prod", query.TOPIC: "clicks"},
+    (query.NAME_LIST, query.READER_LIST, query.TOPIC_PARTITION_LIST),
 )
 RETENTION = Page(
     "retention",
@@ -71,6 +94,7 @@ RETENTION = Page(
     "What will be lost, soonest first?",
     (query.SEARCH, query.CLUSTER, query.WITHIN),
     {query.WITHIN: "6h"},
+    (query.LOSS_LIST,),
 )
 REBALANCES = Page(
     "rebalances",
@@ -78,8 +102,14 @@ REBALANCES = Page(
     "Which groups are rebalanced again and again; who came, went and owned what?",
     (query.SEARCH, query.CLUSTER, query.GROUP, *_SPAN),
     {query.CLUSTER: "prod", query.GROUP: "orders-fulfilment"},
+    (query.NAME_LIST, query.REBALANCED_LIST, query.HOUR_LIST, query.REBALANCE_LIST),
 )
-ALERTS = Page("alerts", "Alerts", "What fires, and was anybody notified?")
+ALERTS = Page(
+    "alerts",
+    "Alerts",
+    "What fires, and was anybody notified?",
+    lists=(query.ENDED_LIST, query.DELIVERY_LIST, query.ACTION_LIST),
+)
 CAPACITY = Page(
     "capacity",
     "Capacity",
@@ -114,6 +144,7 @@ CAPACITY = Page(
         query.SCENARIO,
     ),
     {query.CLUSTER: "prod", query.GROUP: "checkout", query.PEAK: 20_000.0},
+    (query.HEADROOM_LIST,),
 )
 HEALTH = Page("health", "Collector health", "Is Lagwise itself well?")
 

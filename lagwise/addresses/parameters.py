@@ -75,7 +75,14 @@ def choices(name: str, meaning: str, options: Iterable[str]) -> Parameter[tuple[
     return Parameter(name, meaning, f"any of {', '.join(known)}, the name once for each", (), parse, list)
 
 
-def order(name: str, meaning: str, keys: Iterable[str]) -> Parameter[str]:
+@dataclass(frozen=True, slots=True)
+class Order(Parameter[str]):
+    """What a table is sorted by: one of the ``keys``, or one turned round."""
+
+    keys: tuple[str, ...]
+
+
+def order(name: str, meaning: str, keys: Iterable[str]) -> Order:
     """What a table is sorted by: one of the keys, the first of them where nothing is said, or one turned round."""
     known = tuple(keys)
 
@@ -85,7 +92,7 @@ def order(name: str, meaning: str, keys: Iterable[str]) -> Parameter[str]:
         return word
 
     allowed = f"one of {', '.join(known)}; turned round with a {REVERSED} before it"
-    return Parameter(name, meaning, allowed, known[0], parse, _as_text)
+    return Order(name, meaning, allowed, known[0], parse, _as_text, known)
 
 
 def flag(name: str, meaning: str) -> Parameter[bool]:

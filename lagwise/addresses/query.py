@@ -6,7 +6,20 @@ the others.
 
 from typing import Any
 
-from lagwise.addresses.parameters import Parameter, choice, choices, moment, name, number, order, text, texts, whole
+from lagwise.addresses.listing import listing, named
+from lagwise.addresses.parameters import (
+    Parameter,
+    choice,
+    choices,
+    moment,
+    name,
+    number,
+    order,
+    page_number,
+    text,
+    texts,
+    whole,
+)
 from lagwise.domain.simulation.scenario import DEFAULT_OUTAGE_SECONDS
 from lagwise.domain.sizing.formulas import DEFAULT_OUTAGE_CATCH_UP_SECONDS
 from lagwise.domain.sizing.ranges import MAX_CORES, MIN_CORES
@@ -45,6 +58,85 @@ GROUP_SORT = order(
 )
 SHOWN_AS = choice("as", "A table, or cards. A phone is shown cards where nothing is said.", ("table", "cards"), "")
 WITHIN = choice("within", "Only what is lost within this time.", ("1h", "6h", "24h", "7d", "any"), "any")
+
+# Lists that may be longer than a page
+
+_OF_GROUPS = (CLUSTER, STATUS, OWNER)
+_OF_GROUP = (CLUSTER, GROUP)
+_IN_SPAN = (*_OF_GROUP, RANGE, FROM, TO)
+_PAGE = page_number("page", "Which page of the groups; where a group or a topic is to be chosen, of the names.")
+NAME_LIST = listing(_PAGE, search=SEARCH)
+GROUP_LIST = listing(
+    _PAGE,
+    search=SEARCH,
+    sort=GROUP_SORT,
+    follows=(*_OF_GROUPS, SHOWN_AS),
+)
+QUIET_LIST = listing(
+    page_number("quiet_page", "Which page of the quiet groups."),
+    search=SEARCH,
+    sort=GROUP_SORT,
+    follows=(*_OF_GROUPS, SHOWN_AS),
+)
+PARTITION_STATUS = choices(
+    "partitions_status", "Only partitions of these statuses.", (status.value for status in Status)
+)
+PARTITION_LIST = named(
+    "partitions",
+    "partitions",
+    searched="topic and number (`orders-12`), or in client or host of the owner",
+    orders=(
+        "worst", "age", "lag", "in", "out", "number", "topic", "owner", "committed", "unmoved", "log_start", "log_end",
+        "loss", "lost",
+    ),
+    follows=(*_OF_GROUP, PARTITION_STATUS),
+)  # fmt: skip
+MEMBER_LIST = named(
+    "members",
+    "members",
+    searched="client, host or id",
+    orders=("owns", "status", "client", "host", "age", "lag", "in", "out", "static_id", "id"),
+    follows=_OF_GROUP,
+)
+CHANGE_LIST = named("changes", "changes of status", follows=_IN_SPAN)
+EVENT_LIST = named("events", "events", searched="kind, topic, values, cause or members", follows=_IN_SPAN)
+HOUR_LIST = named("hours", "hours with rebalances", follows=_IN_SPAN)
+REBALANCE_LIST = named("rebalances", "rebalances", follows=_IN_SPAN)
+READER_LIST = named(
+    "readers",
+    "readers",
+    searched="the name of the group",
+    orders=("loss", "status", "group", "age", "lag", "in", "out", "slowest", "partitions", "members"),
+    follows=(CLUSTER, TOPIC),
+)
+TOPIC_PARTITION_LIST = named(
+    "topic_partitions",
+    "partitions",
+    searched="number (`12`), leader (`leader 2`), queue or slowest reader",
+    orders=("in", "number", "replicas", "leader", "log_start", "log_end", "reader", "behind"),
+    follows=(CLUSTER, TOPIC),
+)
+LOSS_LIST = named(
+    "losses",
+    "losses",
+    orders=("soonest", "status", "group", "topic", "unread", "age", "in", "out", "lost", "partitions", "cluster"),
+    follows=(SEARCH, CLUSTER, WITHIN),
+)
+REBALANCED_LIST = named(
+    "rebalanced",
+    "groups that were rebalanced",
+    orders=("storms", "group", "rebalances", "downtime", "moved", "joined", "left", "last", "cluster"),
+    follows=(SEARCH, CLUSTER, RANGE, FROM, TO),
+)
+HEADROOM_LIST = named(
+    "headroom",
+    "verdicts",
+    searched="the name of the group or the topic",
+    orders=("worst", "group", "topic", "peak", "forecast", "cluster"),
+)
+ENDED_LIST = named("ended", "alerts that ended", searched="group, cluster, rule or sentence")
+DELIVERY_LIST = named("deliveries", "deliveries", searched="channel, event, state, error, or the alert's group")
+ACTION_LIST = named("actions", "actions", searched="who, what it was done to, or comment")
 
 # The capacity page
 

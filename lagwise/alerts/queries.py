@@ -1,11 +1,11 @@
 """What pages and the command line ask of the operational database. Reads only; nothing is created by asking."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, Connection, Engine, Row, Select, Table, func, inspect, select
+from sqlalchemy import Column, ColumnElement, Connection, Engine, Row, Select, Table, func, inspect, or_, select, true
 
 from lagwise.alerts.database import ACTIVE_GROUPS, ALERTS, DELIVERIES, open_engine, sqlite_file, transaction
 from lagwise.alerts.fitness import ChannelState
@@ -142,11 +142,21 @@ def silences(engine: Engine, now: datetime) -> list[Silence]:
     return [silence_of(row) for row in _fetch(engine, query, SILENCES)]
 
 
-def actions(engine: Engine, *, limit: int = 200) -> list[ActionRow]:
-    """What operators did, the latest first. Raises DatabaseError."""
-    a = ACTIONS.c
-    query = select(a.at, a.who, a.via, a.action, a.subject, a.comment).order_by(a.id.desc()).limit(limit)
+def actions(engine: Engine, *, text: str = "", limit: int = 200, offset: int = 0) -> list[ActionRow]:
+    """What operators did, the latest first; only what has the text in it. Raises DatabaseError."""
+    query = _actions(text).order_by(ACTIONS.c.id.desc()).limit(limit).offset(offset)
     return [ActionRow(*row) for row in _fetch(engine, query, ACTIONS)]
+
+
+def count_actions(engine: Engine, *, text: str = "") -> int:
+    """How many :func:`actions` there are in all. Raises DatabaseError."""
+    return _count(engine, _actions(text), ACTIONS)
+
+
+def _actions(text: str) -> Select[*tuple[Any, ...]]:
+    a = ACTIONS.c
+    found = select(a.at, a.who, a.via, a.action, a.subject, a.comment)
+    return found.where(_holds(text, a.who, a.action, a.subject, a.comment))
 
 
 def summary_sizes(engine: Engine) -> dict[int, int]:
@@ -156,15 +166,38 @@ def summary_sizes(engine: Engine) -> dict[int, int]:
 
 
 def history(
-    engine: Engine, *, cluster: str | None = None, group: str | None = None, limit: int = 200
+    engine: Engine,
+    *,
+    cluster: str | None = None,
+    group: str | None = None,
+    text: str = "",
+    limit: int = 200,
+    offset: int = 0,
 ) -> list[AlertRow]:
-    """Alerts that ended, the latest first. Raises DatabaseError."""
-    query = select(ALERTS).where(ALERTS.c.state == Phase.RESOLVED.value)
+    """Alerts that ended, the latest first; only those with the text in a name or in their sentence. Raises
+    DatabaseError."""
+    query = _ended(cluster, group, text).order_by(ALERTS.c.resolved_at.desc(), ALERTS.c.incident_id)
+    return [_alert_row(row) for row in _fetch(engine, query.limit(limit).offset(offset))]
+
+
+def count_history(engine: Engine, *, text: str = "") -> int:
+    """How many alerts of :func:`history` there are in all. Raises DatabaseError."""
+    return _count(engine, _ended(None, None, text))
+
+
+def _ended(cluster: str | None, group: str | None, text: str) -> Select[*tuple[Any, ...]]:
+    a = ALERTS.c
+    query = select(ALERTS).where(a.state == Phase.RESOLVED.value)
     if cluster is not None:
-        query = query.where(ALERTS.c.cluster == cluster)
+        query = query.where(a.cluster == cluster)
     if group is not None:
-        query = query.where(ALERTS.c.group == group)
-    return [_alert_row(row) for row in _fetch(engine, query.order_by(ALERTS.c.resolved_at.desc()).limit(limit))]
+        query = query.where(a.group == group)
+    return query.where(_holds(text, a.group, a.cluster, a.rule, a.status, a.sentence))
+
+
+def alerts_of(engine: Engine, incident_ids: Iterable[str]) -> list[AlertRow]:
+    """Alerts by the ids of their incidents, open ones and others. Raises DatabaseError."""
+    return [_alert_row(row) for row in _fetch(engine, select(ALERTS).where(ALERTS.c.incident_id.in_(incident_ids)))]
 
 
 def active_groups(engine: Engine) -> frozenset[str]:
@@ -178,22 +211,39 @@ def deliveries(
     incident_id: str | None = None,
     state: str | None = None,
     channel: str | None = None,
+    text: str = "",
     limit: int = 200,
+    offset: int = 0,
 ) -> list[DeliveryRow]:
-    """Messages, the latest first; what a summary brought only where an incident or that state is asked for.
+    """Messages, the latest first; what a summary brought only where an incident or that state is asked for. Only those
+    with the text in them or in the name of the group that they are about.
 
     Raises DatabaseError.
     """
+    query = _deliveries(incident_id, state, channel, text).order_by(DELIVERIES.c.id.desc())
+    return [_delivery_row(row) for row in _fetch(engine, query.limit(limit).offset(offset))]
+
+
+def count_deliveries(engine: Engine, *, text: str = "") -> int:
+    """How many :func:`deliveries` there are in all. Raises DatabaseError."""
+    return _count(engine, _deliveries(None, None, None, text))
+
+
+def _deliveries(incident_id: str | None, state: str | None, channel: str | None, text: str) -> Select[*tuple[Any, ...]]:
+    d = DELIVERIES.c
     query = select(DELIVERIES)
     if incident_id is None and state is None:
-        query = query.where(DELIVERIES.c.state != SUMMARISED)
+        query = query.where(d.state != SUMMARISED)
     if channel is not None:
-        query = query.where(DELIVERIES.c.channel == channel)
+        query = query.where(d.channel == channel)
     if incident_id is not None:
-        query = query.where(DELIVERIES.c.incident_id == incident_id)
+        query = query.where(d.incident_id == incident_id)
     if state is not None:
-        query = query.where(DELIVERIES.c.state == state)
-    return [_delivery_row(row) for row in _fetch(engine, query.order_by(DELIVERIES.c.id.desc()).limit(limit))]
+        query = query.where(d.state == state)
+    if text:
+        about = select(ALERTS.c.incident_id).where(_holds(text, ALERTS.c.group))
+        query = query.where(_holds(text, d.channel, d.event, d.state, d.last_error) | d.incident_id.in_(about))
+    return query
 
 
 def channel_states(engine: Engine, channels: Sequence[str]) -> list[ChannelState]:
@@ -219,6 +269,16 @@ def counts(engine: Engine) -> Counts:
         queued=messages.get(QUEUED, 0),
         dead=messages.get(DEAD, 0),
     )
+
+
+def _holds(text: str, *columns: Column[Any]) -> ColumnElement[bool]:
+    """Whether one of the columns holds the text; always, where there is none."""
+    return or_(*(column.icontains(text, autoescape=True) for column in columns)) if text else true()
+
+
+def _count(engine: Engine, query: Select[*tuple[Any, ...]], table: Table = ALERTS) -> int:
+    found = _fetch(engine, select(func.count()).select_from(query.subquery()), table)
+    return int(found[0][0]) if found else 0
 
 
 def _tally(engine: Engine, column: Column[str]) -> dict[str, int]:

@@ -30,6 +30,7 @@ from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_dashboard.components import capacity_export
 from lagwise_dashboard.queries import capacity as queries
+from lagwise_dashboard.queries.listing import ListQuery
 from lagwise_dashboard.report import node_chart
 from lagwise_dashboard.report.command import command
 from lagwise_dashboard.report.contents import Report
@@ -465,8 +466,8 @@ def test_a_word_of_a_later_version_is_shown_first(planned: Path) -> None:
     lake = Lake(str(planned / "lake"))
     rows = lake.read(CAPACITY).to_pylist()
     lakes.overwrite(lake, CAPACITY, [*rows[1:], rows[0] | {"verdict": "*new*"}])
-    found, total = queries.headroom(lake, 2)
-    assert (found[0]["verdict"], len(found), total) == ("*new*", 2, len(rows))
+    found = queries.headroom(lake, ListQuery(page_rows=2))
+    assert (found[0]["verdict"], len(found), found.of) == ("*new*", 2, len(rows))
 
 
 # --- chart and command -----------------------------------------------------------------------------------------------

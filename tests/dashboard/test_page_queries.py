@@ -14,7 +14,9 @@ from lagwise.tables.minutes import FIVE_MINUTES, HOURS, MINUTES
 from lagwise.tables.planning import TOPIC_HOURS
 from lagwise.tables.raw import GROUPS, MEMBERS, WATERMARKS
 from lagwise.tables.store import Lake
+from lagwise_dashboard.components import topic_tables
 from lagwise_dashboard.queries import base, group, heat, overview, rebalances, retention, topic
+from lagwise_dashboard.queries.listing import ListQuery
 from tests.dashboard import lakes
 from tests.dashboard.lakes import Scene
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_NAMES
@@ -74,8 +76,8 @@ def test_who_comes_nearest_to_losing_records_is_the_first_reader(bare: Lake) -> 
 
 def test_a_partition_tells_its_rate_its_leader_and_its_replicas(stored: Lake) -> None:
     clicks = next(s for s in GROUPS_OF_THE_DEMO if s.topic == "clicks")
-    found = {r["partition"]: r for r in topic.partitions(stored, "prod", "clicks", _as_of())}
-    assert len(found) == clicks.partitions == next(iter(found.values()))["of"]
+    found = {r["partition"]: r for r in topic.partitions(stored, "prod", "clicks", _as_of(), 2)}
+    assert len(found) == clicks.partitions
     for number, row in found.items():
         assert row["rate_per_second"] == pytest.approx(clicks.rate * clicks.share_of(number), rel=0.01)
     assert list(found) == sorted(found, key=lambda p: (-found[p]["rate_per_second"], p)), "the hottest first"
@@ -102,8 +104,42 @@ def test_no_rate_is_made_up_for_one_sample_nor_for_a_log_that_went_back(bare: La
             sample(4, 30, 900),
         ],
     )
-    found = {r["partition"]: r["rate_per_second"] for r in topic.partitions(bare, "prod", "t", NOW)}
+    found = {r["partition"]: r["rate_per_second"] for r in topic.partitions(bare, "prod", "t", NOW, None)}
     assert found == {0: None, 1: 1.0, 2: None, 3: None, 4: None}
+
+
+def test_how_replicas_are_is_a_sign_and_words(bare: Lake) -> None:
+    three = {"leader": 1, "isr": [1, 2, 3], "replicas": [1, 2, 3]}
+    rows: list[Row] = [
+        three | {"error": "unreadable"},
+        three | {"leader": None},
+        three | {"isr": [1]},
+        three | {"isr": [1, 2]},
+        three,
+        three | {"isr": None, "replicas": None},
+        three | {"isr": None},
+    ]
+    who = {"sample_id": "15", "cluster": "prod", "sampled_at": NOW - timedelta(seconds=15), "topic": "t"}
+    lakes.append(bare, WATERMARKS, [who | row | {"partition": i} for i, row in enumerate(rows)])
+
+    def said(min_isr: int | None, order: str) -> list[str]:
+        found = topic.partitions(bare, "prod", "t", NOW, min_isr, ListQuery(order=order))
+        return [topic_tables.replicas_in_words(row) for row in found]
+
+    assert said(2, "number") == [
+        "✕ unreadable: unreadable",
+        "✕ no leader",
+        "✕ too few in sync",
+        "▲ not all in sync",
+        "✓ in sync",
+        "✓ readable",
+        "▲ not all in sync",
+    ]
+    assert said(None, "number")[2] == "▲ not all in sync", "too few is not known"
+    assert said(2, "replicas")[-1] == said(2, "-replicas")[0] == "✓ in sync", "sorted by how bad it is"
+    together = topic.totals(bare, "prod", "t", NOW, 2)
+    assert (together.partitions, together.unwell, together.replicated) == (7, 5, True)
+    assert [(r["leader"], r["partitions"]) for r in together.leaders] == [(1, 6)]
 
 
 def test_a_queue_is_called_as_rocketmq_calls_it(bare: Lake) -> None:
@@ -115,7 +151,7 @@ def test_a_queue_is_called_as_rocketmq_calls_it(bare: Lake) -> None:
     lakes.append(bare, WATERMARKS, marks)
     assert group.labels(bare, "prod", ("t", "none"), NOW) == {("t", 10_003): "broker-b q3"}
     assert group.labels(bare, "' or 1=1 --", ("t",), NOW) == {}
-    rows = topic.partitions(bare, "prod", "t", NOW)
+    rows = topic.partitions(bare, "prod", "t", NOW, None)
     assert {r["partition"]: r["label"] for r in rows} == {0: None, 10_003: "broker-b q3"}
 
 
@@ -175,7 +211,7 @@ def test_what_is_lost_first_comes_first_and_the_horizon_is_kept(stored: Lake) ->
     assert [r["group"] for r in within] == ["payments-settlement", "clickstream-archive"]
     counts = retention.counts(stored, None, "", 3600.0)
     assert (counts.now, counts.soon, counts.later, counts.total) == (1, 1, 1, 3)
-    assert retention.losses(stored, "staging", "", None) == []
+    assert not retention.losses(stored, "staging", "", None)
     assert [r["group"] for r in retention.losses(stored, None, "CLICKS", None)] == ["clickstream-archive"]
 
 
@@ -274,12 +310,12 @@ def test_storms_come_first_and_a_continued_hour_does_not_hide_the_cause(bare: La
             hour("old", 9),
         ],
     )
-    first, second = rebalances.groups(bare, None, "", NOW - 4 * HOUR, NOW)
-    assert (first["group"], first["storm_hours"], first["rebalances"], first["of"]) == ("stormy", 1, 2, 2)
+    first, second = rebalances.groups(bare, None, NOW - 4 * HOUR, NOW)
+    assert (first["group"], first["storm_hours"], first["rebalances"], first["stormy"]) == ("stormy", 1, 2, 1)
     assert first["sentence"] == "They crash."
     assert (second["group"], second["downtime_seconds"]) == ("long", 500.0)
-    assert rebalances.groups(bare, None, "STORM", NOW - 4 * HOUR, NOW)[0]["group"] == "stormy"
-    assert rebalances.groups(bare, "no such cluster", "", NOW - 4 * HOUR, NOW) == []
+    assert rebalances.groups(bare, None, NOW - 4 * HOUR, NOW, ListQuery("STORM"))[0]["group"] == "stormy"
+    assert not rebalances.groups(bare, "no such cluster", NOW - 4 * HOUR, NOW)
 
 
 # The heat map of partitions
@@ -332,7 +368,8 @@ def test_a_heat_map_of_an_unknown_group_is_empty(bare: Lake) -> None:
 
 
 def test_members_stand_as_their_partitions_do(stored: Lake) -> None:
-    by_owner = group.standings(stored, "prod", "payments-settlement")
+    members = group.members(stored, "prod", "payments-settlement", _as_of())
+    by_owner = {row["member_id"]: row for row in members if row["assigned_partitions"]}
     partitions = group.partitions(stored, "prod", "payments-settlement")
     assert set(by_owner) == {p["owner"] for p in partitions}
     for owner, row in by_owner.items():
@@ -345,12 +382,13 @@ def test_members_stand_as_their_partitions_do(stored: Lake) -> None:
 @pytest.mark.parametrize("name", [*HOSTILE_NAMES, "' or 1=1 --", "%", "_", "\\"])
 def test_names_are_never_sql(stored: Lake, name: str) -> None:
     since = NOW - HOUR
-    assert topic.readers(stored, name, name) == []
+    assert not topic.readers(stored, name, name)
     assert topic.settings(stored, name, name) is None
-    assert topic.partitions(stored, name, name, NOW) == []
+    assert not topic.partitions(stored, name, name, NOW, None)
+    assert topic.totals(stored, name, name, NOW, None).partitions == 0
     assert topic.written(stored, name, name, since, NOW).num_rows == 0
-    assert retention.losses(stored, name, name, None) == []
-    assert rebalances.groups(stored, name, name, since, NOW) == []
+    assert not retention.losses(stored, name, name, None)
+    assert not rebalances.groups(stored, name, since, NOW, ListQuery(name))
     assert rebalances.stretches(stored, name, name, since, NOW) == []
     assert heat.lags(stored, name, name, since, NOW).num_rows == 0
 

@@ -1,6 +1,6 @@
 """Alerts and deliveries as tables."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from lagwise.addresses import pages, query
@@ -10,6 +10,7 @@ from lagwise.alerts.operate import matcher_words
 from lagwise.alerts.queries import ActionRow, AlertRow, DeliveryRow
 from lagwise_dashboard import address, literal, tables, words
 from lagwise_dashboard.components import grid, lag_columns
+from lagwise_dashboard.queries.listing import ListPage
 from lagwise_dashboard.tables import Column
 from lagwise_dashboard.words import Look
 
@@ -120,60 +121,92 @@ def show_silences(silences: list[Silence], now: datetime) -> None:
     grid.show(columns, name="silences", label="Silences, the next to end first", rows_seen=8)
 
 
-def show_actions(rows: list[ActionRow], now: datetime) -> None:
-    """Draw what people did, the latest first."""
-    columns = [
-        tables.moment("When", [r.at for r in rows], now),
-        tables.text("Who", [r.who for r in rows]),
-        tables.text("Did", [_ACTIONS.get(r.action, r.action) for r in rows]),
-        tables.text("What", [r.subject for r in rows], width=_COMMENT_WIDTH),
-        tables.text("Comment", [r.comment for r in rows], width=_COMMENT_WIDTH),
-        tables.text("Where", [r.via for r in rows]),
-    ]
-    grid.show(columns, name="actions", label="What people did about alerts, the latest first", rows_seen=12)
+def show_actions(found: ListPage[ActionRow], now: datetime, whole: Callable[[], list[ActionRow]]) -> None:
+    """Draw what people did, the latest first, a page of the ``whole``."""
 
+    def columns(rows: list[ActionRow]) -> list[Column]:
+        return [
+            tables.moment("When", [r.at for r in rows], now),
+            tables.text("Who", [r.who for r in rows]),
+            tables.text("Did", [_ACTIONS.get(r.action, r.action) for r in rows]),
+            tables.text("What", [r.subject for r in rows], width=_COMMENT_WIDTH),
+            tables.text("Comment", [r.comment for r in rows], width=_COMMENT_WIDTH),
+            tables.text("Where", [r.via for r in rows]),
+        ]
 
-def show_history(rows: list[AlertRow], now: datetime) -> None:
-    """Draw alerts that ended."""
-    columns = [
-        tables.moment("Ended", [r.resolved_at for r in rows], now),
-        _severities(rows),
-        tables.statuses("Status", [lag_columns.labels(r.status) for r in rows]),
-        tables.text("About", [about(r) for r in rows]),
-        tables.duration(
-            "Lasted", [None if r.resolved_at is None else tables.lasted(r.since, r.resolved_at) for r in rows]
-        ),
-        tables.text("Because", [_RESOLUTIONS.get(r.resolution or "", r.resolution) for r in rows]),
-        tables.text("Why it fired", [r.sentence for r in rows], width=_SENTENCE_WIDTH, wraps=True),
-    ]
     grid.show(
-        columns,
-        name="ended-alerts",
-        label="Alerts that ended, the latest first",
-        links=[link(r) for r in rows],
-        linked="About",
-        rows_seen=8,
+        columns(found.rows),
+        name="actions",
+        label="What people did about alerts, the latest first",
+        rows_seen=12,
+        sorts=found.pages == 1,
+        whole=lambda: columns(whole()),
     )
 
 
-def show_deliveries(rows: list[DeliveryRow], subjects: dict[str, str], now: datetime) -> None:
-    """Draw messages; ``subjects`` says what an incident is about, by its id."""
-    columns = [
-        tables.number("Number", [r.id for r in rows]),
-        tables.moment("Decided", [r.created_at for r in rows], now),
-        tables.text("Channel", [r.channel for r in rows]),
-        tables.text("Event", [r.event for r in rows]),
-        tables.text("About", [subjects.get(r.incident_id) for r in rows]),
-        tables.text("State", [_DELIVERY_STATES.get(r.state, r.state) for r in rows]),
-        tables.count("Attempts", [r.attempts for r in rows]),
-        tables.moment("Delivered", [r.delivered_at for r in rows], now),
-        tables.duration("Next attempt in", [_next_attempt(r, now) for r in rows], zero="due now"),
-        tables.text("Last error", [r.last_error for r in rows], width=_COMMENT_WIDTH),
-        tables.text("Key", [r.idempotency_key for r in rows]).described(
-            "Sent with every attempt, so that a receiver can drop duplicates."
-        ),
-    ]
-    grid.show(columns, name="deliveries", label="Deliveries of alerts, the latest first", rows_seen=12)
+def show_history(found: ListPage[AlertRow], now: datetime, whole: Callable[[], list[AlertRow]]) -> None:
+    """Draw alerts that ended, a page of the ``whole``."""
+
+    def columns(rows: list[AlertRow]) -> list[Column]:
+        return [
+            tables.moment("Ended", [r.resolved_at for r in rows], now),
+            _severities(rows),
+            tables.statuses("Status", [lag_columns.labels(r.status) for r in rows]),
+            tables.text("About", [about(r) for r in rows]),
+            tables.duration(
+                "Lasted", [None if r.resolved_at is None else tables.lasted(r.since, r.resolved_at) for r in rows]
+            ),
+            tables.text("Because", [_RESOLUTIONS.get(r.resolution or "", r.resolution) for r in rows]),
+            tables.text("Why it fired", [r.sentence for r in rows], width=_SENTENCE_WIDTH, wraps=True),
+        ]
+
+    grid.show(
+        columns(found.rows),
+        name="ended-alerts",
+        label="Alerts that ended, the latest first",
+        links=[link(r) for r in found],
+        linked="About",
+        rows_seen=8,
+        sorts=found.pages == 1,
+        whole=lambda: columns(whole()),
+    )
+
+
+def show_deliveries(
+    found: ListPage[DeliveryRow],
+    subjects_of: Callable[[list[DeliveryRow]], dict[str, str]],
+    now: datetime,
+    *,
+    whole: Callable[[], list[DeliveryRow]],
+) -> None:
+    """Draw messages, a page of the ``whole``; ``subjects_of`` says what incidents are about, by their ids."""
+
+    def columns(rows: list[DeliveryRow]) -> list[Column]:
+        subjects = subjects_of(rows)
+        return [
+            tables.number("Number", [r.id for r in rows]),
+            tables.moment("Decided", [r.created_at for r in rows], now),
+            tables.text("Channel", [r.channel for r in rows]),
+            tables.text("Event", [r.event for r in rows]),
+            tables.text("About", [subjects.get(r.incident_id) for r in rows]),
+            tables.text("State", [_DELIVERY_STATES.get(r.state, r.state) for r in rows]),
+            tables.count("Attempts", [r.attempts for r in rows]),
+            tables.moment("Delivered", [r.delivered_at for r in rows], now),
+            tables.duration("Next attempt in", [_next_attempt(r, now) for r in rows], zero="due now"),
+            tables.text("Last error", [r.last_error for r in rows], width=_COMMENT_WIDTH),
+            tables.text("Key", [r.idempotency_key for r in rows]).described(
+                "Sent with every attempt, so that a receiver can drop duplicates."
+            ),
+        ]
+
+    grid.show(
+        columns(found.rows),
+        name="deliveries",
+        label="Deliveries of alerts, the latest first",
+        rows_seen=12,
+        sorts=found.pages == 1,
+        whole=lambda: columns(whole()),
+    )
 
 
 def about(row: AlertRow) -> str:

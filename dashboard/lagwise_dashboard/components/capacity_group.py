@@ -13,13 +13,20 @@ from lagwise.domain.sizing.known_workload import as_planned, known_values
 from lagwise.domain.sizing.words import say_number, say_share
 from lagwise_dashboard import address, literal, settings
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.components import capacity_headroom, capacity_inputs, capacity_standing, capacity_what_if
+from lagwise_dashboard.components import (
+    capacity_headroom,
+    capacity_inputs,
+    capacity_standing,
+    capacity_what_if,
+    list_view,
+)
 from lagwise_dashboard.components.capacity_inputs import Start
 from lagwise_dashboard.components.freshness import Freshness
 from lagwise_dashboard.queries import capacity as queries
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.capacity import Load
+from lagwise_dashboard.queries.listing import ListQuery
 
 _CHOICE = "capacity_group"
 #: A week has its busiest hour in it, mostly.
@@ -45,14 +52,14 @@ def choose(fresh: Freshness | None, now: datetime) -> Chosen:
     if fresh is None or fresh.as_of is None:
         st.caption("No group is known yet. What stands grey in the fields below is an example.")
         return Chosen()
-    headroom, total = ask(queries.headroom)
+    headroom = ask(queries.headroom, list_view.asked(query.HEADROOM_LIST))
     cluster, group = _asked()
     rows = [] if group is None else ask(queries.standing, cluster, group)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        _group(headroom)
+        _group(headroom.rows)
         row = _topic(rows)
     if group is None:
-        capacity_headroom.show(headroom, total, now)
+        capacity_headroom.show(headroom, now)
         st.caption("Without a group, what stands grey in the fields below is an example.")
         return Chosen()
     until = datetime.fromtimestamp(-(-now.timestamp() // _STEP_SECONDS) * _STEP_SECONDS, now.tzinfo)
@@ -94,7 +101,9 @@ def _unknown(cluster: str, group: str) -> None:
 
 def _group(headroom: list[Row]) -> None:
     """A choice between the groups. Any name can be typed: of very many groups not all are offered."""
-    offered = [(r["cluster"], r["group"]) for r in [*ask(overview.names, "", _MOST_CHOICES), *headroom]]
+    offered = [
+        (r["cluster"], r["group"]) for r in [*ask(overview.names, ListQuery(page_rows=_MOST_CHOICES)), *headroom]
+    ]
     cluster, group = _asked()
     shown = None if group is None else _name(cluster, group)
     names = dict.fromkeys([*(_name(*one) for one in offered), *([] if shown is None else [shown])])

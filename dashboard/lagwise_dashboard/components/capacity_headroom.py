@@ -8,13 +8,24 @@ import streamlit as st
 from lagwise.addresses import pages, query
 from lagwise.domain import humanise
 from lagwise.domain.sizing.words import say_rate
-from lagwise_dashboard import address, tables, words
-from lagwise_dashboard.components import grid
+from lagwise_dashboard import address, settings, tables, words
+from lagwise_dashboard.components import grid, list_view
+from lagwise_dashboard.queries import capacity as queries
 from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.queries.listing import ListPage
 from lagwise_dashboard.report.standing import enough_until
 from lagwise_dashboard.tables import Column, Kind
 
 _WHY_WIDTH = 420
+#: Orders of :data:`queries.capacity.ORDERS` by the title of the column whose heading asks for them.
+SORTS = {
+    "Verdict": "worst",
+    "Group": "group",
+    "Topic": "topic",
+    "Peak so far": "peak",
+    "Forecast peak": "forecast",
+    "Cluster": "cluster",
+}
 
 
 def columns(rows: list[Row]) -> list[Column]:
@@ -65,9 +76,14 @@ def _enough_until(rows: list[Row]) -> Column:
     )
 
 
-def show(rows: list[Row], total: int, now: datetime) -> None:
+def show(found: ListPage[Row], now: datetime) -> None:
     """Draw the table."""
     st.subheader("Headroom", anchor=False)
+    rows, its = found.rows, query.HEADROOM_LIST
+    list_view.search(its, found, "Group or topic", "Search the verdicts")
+    if not rows and list_view.is_searched(its):
+        st.caption("No verdict matches.")
+        return
     if not rows:
         st.info(
             "**No verdict on capacity yet.** The analysis works one out for every watched group, a few minutes after "
@@ -75,10 +91,7 @@ def show(rows: list[Row], total: int, now: datetime) -> None:
             icon=":material/hourglass_top:",
         )
         return
-    of = f"The first {len(rows):,} of {total:,} verdicts" if len(rows) < total else humanise.plural(total, "verdict")
-    oldest = min(r["as_of"] for r in rows)
-    st.caption(f"{of}, the oldest {humanise.since(oldest, now)} old. ")
-
+    st.caption(f"{found.counted('verdict')}, the oldest {humanise.since(rows[0]['oldest'], now)} old.")
     grid.show(
         columns(rows),
         name="headroom",
@@ -90,4 +103,7 @@ def show(rows: list[Row], total: int, now: datetime) -> None:
             for r in rows
         ],
         rows_seen=8,
+        sorting=list_view.sorting(its, SORTS, queries.ORDERS),
+        whole=lambda: columns(queries.headroom(settings.lake(), found.asked.whole).rows),
     )
+    list_view.pages(its, found)

@@ -1,23 +1,43 @@
-"""Filters that several pages have: text and cluster. What is chosen stands in the address."""
+"""Filters that several pages have: text, statuses and cluster. What is chosen stands in the address."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from lagwise.addresses import query
-from lagwise_dashboard import address, literal
+from lagwise.addresses.parameters import Parameter
+from lagwise.domain.vocabulary import DISPLAY_ORDER
+from lagwise_dashboard import address, literal, words
 
 
-def search(placeholder: str) -> None:
+def search(placeholder: str, parameter: Parameter[str] = query.SEARCH, label: str = "Search") -> None:
     """A field for text, which filters while it is typed."""
     st.text_input(
-        "Search",
+        label,
         type="search",
         live=True,
         placeholder=placeholder,
         label_visibility="collapsed",
         width=320,
-        **address.bound(query.SEARCH, empty="", typed=True),
+        **address.bound(parameter, empty="", typed=True),
+    )
+
+
+def statuses(label: str, counts: Mapping[str, int], parameter: Parameter[tuple[str, ...]]) -> None:
+    """Counts by status, each a filter."""
+    chosen = address.get(parameter)
+
+    def chip(status: str) -> str:
+        look = words.look(status)
+        return f":{look.markdown}[{look.sign}] {look.word} **{counts.get(status, 0):,}**"
+
+    st.pills(
+        label,
+        [s.value for s in DISPLAY_ORDER if counts.get(s) or s in chosen],
+        selection_mode="multi",
+        format_func=chip,
+        label_visibility="collapsed",
+        **address.bound(parameter),
     )
 
 

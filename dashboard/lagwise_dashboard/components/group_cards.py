@@ -10,12 +10,13 @@ from lagwise_dashboard import address, literal, words
 from lagwise_dashboard.components import group_table
 from lagwise_dashboard.queries.base import Row
 
-MOST_CARDS = 50
+#: Cards of a page.
+PAGE_CARDS = 50
 
 
 def show(rows: list[Row], now: datetime, *, with_cluster: bool) -> None:
-    """Draw a card for each of the first MOST_CARDS groups; its name is a link to the group's page."""
-    for row in rows[:MOST_CARDS]:
+    """Draw a card for each group; its name is a link to the group's page."""
+    for row in rows:
         with st.container(border=True, gap="small"):
             address.page_link(
                 pages.GROUP,

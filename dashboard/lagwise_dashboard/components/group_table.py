@@ -1,15 +1,14 @@
 """The table of groups: one row a group, made to be read at a glance and opened."""
 
 import math
+from collections.abc import Callable
 from datetime import datetime
 
-from lagwise.addresses import query
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import REBALANCING_STATES, Status
 from lagwise_dashboard import address, tables
 from lagwise_dashboard.components import grid, lag_columns
 from lagwise_dashboard.components.grid import Sorting
-from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.tables import Column
 
@@ -30,14 +29,23 @@ _WHY_WIDTH = 360
 _NO_VERDICT = frozenset({Status.OK, Status.GHOST, Status.UNKNOWN})
 
 
-def show(rows: list[Row], now: datetime, *, name: str, with_cluster: bool) -> None:
-    """Draw the table."""
+def show(
+    rows: list[Row],
+    now: datetime,
+    *,
+    name: str,
+    with_cluster: bool,
+    sorting: Sorting,
+    whole: Callable[[], list[Row]],
+) -> None:
+    """Draw the table. ``rows`` may be a page of the ``whole``."""
     grid.show(
         columns(rows, now, with_cluster=with_cluster),
         name=name,
         label="Consumer groups",
         links=address.to_groups(rows),
-        sorting=Sorting(SORTS, overview.ORDERS, query.GROUP_SORT),
+        sorting=sorting,
+        whole=lambda: columns(whole(), now, with_cluster=with_cluster),
     )
 
 

@@ -1,17 +1,25 @@
 """What happened to a group: changes of its status, rebalances and other events, as tables and as marks in
 the charts."""
 
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 import streamlit as st
 
+from lagwise.addresses import query
 from lagwise.domain import humanise
-from lagwise_dashboard import literal, plot_theme, tables, words
-from lagwise_dashboard.components import grid, lag_columns
+from lagwise_dashboard import literal, plot_theme, settings, tables, words
+from lagwise_dashboard.cache import ask
+from lagwise_dashboard.components import grid, lag_columns, list_view
 from lagwise_dashboard.components.group_charts import Mark
+from lagwise_dashboard.components.time_range import Span
+from lagwise_dashboard.queries import group as queries
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.queries.group import MOST_EVENTS
+from lagwise_dashboard.queries.listing import ListPage
 from lagwise_dashboard.tables import Column
+
+#: All rows of a list of which a page is drawn.
+Whole = Callable[[], list[Row]]
 
 _KINDS = {
     "rebalance": "Rebalance",
@@ -30,7 +38,7 @@ WITHOUT_READING_HELP = "Time that they took; ≤ where only an upper bound is kn
 _DETAILS_WIDTH, SENTENCE_WIDTH = 300, 360
 
 
-def marks(changes: list[Row], events: list[Row]) -> list[Mark]:
+def marks(changes: Iterable[Row], events: Iterable[Row]) -> list[Mark]:
     """Changes of status and events as marks."""
     return [
         Mark(r["at"], _status_change(r), dash="solid", colour=words.look(r["after"]).colour, minor=False)
@@ -43,84 +51,148 @@ def alert_mark(at: datetime, text: str) -> Mark:
     return Mark(at, text, dash="dash", colour=plot_theme.SERIES[4], minor=False)
 
 
-def show_changes(rows: list[Row], as_of: datetime, now: datetime, span: str, about: tuple[str, str]) -> None:
-    """The history of the status. The one that it still has is counted up to ``as_of``, the moment of the verdict.
-    ``span`` is a phrase: ``in the last 1 h``; ``about`` are cluster and group."""
+def of_group(row: Row, span: Span, now: datetime) -> None:
+    """What happened in a span to the group of a row of `group_status`, as tables: rebalances by the hour, changes of
+    its status, and events."""
+    cluster, group = row["cluster"], row["group"]
+    its, about = (cluster, group, span.since, span.until), (cluster, group)
+    hours(cluster, group, span, now)
+    left, right = st.columns(2)
+    with left:
+        changes = ask(queries.changes, *its, list_view.asked(query.CHANGE_LIST))
+        show_changes(
+            changes,
+            row["as_of"],
+            now,
+            span.words,
+            about,
+            whole=lambda: queries.changes(settings.lake(), *its, changes.asked.whole).rows,
+        )
+    with right:
+        what = (cluster, group, tuple(row["topics"]), span.since, span.until)
+        events = ask(queries.events, *what, list_view.asked(query.EVENT_LIST))
+        show_events(
+            events, now, span.words, about, lambda: queries.events(settings.lake(), *what, events.asked.whole).rows
+        )
+
+
+def hours(cluster: str, group: str, span: Span, now: datetime) -> None:
+    """The hours of a span in which a group was rebalanced."""
+    its = (cluster, group, span.since, span.until)
+    found = ask(queries.rebalances, *its, list_view.asked(query.HOUR_LIST))
+    show_rebalances(
+        found, now, (cluster, group), lambda: queries.rebalances(settings.lake(), *its, found.asked.whole).rows
+    )
+
+
+def show_changes(
+    found: ListPage[Row], as_of: datetime, now: datetime, span: str, about: tuple[str, str], *, whole: Whole
+) -> None:
+    """The history of the status, a page of the ``whole``. The status that it still has is counted up to ``as_of``, the
+    moment of the verdict. ``span`` is a phrase: ``in the last 1 h``; ``about`` are cluster and group."""
     st.subheader("Status history", anchor=False)
-    if not rows:
+    if not found:
         st.caption(f"The status has not changed {span}.")
         return
-    ends = [as_of, *(r["at"] for r in rows)]
-    columns = [
-        tables.moment("At", [r["at"] for r in rows], now),
-        tables.duration(
-            "For",
-            [tables.lasted(r["at"], end) for r, end in zip(rows, ends, strict=False)],
-            at_least=[end is as_of for end in ends[: len(rows)]],
-        ).described("How long it had the status; ≥ for the one that it still has."),
-        tables.statuses("Was", [lag_columns.labels(r["before"]) or ["first seen"] for r in rows]),
-        tables.statuses("Became", [_became(r) for r in rows]),
-    ]
+    if found.pages > 1:
+        st.caption(f"{found.counted('change')}, the newest first.")
+
+    def columns(rows: list[Row]) -> list[Column]:
+        ends = [r["until_at"] or as_of for r in rows]
+        return [
+            tables.moment("At", [r["at"] for r in rows], now),
+            tables.duration(
+                "For",
+                [tables.lasted(r["at"], end) for r, end in zip(rows, ends, strict=True)],
+                at_least=[r["until_at"] is None for r in rows],
+            ).described("How long it had the status; ≥ for the one that it still has."),
+            tables.statuses("Was", [lag_columns.labels(r["before"]) or ["first seen"] for r in rows]),
+            tables.statuses("Became", [_became(r) for r in rows]),
+        ]
+
     grid.show(
-        columns,
+        columns(found.rows),
         name="status-history",
         label="Changes of the group's status, the newest first",
         about=about,
         rows_seen=8,
+        sorts=found.pages == 1,
+        whole=lambda: columns(whole()),
     )
+    list_view.pages(query.CHANGE_LIST, found)
 
 
-def show_events(rows: list[Row], now: datetime, span: str, about: tuple[str, str]) -> None:
-    """Rebalances and other events. ``span`` is a phrase: ``in the last 1 h``."""
+def show_events(found: ListPage[Row], now: datetime, span: str, about: tuple[str, str], whole: Whole) -> None:
+    """Rebalances and other events, a page of the ``whole``. ``span`` is a phrase: ``in the last 1 h``."""
+    its = query.EVENT_LIST
     st.subheader("Events", anchor=False)
-    if not rows:
+    if not found and not list_view.is_searched(its):
         st.caption(f"No rebalance and no other event {span}.")
         return
-    newest = "The newest " if len(rows) == MOST_EVENTS else ""
-    st.caption(f"{newest}{humanise.plural(len(rows), 'event')} {span}.")
-    columns = [
-        tables.moment("At", [r["at"] for r in rows], now),
-        tables.text("What", [kind(r) for r in rows]),
-        tables.text("Details", [details(r) for r in rows], width=_DETAILS_WIDTH, wraps=True),
-    ]
+    list_view.search(its, found, "Kind, topic, member or cause", "Search the events")
+    if not found:
+        st.caption(f"No event matches {span}.")
+        return
+    st.caption(f"{found.counted('event')}{list_view.match(found, is_filtered=list_view.is_searched(its))} {span}.")
+
+    def columns(rows: list[Row]) -> list[Column]:
+        return [
+            tables.moment("At", [r["at"] for r in rows], now),
+            tables.text("What", [kind(r) for r in rows]),
+            tables.text("Details", [details(r) for r in rows], width=_DETAILS_WIDTH, wraps=True),
+        ]
+
     grid.show(
-        columns,
+        columns(found.rows),
         name="events",
         label="Events of the group and its topics, the newest first",
         about=about,
         rows_seen=8,
+        sorts=found.pages == 1,
+        whole=lambda: columns(whole()),
     )
+    list_view.pages(its, found)
 
 
-def show_rebalances(rows: list[Row], now: datetime, about: tuple[str, str]) -> None:
-    """Each hour's rebalances with their likely cause; nothing where there were none."""
-    if not rows:
+def show_rebalances(found: ListPage[Row], now: datetime, about: tuple[str, str], whole: Whole) -> None:
+    """Each hour's rebalances with their likely cause, a page of the ``whole``; nothing where there were none."""
+    if not found:
         return
     st.subheader("Rebalances by hour", anchor=False)
-    inexact = not all(r["exact"] for r in rows)
+    inexact = not all(r["exact"] for r in found)
     st.caption(
-        "The likely cause is concluded from who came and went, how long they had been silent, and their time-outs."
+        (f"{found.counted('hour')}, the newest first. " if found.pages > 1 else "")
+        + "The likely cause is concluded from who came and went, how long they had been silent, and their time-outs."
         + (" Some were told from samples, between which others may have been missed." if inexact else "")
     )
-    columns = [
-        tables.moment("Hour from", [r["hour"] for r in rows], now),
-        tables.count("Rebalances", [r["rebalances"] for r in rows]),
-        tables.text("Storm", ["▲ storm" if r["is_storm"] else None for r in rows]),
-        without_reading(rows),
-        partitions_moved(rows),
-        tables.count(
-            "Read again", [r["reread_records_at_most"] for r in rows], of="records_at_most", say=_at_most
-        ).described("Records that had been read and not committed, so that the next owner read them again: at most."),
-        tables.text("Why", [r["sentence"] for r in rows], width=SENTENCE_WIDTH, wraps=True),
-        tables.text("What would help", [r["remedy"] for r in rows], width=SENTENCE_WIDTH, wraps=True),
-    ]
+
+    def columns(rows: list[Row]) -> list[Column]:
+        made = [
+            tables.moment("Hour from", [r["hour"] for r in rows], now),
+            tables.count("Rebalances", [r["rebalances"] for r in rows]),
+            tables.text("Storm", ["▲ storm" if r["is_storm"] else None for r in rows]),
+            without_reading(rows),
+            partitions_moved(rows),
+            tables.count(
+                "Read again", [r["reread_records_at_most"] for r in rows], of="records_at_most", say=_at_most
+            ).described(
+                "Records that had been read and not committed, so that the next owner read them again: at most."
+            ),
+            tables.text("Why", [r["sentence"] for r in rows], width=SENTENCE_WIDTH, wraps=True),
+            tables.text("What would help", [r["remedy"] for r in rows], width=SENTENCE_WIDTH, wraps=True),
+        ]
+        return tables.without_empty(made, "Storm", "Read again")
+
     grid.show(
-        tables.without_empty(columns, "Storm", "Read again"),
+        columns(found.rows),
         name="rebalances-by-hour",
         label="Rebalances of the group by hour, with their likely cause",
         about=about,
         rows_seen=6,
+        sorts=found.pages == 1,
+        whole=lambda: columns(whole()),
     )
+    list_view.pages(query.HOUR_LIST, found)
 
 
 def without_reading(rows: list[Row]) -> Column:

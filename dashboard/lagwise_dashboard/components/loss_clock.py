@@ -16,13 +16,10 @@ from lagwise_dashboard.queries.base import Row
 _NEXT = 4
 
 
-def show(row: Row, partitions: list[Row], now: datetime, names: Names) -> None:
-    """Draw the clock of the group of a row of `group_status`; nothing where nothing will be lost."""
-    dying = sorted(
-        (p for p in partitions if p["seconds_to_loss"] is not None and p["loss_cause"] == row["loss_cause"]),
-        key=lambda p: (p["seconds_to_loss"], p["topic"], p["partition"]),
-    )
-    if row["seconds_to_loss"] is None or not dying:
+def show(row: Row, dying: list[Row], now: datetime, names: Names) -> None:
+    """Draw the clock of the group of a row of `group_status`; nothing where nothing will be lost. ``dying`` are its
+    partitions that lose something, the soonest first."""
+    if not dying:
         return
     with st.container(border=True):
         if row["loss_cause"] == LossCause.EXPIRY:

@@ -4,72 +4,89 @@ from datetime import datetime
 
 import streamlit as st
 
+from lagwise.addresses import query
 from lagwise.domain import humanise
-from lagwise_dashboard import tables
-from lagwise_dashboard.components import grid, lag_columns
+from lagwise_dashboard import settings, tables
+from lagwise_dashboard.components import grid, lag_columns, list_view
+from lagwise_dashboard.queries import group as queries
 from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.queries.listing import ListPage
+from lagwise_dashboard.tables import Column
 
 _MOST_RANGES = 12
-_OWNS_NOTHING: Row = dict.fromkeys(
-    ("status", "lag", "lag_seconds", "lag_seconds_is_lower_bound", "produce_rate_per_second", "consume_rate_per_second")
-)
+#: Orders of :data:`queries.group.MEMBER_ORDERS` by the title of the column whose heading asks for them.
+SORTS = {
+    "Status": "status",
+    "Client": "client",
+    "Host": "host",
+    "Owns": "owns",
+    "Oldest unread": "age",
+    "Lag": "lag",
+    "In/s": "in",
+    "Out/s": "out",
+    "Static id": "static_id",
+    "Member id": "id",
+}
 
 
-def show(
-    rows: list[Row],
-    standings: dict[str, Row],
-    now: datetime,
-    *,
-    about: tuple[str, str],
-    known: bool,
-    rebalancing: bool,
-) -> None:
-    """Draw the members, if it is ``known`` who they are; ``standings`` says how each does, by member id. ``about`` are
-    the names of cluster and group.
+def show(found: ListPage[Row], row: Row, now: datetime, *, rebalancing: bool) -> None:
+    """Draw the members of the group of a row of `group_status`, a page of them.
 
     While the group is ``rebalancing``, owning nothing means nothing.
     """
+    its, cluster, group = query.MEMBER_LIST, row["cluster"], row["group"]
+    is_searched = list_view.is_searched(its)
     st.subheader("Members", anchor=False)
-    if not rows:
+    if not found and not is_searched:
         st.caption(
-            "The group has no members: nobody reads." if known else "None is known: the group could not be described."
+            "The group has no members: nobody reads."
+            if row["members"] is not None
+            else "None is known: the group could not be described."
         )
         return
-    idle = sum(not r["assigned_partitions"] for r in rows)
+    list_view.search(its, found, "Client, host or id", "Search the members")
+    if not found:
+        st.caption("No member matches.")
+        return
+    idle = found[0]["idle"]
     idle_note = f" {humanise.plural(idle, 'member')} {'owns' if idle == 1 else 'own'} nothing" if idle else ""
     if idle and rebalancing:
         idle_note += ": the group is rebalancing, and partitions are still being given out."
     elif idle:
         idle_note += ": a partition has one reader, so more members than partitions cannot help."
     st.caption(
-        f"{len(rows):,} of {humanise.plural(rows[0]['of'], 'member')}, as of "
-        f"{humanise.clock(rows[0]['sampled_at'], now)}." + idle_note
+        f"{found.counted('member')}{list_view.match(found, is_filtered=is_searched)}, as of "
+        f"{humanise.clock(found[0]['sampled_at'], now)}." + idle_note
     )
-    does = [standings.get(r["member_id"], _OWNS_NOTHING) for r in rows]
-    lags = [d["lag"] if r["lag"] is None else r["lag"] for r, d in zip(rows, does, strict=True)]
-    columns = [
-        tables.statuses("Status", [lag_columns.labels(d["status"]) for d in does]),
+    grid.show(
+        columns(found.rows),
+        name="members",
+        label="Members of the group and what they own",
+        about=(cluster, group),
+        rows_seen=10,
+        sorting=list_view.sorting(its, SORTS, queries.MEMBER_ORDERS),
+        whole=lambda: columns(queries.members(settings.lake(), cluster, group, row["as_of"], found.asked.whole).rows),
+    )
+    list_view.pages(its, found)
+
+
+def columns(rows: list[Row]) -> list[Column]:
+    """The columns."""
+    return [
+        tables.statuses("Status", [lag_columns.labels(r["status"]) for r in rows]),
         tables.text("Client", [r["client_id"] for r in rows]),
         tables.text("Host", [(r["host"] or "").removeprefix("/") for r in rows]),
         tables.count("Owns", [r["assigned_partitions"] for r in rows], of="partitions").described(
             "How many partitions it owns."
         ),
         tables.text("Partitions", [owned(r) for r in rows]),
-        lag_columns.oldest_unread(does, "Of the partitions it owns."),
-        # Members that read everything each have a lag of their own.
-        tables.count("Lag", lags, of="records").described("Unread records of the partitions it owns."),
-        lag_columns.written(does, "Written to the partitions it owns. " + lag_columns.WRITTEN_HELP),
-        lag_columns.read(does),
+        lag_columns.oldest_unread(rows, "Of the partitions it owns."),
+        lag_columns.lag(rows, "Unread records of the partitions it owns."),
+        lag_columns.written(rows, "Written to the partitions it owns. " + lag_columns.WRITTEN_HELP),
+        lag_columns.read(rows),
         tables.text("Static id", [r["static_instance_id"] for r in rows]),
         tables.text("Member id", [r["member_id"] for r in rows]),
     ]
-    grid.show(
-        columns,
-        name="members",
-        label="Members of the group and what they own",
-        about=about,
-        rows_seen=10,
-    )
 
 
 def owned(row: Row) -> str:

@@ -1,49 +1,95 @@
 """The partitions of a group, worst first: how bad, why, and whose."""
 
-from collections.abc import Mapping
-
 import streamlit as st
 
-from lagwise.domain import humanise
-from lagwise_dashboard import literal, tables, words
-from lagwise_dashboard.components import grid, lag_columns
+from lagwise.addresses import query
+from lagwise.domain.vocabulary import UnknownReason
+from lagwise_dashboard import address, literal, settings, tables, words
+from lagwise_dashboard.components import filters, grid, lag_columns, list_view
+from lagwise_dashboard.components.partition_names import Names
+from lagwise_dashboard.queries import group as queries
 from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.queries.listing import ListPage
 from lagwise_dashboard.tables import Column
 
 QUEUE_HELP = "Broker and queue, as RocketMQ's own tools name them."
 
 
-def show(rows: list[Row], labels: Mapping[tuple[str, int], str], *, readable: bool) -> None:
-    """Draw the partitions; of a group that is not ``readable`` there may be more than are known. ``labels`` are the
-    names that the system itself has for them."""
-    several_topics = len({r["topic"] for r in rows}) > 1
-    topic = "" if several_topics or not rows else f" of **{literal.markdown(rows[0]['topic'])}**"
-    total = rows[0]["of"] if rows else 0
+#: Orders of :data:`queries.group.PARTITION_ORDERS` by the title of the column whose heading asks for them.
+SORTS = {
+    "What holds": "worst",
+    "Topic": "topic",
+    "Partition": "number",
+    "Oldest unread": "age",
+    "Lag": "lag",
+    "In/s": "in",
+    "Out/s": "out",
+    "Owner": "owner",
+    "Committed": "committed",
+    "Unmoved for": "unmoved",
+    "Log start": "log_start",
+    "Log end": "log_end",
+    "Loss in": "loss",
+    "Lost": "lost",
+}
+
+
+def show(row: Row, found: ListPage[Row], names: Names) -> None:
+    """Draw the partitions of the group of a row of `group_status`, a page of them. ``names`` are those that the system
+    itself has for them."""
+    cluster, group, its = row["cluster"], row["group"], query.PARTITION_LIST
+    statuses = address.get(query.PARTITION_STATUS)
+    is_filtered = bool(statuses) or list_view.is_searched(its)
     st.subheader("Partitions", anchor=False)
-    if not rows:
+    if not found and not is_filtered:
         st.caption(
-            "It has no partitions: nothing is committed and nothing is assigned."
-            if readable
-            else "None is known: the group could not be read."
+            "None is known: the group could not be read."
+            if row["reason"] == UnknownReason.UNREADABLE
+            else "It has no partitions: nothing is committed and nothing is assigned."
         )
         return
-    st.caption(f"{len(rows):,} of {humanise.plural(total, 'partition')}{topic}, the worst first.")
+    _filters(row, found)
+    if not found:
+        st.caption("No partition matches.")
+        return
+    topics = {*row["topics"], *(r["topic"] for r in found)}
+    with_topic = len(topics) > 1
+    of = "" if with_topic else f" of **{literal.markdown(found[0]['topic'])}**"
+    match, order = list_view.match(found, is_filtered=is_filtered), list_view.usual(its, ", the worst first")
+    st.caption(f"{found.counted('partition')}{of}{match}{order}.")
     grid.show(
-        columns(rows, labels, with_topic=several_topics),
+        columns(found.rows, names, with_topic=with_topic),
         name="partitions",
-        label="Partitions of the group, the worst first",
-        about=(rows[0]["cluster"], rows[0]["group"]),
+        label=f"Partitions of the group{order}",
+        about=(cluster, group),
         rows_seen=12,
+        sorting=list_view.sorting(its, SORTS, queries.PARTITION_ORDERS),
+        whole=lambda: columns(
+            queries.partitions(settings.lake(), cluster, group, found.asked.whole, statuses).rows,
+            names,
+            with_topic=with_topic,
+        ),
     )
+    list_view.pages(its, found)
 
 
-def columns(rows: list[Row], labels: Mapping[tuple[str, int], str], *, with_topic: bool) -> list[Column]:
-    """The columns; those that are empty throughout are left out."""
+def _filters(row: Row, found: ListPage[Row]) -> None:
+    """A field for text, and the statuses that partitions of the group have, each with its number."""
+    counts = {one["status"]: one["partitions"] for one in row["partitions_by_status"] or []}
+    chosen = address.get(query.PARTITION_STATUS)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        list_view.search(query.PARTITION_LIST, found, "Topic-partition, client or host", "Search the partitions")
+        if len(counts) > 1 or chosen:
+            filters.statuses("Statuses of partitions", counts, query.PARTITION_STATUS)
+
+
+def columns(rows: list[Row], names: Names, *, with_topic: bool) -> list[Column]:
+    """The columns; those that are empty throughout are left out. ``names`` are the system's own for partitions."""
     found = [
         tables.statuses("What holds", [_what_holds(r) for r in rows]),
         tables.text("Topic", [r["topic"] if with_topic else None for r in rows]),
         tables.number("Partition", [r["partition"] for r in rows]),
-        tables.text("Queue", [labels.get((r["topic"], r["partition"])) for r in rows]).described(QUEUE_HELP),
+        tables.text("Queue", [names.get((r["topic"], r["partition"])) for r in rows]).described(QUEUE_HELP),
         lag_columns.oldest_unread(rows, "Age of the oldest unread record."),
         lag_columns.lag(rows, "Unread records that still exist."),
         lag_columns.written(rows),

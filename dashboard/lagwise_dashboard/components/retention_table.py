@@ -1,23 +1,58 @@
 """What will be lost, as a table: one row a group, topic and cause."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
+from lagwise.addresses import query
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import LossCause
 from lagwise_dashboard import address, tables
-from lagwise_dashboard.components import grid, lag_columns
+from lagwise_dashboard.components import grid, lag_columns, list_view, partition_names
 from lagwise_dashboard.components.partition_names import Names
+from lagwise_dashboard.queries import retention as queries
 from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.queries.listing import ListPage
 from lagwise_dashboard.tables import Column
 
 _CAUSES = {LossCause.DELETION: "records deleted", LossCause.EXPIRY: "commits expire"}
 
 
-def show(rows: list[Row], now: datetime, names: Mapping[str, Names], *, with_cluster: bool) -> None:
-    """Draw the table. ``names`` are those of partitions, by cluster."""
-    columns = [
+#: Orders of :data:`queries.retention.ORDERS` by the title of the column whose heading asks for them.
+SORTS = {
+    "Status": "status",
+    "In": "soonest",
+    "At": "soonest",
+    "Group": "group",
+    "Topic": "topic",
+    "Unread": "unread",
+    "Oldest unread": "age",
+    "In/s": "in",
+    "Out/s": "out",
+    "Lost already": "lost",
+    "Partitions": "partitions",
+    "Cluster": "cluster",
+}
+
+
+def show(found: ListPage[Row], now: datetime, *, whole: Callable[[], list[Row]], with_cluster: bool) -> None:
+    """Draw the table, a page of the ``whole``."""
+    its = query.LOSS_LIST
+    grid.show(
+        columns(found.rows, now, with_cluster=with_cluster),
+        name="losses",
+        label="What will be lost" + list_view.usual(its, ", the soonest first"),
+        links=address.to_groups(found.rows),
+        sorting=list_view.sorting(its, SORTS, queries.ORDERS),
+        whole=lambda: columns(whole(), now, with_cluster=with_cluster),
+    )
+    list_view.pages(its, found)
+
+
+def columns(rows: list[Row], now: datetime, *, with_cluster: bool) -> list[Column]:
+    """The columns; those that are empty throughout are left out."""
+    names = _names(rows, now)
+    found = [
         tables.statuses("Status", [lag_columns.labels(r["status"]) for r in rows]),
         lag_columns.loss_in(
             "In",
@@ -54,13 +89,16 @@ def show(rows: list[Row], now: datetime, names: Mapping[str, Names], *, with_clu
         _soonest(rows, names),
     ]
     if with_cluster:
-        columns.append(tables.text("Cluster", [r["cluster"] for r in rows]))
-    grid.show(
-        tables.without_empty(columns, "At the latest", "Kept up to", "Lost already"),
-        name="losses",
-        label="What will be lost, the soonest first",
-        links=address.to_groups(rows),
-    )
+        found.append(tables.text("Cluster", [r["cluster"] for r in rows]))
+    return tables.without_empty(found, "At the latest", "Kept up to", "Lost already")
+
+
+def _names(rows: list[Row], now: datetime) -> dict[str, Names]:
+    """What systems call the partitions of these rows' topics, by cluster."""
+    topics: dict[str, list[str]] = {}
+    for row in rows:
+        topics.setdefault(row["cluster"], []).append(row["topic"])
+    return {c: partition_names.of(c, its, now.replace(second=0, microsecond=0)) for c, its in topics.items()}
 
 
 def at(row: Row) -> datetime:

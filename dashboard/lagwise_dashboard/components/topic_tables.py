@@ -1,6 +1,5 @@
 """A topic's readers, its partitions and their leaders, as tables."""
 
-from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -10,32 +9,87 @@ from lagwise.addresses import pages, query
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import LossCause
 from lagwise_dashboard import address, literal, tables
-from lagwise_dashboard.components import grid, lag_columns
+from lagwise_dashboard.cache import ask
+from lagwise_dashboard.components import grid, lag_columns, list_view
+from lagwise_dashboard.components.partition_names import Names
 from lagwise_dashboard.components.partition_table import QUEUE_HELP
 from lagwise_dashboard.components.topic_verdict import used_share
+from lagwise_dashboard.queries import topic as queries
 from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.queries.listing import ListPage
+from lagwise_dashboard.queries.topic import ReplicasAre, Totals
+from lagwise_dashboard.settings import lake
 from lagwise_dashboard.tables import Column
 
 #: How a partition's replicas are: sign and word, never colour alone.
-_NO_LEADER, _UNREADABLE, _TOO_FEW, _BEHIND, _WELL, _READABLE = (
-    "✕ no leader",
-    "✕ unreadable",
-    "✕ too few in sync",
-    "▲ not all in sync",
-    "✓ in sync",
-    "✓ readable",
-)
+_REPLICAS = {
+    ReplicasAre.UNREADABLE: "✕ unreadable",
+    ReplicasAre.NO_LEADER: "✕ no leader",
+    ReplicasAre.TOO_FEW_IN_SYNC: "✕ too few in sync",
+    ReplicasAre.NOT_ALL_IN_SYNC: "▲ not all in sync",
+    ReplicasAre.READABLE: "✓ readable",
+    ReplicasAre.IN_SYNC: "✓ in sync",
+}
+#: Orders of :mod:`queries.topic` by the title of the column whose heading asks for them.
+READER_SORTS = {
+    "Status": "status",
+    "Group": "group",
+    "Oldest unread": "age",
+    "Of the retention": "age",
+    "Deleted in": "loss",
+    "Lag": "lag",
+    "In/s": "in",
+    "Out/s": "out",
+    "Slowest partition": "slowest",
+    "Partitions": "partitions",
+    "Members": "members",
+}
+PARTITION_SORTS = {
+    "Partition": "number",
+    "In/s": "in",
+    "Share": "in",
+    "Replicas are": "replicas",
+    "Leader": "leader",
+    "Log start": "log_start",
+    "Log end": "log_end",
+    "Slowest reader": "reader",
+    "Is behind": "behind",
+}
 
 
-def show_readers(rows: list[Row], settings: Row | None, partitions: list[Row], about: tuple[str, str]) -> None:
-    """The groups that read the topic. ``about`` are cluster and topic; ``partitions`` of it may have names."""
+def show_readers(cluster: str, topic: str, settings: Row | None, names: Names) -> None:
+    """The groups that read the topic, a page at a time. ``names`` are those that the system has for partitions."""
+    its = query.READER_LIST
+    found = ask(queries.readers, cluster, topic, list_view.asked(its))
+    is_searched = list_view.is_searched(its)
     st.subheader("Who reads it", anchor=False)
-    if not rows:
+    if not found and not is_searched:
         st.caption("No watched group has a commit on it or is assigned it.")
         return
-    st.caption(f"{humanise.plural(len(rows), 'group')}, those that come nearest to losing records first.")
+    list_view.search(its, found, "Group", "Search the readers")
+    if not found:
+        st.caption("No group matches.")
+        return
+    order = list_view.usual(its, ", those that come nearest to losing records first")
+    st.caption(f"{found.counted('group')}{list_view.match(found, is_filtered=is_searched)}{order}.")
+    grid.show(
+        _reader_columns(found.rows, settings, names),
+        name="readers",
+        label="Groups that read the topic",
+        about=(cluster, topic),
+        links=[
+            address.href(pages.GROUP, {query.CLUSTER: cluster, query.GROUP: r["group"], query.TOPIC: topic})
+            for r in found
+        ],
+        rows_seen=12,
+        sorting=list_view.sorting(its, READER_SORTS, queries.READER_ORDERS),
+        whole=lambda: _reader_columns(queries.readers(lake(), cluster, topic, found.asked.whole).rows, settings, names),
+    )
+    list_view.pages(its, found)
+
+
+def _reader_columns(rows: list[Row], settings: Row | None, names: Names) -> list[Column]:
     shares = [used_share(r, settings) for r in rows]
-    names = {p["partition"]: p["label"] for p in partitions}
     columns = [
         tables.statuses("Status", [lag_columns.labels(r["status"]) for r in rows]),
         tables.text("Group", [r["group"] for r in rows]),
@@ -52,62 +106,75 @@ def show_readers(rows: list[Row], settings: Row | None, partitions: list[Row], a
         lag_columns.lag(rows, "Unread records that still exist."),
         lag_columns.written(rows),
         lag_columns.read(rows),
-        _slowest(rows, names),
+        _slowest(rows, {partition: name for (_, partition), name in names.items()}),
         tables.count("Partitions", [r["partitions"] for r in rows]),
         tables.count("Members", [r["members"] for r in rows]).described("Members that own partitions of this topic."),
     ]
-    grid.show(
-        tables.without_empty(columns, "Of the retention"),
-        name="readers",
-        label="Groups that read the topic",
-        about=about,
-        links=[
-            address.href(pages.GROUP, {query.CLUSTER: about[0], query.GROUP: r["group"], query.TOPIC: about[1]})
-            for r in rows
-        ],
-        rows_seen=12,
-    )
+    return tables.without_empty(columns, "Of the retention")
 
 
-def _slowest(rows: list[Row], names: Mapping[int, str | None]) -> Column:
+def _slowest(rows: list[Row], names: Mapping[int, str]) -> Column:
     """The partition of each reader that is furthest behind: its number, or what its system calls it."""
     numbers = [r["slowest_partition"] for r in rows]
-    if not any(names.values()):
+    if not names:
         return tables.number("Slowest partition", numbers)
     return tables.text("Slowest partition", [None if n is None else names.get(n) or n for n in numbers])
 
 
-def show_partitions(rows: list[Row], settings: Row | None, now: datetime, about: tuple[str, str]) -> None:
-    """The partitions, those most written to first, and where they are."""
+def show_partitions(
+    cluster: str, topic: str, as_of: datetime, min_isr: int | None, totals: Totals, now: datetime
+) -> None:
+    """The partitions, a page at a time, and where they are. ``totals`` are those of all of them."""
     st.subheader("Partitions", anchor=False)
-    if not rows:
+    if not totals.partitions or totals.sampled_at is None:
         st.caption("No sample of the last minutes has its watermarks.")
         return
-    least = (settings or {}).get("min_isr")
-    health = [replicas_in_words(r, least) for r in rows]
-    unwell = sum(words not in (_WELL, _READABLE) for words in health)
-    replicated = any(r["replicas"] is not None for r in rows)
+    its = query.TOPIC_PARTITION_LIST
+    found = ask(queries.partitions, cluster, topic, as_of, min_isr, list_view.asked(its))
+    is_searched = list_view.is_searched(its)
+    list_view.search(its, found, "Number, “leader 2”, or reader", "Search the partitions")
+    match, order = list_view.match(found, is_filtered=is_searched), list_view.usual(its, ", the hottest first")
     st.caption(
-        f"{len(rows):,} of {humanise.plural(rows[0]['of'], 'partition')}, the hottest first, as of "
-        f"{humanise.clock(rows[0]['sampled_at'], now)}. "
-        + (f"**{unwell:,} not in sync.**" if unwell else "All replicas are in sync." if replicated else "")
+        f"{found.counted('partition')}{match}{order}, as of {humanise.clock(totals.sampled_at, now)}. "
+        + (
+            f"**{totals.unwell:,} not in sync.**"
+            if totals.unwell
+            else "All replicas are in sync."
+            if totals.replicated
+            else ""
+        )
     )
-    total = sum(r["rate_per_second"] or 0.0 for r in rows)
     left, right = st.columns([3, 1])
     with left:
-        grid.show(
-            _partition_columns(rows, health, total),
-            name="topic-partitions",
-            label="Partitions of the topic, those most written to first",
-            about=about,
-            rows_seen=15,
-        )
+        if found:
+            _partitions(cluster, topic, found, totals, order, as_of, min_isr)
     with right:
-        _leaders(rows, total, about)
+        _leaders(totals, (cluster, topic))
 
 
-def _partition_columns(rows: list[Row], health: list[str], total: float) -> list[Column]:
-    """The columns; those of which the system reports nothing are left out."""
+def _partitions(
+    cluster: str, topic: str, found: ListPage[Row], totals: Totals, order: str, as_of: datetime, min_isr: int | None
+) -> None:
+    its = query.TOPIC_PARTITION_LIST
+    total = totals.rate_per_second or 0.0
+    grid.show(
+        partition_columns(found.rows, total),
+        name="topic-partitions",
+        label=f"Partitions of the topic{order}",
+        about=(cluster, topic),
+        rows_seen=15,
+        sorting=list_view.sorting(its, PARTITION_SORTS, queries.PARTITION_ORDERS),
+        whole=lambda: partition_columns(
+            queries.partitions(lake(), cluster, topic, as_of, min_isr, found.asked.whole).rows, total
+        ),
+    )
+    list_view.pages(its, found)
+
+
+def partition_columns(rows: list[Row], total: float) -> list[Column]:
+    """The columns; those of which the system reports nothing are left out. ``total`` is what is written to all
+    partitions per second."""
+    replicas = [None if r["replicas_are"] == ReplicasAre.READABLE else replicas_in_words(r) for r in rows]
     found = [
         tables.number("Partition", [r["partition"] for r in rows]),
         tables.text("Queue", [r["label"] for r in rows]).described(QUEUE_HELP),
@@ -115,9 +182,9 @@ def _partition_columns(rows: list[Row], health: list[str], total: float) -> list
             "Records written per second over the last five minutes."
         ),
         tables.share("Share", [_share(r["rate_per_second"], total) for r in rows], bar=True).described(
-            "Of what is written to these partitions."
+            "Of what is written to the topic."
         ),
-        tables.text("Replicas are", [None if words == _READABLE else words for words in health]),
+        tables.text("Replicas are", replicas),
         tables.number("Leader", [r["leader"] for r in rows]).described("Node id."),
         tables.text("In sync", [_nodes(r["isr"]) for r in rows]).described("Node ids of the in-sync replicas."),
         tables.text("Replicas", [_nodes(r["replicas"]) for r in rows]).described("Node ids."),
@@ -131,20 +198,16 @@ def _partition_columns(rows: list[Row], health: list[str], total: float) -> list
     return tables.without_empty(found, "Queue", "Replicas are", "In sync", "Replicas")
 
 
-def _leaders(rows: list[Row], total: float, about: tuple[str, str]) -> None:
+def _leaders(totals: Totals, about: tuple[str, str]) -> None:
     """How many partitions, and how much of the traffic, each broker leads."""
-    led: dict[int, list[float]] = defaultdict(list)
-    for row in rows:
-        if row["leader"] is not None:
-            led[row["leader"]].append(row["rate_per_second"] or 0.0)
-    nodes = sorted(led)
+    rows, total = totals.leaders, totals.rate_per_second or 0.0
     columns = [
-        tables.number("Broker", nodes).described("Node id."),
-        tables.count("Leads", [len(led[node]) for node in nodes], of="partitions").described(
+        tables.number("Broker", [r["leader"] for r in rows]).described("Node id."),
+        tables.count("Leads", [r["partitions"] for r in rows], of="partitions").described(
             "Partitions of this topic that it leads."
         ),
-        tables.share("Traffic", [_share(sum(led[node]), total) for node in nodes], places=0, bar=True).described(
-            "Share of what is written to these partitions."
+        tables.share("Traffic", [_share(r["rate_per_second"], total) for r in rows], places=0, bar=True).described(
+            "Share of what is written to the topic."
         ),
     ]
     grid.show(
@@ -156,18 +219,10 @@ def _leaders(rows: list[Row], total: float, about: tuple[str, str]) -> None:
     )
 
 
-def replicas_in_words(row: Row, min_isr: int | None) -> str:
-    """Whether a partition's replicas are well: a sign and words. Without a list of replicas nobody knows better."""
-    if row["error"] is not None:
-        return f"{_UNREADABLE}: {literal.shown(row['error'])}"
-    if row["leader"] is None:
-        return _NO_LEADER
-    if row["replicas"] is None:
-        return _READABLE
-    in_sync = len(row["isr"] or [])
-    if row["isr"] is not None and min_isr is not None and in_sync < min_isr:
-        return _TOO_FEW
-    return _BEHIND if in_sync < len(row["replicas"] or []) else _WELL
+def replicas_in_words(row: Row) -> str:
+    """How a partition's replicas are: a sign and words."""
+    said = _REPLICAS[row["replicas_are"]]
+    return said if row["error"] is None else f"{said}: {literal.shown(row['error'])}"
 
 
 def _share(rate: float | None, total: float) -> float | None:

@@ -9,12 +9,13 @@ from lagwise.domain.vocabulary import LossCause, Status
 from lagwise_dashboard import literal
 from lagwise_dashboard.components import lag_columns, tiles
 from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.queries.topic import Totals
 
 #: From this share of the retention on, the slowest reader is worth a look.
 _CLOSE = 0.5
 
 
-def show(settings: Row | None, readers: list[Row], partitions: list[Row], now: datetime) -> None:
+def show(settings: Row | None, readers: list[Row], totals: Totals, now: datetime) -> None:
     """The sentence, loud as it deserves, and the topic's numbers below it."""
     counted = [r for r in readers if r["status"] != Status.GHOST]
     dying = [r for r in counted if r["loss_cause"] == LossCause.DELETION]
@@ -28,7 +29,7 @@ def show(settings: Row | None, readers: list[Row], partitions: list[Row], now: d
         st.success(text)
     else:
         st.info(text)
-    tiles.show(_metrics(settings, partitions), missing_because="the newest samples do not tell")
+    tiles.show(_metrics(settings, totals), missing_because="the newest samples do not tell")
 
 
 def sentence(settings: Row | None, readers: list[Row], now: datetime) -> str:
@@ -97,20 +98,13 @@ def _percent(share: float) -> str:
     return "less than 1 %" if share < 0.01 else f"{100 * share:.0f} %"
 
 
-def _metrics(settings: Row | None, partitions: list[Row]) -> list[tiles.Tile]:
-    rates = [p["rate_per_second"] for p in partitions if p["rate_per_second"] is not None]
-    is_whole = bool(partitions) and partitions[0]["of"] == len(partitions)
-    kept = [p["high_watermark"] - p["log_start"] for p in partitions if _has_log(p)]
+def _metrics(settings: Row | None, totals: Totals) -> list[tiles.Tile]:
     known = settings or {}
     return [
-        ("Written /s", humanise.rate(sum(rates)) if rates and is_whole else humanise.DASH, lag_columns.WRITTEN_HELP),
-        ("Offsets kept", humanise.count(sum(kept)) if kept and is_whole else humanise.DASH, "End less log start."),
-        ("Partitions", humanise.count(partitions[0]["of"] if partitions else known.get("partitions")), None),
+        ("Written /s", humanise.rate(totals.rate_per_second), lag_columns.WRITTEN_HELP),
+        ("Offsets kept", humanise.count(totals.offsets_kept), "End less log start."),
+        ("Partitions", humanise.count(totals.partitions or known.get("partitions")), None),
         ("Replicas", humanise.count(known.get("replication_factor")), "Of each partition."),
         ("Least in sync", humanise.count(known.get("min_isr")), "`min.insync.replicas`: with fewer nobody can write."),
         ("Clean-up", literal.shown(known.get("cleanup_policy")) or humanise.DASH, "`cleanup.policy`."),
     ]
-
-
-def _has_log(partition: Row) -> bool:
-    return partition["high_watermark"] is not None and partition["log_start"] is not None

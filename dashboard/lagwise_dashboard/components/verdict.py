@@ -44,7 +44,7 @@ def show(judged: Judgement, described: Row, now: datetime) -> None:
     else:
         st.info(text)
     _findings(row)
-    tiles.show([*_metrics(row, _unknown_lag(judged)), *_ways(described)], missing_because=_why_missing(row))
+    tiles.show([*_metrics(row, judged.unknown_lag), *_ways(described)], missing_because=_why_missing(row))
 
 
 def _findings(row: Row) -> None:
@@ -117,10 +117,6 @@ def _ways(described: Row) -> list[tiles.Tile]:
             )
         )
     return found
-
-
-def _unknown_lag(judged: Judgement) -> int | None:
-    return judged.partitions[0]["unknown_lag"] if judged.partitions else None
 
 
 def _metrics(row: Row, unknown_lag: int | None) -> list[tiles.Tile]:

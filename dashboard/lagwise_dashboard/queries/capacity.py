@@ -11,12 +11,22 @@ from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.planning import DEMAND, FORECASTS
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, days, reads, rows
+from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, page_of
+from lagwise_dashboard.queries.ordering import Orders, Term, Terms, falling, order_by, rising
 
-#: The headroom table holds no more rows than this.
-MOST_ROWS = 200
 _VERDICTS = [str(verdict) for verdict in CapacityVerdict]
 #: A verdict that this version does not know comes first: it is not to be overlooked.
-_WORST_FIRST = """coalesce(list_position($verdicts, verdict), 0), enough_until nulls last, cluster, "group", topic"""
+_WORST: Terms = (Term("coalesce(list_position($verdicts, verdict), 0)"), Term("enough_until"))
+_TIES: Terms = (*_WORST, Term("cluster"), Term('"group"'), Term("topic"))
+#: By the parameter `headroom_sort` of the address.
+ORDERS: Orders = {
+    "worst": _WORST,
+    "group": rising('"group"'),
+    "topic": rising("topic"),
+    "peak": falling("peak_rate_per_second"),
+    "forecast": falling("forecast_peak_rate_per_second"),
+    "cluster": rising("cluster"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +92,19 @@ def load(lake: Lake, cluster: str, group: str, since: datetime, until: datetime)
 
 
 @reads(CAPACITY)
-def headroom(lake: Lake, limit: int = MOST_ROWS) -> tuple[list[Row], int]:
-    """The verdicts on all groups and topics, the worst and the soonest first, and how many there are in all."""
-    found = rows(
+def headroom(lake: Lake, asked: ListQuery = FIRST_PAGE) -> ListPage[Row]:
+    """The verdicts on groups and topics whose names hold the text, where nothing else is asked for the worst and the
+    soonest first; ``oldest`` is the time of the oldest one on all pages."""
+    return page_of(
         lake,
         {CAPACITY: None},
-        f"select *, count(*) over () as total from capacity order by {_WORST_FIRST} limit $limit",  # noqa: S608 (our own constants)
-        {"verdicts": _VERDICTS, "limit": limit},
+        """select *, min(as_of) over () as oldest from capacity
+            where contains(lower("group"), lower($text)) or contains(lower(topic), lower($text))""",
+        {"verdicts": _VERDICTS, "text": asked.text},
+        asked,
+        ORDERS,
+        _TIES,
     )
-    return found, found[0]["total"] if found else 0
 
 
 @reads(CAPACITY)
@@ -101,7 +115,7 @@ def standing(lake: Lake, cluster: str, group: str) -> list[Row]:
         lake,
         {CAPACITY: None},
         f"""select * from capacity where cluster = $cluster and "group" = $group
-        order by starts_with(topic, '%'), {_WORST_FIRST}""",  # noqa: S608 (our own constants)
+        order by starts_with(topic, '%'), {order_by(ORDERS, "worst", _TIES)}""",  # noqa: S608 (our own constants)
         {"cluster": cluster, "group": group, "verdicts": _VERDICTS},
     )
 

@@ -12,10 +12,50 @@ from lagwise.tables.store import Lake
 from lagwise.tables.trends import TABLES as TREND_TABLES
 from lagwise.tables.trends import in_words, trends
 from lagwise_dashboard.queries.base import Row, bucket_seconds, days, reads, rows, run
+from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, page_of
+from lagwise_dashboard.queries.ordering import Orders, Term, Terms, falling, rising
 
-MOST_PARTITIONS = 500
-MOST_MEMBERS = 500
-MOST_EVENTS = 200
+_RANKS = [str(s) for s in DISPLAY_ORDER]
+_WORST: Terms = (
+    Term("list_position($ranks, status)"),
+    Term("lag_seconds", descending=True),
+    Term("lag", descending=True),
+)
+_PLACE: Terms = (Term("topic"), Term("partition"))
+#: Of the partitions, by the parameter `partitions_sort` of the address.
+PARTITION_ORDERS: Orders = {
+    "worst": _WORST,
+    "age": falling("lag_seconds"),
+    "lag": falling("lag"),
+    "in": falling("produce_rate_per_second"),
+    "out": falling("consume_rate_per_second"),
+    "number": rising("partition"),
+    "topic": _PLACE,
+    "owner": (Term("client_id"), Term("host"), Term("owner")),
+    "committed": falling("committed"),
+    "unmoved": falling("case when committed is not null then epoch(as_of) - epoch(committed_since) end"),
+    "log_start": falling("log_start"),
+    "log_end": falling("high_watermark"),
+    "loss": rising("seconds_to_loss"),
+    "lost": falling("nullif(records_lost, 0)"),
+}
+_OWNS: Terms = (Term("assigned_partitions", descending=True), Term("client_id"), Term("member_id"))
+#: Of the members, by the parameter `members_sort`.
+MEMBER_ORDERS: Orders = {
+    "owns": _OWNS,
+    "status": _WORST,
+    "client": rising("client_id"),
+    "host": rising("host"),
+    "age": falling("lag_seconds"),
+    "lag": falling("lag"),
+    "in": falling("produce_rate_per_second"),
+    "out": falling("consume_rate_per_second"),
+    "static_id": rising("static_instance_id"),
+    "id": rising("member_id"),
+}
+#: What happened has one order: the newest first.
+_NEWEST: Orders = {"": falling('"at"')}
+_NEWEST_HOUR: Orders = {"": falling("hour")}
 #: How far back the members of a group are looked for: longer than any pause between two samples that still counts.
 _RECENT = timedelta(hours=1)
 #: A partition's own name does not change; the newest samples have it.
@@ -41,22 +81,55 @@ def growth(lake: Lake, cluster: str, group: str, as_of: datetime) -> str:
 
 
 @reads(PARTITION_STATUS)
-def partitions(lake: Lake, cluster: str, group: str) -> list[Row]:
-    """The group's partitions, worst first, at most MOST_PARTITIONS; ``of`` counts them all, ``unknown_lag`` sums the
-    known lag of all whose status is unknown (null where none is known)."""
+def partitions(
+    lake: Lake, cluster: str, group: str, asked: ListQuery = FIRST_PAGE, statuses: tuple[str, ...] = ()
+) -> ListPage[Row]:
+    """The group's partitions, the worst first where nothing else is asked for; only those of some ``statuses``, where
+    given. The text is looked for in ``topic-partition`` and in the names of the owner's client and host."""
+    return page_of(
+        lake,
+        {PARTITION_STATUS: None},
+        """
+        select * from partition_status
+        where cluster = $cluster and "group" = $group
+            and (len($statuses) = 0 or list_contains($statuses, status))
+            and contains(lower(concat_ws(' ', topic || '-' || partition, client_id, host, owner)), lower($text))
+        """,
+        {"cluster": cluster, "group": group, "statuses": list(statuses), "text": asked.text, "ranks": _RANKS},
+        asked,
+        PARTITION_ORDERS,
+        (*_WORST, *_PLACE),
+    )
+
+
+@reads(PARTITION_STATUS)
+def unknown(lake: Lake, cluster: str, group: str) -> Row:
+    """The known ``lag`` of all partitions whose status is unknown, null where none is known; ``as_of`` is the moment of
+    the group's partitions, null without any."""
+    [found] = rows(
+        lake,
+        {PARTITION_STATUS: None},
+        """
+        select max(as_of) as as_of, (sum(lag) filter (status = 'unknown'))::bigint as lag from partition_status
+        where cluster = $cluster and "group" = $group
+        """,
+        {"cluster": cluster, "group": group},
+    )
+    return found
+
+
+@reads(PARTITION_STATUS)
+def losing(lake: Lake, cluster: str, group: str, cause: str) -> list[Row]:
+    """All partitions of the group that lose something by this cause, the soonest first."""
     return rows(
         lake,
         {PARTITION_STATUS: None},
         """
-        select *, count(*) over () as "of",
-            (sum(lag) filter (status = 'unknown') over ())::bigint as unknown_lag
-        from partition_status
-        where cluster = $cluster and "group" = $group
-        order by list_position($ranks, status) nulls last, lag_seconds desc nulls last, lag desc nulls last,
-            topic, partition
-        limit $limit
+        select * from partition_status
+        where cluster = $cluster and "group" = $group and loss_cause = $cause and seconds_to_loss is not null
+        order by seconds_to_loss, topic, partition
         """,
-        {"cluster": cluster, "group": group, "ranks": [str(s) for s in DISPLAY_ORDER], "limit": MOST_PARTITIONS},
+        {"cluster": cluster, "group": group, "cause": cause},
     )
 
 
@@ -87,34 +160,44 @@ def history(lake: Lake, cluster: str, group: str, since: datetime, until: dateti
             "group": group,
             "since": since,
             "until": until,
-            "ranks": [str(s) for s in DISPLAY_ORDER],
+            "ranks": _RANKS,
             "width": bucket_seconds(since, until),
         },
     )
 
 
 @reads(STATUS_CHANGES)
-def changes(lake: Lake, cluster: str, group: str, since: datetime, until: datetime) -> list[Row]:
-    """Changes of the whole group's status, newest first."""
-    return rows(
+def changes(
+    lake: Lake, cluster: str, group: str, since: datetime, until: datetime, asked: ListQuery = FIRST_PAGE
+) -> ListPage[Row]:
+    """Changes of the whole group's status, newest first; ``until_at`` is when the next one was, null of the newest."""
+    return page_of(
         lake,
         {STATUS_CHANGES: days(since, until)},
         """
-        select "at", before, after, reason from status_changes
+        select "at", before, after, reason, lead("at") over (order by "at") as until_at from status_changes
         where cluster = $cluster and "group" = $group and topic is null and "at" between $since and $until
-        order by "at" desc limit $limit
         """,
-        {"cluster": cluster, "group": group, "since": since, "until": until, "limit": MOST_EVENTS},
+        {"cluster": cluster, "group": group, "since": since, "until": until},
+        asked,
+        _NEWEST,
+        (),
     )
 
 
 @reads(EVENTS)
 def events(
-    lake: Lake, cluster: str, group: str, topics: tuple[str, ...], since: datetime, until: datetime
-) -> list[Row]:
-    """What happened to the group or to a topic it reads, newest first. A collector that was killed may have told the
-    same twice."""
-    return rows(
+    lake: Lake,
+    cluster: str,
+    group: str,
+    topics: tuple[str, ...],
+    since: datetime,
+    until: datetime,
+    asked: ListQuery = FIRST_PAGE,
+) -> ListPage[Row]:
+    """What happened to the group or to a topic it reads, newest first. A collector that was killed may have reported
+    the same twice."""
+    return page_of(
         lake,
         {EVENTS: days(since, until)},
         """
@@ -123,7 +206,9 @@ def events(
         from events
         where cluster = $cluster and "at" between $since and $until
             and ("group" = $group or ("group" is null and list_contains($topics, topic)))
-        order by "at" desc limit $limit
+            and contains(lower(replace(concat_ws(' ', kind, topic || coalesce('-' || partition, ''), before, after,
+                cause, array_to_string(joined, ' '), array_to_string("left", ' ')), '_', ' ')),
+                lower(replace($text, '_', ' ')))
         """,
         {
             "cluster": cluster,
@@ -131,23 +216,30 @@ def events(
             "topics": list(topics),
             "since": since,
             "until": until,
-            "limit": MOST_EVENTS,
+            "text": asked.text,
         },
+        asked,
+        _NEWEST,
+        (Term("kind"), *_PLACE),
     )
 
 
 @reads(REBALANCE_STATS)
-def rebalances(lake: Lake, cluster: str, group: str, since: datetime, until: datetime) -> list[Row]:
+def rebalances(
+    lake: Lake, cluster: str, group: str, since: datetime, until: datetime, asked: ListQuery = FIRST_PAGE
+) -> ListPage[Row]:
     """The hours in which the group was rebalanced, newest first, as far as they reach into the span."""
-    return rows(
+    return page_of(
         lake,
         {REBALANCE_STATS: days(since - timedelta(hours=1), until)},
         """
         select * from rebalance_stats
         where cluster = $cluster and "group" = $group and last_at >= $since and hour <= $until
-        order by hour desc limit $limit
         """,
-        {"cluster": cluster, "group": group, "since": since, "until": until, "limit": MOST_EVENTS},
+        {"cluster": cluster, "group": group, "since": since, "until": until},
+        asked,
+        _NEWEST_HOUR,
+        (),
     )
 
 
@@ -163,53 +255,56 @@ def assignment(lake: Lake, cluster: str, group: str) -> Row | None:
     return found[0] if found else None
 
 
-@reads(GROUPS, MEMBERS)
-def members(lake: Lake, cluster: str, group: str, as_of: datetime) -> list[Row]:
-    """The members in the newest sample of the hour before ``as_of``, those that own most first.
+@reads(GROUPS, MEMBERS, PARTITION_STATUS)
+def members(lake: Lake, cluster: str, group: str, as_of: datetime, asked: ListQuery = FIRST_PAGE) -> ListPage[Row]:
+    """The members in the newest sample of the hour before ``as_of``, those that own most first, and how each does: over
+    the partitions it owns the worst ``status``, sums, and the oldest unread, judged at ``as_of``. ``idle`` counts those
+    on all pages that own nothing, whatever their names.
 
-    ``of`` counts them all.
-
-    A group that was sampled without members has none, however many it had before.
+    A group that was sampled without members has none, however many it had before. The text is looked for in the names
+    of client and host and in the ids.
     """
     since = as_of - _RECENT
     limit = days(since, as_of + timedelta(minutes=5))
-    return rows(
+    return page_of(
         lake,
-        {GROUPS: limit, MEMBERS: limit},
+        {GROUPS: limit, MEMBERS: limit, PARTITION_STATUS: None},
         """
         with newest as (
             select arg_max(sample_id, sampled_at) as sample_id from groups
             where cluster = $cluster and "group" = $group and sampled_at between $since and $as_of
+        ), standing as (
+            select owner as member_id, max(as_of) as as_of,
+                arg_min(status, coalesce(list_position($ranks, status), 99)) as status,
+                sum(lag)::bigint as lag, max(lag_seconds) as lag_seconds,
+                arg_max(coalesce(lag_seconds_is_lower_bound, false), lag_seconds) as lag_seconds_is_lower_bound,
+                sum(produce_rate_per_second) as produce_rate_per_second,
+                sum(consume_rate_per_second) as consume_rate_per_second
+            from partition_status where cluster = $cluster and "group" = $group and owner is not null group by owner
+        ), its as (
+            select member_id, client_id, host, static_instance_id, assignment, assigned_partitions, sampled_at,
+                -- Members that read everything each have a lag of their own.
+                coalesce(members.lag, standing.lag) as lag, as_of, status, lag_seconds, lag_seconds_is_lower_bound,
+                produce_rate_per_second, consume_rate_per_second,
+                count(*) filter (coalesce(assigned_partitions, 0) = 0) over () as idle
+            from members semi join newest using (sample_id) left join standing using (member_id)
+            where cluster = $cluster and "group" = $group and sampled_at >= $since
         )
-        select member_id, client_id, host, static_instance_id, assignment, assigned_partitions, lag, sampled_at,
-            count(*) over () as "of"
-        from members semi join newest using (sample_id)
-        where cluster = $cluster and "group" = $group and sampled_at >= $since
-        order by assigned_partitions desc, client_id, member_id
-        limit $limit
+        select * from its
+        where contains(lower(concat_ws(' ', client_id, host, static_instance_id, member_id)), lower($text))
         """,
-        {"cluster": cluster, "group": group, "since": since, "as_of": as_of, "limit": MOST_MEMBERS},
+        {
+            "cluster": cluster,
+            "group": group,
+            "since": since,
+            "as_of": as_of,
+            "text": asked.text,
+            "ranks": _RANKS,
+        },
+        asked,
+        MEMBER_ORDERS,
+        _OWNS,
     )
-
-
-@reads(PARTITION_STATUS)
-def standings(lake: Lake, cluster: str, group: str) -> dict[str, Row]:
-    """How each member does, by member id: over the partitions it owns the worst status, sums, and the oldest unread."""
-    found = rows(
-        lake,
-        {PARTITION_STATUS: None},
-        """
-        select owner, max(as_of) as as_of, arg_min(status, coalesce(list_position($ranks, status), 99)) as status,
-            sum(lag)::bigint as lag,
-            max(lag_seconds) as lag_seconds,
-            arg_max(coalesce(lag_seconds_is_lower_bound, false), lag_seconds) as lag_seconds_is_lower_bound,
-            sum(produce_rate_per_second) as produce_rate_per_second,
-            sum(consume_rate_per_second) as consume_rate_per_second
-        from partition_status where cluster = $cluster and "group" = $group and owner is not null group by owner
-        """,
-        {"cluster": cluster, "group": group, "ranks": [str(s) for s in DISPLAY_ORDER]},
-    )
-    return {row["owner"]: row for row in found}
 
 
 @reads(GROUPS)

@@ -1,22 +1,22 @@
 """The list of groups: who is in trouble, and how many are in which status."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from lagwise.domain.vocabulary import DISPLAY_ORDER, QUIET_STATUSES, QUIET_UNKNOWN_STATES
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, reads, rows
-from lagwise_dashboard.queries.ordering import Orders, Term, Terms, falling, order_by, rising
+from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, page_of
+from lagwise_dashboard.queries.ordering import Orders, Term, Terms, falling, rising
 
 
 def _quoted(words: Iterable[str]) -> str:
     return ", ".join(f"'{word}'" for word in words)
 
 
-#: Rows a page shows at most; the rest is counted.
-MOST_GROUPS = 200
+_RANKS = [str(s) for s in DISPLAY_ORDER]
 #: A sparkline's longest span, and how many points it has at most.
 TREND_SPAN = timedelta(hours=1)
 TREND_POINTS = 30
@@ -62,20 +62,18 @@ Names = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What the reader wants to see: no statuses means all; the text is looked for in names of groups and topics.
+    """What the reader wants to see: no statuses means all.
 
     ``among`` are the only groups that are shown; None is all.
     """
 
     statuses: tuple[str, ...] = ()
     cluster: str | None = None
-    text: str = ""
-    order: str = "worst"
     among: Names | None = None
 
     @property
     def are_set(self) -> bool:
-        return bool(self.statuses or self.cluster or self.text or self.among is not None)
+        return bool(self.statuses or self.cluster or self.among is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +114,17 @@ def clusters(lake: Lake) -> list[str]:
 
 
 @reads(GROUP_STATUS)
-def names(lake: Lake, text: str, limit: int) -> list[Row]:
-    """Cluster and name of groups whose name holds the text, worst first; ``of`` counts them all."""
-    return rows(
+def names(lake: Lake, asked: ListQuery) -> ListPage[Row]:
+    """Cluster, name and status of groups whose name holds the text, worst first."""
+    return page_of(
         lake,
         {GROUP_STATUS: None},
-        f"""select cluster, "group", status, count(*) over () as "of" from group_status
-            where contains(lower("group"), lower($text)) order by {order_by(ORDERS, "worst", _TIES)} limit $limit""",  # noqa: S608 (our own constants)
-        {"text": text, "limit": limit, "ranks": [str(s) for s in DISPLAY_ORDER]},
+        """select cluster, "group", status, lag_seconds, lag from group_status
+            where contains(lower("group"), lower($text))""",
+        {"text": asked.text, "ranks": _RANKS},
+        asked,
+        ORDERS,
+        _TIES,
     )
 
 
@@ -140,58 +141,67 @@ def clusters_of(lake: Lake, group: str) -> list[str]:
 
 
 @reads(GROUP_STATUS, GROUP_HISTORY)
-def groups(lake: Lake, filters: Filters, *, quiet: bool | None, limit: int = MOST_GROUPS) -> list[Row]:
-    """The groups that match, in the order asked for, each with its ``trend``.
+def groups(lake: Lake, filters: Filters, asked: ListQuery = FIRST_PAGE, *, quiet: bool | None) -> ListPage[Row]:
+    """The groups that match, each with its ``trend``; the text is looked for in their names and those of their topics.
 
     ``quiet`` leaves in only the quiet ones, only the others, or (None) both. ``trend`` is the age of the oldest unread
     record over the hour up to the newest analysis, or since the first one of that hour, in up to 30 points; stretches
     in which it was unknown are left out, and a group that was hardly ever known has none.
     """
-    newest = _newest(lake)
-    if newest is None:
-        return []
-    since = newest - TREND_SPAN
-    parameters = {
-        "ranks": [str(s) for s in DISPLAY_ORDER],
-        "statuses": list(filters.statuses),
-        "cluster": filters.cluster,
-        "text": filters.text,
-        "among": _named(filters.among),
-        "quiet": quiet,
-        "limit": limit,
-        "since": since,
-        "points": TREND_POINTS,
-    }
-    order = order_by(ORDERS, filters.order, _TIES)
-    return rows(
+    found = page_of(
         lake,
-        {GROUP_STATUS: None, GROUP_HISTORY: since},
+        {GROUP_STATUS: None},
         f"""
-        with page as (
-            select * from group_status
-            where {_MATCHES}
-                and (len($statuses) = 0 or list_contains($statuses, status))
-                and ($quiet is null or {_QUIET} = $quiet)
-            order by {order} limit $limit
+        select * from group_status
+        where {_MATCHES}
+            and (len($statuses) = 0 or list_contains($statuses, status))
+            and ($quiet is null or {_QUIET} = $quiet)
+        """,  # noqa: S608 (our own constants)
+        {
+            "ranks": _RANKS,
+            "statuses": list(filters.statuses),
+            "cluster": filters.cluster,
+            "text": asked.text,
+            "among": _named(filters.among),
+            "quiet": quiet,
+        },
+        asked,
+        ORDERS,
+        _TIES,
+    )
+    newest = _newest(lake) if found else None
+    if newest is None:
+        return found
+    trends = _trends(lake, newest - TREND_SPAN, [(row["cluster"], row["group"]) for row in found])
+    return replace(found, rows=[{**row, "trend": trends.get((row["cluster"], row["group"]))} for row in found])
+
+
+def _trends(lake: Lake, since: datetime, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[float]]:
+    """The trends of these groups, by cluster and name."""
+    found = rows(
+        lake,
+        {GROUP_HISTORY: since},
+        f"""
+        with named as (
+            select unnest($names, recursive := true)
         ), span as (
             select greatest(1, epoch(max(as_of)) - epoch(min(as_of))) / $points as width
             from group_history where as_of > $since
         ), buckets as (
             select cluster, "group", floor(epoch(as_of) / span.width) as bucket, max(lag_seconds) as lag_seconds
-            from group_history semi join page using (cluster, "group") cross join span
+            from group_history semi join named using (cluster, "group") cross join span
             where as_of > $since and lag_seconds is not null
             group by all
-        ), trends as (
-            select cluster, "group", list(lag_seconds order by bucket) as trend
-            from buckets group by all having count(*) >= {FEWEST_TREND_POINTS}
         )
-        select page.*, trend from page left join trends using (cluster, "group") order by {order}
+        select cluster, "group", list(lag_seconds order by bucket) as trend
+        from buckets group by all having count(*) >= {FEWEST_TREND_POINTS}
         """,  # noqa: S608 (our own constants)
-        parameters,
+        {"names": _named(names), "since": since, "points": TREND_POINTS},
     )
+    return {(row["cluster"], row["group"]): row["trend"] for row in found}
 
 
-def _named(among: Names | None) -> list[dict[str, str]] | None:
+def _named(among: Sequence[tuple[str, str]] | None) -> list[dict[str, str]] | None:
     return None if among is None else [{"cluster": cluster, "group": group} for cluster, group in among]
 
 

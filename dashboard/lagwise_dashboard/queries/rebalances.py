@@ -6,49 +6,68 @@ from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, days, reads, rows
+from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, page_of
+from lagwise_dashboard.queries.ordering import Orders, Term, Terms, falling, rising
 
-MOST_GROUPS = 200
-MOST_EVENTS = 500
+_STORMS: Terms = (
+    Term("storm_hours", descending=True),
+    Term("coalesce(downtime_seconds, downtime_seconds_at_most)", descending=True),
+    Term("rebalances", descending=True),
+)
+#: Of the groups, by the parameter `rebalanced_sort` of the address.
+ORDERS: Orders = {
+    "storms": _STORMS,
+    "group": rising('"group"'),
+    "rebalances": falling("rebalances"),
+    "downtime": falling("coalesce(downtime_seconds_at_most, downtime_seconds)"),
+    "moved": falling("partitions_moved"),
+    "joined": falling("joined"),
+    "left": falling('"left"'),
+    "last": falling("last_at"),
+    "cluster": rising("cluster"),
+}
 #: Rows of the timeline: stretches of one member with one assignment.
 MOST_STRETCHES = 2000
 
 
 @reads(REBALANCE_STATS)
-def groups(lake: Lake, cluster: str | None, text: str, since: datetime, until: datetime) -> list[Row]:
-    """The groups of a cluster (None: of all) that were rebalanced in hours that reach into the span: those with storms
-    first, then by how long
-    nothing was read. ``sentence`` and ``remedy`` are those of the newest hour that tells a cause; ``of`` counts the
-    groups."""
-    return rows(
+def groups(
+    lake: Lake, cluster: str | None, since: datetime, until: datetime, asked: ListQuery = FIRST_PAGE
+) -> ListPage[Row]:
+    """The groups of a cluster (None: of all) that were rebalanced in hours that reach into the span: where nothing else
+    is asked for, those with storms first, then by how long nothing was read. ``sentence`` and ``remedy`` are those of
+    the newest hour that has a cause; ``stormy`` counts the groups with storms on all pages."""
+    return page_of(
         lake,
         {REBALANCE_STATS: days(since - timedelta(hours=1), until)},
         """
-        with found as (
+        select *, count(*) filter (storm_hours > 0) over () as stormy from (
             select cluster, "group", sum(rebalances)::bigint as rebalances,
-            count(*) filter (is_storm) as storm_hours, count(*) as hours, bool_and(exact) as exact,
-            sum(downtime_seconds) as downtime_seconds, sum(downtime_seconds_at_most) as downtime_seconds_at_most,
-            sum(partitions_moved)::bigint as partitions_moved, sum(joined)::bigint as joined,
-            sum("left")::bigint as "left", max(last_at) as last_at,
-            arg_max(sentence, hour) filter (cause <> 'continued') as sentence,
-            arg_max(remedy, hour) filter (cause <> 'continued') as remedy
-        from rebalance_stats
-        where last_at >= $since and hour <= $until and contains(lower("group"), lower($text))
-            and ($cluster is null or cluster = $cluster)
-        group by cluster, "group"
+                count(*) filter (is_storm) as storm_hours, count(*) as hours, bool_and(exact) as exact,
+                sum(downtime_seconds) as downtime_seconds, sum(downtime_seconds_at_most) as downtime_seconds_at_most,
+                sum(partitions_moved)::bigint as partitions_moved, sum(joined)::bigint as joined,
+                sum("left")::bigint as "left", max(last_at) as last_at,
+                arg_max(sentence, hour) filter (cause <> 'continued') as sentence,
+                arg_max(remedy, hour) filter (cause <> 'continued') as remedy
+            from rebalance_stats
+            where last_at >= $since and hour <= $until and contains(lower("group"), lower($text))
+                and ($cluster is null or cluster = $cluster)
+            group by cluster, "group"
         )
-        select *, count(*) over () as "of" from found
-        order by storm_hours desc, coalesce(downtime_seconds, downtime_seconds_at_most) desc nulls last,
-            rebalances desc, "group"
-        limit $limit
         """,
-        {"since": since, "until": until, "cluster": cluster, "text": text, "limit": MOST_GROUPS},
+        {"since": since, "until": until, "cluster": cluster, "text": asked.text},
+        asked,
+        ORDERS,
+        (*_STORMS, Term('"group"'), Term("cluster")),
     )
 
 
 @reads(EVENTS)
-def events(lake: Lake, cluster: str, group: str, since: datetime, until: datetime) -> list[Row]:
-    """The group's rebalances, newest first. A collector that was killed may have told the same twice."""
-    return rows(
+def events(
+    lake: Lake, cluster: str, group: str, since: datetime, until: datetime, asked: ListQuery = FIRST_PAGE
+) -> ListPage[Row]:
+    """The group's rebalances, newest first. A collector that was killed may have reported the same twice."""
+    return page_of(
         lake,
         {EVENTS: days(since, until)},
         """
@@ -56,9 +75,11 @@ def events(lake: Lake, cluster: str, group: str, since: datetime, until: datetim
             partitions_moved, duration_seconds
         from events
         where cluster = $cluster and "group" = $group and kind = 'rebalance' and "at" between $since and $until
-        order by "at" desc limit $limit
         """,
-        {"cluster": cluster, "group": group, "since": since, "until": until, "limit": MOST_EVENTS},
+        {"cluster": cluster, "group": group, "since": since, "until": until},
+        asked,
+        {"": falling('"at"')},
+        (Term("generation", descending=True),),
     )
 
 

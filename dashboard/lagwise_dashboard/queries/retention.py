@@ -2,12 +2,29 @@
 
 from dataclasses import dataclass
 
+from lagwise.domain.vocabulary import DISPLAY_ORDER
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.raw import TOPICS
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, reads, rows
+from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, page_of
+from lagwise_dashboard.queries.ordering import Orders, Term, Terms, falling, rising
 
-MOST_ROWS = 200
+_SOONEST: Terms = (Term("seconds_to_loss"), Term("lag", descending=True))
+#: By the parameter `losses_sort` of the address.
+ORDERS: Orders = {
+    "soonest": _SOONEST,
+    "status": rising("rank"),
+    "group": rising('"group"'),
+    "topic": rising("topic"),
+    "unread": falling("lag"),
+    "age": falling("lag_seconds"),
+    "in": falling("produce_rate_per_second"),
+    "out": falling("consume_rate_per_second"),
+    "lost": falling("nullif(lost_at_least, 0)"),
+    "partitions": falling("partitions"),
+    "cluster": rising("cluster"),
+}
 _AT_STAKE = """
     seconds_to_loss is not null and status <> 'ghost'
     and ($cluster is null or cluster = $cluster)
@@ -50,14 +67,15 @@ def counts(lake: Lake, cluster: str | None, text: str, horizon_seconds: float) -
 
 @reads(PARTITION_STATUS, TOPICS)
 def losses(
-    lake: Lake, cluster: str | None, text: str, within_seconds: float | None, limit: int = MOST_ROWS
-) -> list[Row]:
-    """What each group will lose of each topic, soonest first: one row a group, topic and cause. ``of`` counts them all.
+    lake: Lake, cluster: str | None, text: str, within_seconds: float | None, asked: ListQuery = FIRST_PAGE
+) -> ListPage[Row]:
+    """What each group will lose of each topic, soonest first where nothing else is asked for: one row a group, topic
+    and cause. The text is looked for in the names of group and topic.
 
     ``partitions`` counts those that lose something, ``partition`` is the soonest; ``lag`` is what is unread in them,
     ``lost_at_least`` what is gone already. ``within_seconds`` leaves out what is lost later.
     """
-    return rows(
+    return page_of(
         lake,
         {PARTITION_STATUS: None, TOPICS: None},
         f"""
@@ -79,11 +97,14 @@ def losses(
             select cluster, topic, arg_max({{'ms': retention_ms, 'bytes': retention_bytes}}, sampled_at) as retention
             from topics group by cluster, topic
         )
-        select found.* exclude (at_latest), nullif(at_latest, -1) as seconds_to_loss_at_latest,
-            retention.ms as retention_ms, retention.bytes as retention_bytes, count(*) over () as "of"
+        select found.* exclude (at_latest), list_position($ranks, status) as rank,
+            nullif(at_latest, -1) as seconds_to_loss_at_latest,
+            retention.ms as retention_ms, retention.bytes as retention_bytes
         from found left join kept using (cluster, topic)
         where $within is null or seconds_to_loss <= $within
-        order by seconds_to_loss, lag desc nulls last, "group", topic limit $limit
         """,  # noqa: S608 (our own constants)
-        {"cluster": cluster, "text": text, "within": within_seconds, "limit": limit},
+        {"cluster": cluster, "text": text, "within": within_seconds, "ranks": [str(s) for s in DISPLAY_ORDER]},
+        asked,
+        ORDERS,
+        (*_SOONEST, Term('"group"'), Term("topic"), Term("cluster"), Term("loss_cause")),
     )

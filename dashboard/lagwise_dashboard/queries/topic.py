@@ -1,6 +1,8 @@
 """One topic: who reads it, how long it keeps records, how much is written, and where its partitions are."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 import pyarrow as pa
 
@@ -12,9 +14,40 @@ from lagwise.tables.raw import TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, bucket_seconds, days, reads, rows, run
+from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, page_of
+from lagwise_dashboard.queries.ordering import Orders, Term, Terms, falling, rising
 
-MOST_READERS = 200
-MOST_PARTITIONS = 500
+_NAME: Terms = (Term("lower(topic)"), Term("topic"), Term("cluster"))
+_NEAREST_TO_LOSS: Terms = (
+    Term("status = 'ghost'"),
+    Term("seconds_to_loss"),
+    Term("lag_seconds", descending=True),
+    Term("lag", descending=True),
+)
+#: Of the readers, by the parameter `readers_sort` of the address.
+READER_ORDERS: Orders = {
+    "loss": _NEAREST_TO_LOSS,
+    "status": rising("rank"),
+    "group": rising('"group"'),
+    "age": falling("lag_seconds"),
+    "lag": falling("lag"),
+    "in": falling("produce_rate_per_second"),
+    "out": falling("consume_rate_per_second"),
+    "slowest": rising("slowest_partition"),
+    "partitions": falling("partitions"),
+    "members": falling("members"),
+}
+#: Of the partitions, by the parameter `topic_partitions_sort`.
+PARTITION_ORDERS: Orders = {
+    "in": falling("rate_per_second"),
+    "number": rising("partition"),
+    "replicas": rising("replicas_rank"),
+    "leader": rising("leader"),
+    "log_start": falling("log_start"),
+    "log_end": falling("high_watermark"),
+    "reader": rising("slowest_group"),
+    "behind": falling("lag_seconds"),
+}
 #: Over this time up to the newest sample a partition's rate is measured.
 _RATE_SPAN = timedelta(minutes=5)
 #: A sample is written a moment after it was taken.
@@ -23,19 +56,48 @@ _MARGIN = timedelta(minutes=1)
 _MINUTES_UP_TO, _FIVE_MINUTES_UP_TO = timedelta(hours=7), timedelta(hours=26)
 
 
+class ReplicasAre(StrEnum):
+    """How a partition's replicas are, the worst first. Without a list of replicas no more is known than that it can be
+    read."""
+
+    UNREADABLE = "unreadable"
+    NO_LEADER = "no_leader"
+    TOO_FEW_IN_SYNC = "too_few_in_sync"
+    NOT_ALL_IN_SYNC = "not_all_in_sync"
+    READABLE = "readable"
+    IN_SYNC = "in_sync"
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The partitions of a topic together. ``rate_per_second`` is what is written, ``offsets_kept`` end less log start,
+    each as far as it is known, None where nothing is; ``unwell`` counts those whose replicas are not as they should
+    be. ``leaders`` are rows of ``leader``, ``partitions`` and ``rate_per_second``, by node id."""
+
+    partitions: int
+    rate_per_second: float | None
+    offsets_kept: int | None
+    unwell: int
+    replicated: bool
+    sampled_at: datetime | None
+    leaders: list[Row]
+
+
 @reads(PARTITION_STATUS)
-def names(lake: Lake, text: str, limit: int) -> list[Row]:
+def names(lake: Lake, asked: ListQuery) -> ListPage[Row]:
     """Cluster and name of the topics that somebody reads or once read and whose name holds the text, and how many
-    groups do; ``of`` counts the topics."""
-    return rows(
+    groups do."""
+    return page_of(
         lake,
         {PARTITION_STATUS: None},
         """
-        select cluster, topic, count(distinct "group") as groups, count(*) over () as "of" from partition_status
-        where contains(lower(topic), lower($text))
-        group by cluster, topic order by lower(topic), topic, cluster limit $limit
+        select cluster, topic, count(distinct "group") as groups from partition_status
+        where contains(lower(topic), lower($text)) group by cluster, topic
         """,
-        {"text": text, "limit": limit},
+        {"text": asked.text},
+        asked,
+        {"": _NAME},
+        (),
     )
 
 
@@ -64,21 +126,22 @@ def settings(lake: Lake, cluster: str, topic: str) -> Row | None:
 
 
 @reads(PARTITION_STATUS)
-def readers(lake: Lake, cluster: str, topic: str) -> list[Row]:
-    """The groups that read the topic, ghosts last, those that come nearest to losing records first.
+def readers(lake: Lake, cluster: str, topic: str, asked: ListQuery = FIRST_PAGE) -> ListPage[Row]:
+    """The groups that read the topic; where nothing else is asked for, ghosts last, those that come nearest to losing
+    records first.
 
     ``status`` is the worst of the group's partitions of this topic; ``partitions`` counts them.
     """
-    return rows(
+    return page_of(
         lake,
         {PARTITION_STATUS: None},
         """
         with its as (
             select *, coalesce(list_position($ranks, status), 99) as rank from partition_status
             where cluster = $cluster and topic = $topic
-        ), groups as (
-            select "group", arg_min(status, rank) as status, arg_min(reason, rank) as reason, max(as_of) as as_of,
-            count(*) as partitions, count(distinct owner) as members, sum(lag)::bigint as lag,
+        )
+        select "group", arg_min(status, rank) as status, arg_min(reason, rank) as reason, min(rank) as rank,
+            max(as_of) as as_of, count(*) as partitions, count(distinct owner) as members, sum(lag)::bigint as lag,
             max(lag_seconds) as lag_seconds,
             arg_max(coalesce(lag_seconds_is_lower_bound, false), lag_seconds) as lag_seconds_is_lower_bound,
             arg_max(partition, lag_seconds) as slowest_partition,
@@ -89,65 +152,118 @@ def readers(lake: Lake, cluster: str, topic: str) -> list[Row]:
                 as seconds_to_loss_is_upper_bound,
             arg_min(loss_cause, seconds_to_loss) as loss_cause,
             sum(records_lost)::bigint as records_lost
-        from its group by "group"
-        )
-        select * from groups
-        order by status = 'ghost', seconds_to_loss nulls last, lag_seconds desc nulls last, lag desc nulls last, "group"
-        limit $limit
+        from its where contains(lower("group"), lower($text)) group by "group"
         """,
-        {
-            "cluster": cluster,
-            "topic": topic,
-            "ranks": [str(s) for s in DISPLAY_ORDER],
-            "limit": MOST_READERS,
-        },
+        {"cluster": cluster, "topic": topic, "ranks": [str(s) for s in DISPLAY_ORDER], "text": asked.text},
+        asked,
+        READER_ORDERS,
+        (*_NEAREST_TO_LOSS, Term('"group"')),
     )
+
+
+_PARTITIONS = """
+    with recent as (
+        select partition, topic_id, sampled_at, high_watermark,
+            {'leader': leader, 'replicas': replicas, 'isr': isr, 'log_start': log_start,
+             'high_watermark': high_watermark, 'label': label, 'error': error} as told
+        from watermarks
+        where cluster = $cluster and topic = $topic and sampled_at >= $since and sampled_at <= $until
+    ), each as (
+        select partition, arg_max(told, sampled_at) as told, max(sampled_at) as sampled_at,
+            count(distinct topic_id) < 2 as is_one_topic,
+            arg_max(high_watermark, sampled_at) - arg_min(high_watermark, sampled_at) as written,
+            epoch(max(sampled_at) filter (high_watermark is not null))
+                - epoch(min(sampled_at) filter (high_watermark is not null)) as seconds
+        from recent group by partition
+    )
+    select partition, told.leader, told.replicas, told.isr, told.log_start, told.high_watermark, told.error,
+        told.label, sampled_at,
+        case when is_one_topic and seconds > 0 and written >= 0 then written / seconds end as rate_per_second,
+        case
+            when told.error is not null then 'unreadable'
+            when told.leader is null then 'no_leader'
+            when told.replicas is null then 'readable'
+            when len(told.isr) < $min_isr then 'too_few_in_sync'
+            when coalesce(len(told.isr), 0) < len(told.replicas) then 'not_all_in_sync'
+            else 'in_sync'
+        end as replicas_are
+    from each
+"""
 
 
 @reads(WATERMARKS, PARTITION_STATUS)
-def partitions(lake: Lake, cluster: str, topic: str, as_of: datetime) -> list[Row]:
-    """The partitions in the newest samples up to ``as_of``, those most written to first; ``of`` counts them all.
+def partitions(
+    lake: Lake, cluster: str, topic: str, as_of: datetime, min_isr: int | None, asked: ListQuery = FIRST_PAGE
+) -> ListPage[Row]:
+    """The partitions in the newest samples up to ``as_of``, those most written to first where nothing else is asked
+    for. ``min_isr`` is how many replicas must be in sync, where that is known: ``replicas_are`` goes by it.
 
     ``rate_per_second`` is what was written over the last five minutes, or what of them was sampled; null where there
-    is one sample only, and where the log went back. ``lag_seconds`` is that of the partition's slowest reader.
+    is one sample only, and where the log went back. ``lag_seconds`` is that of the partition's slowest reader. The text
+    is looked for in the name of that, in ``leader ID`` and in the queue's name; a number is the partition's.
     """
-    since = as_of - _RATE_SPAN
-    return rows(
+    return page_of(
         lake,
-        {WATERMARKS: since, PARTITION_STATUS: None},
-        """
-        with recent as (
-            select partition, topic_id, sampled_at, high_watermark,
-                {'leader': leader, 'replicas': replicas, 'isr': isr, 'log_start': log_start,
-                 'high_watermark': high_watermark, 'label': label, 'error': error} as told
-            from watermarks
-            where cluster = $cluster and topic = $topic and sampled_at >= $since and sampled_at <= $until
-        ), each as (
-            select partition, arg_max(told, sampled_at) as told, max(sampled_at) as sampled_at,
-                count(distinct topic_id) < 2 as is_one_topic,
-                arg_max(high_watermark, sampled_at) - arg_min(high_watermark, sampled_at) as written,
-                epoch(max(sampled_at) filter (high_watermark is not null))
-                    - epoch(min(sampled_at) filter (high_watermark is not null)) as seconds
-            from recent group by partition
-        ), slowest as (
-            select partition, max(lag_seconds) as lag_seconds, arg_max("group", lag_seconds) as "group"
+        {WATERMARKS: as_of - _RATE_SPAN, PARTITION_STATUS: None},
+        f"""
+        with its as ({_PARTITIONS}), slowest as (
+            select partition, max(lag_seconds) as lag_seconds, arg_max("group", lag_seconds) as slowest_group
             from partition_status where cluster = $cluster and topic = $topic and status <> 'ghost' group by partition
         )
-        select partition, told.leader, told.replicas, told.isr, told.log_start, told.high_watermark, told.error,
-            told.label, sampled_at, case when is_one_topic and seconds > 0 and written >= 0 then written / seconds end
-                as rate_per_second,
-            slowest.lag_seconds, slowest."group" as slowest_group, count(*) over () as "of"
-        from each left join slowest using (partition)
-        order by rate_per_second desc nulls last, partition limit $limit
-        """,
+        select *, list_position($replica_states, replicas_are) as replicas_rank
+        from its left join slowest using (partition)
+        where $text = '' or partition::varchar = $text
+            or contains(lower(concat_ws(' ', 'leader ' || leader, label, slowest_group)), lower($text))
+        """,  # noqa: S608 (our own constants)
         {
-            "cluster": cluster,
-            "topic": topic,
-            "since": since,
-            "until": as_of + _MARGIN,
-            "limit": MOST_PARTITIONS,
+            **_of_partitions(cluster, topic, as_of, min_isr),
+            "text": asked.text,
+            "replica_states": [str(state) for state in ReplicasAre],
         },
+        asked,
+        PARTITION_ORDERS,
+        (Term("rate_per_second", descending=True), Term("partition")),
     )
+
+
+@reads(WATERMARKS)
+def totals(lake: Lake, cluster: str, topic: str, as_of: datetime, min_isr: int | None) -> Totals:
+    """All partitions of :func:`partitions` together."""
+    asked = _of_partitions(cluster, topic, as_of, min_isr)
+    tables = {WATERMARKS: as_of - _RATE_SPAN}
+    [found] = rows(
+        lake,
+        tables,
+        f"""
+        select count(*) as partitions, sum(rate_per_second) as rate_per_second,
+            sum(high_watermark - log_start)::bigint as offsets_kept,
+            count(*) filter (replicas_are not in ('in_sync', 'readable')) as unwell,
+            coalesce(bool_or(replicas is not null), false) as replicated, max(sampled_at) as sampled_at
+        from ({_PARTITIONS})
+        """,  # noqa: S608 (our own constants)
+        asked,
+    )
+    leaders = rows(
+        lake,
+        tables,
+        f"""
+        select leader, count(*) as partitions, coalesce(sum(rate_per_second), 0) as rate_per_second
+        from ({_PARTITIONS}) where leader is not null group by leader order by leader
+        """,  # noqa: S608 (our own constants)
+        asked,
+    )
+    return Totals(**found, leaders=leaders)
+
+
+def _of_partitions(cluster: str, topic: str, as_of: datetime, min_isr: int | None) -> dict[str, object]:
+    """What :data:`_PARTITIONS` asks about."""
+    return {
+        "cluster": cluster,
+        "topic": topic,
+        "since": as_of - _RATE_SPAN,
+        "until": as_of + _MARGIN,
+        "min_isr": min_isr,
+    }
 
 
 @reads(WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES, TOPIC_HOURS)

@@ -1,30 +1,34 @@
 """What fires now, who has it, what is silenced, what fired before, and whether anybody was told."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import streamlit as st
 
 from lagwise import health as heartbeats
+from lagwise.addresses import query
+from lagwise.addresses.listing import Listing
 from lagwise.alerts import queries
 from lagwise.alerts.model import Phase
-from lagwise.alerts.queries import AlertRow, Standing
+from lagwise.alerts.queries import AlertRow, DeliveryRow, Standing
 from lagwise.domain import humanise
 from lagwise_dashboard import alert_reader, literal, settings
-from lagwise_dashboard.components import alert_actions, alert_tables, freshness, page
+from lagwise_dashboard.components import alert_actions, alert_tables, freshness, list_view, page
+from lagwise_dashboard.queries.listing import ListPage
 
 
 def body() -> None:
     now = settings.now()
     freshness.strip(freshness.read(now))
     found = _sorted_out(alert_reader.open_alerts(), now)
-    ended = alert_reader.history()
     _counts(found)
     alert_actions.bar([a for a, _ in (*found.firing, *found.muted)], [a for a, _ in found.taken])
     _open(found, now)
     _silences(now)
-    _history(ended, now)
-    _deliveries({a.incident_id: alert_tables.about(a) for a in (*found.everything, *ended)}, now)
+    _history(now)
+    _deliveries(now)
     _actions(now)
 
 
@@ -147,35 +151,61 @@ def _nothing_fires(now: datetime) -> None:
         )
 
 
-def _history(rows: list[AlertRow], now: datetime) -> None:
+def _history(now: datetime) -> None:
+    its = query.ENDED_LIST
     st.subheader("Ended", anchor=False)
-    if not rows:
-        st.caption("No alert has ended yet.")
-        return
-    st.caption(f"{humanise.plural(len(rows), 'alert')}, the latest first.")
-    alert_tables.show_history(rows, now)
+    found = alert_reader.history(list_view.asked(its))
+    if _head(its, found, "alert", "No alert has ended yet.", "Group, cluster, rule or sentence"):
+        alert_tables.show_history(found, now, lambda: alert_reader.history(found.asked.whole).rows)
+        list_view.pages(its, found)
 
 
-def _deliveries(subjects: dict[str, str], now: datetime) -> None:
+def _deliveries(now: datetime) -> None:
+    its = query.DELIVERY_LIST
     st.subheader("Deliveries", anchor=False)
-    rows = alert_reader.deliveries()
+    found = alert_reader.deliveries(list_view.asked(its))
+    dead = alert_reader.dead()
     with st.container(horizontal=True, gap="small"):
         alert_actions.try_channel()
-        alert_actions.send_again(alert_reader.dead(), subjects)
-    if not rows:
-        st.caption("No message has been sent yet.")
-        return
-    st.caption(f"{humanise.plural(len(rows), 'message')}, the latest first.")
+        alert_actions.send_again(dead, _subjects(dead))
+    if _head(its, found, "message", "No message has been sent yet.", "Channel, event, state, error or group"):
+        alert_tables.show_deliveries(
+            found, _subjects, now, whole=lambda: alert_reader.deliveries(found.asked.whole).rows
+        )
+        list_view.pages(its, found)
+
+
+def _subjects(rows: Sequence[DeliveryRow]) -> dict[str, str]:
+    """What messages are about, by the ids of their incidents."""
     sizes = alert_reader.summary_sizes()
-    subjects = subjects | {r.incident_id: f"{sizes[r.id]:,} alerts" for r in rows if r.id in sizes}
-    alert_tables.show_deliveries(rows, subjects, now)
+    return {a.incident_id: alert_tables.about(a) for a in alert_reader.alerts_of(rows)} | {
+        r.incident_id: f"{sizes[r.id]:,} alerts" for r in rows if r.id in sizes
+    }
 
 
 def _actions(now: datetime) -> None:
-    rows = alert_reader.actions()
-    if rows:
-        with st.expander(f"What people did ({len(rows):,})", icon=":material/history:"):
-            alert_tables.show_actions(rows, now)
+    its = query.ACTION_LIST
+    found = alert_reader.actions(list_view.asked(its))
+    if found or list_view.is_searched(its):
+        fold = st.expander(
+            f"What people did ({found.of:,})",
+            icon=":material/history:",
+            expanded=list_view.is_searched(its) or found.asked.page > 1,
+        )
+        with fold:
+            if _head(its, found, "action", "", "Who, what or comment"):
+                alert_tables.show_actions(found, now, lambda: alert_reader.actions(found.asked.whole).rows)
+                list_view.pages(its, found)
+
+
+def _head(its: Listing, found: ListPage[Any], noun: str, none: str, placeholder: str) -> bool:
+    """The field that looks through a list, and what of it is shown; whether there is a row to draw."""
+    list_view.search(its, found, placeholder, f"Search the {noun}s")
+    if found:
+        st.caption(f"{found.counted(noun)}, the latest first.")
+    else:
+        st.caption(f"No {noun} matches." if list_view.is_searched(its) else none)
+    return bool(found)
 
 
 page.show(

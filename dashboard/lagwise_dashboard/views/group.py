@@ -86,7 +86,7 @@ def _unknown(group: str) -> None:
 
 
 def _show(judged: Judgement, now: datetime) -> None:
-    row, partitions = judged.group, judged.partitions
+    row = judged.group
     cluster, group = row["cluster"], row["group"]
     verdict.show(judged, ask(queries.description, cluster, group, row["as_of"]), now)
     _elsewhere(row)
@@ -94,32 +94,15 @@ def _show(judged: Judgement, now: datetime) -> None:
     if growth:
         st.caption(f"Its lag over {growth}", help=_GROWTH_HELP)
     alerts = _alerts(cluster, group)
-    names = partition_names.of(cluster, [r["topic"] for r in partitions], row["as_of"])
-    loss_clock.show(row, partitions, now, names)
+    names = partition_names.of(cluster, row["topics"], row["as_of"])
+    loss_clock.show(row, judged.losing, now, names)
     span = time_range.choose(now)
-    since, until = span.since, span.until
-    changes = ask(queries.changes, cluster, group, since, until)
-    events = ask(queries.events, cluster, group, tuple(row["topics"]), since, until)
-    marks = [*happenings.marks(changes, events), *_alert_marks(alerts, span)]
-    _charts(row, marks, span)
-    partition_table.show(partitions, names, readable=row["reason"] != UnknownReason.UNREADABLE)
-    found = ask(queries.members, cluster, group, row["as_of"])
+    _charts(row, alerts, span)
+    partition_table.show(row, judged.partitions, names)
     rebalancing = row["state"] in REBALANCING_STATES or row["reason"] == UnknownReason.REBALANCING
-    members.show(
-        found,
-        judged.members,
-        now,
-        about=(cluster, group),
-        known=row["members"] is not None,
-        rebalancing=rebalancing,
-    )
+    members.show(judged.members, row, now, rebalancing=rebalancing)
     assignment.show(ask(queries.assignment, cluster, group))
-    happenings.show_rebalances(ask(queries.rebalances, cluster, group, since, until), now, (cluster, group))
-    left, right = st.columns(2)
-    with left:
-        happenings.show_changes(changes, row["as_of"], now, span.words, (cluster, group))
-    with right:
-        happenings.show_events(events, now, span.words, (cluster, group))
+    happenings.of_group(row, span, now)
     _what_to_do(row)
 
 
@@ -132,7 +115,7 @@ def _alerts(cluster: str, group: str) -> list[AlertRow]:
                 badge = f":red-badge[{alert_tables.severity_words(alert.severity)}]"
                 lasted = humanise.since(alert.fired_at, settings.now())
                 address.page_link(pages.ALERTS, f"{badge} An alert has been firing for {lasted}.")
-        return [*own, *alert_reader.history(cluster, group)]
+        return [*own, *alert_reader.history_of(cluster, group)]
     return []
 
 
@@ -145,8 +128,12 @@ def _alert_marks(alerts: list[AlertRow], span: Span) -> list[Mark]:
     ]
 
 
-def _charts(row: Row, marks: list[Mark], span: Span) -> None:
+def _charts(row: Row, alerts: list[AlertRow], span: Span) -> None:
     cluster, group, since, until = row["cluster"], row["group"], span.since, span.until
+    changes = ask(queries.changes, cluster, group, since, until)
+    events = ask(queries.events, cluster, group, tuple(row["topics"]), since, until)
+    marks = [*happenings.marks(changes, events), *_alert_marks(alerts, span)]
+    unread = changes.of - len(changes) + events.of - len(events)
     history = ask(queries.history, cluster, group, since, until)
     if history.num_rows == 0:
         st.info(f"There is no history of this group {span.words}.", icon=":material/timeline:")
@@ -175,7 +162,7 @@ def _charts(row: Row, marks: list[Mark], span: Span) -> None:
         alt="Status, age of the oldest unread record, and records written and read per second over time"
         + ("" if cells is None else ", and a heat map of the lag of each partition"),
     )
-    hidden = len(marks) - group_charts.MOST_MARKS
+    hidden = len(marks) - group_charts.MOST_MARKS + unread
     st.caption(
         "Times are UTC. Triangles are things that happened: point at one to read it. Solid lines are changes of "
         "status, dashed ones alerts, dotted ones rebalances and other events, which have none where there are many. "

@@ -6,18 +6,27 @@ from datetime import datetime
 import streamlit as st
 
 from lagwise.addresses import query
+from lagwise.addresses.listing import Listing
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import DISPLAY_ORDER, Status
 from lagwise_dashboard import address, owners, settings, words
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.components import empty, filters, freshness, group_cards, group_table, page, window
+from lagwise_dashboard.components import (
+    empty,
+    filters,
+    freshness,
+    group_cards,
+    group_table,
+    list_view,
+    page,
+    window,
+)
 from lagwise_dashboard.components.boundary import boundary
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.queries.listing import PAGE_ROWS, ListPage, ListQuery
 from lagwise_dashboard.queries.overview import Counts, Filters, Names
 
-#: Names among which those of a team are looked for.
-_MOST_GROUPS_OF_ALL = 100_000
 _TABLE_VIEW, _CARDS_VIEW = "table", "cards"
 _TABLE, _QUIET_TABLE, _QUIET = "groups", "quiet-groups", "overview_quiet"
 
@@ -41,6 +50,11 @@ class _Manner:
     with_cluster: bool
     as_cards: bool
 
+    @property
+    def page_rows(self) -> int:
+        """How many groups a page holds."""
+        return group_cards.PAGE_CARDS if self.as_cards else PAGE_ROWS
+
 
 def body() -> None:
     now = settings.now()
@@ -57,8 +71,8 @@ def body() -> None:
     _inputs(clusters)
     among = _of_team(team)
     counts = ask(overview.counts, cluster or None, text, among)
-    _chips(counts)
-    wanted = Filters(address.get(query.STATUS), cluster or None, text, address.get(query.GROUP_SORT), among)
+    filters.statuses("Status", counts.by_status, query.STATUS)
+    wanted = Filters(address.get(query.STATUS), cluster or None, among)
     _lists(wanted, counts, _Manner(now, len(clusters) > 1, _shown_as() == _CARDS_VIEW))
 
 
@@ -99,21 +113,8 @@ def _of_team(team: str) -> Names | None:
     """The groups of a team, whatever their status; None is all groups."""
     if not team:
         return None
-    known = ask(overview.names, "", _MOST_GROUPS_OF_ALL)
+    known = ask(overview.names, ListQuery().whole)
     return tuple((r["cluster"], r["group"]) for r in known if owners.team_of(r["cluster"], r["group"]) == team)
-
-
-def _chips(counts: Counts) -> None:
-    """Counts by status, each a filter."""
-    chosen = address.get(query.STATUS)
-    st.pills(
-        "Status",
-        [s.value for s in DISPLAY_ORDER if counts.by_status.get(s) or s in chosen],
-        selection_mode="multi",
-        format_func=lambda s: _chip(Status(s), counts),
-        label_visibility="collapsed",
-        **address.bound(query.STATUS),
-    )
 
 
 def _shown_as() -> str:
@@ -130,27 +131,14 @@ def _shown_as() -> str:
     return address.get(query.SHOWN_AS) or usual
 
 
-def _chip(status: Status, counts: Counts) -> str:
-    look = words.look(status)
-    return f":{look.markdown}[{look.sign}] {look.word} **{counts.by_status.get(status, 0):,}**"
-
-
-def _lists(filters: Filters, counts: Counts, manner: _Manner) -> None:
+def _lists(wanted: Filters, counts: Counts, manner: _Manner) -> None:
     """Groups that need a look, and the quiet ones folded below; chosen statuses unfold them."""
-    quiet = None if filters.statuses else False
-    rows = ask(overview.groups, filters, quiet=quiet)
-    matching = (
-        sum(counts.by_status.get(s, 0) for s in filters.statuses) if filters.statuses else counts.total - counts.quiet
-    )
-    if rows:
-        shown = humanise.plural(len(rows), "group")
-        if len(rows) < matching:
-            shown = (
-                f"The first {len(rows):,} of {humanise.plural(matching, 'group')}; narrow the search to see the rest"
-            )
-        st.caption(f"{shown}.")
-        _show(rows, manner, _TABLE)
-    elif filters.are_set and (filters.statuses or counts.total == 0):
+    quiet = None if wanted.statuses else False
+    found = ask(overview.groups, wanted, list_view.asked(query.GROUP_LIST, manner.page_rows), quiet=quiet)
+    if found:
+        st.caption(f"{found.counted('group')}.")
+        _show(found, wanted, manner, query.GROUP_LIST, _TABLE, quiet=quiet)
+    elif (wanted.are_set or address.get(query.SEARCH)) and (wanted.statuses or counts.total == 0):
         empty.no_match(_clear)
     elif counts.total == 0:
         empty.no_groups()
@@ -158,33 +146,46 @@ def _lists(filters: Filters, counts: Counts, manner: _Manner) -> None:
         st.success(
             f"All well: none of {humanise.plural(counts.total, 'group')} is in trouble.", icon=":material/check_circle:"
         )
-    if not filters.statuses and counts.quiet:
-        _folded(filters, counts, manner)
+    if not wanted.statuses and counts.quiet:
+        _folded(wanted, counts, manner)
 
 
-def _folded(filters: Filters, counts: Counts, manner: _Manner) -> None:
+def _folded(wanted: Filters, counts: Counts, manner: _Manner) -> None:
     kinds = ", ".join(
         f"{n:,} {words.look(s).word}{' without members' if s == Status.UNKNOWN else ''}"
         for s in DISPLAY_ORDER
         if (n := counts.quiet_by_status.get(s))
     )
-    fold = st.expander(f"{humanise.plural(counts.quiet, 'quiet group')}: {kinds}", key=_QUIET, on_change="rerun")
+    fold = st.expander(
+        f"{humanise.plural(counts.quiet, 'quiet group')}: {kinds}",
+        expanded=address.get(query.QUIET_LIST.page) > 1,
+        key=_QUIET,
+        on_change="rerun",
+    )
     if fold.open:
         with fold:
-            rows = ask(overview.groups, filters, quiet=True)
-            if len(rows) < counts.quiet:
-                st.caption(f"{len(rows):,} of {counts.quiet:,}. Narrow the search to see the rest.")
-            _show(rows, manner, _QUIET_TABLE)
+            found = ask(overview.groups, wanted, list_view.asked(query.QUIET_LIST, manner.page_rows), quiet=True)
+            if found.pages > 1:
+                st.caption(f"{found.counted('quiet group')}.")
+            _show(found, wanted, manner, query.QUIET_LIST, _QUIET_TABLE, quiet=True)
 
 
-def _show(rows: list[Row], manner: _Manner, name: str) -> None:
-    """The groups, as a table or as cards."""
+def _show(
+    found: ListPage[Row], wanted: Filters, manner: _Manner, its: Listing, name: str, *, quiet: bool | None
+) -> None:
+    """The groups of a list, as a table or as cards."""
     if manner.as_cards:
-        group_cards.show(rows, manner.now, with_cluster=manner.with_cluster)
-        if len(rows) > group_cards.MOST_CARDS:
-            st.caption(f"The first {group_cards.MOST_CARDS}. Narrow the search, or choose the table, to see more.")
-        return
-    group_table.show(rows, manner.now, name=name, with_cluster=manner.with_cluster)
+        group_cards.show(found.rows, manner.now, with_cluster=manner.with_cluster)
+    else:
+        group_table.show(
+            found.rows,
+            manner.now,
+            name=name,
+            with_cluster=manner.with_cluster,
+            sorting=list_view.sorting(its, group_table.SORTS, overview.ORDERS),
+            whole=lambda: overview.groups(settings.lake(), wanted, found.asked.whole, quiet=quiet).rows,
+        )
+    list_view.pages(its, found)
 
 
 def _clear() -> None:

@@ -1,5 +1,6 @@
 """Rebalances: which groups are shaken, for how long nobody read, and of one group who came, went and owned what."""
 
+from dataclasses import replace
 from datetime import datetime
 
 import streamlit as st
@@ -15,6 +16,7 @@ from lagwise_dashboard.components import (
     freshness,
     grid,
     happenings,
+    list_view,
     member_lanes,
     menu,
     page,
@@ -26,6 +28,20 @@ from lagwise_dashboard.queries import group as group_queries
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries import rebalances as queries
 from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.queries.listing import FIRST_PAGE
+from lagwise_dashboard.tables import Column
+
+_SORTS = {
+    "Storm": "storms",
+    "Group": "group",
+    "Rebalances": "rebalances",
+    "Without reading": "downtime",
+    "Moved": "moved",
+    "Joined": "joined",
+    "Left": "left",
+    "Last": "last",
+    "Cluster": "cluster",
+}
 
 
 def body() -> None:
@@ -49,17 +65,34 @@ def _all(span: Span, now: datetime) -> None:
         filters.search("Group")
         filters.cluster(clusters)
     text, cluster = address.get(query.SEARCH), address.get(query.CLUSTER)
-    rows = ask(queries.groups, cluster or None, text, span.since, span.until)
-    if not rows:
+    its = query.REBALANCED_LIST
+    wanted = replace(list_view.asked(its), text=text)
+    found = ask(queries.groups, cluster or None, span.since, span.until, wanted)
+    if not found:
         where = " of a group that matches the filters" if text or cluster else ""
         st.success(f"No rebalance{where} {span.words}.", icon=":material/check_circle:")
         return
-    of, storms = rows[0]["of"], sum(bool(r["storm_hours"]) for r in rows)
+    order = list_view.usual(its, ", those with storms first")
     st.caption(
-        f"{len(rows):,} of {humanise.plural(of, 'group')} that were rebalanced in hours that reach into this span, "
-        f"those with storms ({storms:,}) first. A group opens its members' timeline."
+        f"{found.counted('group')} that were rebalanced in hours that reach into this span{order}; "
+        f"{found[0]['stormy']:,} had storms. A group opens its members' timeline."
     )
-    columns = [
+    grid.show(
+        _group_columns(found.rows, now),
+        name="rebalances",
+        label=f"Groups that were rebalanced{order}",
+        links=address.to_groups(found, pages.REBALANCES),
+        rows_seen=8,
+        sorting=list_view.sorting(its, _SORTS, queries.ORDERS),
+        whole=lambda: _group_columns(
+            queries.groups(settings.lake(), cluster or None, span.since, span.until, wanted.whole).rows, now
+        ),
+    )
+    list_view.pages(its, found)
+
+
+def _group_columns(rows: list[Row], now: datetime) -> list[Column]:
+    return [
         tables.text("Storm", ["▲ storm" if r["storm_hours"] else None for r in rows]).described(
             "Many within a quarter of an hour."
         ),
@@ -74,13 +107,6 @@ def _all(span: Span, now: datetime) -> None:
         tables.text("What would help", [r["remedy"] for r in rows], width=happenings.SENTENCE_WIDTH, wraps=True),
         tables.text("Cluster", [r["cluster"] for r in rows]),
     ]
-    grid.show(
-        columns,
-        name="rebalances",
-        label="Groups that were rebalanced, storms first",
-        links=address.to_groups(rows, pages.REBALANCES),
-        rows_seen=8,
-    )
 
 
 def _only_cluster(group: str) -> str:
@@ -91,10 +117,11 @@ def _only_cluster(group: str) -> str:
 
 def _one(cluster: str, group: str, span: Span, now: datetime) -> None:
     """One group: its numbers, the timeline of its members, and what is concluded from them."""
-    events = ask(queries.events, cluster, group, span.since, span.until)
-    hours = ask(group_queries.rebalances, cluster, group, span.since, span.until)
+    its = (cluster, group, span.since, span.until)
+    newest = ask(queries.events, *its)
+    hours = ask(group_queries.rebalances, *its, FIRST_PAGE.whole)
     stretches = ask(queries.stretches, cluster, group, span.since, span.until)
-    if not (events or hours or stretches):
+    if not (newest or hours or stretches):
         st.info(
             f"**Neither members nor rebalances of “{literal.markdown(group)}” are known {span.words}.** Samples are "
             f"kept for {humanise.plural(settings.config().lake.retention.raw_days, 'day')}.",
@@ -102,14 +129,30 @@ def _one(cluster: str, group: str, span: Span, now: datetime) -> None:
         )
         chooser.group(pages.REBALANCES, "Choose another group.")
         return
-    tiles.show(_metrics(hours, stretches))
-    _timeline(stretches, events, span, subject=f"{cluster}/{group}")
-    happenings.show_rebalances(hours, now, (cluster, group))
-    if not events:
+    tiles.show(_metrics(hours.rows, stretches))
+    _timeline(stretches, newest.rows, span, subject=f"{cluster}/{group}")
+    happenings.hours(cluster, group, span, now)
+    if not newest:
         st.caption(f"No rebalance {span.words}.")
         return
     st.subheader("Each rebalance", anchor=False)
-    columns = [
+    found = ask(queries.events, *its, list_view.asked(query.REBALANCE_LIST))
+    if found.pages > 1:
+        st.caption(f"{found.counted('rebalance')}, the newest first.")
+    grid.show(
+        _columns(found.rows, now),
+        name="rebalances-each",
+        label="Rebalances of the group, the newest first",
+        about=(cluster, group),
+        rows_seen=12,
+        sorts=found.pages == 1,
+        whole=lambda: _columns(queries.events(settings.lake(), *its, found.asked.whole).rows, now),
+    )
+    list_view.pages(query.REBALANCE_LIST, found)
+
+
+def _columns(events: list[Row], now: datetime) -> list[Column]:
+    return [
         tables.moment("At", [r["at"] for r in events], now),
         tables.duration("Took", [r["duration_seconds"] for r in events]),
         happenings.partitions_moved(events),
@@ -119,13 +162,6 @@ def _one(cluster: str, group: str, span: Span, now: datetime) -> None:
             "offsets_topic: every one, exactly. samples: some between two samples may be missed."
         ),
     ]
-    grid.show(
-        columns,
-        name="rebalances-each",
-        label="Rebalances of the group, the newest first",
-        about=(cluster, group),
-        rows_seen=12,
-    )
 
 
 def _metrics(hours: list[Row], stretches: list[Row]) -> list[tiles.Tile]:

@@ -8,7 +8,7 @@ from lagwise.addresses import query
 from lagwise.domain import humanise
 from lagwise_dashboard import address, settings
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.components import empty, filters, freshness, page, partition_names, retention_table, time_range
+from lagwise_dashboard.components import empty, filters, freshness, list_view, page, retention_table, time_range
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries import retention as queries
 from lagwise_dashboard.queries.retention import Counts
@@ -68,22 +68,19 @@ def _tiles(counts: Counts, horizon: float) -> None:
 
 
 def _list(text: str, cluster: str | None, within: str, now: datetime, *, with_cluster: bool) -> None:
-    rows = ask(queries.losses, cluster, text, _HORIZONS[within])
-    if not rows:
+    found = ask(queries.losses, cluster, text, _HORIZONS[within], list_view.asked(query.LOSS_LIST))
+    if not found:
         is_filtered = bool(text or cluster or within != _ANY)
         where = " that matches the filters" if is_filtered else ""
         st.success(f"Nothing{where} will be lost at today's rates.", icon=":material/check_circle:")
         return
-    of = rows[0]["of"]
-    st.caption(
-        (f"The first {len(rows):,} of {of:,} rows; narrow the search to see the rest" if len(rows) < of else
-         f"{humanise.plural(of, 'row')}, one a group and topic") + ". At today's rates."
-    )  # fmt: skip
-    topics: dict[str, list[str]] = {}
-    for row in rows:
-        topics.setdefault(row["cluster"], []).append(row["topic"])
-    names = {c: partition_names.of(c, its, now.replace(second=0, microsecond=0)) for c, its in topics.items()}
-    retention_table.show(rows, now, names, with_cluster=with_cluster)
+    st.caption(f"{found.counted('row')}, one a group and topic. At today's rates.")
+    retention_table.show(
+        found,
+        now,
+        whole=lambda: queries.losses(settings.lake(), cluster, text, _HORIZONS[within], found.asked.whole).rows,
+        with_cluster=with_cluster,
+    )
 
 
 page.show("What will be lost?", body, help_text="Unread records and committed offsets, the soonest loss first.")

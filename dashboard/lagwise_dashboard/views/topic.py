@@ -12,12 +12,14 @@ from lagwise_dashboard.components import (
     empty,
     freshness,
     page,
+    partition_names,
     time_range,
     topic_tables,
     topic_verdict,
 )
 from lagwise_dashboard.components.time_range import Span
 from lagwise_dashboard.queries import topic as queries
+from lagwise_dashboard.queries.listing import FIRST_PAGE
 
 
 def body() -> None:
@@ -34,19 +36,20 @@ def body() -> None:
         chooser.a_topic("Choose a topic.")
         return
     cluster = _cluster or _only_cluster(_topic)
-    readers = ask(queries.readers, cluster, _topic)
+    readers = ask(queries.readers, cluster, _topic, FIRST_PAGE.whole)
     found = ask(queries.settings, cluster, _topic)
     if not readers and found is None:
         _unknown()
         return
     as_of = next((v.at for v in fresh.verdicts if v.name == cluster and v.at), fresh.as_of)
-    partitions = ask(queries.partitions, cluster, _topic, as_of)
-    topic_verdict.show(found, readers, partitions, now)
-    topic_tables.show_readers(readers, found, partitions, (cluster, _topic))
+    min_isr = found["min_isr"] if found else None
+    totals = ask(queries.totals, cluster, _topic, as_of, min_isr)
+    topic_verdict.show(found, readers.rows, totals, now)
+    topic_tables.show_readers(cluster, _topic, found, partition_names.of(cluster, [_topic], as_of))
     st.subheader("Records written per second", anchor=False)
     span = time_range.choose(now)
     _chart(ask(queries.written, cluster, _topic, span.since, span.until), span)
-    topic_tables.show_partitions(partitions, found, now, (cluster, _topic))
+    topic_tables.show_partitions(cluster, _topic, as_of, min_isr, totals, now)
 
 
 def _only_cluster(topic: str) -> str:

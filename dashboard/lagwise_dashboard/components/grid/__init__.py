@@ -2,7 +2,7 @@
 the Tab key, and cannot be searched, copied or read aloud."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,13 +34,12 @@ class Sorting:
     by: Mapping[str, str]
     orders: Orders
     parameter: Parameter[str]
-    resets: Sequence[Parameter[Any]] = ()
 
     def choose(self, title: str) -> None:
         """Sort by this column: by its order first, turned round next, as usual then. To be called in a callback."""
         now, key = address.get(self.parameter), self.by[title]
         asked = {key: REVERSED + key, REVERSED + key: None}.get(now, key)
-        address.change({self.parameter: asked, **dict.fromkeys(self.resets)})
+        address.change({self.parameter: asked})
 
     @property
     def direction(self) -> str:
@@ -58,11 +57,16 @@ def show(
     linked: str = "Group",
     rows_seen: int = MOST_ROWS_SEEN,
     sorting: Sorting | None = None,
+    sorts: bool = True,
+    whole: Callable[[], Sequence[Column]] | None = None,
 ) -> None:
     """Draw the table; a click on a row goes where its link leads.
 
     ``name`` is its own on its page; with what the table is ``about`` it names the file of a CSV. ``label`` is what a
     screen reader says. The column ``linked`` holds the links. More than ``rows_seen`` rows can be scrolled to.
+
+    Where the rows are a page of a longer list, ``whole`` finds all of it: that is what a CSV holds. Without ``sorting``
+    the browser sorts the rows that are here; not where ``sorts`` is false, as for one page of several.
     """
     key = f"table_{name}"
     data: dict[str, Any] = {
@@ -71,13 +75,17 @@ def show(
         "keys": _keys(columns, links),
         "links": links,
         "rows_seen": rows_seen,
-        "orders": sorting and dict(sorting.by),
+        "orders": dict(sorting.by) if sorting else None if sorts else {},
         "ordered_by": sorting and address.get(sorting.parameter).removeprefix(REVERSED),
         "direction": sorting and sorting.direction,
     }
     asked = st.session_state.pop(f"{key}_file", None)
     if asked is not None:
-        data["file"] = {"id": asked, "name": file_name(name, about, settings.now()), "text": as_csv(columns)}
+        data["file"] = {
+            "id": asked,
+            "name": file_name(name, about, settings.now()),
+            "text": as_csv(whole() if whole else columns),
+        }
 
     def export() -> None:
         st.session_state[f"{key}_file"] = st.session_state[key].export

@@ -1,0 +1,128 @@
+"""A group of 10,000 partitions in a real browser: each row is reached, found and saved, and Back goes back."""
+
+import csv
+import io
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.dashboard import long_lists
+from tests.dashboard.browsing import READY_MS, Visit
+from tests.dashboard.long_lists import STALLED, WIDE
+from tests.dashboard.serving import served
+
+pytestmark = pytest.mark.browser
+
+_PARTITIONS = 10_000
+_LONG = timedelta(hours=10)
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The served dashboard over a group of 10,000 partitions, 602 groups in all."""
+    folder = tmp_path_factory.mktemp("wide")
+    long_lists.write_to(folder, datetime.now(UTC), partitions=_PARTITIONS, promised=_LONG)
+    with served(folder, interval_seconds=_LONG.total_seconds()) as address:
+        yield address
+
+
+@pytest.fixture
+def visit(browser: Browser, wide: str) -> Iterator[Visit]:
+    visitor = Visit(browser, wide)
+    yield visitor
+    visitor.close()
+    assert visitor.troubles == []
+
+
+def _says(page: Page, text: str) -> None:
+    expect(page.get_by_text(text)).to_be_visible(timeout=READY_MS)
+
+
+def _has(page: Page, **query: str) -> None:
+    """Wait until the address holds this, besides the group."""
+
+    def is_there(url: str) -> bool:
+        found = dict(parse_qsl(urlsplit(url).query))
+        return {k: v for k, v in found.items() if k not in ("cluster", "group")} == query
+
+    page.wait_for_url(is_there, timeout=READY_MS)
+
+
+def _begins_with(page: Page, partition: int) -> None:
+    """Wait until the first row of the partitions is this one's."""
+    first = page.get_by_role("grid", name="Partitions of the group").locator("tbody tr:first-child td:nth-child(2)")
+    expect(first).to_have_text(str(partition), timeout=READY_MS)
+
+
+def test_ten_thousand_partitions(visit: Visit, tmp_path: Path) -> None:
+    page = visit.open(f"/group?cluster=prod&group={WIDE}")
+    grid = page.get_by_role("grid", name="Partitions of the group")
+    its_pages = page.locator(".st-key-partitions_page")
+    _says(page, "1–500 of 10,000 partitions of wide, the worst first.")
+    expect(grid.locator("tbody tr")).to_have_count(500, timeout=READY_MS)
+    _begins_with(page, 42)  # the worst
+    visit.settled()
+
+    its_pages.get_by_role("button", name="Page 2", exact=True).click()
+    _has(page, partitions_page="2")
+    _says(page, "501–1,000 of 10,000 partitions of wide, the worst first.")
+    visit.settled()
+    heading = grid.get_by_role("columnheader", name="Partition", exact=True)
+    heading.click()
+    _has(page, partitions_sort="number")
+    expect(heading).to_have_attribute("aria-sort", "ascending", timeout=READY_MS)
+    visit.settled()
+    heading.click()
+    _has(page, partitions_sort="-number")
+    expect(heading).to_have_attribute("aria-sort", "descending", timeout=READY_MS)
+    _says(page, "1–500 of 10,000 partitions of wide.")
+    _begins_with(page, 9_999)  # of all rows, not of those of a page
+    visit.settled()
+    its_pages.get_by_role("button", name="Page 20", exact=True).click()
+    _has(page, partitions_sort="-number", partitions_page="20")
+    _says(page, "9,501–10,000 of 10,000 partitions of wide.")
+    _begins_with(page, 499)
+
+    page.reload()
+    _says(page, "9,501–10,000 of 10,000 partitions of wide.")
+    visit.settled()
+    page.get_by_role("searchbox", name="Search the partitions").press_sequentially("wide-4711", delay=60)
+    _has(page, partitions_sort="-number", partitions_q="wide-4711")
+    _says(page, "1 partition of wide that matches.")
+    expect(grid.locator("tbody tr")).to_have_count(1, timeout=READY_MS)
+    expect(its_pages).to_have_count(0, timeout=READY_MS)
+    visit.settled()
+    page.go_back()
+    _has(page, partitions_sort="-number")
+    _says(page, "1–500 of 10,000 partitions of wide.")
+    visit.settled()
+
+    page.get_by_role("toolbar", name="Statuses of partitions").get_by_role("button", name="stalled").click()
+    _has(page, partitions_sort="-number", partitions_status="stalled")
+    _says(page, f"1–500 of {STALLED} partitions of wide that match.")
+    visit.settled()
+    with page.expect_download(timeout=READY_MS) as download:
+        page.get_by_role("button", name="CSV: Partitions of the group").click()
+    file = tmp_path / "partitions.csv"
+    download.value.save_as(file)
+    rows = list(csv.DictReader(io.StringIO(file.read_text(encoding="utf-8"))))
+    assert [int(row["partition"]) for row in rows] == list(range(41 + STALLED, 41, -1)), "all that match, in this order"
+
+    page = visit.open("/overview")
+    _says(page, "1–500 of 602 groups.")
+    page.locator(".st-key-page").get_by_role("button", name="Next page").click()
+    _has(page, page="2")
+    _says(page, "501–602 of 602 groups.")
+    visit.settled()
+    page.get_by_role("button", name="catching up").click()
+    _has(page, status="catching_up")
+    _says(page, "1–500 of 600 groups.")
+    page.go_back()
+    _says(page, "501–602 of 602 groups.")
+    visit.settled()
+    page.go_back()
+    _says(page, "1–500 of 602 groups.")
