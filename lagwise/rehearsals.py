@@ -15,6 +15,7 @@ from lagwise.alerts.rehearsal import past, recorded
 from lagwise.alerts.rehearsal.play import Rehearsal, rehearse
 from lagwise.alerts.rehearsal.untried import untried
 from lagwise.alerts.rules import RuleBook
+from lagwise.alerts.unread_ages import objectives_of
 from lagwise.config import Config
 from lagwise.domain.humanise import plural
 from lagwise.logs import clean
@@ -56,6 +57,7 @@ def of_lake(config: Config, book: RuleBook, since: datetime, until: datetime) ->
         analysis_interval_seconds=config.analysis.interval_seconds,
         alive=alive | before,
         mirrored=frozenset(row.subject.fingerprint for row in now.groups if row.is_mirrored),
+        objective_of=objectives_of(config),
     )
     found = rehearse(book, past.scenes(lake, span, book), since, until)
     return Outcome(found, None, len(book.rules), untried(book, past.KINDS, frozenset()))

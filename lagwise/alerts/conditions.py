@@ -15,6 +15,8 @@ import duckdb
 from lagwise.alerts.beside import CAPACITY_SQL, STORMS_SQL, CapacityRow, Group, capacity_by_group
 from lagwise.alerts.model import Numbers
 from lagwise.alerts.observation import SIGNS_OF_LIFE, CollectionRow, GroupRow, Snapshot
+from lagwise.alerts.unread_ages import LagObjective, UnreadAges, read_cadences, usual_objective
+from lagwise.domain.aging import Pace
 from lagwise.domain.findings import FindingKind
 from lagwise.domain.vocabulary import SIMPLE, Status, UnknownReason
 from lagwise.errors import LakeError
@@ -106,11 +108,17 @@ _REASONS = {reason.value: reason for reason in UnknownReason}
 class Reader:
     """Reads one lake for one process; remembers what it has read. Not for use from several threads."""
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(
+        self, lake: Lake, objective_of: LagObjective = usual_objective, analysis_interval_seconds: float = 15.0
+    ) -> None:
         self._lake = lake
+        self._objective_of = objective_of
+        self._analysis_interval_seconds = analysis_interval_seconds
         self._duckdb = connected(threads=1, memory_limit="512MB")
         self._versions: dict[str, int | None] = {}
         self._groups: tuple[GroupRow, ...] = ()
+        self._ages = UnreadAges()
+        self._are_followed = True
         self._collections: Mapping[str, CollectionRow] | None = None
         self._active_before: frozenset[tuple[str, str]] | None = None
         self._storms: dict[Group, tuple[datetime, str]] = {}
@@ -140,7 +148,12 @@ class Reader:
             except (LakeError, duckdb.Error, OSError) as error:
                 for table in tables:
                     self._versions.pop(table.name, None)
-                trouble.append(clean(str(error).strip().split("\n")[0] or type(error).__name__))
+                trouble.append(_in_a_line(error))
+        if not self._are_followed:
+            try:
+                self._follow()
+            except (LakeError, duckdb.Error, OSError) as error:
+                trouble.append(_in_a_line(error))
         self._unreadable_since = (self._unreadable_since or now) if trouble else None
         return Snapshot(
             groups=self._groups,
@@ -162,6 +175,23 @@ class Reader:
     def _read_groups(self) -> None:
         self._lake.scan(self._duckdb, GROUP_STATUS)
         self._groups = tuple(_group_row(row) for row in self._duckdb.execute(_GROUPS_SQL).fetchall())
+        self._are_followed = False
+
+    def _follow(self) -> None:
+        """Mark the groups whose oldest unread record keeps getting older."""
+        behind = any((row.numbers.lag_seconds or 0.0) > self._interval_of(row.cluster) for row in self._groups)
+        cadences = read_cadences(self._lake) if behind else {}
+
+        def pace_of(group: Group) -> Pace:
+            return Pace(self._objective_of(group), self._interval_of(group[0]), cadences.get(group))
+
+        self._groups = tuple(self._ages.follow(self._lake, self._groups, pace_of))
+        self._are_followed = True
+
+    def _interval_of(self, cluster: str) -> float:
+        """Seconds between samples of a cluster that are judged."""
+        row = (self._collections or {}).get(cluster)
+        return max(self._analysis_interval_seconds, row.interval_seconds if row else 0.0)
 
     def _read_collections(self, days: tuple[str, str]) -> None:
         self._lake.scan(self._duckdb, SAMPLES, days=days)
@@ -182,6 +212,10 @@ class Reader:
     def _read_capacity(self) -> None:
         self._lake.scan(self._duckdb, CAPACITY)
         self._capacity = capacity_by_group(self._duckdb.execute(CAPACITY_SQL).fetchall())
+
+
+def _in_a_line(error: Exception) -> str:
+    return clean(str(error).strip().split("\n")[0] or type(error).__name__)
 
 
 def _utc(value: Any) -> datetime:

@@ -155,7 +155,7 @@ def _advance(
         calm_verdict = Verdict.CLEAR
     else:
         calm_verdict = Verdict.HOLD if Verdict.HOLD in verdicts else Verdict.MATCH
-    calm_since = judged[0][2] if judged else condition.as_of  # where no rule matches, all give the same
+    calm_since = max((since for rule, _, since in judged if rule.name in old), default=condition.as_of)
     calm = advance(before.calm if before else None, "", calm_verdict, moment(calm_since), float("inf"))
     calm_seconds = -1.0 if calm is None or calm.held else calm.seconds
     another_matches = {r.name for r, c in clocks if c.active and c.matching}

@@ -41,9 +41,10 @@ def judge(
     if isinstance(condition, Freshness):
         return _judge_freshness(rule, condition, now)
     verdict = _judge_group(rule, condition, now, known_in_trouble, labels)
-    # That it is unknown does not vouch for it having been well all the while: this sample does.
+    # That it is unknown does not vouch for it having been well all the while, nor its status for its numbers: this
+    # sample does.
     is_unknown_calm = verdict is Verdict.CLEAR and condition.status is Status.UNKNOWN
-    return verdict, condition.as_of if is_unknown_calm else condition.since
+    return verdict, condition.as_of if is_unknown_calm or rule.when.asks_for_numbers else condition.since
 
 
 def is_as_known(condition: GroupCondition, known_in_trouble: int | None) -> bool:
@@ -116,6 +117,7 @@ def _has_numbers(when: When, condition: GroupCondition) -> bool:
     return (
         _is_above(numbers.lag_records, when.lag_above)
         and _is_above(numbers.lag_seconds, when.lag_seconds_above)
+        and (when.getting_older is None or condition.is_getting_older)
         and _is_above(numbers.seconds_to_catch_up, when.seconds_to_catch_up_above)
         and (
             when.seconds_to_loss_below is None

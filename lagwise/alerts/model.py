@@ -149,6 +149,7 @@ class GroupCondition:
 
     ``as_of`` is the sample the verdict rests on; it is believed for ``valid_for_seconds`` after that, and then it says
     nothing. ``seen_active`` is whether the group has ever been seen alive (None: that cannot be told at the moment).
+    ``is_getting_older`` is whether its oldest unread record keeps getting older (:mod:`lagwise.domain.aging`).
     """
 
     subject: Subject
@@ -164,6 +165,7 @@ class GroupCondition:
     found_count: int | None = None
     found_words: frozenset[str] = frozenset()
     topics: tuple[str, ...] = ()
+    is_getting_older: bool = False
 
 
 @dataclass(frozen=True, slots=True)

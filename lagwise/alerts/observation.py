@@ -20,6 +20,10 @@ from lagwise.domain.findings import FindingKind
 from lagwise.domain.humanise import plural
 from lagwise.domain.vocabulary import Status, UnknownReason
 
+#: What is added to the sentence of a group whose oldest unread record keeps getting older …
+GETTING_OLDER = " No trend in its lag is certain, but the oldest unread record keeps getting older."
+#: … where its status does not say which way it is going.
+_WITHOUT_TREND = frozenset({Status.UNKNOWN, Status.LAGGING})
 #: Data is late only after this many of the intervals at which it is due: one may be missed, two may be unlucky.
 INTERVALS_OF_PATIENCE = 3.0
 #: A group's verdict is believed for this long after the sample it rests on, or longer where the intervals are longer.
@@ -33,7 +37,7 @@ class GroupRow:
     It ``is_mirrored`` where it never was more than a name for commits from outside, and a real group of that name is in
     another cluster: a mirror (MirrorMaker 2) copies that one's offsets. ``findings`` are sentences by kind.
     ``idle_members`` own no partition (None: not known), ``ghost_partitions`` are those it read once, ``topics`` what it
-    reads.
+    reads. ``is_getting_older`` is whether its oldest unread record keeps getting older.
     """
 
     cluster: str
@@ -50,6 +54,7 @@ class GroupRow:
     idle_members: int | None = None
     ghost_partitions: int = 0
     topics: tuple[str, ...] = ()
+    is_getting_older: bool = False
 
     @property
     def subject(self) -> Subject:
@@ -144,10 +149,11 @@ def _group(row: GroupRow, view: ClusterView, seen_active: bool | None) -> GroupC
         status=row.status,
         reason=row.reason,
         since=row.since,
-        sentence=row.sentence,
+        sentence=row.sentence + (GETTING_OLDER if row.is_getting_older and row.status in _WITHOUT_TREND else ""),
         seen_active=seen_active,
         numbers=row.numbers,
         topics=row.topics,
+        is_getting_older=row.is_getting_older,
     )
 
 

@@ -24,6 +24,7 @@ from lagwise.alerts.observation import observe
 from lagwise.alerts.outbox import Outbox, Worker
 from lagwise.alerts.reload import RuleFileWatch
 from lagwise.alerts.rules import RuleBook
+from lagwise.alerts.unread_ages import objectives_of
 from lagwise.complaints import Complaints
 from lagwise.config import Config
 from lagwise.errors import ConfigError, DatabaseError, DatabaseGone
@@ -73,7 +74,11 @@ class Alerts:
         self._rules = RuleFileWatch(config.alerts.rules_file, [channel.name for channel in config.alerts.channels])
         self.engine = open_engine(config.database_url)
         self.turn = Turn(Lease(self.engine, "alerts"), "the alerting", log, says_trouble=False)
-        self._reader = Reader(Lake(config.lake_uri, config.lake.resolved_storage_options()))
+        self._reader = Reader(
+            Lake(config.lake_uri, config.lake.resolved_storage_options()),
+            objectives_of(config),
+            config.analysis.interval_seconds,
+        )
         self._watching_since = watching_since
         self._active: set[str] = set()
         self._prepared = False

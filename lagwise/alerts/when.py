@@ -35,6 +35,9 @@ class When(Strict):
     """More records than this are unread, as far as partitions are known."""
     lag_seconds_above: Duration | None = None
     """The oldest unread record is older than this."""
+    getting_older: Literal[True] | None = None
+    """The oldest unread record keeps getting older: for longer than the group's lag objective, and for longer than it
+    takes twice to tell where its lag is going."""
     seconds_to_loss_below: Duration | None = None
     """Unread records will be deleted, or the committed offsets expire, in less than this."""
     seconds_to_catch_up_above: Duration | None = None
@@ -59,9 +62,9 @@ class When(Strict):
         if len(self._asked) != 1:
             raise ValueError(
                 "give either statuses, a list of status words, or numbers of a group (lag_above, lag_seconds_above, "
-                "seconds_to_loss_below, seconds_to_catch_up_above), or both; or one of findings, a list of kinds, "
-                "idle_members_above, ghosts, rebalance_storm, capacity, a list of verdicts, and stale: collection or "
-                "stale: analysis"
+                "getting_older, seconds_to_loss_below, seconds_to_catch_up_above), or both; or one of findings, a list "
+                "of kinds, idle_members_above, ghosts, rebalance_storm, capacity, a list of verdicts, and stale: "
+                "collection or stale: analysis"
             )
         if bool(self.stale) != (self.older_than is not None):
             raise ValueError("stale and older_than go together, as in {stale: collection, older_than: 2m}")
@@ -74,9 +77,8 @@ class When(Strict):
     @property
     def _asked(self) -> list[frozenset[Kind]]:
         """The kinds of alert of each thing that is looked for: one, in a rule that can be used."""
-        numbers = (self.lag_above, self.lag_seconds_above, self.seconds_to_loss_below, self.seconds_to_catch_up_above)
         asked = (
-            (bool(self.statuses) or any(n is not None for n in numbers), [Kind.GROUP]),
+            (bool(self.statuses) or self.asks_for_numbers, [Kind.GROUP]),
             (bool(self.findings), [Kind(kind.value) for kind in self.findings]),
             (self.idle_members_above is not None, [Kind.IDLE_MEMBERS]),
             (self.ghosts is not None, [Kind.GHOSTS]),
@@ -85,6 +87,18 @@ class When(Strict):
             (self.stale is not None, [Kind(self.stale or Kind.COLLECTION)]),
         )
         return [frozenset(kinds) for is_asked, kinds in asked if is_asked]
+
+    @property
+    def asks_for_numbers(self) -> bool:
+        """Whether it looks for what may change while a group's status stays the same."""
+        numbers = (
+            self.lag_above,
+            self.lag_seconds_above,
+            self.getting_older,
+            self.seconds_to_loss_below,
+            self.seconds_to_catch_up_above,
+        )
+        return any(number is not None for number in numbers)
 
     @cached_property
     def kinds(self) -> frozenset[Kind]:

@@ -13,7 +13,8 @@ from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 @dataclass(frozen=True, slots=True)
 class GroupVerdict:
-    """A group's status and the numbers over its partitions, unknown ones and ghosts left out of the sums."""
+    """A group's status and the numbers over its partitions, unknown ones and ghosts left out of the sums. (The age of
+    the oldest unread record is known of some partitions that are unknown otherwise.)"""
 
     status: Status
     reason: UnknownReason | None
@@ -89,7 +90,9 @@ def verdict_of(
     cause = cause_of(status, places)
     counted = [p for p in parts if p.status is not Status.GHOST]
     summed = [p for p in counted if p.status is not Status.UNKNOWN]
-    oldest = max(summed, key=lambda p: (p.lag_seconds or 0.0, p.lag_seconds_is_lower_bound), default=None)
+    # An age is no sum: where a partition is unknown though its lag was measured, its oldest record counts all the same.
+    aged = [p for p in counted if p.lag_seconds is not None]
+    oldest = max(aged, key=lambda p: (p.lag_seconds or 0.0, p.lag_seconds_is_lower_bound), default=None)
     worst = min((p for p in counted if (p.status, p.reason) == (status, reason)), key=_place, default=None)
     nearest = first_loss(counted)
     by_status: dict[Status, int] = {}

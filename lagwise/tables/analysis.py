@@ -139,7 +139,11 @@ STATUS_COUNTS = pa.list_(pa.struct([pa.field("status", pa.string()), pa.field("p
 
 _GROUP_NUMBERS = (
     Column("lag", pa.int64(), "sum of the partitions' lag, unknown ones and ghosts left out; null if all are"),
-    Column("lag_seconds", pa.float64(), "age of the oldest unread record of any partition"),
+    Column(
+        "lag_seconds",
+        pa.float64(),
+        "age of the oldest unread record of any partition, of unknown ones too where their lag was measured",
+    ),
     Column("lag_seconds_is_lower_bound", pa.bool_(), "the age reaches beyond the watermark history"),
     Column("produce_rate_per_second", pa.float64(), "records written per second to the partitions it reads"),
     Column("consume_rate_per_second", pa.float64(), "records it committed per second"),

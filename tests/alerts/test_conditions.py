@@ -9,12 +9,12 @@ import pytest
 
 from lagwise.alerts.conditions import Reader
 from lagwise.alerts.model import Freshness, GroupCondition, Kind, Observation, Subject
-from lagwise.alerts.observation import Snapshot, observe
+from lagwise.alerts.observation import GETTING_OLDER, Snapshot, observe
 from lagwise.domain.findings import FindingKind
 from lagwise.domain.vocabulary import Status, UnknownReason
-from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
+from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.store import Lake
-from tests.alerts.support import CLUSTER, LakeWriter, at
+from tests.alerts.support import CLUSTER, LakeWriter, at, rows_of
 
 pytestmark = pytest.mark.thorough
 
@@ -195,6 +195,55 @@ class TestGroups:
     def test_without_clusters_in_the_settings_those_of_the_lake_count(self, reader: Reader, writer: LakeWriter) -> None:
         writer.all_well(at(0), {"g": "stopped"})
         assert group(seen(reader.read(at(5)), 5, clusters=()), "g").status is Status.STOPPED
+
+
+class TestGettingOlder:
+    """A consumer restarts every minute and reads four fifths: its age is a sawtooth that climbs."""
+
+    def _age(self, second: float) -> float:
+        return 0.2 * second + second % 60
+
+    def _history(self, lake: Lake, group: str, ages: dict[int, float]) -> None:
+        rows = [
+            {
+                "cluster": CLUSTER,
+                "group": group,
+                "as_of": at(second),
+                "status": "lagging",
+                "lag": 9,
+                "lag_seconds": age,
+                "lag_seconds_is_lower_bound": False,
+            }
+            for second, age in ages.items()
+        ]
+        lake.append(GROUP_HISTORY, rows_of(GROUP_HISTORY, rows))
+
+    def test_is_known_at_once_from_the_history_and_followed_from_then_on(self, lake: Lake, writer: LakeWriter) -> None:
+        past = range(-3600, 0, 15)
+        self._history(lake, "climbs", {s: self._age(s + 3600) for s in past})
+        self._history(lake, "wanders", {s: 600.0 + s % 60 for s in past})
+        reader = Reader(lake, lambda _: 300.0, 15.0)
+        shown = []
+        for second in (0, 15, 30):
+            ages = {"climbs": self._age(second + 3600), "wanders": 600.0 + second % 60, "caught up": 1.0}
+            ages["climbs"] = 1.0 if second == 30 else ages["climbs"]
+            status = {name: {"status": "lagging", "lag_seconds": age} for name, age in ages.items()}
+            writer.all_well(at(second), {**status, "no age": {"status": "unknown", "lag_seconds": None}})
+            now = seen(reader.read(at(second + 5)), second + 5)
+            names = (*ages, "no age")
+            shown.append({name for name in names if group(now, name).is_getting_older})
+            said = group(now, "climbs").sentence.endswith(GETTING_OLDER)
+            assert said is ("climbs" in shown[-1])
+            assert not group(now, "wanders").sentence.endswith(GETTING_OLDER)
+        reader.close()
+        assert shown == [{"climbs"}, {"climbs"}, set()]
+
+    def test_asks_for_as_long_as_the_objective(self, lake: Lake, writer: LakeWriter) -> None:
+        self._history(lake, "climbs", {s: self._age(s + 3600) for s in range(-3600, 0, 15)})
+        writer.all_well(at(0), {"climbs": {"status": "lagging", "lag_seconds": self._age(3600)}})
+        reader = Reader(lake, lambda _: 7200.0, 15.0)
+        assert not group(seen(reader.read(at(5)), 5), "climbs").is_getting_older
+        reader.close()
 
 
 class TestSignsOfLife:

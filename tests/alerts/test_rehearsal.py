@@ -290,6 +290,24 @@ class TestTraces:
         found = rehearse(book(), scenes, scenes[0].now, scenes[-1].now)
         assert [(n.event.value, n.status) for n in found.told] == told
 
+    def test_a_crash_loop_pages_once_and_those_that_keep_pace_do_not(self) -> None:
+        """Of two that read too little one gets no certain trend from the noise of its restarts: the net catches it."""
+        scenes = self._scenes("crash-loop")
+        found = rehearse(book(), scenes, scenes[0].now, scenes[-1].now)
+        said = [(n.alert.subject.group, n.event.value, n.alert.rule, n.alert.severity.value) for n in found.told]
+        assert [one for one in said if one[0] == "exports"] == [
+            ("exports", "firing", "getting_older", "page"),
+            ("exports", "resolved", "getting_older", "page"),
+        ]
+        assert {group: {one[2] for one in said if one[0] == group} for group, *_ in said} == {
+            "invoices": {"falling_behind"},
+            "exports": {"getting_older"},
+            "reports": {"falling_behind"},
+        }
+        (first,) = [n for n in found.told if n.alert.rule == "getting_older" and n.event.value == "firing"]
+        assert (first.decided_at - scenes[0].now).total_seconds() == 2760
+        assert "keeps getting older" in first.sentence
+
     def test_a_loss_is_told_once_for_each_group(self) -> None:
         scenes = self._scenes("retention-overrun")
         found = rehearse(book(), scenes, scenes[0].now, scenes[-1].now)
@@ -323,7 +341,7 @@ class TestTheCommand:
         ran = self._run(str(TRACES / "poison-pill"))
         assert ran.exit_code == 0
         lines = ran.output.splitlines()
-        assert lines[0] == "poison-pill, by the 11 rules of Lagwise's own:"
+        assert lines[0] == "poison-pill, by the 12 rules of Lagwise's own:"
         assert lines[1].split("  ")[-1] == "Group thumbnailer on trace is stalled (stalled)"
         assert lines[3] == "1 alert (1 page), 2 messages."
         assert "left_topics" in lines[4]

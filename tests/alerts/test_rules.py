@@ -21,6 +21,7 @@ class TestTheRulesThatComeWithLagwise:
             "offsets_expiring": Severity.INFO,
             "stopped": Severity.PAGE,
             "stalled": Severity.PAGE,
+            "getting_older": Severity.PAGE,
             "falling_behind": Severity.WARN,
             "left_topics": Severity.WARN,
             "subscriptions_differ": Severity.WARN,
@@ -37,7 +38,15 @@ class TestTheRulesThatComeWithLagwise:
 
     def test_groups_that_may_be_abandoned_are_left_out(self) -> None:
         cautious = {rule.name for rule in load_rules(None).rules if rule.only_if_seen_active}
-        assert cautious == {"losing_data", "at_risk", "offsets_expiring", "stopped", "left_topics", "records_lost"}
+        assert cautious == {
+            "losing_data",
+            "at_risk",
+            "offsets_expiring",
+            "stopped",
+            "getting_older",
+            "left_topics",
+            "records_lost",
+        }
 
 
 BAD = [

@@ -11,7 +11,7 @@ import pytest
 
 from lagwise.alerts.clocks import Verdict
 from lagwise.alerts.matching import judge
-from lagwise.alerts.model import Event, Kind, Numbers, Resolution
+from lagwise.alerts.model import Event, GroupCondition, Kind, Numbers, Resolution
 from lagwise.alerts.rules import load_rules
 from tests.alerts.support import Player, at, freshness, group_condition, observation, write_yaml
 
@@ -50,6 +50,11 @@ OF_GROUPS = [
     Row("{statuses: [lagging], lag_above: 100}", "lagging", {"lag_records": 99}, CLEAR, "only the status"),
     Row("{statuses: [lagging], lag_above: 100}", "stalled", {"lag_records": 101}, CLEAR, "only the number"),
     Row("{statuses: [lagging], lag_above: 100, unread: true}", "lagging", {"lag_records": 101}, MATCH, "all three"),
+    Row("{getting_older: true}", "lagging", {"is_getting_older": True}, MATCH, "older and older"),
+    Row("{getting_older: true}", "lagging", {"is_getting_older": False}, CLEAR, "as old as it was"),
+    Row("{statuses: [unknown], getting_older: true}", "unknown", {"is_getting_older": True}, MATCH, "its age is known"),
+    Row("{statuses: [unknown], getting_older: true}", "unknown", {"is_getting_older": False}, HOLD, "it may be worse"),
+    Row("{statuses: [unknown], getting_older: true}", "stopped", {"is_getting_older": True}, CLEAR, "has its own rule"),
     Row("{lag_above: 1, lag_seconds_above: 1m}", "ok", {"lag_records": 2, "lag_seconds": 61.0}, MATCH, "both numbers"),
     Row("{lag_above: 1, lag_seconds_above: 1m}", "ok", {"lag_records": 2, "lag_seconds": 59.0}, CLEAR, "one of two"),
     Row("{statuses: [ghost]}", "ghost", {}, MATCH, "a status like others"),
@@ -64,16 +69,20 @@ def _rule(tmp_path: Path, when: str, more: str = "") -> Any:
     return rule
 
 
+def _condition(row: Row) -> GroupCondition:
+    numbers = dict(row.numbers)
+    is_getting_older = numbers.pop("is_getting_older", False)
+    return replace(group_condition(0, row.status, numbers=Numbers(**numbers)), is_getting_older=is_getting_older)
+
+
 @pytest.mark.parametrize("row", OF_GROUPS, ids=lambda row: f"{row.when}-{row.status}-{row.why}")
 def test_what_a_rule_about_groups_matches(row: Row, tmp_path: Path) -> None:
-    condition = group_condition(0, row.status, numbers=Numbers(**row.numbers))
-    assert judge(_rule(tmp_path, row.when), condition, at(5))[0] is row.verdict, row.why
+    assert judge(_rule(tmp_path, row.when), _condition(row), at(5))[0] is row.verdict, row.why
 
 
 @pytest.mark.parametrize("row", OF_GROUPS, ids=lambda row: f"{row.when}-{row.status}-{row.why}")
 def test_nothing_too_old_is_believed(row: Row, tmp_path: Path) -> None:
-    condition = group_condition(0, row.status, numbers=Numbers(**row.numbers))
-    assert judge(_rule(tmp_path, row.when), condition, at(121))[0] is HOLD
+    assert judge(_rule(tmp_path, row.when), _condition(row), at(121))[0] is HOLD
 
 
 @pytest.mark.parametrize(
@@ -146,6 +155,18 @@ def test_topics_choose_groups_by_what_they_read(
 def test_a_rule_about_groups_says_nothing_of_the_monitor(tmp_path: Path) -> None:
     rule = _rule(tmp_path, "{lag_above: 0}")
     assert judge(rule, freshness(1000, 0), at(1000))[0] is CLEAR
+
+
+def test_a_number_must_hold_for_as_long_as_the_rule_says_however_old_the_status(tmp_path: Path) -> None:
+    file = write_yaml(
+        tmp_path / "rules.yaml",
+        "rules: [{name: much, severity: warn, for: 2m, when: {statuses: [lagging], lag_above: 100}}]",
+    )
+    player = Player(load_rules(file, ("ops",)))
+    for seconds in range(0, 300, 15):
+        numbers = Numbers(lag_records=200 if seconds >= 60 else 50)
+        player.see(seconds + 5, observation(group_condition(seconds, "lagging", since=-3600, numbers=numbers)))
+    assert [(n.event, n.decided_at) for n in player.told] == [(Event.FIRING, at(60 + 120 + 5))]
 
 
 def test_a_number_that_is_well_again_has_recovered_whatever_the_status(tmp_path: Path) -> None:

@@ -152,10 +152,12 @@ class TestNumbers:
         found = judged(part("stalled", lag=3, lag_seconds=100.0), part("lagging", lag=9, lag_seconds=400.0))
         assert (found.status, found.lag_seconds) == (Status.STALLED, 400.0)
 
-    def test_the_age_of_what_is_unknown_does_not_count(self) -> None:
-        assert (
-            judged(part("stalled", lag_seconds=100.0), part("unknown:rebalancing", lag_seconds=9e9)).lag_seconds == 100
-        )
+    def test_the_age_of_what_is_unknown_counts_where_it_was_measured(self) -> None:
+        """While a group rebalances nobody can say which way it is going, but its records get older all the same."""
+        known, measured = part("stalled", lag_seconds=100.0), part("unknown:rebalancing", lag_seconds=900.0)
+        assert judged(known, measured).lag_seconds == 900.0
+        assert judged(known, part("unknown:unreadable", lag_seconds=None)).lag_seconds == 100.0
+        assert judged(part("unknown:unreadable", lag_seconds=None)).lag_seconds is None
 
     def test_an_age_is_a_lower_bound_where_the_oldest_record_s_is(self) -> None:
         older: dict[str, Any] = {"lag_seconds": 400.0}

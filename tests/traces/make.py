@@ -708,6 +708,82 @@ def rebalancing_storm() -> World:
     return w
 
 
+def loop_of_crashes(
+    w: World, group: Group, owned: list[tuple[str, int]], *, period_s: int, up_s: int, from_s: float, to_s: float
+) -> None:
+    """From one second to another a group's only member is killed each ``period_s``, ``up_s`` after it has begun to
+    read. Its place is not free before its session ends, so that the group rebalances for the last seconds before it is
+    back. What it had read and not committed it reads again."""
+
+    def happen(now: float) -> None:
+        if not from_s <= now <= to_s:
+            return
+        if now == to_s:
+            group.members, group.state, group.commits = {f"{group.name}-fixed": owned}, "Stable", True
+            return
+        restarts, phase = divmod(int(now - from_s), period_s)
+        is_up = phase < up_s
+        member = f"{group.name}-{1 + restarts}"
+        group.state = "PreparingRebalance" if phase >= period_s - 8 else "Stable"
+        group.members = {member: [] if group.state == "PreparingRebalance" else owned}
+        group.commits = is_up
+        if not is_up:
+            group.position.update({pair: float(group.committed[pair] or 0) for pair in owned})
+
+    w.every_second(happen)
+
+
+@story
+def crash_loop() -> World:
+    breaks, mended = 900.0, 5400.0
+    w = World(
+        "crash-loop",
+        """Three services are killed again and again from minute 15 on, and mended at minute 90. Invoices is killed each
+        minute, 20 s after it has begun to read, and in that time reads a fifth less than is written in the minute:
+        though it commits all the time, and nobody stands still, its oldest unread record gets older and older. Exports
+        is killed every two minutes and reads an eighth too little. Previews is killed as often as Invoices and reads
+        what there is each time: it is restless, and never late. Reports is never killed: it reads half of what is
+        written for twenty minutes, and then keeps pace, with its backlog of ten minutes, until minute 90.""",
+        minutes=130,
+        evaluate_every_s=60,
+        lag_objective_s=300,
+    )
+    w.topic("invoices", partitions=2, rate=60)
+    w.topic("exports", rate=40)
+    w.topic("previews", rate=20)
+    w.topic("reports", rate=30)
+    reports = w.group("reports", {"reports-1": pairs("reports", 1)}, commit_every_s=5)
+    reports.speed["reports", 0] = steps((0, 240), (breaks, 15), (breaks + 1200, 30), (mended, 240))
+    for name, partitions, share, period_s, up_s in (
+        ("invoices", 2, 0.8, 60, 20),
+        ("exports", 1, 0.875, 120, 45),
+        ("previews", 1, 3.0, 60, 20),
+    ):
+        owned = pairs(name, partitions)
+        group = w.group(name, {f"{name}-0": owned}, commit_every_s=5)
+        rate = w.topics[name].rate(0.0)
+        slow = rate * share * period_s / up_s
+        for pair in owned:
+            group.speed[pair] = steps((0, 8 * rate), (breaks, slow), (mended, 8 * rate))
+        loop_of_crashes(w, group, owned, period_s=period_s, up_s=up_s, from_s=breaks, to_s=mended)
+    w.run()
+    for name in ("invoices", "exports", "previews", "reports"):
+        w.truth("ok", GRACE, breaks, name)
+    # What is unread gets older by the share that is not read: from when it is older than the objective no word may hide
+    # it. Rebalances are counted over five minutes.
+    behind = "falling_behind|lagging|unknown:rebalancing"
+    w.truth(behind, breaks + 300 / (1 - 0.8) + 120, mended, "invoices")
+    w.truth(behind, breaks + 300 / (1 - 0.875) + 240, mended, "exports")
+    w.truth("ok|unknown:rebalancing", breaks, mended + 300, "previews")
+    w.truth("falling_behind", breaks + TREND, breaks + 1200, "reports")
+    # The window that must agree is a quarter of an hour long.
+    w.truth("lagging", breaks + 1200 + 900, mended, "reports")
+    for name in ("invoices", "exports", "reports"):
+        w.truth("ok", mended + TREND + 300, w.seconds, name)
+    w.truth("ok", mended + 300, w.seconds, "previews")
+    return w
+
+
 @story
 def one_rebalance() -> World:
     w = World(

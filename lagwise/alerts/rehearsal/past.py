@@ -2,7 +2,7 @@
 
 It keeps the status of each group, its lag and how old that was, storms of rebalances, and how fresh samples and
 analysis were. It does not keep sentences, findings, capacity, idle members, nor what was going to happen. What a group
-reads is taken to have been the same as now.
+reads, and how often it commits, is taken to have been the same as now.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,6 +19,8 @@ from lagwise.alerts.observation import SIGNS_OF_LIFE, VERDICT_VALID_SECONDS, Col
 from lagwise.alerts.rehearsal.past_health import PastHealth
 from lagwise.alerts.rehearsal.play import Scene
 from lagwise.alerts.rules import RuleBook
+from lagwise.alerts.unread_ages import LagObjective, UnreadAges, read_cadences, usual_objective
+from lagwise.domain.aging import Pace
 from lagwise.domain.humanise import count, duration
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
@@ -66,13 +68,14 @@ _Storm = tuple[datetime, datetime, str]
 @dataclass(frozen=True, slots=True)
 class Span:
     """A stretch of the lake's history. ``alive`` are groups that ever were, ``mirrored`` those that are only names for
-    commits from elsewhere, both by fingerprint."""
+    commits from elsewhere, both by fingerprint; ``objective_of`` gives their lag objectives, those of today."""
 
     since: datetime
     until: datetime
     analysis_interval_seconds: float
     alive: frozenset[str] = frozenset()
     mirrored: frozenset[str] = frozenset()
+    objective_of: LagObjective = usual_objective
 
 
 def scenes(lake: Lake, span: Span, book: RuleBook) -> Iterator[Scene]:
@@ -82,21 +85,26 @@ def scenes(lake: Lake, span: Span, book: RuleBook) -> Iterator[Scene]:
     topics: Topics = {(row["cluster"], row["group"]): tuple(row["topics"] or ()) for row in rows}
     wanted = _wanted(lake, span, book, topics)
     storms = _storms(lake, span)
+    ages, cadences = UnreadAges(), read_cadences(lake)
     judged = groupby(_conditions(lake, span, wanted, topics), key=lambda c: (c.as_of, str(c.subject.cluster)))
     following = next(judged, None)
     showing: dict[str, list[Condition]] = {}
     for now, cluster in _moments(lake, span, health.begins_at):
-        monitor = _monitor(now, health.at(now), span.analysis_interval_seconds)
+        collections = health.at(now)
+        monitor = _monitor(now, collections, span.analysis_interval_seconds)
         if cluster is not None:
             showing[cluster] = []
             if following is not None and following[0] == (now, cluster):
                 view = monitor.clusters.get(cluster)
                 valid = VERDICT_VALID_SECONDS if view is None else view.valid_for_seconds
-                showing[cluster] = [
-                    one
-                    for condition in following[1]
-                    for one in _with_storm(replace(condition, valid_for_seconds=valid), storms)
-                ]
+                sampled = collections[cluster].interval_seconds if cluster in collections else 0.0
+                interval = max(sampled, span.analysis_interval_seconds)
+                for condition in following[1]:
+                    group = (cluster, str(condition.subject.group))
+                    pace = Pace(span.objective_of(group), interval, cadences.get(group))
+                    is_getting_older = ages.see(group, condition.as_of, condition.numbers, pace)
+                    condition = replace(condition, valid_for_seconds=valid, is_getting_older=is_getting_older)
+                    showing[cluster] += _with_storm(condition, storms)
                 following = next(judged, None)
         groups = (condition for its in showing.values() for condition in its)
         yield Scene(now, (*monitor.conditions, *groups), monitor.clusters)

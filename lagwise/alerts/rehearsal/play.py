@@ -118,6 +118,7 @@ class _Interest:
             condition.status,
             condition.reason,
             condition.seen_active,
+            condition.is_getting_older,
             lag is None,
             *(lag is not None and lag > limit for limit in self._lags),
             *(age is not None and age > limit for limit in self._ages),

@@ -1,12 +1,15 @@
 """What was the case in a trace, moment by moment: judged by the plain definition, which needs no Spark."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from lagwise.alerts.model import Kind, Numbers
 from lagwise.alerts.observation import CollectionRow, GroupRow, Snapshot, observe
 from lagwise.alerts.rehearsal.play import Scene
 from lagwise.alerts.rehearsal.untried import CATCHING_UP, LOSS_AHEAD
+from lagwise.alerts.unread_ages import UnreadAges
+from lagwise.domain.aging import Pace
 from lagwise.domain.evaluation import Evaluation, Moment, evaluate
 from lagwise.domain.evidence import Policy
 from lagwise.domain.findings import FindingKind, loss_findings
@@ -28,6 +31,7 @@ def scenes(trace: Trace, events: Sequence[Row], cluster: str) -> Iterator[Scene]
     policy = Policy(trace.sample_interval_s, trace.lag_objective_s, trace.risk_horizon_s)
     groups: tuple[GroupRow, ...] = ()
     alive: set[str] = set()
+    ages = UnreadAges()
     judged = -1
     for time_s in trace.evaluation_times:
         now, index = moment(time_s), trace.sample_at(time_s)
@@ -36,7 +40,13 @@ def scenes(trace: Trace, events: Sequence[Row], cluster: str) -> Iterator[Scene]
             judged = index
             at = Moment(sample_id(index), as_of, policy, trace.offsets_retention_s, trace.lag_objectives_s)
             facts = group_facts(rows, at.sample_id, as_of)
-            groups = tuple(_rows(evaluate(rows, at), facts, groups, as_of, cluster))
+            evaluation = evaluate(rows, at)
+            interval = max(trace.sample_interval_s, trace.evaluate_every_s)
+            groups = tuple(
+                replace(row, is_getting_older=ages.see((cluster, row.group), as_of, row.numbers, pace))
+                for row in _rows(evaluation, facts, groups, as_of, cluster)
+                for pace in [_pace(evaluation, at, row.group, interval)]
+            )
             alive.update(row.subject.fingerprint for row in groups if row.is_active)
         observed = observe(
             Snapshot(
@@ -76,6 +86,16 @@ def _rows(
             ghost_partitions=verdict.partitions_by_status.get(Status.GHOST, 0),
             topics=tuple(verdict.topics),
         )
+
+
+def _pace(evaluation: Evaluation, at: Moment, group: str, interval_seconds: float) -> Pace:
+    """What is usual for a group: how often it commits where something is unread."""
+    cadences = (
+        judged.evidence.commit_cadence_seconds or 0.0
+        for pair, judged in evaluation.partitions.items()
+        if pair.group == group and judged.verdict.lag and judged.evidence.lag_seconds
+    )
+    return Pace(at.policy_of(group).lag_objective_seconds, interval_seconds, max(cadences, default=None))
 
 
 def _numbers(verdict: GroupVerdict, fact: GroupFacts) -> Numbers:
