@@ -22,10 +22,12 @@ _COLUMNS = ", ".join(f'"{column.name}"' for column in GROUP_STATUS.columns)
 _GROUPS = f"select {_COLUMNS} from group_status"  # noqa: S608 (names of our own)
 _JUDGED = "select cluster, max(as_of) as as_of from group_status group by cluster"
 _SAMPLED = f"""
-    select cluster, max(finished_at) filter (where {READ_SOMETHING}) as read_at,
-        last_value(interval_seconds order by finished_at) as interval_seconds,
-        last_value(errors order by finished_at) as errors
-    from samples group by cluster
+    select cluster, read_at, interval_seconds, errors from (
+        select cluster, interval_seconds, errors,
+            max(case when {READ_SOMETHING} then finished_at end) over (partition by cluster) as read_at,
+            row_number() over (partition by cluster order by finished_at desc) as place
+        from samples
+    ) newest where place = 1
 """  # noqa: S608 (a condition of our own)
 _ANALYZED = "select max(finished_at) as at from ticks"
 #: How far back is looked for something that happened last, one after the other until it is found; None is everything.

@@ -2,15 +2,11 @@
 
 import contextlib
 import json
-import os
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,8 +14,9 @@ from typing import TYPE_CHECKING
 import psutil
 
 from lagwise.config import Config
-from lagwise.domain.humanise import plural
-from lagwise.errors import LagwiseError, LakeError
+from lagwise.diagnosis import Diagnosis, Result, as_found
+from lagwise.errors import LagwiseError
+from lagwise.lake_check import check_lake
 from lagwise.leash import leashed
 from lagwise.logs import clean
 from lagwise.parts import child_environment
@@ -30,24 +27,6 @@ if TYPE_CHECKING:
 
 _GIB = 1024**3
 _SPARK_SECONDS = 300.0
-
-
-class Result(StrEnum):
-    """How a check went. A warning is something that works now and may not later."""
-
-    OK = "ok"
-    WARNING = "warning"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """The outcome of one check: what was looked at, what was found, and what to do about it (None if nothing)."""
-
-    check: str
-    result: Result
-    found: str
-    advice: str | None = None
 
 
 _Check = Callable[[Config], Iterator[Diagnosis]]
@@ -66,7 +45,7 @@ def diagnoses(
         ("memory", _memory),
         ("disk", _disk),
         ("state folder", _state_folder),
-        ("lake", _lake),
+        ("lake", check_lake),
         ("database", _database),
         ("alerts", _alerts),
         ("dashboard", _dashboard),
@@ -143,49 +122,6 @@ def _state_folder(config: Config) -> Iterator[Diagnosis]:
         yield Diagnosis("state folder", Result.OK, f"{shown} is closed to other accounts")
 
 
-def _lake(config: Config) -> Iterator[Diagnosis]:
-    import pyarrow as pa
-
-    from lagwise.tables import ALL_TABLES
-    from lagwise.tables.schema import Column, Table
-    from lagwise.tables.store import Lake
-
-    lake = Lake(config.lake_uri, config.lake.resolved_storage_options())
-    probe = Table("doctor", "raw", "check of the doctor", (Column("pid", pa.int64(), "process that checked"),))
-    with _as_found(Path(lake.location(probe))) if lake.is_local else contextlib.nullcontext():
-        lake.create(probe)
-        lake.append(probe, pa.table({"pid": [os.getpid()]}))
-        if os.getpid() not in lake.read(probe)["pid"].to_pylist():
-            yield Diagnosis("lake", Result.FAILED, f"what was written to {clean(lake.uri)} could not be read back")
-            return
-    there = [table for table in ALL_TABLES if lake.open(table) is not None]  # raises on a damaged or foreign one
-    damaged = False
-    for table in there:
-        try:
-            lake.query(f'select count(*) from "{table.name}"', over=[table])  # noqa: S608 (own names); opens every file
-        except LakeError as error:
-            damaged = True
-            again = "is made again by the next round" if table.layer == "analysis" else "fills up again from now on"
-            advice = f"delete the folder {clean(lake.location(table))}: the table {again}"
-            yield Diagnosis("lake", Result.FAILED, clean(str(error)), advice)
-    if not damaged:
-        found = f"{clean(lake.uri)} can be written and read; {plural(len(there), 'table')}, every file opens"
-        yield Diagnosis("lake", Result.OK, found)
-
-
-@contextlib.contextmanager
-def _as_found(folder: Path) -> Iterator[None]:
-    """Remove what was made inside: the folder itself, and those above it that were not there and are empty."""
-    made = [place for place in (folder, *folder.parents) if not place.exists()]
-    try:
-        yield
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        for place in made[1:]:
-            with contextlib.suppress(OSError):  # not empty: somebody else has begun to use it
-                place.rmdir()
-
-
 def _database(config: Config) -> Iterator[Diagnosis]:
     from lagwise.alerts.database import open_engine, sqlite_file, try_out
     from lagwise.errors import DatabaseError
@@ -195,7 +131,7 @@ def _database(config: Config) -> Iterator[Diagnosis]:
     probe = None if file is None or file.exists() else file.parent / ".lagwise-doctor" / file.name
     tried = engine if probe is None else open_engine(f"sqlite:///{probe}")
     try:
-        with contextlib.nullcontext() if probe is None else _as_found(probe.parent):
+        with contextlib.nullcontext() if probe is None else as_found(probe.parent):
             try_out(tried)
             tried.dispose()
     except DatabaseError as error:

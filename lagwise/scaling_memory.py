@@ -25,9 +25,10 @@ from lagwise.scaling_windows import WINDOW_SECONDS, Kept, Key, first_kept, tuple
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.duck import OUR_MISTAKES, connected
+from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.membership import ASSIGNMENTS
 from lagwise.tables.schema import Table
-from lagwise.tables.store import Lake, in_a_line
+from lagwise.tables.store import Lake
 
 log = logging.getLogger("lagwise.scaling")
 

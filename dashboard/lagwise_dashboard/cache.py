@@ -8,6 +8,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import streamlit as st
 
+from lagwise.errors import LakeError
+from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_dashboard import settings
 from lagwise_dashboard.queries.base import Query
@@ -23,9 +25,17 @@ _MOST_ANSWERS = 200
 def ask(query: Query[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """The answer to a query over the newest snapshot. Raises LakeError."""
     lake = settings.lake()
-    versions = tuple(lake.version(table) for table in query.tables)
+    versions = tuple(_version(lake, table) for table in query.tables)
     answer: R = _answer(lake, query, lake.uri, query.name, versions, args, tuple(sorted(kwargs.items())))
     return answer
+
+
+def _version(lake: Lake, table: Table) -> int | str | None:
+    """The table's version; of one that cannot be read, why: a query may do without it."""
+    try:
+        return lake.version(table)
+    except LakeError as error:
+        return str(error)
 
 
 @st.cache_data(ttl=_KEEP_SECONDS, max_entries=_MOST_ANSWERS, show_spinner=False)
@@ -34,7 +44,7 @@ def _answer(
     _query: Query[..., Any],
     uri: str,
     name: str,
-    versions: tuple[int | None, ...],
+    versions: tuple[int | str | None, ...],
     args: tuple[Any, ...],
     kwargs: tuple[tuple[str, Any], ...],
 ) -> Any:

@@ -6,7 +6,7 @@ import streamlit as st
 
 from lagwise.config import Config
 from lagwise.errors import ConfigError
-from lagwise.tables.store import Lake
+from lagwise.tables.tolerant import TolerantLake
 
 _in_use: Config | None = None
 _STARTED_AT = datetime.now(UTC)
@@ -29,10 +29,10 @@ def config() -> Config:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def lake() -> Lake:
+def lake() -> TolerantLake:
     """The one handle on the lake; its tables are refreshed as they are used. Raises ConfigError."""
     settings = config()
-    return Lake(settings.lake_uri, settings.lake.resolved_storage_options())
+    return TolerantLake(settings.lake_uri, settings.lake.resolved_storage_options())
 
 
 def started_at() -> datetime:

@@ -10,34 +10,50 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from lagwise.config import Config
-    from lagwise.doctor import Diagnosis
+    from lagwise.diagnosis import Diagnosis
 
 
 @click.command(short_help="Check everything, and say what to do about it.")
 @bootstrap_option
 @data_option
 @click.option("--spark/--no-spark", default=True, help="Whether to start Spark, which takes 10 to 40 s. Default: yes.")
+@click.option("--repair", is_flag=True, help="Read every file of the lake and set damaged ones aside, after asking.")
+@click.option("--yes", is_flag=True, help="With --repair: do not ask.")
 @json_option("the checks")
 @click.pass_context
-def doctor(context: click.Context, bootstrap: str | None, data: str | None, spark: bool, as_json: bool) -> None:
+def doctor(
+    context: click.Context, bootstrap: str | None, data: str | None, spark: bool, repair: bool, yes: bool, as_json: bool
+) -> None:
     """Check Java, Spark, brokers and privileges, lake, database, disk and memory.
 
     Says for each whether it is ok, and if not, what to do. Exits 1 if anything failed; a warning is not a failure.
     With --data and without a settings file, the settings are those that Lagwise last ran with on that data.
 
+    With --repair only the lake is checked, and thoroughly: every file is read. It lists what is damaged and what
+    becomes of it, asks, and then moves damaged files to the folder `quarantine` of the lake and takes them out of their
+    tables. Exits 1 if damage remains.
+
     \b
       lagwise doctor --bootstrap broker:9092
       lagwise doctor --no-spark --json
+      lagwise doctor --repair
     """
     from dataclasses import asdict
 
     from lagwise import logs
-    from lagwise.doctor import Diagnosis, Result, diagnoses
+    from lagwise.diagnosis import Diagnosis, Result
+    from lagwise.doctor import diagnoses
 
     logs.configure("doctor")
     settings: Settings = context.obj
     last_run = None if bootstrap else settings.load_last_run(data)
     config = last_run[0] if last_run else settings.load(bootstrap=bootstrap, data=data)
+    if repair:
+        from lagwise.cli.repair import repair_lake
+
+        context.exit(0 if repair_lake(config, yes=yes, as_json=as_json) else 1)
+    if yes:
+        raise click.UsageError("--yes belongs to --repair")
     found = []
     if last_run:
         said = f"those that Lagwise last ran with on this data ({last_run[1]})"
@@ -62,7 +78,7 @@ def _line(diagnosis: "Diagnosis") -> "Text":
     """One check of the doctor, with its advice on a line of its own."""
     from rich.text import Text
 
-    from lagwise.doctor import Result
+    from lagwise.diagnosis import Result
     from lagwise.wording import plain
 
     mark, style = {

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lagwise.errors import ConfigError, LagwiseError, MissingRequirement
+from lagwise.domain.humanise import plural
+from lagwise.errors import ConfigError, LagwiseError, LakeError, MissingRequirement
 from lagwise.logs import clean, debugging
+from lagwise.program import program
 
 if TYPE_CHECKING:
     from lagwise.config import Config
@@ -174,10 +176,19 @@ def timestamp(at: datetime) -> str:
 
 
 def open_lake(config: "Config") -> "Lake":
-    """The lake of the settings."""
-    from lagwise.tables.store import Lake
+    """The lake of the settings. When the command ends, it reports the damaged files that its answer leaves out."""
+    from lagwise.tables.tolerant import TolerantLake
 
-    return Lake(config.lake_uri, config.lake.resolved_storage_options())
+    lake = TolerantLake(config.lake_uri, config.lake.resolved_storage_options())
+
+    def report() -> None:
+        with contextlib.suppress(LakeError):  # which the command itself has reported
+            for one in lake.left_out:
+                rows = "rows" if one.rows is None else plural(one.rows, "row")
+                click.echo(f"lagwise: {rows} left out: {clean(str(one))}; see `{program()} doctor`", err=True)
+
+    click.get_current_context().call_on_close(report)
+    return lake
 
 
 def stop_on_signals() -> threading.Event:

@@ -15,6 +15,7 @@ from lagwise.tables.minutes import (
 )
 from lagwise.tables.observed import OBSERVED_CAPACITY, THROUGHPUT
 from lagwise.tables.planning import PLANNING_TABLES
+from lagwise.tables.quarantine import DAMAGED_FILES
 from lagwise.tables.schema import TIMESTAMP, Column, Table
 from lagwise.tables.ticks import TICKS
 
@@ -251,4 +252,5 @@ ANALYSIS_TABLES = (
     OBSERVED_CAPACITY,
     TICKS,
     *PLANNING_TABLES,
+    DAMAGED_FILES,
 )

@@ -5,9 +5,13 @@ list of files still holds deleted rows. Neither is switched on by us, so finding
 table, and the honest answer is an error instead of wrong numbers.
 """
 
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
 from deltalake import DeltaTable
 
 from lagwise.errors import LakeError
+from lagwise.tables.schema import Table
 
 #: Reader features that change nothing about how the files are read.
 HARMLESS_READER_FEATURES = frozenset({"timestampNtz"})
@@ -27,3 +31,25 @@ def check_protocol(delta: DeltaTable, location: str) -> None:
             f"the table {location} uses {named}, which Lagwise cannot read correctly: somebody altered the table. "
             "Re-create it without, from raw if it is an analysis table."
         )
+
+
+def check_columns(delta: DeltaTable, table: Table, location: str) -> None:
+    """Raises LakeError where the table lacks columns: nothing is migrated before the first release."""
+    there = set(_names(pa.schema(delta.schema().to_arrow())))
+    missing = [name for name in _names(table.arrow) if name not in there]
+    if missing:
+        raise LakeError(
+            f"the table {location} lacks {', '.join(missing)}: an older Lagwise made it. Move that lake away, or "
+            "name another folder with --data"
+        )
+
+
+def _names(fields: Iterable[pa.Field], within: str = "") -> Iterator[str]:
+    """The names of columns, and of the fields of those that are structs or lists of them."""
+    for field in fields:
+        yield f"{within}{field.name}"
+        kind = (
+            field.type.value_type if pa.types.is_list(field.type) or pa.types.is_large_list(field.type) else field.type
+        )
+        if pa.types.is_struct(kind):
+            yield from _names(list(kind), f"{within}{field.name}.")

@@ -1,4 +1,4 @@
-"""Keeping the lake small: compaction of small files, deletion of old days, removal of files nobody reads any more.
+"""Keeping the lake small: compaction of small files, deletion of old days, removal of files that no version needs.
 
 One process does this (the analysis), so that no two rewrite the same files. Appending collectors are not disturbed:
 an append never conflicts with a compaction.
@@ -14,13 +14,17 @@ from lagwise.config import Retention
 from lagwise.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_HISTORY
+from lagwise.tables.compaction import merge_day
+from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.planning import FORECASTS, TOPIC_HOURS
+from lagwise.tables.quarantine import QUARANTINE
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
-from lagwise.tables.store import Lake, in_a_line
+from lagwise.tables.storage import Storage
+from lagwise.tables.store import Lake
 
-#: A day's partition with at least this many files is worth compacting.
+#: A day's partition with at least this many files is worth compacting; once the day is over, two are.
 COMPACT_FROM_FILES = 40
 #: Forecasts are made anew every day; older ones tell nothing any more.
 FORECASTS_DAYS = 3
@@ -67,14 +71,23 @@ def maintain(lake: Lake, retention: Retention, *, now: datetime | None = None) -
             kept = days_kept(table, retention)
             if kept is not None:
                 deleted += _delete_days(delta, today - timedelta(days=kept))
-            compacted += _compact(delta, table, today)
+            compacted += _compact(lake, delta, table, today)
+            delta = lake.open(table) or delta
             removed += len(
                 delta.vacuum(retention_hours=KEEP_FILES_HOURS, enforce_retention_duration=False, dry_run=False)
             )
             delta.cleanup_metadata()
         except (DeltaError, OSError) as error:
             raise LakeError(f"cannot maintain the table {lake.location(table)}: {in_a_line(error)}") from error
+    _empty_quarantine(Storage(lake), today - timedelta(days=retention.history_days))
     return Maintained(compacted, deleted, removed)
+
+
+def _empty_quarantine(storage: Storage, first_kept: date) -> None:
+    """Damaged files are kept as long as the rows of `damaged_files` that list them."""
+    for day in storage.folders(QUARANTINE):
+        if day < first_kept.isoformat():
+            storage.delete_folder(f"{QUARANTINE}/{day}")
 
 
 def _delete_days(delta: DeltaTable, first_kept: date) -> int:
@@ -84,17 +97,23 @@ def _delete_days(delta: DeltaTable, first_kept: date) -> int:
     return len(old)
 
 
-def _compact(delta: DeltaTable, table: Table, today: date) -> int:
+def _compact(lake: Lake, delta: DeltaTable, table: Table, today: date) -> int:
     if not table.partitioned:
         return 0  # replaced as a whole
     merged = 0
     for partition in delta.partitions():
-        files = delta.file_uris(file_pruning_predicate=[("day", "=", partition["day"])])
-        # A file an hour for more than a year would be ten thousand: those of a day that is over become one.
-        is_over = table is TOPIC_HOURS and partition["day"] < (today - timedelta(days=1)).isoformat()
-        if len(files) >= (2 if is_over else COMPACT_FROM_FILES):
-            day = [("day", "=", partition["day"])]
-            # Topics are read a few at a time: sorted, the others' pages are left out.
-            metrics = delta.optimize.z_order(["topic"], day) if is_over else delta.optimize.compact(day)
+        day = partition["day"]
+        files = delta.file_uris(file_pruning_predicate=[("day", "=", day)])
+        # Late samples may still come for yesterday. A file an hour for more than a year would be ten thousand.
+        is_over = day < (today - timedelta(days=1)).isoformat()
+        if len(files) < (2 if is_over else COMPACT_FROM_FILES):
+            continue
+        # Topics are read a few at a time: sorted, the others' pages are left out.
+        by_topic = is_over and table is TOPIC_HOURS
+        if lake.is_local:
+            merged += merge_day(lake, table, delta, day, sort_by="topic" if by_topic else None)
+        else:  # an object store looks at checksums itself
+            only = [("day", "=", day)]
+            metrics = delta.optimize.z_order(["topic"], only) if by_topic else delta.optimize.compact(only)
             merged += int(metrics["numFilesRemoved"])
     return merged

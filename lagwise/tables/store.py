@@ -4,21 +4,23 @@ Tables are created by us with plain features only, because the other side (Spark
 able to trust what it sees: see :mod:`lagwise.tables.guard` and ``docs/adr/0002-plain-delta-tables.md``.
 """
 
-import re
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, QueryBuilder, Transaction, write_deltalake
-from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction, RemoveAction
 
 from lagwise.errors import LakeError
-from lagwise.tables.guard import check_protocol
+from lagwise.tables.data_files import empty, rows_of_files, wanted_files
+from lagwise.tables.engine_errors import in_a_line
+from lagwise.tables.guard import check_columns, check_protocol
 from lagwise.tables.schema import DAY, Table
 
 if TYPE_CHECKING:
@@ -35,12 +37,8 @@ TABLE_PROPERTIES = {
 }
 
 
-#: Between the lines of delta-rs's errors.
-_LED_TO_BY = re.compile(r"\s*(?:\x1b\[\d+m)?↳(?:\x1b\[0m)?\s*")
 #: A disk that takes so much takes the next commit, as a rule.
 _TRIED_BYTES = 64 * 1024
-#: Statistics of times may be cut to the millisecond.
-_ROUNDED = timedelta(milliseconds=1)
 
 
 class Lake:
@@ -102,7 +100,7 @@ class Lake:
                 raise LakeError(f"cannot read the table {self.location(table)}: {in_a_line(error)}") from error
             check_protocol(delta, self.location(table))
             if table.name not in self._open:
-                _check_columns(delta, table, self.location(table))
+                check_columns(delta, table, self.location(table))
             self._open[table.name] = delta
             return delta
 
@@ -113,6 +111,11 @@ class Lake:
         """
         delta = self.open(table)
         return None if delta is None else delta.version()
+
+    def forget(self, table: Table) -> None:
+        """Open the table anew the next time: its log was changed in another way than by a commit."""
+        with self._lock:
+            self._open.pop(table.name, None)
 
     def append(self, table: Table, rows: pa.Table, *, transactions: Mapping[str, int] | None = None) -> None:
         """Append rows in one commit; the ``day`` column is derived. Raises LakeError, having written nothing.
@@ -153,6 +156,24 @@ class Lake:
             ),
         )
 
+    def commit(self, table: Table, actions: Sequence[AddAction | RemoveAction]) -> bool:
+        """Add and remove these data files in one commit; False, with nothing done, where somebody has just removed one
+        of them. Raises LakeError."""
+        delta = self.open(table)
+        if delta is None:
+            raise LakeError(f"there is no table {self.location(table)}")
+        self.before_writing()
+        try:
+            by = ["day"] if table.partitioned else None
+            delta.create_write_transaction(list(actions), "append", delta.schema(), partition_by=by)
+        except CommitFailedError:
+            return False
+        except (DeltaError, OSError) as error:
+            raise LakeError(f"cannot write to the table {self.location(table)}: {in_a_line(error)}") from error
+        finally:
+            self.forget(table)
+        return True
+
     def last_transaction(self, table: Table, writer: str) -> int | None:
         """Number of the last append that this writer gave one; None if there is none. Raises LakeError."""
         delta = self.open(table)
@@ -170,12 +191,25 @@ class Lake:
         files, ``since`` and ``until`` those without a row whose clock lies between the two, as far as their statistics
         tell."""
         delta = self.open(table)
-        return [] if delta is None else self._files(delta, _wanted(table, days, since, until))
+        return [] if delta is None else self._files(delta, table, wanted_files(table, days, since, until))
 
-    def _files(self, delta: DeltaTable, wanted: list[tuple[str, str, Any]] | None) -> list[str]:
+    def relative_files(self, table: Table) -> list[str]:
+        """All data files of the newest version, by their path in the table's folder. Raises LakeError."""
+        delta = self.open(table)
+        if delta is None:
+            return []
+        return [unquote(path) for path in pa.table(delta.get_add_actions(flatten=True))["path"].to_pylist()]
+
+    def _files(self, delta: DeltaTable, table: Table, wanted: list[tuple[str, str, Any]] | None) -> list[str]:
         uris = delta.file_uris(file_pruning_predicate=wanted)
         # Of a lake on a disk delta-rs tells paths, and spells them as URIs all the same.
-        return [unquote(uri) for uri in uris] if self.is_local else uris
+        found = [unquote(uri) for uri in uris] if self.is_local else uris
+        folder = f"{self.location(table)}/"
+        return [file for file in found if not self._is_left_out(table, file.removeprefix(folder))]
+
+    def _is_left_out(self, table: Table, file: str) -> bool:
+        """Whether readers do without this data file, named by its path in the table's folder."""
+        return False
 
     def newest_day(self, table: Table) -> str | None:
         """The last day (ISO date) of a partitioned table that has rows; None if none has."""
@@ -213,25 +247,26 @@ class Lake:
         A data file never changes: who keeps what it read and hands the names back reads each file once. Compaction puts
         rows that were read before into new files.
         """
-        delta, wanted = self.open(table), _wanted(table, days, since)
+        delta, wanted = self.open(table), wanted_files(table, days, since)
         names = frozenset[str]()
         if delta is not None and not self.is_local:
             from pyarrow.dataset import FileSystemDataset  # takes a moment, and a lake on a disk does without
 
             rows = delta.to_pyarrow_dataset(file_pruning_predicate=wanted)
-            files = {fragment.path: fragment for fragment in rows.get_fragments()}
+            fragments = [one for one in rows.get_fragments() if not self._is_left_out(table, one.path)]
+            files = {fragment.path: fragment for fragment in fragments}
             names = frozenset(files)
             new = [fragment for name, fragment in files.items() if name not in known]
             rows = FileSystemDataset(new, rows.schema, rows.format, rows.filesystem)
         elif delta is not None:
-            names = frozenset(self._files(delta, wanted))
+            names = frozenset(self._files(delta, table, wanted))
             if names.difference(known):
                 connection.read_parquet(
                     sorted(names.difference(known)), hive_partitioning=table.partitioned, union_by_name=False
                 ).create_view(table.name, replace=True)
                 return names
         if not names.difference(known):
-            rows = _empty(table)
+            rows = empty(table)
         registered = f"{table.name}__rows"
         connection.register(registered, rows)
         connection.execute(f'create or replace view "{table.name}" as select * from "{registered}"')  # noqa: S608 (own)
@@ -269,8 +304,10 @@ class Lake:
 
     def read(self, table: Table) -> pa.Table:
         """The whole table as Arrow. For small tables and tests; use :meth:`scan` for the rest."""
+        if self.is_local and (delta := self.open(table)) is not None:
+            return rows_of_files(self._files(delta, table, None), table)
         found = self.select(f'select * from "{table.name}"', table)  # noqa: S608 (names of our own)
-        return found.select(table.arrow.names).cast(table.arrow) if found is not None else _empty(table)
+        return found.select(table.arrow.names).cast(table.arrow) if found is not None else empty(table)
 
     def select(self, sql: str, table: Table, *, since: datetime | None = None) -> pa.Table | None:
         """What a query over one table (by its own name) returns; None where the table does not exist yet.
@@ -294,54 +331,3 @@ class Lake:
             return pa.RecordBatchReader.from_stream(reader).read_all()
         except Exception as error:  # DataFusion's errors come as just that
             raise LakeError(f"cannot read the table {self.location(table)}: {in_a_line(error)}") from error
-
-
-def _empty(table: Table) -> pa.Table:
-    # Not the schema's empty_table(), which imports pandas.
-    return pa.Table.from_batches([], schema=table.arrow)
-
-
-def _wanted(
-    table: Table, days: tuple[str, str] | None, since: datetime | None, until: datetime | None = None
-) -> list[tuple[str, str, Any]] | None:
-    """What delta-rs leaves files out by: see :meth:`Lake.files`. None is every file."""
-    if not table.partitioned:
-        return None
-    filters: list[tuple[str, str, Any]] = []
-    filters += [("day", ">=", days[0]), ("day", "<=", days[1])] if days else []
-    if since is not None:
-        since = since.astimezone(UTC)
-        filters += [("day", ">=", since.date().isoformat()), (str(table.clock), ">=", since - _ROUNDED)]
-    if until is not None:
-        until = until.astimezone(UTC)
-        filters += [("day", "<=", until.date().isoformat()), (str(table.clock), "<", until)]
-    return filters or None
-
-
-def _check_columns(delta: DeltaTable, table: Table, location: str) -> None:
-    """Raises LakeError where the table lacks columns: nothing is migrated before the first release."""
-    there = set(_names(pa.schema(delta.schema().to_arrow())))
-    missing = [name for name in _names(table.arrow) if name not in there]
-    if missing:
-        raise LakeError(
-            f"the table {location} lacks {', '.join(missing)}: an older Lagwise made it. Move that lake away, or "
-            "name another folder with --data"
-        )
-
-
-def _names(fields: Iterable[pa.Field], within: str = "") -> Iterator[str]:
-    """The names of columns, and of the fields of those that are structs or lists of them."""
-    for field in fields:
-        yield f"{within}{field.name}"
-        kind = (
-            field.type.value_type if pa.types.is_list(field.type) or pa.types.is_large_list(field.type) else field.type
-        )
-        if pa.types.is_struct(kind):
-            yield from _names(list(kind), f"{within}{field.name}.")
-
-
-def in_a_line(error: BaseException) -> str:
-    """What delta-rs draws as a tree (an error, and below it what led to it) one after the other; of others the first
-    line."""
-    text = _LED_TO_BY.sub(": ", str(error).strip())
-    return text.splitlines()[0] if text else type(error).__name__

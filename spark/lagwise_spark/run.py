@@ -3,13 +3,13 @@
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -25,6 +25,7 @@ from lagwise.operational.turn import NotOurTurn, Turn
 from lagwise.program import program
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.maintenance import maintain
+from lagwise.tables.repair import repair_cause, repairing
 from lagwise.tables.store import Lake
 from lagwise.tables.ticks import TICKS
 from lagwise_spark.jobs.capacity import plan
@@ -47,6 +48,8 @@ _FORECASTS_FAILED_SECONDS = 3600.0
 #: The same of capacity verdicts, which are made of small tables.
 _NONE_TO_PLAN_SECONDS, _PLAN_FAILED_SECONDS = 60.0, 600.0
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class _Place:
@@ -57,6 +60,9 @@ class _Place:
 
     def look(self) -> list[News]:
         """Make what does not exist yet, and sign for the writer of the lake; what is new. Raises LagwiseError."""
+        return _repairing(self.lake, self._look)
+
+    def _look(self) -> list[News]:
         self.lake.create(*ALL_TABLES)
         if self.turn.lease.hold_id is not None:
             self.lake.mark(TICKS, _HOLD, self.turn.lease.hold_id)
@@ -77,6 +83,17 @@ def _place(config: Config) -> Iterator[_Place]:
         engine.dispose()
 
 
+def _repairing(lake: Lake, work: Callable[[], T]) -> T:
+    return repairing(lake, work, repaired=_forget_logs)
+
+
+def _forget_logs() -> None:
+    """Have Spark read the tables' logs anew: it keeps what it has read of them."""
+    session = SparkSession.getActiveSession()
+    if session is not None and session._jvm is not None:
+        session._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+
+
 def analyze_once(config: Config) -> TickCost:
     """Start Spark, do one round, stop. Raises LagwiseError where there is nothing to analyse or no way to, or another
     process analyses this lake."""
@@ -84,7 +101,7 @@ def analyze_once(config: Config) -> TickCost:
         lake = place.lake
         session = _session(config, lake, place.look())
         try:
-            cost = tick(session, lake, config)
+            cost = _repairing(lake, lambda: tick(session, lake, config))
             _forecast(session, lake, config)
             _plan(lake, config)
         except LagwiseError:
@@ -142,7 +159,7 @@ def _analyze(config: Config, place: _Place, news: Sequence[News], stop: threadin
         while not stop.is_set() and turn.why_not() is None:
             began = time.monotonic()
             try:
-                cost = tick(session, lake, config)
+                cost = _repairing(lake, lambda: tick(session, lake, config))
                 if failures:
                     _LOG.info("rounds succeed again, after %s that failed", failures)
                 failures = 0
@@ -211,7 +228,7 @@ def _forecast(session: SparkSession, lake: Lake, config: Config) -> float:
     """Forecast topics that are due; in how many seconds to look again. Whatever fails costs nobody's verdict."""
     began = time.monotonic()
     try:
-        topics = forecast_topics(session, lake, config.analysis.forecast)
+        topics = _repairing(lake, lambda: forecast_topics(session, lake, config.analysis.forecast))
     except Exception as error:  # what a round has judged is written, whatever this dies of
         _LOG.error("forecasts failed and will be tried again in an hour: %s", _reason(error), exc_info=_trace_of(error))
         return _FORECASTS_FAILED_SECONDS
@@ -224,7 +241,7 @@ def _forecast(session: SparkSession, lake: Lake, config: Config) -> float:
 def _plan(lake: Lake, config: Config) -> float:
     """Judge the capacity of groups that are due; in how many seconds to look again. Costs nobody's verdict either."""
     try:
-        judged = plan(lake, config.analysis.capacity, datetime.now(UTC))
+        judged = _repairing(lake, lambda: plan(lake, config.analysis.capacity, datetime.now(UTC)))
     except Exception as error:  # as above
         _LOG.error("capacity was not judged, again in ten minutes: %s", _reason(error), exc_info=_trace_of(error))
         return _PLAN_FAILED_SECONDS
@@ -233,7 +250,9 @@ def _plan(lake: Lake, config: Config) -> float:
 
 def _maintain(lake: Lake, config: Config) -> None:
     try:
-        done = maintain(lake, config.lake.retention)
+        if repair_cause(lake) is not None:
+            _forget_logs()
+        done = _repairing(lake, lambda: maintain(lake, config.lake.retention))
         if done.compacted_files or done.deleted_days:
             _LOG.info("maintenance: %s", done)
     except LagwiseError as error:

@@ -55,6 +55,12 @@ _SETTINGS = {
     # Settings that Spark hides in its UI and its event log. By default it would show Azure's keys and JAAS logins.
     "spark.redaction.regex": "(?i)secret|password|passphrase|token|access[.]?key|account[.]?key|[.]sas[.]|jaas",
     "spark.ui.showConsoleProgress": "false",
+    # A page that is not what was written is an error, and never a wrong number.
+    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
+    # By default every file on a disk gets another one with its checksums, which nobody removes together with it. Pages
+    # have their own, which other readers know, too.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
     # A Delta snapshot of ours has a few hundred files; its default of 50 tasks costs seconds per read.
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.databricks.delta.stalenessLimit": "0",

@@ -13,8 +13,9 @@ from lagwise.alerts.observation import GETTING_OLDER, Snapshot, observe
 from lagwise.domain.findings import FindingKind
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
+from lagwise.tables.repair import inspect, repair
 from lagwise.tables.store import Lake
-from tests.alerts.support import CLUSTER, LakeWriter, at, rows_of
+from tests.alerts.support import CLUSTER, LakeWriter, Player, at, book, rows_of
 
 pytestmark = pytest.mark.thorough
 
@@ -418,6 +419,32 @@ class TestTrouble:
         snapshot = reader.read(at(20))
         assert len(snapshot.trouble) == 1
         assert [row.as_of for row in snapshot.groups] == [at(0)]
+
+    def test_a_damaged_file_that_is_set_aside_ends_no_alert(
+        self, reader: Reader, writer: LakeWriter, lake: Lake
+    ) -> None:
+        """It leaves the table empty until the next round; an empty table must not pass for groups that are gone."""
+        player, seconds = Player(book()), 0.0
+        writer.change(at(-900), "g", None, "ok")
+        for _ in range(3):
+            writer.all_well(at(seconds), {"g": {"status": "losing_data", "since": at(-600)}})
+            player.see(seconds, seen(reader.read(at(seconds)), seconds))
+            seconds += 15
+        before = set(player.alerts)
+        assert before
+        Path(lake.files(GROUP_STATUS)[0]).write_bytes(b"rubbish")
+        for damaged_or_empty in range(8):
+            if damaged_or_empty == 4:
+                assert len(repair(lake, inspect(lake), at(seconds)).set_aside) == 1
+            writer.sample(at(seconds))
+            snapshot = reader.read(at(seconds))
+            player.see(seconds, seen(snapshot, seconds))
+            assert (set(player.alerts), len(snapshot.groups)) == (before, 0 if damaged_or_empty >= 4 else 1)
+            seconds += 15
+        writer.all_well(at(seconds), {"g": "losing_data"})
+        player.see(seconds, seen(reader.read(at(seconds)), seconds))
+        assert set(player.alerts) == before
+        assert not player.ended
 
 
 class TestCost:

@@ -102,7 +102,7 @@ def running(address: str | None) -> Iterator[str]:
             (heartbeats.ANALYSIS, "133 group-partitions judged in 2.6 s"),
             (heartbeats.ALERTS, "7 rules, 5 firing, 1 pending"),
         ):
-            heartbeats.beat(data, part, line)
+            heartbeats.Heart(data, part).beat(line)
         with served(data) as found:
             yield found
 

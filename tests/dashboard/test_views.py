@@ -11,9 +11,11 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from lagwise import health as heartbeats
+from lagwise.domain.humanise import plural
 from lagwise.domain.vocabulary import Status
-from lagwise.tables.analysis import GROUP_STATUS
+from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
 from lagwise.tables.raw import SAMPLES
+from lagwise.tables.repair import inspect, repair
 from lagwise.tables.store import Lake
 from tests.dashboard import lakes
 from tests.dashboard.conftest import APP, NOW, Open, offered
@@ -41,7 +43,7 @@ def _column(table: Shown, title: str) -> list[Any]:
 
 def _beat(state: Path, part: str, line: str) -> None:
     """A heartbeat that a part left five seconds ago."""
-    heartbeats.beat(state, part, line)
+    heartbeats.Heart(state, part).beat(line)
     file = heartbeats.folder(state) / f"{part}.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"at": (NOW - timedelta(seconds=5)).isoformat()}))
 
@@ -518,12 +520,31 @@ def test_a_corrupt_log_is_one_clear_line(open_app: Open, busy: Path) -> None:
     app = open_app()
     assert "cannot read the table" in app.error[0].value
     assert "Something went wrong" not in _text(app)
+    health = open_app("health")
+    assert "analysis\\/group\\_status" in health.error[0].value
+    assert {"Collection", "Lake", "Processes"} <= {header.value for header in health.subheader}, "the rest is there"
+    sizes = next(table for table in tables(health) if "Size" in table.titles)
+    shown = dict(zip(_column(sizes, "Table"), _column(sizes, "Size"), strict=True))
+    assert (shown["analysis/group_status"], shown["raw/commits"] is None) == (None, False)
 
 
-def test_a_lost_data_file_is_one_clear_line(open_app: Open, busy: Path) -> None:
-    for file in (busy / "lake" / "analysis" / "group_history").rglob("*.parquet"):
+def test_damaged_history_is_left_out_and_named_until_it_is_set_aside(open_app: Open, busy: Path) -> None:
+    """The rest is shown. Once it is set aside, the page on health counts it."""
+    lake = Lake(str(busy / "lake"))
+    lost = [Path(file) for file in lake.files(GROUP_HISTORY)]
+    for file in lost:
         file.unlink()
-    assert "analysis\\/group\\_history" in open_app().error[0].value
+    app = open_app()
+    [left_out] = [error.value for error in app.error if "left out" in error.value]
+    assert left_out.startswith(f"**{plural(len(lost), 'damaged file')} left out of the pages**")
+    assert "lagwise doctor --repair" in left_out
+    assert _column(tables(app)[0], "Group"), "the groups are there"
+    repair(lake, inspect(lake), NOW)
+    assert "left out" not in _text(open_app())
+    health = open_app("health")
+    assert any("set aside" in warning.value for warning in health.warning)
+    counted = next(table for table in tables(health) if "Last" in table.titles)
+    assert (_column(counted, "Table"), _column(counted, "Files")) == (["analysis/group_history"], [f"{len(lost):,}"])
 
 
 def test_a_corrupt_database_costs_only_the_alerts(open_app: Open, busy: Path) -> None:

@@ -345,7 +345,7 @@ def test_the_described_freshness_is_what_status_prints() -> None:
     from dataclasses import fields
 
     from lagwise.answers import ClusterFreshness, Freshness
-    from lagwise.doctor import Diagnosis
+    from lagwise.diagnosis import Diagnosis
 
     assert {f.name for f in (*fields(Freshness), *fields(ClusterFreshness))} <= described("status")
     assert {f.name for f in fields(Diagnosis)} <= described("doctor")

@@ -19,6 +19,7 @@ from lagwise.domain.trend import Statistics, samples_of, step_of
 from lagwise.logs import DEBUG_VARIABLE
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.minutes import MINUTES
+from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
 from tests.platform.judged import HOSTILE, analyzed, append, group, partition, row, sampled
 
@@ -97,6 +98,32 @@ def test_status_as_json(data: str) -> None:
     assert document["freshness"]["stale"] is False
     assert document["freshness"]["clusters"][0]["errors"] == {"timeout": 2}
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", document["freshness"]["as_of"])
+
+
+def test_damaged_history_is_left_out_of_answers_and_named(data: str) -> None:
+    lake = Lake(f"{data}/lake")
+    sampled(lake, datetime.now(UTC) - timedelta(minutes=5), cluster="elsewhere")
+    file = next(
+        f
+        for f in lake.files(SAMPLES)
+        if lake.query("select 1 from read_parquet(?) where cluster = 'shop'", [f], over=[])
+    )
+    Path(file).write_bytes(b"PAR1 no parquet any more")
+    shown = lagwise("status", "--json", "--data", data)
+    assert shown.exit_code == 0, shown.stderr
+    assert [g["group"] for g in json.loads(shown.stdout)["groups"]][-1] == "billing"
+    assert re.fullmatch(
+        r"lagwise: 1 row left out: raw/samples/day=\S+ is truncated \(.*\); see `lagwise doctor`\n", shown.stderr
+    )
+
+
+def test_groups_are_never_shown_in_part(data: str) -> None:
+    """One that is missing would pass for one that is well."""
+    for file in Lake(f"{data}/lake").files(GROUP_STATUS):
+        Path(file).unlink()
+    shown = lagwise("status", "--json", "--data", data)
+    assert (shown.exit_code, shown.stdout) == (1, "")
+    assert "group_status" in shown.stderr
 
 
 def test_status_as_text(data: str) -> None:
@@ -238,7 +265,9 @@ def test_a_damaged_file_is_one_line_and_names_the_table(lake: Lake, data: str) -
 
 
 def test_a_cluster_that_was_never_read_is_named_with_the_reason(data: str, tmp_path: Path) -> None:
-    sampled(Lake(str(tmp_path / "other" / "lake")), datetime.now(UTC), errors={"unreachable": 1}, groups=0)
+    lake = Lake(str(tmp_path / "other" / "lake"))
+    lake.create(SAMPLES)
+    sampled(lake, datetime.now(UTC), errors={"unreachable": 1}, groups=0)
     shown = lagwise("status", "--data", str(tmp_path / "other"))
     assert shown.stdout.startswith("The cluster shop cannot be read: unreachable; `lagwise doctor` says what to do.")
     assert "not analysed" not in shown.stdout

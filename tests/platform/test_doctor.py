@@ -11,11 +11,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 from sqlalchemy import inspect, make_url, text, update
 
 from lagwise.alerts.database import SCHEMA, open_engine, prepare, transaction
+from lagwise.cli import cli
 from lagwise.config import Config
-from lagwise.doctor import Diagnosis, Result, diagnoses
+from lagwise.diagnosis import Diagnosis, Result
+from lagwise.doctor import diagnoses
+from lagwise.operational.lease import Lease
 from lagwise.parts import write_settings
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.store import Lake
@@ -101,18 +105,73 @@ def test_a_damaged_table_is_found(tmp_path: Path) -> None:
     assert "group_status" in diagnosis.found
 
 
-def test_a_damaged_file_is_found_and_its_folder_named(tmp_path: Path) -> None:
-    settings = config(tmp_path)
-    lake = Lake(settings.lake_uri)
-    rows = {"started_at": NOON, "finished_at": NOON, "wall_seconds": 1.0, "samples": 1, "group_partitions": 1}
+def ticks(lake: Lake, number: int) -> None:
+    rows = {"started_at": NOON, "finished_at": NOON, "wall_seconds": 1.0, "samples": number, "group_partitions": 1}
     lake.create(TICKS)
     lake.append(TICKS, pa.Table.from_pylist([rows | {"progress": []}], TICKS.arrow.remove(len(TICKS.arrow) - 1)))
-    for file in Path(lake.location(TICKS)).rglob("*.parquet"):
-        file.write_bytes(b"junk")
-    diagnosis = found(settings, "lake")
-    assert diagnosis.result is Result.FAILED
-    assert "ticks" in diagnosis.found
-    assert diagnosis.advice == (f"delete the folder {lake.location(TICKS)}: the table is made again by the next round")
+
+
+def test_a_damaged_file_is_found_asked_about_and_set_aside(tmp_path: Path) -> None:
+    settings = config(tmp_path)
+    lake = Lake(settings.lake_uri)
+    for number in (1, 2, 3):
+        ticks(lake, number)
+    cut, junk, _ = map(Path, lake.files(TICKS))
+    cut.write_bytes(b"junk")
+    junk.write_bytes(b"x" * junk.stat().st_size)
+    said = [d for d in diagnoses(settings, start_spark=False) if d.check == "lake"]
+    assert {d.result for d in said} == {Result.FAILED}
+    day = f"analysis/ticks/day={NOON:%Y-%m-%d}"
+    # What a look at sizes and at the error does not show is found by reading everything.
+    assert f"{day}/{cut.name} is truncated (4 bytes of" in " ".join(d.found for d in said)
+    assert {d.advice for d in said} == {
+        "`lagwise doctor --repair` sets it aside, and so does the next round of the analysis that reads it"
+    }
+
+    def repair(*words: str, answer: str | None = None) -> Any:
+        return CliRunner().invoke(cli, ["doctor", "--repair", "--data", str(settings.data), *words], input=answer)
+
+    refused = repair(answer="n\n")
+    assert refused.exit_code == 1
+    assert f"{day}/{cut.name} is truncated" in refused.output
+    assert f"{day}/{junk.name} is corrupt" in refused.output
+    assert refused.output.count(": 1 row is lost") == 2
+    assert f"moves what is left of them to {lake.uri}/quarantine\n" in refused.output
+    shown = json.loads(repair("--json").output)
+    assert {one["fault"] for one in shown["damaged"]} == {"truncated", "corrupt"}
+    assert shown["set_aside"] is None
+    assert cut.exists()
+    assert junk.exists()
+    done = repair(answer="y\n")
+    assert (done.exit_code, done.output.splitlines()[-1]) == (0, "2 damaged files set aside"), done.output
+    assert len(list(Path(lake.uri, "quarantine").rglob("*.parquet"))) == 2
+    assert len(Lake(lake.uri).read(TICKS)) == 1
+    again = repair("--yes")
+    assert (again.exit_code, again.output) == (0, f"no file of {lake.uri} is damaged\n")
+    counted = found(settings, "damaged files")
+    assert counted.result is Result.WARNING
+    assert counted.found.startswith("2 damaged files set aside (analysis/ticks 2), the last ")
+
+
+def test_a_log_is_not_repaired_under_an_analysis_that_runs(tmp_path: Path) -> None:
+    """It would go on with what the log said before."""
+    settings = config(tmp_path)
+    lake = Lake(settings.lake_uri)
+    ticks(lake, 1)
+    entry = Path(lake.location(TICKS), "_delta_log", f"{1:020d}.json")
+    entry.write_bytes(entry.read_bytes()[:100])
+    engine = open_engine(settings.database_url)
+    analysis = Lease(engine, "analysis")
+    analysis.ask()
+    command = ["doctor", "--repair", "--yes", "--data", str(settings.data)]
+    refused = CliRunner().invoke(cli, command)
+    assert (refused.exit_code, entry.stat().st_size) == (1, 100)
+    assert "the analysis is run by" in refused.output
+    assert "stop that one first" in refused.output
+    analysis.give_back()
+    engine.dispose()
+    assert CliRunner().invoke(cli, command).exit_code == 0
+    assert len(Lake(lake.uri).read(TICKS)) == 1, "the row is found again"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ import pytest
 from lagwise import health, private_files
 from lagwise.alerts.database import open_engine, prepare
 from lagwise.config import Config
-from lagwise.doctor import Result, diagnoses
+from lagwise.diagnosis import Result
+from lagwise.doctor import diagnoses
 from lagwise.part_log import PartLog
 from lagwise.parts import write_settings
 from lagwise.supervisor import locked

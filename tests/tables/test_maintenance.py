@@ -1,14 +1,20 @@
 """Compaction and retention keep every row that is to be kept."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 
 from lagwise.config import Retention
+from lagwise.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY
 from lagwise.tables.maintenance import COMPACT_FROM_FILES, FORECASTS_DAYS, days_kept, maintain
 from lagwise.tables.planning import FORECASTS, TOPIC_HOURS
+from lagwise.tables.quarantine import DAMAGED_FILES, QUARANTINE
 from lagwise.tables.raw import GROUPS, SAMPLES, TOPICS
+from lagwise.tables.repair import inspect, repair, repairing
 from lagwise.tables.store import Lake
 from tests.tables.test_store import groups
 
@@ -67,3 +73,65 @@ def test_doing_it_again_does_nothing(lake: Lake) -> None:
     maintain(lake, Retention(), now=NOW)
     again = maintain(lake, Retention(), now=NOW)
     assert (again.compacted_files, again.deleted_days) == (0, 0)
+
+
+def test_a_single_bit_in_what_was_merged_is_noticed(lake: Lake) -> None:
+    """Of what delta-rs appends it would be another number; what is kept for longer has checksums."""
+    for i in range(COMPACT_FROM_FILES):
+        lake.append(GROUPS, groups(*(f"g{i}-{k}" for k in range(50)), at=NOW + timedelta(seconds=i)))
+    maintain(lake, Retention(), now=NOW)
+    [merged] = lake.files(GROUPS)
+    content = bytearray(Path(merged).read_bytes())
+    chunk = pq.read_metadata(merged).row_group(0).column(3)
+    end = (chunk.dictionary_page_offset or chunk.data_page_offset) + chunk.total_compressed_size
+    behind_the_header = chunk.data_page_offset + 100
+    assert end - behind_the_header > 1000
+    for place in range(behind_the_header, end, 97):
+        content[place] ^= 1
+        Path(merged).write_bytes(content)
+        with pytest.raises(LakeError, match=f"{Path(merged).name}: .*CRC"):
+            lake.read(GROUPS)
+        content[place] ^= 1
+    Path(merged).write_bytes(content)
+    assert lake.read(GROUPS).num_rows == 50 * COMPACT_FROM_FILES
+
+
+def test_readers_know_what_times_a_merged_file_holds(lake: Lake) -> None:
+    for i in range(COMPACT_FROM_FILES):
+        lake.append(GROUPS, groups(f"g{i}", at=NOW + timedelta(seconds=i)))
+    maintain(lake, Retention(), now=NOW)
+    last = NOW + timedelta(seconds=COMPACT_FROM_FILES - 1)
+    assert len(lake.files(GROUPS, since=last)) == 1
+    assert lake.files(GROUPS, since=last + timedelta(seconds=1)) == []
+    assert len(lake.files(GROUPS, until=NOW + timedelta(seconds=1))) == 1
+    assert lake.files(GROUPS, until=NOW) == []
+
+
+def test_a_damaged_file_is_not_merged(lake: Lake) -> None:
+    """Neither is it lost: it is named, so that it can be set aside, and then the others are merged."""
+    for i in range(COMPACT_FROM_FILES):
+        lake.append(GROUPS, groups(f"g{i}", at=NOW + timedelta(seconds=i)))
+    damaged = Path(lake.files(GROUPS)[7])
+    content = bytearray(damaged.read_bytes())
+    content[4:30] = bytes(26)
+    damaged.write_bytes(content)
+    with pytest.raises(LakeError, match=damaged.name):
+        maintain(lake, Retention(), now=NOW)
+    assert len(lake.files(GROUPS)) == COMPACT_FROM_FILES
+    lake.append(GROUPS, groups("another", at=NOW))
+    done = repairing(lake, lambda: maintain(lake, Retention(), now=NOW))
+    assert done.compacted_files == COMPACT_FROM_FILES
+    assert lake.read(GROUPS).num_rows == COMPACT_FROM_FILES
+    assert [r["file"] for r in lake.read(DAMAGED_FILES).to_pylist()] == [f"day={NOW:%Y-%m-%d}/{damaged.name}"]
+
+
+def test_files_stay_in_quarantine_as_long_as_the_table_speaks_of_them(lake: Lake) -> None:
+    for age in (0, 5):
+        lake.append(GROUPS, groups("a", at=NOW))
+        Path(lake.files(GROUPS)[0]).write_bytes(b"no parquet")
+        repair(lake, inspect(lake), NOW - timedelta(days=age))
+    quarantine = Path(lake.uri, QUARANTINE)
+    assert len(list(quarantine.rglob("*.parquet"))) == 2
+    maintain(lake, Retention(history_days=3), now=NOW)
+    assert [day.name for day in quarantine.iterdir()] == [f"{NOW:%Y-%m-%d}"]
+    assert len(lake.read(DAMAGED_FILES)) == 1

@@ -7,15 +7,21 @@ import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import yaml
+from deltalake.fs import DeltaStorageHandler
+from pyarrow.fs import FileType, S3FileSystem
 
 from lagwise.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.duck import connected
 from lagwise.tables.raw import GROUPS
+from lagwise.tables.repair import inspect, repair
+from lagwise.tables.storage import Storage
 from lagwise.tables.store import Lake
+from lagwise.tables.tolerant import TolerantLake
 from lagwise_dashboard.queries import base
 from tests.fixtures.object_store import Bucket
 from tests.platform.judged import append, row
@@ -81,7 +87,7 @@ def test_commands_by_the_settings_alone(bucket: Bucket, lake: Lake, tmp_path: Pa
         found = run("status", "--json")
         assert (found.returncode, found.stderr) == (0, "")
         assert [(g["group"], g["status"]) for g in json.loads(found.stdout)["groups"]] == [("a", "ok")]
-    looked = {line["check"]: line for line in json.loads(run("doctor", "--json").stdout)["checks"]}
+    looked = {line["check"]: line for line in json.loads(run("doctor", "--json", "--no-spark").stdout)["checks"]}
     assert looked["lake"]["result"] == "ok", looked["lake"]
 
 
@@ -96,3 +102,43 @@ def test_a_store_that_is_gone_is_one_clear_line(bucket: Bucket, lake: Lake) -> N
             ask()
         assert "of-lakes" not in str(found.value)
         assert "\n" not in str(found.value)
+
+
+def test_a_damaged_file_is_set_aside_as_on_a_disk(bucket: Bucket, lake: Lake) -> None:
+    lake.append(GROUPS, groups("d", at=LATER + timedelta(hours=1)))
+    handler = DeltaStorageHandler(lake.uri, lake.storage_options)
+    # In order of the rows: one file was written after the other.
+    delta = lake.open(GROUPS)
+    assert delta is not None
+    written = sorted(pa.table(delta.get_add_actions(flatten=True)).to_pylist(), key=lambda f: f["min.sampled_at"])
+    files = dict(zip(("ab", "c", "d"), (f["path"] for f in written), strict=True))
+    handler.delete_file(f"{GROUPS.path}/{files['c']}")
+    endpoint = bucket.options["AWS_ENDPOINT_URL"].removeprefix("http://")
+    keys = {"access_key": "reader", "secret_key": bucket.options["AWS_SECRET_ACCESS_KEY"], "region": "us-east-1"}
+    store = S3FileSystem(endpoint_override=endpoint, scheme="http", **keys)
+    with store.open_output_stream(f"{lake.uri.removeprefix('s3://')}/{GROUPS.path}/{files['d']}") as file:
+        file.write(b"something else")
+    readers = TolerantLake(lake.uri, lake.storage_options)
+    assert readers.query('select "group" from groups order by all', over=[GROUPS]).to_pylist() == [
+        {"group": "a"},
+        {"group": "b"},
+    ]
+    assert {one.file for one in readers.left_out} == {files["c"], files["d"]}
+    found = inspect(lake, tables=[GROUPS])
+    assert {one.file: str(one.fault) for one in found.damaged} == {files["c"]: "missing", files["d"]: "truncated"}
+    repair(lake, found, LATER)
+    assert sorted(lake.read(GROUPS)["group"].to_pylist()) == ["a", "b"]
+    assert inspect(lake, thorough=True, tables=[GROUPS]).damaged == []
+    kept = handler.get_file_info([f"quarantine/{LATER:%Y-%m-%d}/{GROUPS.path}/{files['d']}"])
+    assert [info.type for info in kept] == [FileType.File]
+    assert readers.left_out == []
+
+
+def test_a_store_that_does_not_answer_damages_nothing(bucket: Bucket, lake: Lake) -> None:
+    file = lake.relative_files(GROUPS)[0]
+    bucket.server.kill()
+    with pytest.raises(LakeError, match=r"127\.0\.0\.1"):
+        Storage(lake).read(f"{GROUPS.path}/{file}")
+    found = inspect(lake, thorough=True, tables=[GROUPS])
+    assert found.damaged == []
+    assert len(found.unchecked) == 1

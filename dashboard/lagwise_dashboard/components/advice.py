@@ -1,6 +1,7 @@
 """What to do when something about Lagwise itself is off."""
 
 from lagwise.domain import humanise
+from lagwise.tables.quarantine import CHECK_DISK_FOR, SetAside
 from lagwise_dashboard import literal
 from lagwise_dashboard.components.freshness import Freshness, why
 from lagwise_dashboard.queries.base import Row
@@ -35,7 +36,13 @@ def for_error(kind: str) -> str:
     return _ERRORS.get(kind, "")
 
 
-def troubles(fresh: Freshness, runs: list[Row], errors: list[Row], tick_seconds: float | None) -> list[str]:
+def troubles(
+    fresh: Freshness,
+    runs: list[Row],
+    errors: list[Row],
+    tick_seconds: float | None,
+    damaged: list[SetAside],
+) -> list[str]:
     """Everything that is off now, the gravest first, each with what to do. Markdown."""
     found: list[str] = []
     for source in fresh.collections:
@@ -82,6 +89,13 @@ def troubles(fresh: Freshness, runs: list[Row], errors: list[Row], tick_seconds:
                 f"longer than its interval of {humanise.duration(run['interval_seconds'])}. Raise `interval_seconds`, "
                 "or leave groups out."
             )
+    newest = max((one.newest_at for one in damaged), default=None)
+    if newest is not None and fresh.now - newest < CHECK_DISK_FOR:
+        files = humanise.plural(sum(one.files for one in damaged), "damaged file")
+        found.append(
+            f"**{files} set aside**, the last {humanise.since(newest, fresh.now)} ago; the tables are listed below. "
+            "Check the disk, and that nothing else deletes or changes files of the lake."
+        )
     if errors:
         total = sum(e["count"] for e in errors)
         found.append(

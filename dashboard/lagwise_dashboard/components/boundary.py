@@ -13,13 +13,14 @@ from lagwise_dashboard import literal
 
 log = logging.getLogger("lagwise.dashboard")
 
+#: What to do where a table cannot be read. Markdown.
+LAKE_ADVICE = (
+    "Check that the storage of the lake can be reached and that the dashboard may read it; `lagwise doctor` checks "
+    "both. The next round of the analysis that reads a damaged file sets it aside; `lagwise doctor --repair` does, too."
+)
+
 _WHAT_TO_DO: tuple[tuple[type[LagwiseError], str], ...] = (
-    (
-        LakeError,
-        "Look whether the storage of the lake is reachable and the dashboard may read it. If a file was damaged, "
-        "delete the folder of that table: tables below `analysis/` are made again by the next round of the analysis, "
-        "those below `raw/` fill up again from now on. `lagwise doctor` checks the lake.",
-    ),
+    (LakeError, LAKE_ADVICE),
     (
         DatabaseError,
         "Alerts and their deliveries cannot be shown; verdicts are not affected. Look whether the database of the "

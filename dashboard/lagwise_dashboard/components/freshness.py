@@ -13,8 +13,10 @@ import streamlit as st
 from lagwise.addresses import pages
 from lagwise.config import Config
 from lagwise.domain import humanise, staleness
+from lagwise.logs import clean
 from lagwise_dashboard import address, literal, settings
 from lagwise_dashboard.cache import ask
+from lagwise_dashboard.components.boundary import LAKE_ADVICE
 from lagwise_dashboard.queries import health
 from lagwise_dashboard.queries.base import Row
 
@@ -58,12 +60,14 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """How old everything is at ``now``; ``verdicts`` are those on the clusters that have any."""
+    """How old everything is at ``now``; ``verdicts`` are those on the clusters that have any. ``trouble`` is why the
+    last two are not known: a line for each table that cannot be read."""
 
     collections: tuple[Source, ...]
     analysis: Source
     verdicts: tuple[Source, ...]
     now: datetime
+    trouble: tuple[str, ...] = ()
 
     @property
     def as_of(self) -> datetime | None:
@@ -133,7 +137,7 @@ def judge(newest: health.Newest, config: Config, now: datetime, started_at: date
         )
         for name, as_of in newest.as_of.items()
     )
-    return Freshness(collections, analysis, verdicts, now)
+    return Freshness(collections, analysis, verdicts, now, newest.trouble)
 
 
 def _collection(name: str, sample: Row | None, interval_seconds: float, now: datetime, is_new: bool) -> Source:
@@ -181,6 +185,8 @@ def strip(freshness: Freshness) -> None:
         parts.append(_badge("collected", oldest, freshness.collections, which))
     parts.append(_badge("analysed", freshness.analysis, (freshness.analysis,), ""))
     st.markdown(" &nbsp; ".join(parts))
+    for line in freshness.trouble:
+        st.error(f"{literal.markdown(clean(line))}\n\n{LAKE_ADVICE}", icon=":material/error:")
     if freshness.starting:
         old = f" What you see below is {humanise.since(as_of, now)} old." if as_of else ""
         st.info(f"**Starting.** {_awaited(freshness)}{old}", icon=":material/hourglass_top:")

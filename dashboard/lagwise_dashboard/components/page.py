@@ -5,6 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from lagwise_dashboard import address, identity, literal, settings
+from lagwise_dashboard.components import damage
 from lagwise_dashboard.components.boundary import boundary
 
 LIVE = "live"
@@ -46,9 +47,12 @@ def show(
         _say_what_is_ignored()
 
         def guarded() -> None:
-            way = st.empty()
+            way, above = st.empty(), st.container()
             with boundary():
                 body()
+            # Damage is found while the page is made, and concerns all of it.
+            with above, boundary():
+                damage.left_out()
             address.follow(way)
 
         st.fragment(guarded, run_every=seconds if live else None)()

@@ -13,6 +13,7 @@ from lagwise.errors import LakeError
 from lagwise.tables.duck import OUR_MISTAKES, connected
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
+from lagwise.tables.tolerant import TolerantLake
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -53,7 +54,8 @@ def run(lake: Lake, tables: Mapping[Table, Reach], sql: str, parameters: Mapping
     """Run one statement over snapshots of the tables, each limited as far as given.
 
     A file may vanish between listing and reading, when the table is rewritten meanwhile; then a second look at the
-    table's newest version finds its successor. Raises LakeError if that does not help either.
+    table's newest version finds its successor. Damaged files of history are then left out, which the page says.
+    Raises LakeError if that does not help either.
     """
     try:
         return _run_once(lake, tables, sql, parameters)
@@ -63,6 +65,8 @@ def run(lake: Lake, tables: Mapping[Table, Reach], sql: str, parameters: Mapping
         try:
             return _run_once(lake, tables, sql, parameters)
         except duckdb.Error as error:
+            if isinstance(lake, TolerantLake) and lake.leave_out(list(tables), error):
+                return run(lake, tables, sql, parameters)
             names = ", ".join(table.path for table in tables)
             raise LakeError(
                 f"a data file of {names} in {lake.uri} cannot be read: {str(error).strip().splitlines()[0]}"

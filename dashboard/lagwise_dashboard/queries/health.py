@@ -12,8 +12,10 @@ from deltalake.exceptions import DeltaError
 from lagwise.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_STATUS
+from lagwise.tables.engine_errors import in_a_line
+from lagwise.tables.quarantine import DAMAGED_FILES, SetAside, set_aside
 from lagwise.tables.raw import READ_SOMETHING, SAMPLES
-from lagwise.tables.store import Lake, in_a_line
+from lagwise.tables.store import Lake
 from lagwise.tables.ticks import TICKS
 from lagwise_dashboard.queries.base import Row, bucket_seconds, days, reads, rows, run
 
@@ -25,6 +27,7 @@ _LATELY = """
     select arg_max(lately, finished_at) as newest, median(wall_seconds) as wall_seconds
     from (select * from ticks order by finished_at desc limit $rounds) lately
 """
+_JUDGED = "select cluster, max(as_of) as as_of from group_status group by cluster"
 MOST_CLUSTERS = 1000
 MOST_ERRORS = 200
 
@@ -35,7 +38,8 @@ class Newest:
 
     ``read_at`` of a sample is the end of the newest one of its cluster that read anything (null: none ever did).
     ``tick_seconds`` is the median duration of the last rounds, ``as_of`` the newest judged sample of each cluster.
-    ``first_sample_at`` is the beginning of the first sample of the last day or two.
+    ``first_sample_at`` is the beginning of the first sample of the last day or two. ``trouble`` is why rounds or judged
+    samples are unknown: one line for each table that cannot be read.
     """
 
     samples: tuple[Row, ...]
@@ -43,11 +47,15 @@ class Newest:
     tick_seconds: float | None
     as_of: Mapping[str, datetime]
     first_sample_at: datetime | None
+    trouble: tuple[str, ...] = ()
 
 
 @reads(SAMPLES, TICKS, GROUP_STATUS)
 def newest(lake: Lake, now_day: datetime) -> Newest:
-    """What is newest in the lake. ``now_day`` is the present moment cut to the day, UTC."""
+    """What is newest in the lake. ``now_day`` is the present moment cut to the day, UTC.
+
+    Raises LakeError if the samples cannot be read: without them nothing else means anything.
+    """
     recent = days(now_day - _RECENT, now_day + _RECENT)
     samples = f"""
         select arg_max(samples, finished_at) as newest, max(finished_at) filter ({READ_SOMETHING}) as read_at,
@@ -57,17 +65,33 @@ def newest(lake: Lake, now_day: datetime) -> Newest:
     found = rows(lake, {SAMPLES: recent}, samples, {"limit": MOST_CLUSTERS})
     if not any(r["read_at"] for r in found):
         found = rows(lake, {SAMPLES: None}, samples, {"limit": MOST_CLUSTERS})
-    (lately,) = rows(lake, {TICKS: recent}, _LATELY, {"rounds": _ROUNDS})
-    if lately["newest"] is None:
-        (lately,) = rows(lake, {TICKS: None}, _LATELY, {"rounds": _ROUNDS})
-    judged = rows(lake, {GROUP_STATUS: None}, "select cluster, max(as_of) as as_of from group_status group by cluster")
+    trouble: list[str] = []
+    lately: Row = {"newest": None, "wall_seconds": None}
+    try:
+        (lately,) = rows(lake, {TICKS: recent}, _LATELY, {"rounds": _ROUNDS})
+        if lately["newest"] is None:
+            (lately,) = rows(lake, {TICKS: None}, _LATELY, {"rounds": _ROUNDS})
+    except LakeError as error:
+        trouble.append(str(error))
+    judged: list[Row] = []
+    try:
+        judged = rows(lake, {GROUP_STATUS: None}, _JUDGED)
+    except LakeError as error:
+        trouble.append(str(error))
     return Newest(
         tuple({**r["newest"], "read_at": r["read_at"]} for r in found),
         lately["newest"],
         lately["wall_seconds"],
         {r["cluster"]: r["as_of"] for r in judged},
         min((r["first_at"] for r in found), default=None),
+        tuple(trouble),
     )
+
+
+@reads(DAMAGED_FILES)
+def damaged(lake: Lake) -> list[SetAside]:
+    """By table, the damaged files that were set aside."""
+    return set_aside(lake)
 
 
 @reads(SAMPLES)
@@ -143,25 +167,26 @@ def ticks(lake: Lake, since: datetime, until: datetime) -> pa.Table:
 
 @reads(*ALL_TABLES)
 def sizes(lake: Lake) -> list[Row]:
-    """Per table: bytes, rows and files of its newest version, and the most files of any day. Raises LakeError.
+    """Per table: bytes, rows and files of its newest version, and the most files of any day.
 
-    ``loose_files`` is null for tables that are not compacted, because each round replaces them.
+    ``loose_files`` is null for tables that are not compacted, because each round replaces them. ``trouble`` is why a
+    table cannot be read; null where it can, or is not there yet.
     """
     found: list[Row] = []
     for table in ALL_TABLES:
-        delta = lake.open(table)
-        if delta is None:
-            nothing = dict.fromkeys(("bytes", "rows", "files", "loose_files"))
-            found.append({"table": table.path, "rows_mean": table.rows, **nothing})
-            continue
+        nothing = dict.fromkeys(("bytes", "rows", "files", "loose_files", "trouble"))
+        row: Row = {"table": table.path, "rows_mean": table.rows, **nothing}
+        found.append(row)
         try:
+            delta = lake.open(table)
+            if delta is None:
+                continue
             actions = pa.table(delta.get_add_actions(flatten=True))
-        except DeltaError as error:
-            raise LakeError(f"cannot read the table {lake.location(table)}: {in_a_line(error)}") from error
-        found.append(
+        except (LakeError, DeltaError) as error:
+            row["trouble"] = in_a_line(error)
+            continue
+        row.update(
             {
-                "table": table.path,
-                "rows_mean": table.rows,
                 "bytes": pc.sum(actions["size_bytes"]).as_py() or 0,
                 "rows": pc.sum(actions["num_records"]).as_py() or 0,
                 "files": actions.num_rows,

@@ -8,10 +8,13 @@ import streamlit as st
 
 from lagwise import health as heartbeats
 from lagwise.domain import humanise
+from lagwise.logs import clean
 from lagwise.tables.maintenance import COMPACT_FROM_FILES
+from lagwise.tables.quarantine import DAMAGED_FILES, QUARANTINE, SetAside
 from lagwise_dashboard import literal, plot_theme, settings, tables
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.components import advice, empty, freshness, grid, page
+from lagwise_dashboard.components.boundary import LAKE_ADVICE, boundary
 from lagwise_dashboard.components.freshness import Freshness, Source
 from lagwise_dashboard.queries import health as queries
 from lagwise_dashboard.queries.base import Row
@@ -24,19 +27,34 @@ _STEP_SECONDS = 15
 
 
 def body() -> None:
+    """Parts fail one by one: this is the page to open when something cannot be read."""
     now = settings.now()
+    with boundary():
+        if not _collected(now):
+            _parts(now)
+            return
+    left, right = st.columns(2)
+    with left, boundary():
+        _lake()
+    with right, boundary():
+        _damaged(ask(queries.damaged), now)
+        _parts(now)
+
+
+def _collected(now: datetime) -> bool:
+    """Show the state of the collection and the analysis; returns whether anything was collected."""
     fresh = freshness.read(now)
     freshness.strip(fresh)
     if fresh.nothing_collected:
         empty.nothing_collected(fresh)
-        _parts(now)
-        return
+        return False
     until = datetime.fromtimestamp(-(-now.timestamp() // _STEP_SECONDS) * _STEP_SECONDS, now.tzinfo)
     since = until - _SPAN
     newest = ask(queries.newest, now.replace(hour=0, minute=0, second=0, microsecond=0))
     runs = ask(queries.runs, since, until)
     errors = ask(queries.errors, since, until)
-    _verdict(advice.troubles(fresh, runs, errors, newest.tick_seconds), is_starting=fresh.starting)
+    troubles = advice.troubles(fresh, runs, errors, newest.tick_seconds, ask(queries.damaged))
+    _verdict(troubles, is_starting=fresh.starting)
     _clusters(fresh, newest.samples, runs, now)
     _errors(errors, now)
     left, right = st.columns(2)
@@ -44,11 +62,7 @@ def body() -> None:
         _chart("How long a sample takes", ask(queries.durations, since, until), "cluster", since, until)
     with right:
         _chart("How long a round of the analysis takes", ask(queries.ticks, since, until), None, since, until)
-    left, right = st.columns(2)
-    with left:
-        _lake()
-    with right:
-        _parts(now)
+    return True
 
 
 def _verdict(troubles: list[str], *, is_starting: bool) -> None:
@@ -146,6 +160,9 @@ def _lake() -> None:
         f"{humanise.size(total)} in {humanise.plural(sum(s['files'] or 0 for s in sizes), 'file')}, newest "
         f"versions only. {_compaction(sizes)}"
     )
+    for unreadable in sizes:
+        if unreadable["trouble"]:
+            st.error(f"{literal.markdown(clean(unreadable['trouble']))}\n\n{LAKE_ADVICE}", icon=":material/error:")
     columns = [
         tables.text("Table", [s["table"] for s in sizes]),
         tables.size("Size", [s["bytes"] for s in sizes]),
@@ -158,6 +175,26 @@ def _lake() -> None:
         tables.text("One row per", [s["rows_mean"] for s in sizes], width=180, wraps=True),
     ]
     grid.show(columns, name="lake", label="Tables of the lake with their sizes")
+
+
+def _damaged(set_aside: list[SetAside], now: datetime) -> None:
+    """Damaged files by table, if there are any."""
+    if not set_aside:
+        return
+    st.subheader("Damaged files", anchor=False)
+    st.caption(
+        f"Files that were missing or unreadable. They were taken out of their tables, and what is left of them is in "
+        f"`{QUARANTINE}/` in the lake. The table `{DAMAGED_FILES.name}` lists each file and what was wrong with it."
+    )
+    columns = [
+        tables.text("Table", [one.table for one in set_aside]),
+        tables.count("Files", [one.files for one in set_aside]),
+        tables.count("Rows", [one.rows for one in set_aside]).described(
+            "Rows that these files held, where that is known."
+        ),
+        tables.ago("Last", [one.newest_at for one in set_aside], now),
+    ]
+    grid.show(columns, name="damaged", label="Damaged files that were set aside, by table")
 
 
 def _compaction(sizes: list[Row]) -> str:

@@ -17,8 +17,9 @@ from pyspark.sql import functions as F
 from lagwise.config.model import Forecast
 from lagwise.domain.capacity import demand
 from lagwise.errors import LakeError
+from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.planning import DEMAND, FORECASTS, TOPIC_HOURS
-from lagwise.tables.store import Lake, in_a_line
+from lagwise.tables.store import Lake
 from lagwise_spark.frames import frame, struct_type
 from lagwise_spark.jobs import write
 from lagwise_spark.jobs.slices import python_of_executors

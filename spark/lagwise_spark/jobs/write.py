@@ -16,8 +16,9 @@ from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import GroupVerdict
 from lagwise.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
+from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.schema import DAY, Table
-from lagwise.tables.store import Lake, in_a_line
+from lagwise.tables.store import Lake
 from lagwise_spark.jobs.progress import News
 
 Row = Mapping[str, Any]

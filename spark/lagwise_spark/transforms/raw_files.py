@@ -29,12 +29,20 @@ class Files:
 def batches(files: Files) -> Iterator[pa.RecordBatch]:
     """The wanted rows, in the order of the files."""
     for path, names in files.paths:
-        columns = ["cluster", *names]
-        with pq.ParquetFile(path, read_dictionary=[name for name in columns if name in _NAMES]) as file:
-            for batch in file.iter_batches(_ROWS_PER_BATCH, columns=columns, use_threads=False):
-                wanted = _is_in(batch["cluster"], (files.cluster,)) & _is_in(batch["sample_id"], files.sample_ids)
-                if wanted.any():
-                    yield _complete(batch if wanted.all() else batch.filter(pa.array(wanted)), files.columns)
+        for batch in _batches(path, ["cluster", *names]):
+            wanted = _is_in(batch["cluster"], (files.cluster,)) & _is_in(batch["sample_id"], files.sample_ids)
+            if wanted.any():
+                yield _complete(batch if wanted.all() else batch.filter(pa.array(wanted)), files.columns)
+
+
+def _batches(path: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """All rows of a file. Raises OSError that names it, as pyarrow's own words about its content do not."""
+    try:
+        names = [name for name in columns if name in _NAMES]
+        with pq.ParquetFile(path, read_dictionary=names, page_checksum_verification=True) as file:
+            yield from file.iter_batches(_ROWS_PER_BATCH, columns=columns, use_threads=False)
+    except (pa.ArrowException, OSError) as error:
+        raise OSError(f"cannot read {path}: {error}") from error
 
 
 def _is_in(names: pa.DictionaryArray, wanted: Collection[str]) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":

@@ -1,0 +1,136 @@
+"""Compaction on a disk: merges the small files of a day into larger ones whose pages have checksums.
+
+delta-rs writes pages without checksums and ignores those that it reads: a flipped bit would go unnoticed, and would be
+copied into the merged file. Here the pages of the small files are checked, and those of the merged file can be.
+"""
+
+import io
+import json
+import uuid
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.transaction import AddAction, RemoveAction
+
+from lagwise.errors import LakeError
+from lagwise.tables.engine_errors import in_a_line
+from lagwise.tables.schema import Table
+from lagwise.tables.store import Lake
+
+#: Files of this size are not merged with others, and no merged file is much larger.
+LARGE_BYTES = 100 * 1024**2
+_ROWS_PER_GROUP = 500_000
+
+
+def merge_day(lake: Lake, table: Table, delta: DeltaTable, day: str, *, sort_by: str | None = None) -> int:
+    """Merge the small files of one day of a table; how many were merged.
+
+    Sorting keeps all rows of a merged file in memory. Raises LakeError; the message names a file that cannot be read.
+    """
+    merged = 0
+    for files in _bins(delta, day):
+        name = f"day={day}/part-{uuid.uuid4()}.zstd.parquet"
+        place = Path(lake.location(table), name)
+        # Readers and repairs ignore names that begin with a dot.
+        partial = place.with_name(f".{place.name}")
+        try:
+            stats = _write(partial, _rows(lake, table, files, sort_by), table)
+            partial.rename(place)
+        except OSError as error:
+            raise LakeError(f"cannot write {place}: {in_a_line(error)}") from error
+        finally:
+            partial.unlink(missing_ok=True)
+        now = round(datetime.now(UTC).timestamp() * 1000)
+        added = AddAction(name, place.stat().st_size, {"day": day}, now, False, json.dumps(stats))
+        removed = [RemoveAction(f["path"], False, now, f["size_bytes"], {"day": day}) for f in files]
+        if lake.commit(table, [added, *removed]):
+            merged += len(files)
+        else:
+            place.unlink()  # another process has rewritten one of the files: they are merged the next time
+    return merged
+
+
+def _bins(delta: DeltaTable, day: str) -> Iterator[Sequence[dict[str, Any]]]:
+    """The small files of a day in order of time, in groups that each make one large file."""
+    actions = pa.table(delta.get_add_actions(flatten=True))
+    of_day = actions.filter(pc.equal(pc.cast(actions["partition.day"], pa.string()), day)).to_pylist()
+    small = sorted((f for f in of_day if f["size_bytes"] < LARGE_BYTES), key=lambda f: f["modification_time"])
+    files: list[dict[str, Any]] = []
+    for file in small:
+        if len(files) > 1 and sum(f["size_bytes"] for f in files) + file["size_bytes"] > LARGE_BYTES:
+            yield files
+            files = []
+        files.append(file)
+    if len(files) > 1:
+        yield files
+
+
+def _rows(lake: Lake, table: Table, files: Sequence[dict[str, Any]], sort_by: str | None) -> Iterator[pa.Table]:
+    """The rows of these files, a row group at a time, or all of them where they are sorted."""
+    schema = _schema(table)
+    parts: list[pa.Table] = []
+    for batch in _batches(lake, table, files):
+        parts.append(pa.Table.from_batches([batch]).select(schema.names).cast(schema))
+        if sort_by is None and sum(part.num_rows for part in parts) >= _ROWS_PER_GROUP:
+            yield pa.concat_tables(parts)
+            parts = []
+    if parts:
+        rows = pa.concat_tables(parts)
+        yield rows if sort_by is None else rows.sort_by(sort_by)
+
+
+def _batches(lake: Lake, table: Table, files: Sequence[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
+    for file in files:
+        place = f"{lake.location(table)}/{unquote(file['path'])}"
+        try:
+            with pq.ParquetFile(place, page_checksum_verification=True) as opened:
+                yield from opened.iter_batches()
+        except (pa.ArrowException, OSError) as error:
+            raise LakeError(f"cannot read {place}: {in_a_line(error)}") from error
+
+
+def _write(place: Path, parts: Iterator[pa.Table], table: Table) -> dict[str, Any]:
+    """Write a data file. Returns the statistics that the log keeps of it."""
+    clock, rows = str(table.clock), 0
+    ends: list[datetime] = []
+    with pq.ParquetWriter(place, _schema(table), **_how(table)) as writer:
+        for part in parts:
+            writer.write_table(part, row_group_size=_ROWS_PER_GROUP)
+            rows += part.num_rows
+            ends += pc.min_max(part[clock]).as_py().values()
+    return {
+        "numRecords": rows,
+        "minValues": {clock: _iso(min(ends))},
+        "maxValues": {clock: _iso(max(ends))},
+        "nullCount": {clock: 0},
+    }
+
+
+def _how(table: Table) -> dict[str, Any]:
+    """How the files of a table are written: integers and times as differences, which are smaller than dictionaries."""
+    schema, none = _schema(table), io.BytesIO()
+    pq.write_table(schema.empty_table(), none)
+    leaves = [column.path for column in pq.ParquetFile(none).schema]
+    whole = [f.name for f in schema if pa.types.is_integer(f.type) or pa.types.is_timestamp(f.type)]
+    return {
+        "compression": "zstd",
+        "write_page_checksum": True,
+        "use_dictionary": [leaf for leaf in leaves if leaf not in whole],
+        "column_encoding": dict.fromkeys(whole, "DELTA_BINARY_PACKED"),
+    }
+
+
+def _schema(table: Table) -> pa.Schema:
+    """The columns of a data file; the day is in its path."""
+    return pa.schema([f for f in table.arrow if f.name != "day"])
+
+
+def _iso(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,0 +1,64 @@
+"""Files that were found damaged and set aside: the folder that holds them and the table that lists them."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+
+from lagwise.tables.schema import TIMESTAMP, Column, Table
+from lagwise.tables.store import Lake
+
+#: The folder of the lake that damaged files are moved to, each below the day it was found on.
+QUARANTINE = "quarantine"
+#: How long a damaged file is a reason to check the disk.
+CHECK_DISK_FOR = timedelta(days=7)
+
+DAMAGED_FILES = Table(
+    "damaged_files",
+    "analysis",
+    "file that was found damaged and set aside",
+    (
+        Column("found_at", TIMESTAMP, "when it was found", nullable=False),
+        Column(
+            "table", pa.string(), "the table it belongs to, as a path below the lake: `raw/commits`", nullable=False
+        ),
+        Column("file", pa.string(), "its path in the table's folder", nullable=False),
+        Column("fault", pa.string(), "missing, truncated or corrupt", nullable=False),
+        Column("detail", pa.string(), "what is wrong with it", nullable=False),
+        Column("rows", pa.int64(), "rows that it held; null where unknown, as for a file of the table's log"),
+        Column(
+            "size_bytes",
+            pa.int64(),
+            "the size it was written with (of a file of the log: its size when found); null where unknown",
+        ),
+        Column("first_at", TIMESTAMP, "the first time in these rows, to the millisecond; null where unknown"),
+        Column("last_at", TIMESTAMP, "the last time in these rows; null where unknown"),
+        Column("quarantined", pa.string(), "where it is now, as a path below the lake; null where it was missing"),
+    ),
+    clock="found_at",
+    skipping=("found_at",),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """How many files of a table were set aside, how many rows they held where known, and when the last was found."""
+
+    table: str
+    files: int
+    rows: int
+    newest_at: datetime
+
+
+def set_aside(lake: Lake) -> list[SetAside]:
+    """What was set aside, by table, for as long as it is kept. Raises LakeError."""
+    found = lake.query(
+        """
+        select "table", count(*) as files, coalesce(sum(rows), 0)::bigint as rows, max(found_at) as newest_at
+        -- a repair that was interrupted adds a file again
+        from (select "table", file, max(rows) as rows, max(found_at) as found_at from damaged_files group by all)
+        group by "table" order by "table"
+        """,
+        over=[DAMAGED_FILES],
+    )
+    return [SetAside(**row) for row in found.to_pylist()]

@@ -1,0 +1,127 @@
+"""Rounds of the analysis over a lake with damaged files: each costs its own rows, and the round goes on."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from lagwise.config import Config
+from lagwise.errors import LakeError
+from lagwise.tables import ALL_TABLES
+from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
+from lagwise.tables.quarantine import DAMAGED_FILES
+from lagwise.tables.raw import COMMITS, SAMPLES, WATERMARKS
+from lagwise.tables.repair import inspect, repairing
+from lagwise.tables.schema import Table
+from lagwise.tables.store import Lake
+from lagwise.tables.ticks import TICKS
+from tests.spark.recorder import Recorder
+from tests.tables.test_repair import cut, entry, rot
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
+
+
+def one_bit(file: Path) -> None:
+    """Turn a single bit over, in the middle of the largest page."""
+    groups = pq.read_metadata(file)
+    chunks = [groups.row_group(g).column(c) for g in range(groups.num_row_groups) for c in range(groups.num_columns)]
+    largest = max(chunks, key=lambda chunk: chunk.total_compressed_size)
+    content = bytearray(file.read_bytes())
+    content[largest.data_page_offset + largest.total_compressed_size // 2] ^= 0x10
+    file.write_bytes(content)
+
+
+@pytest.fixture
+def config(lake: Lake) -> Config:
+    return Config(data=str(Path(lake.uri).parent))
+
+
+def sampled(recorder: Recorder, samples: int) -> None:
+    """So many samples, in two files of each table."""
+    for number in range(samples):
+        if number == samples // 2:
+            recorder.write()
+        end = recorder.elapsed * 100
+        commits: dict[Any, tuple[int | None, str | None]] = {
+            ("healthy", "orders", 0): (max(0, end - 20), "member-1"),
+            ("gone", "orders", 0): (min(end, 10_000), None),
+        }
+        recorder.sample({"orders": {0: end}}, commits)
+    recorder.write()
+
+
+def round_(spark: "SparkSession", lake: Lake, config: Config) -> Any:
+    from lagwise_spark.jobs.tick import tick
+    from lagwise_spark.run import _forget_logs
+
+    return repairing(lake, lambda: tick(spark, lake, config), repaired=_forget_logs)
+
+
+def checkpoint_of(lake: Lake, table: Table) -> Path:
+    """A new checkpoint of a table's log."""
+    delta = lake.open(table)
+    assert delta is not None
+    delta.create_checkpoint()
+    return next(Path(lake.location(table), "_delta_log").glob("*.checkpoint.parquet"))
+
+
+def listed(lake: Lake) -> set[tuple[str, str]]:
+    """Table and file of each row of the table of damaged files."""
+    return {(r["table"], r["file"]) for r in lake.read(DAMAGED_FILES).to_pylist()}
+
+
+def by_age(lake: Lake, table: Table) -> list[Path]:
+    """The data files of a table, the oldest first."""
+    return sorted(map(Path, lake.files(table)), key=lambda file: file.stat().st_mtime_ns)
+
+
+def damaged(lake: Lake, table: Table, file: Path, damage: Callable[[Path], Any]) -> tuple[str, str]:
+    """Damage a file; its table and its path in there."""
+    damage(file)
+    return table.path, str(file.relative_to(lake.location(table)))
+
+
+def test_a_round_goes_on_over_damaged_files(spark: "SparkSession", lake: Lake, config: Config) -> None:
+    """Each kind of damage, a file in every table that has any."""
+    recorder = Recorder(lake, START, gathers=True)
+    sampled(recorder, 20)
+    round_(spark, lake, config)
+    before = max(lake.read(GROUP_STATUS)["as_of"].to_pylist())
+    sampled(recorder, 20)
+    commits = lake.read(COMMITS).num_rows
+    expected = {
+        # The first page of one of the new files.
+        damaged(lake, WATERMARKS, by_age(lake, WATERMARKS)[-1], rot),
+        # A single bit, which is just another number to readers that ignore the checksums of pages.
+        damaged(lake, PARTITION_STATUS, by_age(lake, PARTITION_STATUS)[0], one_bit),
+    }
+    damages: cycle[Callable[[Path], Any]] = cycle([Path.unlink, cut])
+    for table in ALL_TABLES:
+        if table not in (COMMITS, TICKS, PARTITION_STATUS) and (files := by_age(lake, table)):
+            expected.add(damaged(lake, table, files[0], next(damages)))
+    expected.add(damaged(lake, SAMPLES, checkpoint_of(lake, SAMPLES), cut))
+    for table in (COMMITS, TICKS):
+        version = lake.version(table)
+        assert version is not None
+        expected.add(damaged(lake, table, entry(lake, table, version), cut))
+    assert len(expected) > 15
+    with pytest.raises(LakeError, match=SAMPLES.path):
+        Lake(lake.uri).read(SAMPLES)
+
+    cold = Lake(lake.uri)
+    assert round_(spark, cold, config).new_samples == 20
+    assert listed(cold) == expected
+    assert cold.read(COMMITS).num_rows == commits, "the file that the entry named is recovered"
+    judged = {row["group"]: row["as_of"] for row in cold.read(GROUP_STATUS).to_pylist()}
+    assert judged.keys() == {"healthy", "gone"}
+    assert min(judged.values()) > before
+    assert inspect(cold, thorough=True).damaged == []
