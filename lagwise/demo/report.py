@@ -59,7 +59,7 @@ def _group(group: Watched, outcome: Outcome) -> dict[str, Any]:
     ]
     return {
         "group": group.scenario.group,
-        "expected": list(group.scenario.expected),
+        "expected": list(group.expected),
         "shown": row.get("status"),
         "reason": row.get("reason"),
         "agrees": group.agrees,
@@ -84,9 +84,7 @@ def _alert(alert: Received, started_at: datetime) -> dict[str, Any]:
 def _summary(outcome: Outcome) -> str:
     groups, after = outcome.watch.groups, duration(int(outcome.run_seconds))
     text = f"{sum(g.agrees for g in groups)} of {len(groups)} groups are shown as expected after {after}"
-    wrong = [
-        f"{g.scenario.group} is {_shown(g)}, not {' or '.join(g.scenario.expected)}" for g in _wrong(outcome.watch)
-    ]
+    wrong = [f"{g.scenario.group} is {_shown(g)}, not {' or '.join(g.expected)}" for g in _wrong(outcome.watch)]
     return text + (": " + "; ".join(wrong) if wrong else "")
 
 

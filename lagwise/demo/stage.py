@@ -139,7 +139,7 @@ class _PlainStep(Step):
 
 def expected(group: Watched) -> str:
     """The statuses that are right for a group."""
-    return " or ".join(group.scenario.expected)
+    return " or ".join(group.expected)
 
 
 def alert_line(alert: Received) -> Text:

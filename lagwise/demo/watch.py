@@ -11,23 +11,31 @@ from lagwise_sandbox.scenarios import Scenario
 class Watched:
     """One group of the demo. Times are seconds since the start of the workload.
 
-    ``row`` is its latest row of ``group_status`` (None before the first), ``first_right_seconds`` when it was first
-    shown as expected, ``right_since_seconds`` since when it has been so without a break (None: it is not now).
+    ``row`` is its latest row of ``group_status`` (None before the first), seen at ``elapsed_seconds``.
+    ``first_right_seconds`` is when it was first shown as expected, ``right_since_seconds`` since when it has been so
+    without a break (None: it is not now).
     """
 
     scenario: Scenario
     row: Mapping[str, Any] | None = None
+    elapsed_seconds: float = 0.0
     first_right_seconds: float | None = None
     right_since_seconds: float | None = None
 
     @property
     def agrees(self) -> bool:
         """Whether what is shown now is what is expected."""
-        return self.row is not None and self.scenario.agrees(self.row["status"], self.row["reason"])
+        row = self.row
+        return row is not None and self.scenario.agrees(row["status"], row["reason"], self.elapsed_seconds)
+
+    @property
+    def expected(self) -> tuple[str, ...]:
+        """What is expected now."""
+        return self.scenario.expected_at(self.elapsed_seconds)
 
     def see(self, row: Mapping[str, Any] | None, elapsed_seconds: float) -> None:
         """Take note of what is shown at a moment."""
-        self.row = row
+        self.row, self.elapsed_seconds = row, elapsed_seconds
         if not self.agrees:
             self.right_since_seconds = None
             return

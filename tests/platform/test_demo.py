@@ -216,12 +216,39 @@ child.stdout.readline(); print("ready", flush=True); input(); child.stdin.close(
         assert process.stdout is not None
         process.stdout.readline()
         memory.look({"part": process.pid})
+        memory.look({"part": process.pid})
         process.stdin.close()
     peak = memory.peak_mib["part"]
     assert peak > 64
     memory.look({"part": process.pid})  # it is gone: nothing is lost and nothing is raised
     assert memory.peak_mib["part"] == peak
     assert memory.total_mib == pytest.approx(peak + memory.peak_mib["supervisor"])
+
+
+def test_memory_that_processes_share_is_counted_once_and_a_moment_is_no_peak() -> None:
+    script = """
+import os, signal, sys
+x = bytearray(96 << 20)
+if not (child := os.fork()):
+    signal.pause()
+print("shared", flush=True); sys.stdin.readline()
+y = bytearray(64 << 20); print("more", flush=True); sys.stdin.readline()
+del y; print("less", flush=True); sys.stdin.readline()
+os.kill(child, 9); os.wait()
+"""
+    process = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    memory = Memory()
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for looks in (2, 1, 1):
+            process.stdout.readline()
+            for _ in range(looks):
+                memory.look({"part": process.pid})
+            process.stdin.write("\n")
+            process.stdin.flush()
+        process.stdin.close()
+    assert 96 < memory.peak_mib["part"] < 96 + 48
 
 
 def test_without_a_terminal_changes_are_told_once_and_harmlessly(monkeypatch: pytest.MonkeyPatch) -> None:
