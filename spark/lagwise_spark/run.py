@@ -28,8 +28,6 @@ from lagwise.tables.maintenance import maintain
 from lagwise.tables.repair import repair_cause, repairing
 from lagwise.tables.store import Lake
 from lagwise.tables.ticks import TICKS
-from lagwise_spark.jobs.capacity import plan
-from lagwise_spark.jobs.demand import forecast_topics
 from lagwise_spark.jobs.progress import News, read_news, read_progress
 from lagwise_spark.jobs.tick import TickCost, tick
 from lagwise_spark.session import start_session
@@ -41,6 +39,9 @@ _LOG = logging.getLogger("lagwise.spark")
 _HOLD = "lagwise-analysis-hold"
 #: How often a process that waits for its turn looks for it.
 _LOOK_SECONDS = 2.0
+#: A process that has just started judges first: on two slow cores everything else would delay its first rounds.
+#: Capacity verdicts stand for five minutes, and those made of a first round would know no rates yet.
+_FIRST_FORECASTS_AFTER_SECONDS, _FIRST_PLAN_AFTER_SECONDS = 300.0, 60.0
 #: Topics become due for a forecast once an hour: where none was, they are looked through again so much later, …
 _NONE_DUE_SECONDS = 300.0
 #: … and where forecasts failed as a whole, so much.
@@ -154,7 +155,8 @@ def _analyze(config: Config, place: _Place, news: Sequence[News], stop: threadin
     heart.beat("Spark is up")
     failures = 0
     maintained_at = time.monotonic()
-    forecast_from = plan_from = maintained_at
+    forecast_from = maintained_at + _FIRST_FORECASTS_AFTER_SECONDS
+    plan_from = maintained_at + _FIRST_PLAN_AFTER_SECONDS
     try:
         while not stop.is_set() and turn.why_not() is None:
             began = time.monotonic()
@@ -226,6 +228,8 @@ def _session(config: Config, lake: Lake, news: Sequence[News]) -> SparkSession:
 
 def _forecast(session: SparkSession, lake: Lake, config: Config) -> float:
     """Forecast topics that are due; in how many seconds to look again. Whatever fails costs nobody's verdict."""
+    from lagwise_spark.jobs.demand import forecast_topics  # imports scipy, which the first verdicts do not need
+
     began = time.monotonic()
     try:
         topics = _repairing(lake, lambda: forecast_topics(session, lake, config.analysis.forecast))
@@ -240,6 +244,8 @@ def _forecast(session: SparkSession, lake: Lake, config: Config) -> float:
 
 def _plan(lake: Lake, config: Config) -> float:
     """Judge the capacity of groups that are due; in how many seconds to look again. Costs nobody's verdict either."""
+    from lagwise_spark.jobs.capacity import plan  # not needed for the first verdicts either
+
     try:
         judged = _repairing(lake, lambda: plan(lake, config.analysis.capacity, datetime.now(UTC)))
     except Exception as error:  # as above

@@ -1,6 +1,8 @@
 """Which processes there are, and what each is told."""
 
+import os
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -118,3 +120,12 @@ def test_the_parts_are_four_and_need_no_shell(tmp_path: Path) -> None:
     assert all(part.environment["LAGWISE_CONFIG"] == str(tmp_path / "effective.yaml") for part in parts)
     assert [part.line for part in parts] == ["", "", "", "serves http://127.0.0.1:8501"]
     assert len(product_parts(config(data=str(tmp_path)), tmp_path / "effective.yaml", dashboard=False)) == 3
+
+
+@pytest.mark.process
+def test_the_analysis_imports_nothing_that_the_first_verdicts_do_not_need() -> None:
+    """What only forecasts and capacity verdicts need takes more CPU than all of the rest, before Spark is started."""
+    code = "import lagwise_spark.run, sys; print(sorted({'scipy', 'pandas', 'statsforecast'} & {*sys.modules}))"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert ran.stdout.strip() == "[]"
