@@ -88,6 +88,7 @@ def test_a_narrow_window_gets_cards_and_a_wide_one_the_table(visit: Visit) -> No
     expect(page.get_by_role("grid")).to_have_count(0, timeout=READY_MS)
     expect(page.get_by_role("radio", name="Cards")).to_be_checked()
     assert visit.overflow() == 0
+    assert page.evaluate(_LEGIBILITY)["escaped"] == []
     page.set_viewport_size({"width": 1280, "height": 900})
     expect(page.get_by_role("grid", name="Consumer groups")).to_be_visible(timeout=READY_MS)
     page.set_viewport_size({"width": 390, "height": 844})
