@@ -99,7 +99,7 @@ class Visit:
 
     def _failed(self, url: str, why: str) -> None:
         # What is under way when a page is left is aborted: that is no trouble. A foreign host always is.
-        if why != "net::ERR_ABORTED" or not url.startswith(self.address):
+        if why != "net::ERR_ABORTED" or not url.removeprefix("blob:").startswith(self.address):
             self.troubles.append(f"request failed: {url} ({why})")
 
 

@@ -21,7 +21,7 @@ from tests.dashboard import alerts, lakes, planning
 from tests.dashboard.browsing import Visit
 from tests.dashboard.lakes import Scene
 from tests.dashboard.serving import served, write_settings
-from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_GROUPS, WIDE_GROUP
+from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_GROUPS
 
 APP = Path(lagwise_dashboard.__file__).parent / "app.py"
 #: The moment that the AppTests take for the present.
@@ -122,12 +122,10 @@ def hostile(tmp_path: Path, hostile_stories: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def address(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[str]:
-    """The served dashboard over the stories, a group of many partitions and hostile names; its data stays fresh."""
+    """The served dashboard over the stories and the hostile names; its data stays fresh for hours."""
     folder = tmp_path_factory.mktemp("served")
     now = datetime.now(UTC)
-    lake = lakes.write_to(
-        folder, Scene(now, stories=(*GROUPS_OF_THE_DEMO, WIDE_GROUP, *HOSTILE_GROUPS), promised=_LONG)
-    )
+    lake = lakes.write_to(folder, Scene(now, stories=GROUPS_OF_THE_DEMO + HOSTILE_GROUPS, promised=_LONG))
     planning.write(lake, now)
     alerts.write_to(folder, now)
     with served(folder, interval_seconds=_LONG.total_seconds()) as found:

@@ -11,6 +11,7 @@ import yaml
 from lagwise.config import Config, Dashboard
 from lagwise.errors import ConfigError
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
+from lagwise.tables.raw import GROUPS, MEMBERS
 from lagwise.tables.store import Lake
 from lagwise_dashboard import literal
 from lagwise_dashboard.components import member_lanes, runbook, topic_tables, window
@@ -125,13 +126,13 @@ def test_a_group_s_members_each_have_a_lane(open_app: Open, busy: Path) -> None:
     app = open_app("rebalances", cluster="prod", group="orders-fulfilment")
     assert "Rebalances=2\nWithout reading=≤ 6\\.4 s\nPartitions moved=8" in _text(app)
     figure = _figure(app)
-    lanes = figure["layout"]["yaxis"]["ticktext"]
+    lanes = figure["layout"]["yaxis2"]["ticktext"]
     assert lanes == [f"orders-worker-{m} · 10.20.74.{11 + m}" for m in range(3)]
-    (bars,) = [t for t in figure["data"] if t["type"] == "bar"]
-    assert bars["y"].count(0) == 3, "it was thrown out twice, and came back as another member of the same name"
-    assert set(bars["text"]) == {"2", "3"}
-    (marks,) = [t for t in figure["data"] if t.get("mode") == "markers"]
-    assert len(marks["x"]) == 2
+    counts, bars = ([t for t in figure["data"] if t.get("yaxis", "y") == axis] for axis in ("y", "y2"))
+    assert [t["name"] for t in bars] == ["owns partitions"]
+    assert bars[0]["y"].count(0) == 3, "it was thrown out twice, and came back as another member of the same name"
+    assert set(bars[0]["text"]) == {"2", "3"}
+    assert counts[0]["y"] == [1, 1]
     assert len(figure["layout"]["shapes"]) == 2
     assert len(tables(app)) == 2
 
@@ -155,6 +156,33 @@ def test_two_members_of_one_name_have_two_lanes_and_one_that_came_back_keeps_its
         ("c · h #2", ["b"]),
         ("d · h", ["z"]),
     ]
+
+
+def test_members_are_in_natural_order_and_too_many_can_be_asked_for(open_app: Open, busy: Path) -> None:
+    at = [NOW - timedelta(seconds=30 * i) for i in range(20, 0, -1)]
+    samples = [
+        {"sample_id": f"many-{i}", "cluster": "prod", "sampled_at": t, "group": "many"} for i, t in enumerate(at)
+    ]
+    lake = Lake(str(busy / "lake"))
+    lakes.append(lake, GROUPS, samples)
+    lakes.append(
+        lake,
+        MEMBERS,
+        [
+            s | {"member_id": f"m{m}", "client_id": f"w-{m}", "host": "/h", "assigned_partitions": 1,
+                 "assignment": [{"topic": "t", "partitions": [m + (i if m == 69 else 0)]}]}
+            for i, s in enumerate(samples) for m in range(70)
+        ],
+    )  # fmt: skip
+    app = open_app("rebalances", cluster="prod", group="many")
+    names = _figure(app)["layout"]["yaxis2"]["ticktext"]
+    assert names == [f"w-{m} · h" for m in (*range(59), 69)], "the one that changed is among them"
+    assert "The 60 of 70 members that changed most are drawn." in _text(app)
+    (crowd,) = [t for t in _figure(app)["data"] if t.get("name") == "changed this often"]
+    assert (crowd["y"], crowd["text"]) == ([59], ["20×"])
+    app.toggle(key="rebalances_all_lanes").set_value(True).run()
+    assert len(_figure(app)["layout"]["yaxis2"]["ticktext"]) == 70
+    assert "members that changed most" not in _text(app)
 
 
 # The group page

@@ -27,7 +27,7 @@ ORDERS: Orders = {
     "cluster": rising("cluster"),
 }
 #: Rows of the timeline: stretches of one member with one assignment.
-MOST_STRETCHES = 2000
+MOST_STRETCHES = 20_000
 
 
 @reads(REBALANCE_STATS)

@@ -43,6 +43,8 @@ _SORTS = {
     "Cluster": "cluster",
 }
 
+_ALL_LANES = "rebalances_all_lanes"
+
 
 def body() -> None:
     now = settings.now()
@@ -118,10 +120,10 @@ def _only_cluster(group: str) -> str:
 def _one(cluster: str, group: str, span: Span, now: datetime) -> None:
     """One group: its numbers, the timeline of its members, and what is concluded from them."""
     its = (cluster, group, span.since, span.until)
-    newest = ask(queries.events, *its)
+    every = ask(queries.events, *its, FIRST_PAGE.whole)
     hours = ask(group_queries.rebalances, *its, FIRST_PAGE.whole)
     stretches = ask(queries.stretches, cluster, group, span.since, span.until)
-    if not (newest or hours or stretches):
+    if not (every or hours or stretches):
         st.info(
             f"**Neither members nor rebalances of “{literal.markdown(group)}” are known {span.words}.** Samples are "
             f"kept for {humanise.plural(settings.config().lake.retention.raw_days, 'day')}.",
@@ -130,9 +132,9 @@ def _one(cluster: str, group: str, span: Span, now: datetime) -> None:
         chooser.group(pages.REBALANCES, "Choose another group.")
         return
     tiles.show(_metrics(hours.rows, stretches))
-    _timeline(stretches, newest.rows, span, subject=f"{cluster}/{group}")
+    _timeline(stretches, every.rows, span, subject=f"{cluster}/{group}")
     happenings.hours(cluster, group, span, now)
-    if not newest:
+    if not every:
         st.caption(f"No rebalance {span.words}.")
         return
     st.subheader("Each rebalance", anchor=False)
@@ -176,28 +178,39 @@ def _metrics(hours: list[Row], stretches: list[Row]) -> list[tiles.Tile]:
     ]
 
 
-def _timeline(stretches: list[Row], events: list[Row], span: Span, *, subject: str) -> None:
-    st.subheader("Members", anchor=False)
+def _timeline(stretches: list[Row], rebalances: list[Row], span: Span, *, subject: str) -> None:
     lanes = member_lanes.lanes(stretches)
     if not lanes:
         st.caption(f"No member was seen {span.words}.")
         return
-    shown = lanes[: member_lanes.MOST_LANES]
-    hidden = f" {len(shown):,} of {len(lanes):,} lanes are drawn." if len(shown) < len(lanes) else ""
+    shown = lanes
+    if len(lanes) > member_lanes.MOST_LANES and not st.toggle(f"Draw all {len(lanes):,} members", key=_ALL_LANES):
+        shown = member_lanes.restless(lanes)
     key = f"rebalances_timeline/{span.name if span.is_zoom else ''}"
     st.plotly_chart(
-        member_lanes.chart(shown, events, span.since, span.until, zoom=f"{subject}/{span.name}"),
+        member_lanes.chart(shown, rebalances, span.since, span.until, zoom=f"{subject}/{span.name}"),
         key=key,
         config=plot_theme.CONFIG,
         on_select=time_range.to_selection(key),
         selection_mode="box",
-        alt="A lane for each member: when it was in the group and how many partitions it owned",
+        alt="How many rebalances there were when, and a lane for each member: when it was in the group and how many "
+        "partitions it owned",
     )
     st.caption(
         "A bar is a member in the group, with the number of partitions it owned; hatched is none. A new bar begins "
-        "where that changed. Triangles are rebalances, as wide below as they took. Times are UTC. Drag to zoom."
-        + hidden
+        "where that changed; where it changed too often to be told apart, one bar counts how often. The bars above "
+        "count rebalances. Times are UTC. Drag to zoom." + _left_out(shown, lanes, stretches)
     )
+
+
+def _left_out(shown: list[member_lanes.Lane], lanes: list[member_lanes.Lane], stretches: list[Row]) -> str:
+    """What is not drawn, in sentences."""
+    said = ""
+    if len(shown) < len(lanes):
+        said += f" The {len(shown):,} of {len(lanes):,} members that changed most are drawn."
+    if len(stretches) == queries.MOST_STRETCHES:
+        said += f" Only the newest {len(stretches):,} assignments are drawn: choose a shorter span to see earlier ones."
+    return said
 
 
 _cluster, _group = address.get(query.CLUSTER), address.get(query.GROUP)
