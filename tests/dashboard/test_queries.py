@@ -148,7 +148,7 @@ def test_a_table_that_does_not_exist_is_empty(tmp_path: Path) -> None:
     lake = Lake(str(tmp_path / "nowhere"))
     assert not overview.groups(lake, Filters(), quiet=None)
     assert overview.counts(lake, None, "").total == 0
-    assert health.newest(lake, NOW) == health.Newest((), None, None, {})
+    assert health.newest(lake, NOW) == health.Newest((), None, None, {}, None)
     assert all(s["bytes"] is None for s in health.sizes(lake))
 
 
