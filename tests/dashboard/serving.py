@@ -18,7 +18,9 @@ from lagwise.parts import child_environment, part_command
 _START_SECONDS = 60.0
 
 
-def write_settings(folder: Path, *, port: int = 8501, sign_in: object = None, **analysis: float) -> Path:
+def write_settings(
+    folder: Path, *, port: int = 8501, sign_in: object = None, refresh_seconds: float = 5, **analysis: float
+) -> Path:
     """A settings file for a lake in ``folder``: two clusters, as in the stories, and two channels."""
     file = folder / "lagwise.yaml"
     settings = {
@@ -34,7 +36,7 @@ def write_settings(folder: Path, *, port: int = 8501, sign_in: object = None, **
                 {"name": "team-chat", "url": "http://127.0.0.1:9/hook"},
             ]
         },
-        "dashboard": {"port": port, "refresh_seconds": 5, "sign_in": sign_in},
+        "dashboard": {"port": port, "refresh_seconds": refresh_seconds, "sign_in": sign_in},
     }
     file.write_text(yaml.safe_dump(settings), encoding="utf-8")
     return file
@@ -49,14 +51,16 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(folder: Path, *, port: int | None = None, sign_in: object = None, **analysis: float) -> Iterator[str]:
+def served(
+    folder: Path, *, port: int | None = None, sign_in: object = None, refresh_seconds: float = 5, **analysis: float
+) -> Iterator[str]:
     """Serve the folder's lake; yields the address, without a slash at its end. The log is ``folder/dashboard.log``.
 
     The process is started as ``lagwise up`` starts it. It runs in the folder, not in the checkout: Streamlit's own
     settings must reach it all the same.
     """
     port = port or free_port()
-    settings = write_settings(folder, port=port, sign_in=sign_in, **analysis)
+    settings = write_settings(folder, port=port, sign_in=sign_in, refresh_seconds=refresh_seconds, **analysis)
     with started(part_command(DASHBOARD), folder, f"http://127.0.0.1:{port}", settings) as address:
         yield address
 

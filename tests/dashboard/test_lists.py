@@ -118,6 +118,14 @@ def test_every_partition_of_a_group_is_on_one_of_its_pages(open_app: Open, long:
     app = open_app("group", cluster="prod", group=WIDE, partitions_status="stalled", partitions_page="2")
     assert f"501–{STALLED} of {STALLED} partitions of **wide** that match, the worst first." in _text(app)
     assert set(_numbers(app)) == {p for p in seen[500:] if (p - 42) % _PARTITIONS < STALLED}
+    app.pagination(key="partitions_page").set_value(1).run()
+    assert f"1–500 of {STALLED} partitions" in _text(app)
+    assert "partitions_page" not in app.query_params
+    app.pagination(key="partitions_page").set_value(2).run()
+    assert app.query_params["partitions_page"] == "2"
+    app.pills(key="partitions_status").set_value([]).run()
+    assert "1–500 of 1,200 partitions of **wide**, the worst first." in _text(app), "another filter, the first page"
+    assert "partitions_page" not in app.query_params
     app = open_app("group", cluster="prod", group=WIDE, partitions_q="WIDE-1199")
     assert _numbers(app) == [1_199]
     app = open_app("group", cluster="prod", group=WIDE, partitions_q="no such owner")
