@@ -43,7 +43,7 @@ def rows_of_files(paths: Sequence[str], table: Table) -> pa.Table:
                 rows = file.read()
         except (pa.ArrowException, OSError) as error:
             raise LakeError(f"cannot read {path}: {in_a_line(error)}") from error
-        if table.partitioned:
+        if table.partitioned and "day" not in rows.column_names:  # Spark also writes it into the file
             day = date.fromisoformat(Path(path).parent.name.removeprefix("day="))
             rows = rows.append_column(table.arrow.field("day"), pa.repeat(pa.scalar(day, DAY), rows.num_rows))
         parts.append(rows.select(table.arrow.names).cast(table.arrow))

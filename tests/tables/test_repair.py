@@ -4,20 +4,21 @@ import os
 import resource
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from lagwise.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_STATUS
-from lagwise.tables.damage import Fault
+from lagwise.tables.damage import Fault, unreadable
 from lagwise.tables.minutes import MINUTES
 from lagwise.tables.orphans import APPEND_ONLY
 from lagwise.tables.quarantine import DAMAGED_FILES
@@ -283,6 +284,17 @@ def test_rows_that_only_a_merged_file_holds_are_recovered(lake: Lake) -> None:
     done = repair(lake, inspect(Lake(lake.uri)), NOW)
     assert (len(done.set_aside), done.recovered) == (4, 1)
     assert held(lake, COMMITS) == list("abc")
+
+
+def test_files_that_name_their_day_are_not_damaged(lake: Lake) -> None:
+    """Spark writes the partition into the file, too."""
+    filled(lake, MINUTES, "a")
+    [file] = map(Path, lake.files(MINUTES))
+    rows = pq.read_table(file, partitioning=None)
+    day = pa.repeat(pa.scalar(date(2026, 3, 3), pa.date32()), rows.num_rows)
+    pq.write_table(rows.append_column("day", day), file)
+    assert unreadable(file.read_bytes(), MINUTES, 1, file) is None
+    assert held(lake, MINUTES) == ["a"]
 
 
 def test_a_file_that_must_not_be_read_is_not_damaged() -> None:
