@@ -198,7 +198,7 @@ def test_a_gap_in_the_history_is_a_gap_in_the_line(tmp_path: Path) -> None:
         ],
     )
     found = group.history(lake, "c", "g", NOW - HOUR, NOW)
-    made = group_charts.chart(found, [], NOW - HOUR, NOW, objective_seconds=300, zoom="z")
+    made = group_charts.chart(found, [], NOW - HOUR, NOW, objective_seconds=300, cells=None, zoom="z")
     line = next(t for t in made.data if t.name == "age")
     assert list(line.y).count(None) == 1
     bands = [t for t in made.data if t.fill == "toself"]
@@ -218,7 +218,7 @@ def test_an_age_that_is_a_lower_bound_is_drawn_as_one() -> None:
             "status": ["stopped"] * len(ages),
         }
     )
-    made = group_charts.chart(history, [], NOW - HOUR, NOW, objective_seconds=None, zoom="z")
+    made = group_charts.chart(history, [], NOW - HOUR, NOW, objective_seconds=None, cells=None, zoom="z")
     known, bound = (next(t for t in made.data if t.name == name) for name in ("age", "age, at least"))
     assert (known.line.dash, bound.line.dash, bound.showlegend) == ("solid", "dot", True)
     assert list(known.y) == [10.0, 20.0, None, None, 50.0]
@@ -228,7 +228,7 @@ def test_an_age_that_is_a_lower_bound_is_drawn_as_one() -> None:
 
 
 def test_without_a_lower_bound_the_legend_does_not_speak_of_one() -> None:
-    made = group_charts.chart(no_history(), [], NOW - HOUR, NOW, objective_seconds=None, zoom="z")
+    made = group_charts.chart(no_history(), [], NOW - HOUR, NOW, objective_seconds=None, cells=None, zoom="z")
     assert "age, at least" not in [t.name for t in made.data]
 
 
@@ -242,14 +242,14 @@ def no_history() -> pa.Table:
 
 def test_marks_are_text_and_not_markup() -> None:
     mark = Mark(NOW - INTERVAL, "left: <img src=x onerror=alert(1)>")
-    made = group_charts.chart(no_history(), [mark] * 300, NOW - HOUR, NOW, objective_seconds=None, zoom="z")
+    made = group_charts.chart(no_history(), [mark] * 300, NOW - HOUR, NOW, objective_seconds=None, cells=None, zoom="z")
     (marks,) = [t for t in made.data if t.mode == "markers"]
     assert len(marks.x) == len(marks.customdata) == group_charts.MOST_MARKS
     assert not any("<img" in text for text in marks.customdata)
 
 
 def test_where_nothing_is_known_that_is_said() -> None:
-    made = group_charts.chart(no_history(), [], NOW - HOUR, NOW, objective_seconds=None, zoom="z")
+    made = group_charts.chart(no_history(), [], NOW - HOUR, NOW, objective_seconds=None, cells=None, zoom="z")
     said = [a for a in made.layout.annotations if a.text == "not known"]
     assert [a.yref for a in said] == ["y2 domain", "y3 domain"]
     assert made.layout.yaxis2.showticklabels is False
@@ -260,7 +260,7 @@ def test_where_much_happened_only_the_weighty_is_drawn_as_a_line(events: int, ch
     marks = [Mark(NOW - i * INTERVAL, "rebalance") for i in range(events)]
     marks += [Mark(NOW - i * INTERVAL, "stopped", dash="solid", minor=False) for i in range(changes)]
     marks.sort(key=lambda mark: mark.at, reverse=True)
-    made = group_charts.chart(no_history(), marks, NOW - HOUR, NOW, objective_seconds=None, zoom="z")
+    made = group_charts.chart(no_history(), marks, NOW - HOUR, NOW, objective_seconds=None, cells=None, zoom="z")
     assert len(made.layout.shapes) == 2 * lines, "across both charts"
     (drawn,) = [t for t in made.data if t.mode == "markers"]
     assert len(drawn.x) == len(marks), "every one can be pointed at"

@@ -318,7 +318,7 @@ def test_the_group_page_says_what_is_wrong_and_what_to_do(open_app: Open, busy: 
     app = open_app("group", cluster="prod", group="payments-settlement")
     text = _text(app)
     assert "✕ losing data" in app.error[0].value
-    assert "Since 11:18:59 UTC, for 41 min 6 s." in text
+    assert "Since 11:18:59 UTC, for 41 min." in text
     assert "Oldest unread=≥ 1 h 30 min" in text
     assert "- 214 records were given up within 1 h" in text
     assert "\n- 96 records wait in payments" in text

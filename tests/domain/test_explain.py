@@ -256,7 +256,7 @@ ROWS = (
         24,
         "the first of the losses is what counts",
         [part(AT_RISK, 1, seconds_to_loss=9000.0, **ONE), part(AT_RISK, 1, seconds_to_loss=95.0, **WAITING)],
-        "Both partitions will lose unread records in 1 min 35 s at the earliest, at today's rates; 41,234 records "
+        "Both partitions will lose unread records in 1 min 35 s at the earliest, at today's rates; 41,235 records "
         "wait, the oldest for 3 min 20 s.",
     ),
     Row(
@@ -418,7 +418,7 @@ ROWS = (
             ),
             part(CATCHING_UP, 1, to_catch_up=Forecast(9.0, 4.0, 20.0), lag=6),
         ],
-        "Catching up on both partitions: 41,234 records wait, but some will be lost in 8 h 20 min at the earliest, at "
+        "Catching up on both partitions: 41,240 records wait, but some will be lost in 8 h 20 min at the earliest, at "
         "today's rates.",
     ),
     Row(
@@ -436,8 +436,8 @@ ROWS = (
             part(AT_RISK, 1, "client billing-2", stalled=1, seconds_to_loss=14_000.0, loss_cause=DELETION, **WAITING),
             WELL,
         ],
-        "1 of 10 partitions (orders-3) will lose unread records in 3 h 53 min at the earliest, at today's rates; 41.2 "
-        "k records wait, the oldest for 3 min 20 s; it stands still, and its owner is client billing-2.",
+        "1 of 10 partitions (orders-3) will lose unread records in 3 h 53 min at the earliest, at today's rates; "
+        "41,234 records wait, the oldest for 3 min 20 s; it stands still, and its owner is client billing-2.",
     ),
     Row(
         47,
