@@ -16,15 +16,17 @@ import pytest
 import yaml
 
 from lagwise.tables import ALL_TABLES
+from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
 
 if TYPE_CHECKING:
     from lagwise_sandbox.broker import Broker
 
-pytestmark = [pytest.mark.e2e, pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.e2e, pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(1200)]
 
-_DEADLINE_SECONDS = 180.0
+#: What is awaited is usually there after seconds; the first round of the analysis takes minutes on a slow machine.
+_DEADLINE_SECONDS = 600.0
 GROUP, TOPIC = "e2e-up", "e2e-up-topic"
 
 
@@ -111,6 +113,10 @@ class Up:
         found = [process for process, command in self.commands().items() if command[-3:] == ["-m", "lagwise", verb]]
         return found[0] if found else None
 
+    def judged(self) -> bool:
+        """Whether the analysis has judged the group, looked up here: commands would take the CPU that it needs."""
+        return GROUP in Lake(str(self.data / "lake")).read(GROUP_STATUS)["group"].to_pylist()
+
     def lag(self) -> int | None:
         answer = self.ask("lag", GROUP, "--json")
         return None if answer is None else answer["partitions"][0]["lag"]
@@ -131,7 +137,8 @@ def up(broker: "Broker", tmp_path: Path) -> Iterator[Up]:
 
 
 def test_it_watches_heals_itself_and_ends_in_time(up: Up, backlog: int) -> None:
-    until(lambda: up.lag() == backlog, f"the lag to be shown; it said {up.said()}")
+    until(up.judged, "the first verdict")
+    assert up.lag() == backlog, up.said()
 
     refused = subprocess.run(up.command("up"), capture_output=True, text=True, env=_env(), check=False)
     assert refused.returncode == 1
@@ -178,7 +185,8 @@ def full_disk(*processes: psutil.Process) -> Iterator[None]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux sets the limits of another process")
 def test_a_full_disk_ends_nothing_and_is_said_once(up: Up, backlog: int) -> None:
-    until(lambda: up.lag() == backlog, f"the lag to be shown; it said {up.said()}")
+    until(up.judged, "the first verdict")
+    assert up.lag() == backlog, up.said()
     lake = Lake(str(up.data / "lake"))
     pids = {verb: part.pid for verb in ("collect", "analyze", "alert") if (part := up.part(verb))}
     before = lake.read(SAMPLES).num_rows
@@ -223,7 +231,8 @@ def test_a_full_disk_ends_nothing_and_is_said_once(up: Up, backlog: int) -> None
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent died")
 def test_nothing_survives_its_sigkill_and_the_next_one_starts(up: Up, backlog: int) -> None:
-    until(lambda: up.lag() == backlog, "the lag to be shown")
+    until(up.judged, "the first verdict")
+    assert up.lag() == backlog
     family = up.family()
     assert any("java" in process.name() for process in family)
     up.process.kill()
