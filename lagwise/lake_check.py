@@ -12,7 +12,6 @@ from lagwise.diagnosis import Diagnosis, Result, as_found
 from lagwise.domain.humanise import plural, since
 from lagwise.errors import LakeError
 from lagwise.logs import clean
-from lagwise.program import program
 
 if TYPE_CHECKING:
     from lagwise.tables.store import Lake
@@ -49,12 +48,12 @@ def check_lake(config: Config) -> Iterator[Diagnosis]:
         except LakeError as error:
             errors.append(str(error))
     found = inspect(lake, error="\n".join(errors))
-    advice = f"`{program()} doctor --repair` sets it aside, and so does the next round of the analysis that reads it"
+    advice = "run this again with `--repair` to set it aside; so does the next round of the analysis that reads it"
     for one in found.damaged[:_DAMAGED_SHOWN]:
         yield Diagnosis("lake", Result.FAILED, clean(str(one)), advice)
     if len(found.damaged) > _DAMAGED_SHOWN:
         more = plural(len(found.damaged) - _DAMAGED_SHOWN, "more damaged file")
-        yield Diagnosis("lake", Result.FAILED, more, f"`{program()} doctor --repair` lists all of them first")
+        yield Diagnosis("lake", Result.FAILED, more, "run this again with `--repair`: it lists all of them first")
     damaged = {one.table.path for one in found.damaged}
     other = [error for error in errors if not any(path in error for path in damaged)]
     for line in dict.fromkeys([*other, *found.unchecked]):

@@ -10,6 +10,7 @@ import click
 
 from lagwise.cli.group import open_lake, print_json
 from lagwise.domain.humanise import plural
+from lagwise.errors import LakeError
 from lagwise.logs import clean
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def repair_lake(config: "Config", *, yes: bool, as_json: bool) -> bool:
     from lagwise.tables.repair import inspect, repair
 
     lake, console = open_lake(config), screen.console()
+    _require_lake(lake)
     if as_json:
         found = inspect(lake, thorough=True)
     else:
@@ -71,6 +73,19 @@ def _print(found: "Inspection", uri: str) -> None:
         )
     elif not found.unchecked:
         click.echo(f"no file of {clean(uri)} is damaged")
+
+
+def _require_lake(lake: "Lake") -> None:
+    """Raise LakeError where there is no table: whoever looks into an empty folder is not told that all is well."""
+    from lagwise.tables import ALL_TABLES
+
+    for table in ALL_TABLES:
+        try:
+            if lake.open(table) is not None:
+                return
+        except LakeError:
+            return  # a table whose log is damaged
+    raise LakeError(f"there is no lake at {lake.uri}: give the folder with --data, or its settings with --config")
 
 
 @contextmanager

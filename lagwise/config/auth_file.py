@@ -40,12 +40,12 @@ def check_auth_file(auth_file: Path) -> None:
     missing += [key for key in _OF_THE_PROVIDER if not _is_text(provider.get(key))]
     if missing:
         raise ConfigError(f"{_WHERE}: [auth] in {path} needs {', '.join(missing)}, each a text that is not empty")
-    remember(auth["cookie_secret"], provider["client_secret"])
     if len(auth["cookie_secret"]) < _COOKIE_SECRET_CHARACTERS:
         raise ConfigError(
             f"{_WHERE}: cookie_secret in {path} is too short to keep strangers from making it up: give it at least "
             f"{_COOKIE_SECRET_CHARACTERS} random characters"
         )
+    remember(auth["cookie_secret"], provider["client_secret"])
 
 
 def _is_text(value: object) -> bool:

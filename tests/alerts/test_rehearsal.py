@@ -290,8 +290,9 @@ class TestTraces:
         found = rehearse(book(), scenes, scenes[0].now, scenes[-1].now)
         assert [(n.event.value, n.status) for n in found.told] == told
 
-    def test_a_crash_loop_pages_once_and_those_that_keep_pace_do_not(self) -> None:
-        """Of two that read too little one gets no certain trend from the noise of its restarts: the net catches it."""
+    def test_a_crash_loop_pages_once_whatever_its_status_and_those_that_keep_pace_do_not(self) -> None:
+        """Of those that read too little, one gets no certain trend from the noise of its restarts; of the others it is
+        certain, and they page when records have been getting older for longer than the objective."""
         scenes = self._scenes("crash-loop")
         found = rehearse(book(), scenes, scenes[0].now, scenes[-1].now)
         said = [(n.alert.subject.group, n.event.value, n.alert.rule, n.alert.severity.value) for n in found.told]
@@ -300,12 +301,17 @@ class TestTraces:
             ("exports", "resolved", "getting_older", "page"),
         ]
         assert {group: {one[2] for one in said if one[0] == group} for group, *_ in said} == {
-            "invoices": {"falling_behind"},
+            "invoices": {"falling_behind", "getting_older"},
             "exports": {"getting_older"},
-            "reports": {"falling_behind"},
+            "reports": {"falling_behind", "getting_older"},
         }
-        (first,) = [n for n in found.told if n.alert.rule == "getting_older" and n.event.value == "firing"]
-        assert (first.decided_at - scenes[0].now).total_seconds() == 2760
+        paged = {
+            n.alert.subject.group: (n.event.value, (n.decided_at - scenes[0].now).total_seconds())
+            for n in found.told
+            if n.alert.rule == "getting_older" and n.event.value != "resolved"
+        }
+        assert paged == {"invoices": ("escalated", 1860), "exports": ("firing", 2760), "reports": ("escalated", 1860)}
+        (first,) = [n for n in found.told if n.alert.subject.group == "exports" and n.event.value == "firing"]
         assert "keeps getting older" in first.sentence
 
     def test_a_loss_is_told_once_for_each_group(self) -> None:
