@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Error, Page, ViewportSize, expect, sync
 _CANDIDATES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 #: Streamlit looks below the page's own address for its server first, and finds it at the root then.
 _SEARCHING = re.compile(r"/[a-z]+/_stcore/(health|host-config)$")
-READY_MS = 30_000
+READY_MS = 120_000
 
 
 def chromium() -> str | None:
@@ -55,6 +55,7 @@ class Visit:
     ) -> None:
         size: ViewportSize = {"width": viewport[0], "height": viewport[1]}
         self._context = browser.new_context(viewport=size, color_scheme=scheme, user_agent=user_agent)
+        self._context.set_default_timeout(READY_MS)
         self.page: Page = self._context.new_page()
         self.address = address
         self.troubles: list[str] = []
