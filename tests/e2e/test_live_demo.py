@@ -150,11 +150,12 @@ def test_the_demo_from_start_to_end(demo: Demo, browser: Browser) -> None:
     assert report["ok"]
     assert {g["group"] for g in report["groups"] if not g["agrees"]} == set()
     risky = next(g["seen"] for g in report["groups"] if g["group"] == "recommendations")
-    words = [s["status"] for s in risky]
-    if risky[0]["at_seconds"] < NOTHING_LOST_BEFORE_SECONDS:
-        assert words.index("at_risk") < words.index("losing_data"), "the warning comes before the loss"
-    else:  # on a slow machine the first verdict comes after the loss
-        assert "losing_data" in words
+    verdicts = [s for s in risky if s["status"] != Status.UNKNOWN]
+    words = [s["status"] for s in verdicts]
+    assert Status.LOSING_DATA in words
+    # On a slow machine the first verdict, other than that there are too few samples, comes after the loss.
+    if verdicts[0]["at_seconds"] < NOTHING_LOST_BEFORE_SECONDS:
+        assert words.index(Status.AT_RISK) < words.index(Status.LOSING_DATA), "the warning comes before the loss"
     told = {a["group"]: a for a in report["alerts"] if (a["event"], a["kind"]) == ("firing", "group")}
     assert told[KILLED]["signed"]
     assert told[KILLED]["status"] == Status.STOPPED
