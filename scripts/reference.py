@@ -45,7 +45,7 @@ underscores, positions in a list as numbers (the `0` below; the first that is fr
 given whole, as YAML. Under `librdkafka` an underscore stands for the dot of librdkafka's own names
 (`…__LIBRDKAFKA__SASL_MECHANISM` is `sasl.mechanism`).
 
-Unknown keys and values that cannot be are refused at the start, all at once, each with its path and what is allowed.
+Unknown keys and invalid values are rejected at the start, all at once, each with its path and what is allowed.
 
 Secrets are not written into the file but named there: `${{env:NAME}}` is the environment variable `NAME`,
 `${{file:/path}}` the content of a file. They are read at the last moment and blotted out of everything that is shown.
@@ -271,7 +271,7 @@ def addresses() -> str:
 
 What a page shows is in its address, and a link shows somebody else the same. Names and values are quoted as in any
 address. A name means the same on every page. A page says so when its address holds a name that it does not have, or a
-value that cannot be; nothing else is shown in its place unsaid.
+value it does not accept; it never shows something else silently.
 
 ## On every page
 

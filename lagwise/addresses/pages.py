@@ -175,7 +175,7 @@ def link(page: Page, values: Values | None = None, *, base: str = "") -> str:
 
 
 def ignored(page: Page, texts: Mapping[str, Sequence[str]]) -> list[Ignored]:
-    """What of a query the page cannot use: names it does not have, and values that cannot be."""
+    """What of a query the page cannot use: names it does not have, and values it does not accept."""
     found = []
     for name, given in texts.items():
         parameter = page.parameters.get(name)
