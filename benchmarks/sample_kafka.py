@@ -34,10 +34,12 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicP
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from lagwise.config import AnyCluster, Cluster, Config, GroupSelection
+from lagwise.operational.engine import open_engine
 from lagwise.tables.raw import COMMITS, RAW_TABLES, WATERMARKS
 from lagwise.tables.store import Lake
 from lagwise_collectors.isolation import IsolatedSource
 from lagwise_collectors.pipeline import pipeline_of
+from lagwise_collectors.run import turn_of
 from lagwise_sandbox.broker import Broker
 
 #: Kafka refuses to create many more partitions in one request.
@@ -171,27 +173,30 @@ def measure_ours(cluster: AnyCluster, samples: int) -> dict[str, Any]:
         config = Config(data=folder, clusters=(cluster,))
         lake = Lake(config.lake_uri)
         lake.create(*RAW_TABLES)
+        engine = open_engine(config.database_url)
         source = IsolatedSource(cluster)
-        pipeline = pipeline_of(cluster.name, source, config, lake)
-        try:
-            walls, cpus, told = [], [], []
+        with turn_of(cluster, lake, engine).taken() as turn:
+            pipeline = pipeline_of(cluster.name, source, config, lake, turn)
+            try:
+                walls, cpus, told = [], [], []
 
-            def one() -> None:
-                cost = pipeline.run()
-                assert not cost.errors, cost.errors
-                assert cost.waiting == 0, cost.trouble
-                told.append(cost.rows)
+                def one() -> None:
+                    cost = pipeline.run()
+                    assert not cost.errors, cost.errors
+                    assert cost.waiting == 0, cost.trouble
+                    told.append(cost.rows)
 
-            first = timed(one, lambda: source.pid)
-            for _ in range(samples):
-                wall, cpu = timed(one, lambda: source.pid)
-                walls.append(wall)
-                cpus.append(cpu)
-            assert source.pid is not None
-            rss = [psutil.Process(pid).memory_info().rss / 2**20 for pid in (os.getpid(), source.pid)]
-            disk = sum(path.stat().st_size for path in Path(folder).rglob("*.parquet"))
-        finally:
-            pipeline.close()
+                first = timed(one, lambda: source.pid)
+                for _ in range(samples):
+                    wall, cpu = timed(one, lambda: source.pid)
+                    walls.append(wall)
+                    cpus.append(cpu)
+                assert source.pid is not None
+                rss = [psutil.Process(pid).memory_info().rss / 2**20 for pid in (os.getpid(), source.pid)]
+                disk = sum(path.stat().st_size for path in Path(folder).rglob("*.parquet"))
+            finally:
+                pipeline.close()
+        engine.dispose()
     return {
         "first": {"wall_seconds": first[0], "cpu_seconds": first[1]},
         "wall_seconds": spread(walls),

@@ -87,7 +87,7 @@ class PartLog:
         except OSError as error:
             self._let_go()
             self.trouble = why(error)
-            self._waiting = _newest(self._waiting, self._most_waiting_bytes)
+            self._waiting = newest(self._waiting, self._most_waiting_bytes)
 
     def _opened(self) -> int:
         """The descriptor of the file at the path: another one when somebody moved or removed the file."""
@@ -126,10 +126,10 @@ def _is_at(path: Path, descriptor: int) -> bool:
         return False
 
 
-def _newest(output: bytes, most_bytes: int) -> bytes:
-    """The end of the output, from the beginning of a line on; a first line says what is missing."""
+def newest(output: bytes, most_bytes: int) -> bytes:
+    """The end of output that waits to be written, from the beginning of a line; a first line says what is missing."""
     if len(output) <= most_bytes:
         return output
-    lost = b"[the log could not be written for some time: earlier output is lost]\n"
+    lost = b"[this could not be written for some time: earlier output is lost]\n"
     kept = output[-most_bytes:]
     return lost + kept[kept.find(b"\n") + 1 :]

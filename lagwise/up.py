@@ -1,7 +1,7 @@
 """What ``lagwise up`` shows while the product runs: one line a part, live in a terminal, else whenever one changes."""
 
 import contextlib
-import sys
+import os
 import threading
 from collections.abc import Sequence
 
@@ -12,6 +12,7 @@ from rich.text import Text
 from lagwise import screen
 from lagwise.config import Config
 from lagwise.logs import clean
+from lagwise.part_log import MOST_WAITING_BYTES, newest
 from lagwise.parts import dashboard_address
 from lagwise.parts_table import parts_table
 from lagwise.supervisor import PartStatus, Supervisor
@@ -19,6 +20,7 @@ from lagwise.wording import plain
 
 #: How often ended parts are noticed.
 STEP_SECONDS = 0.25
+_STDOUT = 1
 
 
 def show(supervisor: Supervisor, config: Config, stop: threading.Event) -> None:
@@ -45,23 +47,31 @@ def show(supervisor: Supervisor, config: Config, stop: threading.Event) -> None:
 
 def _show_changes(supervisor: Supervisor, lines: Sequence[str], stop: threading.Event) -> None:
     """Plain lines, for logs of a service manager: one whenever a part starts, ends, or gives its first heartbeat."""
-    _print(*lines)
+    output = _Output()
+    output.print(*lines)
     shown: dict[str, object] = {}
     while not stop.wait(STEP_SECONDS):
         supervisor.step()
-        _print(*supervisor.take_notices())
+        output.print(*supervisor.take_notices())
         for part in supervisor.statuses():
             if shown.get(part.name) != _what_counts(part):
                 shown[part.name] = _what_counts(part)
-                _print(str(part))
+                output.print(str(part))
 
 
-def _print(*lines: str) -> None:
-    """Output that cannot be written (to a file on a full disk, to a reader that is gone) ends nothing: Python keeps
-    what fits into its buffer, and writes it later."""
-    with contextlib.suppress(OSError):
-        for line in lines:
-            print(clean(line), file=sys.stdout, flush=True)  # noqa: T201 (a command's output)
+class _Output:
+    """Standard output. What it does not take (a file on a full disk, a reader that is gone) ends nothing: it waits, and
+    is written once that is possible."""
+
+    def __init__(self) -> None:
+        self._waiting = b""
+
+    def print(self, *lines: str) -> None:
+        self._waiting += "".join(f"{clean(line)}\n" for line in lines).encode()
+        with contextlib.suppress(OSError):
+            while self._waiting:
+                self._waiting = self._waiting[os.write(_STDOUT, self._waiting) :]
+        self._waiting = newest(self._waiting, MOST_WAITING_BYTES)
 
 
 def _what_counts(part: PartStatus) -> object:

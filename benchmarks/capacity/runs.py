@@ -19,13 +19,15 @@ from pyspark.sql import SparkSession
 
 from benchmarks.capacity.judge import Advised, Measured
 from benchmarks.capacity.work import Mix
-from lagwise.config import Config
+from lagwise.config import Cluster, Config
 from lagwise.leash import leashed
+from lagwise.operational.engine import open_engine
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.store import Lake
 from lagwise.tables.work import SERVICE_TIMES
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.pipeline import Pipeline, pipeline_of
+from lagwise_collectors.run import turn_of
 from lagwise_sandbox.broker import Broker
 from lagwise_spark.jobs.capacity import plan
 from lagwise_spark.jobs.tick import tick
@@ -128,18 +130,22 @@ class Run:
 
     def measure(self, mix: Mix, threads: int, processes: int) -> Measured:
         """Run the consumers, and collect what they tell."""
-        source = KafkaSource(self.config.clusters[0])
-        pipeline = pipeline_of("bench", source, self.config, self._lake)
-        try:
-            with Node(self._bench, mix, self._topic, self._group, threads, processes) as node:
-                time.sleep(WARM_UP_SECONDS)
-                count, began = node.handled()
-                self._collect(pipeline, until=began + self._bench.seconds)
-                done, ended = node.handled()
-                time.sleep(1.5)  # until the last text is committed
-                pipeline.run()
-        finally:
-            pipeline.close()
+        (cluster,) = self.config.clusters
+        assert isinstance(cluster, Cluster)
+        engine = open_engine(self.config.database_url)
+        with turn_of(cluster, self._lake, engine).taken() as turn:
+            pipeline = pipeline_of("bench", KafkaSource(cluster), self.config, self._lake, turn)
+            try:
+                with Node(self._bench, mix, self._topic, self._group, threads, processes) as node:
+                    time.sleep(WARM_UP_SECONDS)
+                    count, began = node.handled()
+                    self._collect(pipeline, until=began + self._bench.seconds)
+                    done, ended = node.handled()
+                    time.sleep(1.5)  # until the last text is committed
+                    pipeline.run()
+            finally:
+                pipeline.close()
+        engine.dispose()
         return self._told(threads, (done - count) / (ended - began))
 
     def advice(self, session: SparkSession) -> Advised:

@@ -42,7 +42,7 @@ def collect_once(config: Config) -> list[RunCost]:
     costs: dict[str, RunCost] = {}
 
     def sample(cluster: AnyCluster) -> None:
-        with _turn_of(cluster, lake, engine).taken() as turn:
+        with turn_of(cluster, lake, engine).taken() as turn:
             pipeline = pipeline_of(cluster.name, _source_of(cluster, config), config, lake, turn)
             try:
                 costs[cluster.name] = pipeline.run()
@@ -81,7 +81,7 @@ def collect_forever(config: Config, stop: threading.Event, state: Path) -> None:
     heart = _Heart(state, [cluster.name for cluster in config.clusters])
     sources = {cluster.name: _source_of(cluster, config) for cluster in config.clusters}
     tails = {c.name: IsolatedTail(c, _state_of(c, config)) for c in config.clusters if _has_tail(c)}
-    turns = {c.name: _turn_of(c, lake, engine) for c in config.clusters}
+    turns = {c.name: turn_of(c, lake, engine) for c in config.clusters}
 
     def pipeline(cluster: AnyCluster) -> Pipeline:
         name = cluster.name
@@ -210,7 +210,8 @@ def _state_of(cluster: Cluster, config: Config) -> Path:
     return config.state / "offsets-topic" / f"cluster-{cluster.name}.state"
 
 
-def _turn_of(cluster: AnyCluster, lake: Lake, engine: Engine) -> Turn:
+def turn_of(cluster: AnyCluster, lake: Lake, engine: Engine) -> Turn:
+    """The turn to collect a cluster: of several processes, one does it."""
     name = cluster.name
     return Turn(
         Lease(engine, f"collector {name}"),

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from lagwise.tables.schema import TIMESTAMP, Column, Table
-from lagwise.tables.store import Lake
+
+if TYPE_CHECKING:
+    from lagwise.tables.store import Lake
 
 #: The folder of the lake that damaged files are moved to, each below the day it was found on.
 QUARANTINE = "quarantine"
@@ -50,7 +53,7 @@ class SetAside:
     newest_at: datetime
 
 
-def set_aside(lake: Lake) -> list[SetAside]:
+def set_aside(lake: "Lake") -> list[SetAside]:
     """What was set aside, by table, for as long as it is kept. Raises LakeError."""
     found = lake.query(
         """

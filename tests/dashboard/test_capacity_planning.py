@@ -258,7 +258,7 @@ def test_behind_a_full_downstream_the_page_advises_nothing_more(open_app: Open, 
     lakes.overwrite(
         lake, CAPACITY, [{**row, "inputs": row["inputs"] + inputs * (row["group"] == "checkout")} for row in rows]
     )
-    app = open_app("capacity", capacity_group=CHECKOUT)
+    app = open_app("capacity", **of(CHECKOUT))
     assert said in texts(app)
     assert "the downstream" in str([tile.value for tile in app.metric]) + "".join(map(str, app.markdown))
     assert not app.code, "no command that would ask with the same T1"

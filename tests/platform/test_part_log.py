@@ -124,7 +124,7 @@ def test_only_the_newest_output_waits_in_memory(tmp_path: Path) -> None:
             made.write(f"line {number}\n".encode())
     made.retry()
     first, *lines = made.path.read_text().splitlines()
-    assert first == "[the log could not be written for some time: earlier output is lost]"
+    assert first == "[this could not be written for some time: earlier output is lost]"
     assert lines[-1] == "line 999"
     assert 80 < len(lines) < 120
     assert all(line.startswith("line ") for line in lines)
