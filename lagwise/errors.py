@@ -13,6 +13,10 @@ class LakeError(LagwiseError):
     """A table cannot be read or written."""
 
 
+class UnreadableTable(LakeError):
+    """A table is there, and what it holds cannot be read: its storage is gone, or files are damaged."""
+
+
 class DatabaseError(LagwiseError):
     """The operational database (alerts, deliveries) cannot be read or written."""
 

@@ -67,7 +67,7 @@ def freshness_lines(fresh: Freshness) -> list[Text]:
     unreadable = [cluster for cluster in fresh.clusters if cluster.sampled_at is None and cluster.errors]
     if unreadable and not any(cluster.sampled_at for cluster in fresh.clusters):
         return [_unreadable(cluster) for cluster in unreadable]
-    if not any(cluster.sampled_at for cluster in fresh.clusters):
+    if fresh.as_of is None and not any(cluster.sampled_at for cluster in fresh.clusters):
         said = (
             f"No data yet: no collector has written a sample to this lake. `{program()} up` or `{program()} collect` "
             "fill it; --data names another one."

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from lagwise.domain.humanise import plural
-from lagwise.errors import ConfigError, LagwiseError, LakeError, MissingRequirement
+from lagwise.errors import ConfigError, LagwiseError, LakeError, MissingRequirement, UnreadableTable
 from lagwise.logs import clean, debugging
 from lagwise.program import program
 
@@ -116,6 +116,8 @@ class LagwiseGroup(click.Group):
 def _lines(error: LagwiseError) -> str:
     """The message, on one line; only settings may have several problems, one a line."""
     text = str(error)
+    if isinstance(error, UnreadableTable):
+        text += f"; `{program()} doctor` checks the lake, and `{program()} doctor --repair` sets damaged files aside"
     return "\n".join(clean(line) for line in text.split("\n")) if isinstance(error, ConfigError) else clean(text)
 
 

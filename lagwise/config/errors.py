@@ -18,7 +18,6 @@ _OF_STRUCTURE = frozenset({"missing", "value_error", "model_type", "model_attrib
 _TAGS = ("system", "type")
 #: pydantic's words, and ours: a person writes YAML, and knows of lists and not of tuples.
 _WORDS = (
-    (r"^Value error, ", ""),
     (r"^Field required$", "is required"),
     (r"^Input should be a valid tuple$", "must be a list"),
     (r"^Input should be a valid dictionary.*$", "must have keys and values"),
@@ -57,6 +56,9 @@ def describe(error: ValidationError, root: type[BaseModel], environment: Mapping
 
 
 def _in_words(message: str) -> str:
+    own = message.removeprefix("Value error, ")
+    if own != message:  # which may begin with a name that has capitals
+        return own
     for pattern, words in _WORDS:
         message = re.sub(pattern, words, message)
     return message[0].lower() + message[1:]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lagwise.errors import LakeError
+from lagwise.errors import UnreadableTable
 from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.schema import DAY, Table
 
@@ -42,7 +42,7 @@ def rows_of_files(paths: Sequence[str], table: Table) -> pa.Table:
             with pq.ParquetFile(path, page_checksum_verification=True) as file:
                 rows = file.read()
         except (pa.ArrowException, OSError) as error:
-            raise LakeError(f"cannot read {path}: {in_a_line(error)}") from error
+            raise UnreadableTable(f"cannot read {path}: {in_a_line(error)}") from error
         if table.partitioned and "day" not in rows.column_names:  # Spark also writes it into the file
             day = date.fromisoformat(Path(path).parent.name.removeprefix("day="))
             rows = rows.append_column(table.arrow.field("day"), pa.repeat(pa.scalar(day, DAY), rows.num_rows))

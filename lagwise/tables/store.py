@@ -17,7 +17,7 @@ from deltalake import CommitProperties, DeltaTable, QueryBuilder, Transaction, w
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
-from lagwise.errors import LakeError
+from lagwise.errors import LakeError, UnreadableTable
 from lagwise.tables.data_files import empty, rows_of_files, wanted_files
 from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.guard import check_columns, check_protocol
@@ -97,7 +97,7 @@ class Lake:
                 return None
             except (DeltaError, OSError) as error:
                 self._open.pop(table.name, None)
-                raise LakeError(f"cannot read the table {self.location(table)}: {in_a_line(error)}") from error
+                raise UnreadableTable(f"cannot read the table {self.location(table)}: {in_a_line(error)}") from error
             check_protocol(delta, self.location(table))
             if table.name not in self._open:
                 check_columns(delta, table, self.location(table))
@@ -300,7 +300,7 @@ class Lake:
                 raise
             except duckdb.Error as error:
                 names = ", ".join(self.location(table) for table in over)
-                raise LakeError(f"cannot read {names}: {in_a_line(error)}") from error
+                raise UnreadableTable(f"cannot read {names}: {in_a_line(error)}") from error
 
     def read(self, table: Table) -> pa.Table:
         """The whole table as Arrow. For small tables and tests; use :meth:`scan` for the rest."""
@@ -330,4 +330,4 @@ class Lake:
             reader = QueryBuilder().register("lake_table", delta).execute(f"{rows} {sql}")
             return pa.RecordBatchReader.from_stream(reader).read_all()
         except Exception as error:  # DataFusion's errors come as just that
-            raise LakeError(f"cannot read the table {self.location(table)}: {in_a_line(error)}") from error
+            raise UnreadableTable(f"cannot read the table {self.location(table)}: {in_a_line(error)}") from error

@@ -193,6 +193,11 @@ def test_a_secret_in_the_file_is_refused_without_repeating_it(tmp_path: Path, te
     assert "hunter2" not in message
 
 
+def test_a_setting_keeps_its_capitals_in_messages(tmp_path: Path) -> None:
+    message = refused(tmp_path, "lake: {storage_options: {AWS_SECRET_ACCESS_KEY: hunter2}}")
+    assert " AWS_SECRET_ACCESS_KEY is a secret: " in message
+
+
 @pytest.mark.parametrize(
     "text",
     [

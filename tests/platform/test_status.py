@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from lagwise.overview.changes import Change, Changes
 from lagwise.overview.groups import Filters
 from lagwise.overview.terminal import MARKED_FOR, Watched, watch
 from lagwise.tables.analysis import GROUP_STATUS
+from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
 from tests.platform.judged import HOSTILE, analyzed, append, group, sampled
 from tests.platform.test_cli import harmless
@@ -182,6 +184,24 @@ def test_what_cannot_be_shown(data: str, rules: None, options: list[str], code: 
     shown = asked("--data", data, *options)
     assert (shown.exit_code, shown.stdout) == (code, "")
     assert says in shown.stderr
+
+
+def test_a_damaged_table_is_named_with_what_to_do(data: str) -> None:
+    (file,) = Path(data, "lake", GROUP_STATUS.path).glob("*.parquet")
+    file.write_bytes(file.read_bytes()[:100])
+    shown = asked("--data", data)
+    assert (shown.exit_code, shown.stdout) == (1, "")
+    assert str(Path(data, "lake", GROUP_STATUS.path)) in shown.stderr
+    assert shown.stderr.endswith("`lagwise doctor --repair` sets damaged files aside\n")
+
+
+def test_verdicts_without_samples_are_stale(data: str) -> None:
+    shutil.rmtree(Path(data, "lake", SAMPLES.path))
+    judge(Lake(f"{data}/lake"), CAST, datetime.now(UTC) - timedelta(hours=1))
+    shown = asked("--data", data)
+    assert "No data yet" not in shown.stdout
+    assert shown.stdout.count("STALE: data of ") == shown.stdout.count("is 1 h old; last sample never") == 2
+    assert "billing" in shown.stdout
 
 
 def test_hostile_names_match_as_they_are(data: str) -> None:

@@ -76,7 +76,7 @@ class Freshness:
 
     @property
     def nothing_collected(self) -> bool:
-        return all(source.at is None for source in self.collections)
+        return self.as_of is None and all(source.at is None for source in self.collections)
 
     @property
     def sources(self) -> tuple[Source, ...]:
