@@ -45,7 +45,7 @@ def _says(page: Page, text: str) -> None:
     expect(page.get_by_text(text)).to_be_visible(timeout=READY_MS)
 
 
-def _has(page: Page, **query: str) -> None:
+def _has(page: Page, /, **query: str) -> None:
     """Wait until the address holds this, besides group and span."""
 
     def is_there(url: str) -> bool:

@@ -93,14 +93,14 @@ def add(made: go.Figure, found: pa.Table, *, row: int) -> None:
                 "orientation": "h", "x": 1, "xanchor": "right", "y": axis.domain[1], "yanchor": "bottom", "ypad": 2,
                 "xpad": 16, "thickness": _SCALE, "lenmode": "pixels", "len": _SCALE_WIDTH, "outlinewidth": 1,
                 "tickvals": [_strength(n) for n in ticks], "ticktext": [humanise.count(n) for n in ticks],
-                "ticklabelposition": "outside top", "tickfont": {"size": 11},
+                "ticklabelposition": "outside top",
             },
         ),
         row=row, col=1,
     )  # fmt: skip
     made.update_yaxes(
         tickvals=list(range(len(rows))), ticktext=_names(rows), range=[len(rows) - 0.5, -0.5], rangemode="normal",
-        showgrid=False, tickfont={"size": 11}, row=row, col=1,
+        showgrid=False, row=row, col=1,
     )  # fmt: skip
     made.update_xaxes(showgrid=False, row=row, col=1)
 

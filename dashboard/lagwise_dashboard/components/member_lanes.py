@@ -118,7 +118,7 @@ def chart(
     made.update_yaxes(
         tickvals=list(range(len(shown))),
         ticktext=[literal.plotly(lane.name, longest=_LONGEST_NAME) for lane in shown],
-        range=[len(shown) - 0.5, -0.5], showgrid=False, rangemode="normal", tickfont={"size": 11}, row=2, col=1,
+        range=[len(shown) - 0.5, -0.5], showgrid=False, rangemode="normal", row=2, col=1,
     )  # fmt: skip
     return made
 

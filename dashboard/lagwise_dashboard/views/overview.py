@@ -7,6 +7,7 @@ import streamlit as st
 
 from lagwise.addresses import query
 from lagwise.addresses.listing import Listing
+from lagwise.addresses.parameters import REVERSED
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import DISPLAY_ORDER, Status
 from lagwise_dashboard import address, owners, settings, words
@@ -34,11 +35,14 @@ _SORT_LABELS = {
     "worst": "Worst first",
     "age": "Oldest unread",
     "lag": "Most lag",
+    "catch_up": "Last to catch up",
     "in": "Most written",
     "out": "Most read",
     "loss": "Soonest loss",
     "since": "Latest change",
+    "members": "Most members",
     "name": "Name",
+    "cluster": "Cluster",
 }
 
 
@@ -78,18 +82,25 @@ def body() -> None:
 
 def _inputs(clusters: list[str]) -> None:
     """The fields above the list."""
+    order = address.get(query.GROUP_SORT)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         filters.search("Group or topic")
         filters.cluster(clusters)
         _team()
         st.selectbox(
             "Order",
-            list(_SORT_LABELS),
-            format_func=lambda o: _SORT_LABELS[o],
+            [*_SORT_LABELS, *([] if order in _SORT_LABELS else [order])],
+            format_func=_order_label,
             label_visibility="collapsed",
             width=180,
             **address.bound(query.GROUP_SORT),
         )
+
+
+def _order_label(order: str) -> str:
+    """Only the headings of the table turn an order round, so that the field names one only while it is in force."""
+    key = order.removeprefix(REVERSED)
+    return _SORT_LABELS[key] if key == order else f"{_SORT_LABELS[key]}, reversed"
 
 
 def _team() -> None:
