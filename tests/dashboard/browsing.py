@@ -14,7 +14,9 @@ from playwright.sync_api import Browser, Error, Page, ViewportSize, expect, sync
 _CANDIDATES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 #: Streamlit looks below the page's own address for its server first, and finds it at the root then.
 _SEARCHING = re.compile(r"/[a-z]+/_stcore/(health|host-config)$")
+#: So long may anything take that a test waits for: the machine may be slow, and busy with other tests.
 READY_MS = 120_000
+expect.set_options(timeout=READY_MS)
 
 
 def chromium() -> str | None:
@@ -71,10 +73,8 @@ class Visit:
 
     def settled(self) -> None:
         """Wait until the script has run and its results are on the screen."""
-        expect(self.page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]')).to_be_visible(
-            timeout=READY_MS
-        )
-        expect(self.page.locator('[data-testid="stHeading"]').first).to_be_visible(timeout=READY_MS)
+        expect(self.page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]')).to_be_visible()
+        expect(self.page.locator('[data-testid="stHeading"]').first).to_be_visible()
 
     def close(self) -> None:
         self._context.close()

@@ -17,7 +17,7 @@ from lagwise import health as heartbeats
 from lagwise.domain.sizing.workload import Concurrency, Workload
 from lagwise_dashboard.components.capacity_scenarios import Scenario, written
 from tests.dashboard import alerts, lakes, planning
-from tests.dashboard.browsing import READY_MS, Visit, chromium, launched
+from tests.dashboard.browsing import Visit, chromium, launched
 from tests.dashboard.lakes import Scene
 from tests.dashboard.serving import served
 
@@ -112,7 +112,7 @@ def picture(visit: Visit, path: str, file: Path, *, width: int = 1280, heights: 
     least, most = heights
     visit.page.set_viewport_size({"width": width, "height": least})
     page = visit.open(path)
-    page.wait_for_load_state("networkidle", timeout=READY_MS)
+    page.wait_for_load_state("networkidle")
     height = 0
     while height != (tall := min(max(least, page.evaluate(_HEIGHT)), most)):
         height = tall

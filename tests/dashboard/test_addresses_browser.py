@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from lagwise.addresses import pages, query
-from tests.dashboard.browsing import READY_MS, Visit
+from tests.dashboard.browsing import Visit
 
 pytestmark = pytest.mark.browser
 
@@ -30,7 +30,7 @@ def _at(page: Page, path: str, **query: str) -> None:
         parts = urlsplit(url)
         return parts.path == path and dict(parse_qsl(parts.query)) == query
 
-    page.wait_for_url(is_there, timeout=READY_MS)
+    page.wait_for_url(is_there)
 
 
 def _menu(page: Page, title: str) -> None:
@@ -42,7 +42,7 @@ def test_every_address_that_the_docs_name_works(visit: Visit) -> None:
     assert {urlsplit(address).path for address in named} == {f"/{page.path}" for page in pages.PAGES}
     for address in named:
         page = visit.open(address)
-        expect(page.get_by_text("Data as of")).to_be_visible(timeout=READY_MS)
+        expect(page.get_by_text("Data as of")).to_be_visible()
         visit.settled()
         said = page.locator("body").inner_text()
         for complaint in ("address was ignored", "Page not found", "Something went wrong", "There is no group"):
@@ -59,47 +59,47 @@ def test_every_choice_is_a_step_that_back_takes_back(visit: Visit) -> None:
     _at(page, "/overview", cluster="prod", status="stalled")
     page.get_by_role("searchbox", name="Search").press_sequentially("fraud", delay=60)
     _at(page, "/overview", cluster="prod", status="stalled", q="fraud")
-    expect(page.get_by_text("1 group.")).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text("1 group.")).to_be_visible()
     visit.settled()
     page.get_by_role("link", name="fraud-scoring").click()
     group = {"cluster": "prod", "group": "fraud-scoring"}
     _at(page, "/group", **group)
-    expect(page.get_by_role("heading", name="fraud-scoring")).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_role("heading", name="fraud-scoring")).to_be_visible()
     visit.settled()
     page.get_by_role("radio", name="6 h").click()
     _at(page, "/group", **group, range="6h")
     visit.settled()
     _menu(page, "Rebalances")
     _at(page, "/rebalances", **group, range="6h")
-    expect(page.get_by_role("heading", name="Rebalances of fraud-scoring")).to_be_visible(timeout=READY_MS)
-    expect(page.get_by_role("radio", name="6 h")).to_be_checked(timeout=READY_MS)
+    expect(page.get_by_role("heading", name="Rebalances of fraud-scoring")).to_be_visible()
+    expect(page.get_by_role("radio", name="6 h")).to_be_checked()
 
     page.go_back()
     _at(page, "/group", **group, range="6h")
-    expect(page.get_by_role("radio", name="6 h")).to_be_checked(timeout=READY_MS)
+    expect(page.get_by_role("radio", name="6 h")).to_be_checked()
     page.reload()
     visit.settled()
-    expect(page.get_by_role("radio", name="6 h")).to_be_checked(timeout=READY_MS)
+    expect(page.get_by_role("radio", name="6 h")).to_be_checked()
     page.go_back()
     _at(page, "/group", **group)
-    expect(page.get_by_role("radio", name="1 h")).to_be_checked(timeout=READY_MS)
+    expect(page.get_by_role("radio", name="1 h")).to_be_checked()
     page.go_back()
     _at(page, "/overview", cluster="prod", status="stalled", q="fraud")
-    expect(page.get_by_role("searchbox", name="Search")).to_have_value("fraud", timeout=READY_MS)
-    expect(page.get_by_role("combobox", name="Cluster")).to_have_value("prod", timeout=READY_MS)
-    expect(page.get_by_text("1 group.")).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_role("searchbox", name="Search")).to_have_value("fraud")
+    expect(page.get_by_role("combobox", name="Cluster")).to_have_value("prod")
+    expect(page.get_by_text("1 group.")).to_be_visible()
     visit.settled()
     page.go_back()  # what was typed belongs to the step before it
     _at(page, "/overview", cluster="prod")
-    expect(page.get_by_role("searchbox", name="Search")).to_have_value("", timeout=READY_MS)
+    expect(page.get_by_role("searchbox", name="Search")).to_have_value("")
     visit.settled()
     page.go_back()
     _at(page, "/overview")
-    expect(page.get_by_role("combobox", name="Cluster")).to_have_value("", timeout=READY_MS)
+    expect(page.get_by_role("combobox", name="Cluster")).to_have_value("")
     visit.settled()
     page.go_forward()
     _at(page, "/overview", cluster="prod")
-    expect(page.get_by_role("combobox", name="Cluster")).to_have_value("prod", timeout=READY_MS)
+    expect(page.get_by_role("combobox", name="Cluster")).to_have_value("prod")
 
 
 def test_the_menu_keeps_what_is_looked_at(visit: Visit) -> None:
@@ -118,13 +118,13 @@ def test_the_menu_keeps_what_is_looked_at(visit: Visit) -> None:
         visit.settled()
         _menu(page, title)
         _at(page, path, **looked_at)
-        expect(page.get_by_role("heading", name=shows, exact=True).first).to_be_visible(timeout=READY_MS)
+        expect(page.get_by_role("heading", name=shows, exact=True).first).to_be_visible()
     expect(page.get_by_text("address was ignored")).to_have_count(0)
 
 
 def test_the_root_is_the_overview_and_its_menu_says_so(visit: Visit) -> None:
     page = visit.open("/?cluster=staging")
-    expect(page.get_by_role("combobox", name="Cluster")).to_have_value("staging", timeout=READY_MS)
+    expect(page.get_by_role("combobox", name="Cluster")).to_have_value("staging")
     _menu(page, "Overview")
     visit.settled()
     _at(page, "/", cluster="staging")
@@ -133,16 +133,16 @@ def test_the_root_is_the_overview_and_its_menu_says_so(visit: Visit) -> None:
 def test_what_a_page_cannot_use_is_said_and_not_kept(visit: Visit) -> None:
     page = visit.open("/overview?sort=agee&cluster=nowhere&%3Cb%3E=1&cluster=nowhere")
     warning = page.get_by_text("Part of the address was ignored.")
-    expect(warning).to_be_visible(timeout=READY_MS)
+    expect(warning).to_be_visible()
     said = page.locator('[data-testid="stAlert"]').first.inner_text()
     assert "sort must be one of worst, age, lag," in said
     assert "not “agee”" in said
     assert "This page has no parameter “<b>”." in said
-    expect(page.get_by_text("No group matches.")).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text("No group matches.")).to_be_visible()
     visit.settled()
     page.get_by_role("button", name="Clear the filters").click()
     _at(page, "/overview")
-    expect(warning).to_have_count(0, timeout=READY_MS)
+    expect(warning).to_have_count(0)
     page = visit.open("/capacity?cluster=prod&group=no-such-group&cores=0")
-    expect(page.get_by_text("There is no group “no-such-group” in the cluster prod.")).to_be_visible(timeout=READY_MS)
-    expect(page.get_by_text("cores must be a number from 0.01 to 4,096, not “0”.")).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text("There is no group “no-such-group” in the cluster prod.")).to_be_visible()
+    expect(page.get_by_text("cores must be a number from 0.01 to 4,096, not “0”.")).to_be_visible()

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from lagwise_dashboard.literal import shown
-from tests.dashboard.browsing import READY_MS, Visit
+from tests.dashboard.browsing import Visit
 from tests.dashboard.stories import HOSTILE_NAMES
 
 pytestmark = pytest.mark.browser
@@ -35,7 +35,7 @@ def _query(page: Page) -> dict[str, list[str]]:
 def _drag(page: Page, begin: float, end: float) -> None:
     """Drag over a stretch of the first chart, from one share of its width to another."""
     chart = page.locator(_CHART).first
-    expect(chart).to_be_visible(timeout=READY_MS)
+    expect(chart).to_be_visible()
     box = chart.bounding_box()
     assert box is not None
     assert box["y"] + 0.45 * box["height"] < 900, "it is on the screen without scrolling"
@@ -48,16 +48,16 @@ def _drag(page: Page, begin: float, end: float) -> None:
 def test_a_stretch_dragged_over_is_in_the_address_and_survives_a_reload(visit: Visit) -> None:
     page = visit.open("/group?cluster=prod&group=orders-fulfilment")
     _drag(page, 0.4, 0.6)
-    expect(page).to_have_url(re.compile("from=.*to="), timeout=READY_MS)
+    expect(page).to_have_url(re.compile("from=.*to="))
     zoomed = _query(page)
     leave = page.get_by_role("button", name="Leave the zoom")
-    expect(leave).to_be_visible(timeout=READY_MS)
+    expect(leave).to_be_visible()
     page.reload()
     visit.settled()
-    expect(leave).to_be_visible(timeout=READY_MS)
+    expect(leave).to_be_visible()
     assert _query(page) == zoomed
     leave.click()
-    expect(leave).to_be_hidden(timeout=READY_MS)
+    expect(leave).to_be_hidden()
     assert "from" not in _query(page)
 
 
@@ -65,26 +65,26 @@ def test_who_does_not_drag_types_the_stretch(visit: Visit) -> None:
     page = visit.open("/group?cluster=prod&group=orders-fulfilment")
     page.get_by_role("button", name="Zoom to").click()
     page.get_by_role("button", name="Zoom", exact=True).click()
-    expect(page).to_have_url(re.compile("from=.*to="), timeout=READY_MS)
-    expect(page.get_by_role("button", name="Leave the zoom")).to_be_visible(timeout=READY_MS)
+    expect(page).to_have_url(re.compile("from=.*to="))
+    expect(page.get_by_role("button", name="Leave the zoom")).to_be_visible()
 
 
 def test_the_heat_map_and_the_timeline_of_members_are_drawn(visit: Visit) -> None:
     page = visit.open("/group?cluster=prod&group=clickstream-archive")
-    expect(page.locator(f"{_CHART} g.hm image").last).to_be_attached(timeout=READY_MS)
+    expect(page.locator(f"{_CHART} g.hm image").last).to_be_attached()
     page = visit.open("/rebalances?cluster=prod&group=orders-fulfilment")
-    expect(page.locator(f"{_CHART} g.bars path").first).to_be_attached(timeout=READY_MS)
+    expect(page.locator(f"{_CHART} g.bars path").first).to_be_attached()
     assert visit.overflow() == 0
 
 
 def test_numbers_that_mean_the_same_read_alike_on_a_page(visit: Visit) -> None:
     page = visit.open("/group?cluster=prod&group=clickstream-archive")
-    expect(page.get_by_text("are deleted from")).to_contain_text("on, in 52 min. Then", timeout=READY_MS)
+    expect(page.get_by_text("are deleted from")).to_contain_text("on, in 52 min. Then")
     expect(page.get_by_test_id("stMetric").filter(has_text="Loss in")).to_contain_text("52 min")
     expect(page.get_by_text("will be deleted in 52 min")).to_be_visible()
     page = visit.open("/rebalances?cluster=prod&group=session-cleaner&range=6+h")
     by_hour = page.get_by_role("grid", name="Rebalances of the group by hour")
-    expect(by_hour).to_be_visible(timeout=READY_MS)
+    expect(by_hour).to_be_visible()
     for tile in ("Rebalances", "Without reading"):
         (place,) = (n for n, name in enumerate(by_hour.get_by_role("columnheader").all_inner_texts()) if tile in name)
         in_table = by_hour.get_by_role("row").nth(1).get_by_role("gridcell").nth(place).inner_text()
@@ -95,31 +95,31 @@ def test_numbers_that_mean_the_same_read_alike_on_a_page(visit: Visit) -> None:
 def test_from_a_group_to_its_topic_and_back(visit: Visit) -> None:
     page = visit.open("/group?cluster=prod&group=clickstream-archive")
     page.get_by_role("link", name="Topic clicks").click()
-    page.wait_for_url("**/topic?**", timeout=READY_MS)
+    page.wait_for_url("**/topic?**")
     visit.settled()
-    expect(page.get_by_role("heading", name="clicks", exact=True)).to_be_visible(timeout=READY_MS)
-    expect(page.get_by_text("has not read in 52 min at the earliest")).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_role("heading", name="clicks", exact=True)).to_be_visible()
+    expect(page.get_by_text("has not read in 52 min at the earliest")).to_be_visible()
     page.go_back()
-    expect(page.get_by_role("heading", name="clickstream-archive")).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_role("heading", name="clickstream-archive")).to_be_visible()
 
 
 def test_a_phone_gets_cards_that_fit_and_open_the_group(phone: Visit) -> None:
     page = phone.open("/")
     card = page.get_by_role("link", name="payments-settlement")
-    expect(card).to_be_visible(timeout=READY_MS)
+    expect(card).to_be_visible()
     expect(page.get_by_role("grid")).to_have_count(0)
     assert phone.overflow() == 0
     card.click()
-    page.wait_for_url("**/group?**", timeout=READY_MS)
+    page.wait_for_url("**/group?**")
     phone.settled()
-    expect(page.get_by_role("heading", name="payments-settlement")).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_role("heading", name="payments-settlement")).to_be_visible()
     assert phone.overflow() == 0
 
 
 def test_cards_are_reached_and_opened_by_the_keyboard(visit: Visit) -> None:
     page = visit.open("/?as=cards")
     card = page.get_by_role("link", name="payments-settlement")
-    expect(card).to_be_visible(timeout=READY_MS)
+    expect(card).to_be_visible()
     page.get_by_placeholder("Group or topic").focus()
     for _ in range(60):
         if card.evaluate("e => e === document.activeElement"):
@@ -127,13 +127,13 @@ def test_cards_are_reached_and_opened_by_the_keyboard(visit: Visit) -> None:
         page.keyboard.press("Tab")
     expect(card).to_be_focused()
     page.keyboard.press("Enter")
-    page.wait_for_url("**/group?**", timeout=READY_MS)
+    page.wait_for_url("**/group?**")
 
 
 @pytest.mark.parametrize("path", ["/topic?cluster=prod&topic=clicks", "/retention", "/rebalances"])
 def test_the_other_pages_open_by_their_address(visit: Visit, path: str) -> None:
     page = visit.open(path)
-    expect(page.get_by_role("grid").first).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_role("grid").first).to_be_visible()
     expect(page.get_by_text("Something went wrong")).to_have_count(0)
     assert visit.overflow() == 0
 
@@ -145,7 +145,7 @@ def test_hostile_names_are_shown_letter_by_letter(visit: Visit, name: str) -> No
         (f"/topic?cluster=prod&topic={quote(name[:200])}", shown(name[:200])),
     ):
         page = visit.open(path)
-        expect(page.locator(_CHART).first).to_be_visible(timeout=READY_MS)
+        expect(page.locator(_CHART).first).to_be_visible()
         assert page.locator('[data-testid="stHeading"] h2').first.inner_text().replace("\u2060", "") == heading
         assert visit.foreign_links() == [], "no name becomes a link"
         assert visit.overflow() == 0

@@ -37,7 +37,7 @@ from lagwise_dashboard.report.contents import Report
 from lagwise_dashboard.report.csv_file import as_csv
 from lagwise_dashboard.report.html_file import as_html
 from tests.dashboard import lakes, shown_tables
-from tests.dashboard.browsing import READY_MS, Visit
+from tests.dashboard.browsing import Visit
 from tests.dashboard.conftest import NOW, Open
 from tests.dashboard.lakes import Scene
 from tests.dashboard.stories import HOSTILE_NAMES, Story
@@ -537,22 +537,20 @@ def test_the_address_keeps_what_was_chosen_and_typed(visit: Visit) -> None:
     page = visit.open("/capacity")
     page.get_by_role("combobox", name="Group").click()
     page.get_by_role("option", name=CHECKOUT, exact=True).click()
-    expect(page.get_by_text("It reads 12 partitions.")).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text("It reads 12 partitions.")).to_be_visible()
     visit.settled()  # the fields below it are made anew for the group
     peak = page.get_by_role("spinbutton", name="Peak (messages/s)")
     peak.fill("5000")
     peak.press("Enter")
-    page.wait_for_url(re.compile("peak_per_s=5000"), timeout=READY_MS)
-    expect(page.get_by_text("No number of nodes and threads carries this load on 12 partitions")).to_be_visible(
-        timeout=READY_MS
-    )
+    page.wait_for_url(re.compile("peak_per_s=5000"))
+    expect(page.get_by_text("No number of nodes and threads carries this load on 12 partitions")).to_be_visible()
     query = parse_qs(urlsplit(page.url).query)
     assert (query["cluster"], query["group"], query["peak_per_s"]) == (["prod"], ["checkout"], ["5000"])
     page.reload()
     visit.settled()
-    expect(peak).to_have_value("5000", timeout=READY_MS)
+    expect(peak).to_have_value("5000")
     expect(page.get_by_role("spinbutton", name="Partitions")).to_have_attribute("placeholder", "12, from the group")
-    expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=READY_MS)
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
     assert visit.overflow() == 0
 
 
@@ -562,13 +560,13 @@ def test_a_click_on_a_verdict_chooses_its_group_and_the_report_needs_nothing_els
 ) -> None:
     page = visit.open("/capacity")
     page.get_by_role("link", name="clickstream-archive").click()
-    page.wait_for_url(re.compile("group="), timeout=READY_MS)
+    page.wait_for_url(re.compile("group="))
     query = parse_qs(urlsplit(page.url).query)
     assert (query["cluster"], query["group"]) == (["prod"], ["clickstream-archive"])
-    expect(page.locator("p", has_text="are missing at peak")).to_be_visible(timeout=READY_MS)
-    expect(page.locator(".js-plotly-plot")).to_have_count(2, timeout=READY_MS)  # of members, no node
+    expect(page.locator("p", has_text="are missing at peak")).to_be_visible()
+    expect(page.locator(".js-plotly-plot")).to_have_count(2)  # of members, no node
     visit.settled()
-    with page.expect_download(timeout=READY_MS) as download:
+    with page.expect_download() as download:
         page.get_by_role("button", name="Report as HTML").click()
     file = tmp_path / "report.html"
     download.value.save_as(file)

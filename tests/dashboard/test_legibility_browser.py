@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.dashboard.browsing import READY_MS, Visit
+from tests.dashboard.browsing import Visit
 
 pytestmark = pytest.mark.browser
 
@@ -48,11 +48,11 @@ def test_pages_are_legible_on_the_screen_and_whole_on_paper(
     for path, charts in _CHARTS.items():
         page = visit.open(path)
         drawn = page.locator(".js-plotly-plot").filter(has=page.locator(".xaxislayer-above text"))
-        expect(drawn).to_have_count(charts, timeout=READY_MS)
-        expect(page.locator('[data-testid="stSkeleton"]')).to_have_count(0, timeout=READY_MS)
-        expect(page.get_by_role("grid").first).to_be_visible(timeout=READY_MS)
+        expect(drawn).to_have_count(charts)
+        expect(page.locator('[data-testid="stSkeleton"]')).to_have_count(0)
+        expect(page.get_by_role("grid").first).to_be_visible()
         page.get_by_text("Live", exact=True).click()  # what is being refreshed is faded
-        page.wait_for_function("() => !document.querySelector('[data-stale=true]')", timeout=READY_MS)
+        page.wait_for_function("() => !document.querySelector('[data-stale=true]')")
         found: dict[str, Any] = page.evaluate(_LEGIBILITY)
         assert found == {"faint": [], "escaped": []}, path
         sizes = drawn.locator(":is(.xaxislayer-above, .yaxislayer-above) text").evaluate_all(
@@ -84,15 +84,15 @@ def test_a_narrow_window_gets_cards_and_a_wide_one_the_table(visit: Visit) -> No
     page.set_viewport_size({"width": 390, "height": 844})
     visit.open("/overview")
     card = page.get_by_role("link", name="payments-settlement")
-    expect(card).to_be_visible(timeout=READY_MS)
-    expect(page.get_by_role("grid")).to_have_count(0, timeout=READY_MS)
+    expect(card).to_be_visible()
+    expect(page.get_by_role("grid")).to_have_count(0)
     expect(page.get_by_role("radio", name="Cards")).to_be_checked()
     assert visit.overflow() == 0
     assert page.evaluate(_LEGIBILITY)["escaped"] == []
     page.set_viewport_size({"width": 1280, "height": 900})
-    expect(page.get_by_role("grid", name="Consumer groups")).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_role("grid", name="Consumer groups")).to_be_visible()
     page.set_viewport_size({"width": 390, "height": 844})
-    expect(page.get_by_role("grid")).to_have_count(0, timeout=READY_MS)
+    expect(page.get_by_role("grid")).to_have_count(0)
     page.get_by_role("radio", name="Table").click()
-    expect(page).to_have_url(re.compile("as=table"), timeout=READY_MS)
-    expect(page.get_by_role("grid", name="Consumer groups")).to_be_visible(timeout=READY_MS)
+    expect(page).to_have_url(re.compile("as=table"))
+    expect(page.get_by_role("grid", name="Consumer groups")).to_be_visible()

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.dashboard import long_lists
-from tests.dashboard.browsing import READY_MS, Visit
+from tests.dashboard.browsing import Visit
 from tests.dashboard.long_lists import STALLED, WIDE
 from tests.dashboard.serving import served
 
@@ -42,7 +42,7 @@ def visit(browser: Browser, wide: str) -> Iterator[Visit]:
 
 
 def _says(page: Page, text: str) -> None:
-    expect(page.get_by_text(text)).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text(text)).to_be_visible()
 
 
 def _has(page: Page, /, **query: str) -> None:
@@ -52,13 +52,13 @@ def _has(page: Page, /, **query: str) -> None:
         found = dict(parse_qsl(urlsplit(url).query))
         return {k: v for k, v in found.items() if k not in ("cluster", "group", "from", "to")} == query
 
-    page.wait_for_url(is_there, timeout=READY_MS)
+    page.wait_for_url(is_there)
 
 
 def _begins_with(page: Page, partition: int) -> None:
     """Wait until the first row of the partitions is this one's."""
     first = page.get_by_role("grid", name="Partitions of the group").locator("tbody tr:first-child td:nth-child(2)")
-    expect(first).to_have_text(str(partition), timeout=READY_MS)
+    expect(first).to_have_text(str(partition))
 
 
 def test_ten_thousand_partitions(visit: Visit, tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_ten_thousand_partitions(visit: Visit, tmp_path: Path) -> None:
     grid = page.get_by_role("grid", name="Partitions of the group")
     its_pages = page.locator(".st-key-partitions_page")
     _says(page, "1–500 of 10,000 partitions of wide, the worst first.")
-    expect(grid.locator("tbody tr")).to_have_count(500, timeout=READY_MS)
+    expect(grid.locator("tbody tr")).to_have_count(500)
     _begins_with(page, 42)  # the worst
     visit.settled()
 
@@ -77,11 +77,11 @@ def test_ten_thousand_partitions(visit: Visit, tmp_path: Path) -> None:
     heading = grid.get_by_role("columnheader", name="Partition", exact=True)
     heading.click()
     _has(page, partitions_sort="number")
-    expect(heading).to_have_attribute("aria-sort", "ascending", timeout=READY_MS)
+    expect(heading).to_have_attribute("aria-sort", "ascending")
     visit.settled()
     heading.click()
     _has(page, partitions_sort="-number")
-    expect(heading).to_have_attribute("aria-sort", "descending", timeout=READY_MS)
+    expect(heading).to_have_attribute("aria-sort", "descending")
     _says(page, "1–500 of 10,000 partitions of wide.")
     _begins_with(page, 9_999)  # of all rows, not of those of a page
     visit.settled()
@@ -96,8 +96,8 @@ def test_ten_thousand_partitions(visit: Visit, tmp_path: Path) -> None:
     page.get_by_role("searchbox", name="Search the partitions").press_sequentially("wide-4711", delay=60)
     _has(page, partitions_sort="-number", partitions_q="wide-4711")
     _says(page, "1 partition of wide that matches.")
-    expect(grid.locator("tbody tr")).to_have_count(1, timeout=READY_MS)
-    expect(its_pages).to_have_count(0, timeout=READY_MS)
+    expect(grid.locator("tbody tr")).to_have_count(1)
+    expect(its_pages).to_have_count(0)
     visit.settled()
     page.go_back()
     _has(page, partitions_sort="-number")
@@ -108,7 +108,7 @@ def test_ten_thousand_partitions(visit: Visit, tmp_path: Path) -> None:
     _has(page, partitions_sort="-number", partitions_status="stalled")
     _says(page, f"1–500 of {STALLED} partitions of wide that match.")
     visit.settled()
-    with page.expect_download(timeout=READY_MS) as download:
+    with page.expect_download() as download:
         page.get_by_role("button", name="CSV: Partitions of the group").click()
     file = tmp_path / "partitions.csv"
     download.value.save_as(file)

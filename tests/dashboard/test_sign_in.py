@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 from lagwise.alerts import queries
 from lagwise.alerts.database import open_engine
 from tests.dashboard import alerts, lakes
-from tests.dashboard.browsing import READY_MS, Visit
+from tests.dashboard.browsing import Visit
 from tests.dashboard.lakes import Scene
 from tests.dashboard.oidc import Provider
 from tests.dashboard.serving import free_port, served
@@ -57,14 +57,14 @@ def visitor(browser: Browser, address: str) -> Iterator[Visit]:
 
 def sign_in(visitor: Visit) -> None:
     visitor.page.get_by_role("button", name="Sign in").click()
-    expect(visitor.page.get_by_role("button", name="Sign out")).to_be_visible(timeout=READY_MS)
+    expect(visitor.page.get_by_role("button", name="Sign out")).to_be_visible()
     visitor.settled()
 
 
 def test_nobody_sees_anything_before_signing_in(visitor: Visit) -> None:
     for path in ("/", "/alerts", "/group?cluster=prod&group=payments-settlement", "/health"):
         page = visitor.open(path)
-        expect(page.get_by_role("button", name="Sign in")).to_be_visible(timeout=READY_MS)
+        expect(page.get_by_role("button", name="Sign in")).to_be_visible()
         assert "payments-settlement" not in page.content()
 
 
@@ -74,7 +74,7 @@ def test_an_operator_acts_under_his_name(visitor: Visit, provider: Provider, tmp
     sign_in(visitor)
     page = visitor.open("/alerts")
     # (What joins the two parts of the address keeps it from becoming a link.)
-    expect(page.get_by_text(re.compile(r"You act as jo@\W?ops\.example"))).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text(re.compile(r"You act as jo@\W?ops\.example"))).to_be_visible()
     page.get_by_role("button", name="Acknowledge", exact=True).click()
     field = page.get_by_role("combobox", name="Alerts")
     field.click()
@@ -82,7 +82,7 @@ def test_an_operator_acts_under_his_name(visitor: Visit, provider: Provider, tmp
     page.get_by_role("option").first.click()
     page.get_by_label("What you do about it").fill("mine")  # which also closes the list over the button
     page.get_by_role("button", name="I have it").click()
-    expect(page.get_by_text("1 alert acknowledged.")).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text("1 alert acknowledged.")).to_be_visible()
     engine = open_engine(f"sqlite:///{tmp_path / 'lagwise.db'}")
     [action] = queries.actions(engine)
     engine.dispose()
@@ -94,7 +94,7 @@ def test_a_viewer_looks(visitor: Visit, provider: Provider) -> None:
     visitor.open()
     sign_in(visitor)
     page = visitor.open("/alerts")
-    expect(page.get_by_text("need the role operator")).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text("need the role operator")).to_be_visible()
     expect(page.get_by_role("button", name="Acknowledge", exact=True)).to_have_count(0)
 
 
@@ -103,7 +103,7 @@ def test_whoever_has_no_role_is_told_so_and_can_sign_out(visitor: Visit, provide
     visitor.open()
     sign_in(visitor)
     page = visitor.page
-    expect(page.get_by_text("may not look at this")).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text("may not look at this")).to_be_visible()
     assert "payments-settlement" not in page.content()
     page.get_by_role("button", name="Sign out").click()
-    expect(page.get_by_role("button", name="Sign in")).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_role("button", name="Sign in")).to_be_visible()

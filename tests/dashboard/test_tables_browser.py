@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.dashboard.browsing import READY_MS, Visit
+from tests.dashboard.browsing import Visit
 
 pytestmark = pytest.mark.browser
 
@@ -19,7 +19,7 @@ _SECONDS = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "d": 86_400}
 
 def _partitions(page: Page) -> Locator:
     found = page.get_by_role("grid", name="Partitions of the group")
-    expect(found.get_by_role("gridcell").first).to_be_visible(timeout=READY_MS)
+    expect(found.get_by_role("gridcell").first).to_be_visible()
     return found
 
 
@@ -77,7 +77,7 @@ def test_a_table_is_saved_as_a_csv_of_raw_values_under_a_name_that_says_what_it_
 ) -> None:
     page = visit.open(_GROUP)
     shown = _column(_partitions(page), "Partition")
-    with page.expect_download(timeout=READY_MS) as download:
+    with page.expect_download() as download:
         page.get_by_role("button", name="CSV: Partitions of the group").click()
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     assert re.fullmatch(
@@ -95,7 +95,7 @@ def test_a_table_is_saved_as_a_csv_of_raw_values_under_a_name_that_says_what_it_
 def test_a_table_is_one_stop_of_the_tab_key_and_arrows_walk_its_cells(visit: Visit) -> None:
     page = visit.open("/retention")
     table = page.get_by_role("grid")
-    expect(table.get_by_role("gridcell").first).to_be_visible(timeout=READY_MS)
+    expect(table.get_by_role("gridcell").first).to_be_visible()
     page.get_by_role("button", name="Live").or_(page.get_by_role("checkbox", name="Live")).first.focus()
     for _ in range(20):
         page.keyboard.press("Tab")
@@ -122,7 +122,7 @@ def test_a_table_is_one_stop_of_the_tab_key_and_arrows_walk_its_cells(visit: Vis
     expect(table.get_by_role("columnheader", name="In", exact=True)).to_have_attribute("aria-sort", "descending")
     page.keyboard.press("Control+End")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/group?**", timeout=READY_MS)
+    page.wait_for_url("**/group?**")
     visit.settled()
     expect(page.get_by_role("heading", name="payments-settlement")).to_be_visible()
 
@@ -132,11 +132,11 @@ def test_a_refresh_leaves_the_sorting_the_focus_and_a_selection_as_they_are(visi
     table = page.get_by_role("grid", name="Consumer groups")
     heading = table.get_by_role("columnheader", name="Lag", exact=True)
     heading.click()
-    expect(heading).to_have_attribute("aria-sort", "descending", timeout=READY_MS)
+    expect(heading).to_have_attribute("aria-sort", "descending")
     page.keyboard.press("ArrowDown")
     held = _focused(page)
     since = table.locator(_cells(table, "Since")).first
-    expect(since).not_to_have_text(since.inner_text(), timeout=READY_MS)  # its status goes on
+    expect(since).not_to_have_text(since.inner_text())  # its status goes on
     assert _focused(page) == held
     expect(heading).to_have_attribute("aria-sort", "descending")
 
@@ -146,7 +146,7 @@ def test_a_group_opens_in_a_tab_of_its_own_like_any_link(visit: Visit) -> None:
     link = page.get_by_role("link", name="clickstream-archive")
     with page.context.expect_page() as opened:
         link.click(modifiers=["ControlOrMeta"])
-    expect(opened.value.get_by_role("heading", name="clickstream-archive")).to_be_visible(timeout=READY_MS)
+    expect(opened.value.get_by_role("heading", name="clickstream-archive")).to_be_visible()
     assert page.url.endswith("/retention")
 
 

@@ -24,7 +24,7 @@ from lagwise.parts import EFFECTIVE_SETTINGS, summary
 from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.store import Lake
 from lagwise_sandbox.scenarios import SCENARIOS, TOPIC
-from tests.dashboard.browsing import READY_MS, Visit
+from tests.dashboard.browsing import Visit
 
 pytestmark = [pytest.mark.e2e, pytest.mark.broker, pytest.mark.spark, pytest.mark.browser, pytest.mark.timeout(1200)]
 
@@ -126,19 +126,19 @@ def test_the_demo_from_start_to_end(demo: Demo, browser: Browser) -> None:
     demo.await_dashboard()
     visit = Visit(browser, demo.address)
     page = visit.open()
-    expect(page.get_by_role("heading", name="Who is in trouble?")).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_role("heading", name="Who is in trouble?")).to_be_visible()
     # The page refreshes itself: nobody reloads it at night.
     row = _row_of(page, KILLED)
     expect(row).to_contain_text("stopped", timeout=600_000)
     page = visit.open(f"/group?cluster=shop&group={KILLED}")
-    expect(page.get_by_role("heading", name=KILLED)).to_be_visible(timeout=READY_MS)
-    expect(page.get_by_text(re.compile("the group has no members"))).to_be_visible(timeout=READY_MS)
-    expect(page.get_by_role("heading", name="Members")).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_role("heading", name=KILLED)).to_be_visible()
+    expect(page.get_by_text(re.compile("the group has no members"))).to_be_visible()
+    expect(page.get_by_role("heading", name="Members")).to_be_visible()
     expect(page.get_by_text("Something went wrong")).to_have_count(0)
     assert visit.overflow() == 0
     for name, heading in (("alerts", "Alerts"), ("capacity", "Capacity"), ("health", "Is Lagwise itself well?")):
         page = visit.open(f"/{name}")
-        expect(page.get_by_role("heading", name=heading).first).to_be_visible(timeout=READY_MS)
+        expect(page.get_by_role("heading", name=heading).first).to_be_visible()
         expect(page.get_by_text("Something went wrong")).to_have_count(0)
     assert visit.troubles == []
     visit.close()
