@@ -36,7 +36,7 @@ def running(config: Config) -> Iterator[None]:
         assert not errors
 
 
-def until(holds: Callable[[], bool], within_seconds: float = 20.0) -> None:
+def until(holds: Callable[[], bool], within_seconds: float = 120.0) -> None:
     deadline = time.monotonic() + within_seconds
     while not holds():
         assert time.monotonic() < deadline, "did not come to hold in time"

@@ -16,7 +16,7 @@ from lagwise.tables.schema import Table
 from lagwise_collectors.protocol import Snapshot
 
 
-def eventually(condition: Callable[[], Any], seconds: float = 30.0) -> Any:
+def eventually(condition: Callable[[], Any], seconds: float = 240.0) -> Any:
     """The first true value of the condition; fails after so many seconds."""
     deadline = time.monotonic() + seconds
     while True:

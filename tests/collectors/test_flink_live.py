@@ -50,7 +50,7 @@ def test_a_job_that_keeps_up_is_not_dead_though_its_group_is_empty(lab: Lab, cla
             those = committed(seen.sample(), group)
             return {key: offset for key, (offset, _) in those.items()} == {(topic, p): 100 for p in range(4)}
 
-        eventually(caught_up, 90)
+        eventually(caught_up)
         assert seen.last is not None
         owners = {owner for _, owner in committed(seen.last, group).values()}
         row = group_row(seen.last, group)
@@ -65,17 +65,17 @@ def test_a_job_that_keeps_up_is_not_dead_though_its_group_is_empty(lab: Lab, cla
         for _ in range(12):
             lab.produce(topic, dict.fromkeys(range(4), 10))
             seen.sample()
-        eventually(lambda: seen.sample() is not None and seen.said(group) == (Status.OK, None), 30)
+        eventually(lambda: seen.sample() is not None and seen.said(group) == (Status.OK, None))
 
 
 def test_an_overloaded_job_is_stalled_while_its_source_has_read_everything(lab: Lab, classpath: str) -> None:
     topic, group = lab.topic("orders", partitions=4), lab.name("flink")
     lab.produce(topic, dict.fromkeys(range(4), 3000))
     with watched(lab, classpath, topic, group, interval_ms=5000, ms_per_record=200) as seen:
-        eventually(lambda: set(committed(seen.sample(), group)) == {(topic, p) for p in range(4)}, 90)
+        eventually(lambda: set(committed(seen.sample(), group)) == {(topic, p) for p in range(4)})
         assert seen.said(group) == (Status.UNKNOWN, UnknownReason.NO_COMMIT)
         # It is due for 90 s of Flink's own clock.
-        eventually(lambda: seen.sample() is not None and seen.said(group) == (Status.STALLED, None), 200)
+        eventually(lambda: seen.sample() is not None and seen.said(group) == (Status.STALLED, None))
         assert seen.last is not None
         assert {offset for offset, _ in committed(seen.last, group).values()} == {None}
 
@@ -86,7 +86,7 @@ def test_an_overloaded_job_is_stalled_while_its_source_has_read_everything(lab: 
             known = all(vertex["busy_share"] is not None for vertex in told["vertices"][:2])
             return told["vertices"] if known else None
 
-        source, price, _ = eventually(fetched, 60)
+        source, price, _ = eventually(fetched)
         assert price["busy_share"] > 0.9
         assert source["busy_share"] < 0.5
 
@@ -95,7 +95,7 @@ def test_busy_time_tells_what_the_job_can_do(lab: Lab, classpath: str) -> None:
     """Each of the subtasks takes 10 ms for a record, and is given far less than it can do."""
     topic, group = lab.topic("orders", partitions=4), lab.name("flink")
     with watched(lab, classpath, topic, group, interval_ms=1000, ms_per_record=10) as seen:
-        eventually(lambda: set(committed(seen.sample(), group)) == {(topic, p) for p in range(4)}, 90)
+        eventually(lambda: set(committed(seen.sample(), group)) == {(topic, p) for p in range(4)})
         looks = []
 
         def is_read(records: int) -> bool:
@@ -106,7 +106,7 @@ def test_busy_time_tells_what_the_job_can_do(lab: Lab, classpath: str) -> None:
 
         for batch in range(1, 21):  # each waits for a checkpoint, about a second
             lab.produce(topic, dict.fromkeys(range(4), 15))
-            eventually(lambda wanted=15 * batch: is_read(wanted), 30)
+            eventually(lambda wanted=15 * batch: is_read(wanted))
         told = [v for v in looks if v["busy_share"] is not None and v["records_in_per_second"] is not None]
         busy = fmean(v["busy_share"] for v in told)
         assert 0.1 < busy < 0.9
@@ -119,5 +119,5 @@ def test_a_job_without_checkpoints_does_not_commit(lab: Lab, classpath: str) -> 
     topic, group = lab.topic("orders", partitions=2), lab.name("flink")
     lab.produce(topic, {0: 10, 1: 10})
     with watched(lab, classpath, topic, group, interval_ms=0) as seen:
-        eventually(lambda: set(committed(seen.sample(), group)) == {(topic, 0), (topic, 1)}, 90)
+        eventually(lambda: set(committed(seen.sample(), group)) == {(topic, 0), (topic, 1)})
         assert seen.said(group) == (Status.UNKNOWN, UnknownReason.NOT_COMMITTING)

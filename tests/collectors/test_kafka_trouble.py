@@ -312,7 +312,7 @@ class TestBrokerGone:
                 assert down.header["groups"] == 0
                 assert set(down.errors) <= {"unreachable", "timeout", "reader_crashed"}
                 own.start()
-                back = eventually(lambda: (s := source.collect()) and s.header["partitions"] == 3 and s, 60)
+                back = eventually(lambda: (s := source.collect()) and s.header["partitions"] == 3 and s)
                 assert committed(back) == [4]
                 assert rows(back, WATERMARKS)[0]["high_watermark"] == 9
 
@@ -354,7 +354,7 @@ class TestBrokerGone:
             with reading(lab.cluster()) as source:
                 assert source.collect().errors == {}
                 shutil.rmtree(lost)
-                snapshot = eventually(lambda: (s := source.collect()) and s.errors and s, 60)
+                snapshot = eventually(lambda: (s := source.collect()) and s.errors and s)
                 snapshot = eventually(lambda: (s := source.collect()) and s.errors.get("leader_not_available") and s)
             seen = {row["partition"]: row for row in rows(snapshot, WATERMARKS)}
             assert {p for p, row in seen.items() if row["error"]} == torn

@@ -73,7 +73,7 @@ def test_without_the_right_to_read_it_is_off_and_says_what_is_missing(
         check = next(c for c in check_access(cluster) if c.name == "__consumer_offsets")
         assert (check.ok, check.required, check.privilege) == (False, False, "Read on Topic __consumer_offsets")
         grant(lab, (ResourceType.TOPIC, "__consumer_offsets", AclOperation.READ))
-        eventually(lambda: live(tail), 60)
+        eventually(lambda: live(tail))
         check = next(c for c in check_access(cluster) if c.name == "__consumer_offsets")
         grant_nothing(lab)
         assert (check.ok, check.detail) == (True, "can be read")
@@ -93,7 +93,7 @@ def test_a_broker_that_dies_loses_no_event_and_invents_none(broker: Broker, tmp_
             own.kill()
             eventually(lambda: not live(tail))
             own.start()
-            eventually(lambda: live(tail), 60)
+            eventually(lambda: live(tail))
             Lab(own.client_settings()).commit(group, topic, {0: 3})
             assert rewinds(tail, group) == [("5", "3")]
 

@@ -108,13 +108,13 @@ def progress(rocketmq: Rocketmq, group: str) -> dict[tuple[str, str, int], tuple
 
 def test_retries_that_the_official_tool_does_not_know_of_are_backlog(scene: Scene) -> None:
     """First, because it is so only until the group commits on its retry topic for the first time."""
-    seen = eventually(lambda: (s := scene.look()).lag("G_FAIL", "%RETRY%G_FAIL") and s, 60)
+    seen = eventually(lambda: (s := scene.look()).lag("G_FAIL", "%RETRY%G_FAIL") and s)
     assert 0 < seen.lag("G_FAIL", "%RETRY%G_FAIL") <= 40
     assert "%RETRY%G_FAIL" not in {topic for topic, _, _ in progress(scene.rocketmq, "G_FAIL")}
 
 
 def test_a_group_at_rest_is_as_the_official_tool_has_it(scene: Scene) -> None:
-    seen = eventually(lambda: (s := scene.look()).group("G_QUIET").get("state") == "Empty" and s, 60)
+    seen = eventually(lambda: (s := scene.look()).group("G_QUIET").get("state") == "Empty" and s)
     ours = {}
     for row in seen.commits("G_QUIET", "quiet"):
         end = seen.ends["quiet", row["partition"]]
@@ -155,11 +155,11 @@ def test_a_broadcasting_group_lags_by_what_its_members_did_not_finish(scene: Sce
         # At most a second's messages, of all that there are. Its members learn of a queue up to 30 s late.
         return seen if lag is not None and lag < 40 and seen.stored("orders") > more_than else None
 
-    seen = eventually(lambda: keeps_up(300), 60)
+    seen = eventually(lambda: keeps_up(300))
     assert seen.group("G_BCAST")["type"] == "broadcasting"
     lags = [row["lag"] for row in rows(seen.snapshot, MEMBERS) if row["group"] == "G_BCAST"]
     assert lags == [seen.lag("G_BCAST", "orders")], "that of its only member is that of the group"
-    eventually(lambda: keeps_up(seen.stored("orders") + 100), 60)
+    eventually(lambda: keeps_up(seen.stored("orders") + 100))
     assert not progress_or_nothing(scene.rocketmq, "G_BCAST")
 
 
@@ -169,7 +169,7 @@ def test_where_members_are_not_asked_their_own_files_tell(scene: Scene) -> None:
     files = LocalOffsetFiles(path=f"{folder}/*/*/offsets.json")
     cluster = cluster_of(scene.rocketmq, ask_members=False, local_offsets=files)
     with closing(RocketmqSource(cluster)) as source:
-        seen = eventually(lambda: (s := Seen(source.collect())).lag("G_BCAST", "orders") is not None and s, 60)
+        seen = eventually(lambda: (s := Seen(source.collect())).lag("G_BCAST", "orders") is not None and s)
         assert 0 <= seen.lag("G_BCAST", "orders") <= seen.stored("orders")
         before = {row["partition"]: row["committed"] for row in seen.commits("G_BCAST", "orders")}
 
@@ -190,12 +190,12 @@ def progress_or_nothing(rocketmq: Rocketmq, group: str) -> dict[Any, Any]:
 
 def test_how_a_group_consumes_is_its_type(scene: Scene) -> None:
     wanted = {"G_ORDER": "orderly", "G_TWO": "concurrent", "G_BCAST": "broadcasting", "G_POP": "pop"}
-    eventually(lambda: {name: scene.look().group(name).get("type") for name in wanted} == wanted, 60)
+    eventually(lambda: {name: scene.look().group(name).get("type") for name in wanted} == wanted)
 
 
 def test_popped_messages_that_nobody_acknowledged_are_told(scene: Scene) -> None:
     """Lag does not show them: the offset is that of what was popped."""
-    seen = eventually(lambda: (s := scene.look()).group("G_POP").get("unacknowledged") and s, 60)
+    seen = eventually(lambda: (s := scene.look()).group("G_POP").get("unacknowledged") and s)
     assert 0 < seen.group("G_POP")["unacknowledged"] <= seen.stored("popped")
     assert scene.look().group("G_TWO")["unacknowledged"] is None
 
@@ -212,7 +212,7 @@ def test_members_tell_how_long_a_message_takes(scene: Scene) -> None:
         is_usual = all(row["messages"] <= 60 * 40 for row in found)
         return found if is_usual and len({row["member_id"] for row in found}) == 2 else []
 
-    for row in eventually(told, 180):
+    for row in eventually(told):
         assert (row["topic"], row["source"], row["threads"], row["t1_seconds"]) == ("orders", "consume_rt", 2, None)
         assert 0.0005 < row["seconds_per_message"] < 0.1
         assert 0 < row["messages"] <= 60 * 40
@@ -226,7 +226,7 @@ def test_two_members_share_the_queues(scene: Scene) -> None:
         members = [row for row in rows(found.snapshot, MEMBERS) if row["group"] == "G_TWO"]
         return members if len(owners) == 2 and None not in owners else None
 
-    members = eventually(shared, 60)
+    members = eventually(shared)
     of_orders = [a["partitions"] for m in members for a in m["assignment"] if a["topic"] == "orders"]
     assert sorted(p for partitions in of_orders for p in partitions) == [0, 1, 2, 3, 10_000, 10_001, 10_002, 10_003]
     assert [len(partitions) for partitions in of_orders] == [4, 4]
@@ -240,7 +240,7 @@ def test_members_tell_which_messages_they_want(scene: Scene) -> None:
         found = wanted("G_TAGS")
         return found if found and {one["of"] for one in found} == {2} else None
 
-    assert eventually(told, 60) == [
+    assert eventually(told) == [
         {"topic": "orders", "filter": "*", "members": 1, "of": 2},
         {"topic": "orders", "filter": "other || sandbox", "members": 1, "of": 2},
     ]
@@ -255,14 +255,14 @@ def test_of_a_broadcasting_group_that_nobody_asks_the_broker_has_a_hint(scene: S
         seen = Seen(once(cluster_of(rocketmq, ask_members=False)))
         return seen if seen.lag("G_BCAST", "orders") is not None else None
 
-    seen = eventually(hinted, 60)
+    seen = eventually(hinted)
     assert seen.group("G_BCAST")["source"] == "broadcast hint"
     assert 0 <= seen.lag("G_BCAST", "orders") <= 40 * 30
     assert scene.look().group("G_BCAST")["source"] is None
 
 
 def test_dead_letters_are_told_to_their_group_alone(scene: Scene, rocketmq: Rocketmq) -> None:
-    eventually(lambda: scene.look().stored("%DLQ%G_FAIL") == 40, 120)
+    eventually(lambda: scene.look().stored("%DLQ%G_FAIL") == 40)
     topics = {row["topic"]: row for row in rows(once(cluster_of(rocketmq)), TOPICS)}
     assert (topics["%DLQ%G_FAIL"]["role"], topics["%DLQ%G_FAIL"]["main_topic"]) == ("dead_letter", "%RETRY%G_FAIL")
     assert (topics["%RETRY%G_FAIL"]["role"], topics["%RETRY%G_FAIL"]["main_topic"]) == ("retry", "%RETRY%G_FAIL")
@@ -316,7 +316,7 @@ def test_a_broker_that_dies_costs_only_its_own_queues(scene: Scene) -> None:
         assert seen.group("G_ORDER")["state"] == "Stable"
     finally:
         scene.rocketmq.start_broker("broker-b")
-    after = eventually(lambda: (s := scene.look()) and not s.snapshot.errors and s, 90)
+    after = eventually(lambda: (s := scene.look()) and not s.snapshot.errors and s)
     assert {k: r["label"] for k, r in after.ends.items()} == {k: r["label"] for k, r in before.ends.items()}
 
 
@@ -333,7 +333,7 @@ def test_a_secured_broker_asks_who_is_there(secured_rocketmq: Rocketmq, monkeypa
         Workload(secured_rocketmq, specs, user=ADMIN),
         closing(RocketmqSource(cluster_of(secured_rocketmq, **signed))) as source,
     ):
-        eventually(lambda: Seen(source.collect()).lag("G", "orders") == 0, 60)
+        eventually(lambda: Seen(source.collect()).lag("G", "orders") == 0)
         failed = [check for check in RocketmqSource(cluster_of(secured_rocketmq)).check() if not check.ok]
         assert "Get, List on Cluster:*" in str(failed[0].privilege)
 
@@ -353,5 +353,5 @@ def test_the_rights_that_the_doctor_names_are_enough(
             "createAcl", "-b", broker, "-s", f"User:{user}",
             "-r", "Topic:*,Group:*,Cluster:*", "-a", "Get,List", "-d", "Allow",
         )  # fmt: skip
-        eventually(lambda: Seen(once(cluster)).lag("G_RIGHTS", "orders") == 0, 60)
+        eventually(lambda: Seen(once(cluster)).lag("G_RIGHTS", "orders") == 0)
         assert [check.name for check in RocketmqSource(cluster).check() if not check.ok] == []

@@ -64,13 +64,13 @@ def test_one_reads_and_the_other_waits_its_turn(start: Start, tmp_path: Path) ->
 
     def more_samples() -> bool:
         count = lake.read(SAMPLES).num_rows
-        return bool(eventually(lambda: lake.read(SAMPLES).num_rows >= count + 2, 300))
+        return bool(eventually(lambda: lake.read(SAMPLES).num_rows >= count + 2))
 
     first = start()
-    eventually(lambda: by(first), 300)
+    eventually(lambda: by(first))
     second = start()
     waits = f"the collection of shop is run by process {first.pid} on "
-    eventually(lambda: waits in log(1), 300)
+    eventually(lambda: waits in log(1))
     assert more_samples()
     assert by(first)  # one that waits leaves the heartbeat of the other alone
     refused = start("--once")
@@ -80,13 +80,13 @@ def test_one_reads_and_the_other_waits_its_turn(start: Start, tmp_path: Path) ->
 
     first.kill()
     first.wait()
-    eventually(lambda: by(second), 300)
+    eventually(lambda: by(second))
     assert more_samples()
     third = start()
-    eventually(lambda: f"the collection of shop is run by process {second.pid} on " in log(3), 300)
+    eventually(lambda: f"the collection of shop is run by process {second.pid} on " in log(3))
     second.send_signal(signal.SIGTERM)
     assert second.wait(60) == 0
-    eventually(lambda: by(third), 300)
+    eventually(lambda: by(third))
     assert more_samples()
     third.send_signal(signal.SIGTERM)
     assert third.wait(60) == 0
