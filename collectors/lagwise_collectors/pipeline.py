@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lagwise.config import Config
+from lagwise.domain.humanise import plural
 from lagwise.operational.turn import Turn
 from lagwise.program import program
 from lagwise.tables.raw import EVENTS
@@ -141,7 +142,8 @@ def line_of(cost: RunCost) -> str:
     if cost.errors and not cost.groups:
         line = f"{cost.cluster}: cannot be read ({', '.join(cost.errors)}); its log and `{program()} doctor` say more"
     else:
-        line = f"{cost.cluster}: {cost.groups} groups, {cost.partitions} partitions in {cost.wall_seconds:.2f} s, "
+        read = f"{plural(cost.groups, 'group')}, {plural(cost.partitions, 'partition')}"
+        line = f"{cost.cluster}: {read} in {cost.wall_seconds:.2f} s, "
         line += f"{sum(cost.errors.values())} errors ({', '.join(cost.errors)})" if cost.errors else "no errors"
     if cost.waiting:
         line += f"; {cost.waiting} samples wait for the lake"

@@ -113,7 +113,7 @@ def test_rounds_go_on_at_their_interval_and_show_what_happened_between(broker: B
     lake = Lake(config.lake_uri)
     with Running(config) as running:
         line = eventually(running.line)
-        assert line.startswith("shop: 1 groups, 3 partitions in ")
+        assert line.startswith("shop: 1 group, 3 partitions in ")
         assert line.endswith("no errors")
         lab.commit(group, topic, {0: 2})
         [event] = eventually(lambda: lake.read(EVENTS).to_pylist())

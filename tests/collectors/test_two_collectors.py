@@ -26,8 +26,10 @@ Start = Callable[..., subprocess.Popen[str]]
 @pytest.fixture
 def settings(broker: Broker, tmp_path: Path) -> Path:
     lab = Lab(broker.client_settings())
-    lab.commit(lab.name("reader"), lab.topic(), {0: 0})
-    clusters = [{"name": "shop", "bootstrap": broker.bootstrap, "interval_seconds": 1}]
+    group = lab.name("reader")
+    lab.commit(group, lab.topic(), {0: 0})
+    # The broker has groups of other tests, too.
+    clusters = [{"name": "shop", "bootstrap": broker.bootstrap, "interval_seconds": 1, "groups": {"include": [group]}}]
     path = tmp_path / "lagwise.yaml"
     path.write_text(yaml.safe_dump({"data": str(tmp_path / "data"), "clusters": clusters}))
     return path
@@ -60,7 +62,7 @@ def test_one_reads_and_the_other_waits_its_turn(start: Start, tmp_path: Path) ->
     def by(process: subprocess.Popen[str]) -> bool:
         """Whether the heartbeat of the folder is this process's, and says that it reads."""
         beat = health.read(tmp_path / "data").get(PART)
-        return beat is not None and beat.pid == process.pid and beat.line.startswith("shop: 1 groups")
+        return beat is not None and beat.pid == process.pid and beat.line.startswith("shop: 1 group, ")
 
     def more_samples() -> bool:
         count = lake.read(SAMPLES).num_rows

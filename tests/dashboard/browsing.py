@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from playwright.sync_api import Browser, Error, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Locator, Page, ViewportSize, expect, sync_playwright
 
 #: Where Debian, Fedora and others put it; LAGWISE_CHROMIUM names another one.
 _CANDIDATES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -104,4 +104,15 @@ class Visit:
             self.troubles.append(f"request failed: {url} ({why})")
 
 
-__all__ = ["READY_MS", "Error", "Visit", "chromium", "launched"]
+def unchanged(element: Locator) -> None:
+    """Wait until an element has not changed for a second: a chart is drawn twice before it can be dragged over."""
+    element.evaluate(
+        """element => new Promise(done => {
+            let timer = setTimeout(done, 1000);
+            new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(done, 1000); })
+                .observe(element, {subtree: true, childList: true, attributes: true});
+        })"""
+    )
+
+
+__all__ = ["READY_MS", "Error", "Visit", "chromium", "launched", "unchanged"]

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from lagwise_dashboard.literal import shown
-from tests.dashboard.browsing import Visit
+from tests.dashboard.browsing import Visit, unchanged
 from tests.dashboard.stories import HOSTILE_NAMES
 
 pytestmark = pytest.mark.browser
@@ -36,6 +36,7 @@ def _drag(page: Page, begin: float, end: float) -> None:
     """Drag over a stretch of the first chart, from one share of its width to another."""
     chart = page.locator(_CHART).first
     expect(chart).to_be_visible()
+    unchanged(chart)
     box = chart.bounding_box()
     assert box is not None
     assert box["y"] + 0.45 * box["height"] < 900, "it is on the screen without scrolling"

@@ -265,7 +265,7 @@ def test_behind_a_full_downstream_the_page_advises_nothing_more(open_app: Open, 
     assert "How to get there" not in texts(app)
     shown = shown_tables.table(app, "capacity-inputs")
     assert "Downstream is full at" in shown["Input"]
-    app.number_input(key="capacity_t1_ms").set_value(12.0).run()
+    app.number_input(key="t1_ms").set_value(12.0).run()
     assert said not in texts(app), "with another T1 it is another downstream"
     assert app.code
 

@@ -2,6 +2,7 @@
 the Tab key, and cannot be searched, copied or read aloud."""
 
 import math
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,9 @@ _COMPONENT = st.components.v2.component(
 MOST_ROWS_SEEN = 25
 #: JSON knows no infinity.
 _LARGEST = 1e308
+#: A file stands in what the page sends for so long; the browser saves it once. Sent only once, it would be lost when a
+#: refresh of the page came in between.
+_FILE_OFFERED_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +83,8 @@ def show(
         "ordered_by": sorting and address.get(sorting.parameter).removeprefix(REVERSED),
         "direction": sorting and sorting.direction,
     }
-    asked = st.session_state.pop(f"{key}_file", None)
-    if asked is not None:
+    asked, asked_at = st.session_state.get(f"{key}_file", (None, -math.inf))
+    if time.monotonic() - asked_at < _FILE_OFFERED_SECONDS:
         data["file"] = {
             "id": asked,
             "name": file_name(name, about, settings.now()),
@@ -88,7 +92,7 @@ def show(
         }
 
     def export() -> None:
-        st.session_state[f"{key}_file"] = st.session_state[key].export
+        st.session_state[f"{key}_file"] = st.session_state[key].export, time.monotonic()
 
     def sort() -> None:
         if sorting is not None and st.session_state[key].sort in sorting.by:
