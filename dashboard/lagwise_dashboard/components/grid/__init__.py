@@ -25,8 +25,8 @@ _COMPONENT = st.components.v2.component(
 MOST_ROWS_SEEN = 25
 #: JSON knows no infinity.
 _LARGEST = 1e308
-#: A file stands in what the page sends for so long; the browser saves it once. Sent only once, it would be lost when a
-#: refresh of the page came in between.
+#: For so long every refresh sends a file that was asked for; the browser saves it once. A refresh may replace what was
+#: sent before the browser has seen it.
 _FILE_OFFERED_SECONDS = 30.0
 
 
