@@ -20,7 +20,7 @@ import psutil
 
 from benchmarks.history_lake import History
 from benchmarks.synthetic_lake import Shape, make_lake, write_samples
-from lagwise.config import Config, Retention, Spark
+from lagwise.config import Config, RetentionSettings, SparkSettings
 from lagwise_spark.jobs.tick import tick
 from lagwise_spark.session import start_session
 from lagwise_spark.tuning import LARGE_GROUP_PARTITIONS
@@ -58,11 +58,11 @@ def measure(hours: float, pairs: int, rounds: int, warm_up: int, heap: str) -> P
         lake = make_lake(str(Path(folder) / "lake"))
         start = END - timedelta(seconds=INTERVAL_SECONDS * samples)
         began = time.monotonic()
-        History(lake, shape, start, samples, INTERVAL_SECONDS).write(Retention())
+        History(lake, shape, start, samples, INTERVAL_SECONDS).write(RetentionSettings())
         made = time.monotonic() - began
         size = sum(f.stat().st_size for f in Path(folder).rglob("*.parquet"))
         config = Config(data=folder)
-        session = start_session(Spark(driver_memory=heap), thorough=pairs >= LARGE_GROUP_PARTITIONS)
+        session = start_session(SparkSettings(driver_memory=heap), thorough=pairs >= LARGE_GROUP_PARTITIONS)
         try:
             costs, loads = [], []
             for i in range(warm_up + rounds):

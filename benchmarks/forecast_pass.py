@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from benchmarks.bulk import Bulk
 from benchmarks.forecast import made, peaks_of
-from lagwise.config import Spark
-from lagwise.config.model import Forecast
+from lagwise.config import SparkSettings
+from lagwise.config.model import ForecastSettings
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.planning import PARTITION_RECORDS, RATE_COUNTS, TOPIC_HOURS
 from lagwise.tables.schema import TIMESTAMP
@@ -73,15 +73,15 @@ def main() -> int:
         lake = Lake(folder)
         lake.create(*ALL_TABLES)
         write_history(lake, topics, days, datetime(2026, 3, 1, tzinfo=UTC))
-        session = start_session(Spark())
-        settings = Forecast()
+        session = start_session(SparkSettings())
+        settings = ForecastSettings()
         try:
             for number in range(4):
                 began = time.perf_counter()
                 done = forecast_topics(session, lake, settings)
                 seconds = time.perf_counter() - began
                 print(f"pass {number + 1}: {done} of {topics} topics with {days} days of hours in {seconds:.1f} s")
-            nothing = Forecast(every_hours=10_000, topics_per_round=topics)
+            nothing = ForecastSettings(every_hours=10_000, topics_per_round=topics)
             forecast_topics(session, lake, nothing)
             began = time.perf_counter()
             assert forecast_topics(session, lake, nothing) == 0

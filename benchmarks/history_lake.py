@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from benchmarks.bulk import Bulk
 from benchmarks.synthetic_lake import Offsets, Shape, group_names, named, topic_names, write_samples, write_topics
-from lagwise.config import Retention
+from lagwise.config import RetentionSettings
 from lagwise.domain.history import gap_seconds
 from lagwise.tables.analysis import GROUP_HISTORY, STATUS_CHANGES
 from lagwise.tables.minutes import (
@@ -25,9 +25,9 @@ from lagwise.tables.minutes import (
     WATERMARK_POINT,
 )
 from lagwise.tables.raw import EVENTS
+from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import TIMESTAMP, Table
 from lagwise.tables.store import Lake
-from lagwise.tables.ticks import TICKS
 
 #: Rows of a compacted file: about the 100 MB that compaction aims at.
 ROWS_PER_FILE = 2_500_000
@@ -52,7 +52,7 @@ class History:
         last = self._start + timedelta(seconds=(self._samples - 1) * self._interval)
         return last.replace(second=0, microsecond=0)
 
-    def write(self, retention: Retention) -> None:
+    def write(self, retention: RetentionSettings) -> None:
         """Write every table, as far back as it is kept."""
         today = self.end.replace(hour=0, minute=0)
         raw = max(self._start, today - timedelta(days=retention.raw_days))

@@ -10,7 +10,7 @@ from datetime import timedelta
 from benchmarks.curves import END, GROUPS, INTERVAL_SECONDS
 from benchmarks.history_lake import History
 from benchmarks.synthetic_lake import Shape, make_lake
-from lagwise.config import Retention, Spark
+from lagwise.config import RetentionSettings, SparkSettings
 from lagwise_spark.frames import freed_afterwards
 from lagwise_spark.jobs.observed import observe
 from lagwise_spark.jobs.progress import read_news, read_progress
@@ -24,8 +24,8 @@ def measure(pairs: int, rounds: int) -> list[float]:
         lake = make_lake(f"{folder}/lake")
         samples = round(3600 * 1.25 / INTERVAL_SECONDS)
         start = END - timedelta(seconds=INTERVAL_SECONDS * samples)
-        History(lake, Shape(pairs // GROUPS, GROUPS, 0), start, samples, INTERVAL_SECONDS).write(Retention())
-        session = start_session(Spark(), thorough=pairs >= LARGE_GROUP_PARTITIONS)
+        History(lake, Shape(pairs // GROUPS, GROUPS, 0), start, samples, INTERVAL_SECONDS).write(RetentionSettings())
+        session = start_session(SparkSettings(), thorough=pairs >= LARGE_GROUP_PARTITIONS)
         tune(session, pairs, {})
         try:
             [news] = read_news(lake, read_progress(lake))

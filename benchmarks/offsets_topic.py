@@ -27,13 +27,13 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, To
 
 from lagwise.config import Cluster
 from lagwise.tables.raw import COMMITS
-from lagwise_collectors.isolation import IsolatedTail
+from lagwise_collectors.isolated_source import IsolatedTail
 from lagwise_collectors.offsets_topic import state_file
-from lagwise_collectors.offsets_topic.cadence import CADENCE, Cadence, cadence_of
+from lagwise_collectors.offsets_topic.commit_cadence import CADENCE, Cadence, cadence_of
 from lagwise_collectors.offsets_topic.ledger import Ledger
 from lagwise_collectors.offsets_topic.records import OFFSETS_TOPIC
 from lagwise_collectors.protocol import rows_of
-from lagwise_sandbox.broker import Broker
+from lagwise_sandbox.broker import KafkaBroker
 
 _GOAL = 100_000
 _GROUPS, _PARTITIONS = 200, 500
@@ -90,7 +90,7 @@ def main() -> int:
         "understanding": understand(count),
         "rows": fill_rows(),
     }
-    with Broker(heap_mb=768) as broker:
+    with KafkaBroker(heap_mb=768) as broker:
         result["reading"] = read(broker.bootstrap, count)
     result["machine"]["load_after"] = os.getloadavg()[0]
     print(json.dumps(result, indent=2) if arguments.json else table(result))
@@ -188,9 +188,9 @@ def fill_rows() -> dict[str, float]:
         "committed": list(range(len(pairs))),
     }
     rows = rows_of(COMMITS, columns, sample_id="1", cluster="bench", at=datetime.now(UTC))
-    from lagwise_collectors.offsets_topic.pairs import Pair
+    from lagwise_collectors.offsets_topic.commit_history import CommitHistory
 
-    everything = cadence_of([Pair(*pair, 1, _START_MS) for pair in pairs], counted=True)
+    everything = cadence_of([CommitHistory(*pair, 1, _START_MS) for pair in pairs], counted=True)
     some = everything.slice(0, 2_000)
     cadence = Cadence()
     first = timed(lambda: cadence.fill(rows, everything, whole=True))

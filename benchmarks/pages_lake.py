@@ -20,9 +20,9 @@ from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATU
 from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.minutes import FIVE_MINUTES, HOURS, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
+from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import TIMESTAMP, Table
 from lagwise.tables.store import Lake
-from lagwise.tables.ticks import TICKS
 
 _RETENTION_MS = 24 * 3600 * 1000
 #: Rows of a compacted file of small rows.

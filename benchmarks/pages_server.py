@@ -12,8 +12,8 @@ import psutil
 import yaml
 
 from benchmarks.pages_cast import CLUSTER, INTERVAL_SECONDS
-from lagwise.health import DASHBOARD
-from lagwise.parts import child_environment, part_command
+from lagwise.platform.health import DASHBOARD
+from lagwise_app.supervisor.processes import child_environment, part_command
 from tests.dashboard.serving import wait_until_served
 
 #: Starts a server in a folder, on a port.

@@ -33,14 +33,14 @@ import pyarrow as pa
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-from lagwise.config import AnyCluster, Cluster, Config, GroupSelection
+from lagwise.config import AnyCluster, Cluster, Config, NameFilter
 from lagwise.operational.engine import open_engine
 from lagwise.tables.raw import COMMITS, RAW_TABLES, WATERMARKS
 from lagwise.tables.store import Lake
-from lagwise_collectors.isolation import IsolatedSource
+from lagwise_collectors.isolated_source import IsolatedSource
 from lagwise_collectors.pipeline import pipeline_of
 from lagwise_collectors.run import turn_of
-from lagwise_sandbox.broker import Broker
+from lagwise_sandbox.broker import KafkaBroker
 
 #: Kafka refuses to create many more partitions in one request.
 _PARTITIONS_PER_REQUEST = 2_000
@@ -75,7 +75,7 @@ def main() -> int:
         return 0
     size = SMALL if arguments.small else FULL
     result: dict[str, Any] = {"machine": machine(), "layouts": {}}
-    with Broker(heap_mb=512 if arguments.small else 1400) as broker:
+    with KafkaBroker(heap_mb=512 if arguments.small else 1400) as broker:
         say(arguments, "filling the broker …")
         names = fill(broker.bootstrap, size)
         wait_until_served(broker.bootstrap)
@@ -162,9 +162,7 @@ def wait_until_served(bootstrap: str) -> None:
 
 
 def cluster_of(bootstrap: str, layout: str) -> Cluster:
-    return Cluster(
-        name="bench", bootstrap=bootstrap, groups=GroupSelection(include=(f"{layout}-.*",)), timeout_seconds=60
-    )
+    return Cluster(name="bench", bootstrap=bootstrap, groups=NameFilter(include=(f"{layout}-.*",)), timeout_seconds=60)
 
 
 def measure_ours(cluster: AnyCluster, samples: int) -> dict[str, Any]:

@@ -25,11 +25,11 @@ import yaml
 
 from benchmarks.pages_cast import CLUSTER, INTERVAL_SECONDS, Size, back, rows_of
 from benchmarks.pages_lake import PagesLake
-from lagwise.parts import free_port
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.membership import ASSIGNMENTS
 from lagwise.tables.raw import GROUPS
 from lagwise.tables.store import Lake
+from lagwise_app.supervisor.processes import free_port
 
 #: What must be reached.
 CPU_MS = 2.0

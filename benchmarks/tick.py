@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from benchmarks.synthetic_lake import Shape, make_lake, write_samples, write_topics
-from lagwise.config import Config, Spark
+from lagwise.config import Config, SparkSettings
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.store import Lake
@@ -56,7 +56,7 @@ def measure(shape: Shape, samples: int, rounds: int, warm_up: int) -> dict[str, 
         write_samples(lake, shape, start, samples, INTERVAL_SECONDS)
         config = Config(data=folder)
         began = time.monotonic()
-        session = start_session(Spark(), thorough=shape.pairs >= LARGE_GROUP_PARTITIONS)
+        session = start_session(SparkSettings(), thorough=shape.pairs >= LARGE_GROUP_PARTITIONS)
         session_seconds = time.monotonic() - began
         try:
             first = tick(session, lake, config)

@@ -1,5 +1,5 @@
-"""``python -m lagwise``."""
+"""``python -m lagwise``: the command, which lies above all rooms, is started by its name and not imported."""
 
-from lagwise.cli import main
+import runpy
 
-main()
+runpy.run_module("lagwise_app", run_name="__main__")

@@ -17,8 +17,8 @@ from click.testing import CliRunner
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from lagwise.addresses.parameters import Parameter
 from lagwise.config.errors import models_of, tag_of
+from lagwise.links.parameter_types import Parameter
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "reference"
@@ -225,7 +225,7 @@ def _type(arrow: Any) -> str:
 
 def cli() -> str:
     """Every command's help, and what its --json prints."""
-    from lagwise.cli import cli as commands
+    from lagwise_app.cli import cli as commands
 
     text = f"""{_GENERATED}
 # Commands
@@ -254,7 +254,7 @@ def _section(heading: str, words: list[str]) -> str:
 
 
 def _help(arguments: list[str]) -> str:
-    from lagwise.cli import cli as commands
+    from lagwise_app.cli import cli as commands
 
     shown = CliRunner().invoke(commands, [*arguments, "--help"], prog_name="lagwise", terminal_width=_WIDTH)
     if shown.exit_code != 0:
@@ -264,7 +264,7 @@ def _help(arguments: list[str]) -> str:
 
 def addresses() -> str:
     """Every page of the dashboard and every name in the query of its address."""
-    from lagwise.addresses import pages, query
+    from lagwise.links import pages, parameters
 
     text = f"""{_GENERATED}
 # Addresses of the dashboard
@@ -277,11 +277,11 @@ value it does not accept; it never shows something else silently.
 
 These say what is looked at. A page that does not use them keeps them for the others: the menu hands them on.
 
-{_parameters(query.KEPT)}
+{_parameters(parameters.KEPT)}
 """
     for page in pages.PAGES:
-        own = [parameter for parameter in page.uses if parameter not in query.KEPT]
-        used = [f"`{parameter.name}`" for parameter in page.uses if parameter in query.KEPT]
+        own = [parameter for parameter in page.uses if parameter not in parameters.KEPT]
+        used = [f"`{parameter.name}`" for parameter in page.uses if parameter in parameters.KEPT]
         text += f"\n## {page.title}\n\n{page.answers} For example `{pages.link(page, page.example)}`.\n"
         if used:
             text += f"\nIt uses {', '.join(used)}.\n"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from lagwise import secrets
+from lagwise.platform import secrets
 
 # What is made up is the same in every run: a failure can be had again, and the suite fails for the change and not by
 # luck. A machine under load is slow, which is nothing about the code.

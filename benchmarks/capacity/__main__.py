@@ -32,9 +32,9 @@ from pyspark.sql import SparkSession
 from benchmarks.capacity.judge import HEADER, Point, counts, line, said, verdict
 from benchmarks.capacity.runs import WARM_UP_SECONDS, Bench, Run, fill
 from benchmarks.capacity.work import Mix, pin
-from lagwise.config import Spark
+from lagwise.config import SparkSettings
 from lagwise.domain.sizing.formulas import knee_threads, node_ceiling_per_second
-from lagwise_sandbox.broker import Broker
+from lagwise_sandbox.broker import KafkaBroker
 from lagwise_spark.session import start_session
 
 #: T1 : T2, T2 in milliseconds, and whether the times are random.
@@ -70,7 +70,7 @@ def main() -> int:
     say = (lambda text: None) if options.json else (lambda text: print(text, flush=True))
     say(f"{options.cores} of {len(mine)} cores for the consumers, load {os.getloadavg()[0]:.1f}")
     with tempfile.TemporaryDirectory(prefix="lagwise-capacity-") as folder, _broker() as broker:
-        session = start_session(Spark())
+        session = start_session(SparkSettings())
         try:
             bench = Bench(broker, Path(folder), cores, 6.0 if options.small else options.seconds)
             results = [
@@ -86,9 +86,9 @@ def main() -> int:
     return 0 if held or options.small or options.one_process else 1
 
 
-def _broker() -> Broker:
+def _broker() -> KafkaBroker:
     # Consumers that start together are given their partitions once, and not once for each.
-    return Broker(extra={"group.initial.rebalance.delay.ms": 3000})
+    return KafkaBroker(extra={"group.initial.rebalance.delay.ms": 3000})
 
 
 def sweep(

@@ -21,7 +21,7 @@ from typing import Any
 from confluent_kafka import Consumer, Message
 
 from benchmarks.capacity.work import Mix, Work, pin
-from lagwise.leash import end_with_parent
+from lagwise.platform.die_with_parent import end_with_parent
 from lagwise.probe import Probe
 
 #: Long enough for a hundred processes to start and to be given their partitions.

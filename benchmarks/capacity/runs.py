@@ -20,15 +20,15 @@ from pyspark.sql import SparkSession
 from benchmarks.capacity.judge import Advised, Measured
 from benchmarks.capacity.work import Mix
 from lagwise.config import Cluster, Config
-from lagwise.leash import leashed
 from lagwise.operational.engine import open_engine
+from lagwise.platform.die_with_parent import leashed
 from lagwise.tables import ALL_TABLES
+from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise.tables.store import Lake
-from lagwise.tables.work import SERVICE_TIMES
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.pipeline import Pipeline, pipeline_of
 from lagwise_collectors.run import turn_of
-from lagwise_sandbox.broker import Broker
+from lagwise_sandbox.broker import KafkaBroker
 from lagwise_spark.jobs.capacity import plan
 from lagwise_spark.jobs.tick import tick
 
@@ -45,7 +45,7 @@ _PRODUCE_SECONDS = 60.0
 class Bench:
     """What all runs share."""
 
-    broker: Broker
+    broker: KafkaBroker
     folder: Path
     #: The cores of the node that is measured; everything else runs on others.
     cores: frozenset[int]
@@ -101,7 +101,7 @@ class Node:
         return line
 
 
-def fill(broker: Broker, topic: str, records: int) -> None:
+def fill(broker: KafkaBroker, topic: str, records: int) -> None:
     """Make the topic with so many records, evenly over its partitions."""
     admin = AdminClient(broker.client_settings())
     admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()

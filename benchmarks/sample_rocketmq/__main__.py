@@ -32,7 +32,7 @@ from benchmarks.sample_kafka import machine, measure_ours, say, spread
 from benchmarks.sample_rocketmq.filling import Committed, Size, fill
 from benchmarks.sample_rocketmq.members import READY
 from lagwise.config import RocketmqCluster
-from lagwise.leash import leashed
+from lagwise.platform.die_with_parent import leashed
 from lagwise_collectors.protocol import Snapshot
 from lagwise_collectors.rocketmq import requests
 from lagwise_collectors.rocketmq.connection import Connection, Reach

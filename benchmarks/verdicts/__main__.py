@@ -16,7 +16,7 @@ from benchmarks.verdicts import page
 from benchmarks.verdicts.noise import false_alarms
 from benchmarks.verdicts.rules import LAGWISE, baselines, exactly_right, said_by, said_by_lagwise, statuses_of
 from benchmarks.verdicts.score import Score, figures_of, score_of, told_shares_of
-from lagwise.traces import Trace, read_trace
+from lagwise.traces.trace import Trace, read_trace
 from tests.traces.noise import GROUPS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,11 +40,11 @@ def scores_of_baselines(traces: Sequence[Trace]) -> dict[str, list[Score]]:
 
 def disagreements(traces: Sequence[Trace]) -> int:
     """How many verdicts of the real analysis, on Spark, are not those of the definition."""
-    from lagwise.config import Spark
-    from lagwise.replay import shown_of
+    from lagwise.config import SparkSettings
+    from lagwise_app.replay.verdicts import shown_of
     from lagwise_spark.session import start_session
 
-    session = start_session(Spark(), app_name="lagwise-verdicts")
+    session = start_session(SparkSettings(), app_name="lagwise-verdicts")
     try:
         differing = 0
         for trace, shown in zip(traces, shown_of(session, traces), strict=True):

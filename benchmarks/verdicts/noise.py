@@ -7,7 +7,7 @@ from multiprocessing import get_context
 
 from benchmarks.verdicts.rules import LAGWISE, baselines, said_by, said_by_lagwise, statuses_of
 from benchmarks.verdicts.score import score_of
-from lagwise.traces import Trace
+from lagwise.traces.trace import Trace
 from tests.traces import noise
 
 EVALUATE_EVERY_S = 60.0

@@ -8,7 +8,7 @@ from benchmarks.verdicts.lag_exporter import LagExporter
 from benchmarks.verdicts.seen import Sample, samples_of, word_of
 from benchmarks.verdicts.threshold import Threshold
 from lagwise.domain.vocabulary import Status
-from lagwise.traces import Trace
+from lagwise.traces.trace import Trace
 from tests.traces import noise
 from tests.traces.judged import DAY_LOOKED_AT_S, LOOKED_AT_S, judged
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from benchmarks.verdicts.seen import ALARM, QUIET, UNKNOWN, word_of
-from lagwise.traces import Trace
+from lagwise.traces.trace import Trace
 
 #: What a rule says, by time and group.
 Said = Mapping[tuple[float, str], str]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lagwise.domain.vocabulary import Status
-from lagwise.traces import Trace, moment
+from lagwise.traces.trace import Trace, moment
 
 #: Statuses that somebody is to be told of.
 TROUBLE = frozenset(

@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.what_if.compare import GOAL, HEADER, compare, line
 from benchmarks.what_if.scene import SCENES, play
-from lagwise_sandbox.broker import Broker
+from lagwise_sandbox.broker import KafkaBroker
 
 
 def main() -> int:
@@ -30,7 +30,7 @@ def main() -> int:
     say(HEADER)
     names = options.scene or (["pause"] if options.small else list(SCENES))
     results = {}
-    with Broker(extra={"group.initial.rebalance.delay.ms": 500}) as broker:
+    with KafkaBroker(extra={"group.initial.rebalance.delay.ms": 500}) as broker:
         for name in names:
             found = compare(SCENES[name], play(broker.bootstrap, SCENES[name]))
             results[name] = asdict(found) | {"holds": found.holds}

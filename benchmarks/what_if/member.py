@@ -12,7 +12,7 @@ import threading
 from confluent_kafka import Consumer
 
 from benchmarks.capacity.work import Mix, Work
-from lagwise.leash import end_with_parent
+from lagwise.platform.die_with_parent import end_with_parent
 
 #: So late a commit tells of what was handled.
 COMMIT_SECONDS = 0.2

@@ -14,7 +14,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, Produc
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from lagwise.domain.simulation.scenario import Interruption, Scenario, Traffic
-from lagwise.leash import leashed
+from lagwise.platform.die_with_parent import leashed
 
 SAMPLE_SECONDS = 0.5
 #: A crash is noticed after this.

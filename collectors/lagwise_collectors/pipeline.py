@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from lagwise.config import Config
 from lagwise.domain.humanise import plural
 from lagwise.operational.turn import Turn
-from lagwise.program import program
+from lagwise.platform.program import program
 from lagwise.tables.raw import EVENTS
+from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise.tables.store import Lake
-from lagwise.tables.work import SERVICE_TIMES
-from lagwise_collectors.differences import Known, differences
-from lagwise_collectors.exact import ExactEvents, Tail
+from lagwise_collectors.event_merge import EventMerge, Tail
 from lagwise_collectors.protocol import ErrorTally, Snapshot, Source
+from lagwise_collectors.sample_diff import PreviousSample, differences
 from lagwise_collectors.service_times import Measurements, measurements
 from lagwise_collectors.sink import Delivery, Sink
 from lagwise_collectors.spool import Spool
@@ -49,12 +49,12 @@ class RunCost:
 class Pipeline:
     """Samples one cluster, round after round. For one thread."""
 
-    def __init__(self, name: str, source: Source, sink: Sink, exact: ExactEvents | None = None) -> None:
+    def __init__(self, name: str, source: Source, sink: Sink, exact: EventMerge | None = None) -> None:
         self.name = name
         self._exact = exact
         self._source = source
         self._sink = sink
-        self._known = Known()
+        self._known = PreviousSample()
         self._measured = Measurements(None, SERVICE_TIMES.arrow.empty_table())
         self._told: dict[str, int] = {}
         self.failures = 0
@@ -134,7 +134,7 @@ def pipeline_of(
     """The pipeline of a cluster whose spool lies in the state folder; ``tail`` is its source of exact events."""
     # The prefix keeps a cluster called ".." inside the folder.
     spool = Spool(config.state / "spool" / f"cluster-{name}")
-    return Pipeline(name, source, Sink(lake, spool, name, turn=turn), None if tail is None else ExactEvents(tail))
+    return Pipeline(name, source, Sink(lake, spool, name, turn=turn), None if tail is None else EventMerge(tail))
 
 
 def line_of(cost: RunCost) -> str:

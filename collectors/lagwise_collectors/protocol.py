@@ -81,7 +81,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class EventSourceState:
     """How a source of exact events stands. ``live``: it has seen everything up to now, and tells what happens.
 
     ``fresh``: it is so for the first time, and took in silence what happened until a moment ago. ``whole``: the commits

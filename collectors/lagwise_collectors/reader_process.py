@@ -18,9 +18,9 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from lagwise.errors import ClusterError
-from lagwise.leash import leashed
-from lagwise.logs import clean
+from lagwise.platform.die_with_parent import leashed
+from lagwise.platform.errors import ClusterError
+from lagwise.platform.logs import clean
 
 log = logging.getLogger("lagwise.collectors")
 
@@ -42,8 +42,8 @@ class ReaderLost(ClusterError):
 class ReaderProcess:
     """A process that is asked and answers, started at the first request and again whenever it was lost.
 
-    ``order`` is what it is told first, see :mod:`lagwise_collectors.worker`. To be used from one thread, which must
-    live as long as the process may (see :mod:`lagwise.leash`).
+    ``order`` is what it is told first, see :mod:`lagwise_collectors.reader_main`. To be used from one thread, which
+    must live as long as the process may (see :mod:`lagwise.platform.die_with_parent`).
     """
 
     def __init__(self, order: Mapping[str, Any], hang_seconds: float) -> None:
@@ -127,7 +127,7 @@ class ReaderProcess:
         self._said = deque(maxlen=_LAST_WORDS)
         try:
             process = subprocess.Popen(
-                leashed([sys.executable, "-P", "-m", "lagwise_collectors.worker"]),
+                leashed([sys.executable, "-P", "-m", "lagwise_collectors.reader_main"]),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

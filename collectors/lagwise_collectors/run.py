@@ -8,15 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import TypeGuard
 
-from lagwise import health
 from lagwise.config import AnyCluster, Cluster, Config, RocketmqCluster
-from lagwise.errors import ConfigError
 from lagwise.operational.engine import Engine, open_engine
 from lagwise.operational.lease import RENEW_SECONDS, Lease
 from lagwise.operational.turn import Turn
+from lagwise.platform import health
+from lagwise.platform.errors import ConfigError
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
-from lagwise_collectors.isolation import IsolatedSource, IsolatedTail, Stopped
+from lagwise_collectors.isolated_source import IsolatedSource, IsolatedTail, Stopped
 from lagwise_collectors.pipeline import Pipeline, RunCost, pipeline_of
 from lagwise_collectors.pipeline import line_of as line_of
 from lagwise_collectors.protocol import Check
@@ -57,15 +57,15 @@ def collect_once(config: Config) -> list[RunCost]:
 def check_settings(cluster: AnyCluster) -> None:
     """Have the cluster's client made, without reaching for the cluster. Raises ConfigError where it is refused."""
     if isinstance(cluster, RocketmqCluster):
-        from lagwise_collectors.rocketmq.client import Client as RocketmqClient
+        from lagwise_collectors.rocketmq.client import RocketmqClient
 
         RocketmqClient(cluster).close()
         return
-    from lagwise_collectors.kafka.client import Client
-    from lagwise_collectors.kafka.errors import KafkaTrouble
+    from lagwise_collectors.kafka.requests.client import KafkaClient
+    from lagwise_collectors.kafka.requests.errors import KafkaTrouble
 
     try:
-        Client(cluster.model_copy(update={"bootstrap": "127.0.0.1:9"}))
+        KafkaClient(cluster.model_copy(update={"bootstrap": "127.0.0.1:9"}))
     except KafkaTrouble as trouble:
         raise ConfigError(f"the librdkafka settings of the cluster {cluster.name} cannot be used: {trouble}") from None
 

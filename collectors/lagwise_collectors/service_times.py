@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from lagwise.domain.capacity.service_times import PREFIX, MeasuredBy, ServiceTimes, parse_service_times
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS
-from lagwise.tables.work import SERVICE_TIMES
+from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise_collectors.protocol import Snapshot, rows_of
 
 #: Group, topic and text.

@@ -13,13 +13,13 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from lagwise.complaints import Complaints
-from lagwise.errors import LakeError
 from lagwise.operational.turn import NotOurTurn, Turn
+from lagwise.platform.errors import LakeError
+from lagwise.platform.log_throttle import LogThrottle
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, RAW_TABLES, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
+from lagwise.tables.service_times import JOBS, SERVICE_TIMES
 from lagwise.tables.store import Lake
-from lagwise.tables.work import JOBS, SERVICE_TIMES
 from lagwise_collectors.protocol import ErrorTally, Snapshot
 from lagwise_collectors.spool import Spool
 
@@ -67,7 +67,7 @@ class Sink:
         self._job: threading.Thread | None = None
         self._trouble: str | None = None
         self._in_memory = False
-        self._complaints = Complaints(log, remind_after_seconds=None)
+        self._complaints = LogThrottle(log, remind_after_seconds=None)
         self._created = False
         # What was left behind may be in the lake already, in part or whole, and later samples of another process, too.
         self._maybe_written = len(spool) > 0

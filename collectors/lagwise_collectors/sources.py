@@ -18,7 +18,7 @@ _CLUSTER: TypeAdapter[AnyCluster] = TypeAdapter(AnyCluster)
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ReaderOrder:
     """What a reader process is for: samples of the cluster, or its ``__consumer_offsets``. ``state`` is the file of its
     own in which it keeps what has to outlive it; samples can do without, if it is empty."""
 
@@ -31,12 +31,12 @@ class Order:
         return {"reads": self.reads, "cluster": self.cluster.model_dump(mode="json"), "state": self.state}
 
     @classmethod
-    def of_json(cls, data: Mapping[str, Any]) -> "Order":
+    def of_json(cls, data: Mapping[str, Any]) -> "ReaderOrder":
         """What :meth:`as_json` made."""
         return cls(data["reads"], _CLUSTER.validate_python(data["cluster"]), data["state"])
 
 
-def reader_of(order: Order) -> "Source | OffsetsTail":
+def reader_of(order: ReaderOrder) -> "Source | OffsetsTail":
     """What carries out an order, in this process. Raises nothing: trouble shows in its snapshots."""
     state = Path(order.state) if order.state else None
     if isinstance(order.cluster, RocketmqCluster):

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from lagwise.files import replacing, why
-from lagwise_collectors import wire
+from lagwise.platform.files import replacing, why
+from lagwise_collectors import snapshot_format
 from lagwise_collectors.protocol import Snapshot
 
 log = logging.getLogger("lagwise.collectors.spool")
@@ -83,8 +83,8 @@ class Spool:
             assert waiting.path is not None
             try:
                 with waiting.path.open("rb") as file:
-                    return waiting.number, wire.read(file)
-            except (wire.BrokenSnapshot, OSError) as error:
+                    return waiting.number, snapshot_format.read(file)
+            except (snapshot_format.BrokenSnapshot, OSError) as error:
                 log.error("the spooled sample %s is dropped: %s", waiting.path, error)
                 self.remove(waiting.number)
                 self._dropped += 1
@@ -120,7 +120,7 @@ class Spool:
         path = self._folder / f"{waiting.number:015d}.arrows"
         try:
             with replacing(path, durable=True) as file:
-                wire.write(file, waiting.snapshot, compression="zstd")
+                snapshot_format.write(file, waiting.snapshot, compression="zstd")
             waiting.bytes = path.stat().st_size
         except OSError as error:
             return why(error)

@@ -9,17 +9,19 @@ links: ``st.switch_page`` makes two steps, of which the first is the old page wi
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import streamlit as st
 
-from lagwise.addresses import pages, query
-from lagwise.addresses.pages import Ignored, Page, Values
-from lagwise.addresses.parameters import Parameter
+from lagwise.links import pages, parameters
+from lagwise.links.pages import Ignored, Page, Values
+from lagwise.links.parameter_types import Parameter
 
 T = TypeVar("T")
 Texts = dict[str, list[str]]
 
+_PAGES = Path(__file__).resolve().parent / "pages"
 _PAGE = "address_page"
 #: The query that the present step of the history is to have: written by a callback, done at the next drawing.
 _GO = "address_replaced"
@@ -114,7 +116,9 @@ def bound(
 
 def kept(page: Page, values: Values | None = None) -> Texts:
     """The query of a link to another page: these values, and what is looked at here."""
-    texts = {p.name: p.written(get(p)) for p in query.KEPT} | {p.name: p.written(v) for p, v in (values or {}).items()}
+    texts = {p.name: p.written(get(p)) for p in parameters.KEPT} | {
+        p.name: p.written(v) for p, v in (values or {}).items()
+    }
     return {name: given for name, given in texts.items() if given and name in page.parameters}
 
 
@@ -128,7 +132,7 @@ def page_link(
 
 def script(page: Page) -> str:
     """The file that draws a page."""
-    return f"views/{page.path}.py"
+    return str(_PAGES / page.path / "page.py")
 
 
 def href(page: Page, values: Values | None = None) -> str:
@@ -140,7 +144,10 @@ def href(page: Page, values: Values | None = None) -> str:
 
 def to_groups(rows: Iterable[Mapping[str, Any]], page: Page = pages.GROUP) -> list[str]:
     """For each row with a cluster and a group the address of the group's page, or of another page about it."""
-    return [href(page, {query.CLUSTER: row["cluster"], query.GROUP: row["group"], query.TOPIC: None}) for row in rows]
+    return [
+        href(page, {parameters.CLUSTER: row["cluster"], parameters.GROUP: row["group"], parameters.TOPIC: None})
+        for row in rows
+    ]
 
 
 def follow(place: Any) -> None:

@@ -6,10 +6,8 @@ from typing import Protocol, TypeVar
 import streamlit as st
 from sqlalchemy import Engine
 
-from lagwise.alerts import queries
-from lagwise.alerts.muting import Orders, Silence
-from lagwise.alerts.queries import ActionRow, AlertRow, Counts, DeliveryRow
-from lagwise_dashboard import settings
+from lagwise_alerts.operate import ActionRow, AlertCounts, AlertRow, DeliveryRow, Orders, Silence, queries
+from lagwise_dashboard import context
 from lagwise_dashboard.queries.listing import ListPage, ListQuery
 
 T = TypeVar("T")
@@ -19,76 +17,76 @@ _KEEP_SECONDS = 2
 MOST_ROWS = 200
 
 
-def counts() -> Counts:
+def counts() -> AlertCounts:
     """How many alerts and messages are in which state. Raises DatabaseError."""
-    found: Counts = _counts(settings.config().database_url)
+    found: AlertCounts = _counts(context.config().database_url)
     return found
 
 
 def open_alerts() -> list[AlertRow]:
     """Firing and pending alerts, the loudest first. Raises DatabaseError."""
-    found: list[AlertRow] = _open_alerts(settings.config().database_url)
+    found: list[AlertRow] = _open_alerts(context.config().database_url)
     return found
 
 
 def history_of(cluster: str, group: str) -> list[AlertRow]:
     """The group's alerts that ended last, the latest first. Raises DatabaseError."""
-    found: list[AlertRow] = _history_of(settings.config().database_url, cluster, group)
+    found: list[AlertRow] = _history_of(context.config().database_url, cluster, group)
     return found
 
 
 def history(asked: ListQuery) -> ListPage[AlertRow]:
     """Alerts that ended, the latest first. Raises DatabaseError."""
-    found: ListPage[AlertRow] = _history(settings.config().database_url, asked)
+    found: ListPage[AlertRow] = _history(context.config().database_url, asked)
     return found
 
 
 def deliveries(asked: ListQuery) -> ListPage[DeliveryRow]:
     """Messages, the latest first. Raises DatabaseError."""
-    found: ListPage[DeliveryRow] = _deliveries(settings.config().database_url, asked)
+    found: ListPage[DeliveryRow] = _deliveries(context.config().database_url, asked)
     return found
 
 
 def alerts_of(rows: Iterable[DeliveryRow]) -> list[AlertRow]:
     """What messages are about. Raises DatabaseError."""
-    found: list[AlertRow] = _alerts_of(settings.config().database_url, tuple(sorted({r.incident_id for r in rows})))
+    found: list[AlertRow] = _alerts_of(context.config().database_url, tuple(sorted({r.incident_id for r in rows})))
     return found
 
 
 def orders() -> Orders:
     """What operators and settings say about telling, now. Raises DatabaseError."""
-    config = settings.config()
+    config = context.config()
     found: Orders = _orders(config.database_url)
     return found
 
 
 def silences() -> list[Silence]:
     """Silences in force or to come. Raises DatabaseError."""
-    found: list[Silence] = _silences(settings.config().database_url)
+    found: list[Silence] = _silences(context.config().database_url)
     return found
 
 
 def actions(asked: ListQuery) -> ListPage[ActionRow]:
     """What operators did, the latest first. Raises DatabaseError."""
-    found: ListPage[ActionRow] = _actions(settings.config().database_url, asked)
+    found: ListPage[ActionRow] = _actions(context.config().database_url, asked)
     return found
 
 
 def dead() -> list[DeliveryRow]:
     """Messages that were given up, the latest first. Raises DatabaseError."""
-    found: list[DeliveryRow] = _dead(settings.config().database_url)
+    found: list[DeliveryRow] = _dead(context.config().database_url)
     return found
 
 
 def summary_sizes() -> dict[int, int]:
     """How many messages each summary holds. Raises DatabaseError."""
-    found: dict[int, int] = _summary_sizes(settings.config().database_url)
+    found: dict[int, int] = _summary_sizes(context.config().database_url)
     return found
 
 
 def engine() -> Engine:
     """Where operators' orders go."""
-    made: Engine = _engine(settings.config().database_url)
+    made: Engine = _engine(context.config().database_url)
     return made
 
 
@@ -127,11 +125,11 @@ def _page(engine: Engine, asked: ListQuery, rows: _Rows[T], number: _Number) -> 
 
 @st.cache_resource(max_entries=1, show_spinner=False, on_release=lambda engine: engine.dispose())
 def _engine(url: str) -> Engine:
-    return queries.connect(settings.config())
+    return queries.connect(context.config())
 
 
 @st.cache_data(ttl=_KEEP_SECONDS, max_entries=1, show_spinner=False)
-def _counts(url: str) -> Counts:
+def _counts(url: str) -> AlertCounts:
     return queries.counts(_engine(url))
 
 
@@ -162,12 +160,12 @@ def _alerts_of(url: str, incident_ids: tuple[str, ...]) -> list[AlertRow]:
 
 @st.cache_data(ttl=_KEEP_SECONDS, max_entries=1, show_spinner=False)
 def _orders(url: str) -> Orders:
-    return queries.orders(_engine(url), settings.config().alerts.maintenance, settings.now())
+    return queries.orders(_engine(url), context.config().alerts.maintenance, context.now())
 
 
 @st.cache_data(ttl=_KEEP_SECONDS, max_entries=1, show_spinner=False)
 def _silences(url: str) -> list[Silence]:
-    return queries.silences(_engine(url), settings.now())
+    return queries.silences(_engine(url), context.now())
 
 
 @st.cache_data(ttl=_KEEP_SECONDS, max_entries=50, show_spinner=False)

@@ -8,10 +8,10 @@ from typing import Any, ParamSpec, TypeVar
 
 import streamlit as st
 
-from lagwise.errors import LakeError
+from lagwise.platform.errors import LakeError
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_dashboard import settings
+from lagwise_dashboard import context
 from lagwise_dashboard.queries.base import Query
 
 P = ParamSpec("P")
@@ -24,7 +24,7 @@ _MOST_ANSWERS = 200
 
 def ask(query: Query[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """The answer to a query over the newest snapshot. Raises LakeError."""
-    lake = settings.lake()
+    lake = context.lake()
     versions = tuple(_version(lake, table) for table in query.tables)
     answer: R = _answer(lake, query, lake.uri, query.name, versions, args, tuple(sorted(kwargs.items())))
     return answer

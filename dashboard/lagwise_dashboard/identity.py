@@ -16,7 +16,7 @@ import streamlit as st
 
 from lagwise.config import Config, Role
 from lagwise.config.auth_file import check_auth_file
-from lagwise_dashboard import literal, settings
+from lagwise_dashboard import context, escaping
 
 #: The headers with which browsers open a page's socket; scripts cannot add any. Every other header was added on the
 #: way, so a proxy stands between and the request may come from anywhere. Proxies invent their own names: a list of
@@ -46,7 +46,7 @@ class Person:
 
 def current() -> Person | None:
     """The person at the other end; None if they have yet to sign in. Raises ConfigError."""
-    config = settings.config()
+    config = context.config()
     if config.dashboard.sign_in is None:
         headers = st.context.headers
         return local(config, {name.lower(): ", ".join(headers.get_all(name)) for name in headers})
@@ -86,7 +86,7 @@ def _why_not_this_machine(config: Config, headers: Mapping[str, str]) -> str | N
         return "open the page itself in a browser: this request came from somewhere else"
     added = sorted(name for name in headers if not _SENT_BY_BROWSERS.fullmatch(name))
     if added:
-        names = ", ".join(literal.markdown(name) for name in added[:3])
+        names = ", ".join(escaping.markdown(name) for name in added[:3])
         return f"a proxy added {names} to the request: open the page without it, or set `dashboard.sign_in`"
     return None
 
@@ -102,7 +102,7 @@ def gate() -> None:
         st.button("Sign in", on_click=st.login, type="primary", icon=":material/login:")
     else:
         st.error(
-            f"**{literal.markdown(person.name)} may not look at this.** Somebody who runs Lagwise can change that: "
+            f"**{escaping.markdown(person.name)} may not look at this.** Somebody who runs Lagwise can change that: "
             "`dashboard.sign_in` in the settings says who may.",
             icon=":material/lock:",
         )
@@ -112,11 +112,11 @@ def gate() -> None:
 
 def sign_out() -> None:
     """Who is signed in, and the way out; nothing where there is no sign-in."""
-    if settings.config().dashboard.sign_in is None:
+    if context.config().dashboard.sign_in is None:
         return
     person = current()
     if person is not None:
-        help_text = f"Signed in as {literal.markdown(person.name)}"
+        help_text = f"Signed in as {escaping.markdown(person.name)}"
         st.button("Sign out", on_click=st.logout, help=help_text, icon=":material/logout:", type="tertiary")
 
 

@@ -2,9 +2,8 @@
 
 import streamlit as st
 
-from lagwise.alerts.owners import Owner, owner_of
-from lagwise.alerts.rules import load_rules
-from lagwise_dashboard import settings
+from lagwise_alerts.operate import Owner, load_rules, owner_of
+from lagwise_dashboard import context
 
 #: Seconds for which a file of rules is not read again.
 _KEEP_SECONDS = 30
@@ -23,5 +22,5 @@ def teams() -> list[str]:
 
 @st.cache_resource(ttl=_KEEP_SECONDS, max_entries=1, show_spinner=False)
 def _owners() -> tuple[Owner, ...]:
-    alerts = settings.config().alerts
+    alerts = context.config().alerts
     return load_rules(alerts.rules_file, [channel.name for channel in alerts.channels]).owners

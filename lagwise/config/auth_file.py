@@ -3,8 +3,8 @@
 import tomllib
 from pathlib import Path
 
-from lagwise.errors import ConfigError
-from lagwise.secrets import remember
+from lagwise.platform.errors import ConfigError
+from lagwise.platform.secrets import remember
 
 _WHERE = "dashboard.sign_in.auth_file"
 _OF_THE_PAGE = ("redirect_uri", "cookie_secret")

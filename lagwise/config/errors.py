@@ -8,8 +8,8 @@ from pydantic import BaseModel, ValidationError
 
 from lagwise.config.secrecy import holds_of
 from lagwise.config.source import variable_of
-from lagwise.logs import clean
-from lagwise.secrets import is_secret_key
+from lagwise.platform.logs import clean
+from lagwise.platform.secrets import is_secret_key
 
 _LONGEST_REPEATED = 40
 #: Errors where keys or a list were expected: the value given instead could be anything, so it is not repeated.

@@ -10,13 +10,13 @@ from pydantic import ValidationError
 from lagwise.config.errors import describe
 from lagwise.config.model import Config
 from lagwise.config.source import read_tree
-from lagwise.errors import ConfigError
+from lagwise.platform.errors import ConfigError
 
 
 def load_config(path: Path | None = None, *, environment: Mapping[str, str] | None = None) -> Config:
     """Read the settings from a YAML file (:func:`settings_file`), then from the environment, which wins.
 
-    Raises :class:`~lagwise.errors.ConfigError`, whose message names every offending key and what it may be.
+    Raises :class:`~lagwise.platform.errors.ConfigError`, whose message names every offending key and what it may be.
     """
     env = os.environ if environment is None else environment
     source = settings_file(path, env)

@@ -13,16 +13,16 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from lagwise.config.base import Settings as _Settings
 from lagwise.config.channels import AnyChannel
-from lagwise.config.elsewhere import OffsetsFrom
+from lagwise.config.external_offsets import OffsetsFrom
+from lagwise.config.name_filter import NameFilter
 from lagwise.config.objectives import WithObjectives
 from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, SignIn
 from lagwise.config.rocketmq import RocketmqCluster
-from lagwise.config.selection import GroupSelection
 from lagwise.config.values import Holds, Memory, Name, Reference, RunbookAddress, Seconds
-from lagwise.secrets import SECRET_KEYS, is_reference, is_secret_key, redact, resolve_map
+from lagwise.platform.secrets import SECRET_KEYS, is_reference, is_secret_key, redact, resolve_map
 
 
-class SideTopics(_Settings):
+class SideTopicSettings(_Settings):
     """Topics that belong to a main topic by their name: regular expressions on the whole name, whose first group is the
     name of the main topic."""
 
@@ -56,9 +56,9 @@ class Cluster(WithObjectives):
     librdkafka: Annotated[dict[str, str | int | float | bool], Holds.MAP] = {}
     """Passed through to librdkafka (`security.protocol`, `sasl.mechanism`, `ssl.ca.location`, …). Secrets must be \
 references: `${env:NAME}` or `${file:/path}`."""
-    groups: GroupSelection = GroupSelection()
+    groups: NameFilter = NameFilter()
     """Which groups are watched."""
-    side_topics: SideTopics = SideTopics()
+    side_topics: SideTopicSettings = SideTopicSettings()
     """Retry and dead-letter topics of the topics that watched groups read."""
     interval_seconds: Annotated[float, Field(ge=1, le=3600)] = 15.0
     """How often the cluster is sampled."""
@@ -109,7 +109,7 @@ AnyCluster = Annotated[
 ]
 
 
-class Spark(_Settings):
+class SparkSettings(_Settings):
     """The Spark session of the analysis."""
 
     master: str = "local[*]"
@@ -136,7 +136,7 @@ a file that only this account can read. What executors have on their command lin
         return conf
 
 
-class Forecast(_Settings):
+class ForecastSettings(_Settings):
     """The forecast of what topics will be sent."""
 
     horizon_days: Annotated[int, Field(ge=7, le=730)] = 90
@@ -156,7 +156,7 @@ class NodeSize(_Settings):
     """Cores of one node, or its CPU limit."""
 
 
-class Capacity(_Settings):
+class CapacitySettings(_Settings):
     """Capacity verdicts and advice."""
 
     target_utilisation: Annotated[float, Field(ge=0.01, le=1)] = 0.7
@@ -172,7 +172,7 @@ class Capacity(_Settings):
         return None
 
 
-class Analysis(_Settings):
+class AnalysisSettings(_Settings):
     """The analysis, and what its verdicts go by."""
 
     interval_seconds: Seconds = 15.0
@@ -181,15 +181,15 @@ class Analysis(_Settings):
     """`at_risk` is a loss that will happen within this time."""
     minimum_span_seconds: Seconds = 60.0
     """A trend is judged on at least this much time; before that a group with lag is `unknown: too_few_samples`."""
-    forecast: Forecast = Forecast()
+    forecast: ForecastSettings = ForecastSettings()
     """The forecast of what topics will be sent."""
-    capacity: Capacity = Capacity()
+    capacity: CapacitySettings = CapacitySettings()
     """Capacity verdicts and advice."""
-    spark: Spark = Spark()
+    spark: SparkSettings = SparkSettings()
     """The Spark session."""
 
 
-class Retention(_Settings):
+class RetentionSettings(_Settings):
     """How long the lake keeps what. The present state is not subject to it."""
 
     raw_days: Annotated[int, Field(ge=1)] = 2
@@ -202,12 +202,12 @@ class Retention(_Settings):
     """Group history, status changes, events, topics, and the health of collector and analysis."""
 
 
-class Lake(_Settings):
+class LakeSettings(_Settings):
     """The Delta tables."""
 
     storage_options: Annotated[dict[str, str], Holds.MAP] = {}
     """Passed through to the object store (credentials as `${env:NAME}` or `${file:/path}`)."""
-    retention: Retention = Retention()
+    retention: RetentionSettings = RetentionSettings()
     """How long the lake keeps what."""
     maintenance_interval_seconds: Seconds = 600.0
     """How often small files are compacted and old days deleted (by the analysis process, the tables' one owner)."""
@@ -227,7 +227,7 @@ class Lake(_Settings):
         return resolve_map(self.storage_options)
 
 
-class Alerts(_Settings):
+class AlertSettings(_Settings):
     """Alerts and where they go."""
 
     interval_seconds: Seconds = 5.0
@@ -253,7 +253,7 @@ class Alerts(_Settings):
         return [{"type": "webhook", **c} if isinstance(c, dict) else c for c in channels]
 
 
-class Dashboard(_Settings):
+class DashboardSettings(_Settings):
     """The dashboard's server."""
 
     host: str = "127.0.0.1"
@@ -271,7 +271,7 @@ serves it, on loopback and without a proxy, and everybody else only looks."""
 `{status}` and `{reason}` in it are replaced by the group's own, as in `https://wiki.example/lag/{status}?group={group}`."""
 
 
-class Scaling(_Settings):
+class ScalingSettings(_Settings):
     """The endpoint that autoscalers ask for replicas."""
 
     host: str = "127.0.0.1"
@@ -299,15 +299,15 @@ folder of its own."""
 reference `${env:NAME}` or `${file:/path}`."""
     clusters: tuple[AnyCluster, ...] = ()
     """The clusters to watch."""
-    lake: Lake = Lake()
+    lake: LakeSettings = LakeSettings()
     """The Delta tables."""
-    analysis: Analysis = Analysis()
+    analysis: AnalysisSettings = AnalysisSettings()
     """The analysis."""
-    alerts: Alerts = Alerts()
+    alerts: AlertSettings = AlertSettings()
     """Alerts."""
-    dashboard: Dashboard = Dashboard()
+    dashboard: DashboardSettings = DashboardSettings()
     """The dashboard."""
-    scaling: Scaling = Scaling()
+    scaling: ScalingSettings = ScalingSettings()
     """The endpoint that autoscalers ask for replicas."""
 
     @model_validator(mode="after")

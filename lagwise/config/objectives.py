@@ -1,14 +1,14 @@
 """How late groups may be: settings that clusters of every system have."""
 
 from lagwise.config.base import Settings
-from lagwise.config.selection import GroupSelection
+from lagwise.config.name_filter import NameFilter
 from lagwise.config.values import Seconds
 
 
 class LagObjective(Settings):
     """How old unread records of some groups may become."""
 
-    groups: GroupSelection
+    groups: NameFilter
     """Groups it is the objective of."""
     lag_objective_seconds: Seconds
     """Age of the oldest unread record from which one of them that neither grows nor shrinks is `lagging`."""

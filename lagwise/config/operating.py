@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from lagwise.config.base import Settings
-from lagwise.config.selection import GroupSelection
+from lagwise.config.name_filter import NameFilter
 from lagwise.config.values import HttpAddress, Name, Seconds
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -35,9 +35,9 @@ class MaintenanceWindow(Settings):
 
     name: Name
     """How the window is called in pages."""
-    clusters: GroupSelection = GroupSelection()
+    clusters: NameFilter = NameFilter()
     """Clusters it applies to: regular expressions on the whole name."""
-    groups: GroupSelection | None = None
+    groups: NameFilter | None = None
     """Groups it applies to: regular expressions on the whole name; null is all, and the collections."""
     time_zone: str = "UTC"
     """Zone of its times, as the IANA names it (`Europe/Berlin`). Summer time is followed."""
@@ -126,7 +126,7 @@ class SignIn(Settings):
     @field_validator("operators", "viewers")
     @classmethod
     def _compiles(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        return GroupSelection(include=patterns).include
+        return NameFilter(include=patterns).include
 
     def role(self, claims: dict[str, Any]) -> Role | None:
         """The role of an identity; None is none. An e-mail address that its provider has not verified names nobody."""

@@ -3,8 +3,8 @@
 from typing import Any
 
 from lagwise.config import Config
-from lagwise.errors import ConfigError
-from lagwise.secrets import is_reference, resolve
+from lagwise.platform.errors import ConfigError
+from lagwise.platform.secrets import is_reference, resolve
 
 
 def resolve_everything(config: Config) -> int:

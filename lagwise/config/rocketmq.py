@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from lagwise.config.base import Settings
+from lagwise.config.name_filter import NameFilter
 from lagwise.config.objectives import WithObjectives
-from lagwise.config.selection import GroupSelection
 from lagwise.config.values import Holds, Name, PathOrUri, Reference
 
 
@@ -60,7 +60,7 @@ class RocketmqCluster(WithObjectives):
     """Name of the user where ACLs are on; may be a reference."""
     secret_key: Reference | None = None
     """The user's secret, as a reference `${env:NAME}` or `${file:/path}`."""
-    groups: GroupSelection = GroupSelection()
+    groups: NameFilter = NameFilter()
     """Which groups are watched."""
     interval_seconds: Annotated[float, Field(ge=1, le=3600)] = 15.0
     """How often the cluster is sampled."""

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from lagwise.config.values import Holds
-from lagwise.secrets import REDACTED, is_reference, is_secret_key, redact
+from lagwise.platform.secrets import REDACTED, is_reference, is_secret_key, redact
 
 _ADDRESS = re.compile(r"(?P<scheme>[^:/]*://)(?P<user>[^/?#]*@)?(?P<host>[^/?#]*)/?(?P<rest>.*)", re.DOTALL)
 #: For SQLAlchemy the password ends at the last @.

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from lagwise.errors import ConfigError
+from lagwise.platform.errors import ConfigError
 
 ENVIRONMENT_PREFIX = "LAGWISE_"
 #: Variables that hold secrets for references to name; never settings themselves.

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, WithJsonSchema
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from lagwise.secrets import is_reference, redact
+from lagwise.platform.secrets import is_reference, redact
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ HISTORIES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class AgePace:
     """What is usual for a group, in seconds: how old its records may get, how often it is sampled, and how often it
     commits (None where that is not known)."""
 
@@ -83,7 +83,7 @@ class _Growth:
 class OldestUnread:
     """Follows the age of one group's oldest unread record, reading by reading.
 
-    What it says rests on the readings of :attr:`Pace.remembered_seconds` only, so it can be worked out again from a
+    What it says rests on the readings of :attr:`AgePace.remembered_seconds` only, so it can be worked out again from a
     history.
     """
 
@@ -95,7 +95,7 @@ class OldestUnread:
     _unbroken_since: float = 0.0
     _growth: _Growth | None = None
 
-    def see(self, at: float, age_seconds: float, pace: Pace, *, is_lower_bound: bool = False) -> bool:
+    def see(self, at: float, age_seconds: float, pace: AgePace, *, is_lower_bound: bool = False) -> bool:
         """Whether the oldest unread record keeps getting older, given its age at a time. What is not newer than all
         that was seen changes nothing.
 
@@ -110,7 +110,7 @@ class OldestUnread:
             return False
         return at - growth.at <= SHARE_COUNTED * pace.patience_seconds
 
-    def _take(self, at: float, age_seconds: float, pace: Pace, *, is_lower_bound: bool) -> None:
+    def _take(self, at: float, age_seconds: float, pace: AgePace, *, is_lower_bound: bool) -> None:
         has_caught_up = age_seconds <= pace.interval_seconds and not is_lower_bound
         if self._times and at - self._times[-1] > gap_seconds(pace.interval_seconds):
             self._unbroken_since = at
@@ -133,7 +133,7 @@ class OldestUnread:
             del self._times[:forgotten], self._ages[:forgotten]
             self._begins_caught_up = False
 
-    def _look_for_growth(self, pace: Pace) -> None:
+    def _look_for_growth(self, pace: AgePace) -> None:
         """Whether all of the last part of some window is older than all of its first part, by more than the age ever
         came back, and the age went on growing lately."""
         times, ages = self._times, self._ages

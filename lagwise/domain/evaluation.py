@@ -13,6 +13,7 @@ from datetime import datetime
 
 from lagwise.domain import lag as lags
 from lagwise.domain.causes import STANDING, Place
+from lagwise.domain.commit_cadence import cadence_of, usual_pause_of
 from lagwise.domain.evidence import Evidence, Policy
 from lagwise.domain.groups import GroupVerdict, verdict_of
 from lagwise.domain.history import (
@@ -24,12 +25,7 @@ from lagwise.domain.history import (
     standstill_of,
     whole_micros,
 )
-from lagwise.domain.judged import Judged, Pair, parts_of
-from lagwise.domain.loss.race import Unread, rate_while_behind, seconds_to_overtaking, unread_of
-from lagwise.domain.loss.retention import jumps_of, longest_kept_seconds
-from lagwise.domain.ownership import GroupFacts, Row, Rows, group_facts, seconds_to_expiry
-from lagwise.domain.rhythm import cadence_of, usual_pause_of
-from lagwise.domain.sampled import (
+from lagwise.domain.log_history import (
     Clock,
     earlier_log_start,
     is_deleted_by_request,
@@ -37,6 +33,9 @@ from lagwise.domain.sampled import (
     retention_of,
     sampled_at,
 )
+from lagwise.domain.loss.race import Unread, rate_while_behind, seconds_to_overtaking, unread_of
+from lagwise.domain.loss.retention import jumps_of, longest_kept_seconds
+from lagwise.domain.ownership import GroupFacts, Row, Rows, group_facts, seconds_to_expiry
 from lagwise.domain.status import judge
 from lagwise.domain.time_lag import (
     Age,
@@ -47,6 +46,7 @@ from lagwise.domain.time_lag import (
     produced_per_second,
     steady_rate_per_second,
 )
+from lagwise.domain.verdict_rollup import Judged, Pair, parts_of
 
 #: What a sample has of a commit only where the collector may read records.
 _LOOKED_UP = ("next_record", "committed_at")

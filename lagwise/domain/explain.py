@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from lagwise.domain.causes import Cause, Scope
 from lagwise.domain.forecast import Forecast
 from lagwise.domain.humanise import ago, count, duration, in_brackets, plural, rate
-from lagwise.domain.nobody import why_nobody_reads
-from lagwise.domain.parts import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
+from lagwise.domain.no_reader import why_nobody_reads
+from lagwise.domain.partition_rollup import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
 from lagwise.domain.subject import Subject, worst_of
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 

@@ -7,7 +7,7 @@ from lagwise.domain.causes import Cause, Place, cause_of
 from lagwise.domain.explain import explain
 from lagwise.domain.forecast import Forecast
 from lagwise.domain.loss.records import Lost, of_partitions
-from lagwise.domain.parts import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
+from lagwise.domain.partition_rollup import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 

@@ -291,7 +291,7 @@ def pace_of(
     usual_pause_seconds: float | None = None,
 ) -> Pace:
     """Trend of the lag and rate of the commits, from observations in order of time. ``usual_pause_seconds`` is
-    :func:`lagwise.domain.rhythm.usual_pause_of`."""
+    :func:`lagwise.domain.commit_cadence.usual_pause_of`."""
     known = [o for o in observations if o.lag is not None]
     windows = windows_for(movement.moves, movement.backlog_seconds, interval_seconds, usual_pause_seconds)
     window = windows[0] if windows else WINDOWS_SECONDS[-1]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lagwise.domain.humanise import count, duration
-from lagwise.domain.parts import PartitionsInStatus, total
+from lagwise.domain.partition_rollup import PartitionsInStatus, total
 
 #: More owners than this are not named.
 _MOST_OWNERS = 2

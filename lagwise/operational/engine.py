@@ -16,12 +16,12 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlch
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import ExecutableDDLElement
 
-from lagwise.drivers import missing_driver, patience
-from lagwise.errors import ConfigError, DatabaseError, DatabaseGone
-from lagwise.logs import clean
 from lagwise.operational.columns import metadata
-from lagwise.private_files import close, make_folder, opened
-from lagwise.secrets import resolve
+from lagwise.platform.database_drivers import missing_driver, patience
+from lagwise.platform.errors import ConfigError, DatabaseError, DatabaseGone
+from lagwise.platform.logs import clean
+from lagwise.platform.private_files import close, make_folder, opened
+from lagwise.platform.secrets import resolve
 
 #: How long to wait for another process to finish its transaction.
 BUSY_SECONDS = 5.0

@@ -21,9 +21,9 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Column, Connection, Engine, Integer, Row, String, Table, insert, select, update
 
-from lagwise.errors import DatabaseError
 from lagwise.operational.columns import AnyText, UtcDateTime, metadata
 from lagwise.operational.engine import make_database_folder, make_tables, transaction, waits_for_locks
+from lagwise.platform.errors import DatabaseError
 
 #: How often a lease is renewed, or looked at.
 RENEW_SECONDS = 3.0

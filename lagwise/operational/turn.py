@@ -11,10 +11,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from lagwise.complaints import Complaints
-from lagwise.errors import DatabaseGone, LagwiseError, LakeError
 from lagwise.operational import lease as leases
 from lagwise.operational.lease import Lease
+from lagwise.platform.errors import DatabaseGone, LagwiseError, LakeError
+from lagwise.platform.log_throttle import LogThrottle
 
 #: How often to look whether something that is done once can be done now.
 _LOOK_SECONDS = 1.0
@@ -48,7 +48,7 @@ class Turn:
         self._log = log
         self._mark = mark
         self._says_trouble = says_trouble
-        self._complaints = Complaints(log, remind_after_seconds=None)
+        self._complaints = LogThrottle(log, remind_after_seconds=None)
         self._own_marks: set[int | None] = set()
         self._lock = threading.Lock()
         self._stop = threading.Event()

@@ -13,11 +13,11 @@ from lagwise.tables.minutes import (
     WATERMARK_FIVE_MINUTES,
     WATERMARK_MINUTES,
 )
-from lagwise.tables.observed import OBSERVED_CAPACITY, THROUGHPUT
+from lagwise.tables.observed_capacity import OBSERVED_CAPACITY, THROUGHPUT
 from lagwise.tables.planning import PLANNING_TABLES
 from lagwise.tables.quarantine import DAMAGED_FILES
+from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import TIMESTAMP, Column, Table
-from lagwise.tables.ticks import TICKS
 
 _AS_OF = Column("as_of", TIMESTAMP, "time of the cluster's latest sample: the moment the row speaks of", nullable=False)
 _STATUS = (

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.transaction import AddAction, RemoveAction
 
-from lagwise.errors import LakeError
+from lagwise.platform.errors import LakeError
 from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from lagwise.errors import LakeError
-from lagwise.tables.duck import connected
+from lagwise.platform.errors import LakeError
+from lagwise.tables.duckdb_connection import connected
 from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.schema import Table
 from lagwise.tables.storage import Storage

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lagwise.errors import UnreadableTable
+from lagwise.platform.errors import UnreadableTable
 from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.schema import DAY, Table
 

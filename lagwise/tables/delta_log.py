@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from lagwise.errors import LakeError
+from lagwise.platform.errors import LakeError
 from lagwise.tables.damage import Damage, Fault
 from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.schema import Table
@@ -48,7 +48,7 @@ Action = dict[str, Any]
 
 
 @dataclass(slots=True)
-class Log:
+class DeltaLog:
     """What was found in a table's log.
 
     Readers apply the entries after the version ``base``; None if they can start nowhere. ``left`` are the actions that
@@ -61,7 +61,7 @@ class Log:
     named: set[str] = field(default_factory=set)
 
 
-def inspect_log(table: Table, storage: Storage, *, whole: bool = False) -> Log:
+def inspect_log(table: Table, storage: Storage, *, whole: bool = False) -> DeltaLog:
     """Inspect the log of a table on a disk: what readers need of it, or the ``whole``, so that ``named`` is complete.
 
     Raises LakeError if that is not possible.
@@ -74,8 +74,8 @@ def inspect_log(table: Table, storage: Storage, *, whole: bool = False) -> Log:
     raise LakeError(f"the log of the table {table.path} changes faster than it can be read")
 
 
-def _inspect(table: Table, storage: Storage, whole: bool) -> Log:
-    log, folder = Log(), f"{table.path}/{FOLDER}"
+def _inspect(table: Table, storage: Storage, whole: bool) -> DeltaLog:
+    log, folder = DeltaLog(), f"{table.path}/{FOLDER}"
     names = storage.sizes(folder)
     entries, checkpoints = _by_version(_ENTRY, names), _by_version(_CHECKPOINT, names)
     if not entries and not checkpoints:
@@ -115,7 +115,7 @@ def _inspect(table: Table, storage: Storage, whole: bool) -> Log:
     return log
 
 
-def repair_log(lake: Lake, table: Table, log: Log, storage: Storage, quarantine: str, now: datetime) -> None:
+def repair_log(lake: Lake, table: Table, log: DeltaLog, storage: Storage, quarantine: str, now: datetime) -> None:
     """Make a damaged log readable; its damaged files move below ``quarantine``. Raises LakeError.
 
     An interrupted repair is finished by the next.

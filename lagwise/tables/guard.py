@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from lagwise.errors import LakeError
+from lagwise.platform.errors import LakeError
 from lagwise.tables.schema import Table
 
 #: Reader features that change nothing about how the files are read.

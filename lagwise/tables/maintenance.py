@@ -10,8 +10,8 @@ from datetime import UTC, date, datetime, timedelta
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from lagwise.config import Retention
-from lagwise.errors import LakeError
+from lagwise.config import RetentionSettings
+from lagwise.platform.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_HISTORY
 from lagwise.tables.compaction import merge_day
@@ -44,7 +44,7 @@ class Maintained:
     removed_files: int = 0
 
 
-def days_kept(table: Table, retention: Retention) -> int | None:
+def days_kept(table: Table, retention: RetentionSettings) -> int | None:
     """How many days of a table are kept; None is all."""
     if not table.partitioned or table is TOPICS:
         # The newest row of a topic may be old, and is still its configuration.
@@ -58,7 +58,7 @@ def days_kept(table: Table, retention: Retention) -> int | None:
     return retention.minutes_days if table in _MINUTES else retention.history_days
 
 
-def maintain(lake: Lake, retention: Retention, *, now: datetime | None = None) -> Maintained:
+def maintain(lake: Lake, retention: RetentionSettings, *, now: datetime | None = None) -> Maintained:
     """Compact, delete and clean every table. Raises LakeError naming the table that could not be maintained."""
     today = (now or datetime.now(UTC)).astimezone(UTC).date()
     compacted = deleted = removed = 0

@@ -13,17 +13,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
-from lagwise.errors import LakeError
+from lagwise.platform.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY, STATUS_CHANGES
 from lagwise.tables.damage import day_of, unreadable
-from lagwise.tables.duck import connected
+from lagwise.tables.duckdb_connection import connected
 from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.quarantine import DAMAGED_FILES
 from lagwise.tables.raw import RAW_TABLES
+from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import Table
 from lagwise.tables.storage import Storage
 from lagwise.tables.store import Lake
-from lagwise.tables.ticks import TICKS
 
 #: Tables in which a row, once written, is never replaced by another. In the others (minutes, statuses) an orphan may
 #: hold an older version of rows that the table has.

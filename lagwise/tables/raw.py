@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from lagwise.tables.schema import SAMPLE, TIMESTAMP, Column, Table
-from lagwise.tables.work import JOBS, SERVICE_TIMES
+from lagwise.tables.service_times import JOBS, SERVICE_TIMES
 
 ERRORS = pa.list_(
     pa.struct(

@@ -16,8 +16,8 @@ import pyarrow as pa
 from deltalake.transaction import RemoveAction
 
 from lagwise.domain.humanise import plural
-from lagwise.errors import LagwiseError, LakeError
-from lagwise.logs import clean
+from lagwise.platform.errors import LagwiseError, LakeError
+from lagwise.platform.logs import clean
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.damage import Damage, Fault, Inspection, files_named_in, inspect_files, is_of_log
 from lagwise.tables.delta_log import inspect_log, repair_log

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.fs as pafs
 from deltalake.fs import DeltaStorageHandler
 
-from lagwise.errors import LakeError
+from lagwise.platform.errors import LakeError
 from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.store import Lake
 

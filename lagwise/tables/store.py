@@ -17,7 +17,7 @@ from deltalake import CommitProperties, DeltaTable, QueryBuilder, Transaction, w
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
-from lagwise.errors import LakeError, UnreadableTable
+from lagwise.platform.errors import LakeError, UnreadableTable
 from lagwise.tables.data_files import empty, rows_of_files, wanted_files
 from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.guard import check_columns, check_protocol
@@ -286,7 +286,7 @@ class Lake:
         ``since`` leave out files as in :meth:`files`; ``given`` are further tables by name."""
         import duckdb
 
-        from lagwise.tables.duck import OUR_MISTAKES, connected
+        from lagwise.tables.duckdb_connection import OUR_MISTAKES, connected
 
         with connected() as connection:
             try:

@@ -20,8 +20,8 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
-from lagwise.errors import LagwiseError
-from lagwise.leash import end_with_parent, leashed
+from lagwise.platform.die_with_parent import end_with_parent, leashed
+from lagwise.platform.errors import LagwiseError
 from lagwise_sandbox import server
 from lagwise_sandbox.jars import Progress, broker_classpath
 from lagwise_sandbox.java import find_java
@@ -36,7 +36,7 @@ _ATTEMPTS_AT_RANDOM_PORTS = 4
 _SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData")
 
 
-class Broker:
+class KafkaBroker:
     """One Kafka broker in KRaft mode as a child process that dies with this one. A context manager.
 
     ``port`` 0 takes a free one. ``data`` is where it keeps its files: a folder given is kept (and a broker started on
@@ -91,7 +91,7 @@ class Broker:
         login = server.librdkafka_login(user) if self._secured else {}
         return {"bootstrap.servers": self.bootstrap, **login}
 
-    def start(self, progress: Progress | None = None) -> "Broker":
+    def start(self, progress: Progress | None = None) -> "KafkaBroker":
         """Start and wait until clients are served, with ``__consumer_offsets`` in place.
 
         A broker that was stopped or killed starts again on the same address (and its data, where that was kept).
@@ -143,7 +143,7 @@ class Broker:
             self._process.kill()
             self._process.wait()
 
-    def __enter__(self) -> "Broker":
+    def __enter__(self) -> "KafkaBroker":
         return self.start()
 
     def __exit__(
@@ -235,7 +235,7 @@ def main(port: int = 0) -> int:
     starting = True
     previous = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     end_with_parent(os.getppid(), stop)
-    broker = Broker(port)
+    broker = KafkaBroker(port)
     try:
         broker.start(lambda line: print(line, file=sys.stderr, flush=True))  # noqa: T201  (a command's output)
         starting = False

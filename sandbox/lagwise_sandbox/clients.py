@@ -10,8 +10,8 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-from lagwise.errors import ClusterError
-from lagwise_sandbox.scenarios import Topic
+from lagwise.platform.errors import ClusterError
+from lagwise_sandbox.scenarios import DemoTopic
 
 log = logging.getLogger("lagwise.sandbox")
 
@@ -83,7 +83,7 @@ def consumer(bootstrap: str, group: str, client_id: str, troubles: Troubles, **s
     return Consumer({key: value for key, value in merged.items() if value is not None})
 
 
-def create_topics(admin: AdminClient, topics: Iterable[Topic]) -> None:
+def create_topics(admin: AdminClient, topics: Iterable[DemoTopic]) -> None:
     """Create the topics that do not exist yet. Raises ClusterError."""
     wanted = list(topics)
     created = admin.create_topics([NewTopic(t.name, t.partitions, 1, config=_settings(t)) for t in wanted])
@@ -95,7 +95,7 @@ def create_topics(admin: AdminClient, topics: Iterable[Topic]) -> None:
                 raise ClusterError(f"the sandbox cannot create the topic {name}: {error.args[0].str()}") from error
 
 
-def records_written(admin: AdminClient, topics: Iterable[Topic]) -> dict[str, int]:
+def records_written(admin: AdminClient, topics: Iterable[DemoTopic]) -> dict[str, int]:
     """How many records were ever written to each topic. Waits until every partition has its leader.
 
     Raises ClusterError where one has none after a minute.
@@ -122,7 +122,7 @@ def record(topic: str, number: int) -> bytes:
     return f'{{"id": "{topic}-{number}", "customer": {number % 4999}, "amount_cents": {100 + number % 9900}}}'.encode()
 
 
-def _settings(topic: Topic) -> dict[str, str]:
+def _settings(topic: DemoTopic) -> dict[str, str]:
     settings = {}
     if topic.retention_seconds is not None:
         settings["retention.ms"] = str(int(topic.retention_seconds * 1000))

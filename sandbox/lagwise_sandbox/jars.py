@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lagwise.errors import MissingRequirement
-from lagwise.leash import leashed
+from lagwise.platform.die_with_parent import leashed
+from lagwise.platform.errors import MissingRequirement
 from lagwise_sandbox.java import find_java
 
 KAFKA_VERSION = "4.3.0"

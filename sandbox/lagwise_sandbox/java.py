@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from lagwise.errors import MissingRequirement
+from lagwise.platform.errors import MissingRequirement
 
 MINIMUM_JAVA = 17
 _VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')

@@ -6,8 +6,8 @@ import subprocess
 import threading
 from typing import IO
 
-from lagwise.errors import LagwiseError
-from lagwise.leash import leashed
+from lagwise.platform.die_with_parent import leashed
+from lagwise.platform.errors import LagwiseError
 from lagwise_sandbox.server import Ports
 
 

@@ -15,7 +15,7 @@ from lagwise_sandbox.scenarios import (
     SLOW_REVOKE_SECONDS,
     STALLS_AFTER_SECONDS,
     Behaviour,
-    Scenario,
+    DemoScenario,
 )
 
 _TICK_SECONDS = 0.2
@@ -25,14 +25,14 @@ _RETRY_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class DemoClients:
     """What all members share: where they are, when they end, whom they tell their troubles."""
 
     bootstrap: str
     stop: threading.Event
     troubles: clients.Troubles = field(default_factory=clients.Troubles)
 
-    def member(self, scenario: Scenario, number: int, **settings: Any) -> Consumer:
+    def member(self, scenario: DemoScenario, number: int, **settings: Any) -> Consumer:
         """A consumer of the scenario's group, named after it."""
         if scenario.group_protocol == "consumer":
             # The new protocol leaves these to the broker and refuses them from a client.
@@ -41,7 +41,7 @@ class Stage:
         return clients.consumer(self.bootstrap, scenario.group, client_id, self.troubles, **settings)
 
 
-def start_members(stage: Stage, scenario: Scenario) -> list[threading.Thread]:
+def start_members(stage: DemoClients, scenario: DemoScenario) -> list[threading.Thread]:
     """Start the members of a group in threads of this process. They end when ``stage.stop`` is set."""
     jobs: list[Callable[[int], None]] = []
     if scenario.behaviour is Behaviour.FLAPPING:
@@ -69,7 +69,7 @@ def start_members(stage: Stage, scenario: Scenario) -> list[threading.Thread]:
     return threads
 
 
-def _until_stopped(stage: Stage, name: str, job: Callable[[int], None], number: int) -> None:
+def _until_stopped(stage: DemoClients, name: str, job: Callable[[int], None], number: int) -> None:
     """Run a member again when a Kafka error ends it, as a real service would be restarted."""
     while not stage.stop.is_set():
         try:
@@ -79,7 +79,7 @@ def _until_stopped(stage: Stage, name: str, job: Callable[[int], None], number: 
             stage.stop.wait(_RETRY_SECONDS)
 
 
-def _read(stage: Stage, consumer: Consumer, most: int, seconds: float) -> int:
+def _read(stage: DemoClients, consumer: Consumer, most: int, seconds: float) -> int:
     """Take up to so many records within so many seconds; returns how many. Errors are counted."""
     taken = 0
     for message in consumer.consume(most, seconds):
@@ -90,15 +90,15 @@ def _read(stage: Stage, consumer: Consumer, most: int, seconds: float) -> int:
     return taken
 
 
-def _steady(stage: Stage, scenario: Scenario, number: int) -> None:
+def _steady(stage: DemoClients, scenario: DemoScenario, number: int) -> None:
     _read_all(stage, scenario, stage.member(scenario, number))
 
 
-def _never_committing(stage: Stage, scenario: Scenario, number: int) -> None:
+def _never_committing(stage: DemoClients, scenario: DemoScenario, number: int) -> None:
     _read_all(stage, scenario, stage.member(scenario, number, enable_auto_commit=False, auto_offset_reset="latest"))
 
 
-def _read_all(stage: Stage, scenario: Scenario, consumer: Consumer) -> None:
+def _read_all(stage: DemoClients, scenario: DemoScenario, consumer: Consumer) -> None:
     consumer.subscribe([scenario.topic])
     try:
         while not stage.stop.is_set():
@@ -107,7 +107,7 @@ def _read_all(stage: Stage, scenario: Scenario, consumer: Consumer) -> None:
         consumer.close()
 
 
-def _throttled(stage: Stage, scenario: Scenario, number: int) -> None:
+def _throttled(stage: DemoClients, scenario: DemoScenario, number: int) -> None:
     """Read the member's share of the group's rate, evenly over time.
 
     Where the backlog is large the client must fetch little at a time: it hands out one partition's batch after the
@@ -131,7 +131,7 @@ def _throttled(stage: Stage, scenario: Scenario, number: int) -> None:
         consumer.close()
 
 
-def _stalling(stage: Stage, scenario: Scenario, number: int) -> None:
+def _stalling(stage: DemoClients, scenario: DemoScenario, number: int) -> None:
     """Read, then pause every partition and only keep polling: alive for the group, at a standstill for everybody."""
     stalls_at = time.monotonic() + STALLS_AFTER_SECONDS
     stalled = False
@@ -153,7 +153,7 @@ def _stalling(stage: Stage, scenario: Scenario, number: int) -> None:
         consumer.close()
 
 
-def _slow_to_revoke(stage: Stage, scenario: Scenario, number: int) -> None:
+def _slow_to_revoke(stage: DemoClients, scenario: DemoScenario, number: int) -> None:
     """A member that takes seconds to give back its partitions: the group's rebalance waits for it."""
 
     irregular = random.Random(number)  # noqa: S311  (not for secrets: the same run each time)
@@ -170,7 +170,7 @@ def _slow_to_revoke(stage: Stage, scenario: Scenario, number: int) -> None:
         consumer.close()
 
 
-def _flap(stage: Stage, scenario: Scenario) -> None:
+def _flap(stage: DemoClients, scenario: DemoScenario) -> None:
     """A member that leaves as soon as it has read what it was given, and comes back at once under the next name."""
     number = 2
     while not stage.stop.is_set():

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lagwise.errors import LagwiseError
-from lagwise.leash import leashed
+from lagwise.platform.die_with_parent import leashed
+from lagwise.platform.errors import LagwiseError
 from lagwise_sandbox.jars import Progress, tools_classpath
 from lagwise_sandbox.java import find_java
 

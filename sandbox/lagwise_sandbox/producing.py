@@ -7,7 +7,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from lagwise_sandbox import clients
-from lagwise_sandbox.scenarios import TOPIC, TOPICS, Scenario, Topic
+from lagwise_sandbox.scenarios import TOPIC, TOPICS, DemoScenario, DemoTopic
 
 _TICK_SECONDS = 0.1
 #: Small batches: a consumer is always handed whole ones, and the one that catches up must do so evenly.
@@ -32,7 +32,7 @@ def preload(bootstrap: str, troubles: clients.Troubles) -> None:
     producer.flush(_FLUSH_SECONDS)
 
 
-def leave_topic(bootstrap: str, scenario: Scenario, troubles: clients.Troubles) -> None:
+def leave_topic(bootstrap: str, scenario: DemoScenario, troubles: clients.Troubles) -> None:
     """Commit half of the topic that the group reads no more, as if it had moved away in the middle of it."""
     if scenario.left_topic is None:
         return
@@ -77,7 +77,7 @@ def _produce_steadily(bootstrap: str, stop: threading.Event, troubles: clients.T
     producer.flush(1)
 
 
-def _produce(producer: Producer, topic: Topic, number: int) -> None:
+def _produce(producer: Producer, topic: DemoTopic, number: int) -> None:
     """Write one record, to the partitions in turn. Where the broker is away and the buffer full, the record is lost."""
     value = clients.record(topic.name, number)
     while True:

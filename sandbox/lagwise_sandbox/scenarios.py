@@ -28,7 +28,7 @@ class Behaviour(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class DemoTopic:
     """A topic and what is written to it: records per second after ``preloaded`` records at the start."""
 
     name: str
@@ -40,7 +40,7 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class DemoScenario:
     """One consumer group: what it does, what it should be shown as from the end of two minutes on.
 
     ``expected`` are status words, an unknown one with its reason (``unknown:no_commit``): any of them is right. A group
@@ -98,30 +98,30 @@ KILLED_AFTER_SECONDS = 15.0
 SLOW_REVOKE_SECONDS = (3.0, 7.0)
 FLAPPING_STAY_SECONDS = 0.2
 
-TOPICS: tuple[Topic, ...] = (
-    Topic("orders", partitions=6, rate_per_second=180),
-    Topic("orders-legacy", partitions=2, rate_per_second=0, preloaded=400),
-    Topic("product-changes", partitions=4, rate_per_second=120),
-    Topic("payments", partitions=3, rate_per_second=90),
-    Topic("shipments", partitions=3, rate_per_second=60),
+TOPICS: tuple[DemoTopic, ...] = (
+    DemoTopic("orders", partitions=6, rate_per_second=180),
+    DemoTopic("orders-legacy", partitions=2, rate_per_second=0, preloaded=400),
+    DemoTopic("product-changes", partitions=4, rate_per_second=120),
+    DemoTopic("payments", partitions=3, rate_per_second=90),
+    DemoTopic("shipments", partitions=3, rate_per_second=60),
     # 10 records per second are gained on this backlog: it lasts for five and a half hours. A larger one would take
     # noticeable time to write, which everything else waits for.
-    Topic("invoices", partitions=3, rate_per_second=10, preloaded=200_000),
-    Topic("email-requests", partitions=2, rate_per_second=40),
-    Topic("stock-levels", partitions=2, rate_per_second=20),
-    Topic("ledger-entries", partitions=4, rate_per_second=60),
-    Topic("clickstream", partitions=3, rate_per_second=60),
-    Topic("web-sessions", partitions=2, rate_per_second=60, retention_seconds=60, segment_seconds=5),
+    DemoTopic("invoices", partitions=3, rate_per_second=10, preloaded=200_000),
+    DemoTopic("email-requests", partitions=2, rate_per_second=40),
+    DemoTopic("stock-levels", partitions=2, rate_per_second=20),
+    DemoTopic("ledger-entries", partitions=4, rate_per_second=60),
+    DemoTopic("clickstream", partitions=3, rate_per_second=60),
+    DemoTopic("web-sessions", partitions=2, rate_per_second=60, retention_seconds=60, segment_seconds=5),
 )
 
-SCENARIOS: tuple[Scenario, ...] = (
-    Scenario(
+SCENARIOS: tuple[DemoScenario, ...] = (
+    DemoScenario(
         "billing",
         "orders",
         "Two instances read every order within a second or two.",
         (Status.OK,),
     ),
-    Scenario(
+    DemoScenario(
         "search-indexer",
         "product-changes",
         "The search index takes half as many changes as the shop makes, so the backlog grows steadily.",
@@ -129,14 +129,14 @@ SCENARIOS: tuple[Scenario, ...] = (
         Behaviour.THROTTLED,
         rate_per_second=60,
     ),
-    Scenario(
+    DemoScenario(
         "fraud-check",
         "payments",
         "Its scoring service hangs: both instances stay in the group, but nothing is read or committed any more.",
         (Status.STALLED,),
         Behaviour.STALLING,
     ),
-    Scenario(
+    DemoScenario(
         "warehouse-sync",
         "shipments",
         "Its only process was killed without a goodbye, and nobody reads the shipments any more.",
@@ -144,7 +144,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         Behaviour.KILLED,
         members=1,
     ),
-    Scenario(
+    DemoScenario(
         "invoice-archiver",
         "invoices",
         "It was off for the night and works through the backlog for hours, twice as fast as invoices arrive.",
@@ -154,28 +154,28 @@ SCENARIOS: tuple[Scenario, ...] = (
         rate_per_second=20,
         expected_without_backlog=(Status.OK,),
     ),
-    Scenario(
+    DemoScenario(
         "email-sender",
         "email-requests",
         "Four instances share two partitions: it keeps up, and two of the four have nothing to do.",
         (Status.OK,),
         members=4,
     ),
-    Scenario(
+    DemoScenario(
         "stock-cache",
         "stock-levels",
         "An autoscaler adds and removes an instance all the time, so the group hardly ever settles.",
         (unknown(UnknownReason.REBALANCING),),
         Behaviour.FLAPPING,
     ),
-    Scenario(
+    DemoScenario(
         "ledger",
         "ledger-entries",
         "It speaks the new group protocol (KIP-848) and keeps up.",
         (Status.OK,),
         group_protocol="consumer",
     ),
-    Scenario(
+    DemoScenario(
         "live-dashboard",
         "clickstream",
         "It shows what happens now and never commits an offset: nobody can say from the broker how far it is.",
@@ -183,7 +183,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         Behaviour.NOT_COMMITTING,
         members=1,
     ),
-    Scenario(
+    DemoScenario(
         "recommendations",
         "web-sessions",
         "It reads a tenth of what arrives on a topic kept for a minute: records are deleted before it reads them.",
@@ -192,7 +192,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         members=1,
         rate_per_second=6,
     ),
-    Scenario(
+    DemoScenario(
         "loyalty-points",
         "orders",
         "It moved from orders-legacy to orders long ago and keeps up; its old commits are ghosts.",
@@ -203,4 +203,4 @@ SCENARIOS: tuple[Scenario, ...] = (
 )
 
 #: The topics by name.
-TOPIC: dict[str, Topic] = {topic.name: topic for topic in TOPICS}
+TOPIC: dict[str, DemoTopic] = {topic.name: topic for topic in TOPICS}

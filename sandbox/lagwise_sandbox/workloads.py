@@ -15,10 +15,10 @@ from typing import BinaryIO
 
 import click
 
-from lagwise import logs
-from lagwise.errors import LagwiseError
-from lagwise.leash import end_with_parent
-from lagwise_sandbox.scenarios import KILLED_AFTER_SECONDS, SCENARIOS, Behaviour, Scenario
+from lagwise.platform import logs
+from lagwise.platform.die_with_parent import end_with_parent
+from lagwise.platform.errors import LagwiseError
+from lagwise_sandbox.scenarios import KILLED_AFTER_SECONDS, SCENARIOS, Behaviour, DemoScenario
 
 log = logging.getLogger("lagwise.sandbox")
 
@@ -94,12 +94,12 @@ def main(bootstrap: str, only: str | None) -> None:
     os._exit(0)
 
 
-def run(bootstrap: str, scenarios: list[Scenario], stop: threading.Event, *, alone: bool) -> None:
+def run(bootstrap: str, scenarios: list[DemoScenario], stop: threading.Event, *, alone: bool) -> None:
     """Play the scenarios until ``stop`` is set. ``alone`` leaves out topics and producers."""
-    from lagwise_sandbox.members import Stage, start_members
+    from lagwise_sandbox.members import DemoClients, start_members
     from lagwise_sandbox.producing import leave_topic, preload, start_producing
 
-    stage = Stage(bootstrap, stop)
+    stage = DemoClients(bootstrap, stop)
     threads: list[threading.Thread] = []
     victims: list[subprocess.Popen[bytes]] = []
     if not alone:

@@ -8,7 +8,7 @@ from lagwise.domain.causes import Place
 from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import GroupVerdict, verdict_of
 from lagwise.domain.loss.records import Lost
-from lagwise.domain.parts import PartitionsInStatus
+from lagwise.domain.partition_rollup import PartitionsInStatus
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 Row = Mapping[str, Any]

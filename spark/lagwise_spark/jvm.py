@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pyspark import SparkContext
 
-from lagwise.private_files import opened
+from lagwise.platform.private_files import opened
 
 _SUBMIT_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 #: Settings that Spark's launcher itself writes on the command line. ``java`` reads arguments from a file as well.

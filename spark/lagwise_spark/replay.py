@@ -21,7 +21,7 @@ from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise.tables.schema import TIMESTAMP, Table
-from lagwise.traces import Trace, moment, sample_id
+from lagwise.traces.trace import Trace, moment, sample_id
 from lagwise_spark.columns import minute_of, seconds_between
 from lagwise_spark.frames import contexts_frame, empty, frame, freed_afterwards, materialised, objectives_frame
 from lagwise_spark.group_rows import group_verdicts

@@ -13,21 +13,21 @@ from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
-from lagwise.complaints import Complaints
 from lagwise.config import Config
 from lagwise.domain.humanise import plural
-from lagwise.errors import LagwiseError, LakeError
-from lagwise.health import ANALYSIS, Heart
-from lagwise.logs import clean
 from lagwise.operational.engine import open_engine
 from lagwise.operational.lease import Lease
 from lagwise.operational.turn import NotOurTurn, Turn
-from lagwise.program import program
+from lagwise.platform.errors import LagwiseError, LakeError
+from lagwise.platform.health import ANALYSIS, Heart
+from lagwise.platform.log_throttle import LogThrottle
+from lagwise.platform.logs import clean
+from lagwise.platform.program import program
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.maintenance import maintain
 from lagwise.tables.repair import repair_cause, repairing
+from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
-from lagwise.tables.ticks import TICKS
 from lagwise_spark.jobs.progress import News, read_news, read_progress
 from lagwise_spark.jobs.tick import TickCost, tick
 from lagwise_spark.session import start_session
@@ -198,7 +198,7 @@ def _cancel_jobs(session: SparkSession) -> None:
 
 def _first_look(place: _Place, config: Config, stop: threading.Event, heart: Heart) -> list[News] | None:
     """What is new in the lake, once it can be used; None where the end comes first, or another process."""
-    complaints = Complaints(_LOG, remind_after_seconds=None)
+    complaints = LogThrottle(_LOG, remind_after_seconds=None)
     while not stop.is_set():
         try:
             news = place.look()

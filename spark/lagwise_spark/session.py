@@ -15,12 +15,12 @@ from typing import IO
 
 from pyspark.sql import SparkSession
 
-from lagwise.config import Spark
-from lagwise.errors import MissingRequirement
-from lagwise.files import why
-from lagwise.logs import clean
-from lagwise.private_files import make_folder, opened
-from lagwise.secrets import resolve_map
+from lagwise.config import SparkSettings
+from lagwise.platform.errors import MissingRequirement
+from lagwise.platform.files import why
+from lagwise.platform.logs import clean
+from lagwise.platform.private_files import make_folder, opened
+from lagwise.platform.secrets import resolve_map
 from lagwise_spark import jvm, object_store
 
 #: Delta 4.4.0 is the newest that Maven Central has for Spark 4.2; 4.2.0 fails at a table's first checkpoint.
@@ -102,7 +102,7 @@ def default_ivy_dir() -> Path:
 
 
 def start_session(
-    settings: Spark,
+    settings: SparkSettings,
     *,
     lake_uri: str = "",
     storage_options: Mapping[str, str] | None = None,
@@ -157,7 +157,7 @@ def _listed(text: str) -> list[str]:
     return [one.strip() for one in text.split(",") if one.strip()]
 
 
-def _started(app_name: str, settings: Spark, conf: dict[str, str], ivy: Path, log_file: Path) -> SparkSession:
+def _started(app_name: str, settings: SparkSettings, conf: dict[str, str], ivy: Path, log_file: Path) -> SparkSession:
     conf = {"spark.app.name": app_name, "spark.master": settings.master} | conf
     try:
         with _output_of_children_to(log_file):

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from lagwise.alerts.database import open_engine, prepare
 from lagwise.config import Config
 from lagwise.tables.store import Lake
+from lagwise_alerts.outbox.database import open_engine, prepare
 from tests.alerts.receiver import OK, Answer, Receiver
 from tests.alerts.rounds import MakeConfig
 from tests.alerts.support import LakeWriter

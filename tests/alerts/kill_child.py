@@ -19,11 +19,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, event
 
-from lagwise import logs
-from lagwise.alerts.channels.webhook import WebhookChannel
-from lagwise.alerts.run import alert_forever, alert_once
 from lagwise.config import load_config
 from lagwise.operational import lease
+from lagwise.platform import logs
+from lagwise_alerts.channels.webhook import WebhookChannel
+from lagwise_alerts.run import alert_forever, alert_once
 
 
 class Executioner:

@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from lagwise import health
-from lagwise.alerts.run import alert_forever
 from lagwise.config import Config
+from lagwise.platform import health
+from lagwise_alerts.run import alert_forever
 
 MakeConfig = Callable[..., Config]
 

@@ -11,29 +11,29 @@ import pyarrow as pa
 from deltalake import write_deltalake
 from sqlalchemy import Engine, text
 
-from lagwise.alerts.database import transaction
-from lagwise.alerts.decide import decide
-from lagwise.alerts.model import (
-    Alert,
-    ClusterView,
-    Condition,
-    Freshness,
-    GroupCondition,
-    Kind,
-    Notification,
-    Numbers,
-    Observation,
-    Phase,
-    Subject,
-)
-from lagwise.alerts.rules import RuleBook, load_rules
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.raw import SAMPLES
+from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
-from lagwise.tables.ticks import TICKS
+from lagwise_alerts.evaluate.decide import decide
+from lagwise_alerts.model import (
+    Alert,
+    AlertKind,
+    AlertSubject,
+    ClusterView,
+    Condition,
+    Freshness,
+    GroupCondition,
+    Notification,
+    Numbers,
+    Phase,
+    Situation,
+)
+from lagwise_alerts.outbox.database import transaction
+from lagwise_alerts.rules.rule_file import RuleBook, load_rules
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 CLUSTER = "kafka"
@@ -54,12 +54,12 @@ def group_condition(
     seen_active: bool | None = True,
     numbers: Numbers | None = None,
     cluster: str = CLUSTER,
-    kind: Kind = Kind.GROUP,
+    kind: AlertKind = AlertKind.GROUP,
     is_found: bool = False,
     topics: tuple[str, ...] = (),
 ) -> GroupCondition:
     return GroupCondition(
-        subject=Subject(kind, cluster, group),
+        subject=AlertSubject(kind, cluster, group),
         as_of=at(seconds),
         valid_for_seconds=120.0,
         status=Status(status),
@@ -77,12 +77,12 @@ def freshness(
     seconds: float,
     newest: float | None,
     *,
-    kind: Kind = Kind.COLLECTION,
+    kind: AlertKind = AlertKind.COLLECTION,
     floor: float = 45.0,
     watching_since: float | None = None,
 ) -> Freshness:
     return Freshness(
-        subject=Subject(kind, CLUSTER if kind is Kind.COLLECTION else None),
+        subject=AlertSubject(kind, CLUSTER if kind is AlertKind.COLLECTION else None),
         as_of=at(seconds),
         newest_at=None if newest is None else at(newest),
         floor_seconds=floor,
@@ -96,9 +96,9 @@ def observation(
     judged_until: float | None = None,
     without_errors: bool = True,
     clusters: Sequence[str] = (CLUSTER,),
-) -> Observation:
+) -> Situation:
     view = ClusterView(None if judged_until is None else at(judged_until), 120.0, without_errors)
-    return Observation(conditions, dict.fromkeys(clusters, view))
+    return Situation(conditions, dict.fromkeys(clusters, view))
 
 
 def book(channels: Sequence[str] = ("ops",)) -> RuleBook:
@@ -115,7 +115,7 @@ class Player:
     told: list[Notification] = field(default_factory=list)
     ended: list[Alert] = field(default_factory=list)
 
-    def see(self, now: float, seen: Observation) -> list[Notification]:
+    def see(self, now: float, seen: Situation) -> list[Notification]:
         decision = decide(self.rules, seen, self.alerts, at(now), self.ended_lately)
         self.alerts, ended = carried_out(self.alerts, decision.changed, decision.cancelled)
         self.ended += ended

@@ -7,27 +7,27 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.alerts.conditions import Reader
-from lagwise.alerts.model import Freshness, GroupCondition, Kind, Observation, Subject
-from lagwise.alerts.observation import GETTING_OLDER, Snapshot, observe
 from lagwise.domain.findings import FindingKind
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.repair import inspect, repair
 from lagwise.tables.store import Lake
+from lagwise_alerts.evaluate.lake_reader import LakeReader
+from lagwise_alerts.evaluate.observation import GETTING_OLDER, LakeSnapshot, observe
+from lagwise_alerts.model import AlertKind, AlertSubject, Freshness, GroupCondition, Situation
 from tests.alerts.support import CLUSTER, LakeWriter, Player, at, book, rows_of
 
 pytestmark = pytest.mark.thorough
 
 
 @pytest.fixture
-def reader(lake: Lake) -> Iterator[Reader]:
-    made = Reader(lake)
+def reader(lake: Lake) -> Iterator[LakeReader]:
+    made = LakeReader(lake)
     yield made
     made.close()
 
 
-def seen(snapshot: Snapshot, now: float, clusters: tuple[str, ...] = (CLUSTER,)) -> Observation:
+def seen(snapshot: LakeSnapshot, now: float, clusters: tuple[str, ...] = (CLUSTER,)) -> Situation:
     return observe(
         snapshot,
         clusters=clusters,
@@ -39,26 +39,26 @@ def seen(snapshot: Snapshot, now: float, clusters: tuple[str, ...] = (CLUSTER,))
 
 
 def group(
-    observation: Observation, name: str, kind: Kind = Kind.GROUP, cluster: str | None = CLUSTER
+    observation: Situation, name: str, kind: AlertKind = AlertKind.GROUP, cluster: str | None = CLUSTER
 ) -> GroupCondition:
-    subject = Subject(kind, cluster, name)
+    subject = AlertSubject(kind, cluster, name)
     (found,) = [c for c in observation.conditions if isinstance(c, GroupCondition) and c.subject == subject]
     return found
 
 
-def fresh(observation: Observation, kind: Kind, cluster: str | None = CLUSTER) -> Freshness:
+def fresh(observation: Situation, kind: AlertKind, cluster: str | None = CLUSTER) -> Freshness:
     (found,) = [
         c
         for c in observation.conditions
         if isinstance(c, Freshness)
         and c.subject.kind is kind
-        and (kind is Kind.ANALYSIS or c.subject.cluster == cluster)
+        and (kind is AlertKind.ANALYSIS or c.subject.cluster == cluster)
     ]
     return found
 
 
 class TestGroups:
-    def test_are_read_with_their_numbers(self, reader: Reader, writer: LakeWriter) -> None:
+    def test_are_read_with_their_numbers(self, reader: LakeReader, writer: LakeWriter) -> None:
         row = {
             "status": "losing_data",
             "since": at(-60),
@@ -91,13 +91,13 @@ class TestGroups:
         ],
     )
     def test_say_of_how_many_partitions_the_status_is_known(
-        self, reader: Reader, writer: LakeWriter, why: str, counts: dict[str, int], known: int | None
+        self, reader: LakeReader, writer: LakeWriter, why: str, counts: dict[str, int], known: int | None
     ) -> None:
         by_status = [{"status": status, "partitions": number} for status, number in counts.items()]
         writer.all_well(at(0), {"g": {"status": "unknown", "partitions_by_status": by_status}})
         assert group(seen(reader.read(at(5)), 5), "g").numbers.known_partitions == known, why
 
-    def test_are_read_with_their_findings(self, reader: Reader, writer: LakeWriter) -> None:
+    def test_are_read_with_their_findings(self, reader: LakeReader, writer: LakeWriter) -> None:
         findings = [
             {"kind": "left_topics", "sentence": "It left a.", "remedy": None},
             {"kind": "left_topics", "sentence": "It left b.", "remedy": "look"},
@@ -105,18 +105,20 @@ class TestGroups:
         ]
         writer.all_well(at(0), {"g": {"status": "ok", "since": at(-60), "findings": findings}})
         now = seen(reader.read(at(5)), 5)
-        left = group(now, "g", Kind.LEFT_TOPICS)
+        left = group(now, "g", AlertKind.LEFT_TOPICS)
         assert (left.is_found, left.sentence, left.as_of) == (True, "It left a. It left b.", at(0))
-        assert not group(now, "g", Kind.LOSS).is_found
+        assert not group(now, "g", AlertKind.LOSS).is_found
         assert group(now, "g").sentence == "g is ok"
 
-    def test_every_kind_of_finding_is_one_of_alert(self, reader: Reader, writer: LakeWriter) -> None:
+    def test_every_kind_of_finding_is_one_of_alert(self, reader: LakeReader, writer: LakeWriter) -> None:
         writer.all_well(at(0), {"g": "ok"})
         kinds = {c.subject.kind for c in seen(reader.read(at(5)), 5).conditions if c.subject.group == "g"}
-        assert kinds == set(Kind) - {Kind.COLLECTION, Kind.ANALYSIS}
+        assert kinds == set(AlertKind) - {AlertKind.COLLECTION, AlertKind.ANALYSIS}
         assert {kind.value for kind in FindingKind} < {kind.value for kind in kinds}
 
-    def test_idle_members_are_found_while_it_is_settled_who_owns_what(self, reader: Reader, writer: LakeWriter) -> None:
+    def test_idle_members_are_found_while_it_is_settled_who_owns_what(
+        self, reader: LakeReader, writer: LakeWriter
+    ) -> None:
         rebalancing = {"status": "unknown", "reason": "rebalancing", "members": 5, "idle_members": 5}
         writer.all_well(
             at(0),
@@ -128,7 +130,9 @@ class TestGroups:
             },
         )
         now = seen(reader.read(at(5)), 5)
-        found = {name: group(now, name, Kind.IDLE_MEMBERS) for name in ("idle", "busy", "not known", "rebalancing")}
+        found = {
+            name: group(now, name, AlertKind.IDLE_MEMBERS) for name in ("idle", "busy", "not known", "rebalancing")
+        }
         assert {name: c.found_count for name, c in found.items()} == {
             "idle": 2,
             "busy": 0,
@@ -138,62 +142,66 @@ class TestGroups:
         assert [name for name, c in found.items() if c.is_found] == ["idle"]
         assert found["idle"].sentence == "2 of 5 members own no partition, so that they do nothing."
 
-    def test_ghosts_are_counted(self, reader: Reader, writer: LakeWriter) -> None:
+    def test_ghosts_are_counted(self, reader: LakeReader, writer: LakeWriter) -> None:
         counts = [{"status": "ok", "partitions": 4}, {"status": "ghost", "partitions": 3}]
         writer.all_well(at(0), {"moved": {"status": "ok", "partitions_by_status": counts}, "g": "ok"})
         now = seen(reader.read(at(5)), 5)
-        moved = group(now, "moved", Kind.GHOSTS)
+        moved = group(now, "moved", AlertKind.GHOSTS)
         assert (moved.is_found, moved.found_count) == (True, 3)
         assert moved.sentence == "Commits are left on 3 partitions of topics that it reads no more."
-        assert not group(now, "g", Kind.GHOSTS).is_found
+        assert not group(now, "g", AlertKind.GHOSTS).is_found
 
     def test_a_storm_is_one_until_it_has_been_quiet_for_a_quarter_of_an_hour(
-        self, reader: Reader, writer: LakeWriter
+        self, reader: LakeReader, writer: LakeWriter
     ) -> None:
         writer.storm(at(0), "storming")
         writer.storm(at(0), "deployed", is_storm=False)
         for seconds, is_found in ((60, True), (899, True), (900, False)):
             writer.all_well(at(seconds), {"storming": "ok", "deployed": "ok"})
             now = seen(reader.read(at(seconds + 5)), seconds + 5)
-            storming = group(now, "storming", Kind.REBALANCE_STORM)
+            storming = group(now, "storming", AlertKind.REBALANCE_STORM)
             assert storming.is_found is is_found
             assert storming.sentence == ("storming was rebalanced 7 times" if is_found else "storming is ok")
-            assert not group(now, "deployed", Kind.REBALANCE_STORM).is_found
+            assert not group(now, "deployed", AlertKind.REBALANCE_STORM).is_found
         writer.storm(at(900), "storming")
-        assert group(seen(reader.read(at(910)), 910), "storming", Kind.REBALANCE_STORM).is_found
+        assert group(seen(reader.read(at(910)), 910), "storming", AlertKind.REBALANCE_STORM).is_found
 
-    def test_verdicts_on_capacity_of_all_topics_the_worst_first(self, reader: Reader, writer: LakeWriter) -> None:
+    def test_verdicts_on_capacity_of_all_topics_the_worst_first(self, reader: LakeReader, writer: LakeWriter) -> None:
         writer.all_well(at(0), {"g": "ok", "unjudged": "ok"})
         verdicts = {"a": "enough", "b": "tight", "c": "short", "d": "oversized", "e": "undecided", "f": "unheard of"}
         writer.capacity(at(0), "g", verdicts)
         now = seen(reader.read(at(5)), 5)
-        found = group(now, "g", Kind.CAPACITY)
+        found = group(now, "g", AlertKind.CAPACITY)
         assert found.found_words == {"enough", "tight", "short", "oversized", "undecided"}
         assert found.sentence == (
             "c: short. It can do what it can on c. b: tight. It can do what it can on b. "
             "d: oversized. It can do what it can on d. And 1 more."
         )
-        assert not group(now, "unjudged", Kind.CAPACITY).is_found
+        assert not group(now, "unjudged", AlertKind.CAPACITY).is_found
         writer.capacity(at(15), "g", {"a": "enough"})
-        assert group(seen(reader.read(at(20)), 20), "g", Kind.CAPACITY).found_words == {"enough"}
+        assert group(seen(reader.read(at(20)), 20), "g", AlertKind.CAPACITY).found_words == {"enough"}
 
-    def test_what_is_not_a_number_is_not_known(self, reader: Reader, writer: LakeWriter) -> None:
+    def test_what_is_not_a_number_is_not_known(self, reader: LakeReader, writer: LakeWriter) -> None:
         writer.all_well(
             at(0), {"g": {"status": "stopped", "lag_seconds": float("nan"), "seconds_to_loss": float("inf")}}
         )
         numbers = group(seen(reader.read(at(5)), 5), "g").numbers
         assert (numbers.lag_seconds, numbers.seconds_to_loss) == (None, None)
 
-    def test_a_status_of_the_future_is_unknown(self, reader: Reader, writer: LakeWriter) -> None:
+    def test_a_status_of_the_future_is_unknown(self, reader: LakeReader, writer: LakeWriter) -> None:
         writer.all_well(at(0), {"g": "on_fire"})
         assert group(seen(reader.read(at(5)), 5), "g").status is Status.UNKNOWN
 
-    def test_of_clusters_that_are_not_in_the_settings_are_left_out(self, reader: Reader, writer: LakeWriter) -> None:
+    def test_of_clusters_that_are_not_in_the_settings_are_left_out(
+        self, reader: LakeReader, writer: LakeWriter
+    ) -> None:
         writer.all_well(at(0), {"g": "stopped"})
         now = seen(reader.read(at(5)), 5, clusters=("other",))
-        assert [c.subject.kind for c in now.conditions] == [Kind.COLLECTION, Kind.ANALYSIS]
+        assert [c.subject.kind for c in now.conditions] == [AlertKind.COLLECTION, AlertKind.ANALYSIS]
 
-    def test_without_clusters_in_the_settings_those_of_the_lake_count(self, reader: Reader, writer: LakeWriter) -> None:
+    def test_without_clusters_in_the_settings_those_of_the_lake_count(
+        self, reader: LakeReader, writer: LakeWriter
+    ) -> None:
         writer.all_well(at(0), {"g": "stopped"})
         assert group(seen(reader.read(at(5)), 5, clusters=()), "g").status is Status.STOPPED
 
@@ -223,7 +231,7 @@ class TestGettingOlder:
         past = range(-3600, 0, 15)
         self._history(lake, "climbs", {s: self._age(s + 3600) for s in past})
         self._history(lake, "wanders", {s: 600.0 + s % 60 for s in past})
-        reader = Reader(lake, lambda _: 300.0, 15.0)
+        reader = LakeReader(lake, lambda _: 300.0, 15.0)
         shown = []
         for second in (0, 15, 30):
             ages = {"climbs": self._age(second + 3600), "wanders": 600.0 + second % 60, "caught up": 1.0}
@@ -242,7 +250,7 @@ class TestGettingOlder:
     def test_asks_for_as_long_as_the_objective(self, lake: Lake, writer: LakeWriter) -> None:
         self._history(lake, "climbs", {s: self._age(s + 3600) for s in range(-3600, 0, 15)})
         writer.all_well(at(0), {"climbs": {"status": "lagging", "lag_seconds": self._age(3600)}})
-        reader = Reader(lake, lambda _: 7200.0, 15.0)
+        reader = LakeReader(lake, lambda _: 7200.0, 15.0)
         assert not group(seen(reader.read(at(5)), 5), "climbs").is_getting_older
         reader.close()
 
@@ -261,7 +269,7 @@ class TestSignsOfLife:
         ],
     )
     def test_of_a_mirrored_group_they_are_the_mirror_s(
-        self, reader: Reader, writer: LakeWriter, why: str, here: str | None, elsewhere: str | None, active: bool
+        self, reader: LakeReader, writer: LakeWriter, why: str, here: str | None, elsewhere: str | None, active: bool
     ) -> None:
         both = {
             "group": "g",
@@ -286,11 +294,11 @@ class TestSignsOfLife:
             ("somebody holds the partition", {"status": "stalled"}, True),
         ],
     )
-    def test_now(self, reader: Reader, writer: LakeWriter, why: str, row: dict[str, object], active: bool) -> None:
+    def test_now(self, reader: LakeReader, writer: LakeWriter, why: str, row: dict[str, object], active: bool) -> None:
         writer.all_well(at(0), {"g": row})
         assert group(seen(reader.read(at(5)), 5), "g").seen_active is active, why
 
-    def test_in_the_history(self, reader: Reader, writer: LakeWriter) -> None:
+    def test_in_the_history(self, reader: LakeReader, writer: LakeWriter) -> None:
         writer.all_well(at(0), dict.fromkeys(["alive", "abandoned", "pruned", "partition"], "stopped"))
         writer.change(at(-900), "alive", None, "ok")
         writer.change(at(-600), "alive", "ok", "stopped")
@@ -303,7 +311,7 @@ class TestSignsOfLife:
         assert known == {"alive": True, "abandoned": False, "pruned": True, "partition": False}
 
     def test_cannot_be_told_while_the_history_cannot_be_read(
-        self, reader: Reader, writer: LakeWriter, lake: Lake
+        self, reader: LakeReader, writer: LakeWriter, lake: Lake
     ) -> None:
         writer.all_well(at(0), {"g": "stopped"})
         writer.change(at(-900), "g", None, "ok")
@@ -320,48 +328,48 @@ class TestSignsOfLife:
 
 
 class TestFreshness:
-    def test_of_the_collection(self, reader: Reader, writer: LakeWriter) -> None:
+    def test_of_the_collection(self, reader: LakeReader, writer: LakeWriter) -> None:
         writer.sample(at(0))
         writer.sample(at(60), interval=30.0)
-        one = fresh(seen(reader.read(at(70)), 70), Kind.COLLECTION)
+        one = fresh(seen(reader.read(at(70)), 70), AlertKind.COLLECTION)
         assert one.newest_at == at(60)
         assert one.floor_seconds == 90
 
-    def test_a_sample_that_read_nothing_is_no_data(self, reader: Reader, writer: LakeWriter) -> None:
+    def test_a_sample_that_read_nothing_is_no_data(self, reader: LakeReader, writer: LakeWriter) -> None:
         writer.sample(at(0))
         writer.sample(at(15), groups=0, errors=[{"kind": "transport", "count": 3, "example": "broker\ndown"}])
-        one = fresh(seen(reader.read(at(20)), 20), Kind.COLLECTION)
+        one = fresh(seen(reader.read(at(20)), 20), AlertKind.COLLECTION)
         assert one.newest_at == at(0)
         assert "transport (3×: broker\\ndown)" in one.sentence
 
-    def test_an_empty_cluster_is_data(self, reader: Reader, writer: LakeWriter) -> None:
+    def test_an_empty_cluster_is_data(self, reader: LakeReader, writer: LakeWriter) -> None:
         writer.sample(at(0), groups=0)
-        assert fresh(seen(reader.read(at(5)), 5), Kind.COLLECTION).newest_at == at(0)
+        assert fresh(seen(reader.read(at(5)), 5), AlertKind.COLLECTION).newest_at == at(0)
 
-    def test_a_cluster_without_any_sample(self, reader: Reader) -> None:
-        assert fresh(seen(reader.read(at(5)), 5), Kind.COLLECTION).newest_at is None
+    def test_a_cluster_without_any_sample(self, reader: LakeReader) -> None:
+        assert fresh(seen(reader.read(at(5)), 5), AlertKind.COLLECTION).newest_at is None
 
-    def test_the_analysis_is_late_when_samples_wait(self, reader: Reader, writer: LakeWriter) -> None:
+    def test_the_analysis_is_late_when_samples_wait(self, reader: LakeReader, writer: LakeWriter) -> None:
         writer.sample(at(0))
         writer.sample(at(15))
-        assert fresh(seen(reader.read(at(20)), 20), Kind.ANALYSIS).newest_at == at(0), "it has never run"
+        assert fresh(seen(reader.read(at(20)), 20), AlertKind.ANALYSIS).newest_at == at(0), "it has never run"
         writer.tick(at(25), read_until=at(0))
-        assert fresh(seen(reader.read(at(30)), 30), Kind.ANALYSIS).newest_at == at(15)
+        assert fresh(seen(reader.read(at(30)), 30), AlertKind.ANALYSIS).newest_at == at(15)
         writer.tick(at(35), read_until=at(15))
-        assert fresh(seen(reader.read(at(40)), 40), Kind.ANALYSIS).newest_at == at(40)
+        assert fresh(seen(reader.read(at(40)), 40), AlertKind.ANALYSIS).newest_at == at(40)
 
-    def test_the_analysis_is_as_late_as_its_latest_cluster(self, reader: Reader, lake: Lake) -> None:
+    def test_the_analysis_is_as_late_as_its_latest_cluster(self, reader: LakeReader, lake: Lake) -> None:
         for cluster, seconds in (("a", 0), ("b", 20)):
             LakeWriter(lake, cluster).sample(at(seconds))
         now = seen(reader.read(at(30)), 30, clusters=("a", "b"))
-        assert fresh(now, Kind.ANALYSIS).newest_at == at(0)
-        assert fresh(seen(reader.read(at(30)), 30, clusters=("b",)), Kind.ANALYSIS).newest_at == at(20)
+        assert fresh(now, AlertKind.ANALYSIS).newest_at == at(0)
+        assert fresh(seen(reader.read(at(30)), 30, clusters=("b",)), AlertKind.ANALYSIS).newest_at == at(20)
 
-    def test_without_new_samples_the_analysis_is_not_late(self, reader: Reader, writer: LakeWriter) -> None:
+    def test_without_new_samples_the_analysis_is_not_late(self, reader: LakeReader, writer: LakeWriter) -> None:
         writer.all_well(at(0), {"g": "ok"})
-        assert fresh(seen(reader.read(at(3600)), 3600), Kind.ANALYSIS).newest_at == at(3600)
+        assert fresh(seen(reader.read(at(3600)), 3600), AlertKind.ANALYSIS).newest_at == at(3600)
 
-    def test_how_far_the_verdicts_reach(self, reader: Reader, writer: LakeWriter) -> None:
+    def test_how_far_the_verdicts_reach(self, reader: LakeReader, writer: LakeWriter) -> None:
         writer.all_well(at(0), {"g": "ok"})
         writer.sample(at(15), errors=[{"kind": "timeout", "count": 1, "example": None}])
         view = seen(reader.read(at(20)), 20).clusters[CLUSTER]
@@ -369,27 +377,27 @@ class TestFreshness:
         assert not view.without_errors
         assert view.valid_for_seconds == 120
 
-    def test_long_intervals_are_given_time(self, reader: Reader, writer: LakeWriter) -> None:
+    def test_long_intervals_are_given_time(self, reader: LakeReader, writer: LakeWriter) -> None:
         writer.sample(at(0), interval=3600.0)
         now = seen(reader.read(at(20)), 20)
         assert now.clusters[CLUSTER].valid_for_seconds == 3 * 3615
-        assert fresh(now, Kind.COLLECTION).floor_seconds == 3 * 3600
+        assert fresh(now, AlertKind.COLLECTION).floor_seconds == 3 * 3600
 
-    def test_samples_of_last_week_are_not_looked_for(self, reader: Reader, writer: LakeWriter) -> None:
+    def test_samples_of_last_week_are_not_looked_for(self, reader: LakeReader, writer: LakeWriter) -> None:
         writer.sample(at(-7 * 86400))
-        assert fresh(seen(reader.read(at(0)), 0), Kind.COLLECTION).newest_at is None
+        assert fresh(seen(reader.read(at(0)), 0), AlertKind.COLLECTION).newest_at is None
 
 
 class TestTrouble:
     def test_a_lake_that_is_not_there_yet_is_empty(self, tmp_path: Path) -> None:
-        reader = Reader(Lake(str(tmp_path / "none")))
+        reader = LakeReader(Lake(str(tmp_path / "none")))
         snapshot = reader.read(at(0))
         reader.close()
         assert snapshot.groups == ()
         assert not snapshot.trouble
 
     def test_what_cannot_be_read_stays_as_it_was_and_says_so(
-        self, reader: Reader, writer: LakeWriter, lake: Lake
+        self, reader: LakeReader, writer: LakeWriter, lake: Lake
     ) -> None:
         writer.all_well(at(0), {"g": "stopped"})
         reader.read(at(5))
@@ -401,15 +409,15 @@ class TestTrouble:
         assert snapshot.collections[CLUSTER].newest_at == at(15), "the other tables are read all the same"
         (line,) = snapshot.trouble
         assert "\n" not in line
-        assert fresh(seen(snapshot, 20), Kind.ANALYSIS).newest_at == at(20)
+        assert fresh(seen(snapshot, 20), AlertKind.ANALYSIS).newest_at == at(20)
         snapshot = reader.read(at(25))
-        assert fresh(seen(snapshot, 25), Kind.ANALYSIS).newest_at == at(20), "since when it cannot be read"
+        assert fresh(seen(snapshot, 25), AlertKind.ANALYSIS).newest_at == at(20), "since when it cannot be read"
         writer.all_well(at(30), {"g": "ok"})
         snapshot = reader.read(at(35))
         assert [row.as_of for row in snapshot.groups] == [at(30)]
         assert not snapshot.trouble
 
-    def test_a_broken_log_of_a_table(self, reader: Reader, writer: LakeWriter, lake: Lake) -> None:
+    def test_a_broken_log_of_a_table(self, reader: LakeReader, writer: LakeWriter, lake: Lake) -> None:
         writer.all_well(at(0), {"g": "stopped"})
         reader.read(at(5))
         writer.all_well(at(15), {"g": "ok"})
@@ -421,7 +429,7 @@ class TestTrouble:
         assert [row.as_of for row in snapshot.groups] == [at(0)]
 
     def test_a_damaged_file_that_is_set_aside_ends_no_alert(
-        self, reader: Reader, writer: LakeWriter, lake: Lake
+        self, reader: LakeReader, writer: LakeWriter, lake: Lake
     ) -> None:
         """It leaves the table empty until the next round; an empty table must not pass for groups that are gone."""
         player, seconds = Player(book()), 0.0
@@ -448,7 +456,7 @@ class TestTrouble:
 
 
 class TestCost:
-    def test_what_has_not_changed_is_not_read_again(self, reader: Reader, writer: LakeWriter, lake: Lake) -> None:
+    def test_what_has_not_changed_is_not_read_again(self, reader: LakeReader, writer: LakeWriter, lake: Lake) -> None:
         """The data files are taken away: only somebody who reads them would notice."""
         writer.all_well(at(0), {"g": "stopped"})
         writer.change(at(-900), "g", None, "ok")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.alerts.model import Event, Kind, Numbers, Phase, Resolution, Severity, Subject
-from lagwise.alerts.rules import RuleBook, load_rules
+from lagwise_alerts.model import AlertEvent, AlertKind, AlertSubject, Numbers, Phase, Resolution, Severity
+from lagwise_alerts.rules.rule_file import RuleBook, load_rules
 from tests.alerts.proof_table import ROWS, ROWS_BY_NAME, History, Row
 from tests.alerts.support import CLUSTER, Player, at, book, freshness, group_condition, observation, write_yaml
 
@@ -74,7 +74,7 @@ class TestFindings:
             seconds + 5,
             observation(
                 group_condition(seconds, status, since=since),
-                group_condition(seconds, status, kind=Kind.LEFT_TOPICS, is_found=is_found, since=seconds),
+                group_condition(seconds, status, kind=AlertKind.LEFT_TOPICS, is_found=is_found, since=seconds),
                 judged_until=seconds,
             ),
         )
@@ -103,7 +103,7 @@ class TestFindings:
         for seconds in range(0, 1500, 15):
             is_blind = seconds >= 300
             self._see(player, seconds, "unknown" if is_blind else "ok", is_found=not is_blind)
-        assert [n.event for n in player.told] == [Event.FIRING]
+        assert [n.event for n in player.told] == [AlertEvent.FIRING]
         assert [alert.on_hold for alert in player.alerts.values()] == [True]
 
     def test_end_with_their_group(self) -> None:
@@ -120,9 +120,16 @@ class TestTheAlertItself:
         player = _play(_with_running_since(ROWS_BY_NAME["worse is told in the same alert"]), book())
         player.see(50, observation(group_condition(45, "ok"), judged_until=45))
         player.see(405, observation(group_condition(400, "ok", since=45), judged_until=400))
-        assert [n.event for n in player.told] == [Event.FIRING, Event.ESCALATED, Event.ESCALATED, Event.RESOLVED]
+        assert [n.event for n in player.told] == [
+            AlertEvent.FIRING,
+            AlertEvent.ESCALATED,
+            AlertEvent.ESCALATED,
+            AlertEvent.RESOLVED,
+        ]
         assert len({n.alert.incident_id for n in player.told}) == 1
-        assert {n.alert.fingerprint for n in player.told} == {Subject(Kind.GROUP, CLUSTER, "orders").fingerprint}
+        assert {n.alert.fingerprint for n in player.told} == {
+            AlertSubject(AlertKind.GROUP, CLUSTER, "orders").fingerprint
+        }
         assert [n.alert.sequence for n in player.told] == [1, 2, 3, 4]
         assert len({n.idempotency_key for n in player.told}) == 4
         assert player.told[2].previous_status == "stopped"
@@ -154,7 +161,7 @@ class TestTheAlertItself:
             since = 0 if seconds < 60 else 60
             seen = group_condition(seconds, "unknown", reason=reason, since=since, numbers=numbers)
             player.see(seconds + 5, observation(seen))
-        assert [n.event for n in player.told] == [Event.FIRING]
+        assert [n.event for n in player.told] == [AlertEvent.FIRING]
 
     def test_a_pending_alert_is_kept_but_not_told(self) -> None:
         player = Player(book())
@@ -183,7 +190,7 @@ class TestTheAlertItself:
         player.see(5, observation(group_condition(0, "stopped")))
         for seconds in range(15, 300, 15):
             player.see(seconds + 5, observation(group_condition(seconds, "stopped", since=0, seen_active=None)))
-        assert [n.event for n in player.told] == [Event.FIRING]
+        assert [n.event for n in player.told] == [AlertEvent.FIRING]
         assert [alert.on_hold for alert in player.alerts.values()] == [True]
 
     def test_an_alert_on_stale_data_says_that_it_is_on_hold(self) -> None:
@@ -198,16 +205,16 @@ class TestTheAlertItself:
 
     def test_the_fingerprint_tells_subjects_apart(self) -> None:
         subjects = [
-            Subject(Kind.GROUP, "a", "bc"),
-            Subject(Kind.GROUP, "ab", "c"),
-            Subject(Kind.GROUP, "a", "collection"),
-            Subject(Kind.COLLECTION, "a"),
-            Subject(Kind.ANALYSIS),
+            AlertSubject(AlertKind.GROUP, "a", "bc"),
+            AlertSubject(AlertKind.GROUP, "ab", "c"),
+            AlertSubject(AlertKind.GROUP, "a", "collection"),
+            AlertSubject(AlertKind.COLLECTION, "a"),
+            AlertSubject(AlertKind.ANALYSIS),
         ]
         assert len({s.fingerprint for s in subjects}) == len(subjects)
 
     def test_the_fingerprint_never_changes(self) -> None:
-        assert Subject(Kind.GROUP, "kafka", "orders").fingerprint == "1c8b8db22f7cd28a"
+        assert AlertSubject(AlertKind.GROUP, "kafka", "orders").fingerprint == "1c8b8db22f7cd28a"
 
 
 def test_a_verdict_that_is_old_when_first_seen_is_not_believed() -> None:
@@ -224,9 +231,9 @@ def test_a_group_that_was_missing_when_all_stood_still_is_not_gone() -> None:
     player = Player(book())
     player.see(5, observation(group_condition(0, "stopped"), judged_until=0))
     player.see(10_000, observation(judged_until=90))
-    assert [n.event for n in player.told] == [Event.FIRING]
+    assert [n.event for n in player.told] == [AlertEvent.FIRING]
     player.see(10_005, observation(judged_until=10_000))
-    assert [n.event for n in player.told] == [Event.FIRING, Event.RESOLVED]
+    assert [n.event for n in player.told] == [AlertEvent.FIRING, AlertEvent.RESOLVED]
 
 
 class TestRulesThatChange:
@@ -235,7 +242,7 @@ class TestRulesThatChange:
         player.see(5, observation(group_condition(0, "stopped")))
         player.rules = RuleBook(tuple(r for r in player.rules.rules if r.name != "stopped"), ("ops",))
         (told,) = player.see(10, observation(group_condition(0, "stopped")))
-        assert told.event is Event.RESOLVED
+        assert told.event is AlertEvent.RESOLVED
         assert told.alert.resolution is Resolution.RULE_CHANGED
 
     def test_putting_it_back_is_another_incident(self) -> None:
@@ -246,7 +253,7 @@ class TestRulesThatChange:
         player.see(10, observation(group_condition(0, "stopped")))
         player.rules = whole
         player.see(15, observation(group_condition(0, "stopped")))
-        assert [n.event for n in player.told] == [Event.FIRING, Event.RESOLVED, Event.FIRING]
+        assert [n.event for n in player.told] == [AlertEvent.FIRING, AlertEvent.RESOLVED, AlertEvent.FIRING]
         assert player.told[0].alert.incident_id != player.told[2].alert.incident_id
 
     def test_a_cluster_that_is_no_longer_watched_ends_its_alerts(self) -> None:
@@ -270,7 +277,7 @@ class TestRulesThatChange:
         player.rules = book(("ops", "new"))
         player.see(20, observation(group_condition(15, "ok")))
         (told,) = player.see(95, observation(group_condition(90, "ok", since=15)))
-        assert (told.event, told.channels) == (Event.RESOLVED, ("ops",))
+        assert (told.event, told.channels) == (AlertEvent.RESOLVED, ("ops",))
 
     def test_the_end_goes_to_whoever_heard_of_the_beginning(self) -> None:
         rules = tuple(
@@ -328,7 +335,7 @@ class TestStaleness:
             player.see(now, observation(freshness(now, 0, watching_since=0)))
         for now in range(300, 400, 5):
             player.see(now, observation(freshness(now, 0, watching_since=300)))
-        assert [n.event for n in player.told] == [Event.FIRING]
+        assert [n.event for n in player.told] == [AlertEvent.FIRING]
         assert len(player.alerts) == 1
 
     def test_while_the_collection_is_late_its_groups_are_held(self) -> None:
@@ -337,14 +344,14 @@ class TestStaleness:
         for now in range(0, 1200, 5):
             player.see(now, observation(stopped, ok, freshness(now, 0), judged_until=0))
         assert [(n.alert.subject.kind, n.event) for n in player.told] == [
-            (Kind.GROUP, Event.FIRING),
-            (Kind.COLLECTION, Event.FIRING),
+            (AlertKind.GROUP, AlertEvent.FIRING),
+            (AlertKind.COLLECTION, AlertEvent.FIRING),
         ]
 
     def test_the_analysis_has_one_alert_for_all_clusters(self) -> None:
         player = Player(book())
-        (told,) = player.see(300, observation(freshness(300, 0, kind=Kind.ANALYSIS)))
-        assert told.alert.subject == Subject(Kind.ANALYSIS)
+        (told,) = player.see(300, observation(freshness(300, 0, kind=AlertKind.ANALYSIS)))
+        assert told.alert.subject == AlertSubject(AlertKind.ANALYSIS)
         assert told.alert.rule == "analysis_stale"
 
 

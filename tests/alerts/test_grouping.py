@@ -13,14 +13,15 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 from sqlalchemy import Engine
 
-from lagwise.alerts import queries, store
-from lagwise.alerts.channels import make_channel
-from lagwise.alerts.decide import decide
-from lagwise.alerts.grouping import Plan, Sent, Singly, Together, Wait, plan
-from lagwise.alerts.message import render
-from lagwise.alerts.outbox import Worker
-from lagwise.alerts.sealing import MOST_IN_A_SUMMARY
 from lagwise.config import Config, Grouping, Webhook
+from lagwise_alerts.channels import make_channel
+from lagwise_alerts.evaluate.decide import decide
+from lagwise_alerts.notify.group import Plan, Sent, Singly, Together, Wait, plan
+from lagwise_alerts.notify.message import render
+from lagwise_alerts.operate import queries
+from lagwise_alerts.outbox import store
+from lagwise_alerts.outbox.summarise import MOST_IN_A_SUMMARY
+from lagwise_alerts.outbox.worker import Worker
 from tests.alerts.receiver import Answer, Receiver
 from tests.alerts.support import at, book, group_condition, observation
 
@@ -218,7 +219,7 @@ def test_a_flood_is_parted_and_stays_in_order(
 def test_it_is_what_its_schema_says(
     engine: Engine, clock: Clock, receiver: Receivers, worker: Callable[[str], Worker]
 ) -> None:
-    folder = resources.files("lagwise.alerts")
+    folder = resources.files("lagwise_alerts.notify")
     single, several = (
         json.loads(folder.joinpath(f"lagwise.{name}.v1.schema.json").read_text("utf-8")) for name in ("alert", "alerts")
     )

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.alerts.fitness import ChannelState, unfit
-from lagwise.alerts.heartbeat import DeadMansSwitch, ping
-from lagwise.alerts.model import Freshness, Kind
-from lagwise.alerts.run import alert_once
 from lagwise.config import Config, Heartbeat
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.store import Lake
+from lagwise_alerts.heartbeat import DeadMansSwitch, ping
+from lagwise_alerts.model import AlertKind, Freshness
+from lagwise_alerts.run import alert_once
+from lagwise_alerts.self_check import ChannelState, unfit
 from tests.alerts.support import LakeWriter, at, freshness, observation
 
-FRESH = [freshness(600, 590), freshness(600, 600, kind=Kind.ANALYSIS)]
+FRESH = [freshness(600, 590), freshness(600, 600, kind=AlertKind.ANALYSIS)]
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,12 @@ FRESH = [freshness(600, 590), freshness(600, 600, kind=Kind.ANALYSIS)]
         ([freshness(600, 419)], [], "the collection from kafka has brought no data for 3 min 1 s", "more are not"),
         ([freshness(600, None)], [], "has brought no data", "never is not fresh, also right after the start"),
         ([freshness(600, 300, floor=300.0)], [], None, "where it is sampled every 100 s, five minutes are"),
-        ([freshness(600, 0, kind=Kind.ANALYSIS)], [], "waited for the analysis for 10 min", "the analysis is late"),
+        (
+            [freshness(600, 0, kind=AlertKind.ANALYSIS)],
+            [],
+            "waited for the analysis for 10 min",
+            "the analysis is late",
+        ),
         ([], [ChannelState("ops", None, None, None)], None, "there was nothing to deliver yet"),
         ([], [ChannelState("ops", at(250), at(10), None)], None, "a retry or two"),
         (

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.alerts.model import Condition, Event, Kind, Phase, Resolution
-from lagwise.alerts.rules import RuleBook, load_rules
+from lagwise_alerts.model import AlertEvent, AlertKind, Condition, Phase, Resolution
+from lagwise_alerts.rules.rule_file import RuleBook, load_rules
 from tests.alerts.support import Player, at, freshness, group_condition, observation, write_yaml
 
 Step = tuple[int, str, str, bool]
@@ -136,7 +136,7 @@ def _play(history: list[Step], rules: RuleBook) -> Player:
                 began = {status: second}
             last = [
                 group_condition(second, status, since=began[status]),
-                group_condition(second, status, kind=Kind.LOSS, is_found=lost, since=second),
+                group_condition(second, status, kind=AlertKind.LOSS, is_found=lost, since=second),
             ]
         player.see(second, observation(*last, freshness(second, newest, floor=0), judged_until=newest))
     return player
@@ -154,22 +154,22 @@ def test_proof_table(row: Row, tmp_path: Path) -> None:
 def test_an_alert_that_is_not_told_says_by_which_one_it_is(tmp_path: Path) -> None:
     player = _play(steps("fresh", "losing_data", 0, 60, lost=True), _rules(tmp_path))
     alerts = {alert.subject.kind: alert for alert in player.alerts.values()}
-    assert alerts[Kind.LOSS].phase is Phase.PENDING
-    assert alerts[Kind.LOSS].inhibited_by == alerts[Kind.GROUP].incident_id
+    assert alerts[AlertKind.LOSS].phase is Phase.PENDING
+    assert alerts[AlertKind.LOSS].inhibited_by == alerts[AlertKind.GROUP].incident_id
 
 
 def test_a_quieter_alert_silences_no_louder_one(tmp_path: Path) -> None:
     text = RULES.replace("losing, severity: page", "losing, severity: info")
     player = _play(steps("fresh", "losing_data", 0, 60, lost=True), _rules(tmp_path, text))
-    assert {n.alert.subject.kind for n in player.told} == {Kind.GROUP, Kind.LOSS}
+    assert {n.alert.subject.kind for n in player.told} == {AlertKind.GROUP, AlertKind.LOSS}
 
 
 def test_who_was_not_told_of_the_one_is_told_of_the_other(tmp_path: Path) -> None:
     text = RULES.replace("losing, severity: page", "losing, channels: [ops], severity: page")
     player = _play(steps("fresh", "losing_data", 0, 60, lost=True), _rules(tmp_path, text))
     assert [(n.alert.subject.kind, n.channels) for n in player.told] == [
-        (Kind.GROUP, ("ops",)),
-        (Kind.LOSS, ("ops", "chat")),
+        (AlertKind.GROUP, ("ops",)),
+        (AlertKind.LOSS, ("ops", "chat")),
     ]
 
 
@@ -184,7 +184,7 @@ def test_other_clusters_are_told_of(tmp_path: Path) -> None:
                 clusters=["kafka", "another"],
             ),
         )
-    assert [n.alert.subject.kind for n in player.told] == [Kind.GROUP, Kind.COLLECTION]
+    assert [n.alert.subject.kind for n in player.told] == [AlertKind.GROUP, AlertKind.COLLECTION]
 
 
 def test_a_collection_that_flaps_is_blind_only_while_it_is(tmp_path: Path) -> None:
@@ -198,9 +198,9 @@ def test_a_collection_that_flaps_is_blind_only_while_it_is(tmp_path: Path) -> No
         since = 1215 if second > 1200 else 0
         seen = [group_condition(newest, status, since=min(since, newest)), freshness(second, newest, floor=0)]
         player.see(second, observation(*seen, judged_until=newest))
-    (group,) = [n for n in player.told if n.alert.subject.kind is Kind.GROUP]
-    assert (group.event, group.decided_at) == (Event.FIRING, at(1215))
-    blind = next(a for a in player.alerts.values() if a.subject.kind is Kind.COLLECTION)
+    (group,) = [n for n in player.told if n.alert.subject.kind is AlertKind.GROUP]
+    assert (group.event, group.decided_at) == (AlertEvent.FIRING, at(1215))
+    blind = next(a for a in player.alerts.values() if a.subject.kind is AlertKind.COLLECTION)
     assert blind.flapping
     assert blind.phase is Phase.FIRING
 
@@ -208,5 +208,5 @@ def test_a_collection_that_flaps_is_blind_only_while_it_is(tmp_path: Path) -> No
 def test_what_was_held_back_and_passes_leaves_nothing(tmp_path: Path) -> None:
     row = ROWS[1]
     player = _play(row.history, _rules(tmp_path))
-    assert {alert.subject.kind for alert in player.alerts.values()} == {Kind.COLLECTION}
+    assert {alert.subject.kind for alert in player.alerts.values()} == {AlertKind.COLLECTION}
     assert not [alert for alert in player.ended if alert.resolution is Resolution.RECOVERED]

@@ -16,10 +16,10 @@ import pytest
 import yaml
 from sqlalchemy import Engine
 
-from lagwise.alerts import queries
-from lagwise.alerts.database import open_engine
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.store import Lake
+from lagwise_alerts.operate import queries
+from lagwise_alerts.outbox.database import open_engine
 from tests.alerts.receiver import Answer, Got, Receiver
 from tests.alerts.support import LakeWriter, at, write_yaml
 

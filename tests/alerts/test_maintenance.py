@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from lagwise.alerts import maintenance
-from lagwise.alerts.model import Kind, Subject
 from lagwise.config import Config, MaintenanceWindow
 from lagwise.config.load import validated
-from lagwise.errors import ConfigError
+from lagwise.platform.errors import ConfigError
+from lagwise_alerts.model import AlertKind, AlertSubject
+from lagwise_alerts.notify import maintenance
 
 NIGHT = {"days": ["sat"], "start_time": "22:30", "end_time": "04:00", "time_zone": "Europe/Berlin"}
 NOON = {"days": ["mon", "tue"], "start_time": "12:00", "end_time": "13:00"}
@@ -57,16 +57,20 @@ def test_when_it_holds(given: dict[str, Any], now: str, until: str | None, why: 
 @pytest.mark.parametrize(
     ("given", "subject", "concerned"),
     [
-        ({}, Subject(Kind.GROUP, "shop", "orders"), True),
-        ({}, Subject(Kind.COLLECTION, "shop"), True),
-        ({}, Subject(Kind.ANALYSIS), False),
-        ({"clusters": {"include": ["shop"]}}, Subject(Kind.GROUP, "bank", "orders"), False),
-        ({"groups": {"include": ["or.*"]}}, Subject(Kind.LOSS, "shop", "orders"), True),
-        ({"groups": {"include": [".*"], "exclude": ["orders"]}}, Subject(Kind.GROUP, "shop", "orders"), False),
-        ({"groups": {"include": [".*"]}}, Subject(Kind.COLLECTION, "shop"), False),
+        ({}, AlertSubject(AlertKind.GROUP, "shop", "orders"), True),
+        ({}, AlertSubject(AlertKind.COLLECTION, "shop"), True),
+        ({}, AlertSubject(AlertKind.ANALYSIS), False),
+        ({"clusters": {"include": ["shop"]}}, AlertSubject(AlertKind.GROUP, "bank", "orders"), False),
+        ({"groups": {"include": ["or.*"]}}, AlertSubject(AlertKind.LOSS, "shop", "orders"), True),
+        (
+            {"groups": {"include": [".*"], "exclude": ["orders"]}},
+            AlertSubject(AlertKind.GROUP, "shop", "orders"),
+            False,
+        ),
+        ({"groups": {"include": [".*"]}}, AlertSubject(AlertKind.COLLECTION, "shop"), False),
     ],
 )
-def test_what_it_concerns(given: dict[str, Any], subject: Subject, concerned: bool) -> None:
+def test_what_it_concerns(given: dict[str, Any], subject: AlertSubject, concerned: bool) -> None:
     assert maintenance.concerns(window(NOON | given), subject) is concerned
 
 

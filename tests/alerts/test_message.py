@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from lagwise.alerts.message import document, render
-from lagwise.alerts.model import Kind, Notification, Numbers, Severity, Subject
-from lagwise.alerts.owners import Owner
-from lagwise.alerts.remedies import dashboard_link
-from lagwise.alerts.rules import Flapping, Rule, RuleBook
-from lagwise.alerts.when import When
-from lagwise.commands import first_command, shell_word
-from lagwise.config import Config, GroupSelection
+from lagwise.config import Config, NameFilter
+from lagwise.links.first_commands import first_command, shell_word
+from lagwise_alerts.model import AlertKind, AlertSubject, Notification, Numbers, Severity
+from lagwise_alerts.notify.first_step import dashboard_link
+from lagwise_alerts.notify.message import document, render
+from lagwise_alerts.rules.owners import Owner
+from lagwise_alerts.rules.rule_condition import RuleCondition
+from lagwise_alerts.rules.rule_file import Flapping, Rule, RuleBook
 from tests.alerts.support import Player, at, book, freshness, group_condition, observation
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -53,7 +53,7 @@ MEASURED = Numbers(
 
 
 def _schema() -> Draft202012Validator:
-    text = resources.files("lagwise.alerts").joinpath("lagwise.alert.v1.schema.json").read_text(encoding="utf-8")
+    text = resources.files("lagwise_alerts.notify").joinpath("lagwise.alert.v1.schema.json").read_text(encoding="utf-8")
     schema = json.loads(text)
     Draft202012Validator.check_schema(schema)
     # Receivers must tolerate new fields; the tests must not: a field without a description is not published.
@@ -82,7 +82,7 @@ def _examples() -> dict[str, Notification]:
         (745, False),
         (850, False),
     ):
-        left = group_condition(seconds, "ok", kind=Kind.LEFT_TOPICS, is_found=is_found, since=seconds)
+        left = group_condition(seconds, "ok", kind=AlertKind.LEFT_TOPICS, is_found=is_found, since=seconds)
         player.see(seconds + 5, observation(left))
     examples |= dict(zip(["finding_firing", "finding_resolved"], player.told[4:], strict=True))
 
@@ -97,7 +97,7 @@ def _examples() -> dict[str, Notification]:
     monitor.see(300, observation(freshness(300, 0)))
     for seconds in (305, 340):
         monitor.see(seconds, observation(freshness(seconds, 300)))
-    monitor.see(700, observation(freshness(700, 340, kind=Kind.ANALYSIS)))
+    monitor.see(700, observation(freshness(700, 340, kind=AlertKind.ANALYSIS)))
     examples |= dict(zip(["collection_firing", "collection_resolved", "analysis_firing"], monitor.told, strict=True))
     return examples
 
@@ -105,7 +105,7 @@ def _examples() -> dict[str, Notification]:
 def _owned() -> dict[str, Notification]:
     """Of a group that has an owner: one that comes and goes, and is told again."""
     rules = book()
-    owner = Owner(groups=GroupSelection(include=("orders",)), team="payments", labels={"tier": "1"})
+    owner = Owner(groups=NameFilter(include=("orders",)), team="payments", labels={"tier": "1"})
     owned = Player(
         RuleBook(
             rules.rules, rules.channels, owners=(owner,), repeat_seconds={Severity.PAGE: 600.0}, flapping=Flapping()
@@ -118,7 +118,7 @@ def _owned() -> dict[str, Notification]:
     for seconds in range(705, 1206, 100):
         owned.see(seconds, observation(group_condition(seconds, "stopped", since=705, numbers=MEASURED)))
     members = Player(RuleBook((_IDLE,), ("ops",)))
-    idle = group_condition(0, "ok", kind=Kind.IDLE_MEMBERS, is_found=True)
+    idle = group_condition(0, "ok", kind=AlertKind.IDLE_MEMBERS, is_found=True)
     members.see(5, observation(replace(idle, found_count=2, sentence="2 of 5 members own no partition.")))
     return {
         "group_flapping": owned.told[4],
@@ -127,7 +127,7 @@ def _owned() -> dict[str, Notification]:
     }
 
 
-_IDLE = Rule(name="idle", severity=Severity.INFO, when=When(idle_members_above=0))
+_IDLE = Rule(name="idle", severity=Severity.INFO, when=RuleCondition(idle_members_above=0))
 EXAMPLES = _examples()
 
 
@@ -208,7 +208,8 @@ def test_the_schema_notices_what_is_wrong() -> None:
 
 def test_the_schema_in_the_docs_is_the_one_in_the_package() -> None:
     docs = (Path(__file__).parents[2] / "docs" / "alerts.md").read_text(encoding="utf-8")
-    schema = json.loads(resources.files("lagwise.alerts").joinpath("lagwise.alert.v1.schema.json").read_text("utf-8"))
+    published = resources.files("lagwise_alerts.notify").joinpath("lagwise.alert.v1.schema.json")
+    schema = json.loads(published.read_text("utf-8"))
     undocumented = [name for name in schema["properties"] if f"`{name}`" not in docs]
     assert not undocumented
 
@@ -248,7 +249,7 @@ class TestNamesThatStrangersChose:
 
     @pytest.mark.parametrize("name", HOSTILE)
     def test_the_link_leads_to_the_name(self, name: str) -> None:
-        link = dashboard_link(Subject(Kind.GROUP, "kafka", name), "https://lagwise.example/")
+        link = dashboard_link(AlertSubject(AlertKind.GROUP, "kafka", name), "https://lagwise.example/")
         parts = urlsplit(link)
         assert link.isascii()
         assert (parts.scheme, parts.netloc, parts.path, parts.fragment) == ("https", "lagwise.example", "/group", "")

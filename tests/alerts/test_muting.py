@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lagwise.alerts.decide import decide
-from lagwise.alerts.model import Alert, Event, Kind, Notification, Severity, Subject
-from lagwise.alerts.muting import Acknowledgement, Matcher, MuteCause, Orders, Owed, Silence, exactly, tell
-from lagwise.alerts.rules import RuleBook, load_rules
 from lagwise.config.operating import MaintenanceWindow
+from lagwise_alerts.evaluate.decide import decide
+from lagwise_alerts.model import Alert, AlertEvent, AlertKind, AlertSubject, Notification, Severity
+from lagwise_alerts.notify.mute import Acknowledgement, Matcher, MuteCause, Orders, Owed, Silence, exactly, tell
+from lagwise_alerts.rules.rule_file import RuleBook, load_rules
 from tests.alerts.support import CLUSTER, at, book, carried_out, group_condition, observation, write_yaml
 
 pytestmark = pytest.mark.thorough
@@ -273,12 +273,12 @@ def test_whatever_is_ordered(statuses: list[str], muted: set[int], taken: set[in
     open_incidents: set[str] = set()
     for second, told in operated.told:
         incident = told.alert.incident_id
-        if told.event is Event.FIRING:
+        if told.event is AlertEvent.FIRING:
             assert incident not in open_incidents
             open_incidents.add(incident)
         else:
             assert incident in open_incidents, "nobody hears of what he never heard of"
-        if told.event is Event.RESOLVED:
+        if told.event is AlertEvent.RESOLVED:
             open_incidents.remove(incident)
         else:
             assert int(second / 15 + 5 / 15) not in muted
@@ -308,38 +308,48 @@ def test_late_news_is_as_things_stand_and_goes_to_whom_it_was_meant_for() -> Non
 @pytest.mark.parametrize(
     ("matcher", "subject", "severity", "meant"),
     [
-        (Matcher(group="orders"), Subject(Kind.GROUP, CLUSTER, "orders"), "page", True),
-        (Matcher(group="orders"), Subject(Kind.GROUP, CLUSTER, "orders-2"), "page", False),
-        (Matcher(group=".*"), Subject(Kind.GROUP, CLUSTER, "line\nbreak"), "page", True),
-        (Matcher(group=".*"), Subject(Kind.COLLECTION, CLUSTER), "page", False),
-        (Matcher(cluster="kafka"), Subject(Kind.COLLECTION, CLUSTER), "page", True),
-        (Matcher(cluster="kafka"), Subject(Kind.ANALYSIS), "page", False),
-        (Matcher(kind="analysis"), Subject(Kind.ANALYSIS), "page", True),
-        (Matcher(cluster="kafka", group="o.*", severity="warn"), Subject(Kind.LOSS, CLUSTER, "orders"), "warn", True),
-        (Matcher(cluster="kafka", group="o.*", severity="warn"), Subject(Kind.LOSS, CLUSTER, "orders"), "page", False),
-        (Matcher(kind="loss|skipped"), Subject(Kind.GROUP, CLUSTER, "orders"), "page", False),
+        (Matcher(group="orders"), AlertSubject(AlertKind.GROUP, CLUSTER, "orders"), "page", True),
+        (Matcher(group="orders"), AlertSubject(AlertKind.GROUP, CLUSTER, "orders-2"), "page", False),
+        (Matcher(group=".*"), AlertSubject(AlertKind.GROUP, CLUSTER, "line\nbreak"), "page", True),
+        (Matcher(group=".*"), AlertSubject(AlertKind.COLLECTION, CLUSTER), "page", False),
+        (Matcher(cluster="kafka"), AlertSubject(AlertKind.COLLECTION, CLUSTER), "page", True),
+        (Matcher(cluster="kafka"), AlertSubject(AlertKind.ANALYSIS), "page", False),
+        (Matcher(kind="analysis"), AlertSubject(AlertKind.ANALYSIS), "page", True),
+        (
+            Matcher(cluster="kafka", group="o.*", severity="warn"),
+            AlertSubject(AlertKind.LOSS, CLUSTER, "orders"),
+            "warn",
+            True,
+        ),
+        (
+            Matcher(cluster="kafka", group="o.*", severity="warn"),
+            AlertSubject(AlertKind.LOSS, CLUSTER, "orders"),
+            "page",
+            False,
+        ),
+        (Matcher(kind="loss|skipped"), AlertSubject(AlertKind.GROUP, CLUSTER, "orders"), "page", False),
     ],
 )
-def test_matching(matcher: Matcher, subject: Subject, severity: str, meant: bool) -> None:
+def test_matching(matcher: Matcher, subject: AlertSubject, severity: str, meant: bool) -> None:
     assert matcher.matches(subject, Severity(severity)) is meant
 
 
 @pytest.mark.parametrize("name", ["fraud-check", "team/orders @home #1", "a.b", "(x)[y]{2}|$^*+?\\", "a\nb", "ä"])
 def test_the_pattern_of_a_name_matches_that_name_and_no_other(name: str) -> None:
     matcher = Matcher(group=exactly(name))
-    assert matcher.matches(Subject(Kind.GROUP, CLUSTER, name), Severity.PAGE)
+    assert matcher.matches(AlertSubject(AlertKind.GROUP, CLUSTER, name), Severity.PAGE)
     for other in (name + "x", "x" + name, name.replace(".", "x").replace("(", "")):
-        assert other == name or not matcher.matches(Subject(Kind.GROUP, CLUSTER, other), Severity.PAGE)
+        assert other == name or not matcher.matches(AlertSubject(AlertKind.GROUP, CLUSTER, other), Severity.PAGE)
     if name.replace("-", "").isalnum():
         assert exactly(name) == name, "people read it"
 
 
 def test_of_several_mutes_the_longest_is_named() -> None:
     orders = Orders((silence(0, 60),), (window(0, 90),))
-    mute = orders.mute(Subject(Kind.GROUP, CLUSTER, "orders"), Severity.PAGE, at(30))
+    mute = orders.mute(AlertSubject(AlertKind.GROUP, CLUSTER, "orders"), Severity.PAGE, at(30))
     assert mute is not None
     assert (mute.cause, mute.name, mute.until) == (MuteCause.MAINTENANCE, "w", at(90))
-    assert orders.mute(Subject(Kind.GROUP, CLUSTER, "orders"), Severity.PAGE, at(90)) is None
+    assert orders.mute(AlertSubject(AlertKind.GROUP, CLUSTER, "orders"), Severity.PAGE, at(90)) is None
 
 
 REPEATING = """

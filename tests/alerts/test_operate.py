@@ -8,16 +8,17 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, select, text, update
 
-from lagwise.alerts import operate, queries, store
-from lagwise.alerts.database import DELIVERIES, SCHEMA, SCHEMA_VERSION, open_engine, prepare, transaction
-from lagwise.alerts.decide import decide
-from lagwise.alerts.model import Alert, Decision
-from lagwise.alerts.muting import Matcher, MuteCause
-from lagwise.alerts.operate import Operator, Via
-from lagwise.alerts.resend import Letter, Resent, choose, resend
-from lagwise.alerts.sealing import seal
 from lagwise.config import MaintenanceWindow
-from lagwise.errors import OperatorError
+from lagwise.platform.errors import OperatorError
+from lagwise_alerts.evaluate.decide import decide
+from lagwise_alerts.model import Alert, Decision
+from lagwise_alerts.notify.mute import Matcher, MuteCause
+from lagwise_alerts.operate import actions, queries
+from lagwise_alerts.operate.actions import Operator, Via
+from lagwise_alerts.operate.resend import Letter, Resent, choose, resend
+from lagwise_alerts.outbox import store
+from lagwise_alerts.outbox.database import DELIVERIES, SCHEMA, SCHEMA_VERSION, open_engine, prepare, transaction
+from lagwise_alerts.outbox.summarise import seal
 from tests.alerts.support import at, book, group_condition, observation
 
 JO = Operator("jo", Via.CLI)
@@ -42,7 +43,7 @@ def told(engine: Engine) -> list[tuple[str, str]]:
 
 
 def silence(engine: Engine, first: float, last: float, **patterns: str) -> int:
-    made = operate.silence(
+    made = actions.silence(
         engine, Matcher(**patterns), starts_at=at(first), ends_at=at(last), comment="drill", by=JO, now=at(first)
     )
     return made.id
@@ -64,13 +65,13 @@ class TestSilences:
         happen(engine, 15, orders="stopped", billing="ok")
         happen(engine, 90, orders="stopped", billing="ok")
         assert told(engine) == []
-        operate.unsilence(engine, number, by=JO, now=at(100))
+        actions.unsilence(engine, number, by=JO, now=at(100))
         happen(engine, 105, orders="stopped", billing="ok")
         assert told(engine) == [("orders", "firing")]
         assert queries.silences(engine, at(105)) == []
 
     def test_one_to_come_is_shown_and_holds_nothing_yet(self, engine: Engine) -> None:
-        operate.silence(
+        actions.silence(
             engine, Matcher(group=".*"), starts_at=at(60), ends_at=at(90), comment="later", by=JO, now=at(0)
         )
         happen(engine, 0, orders="stopped")
@@ -103,7 +104,7 @@ class TestSilences:
         self, engine: Engine, patterns: dict[str, str], last: float, comment: str, said: str
     ) -> None:
         with pytest.raises(OperatorError, match=said):
-            operate.silence(
+            actions.silence(
                 engine, Matcher(**patterns), starts_at=at(0), ends_at=at(last), comment=comment, by=JO, now=at(0)
             )
         assert queries.actions(engine) == []
@@ -111,16 +112,16 @@ class TestSilences:
     def test_only_what_is_in_force_can_be_ended(self, engine: Engine) -> None:
         number = silence(engine, 0, 60, group="x")
         with pytest.raises(OperatorError, match="there is no silence 99"):
-            operate.unsilence(engine, 99, by=JO, now=at(5))
+            actions.unsilence(engine, 99, by=JO, now=at(5))
         with pytest.raises(OperatorError, match="over already"):
-            operate.unsilence(engine, number, by=JO, now=at(60))
+            actions.unsilence(engine, number, by=JO, now=at(60))
 
 
 class TestAcknowledgements:
     def test_it_holds_what_is_not_louder_and_ends_with_the_alert(self, engine: Engine) -> None:
         happen(engine, 0, orders="stopped")
         [alert] = queries.open_alerts(engine)
-        operate.acknowledge(engine, alert.incident_id, comment="on it", by=JO, now=at(10))
+        actions.acknowledge(engine, alert.incident_id, comment="on it", by=JO, now=at(10))
         happen(engine, 15, orders="losing_data")
         [alert] = queries.open_alerts(engine)
         standing = queries.standing(alert, queries.orders(engine, (), at(20)), at(20))
@@ -137,9 +138,9 @@ class TestAcknowledgements:
         happen(engine, 0, orders="stopped")
         [alert] = queries.open_alerts(engine)
         with pytest.raises(OperatorError, match="nobody has acknowledged"):
-            operate.take_back(engine, alert.incident_id, by=JO, now=at(5))
-        operate.acknowledge(engine, alert.incident_id, comment="", by=JO, now=at(10))
-        operate.take_back(engine, alert.incident_id, by=JO, now=at(12))
+            actions.take_back(engine, alert.incident_id, by=JO, now=at(5))
+        actions.acknowledge(engine, alert.incident_id, comment="", by=JO, now=at(10))
+        actions.take_back(engine, alert.incident_id, by=JO, now=at(12))
         happen(engine, 15, orders="losing_data")
         assert told(engine) == [("orders", "firing"), ("orders", "escalated")]
 
@@ -147,9 +148,9 @@ class TestAcknowledgements:
         happen(engine, 0, orders="falling_behind")
         [pending] = queries.open_alerts(engine)
         with pytest.raises(OperatorError, match="pending, not firing"):
-            operate.acknowledge(engine, pending.incident_id, comment="", by=JO, now=at(5))
+            actions.acknowledge(engine, pending.incident_id, comment="", by=JO, now=at(5))
         with pytest.raises(OperatorError, match="there is no alert nonsense"):
-            operate.acknowledge(engine, "nonsense", comment="", by=JO, now=at(5))
+            actions.acknowledge(engine, "nonsense", comment="", by=JO, now=at(5))
 
 
 def test_everything_is_recorded_with_who_and_when(engine: Engine) -> None:
@@ -157,10 +158,10 @@ def test_everything_is_recorded_with_who_and_when(engine: Engine) -> None:
     happen(engine, 0, **{hostile: "stopped"})
     [alert] = queries.open_alerts(engine)
     number = silence(engine, 10, 60, group="x")
-    operate.unsilence(engine, number, by=Operator(hostile, Via.DASHBOARD), now=at(20))
-    operate.acknowledge(engine, alert.incident_id, comment=hostile, by=JO, now=at(30))
-    operate.take_back(engine, alert.incident_id, by=JO, now=at(40))
-    operate.record_test(engine, "ops", "delivered", by=JO, now=at(50))
+    actions.unsilence(engine, number, by=Operator(hostile, Via.DASHBOARD), now=at(20))
+    actions.acknowledge(engine, alert.incident_id, comment=hostile, by=JO, now=at(30))
+    actions.take_back(engine, alert.incident_id, by=JO, now=at(40))
+    actions.record_test(engine, "ops", "delivered", by=JO, now=at(50))
     kept = hostile.replace("\x00", "\u2400")
     found = [(row.at, row.who, row.via, row.action, row.comment) for row in reversed(queries.actions(engine))]
     assert found == [
@@ -240,7 +241,7 @@ class TestResending:
 def test_an_order_to_a_database_that_is_not_there_makes_none(tmp_path: Path) -> None:
     made = open_engine(f"sqlite:///{tmp_path / 'typo' / 'lagwise.db'}")
     with pytest.raises(OperatorError, match="there is no database"):
-        operate.acknowledge(made, "x", comment="", by=JO, now=at(0))
+        actions.acknowledge(made, "x", comment="", by=JO, now=at(0))
     assert not (tmp_path / "typo").exists()
 
 
@@ -283,7 +284,7 @@ def test_what_is_old_is_forgotten(engine: Engine) -> None:
     silence(engine, 0, 60, group="x")
     happen(engine, 0, orders="stopped")
     [alert] = queries.open_alerts(engine)
-    operate.acknowledge(engine, alert.incident_id, comment="", by=JO, now=at(10))
+    actions.acknowledge(engine, alert.incident_id, comment="", by=JO, now=at(10))
     for second in (15, 90):
         happen(engine, second, orders="ok")
     _mark(engine, "delivered", *[row.id for row in queries.deliveries(engine)])

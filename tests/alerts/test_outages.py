@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from lagwise.alerts.model import Numbers
 from lagwise.domain.groups import GroupVerdict
 from lagwise.domain.vocabulary import Status, UnknownReason
-from lagwise.traces import read_trace
+from lagwise.traces.trace import read_trace
+from lagwise_alerts.model import Numbers
 from tests.alerts.support import Player, book, freshness, group_condition, observation
 from tests.traces.judged import judged
 from tests.traces.make import pairs, steps

@@ -11,14 +11,15 @@ from random import Random
 import pytest
 from sqlalchemy import Engine
 
-from lagwise.alerts import queries, store
-from lagwise.alerts.backoff import RetryPolicy, after_attempt
-from lagwise.alerts.channels import make_channel
-from lagwise.alerts.channels.base import Outcome
-from lagwise.alerts.decide import decide
-from lagwise.alerts.outbox import Outbox, Worker
 from lagwise.config import Webhook
-from lagwise.errors import DatabaseError
+from lagwise.platform.errors import DatabaseError
+from lagwise_alerts.channels import make_channel
+from lagwise_alerts.channels.base import DeliveryOutcome
+from lagwise_alerts.evaluate.decide import decide
+from lagwise_alerts.operate import queries
+from lagwise_alerts.outbox import store
+from lagwise_alerts.outbox.retry import RetryPolicy, after_attempt
+from lagwise_alerts.outbox.worker import Outbox, Worker
 from tests.alerts.endless import endless_server
 from tests.alerts.receiver import OK, Answer, Receiver
 from tests.alerts.support import at, book, group_condition, observation, refusing
@@ -340,21 +341,21 @@ class TestThePolicy:
     @pytest.mark.parametrize(
         ("why", "outcome", "attempts", "age_seconds", "state"),
         [
-            ("arrived", Outcome(), 1, 0, "delivered"),
-            ("arrived at last", Outcome(), 99, 999_999, "delivered"),
-            ("no answer", Outcome("x"), 50, 86_399, "queued"),
-            ("no answer for a day", Outcome("x"), 2, 86_400, "dead"),
-            ("refused, but not for good yet", Outcome("x", refused=True), 4, 0, "queued"),
-            ("refused for good", Outcome("x", refused=True), 5, 0, "dead"),
+            ("arrived", DeliveryOutcome(), 1, 0, "delivered"),
+            ("arrived at last", DeliveryOutcome(), 99, 999_999, "delivered"),
+            ("no answer", DeliveryOutcome("x"), 50, 86_399, "queued"),
+            ("no answer for a day", DeliveryOutcome("x"), 2, 86_400, "dead"),
+            ("refused, but not for good yet", DeliveryOutcome("x", refused=True), 4, 0, "queued"),
+            ("refused for good", DeliveryOutcome("x", refused=True), 5, 0, "dead"),
         ],
     )
-    def test_states(self, why: str, outcome: Outcome, attempts: int, age_seconds: float, state: str) -> None:
+    def test_states(self, why: str, outcome: DeliveryOutcome, attempts: int, age_seconds: float, state: str) -> None:
         step = after_attempt(outcome, attempts, at(0), at(age_seconds), Random(1), RetryPolicy())
         assert step.state == state, why
 
     def test_retry_after_never_shortens_the_wait_and_never_lasts_for_days(self) -> None:
         def wait(attempts: int, asked: float) -> float:
-            outcome = Outcome("x", retry_after_seconds=asked)
+            outcome = DeliveryOutcome("x", retry_after_seconds=asked)
             step = after_attempt(outcome, attempts, at(0), at(0), Random(1), RetryPolicy())
             return (step.next_attempt_at - at(0)).total_seconds()
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.alerts.model import Event, Kind, Subject
-from lagwise.alerts.rules import RuleBook, load_rules
-from lagwise.errors import ConfigError
+from lagwise.platform.errors import ConfigError
+from lagwise_alerts.model import AlertEvent, AlertKind, AlertSubject
+from lagwise_alerts.rules.rule_file import RuleBook, load_rules
 from tests.alerts.support import CLUSTER, Player, at, freshness, group_condition, observation, write_yaml
 
 CHANNELS = ("ops", "payments-chat", "logs-chat")
@@ -41,8 +41,8 @@ def rules(tmp_path: Path) -> RuleBook:
 def test_the_first_owner_that_names_a_group_counts(
     rules: RuleBook, cluster: str, group: str, labels: dict[str, str]
 ) -> None:
-    assert rules.labels_of(Subject(Kind.GROUP, cluster, group)) == labels
-    assert rules.labels_of(Subject(Kind.LOSS, cluster, group)) == labels
+    assert rules.labels_of(AlertSubject(AlertKind.GROUP, cluster, group)) == labels
+    assert rules.labels_of(AlertSubject(AlertKind.LOSS, cluster, group)) == labels
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_rule_s_channels_come_before_the_owner_s_and_those_before_all(
     rules: RuleBook, group: str, rule: str, channels: tuple[str, ...]
 ) -> None:
     (one,) = [r for r in rules.rules if r.name == rule]
-    assert rules.channels_of(one, Subject(Kind.GROUP, CLUSTER, group)) == channels
+    assert rules.channels_of(one, AlertSubject(AlertKind.GROUP, CLUSTER, group)) == channels
 
 
 def test_alerts_carry_the_labels_and_go_to_who_owns_the_group(rules: RuleBook) -> None:
@@ -90,7 +90,7 @@ def test_a_group_that_is_given_to_another_team_says_so_at_its_end(rules: RuleBoo
     player.see(20, observation(group_condition(15, "ok", group="logs-a")))
     assert [alert.labels for alert in player.alerts.values()] == [{"team": "search"}]
     (told,) = player.see(95, observation(group_condition(90, "ok", group="logs-a", since=15)))
-    assert (told.event, told.alert.labels, told.channels) == (Event.RESOLVED, {"team": "search"}, CHANNELS)
+    assert (told.event, told.alert.labels, told.channels) == (AlertEvent.RESOLVED, {"team": "search"}, CHANNELS)
     assert told.decided_at == at(95)
 
 

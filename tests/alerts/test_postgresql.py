@@ -10,15 +10,16 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import Engine, inspect, make_url, text
 
-from lagwise.alerts import operate, queries, store
-from lagwise.alerts.database import lock, open_engine, prepare, transaction
-from lagwise.alerts.decide import decide
-from lagwise.alerts.model import Alert, Decision
-from lagwise.alerts.muting import Matcher
-from lagwise.alerts.operate import Operator, Via
-from lagwise.alerts.run import alert_once
-from lagwise.errors import ConfigError, DatabaseError
 from lagwise.operational import engine as engine_module
+from lagwise.platform.errors import ConfigError, DatabaseError
+from lagwise_alerts.evaluate.decide import decide
+from lagwise_alerts.model import Alert, Decision
+from lagwise_alerts.notify.mute import Matcher
+from lagwise_alerts.operate import actions, queries
+from lagwise_alerts.operate.actions import Operator, Via
+from lagwise_alerts.outbox import store
+from lagwise_alerts.outbox.database import lock, open_engine, prepare, transaction
+from lagwise_alerts.run import alert_once
 from tests.alerts.receiver import Receiver
 from tests.alerts.rounds import MakeConfig, beat_of, running, until
 from tests.alerts.support import LakeWriter, at, book, group_condition, observation
@@ -134,7 +135,7 @@ class TestHostileText:
         for group in HOSTILE:
             by = Operator(group, Via.DASHBOARD)
             times = {"starts_at": at(0), "ends_at": at(60), "now": at(0)}
-            operate.silence(engine, Matcher(cluster="x", group="g"), comment=group, by=by, **times)
+            actions.silence(engine, Matcher(cluster="x", group="g"), comment=group, by=by, **times)
             assert queries.history(engine, cluster=group, group=group) == []
             assert queries.deliveries(engine, channel=group.replace("\x00", "")) == []
         assert {action.who for action in queries.actions(engine)} == kept
@@ -173,7 +174,7 @@ class TestRights:
 
 def test_before_the_alert_process_ever_ran_there_is_nothing(engine: Engine) -> None:
     assert (queries.open_alerts(engine), queries.history(engine), queries.deliveries(engine)) == ([], [], [])
-    assert queries.counts(engine) == queries.Counts()
+    assert queries.counts(engine) == queries.AlertCounts()
     assert inspect(engine).get_table_names() == [], "who looks makes no tables"
 
 

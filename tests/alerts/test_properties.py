@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lagwise.alerts import store
-from lagwise.alerts.clocks import Verdict
-from lagwise.alerts.database import open_engine, prepare, transaction
-from lagwise.alerts.decide import decide
-from lagwise.alerts.matching import is_too_old, judge
-from lagwise.alerts.model import Condition, Event, GroupCondition, Notification, Observation, Phase, Resolution
 from lagwise.domain.vocabulary import Status
+from lagwise_alerts.evaluate.decide import decide
+from lagwise_alerts.evaluate.rule_matching import is_too_old, judge
+from lagwise_alerts.evaluate.rule_timers import TimerVerdict
+from lagwise_alerts.model import AlertEvent, Condition, GroupCondition, Notification, Phase, Resolution, Situation
+from lagwise_alerts.outbox import store
+from lagwise_alerts.outbox.database import open_engine, prepare, transaction
 from tests.alerts.support import Player, at, book, freshness, group_condition, observation
 
 pytestmark = pytest.mark.thorough
@@ -83,7 +83,7 @@ def _round(number: int) -> Round:
 ROUNDS = st.lists(st.integers(0, math.prod(map(len, CHOICES)) - 1).map(_round), min_size=8, max_size=40)
 
 
-def histories(rounds: list[Round]) -> list[tuple[float, Observation]]:
+def histories(rounds: list[Round]) -> list[tuple[float, Situation]]:
     """Times of decisions, and what is observed at each."""
     now = as_of = newest = 0.0
     shown: dict[str, tuple[str, float] | None] = dict.fromkeys(GROUPS)
@@ -147,7 +147,7 @@ def test_whatever_has_begun_ends_once_all_is_well_for_long(rounds: list[Round]) 
         player.see(now, observation(*well, freshness(now, now), judged_until=now))
     assert not player.alerts
     events = [n.event for n in player.told]
-    assert events.count(Event.FIRING) == events.count(Event.RESOLVED) == len(player.ended)
+    assert events.count(AlertEvent.FIRING) == events.count(AlertEvent.RESOLVED) == len(player.ended)
 
 
 @many
@@ -163,7 +163,7 @@ def test_only_fresh_and_known_trouble_is_told_and_only_fresh_and_known_calm_ends
                 continue
             verdicts = {judge(rule, condition, at(now))[0] for rule in RULES.rules}
             assert not is_too_old(condition, at(now))
-            assert (Verdict.MATCH in verdicts) == (told.event is not Event.RESOLVED)
+            assert (TimerVerdict.MATCH in verdicts) == (told.event is not AlertEvent.RESOLVED)
             if isinstance(condition, GroupCondition):
                 assert condition.status is not Status.UNKNOWN
 
@@ -213,7 +213,7 @@ def test_groups_do_not_disturb_each_other(rounds: list[Round], random: object) -
     for now, seen in histories(rounds):
         together.see(now, seen)
         only = tuple(c for c in seen.conditions if c.subject.group in ("a", None))
-        alone.see(now, Observation(only, seen.clusters))
+        alone.see(now, Situation(only, seen.clusters))
     assert [n for n in together.told if n.alert.subject.group in ("a", None)] == alone.told
 
 

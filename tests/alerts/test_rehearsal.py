@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from lagwise.alerts.model import Condition, GroupCondition, Kind, Numbers, Subject
-from lagwise.alerts.observation import CollectionRow, Snapshot, observe
-from lagwise.alerts.rehearsal import past, recorded
-from lagwise.alerts.rehearsal.play import Rehearsal, Scene, rehearse
-from lagwise.alerts.rehearsal.untried import LOSS_AHEAD, untried
-from lagwise.alerts.rules import RuleBook, load_rules
-from lagwise.cli import cli
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.tables.analysis import GROUP_HISTORY, STATUS_CHANGES
 from lagwise.tables.raw import SAMPLES
+from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
-from lagwise.tables.ticks import TICKS
-from lagwise.trace_events import events_of
-from lagwise.traces import read_trace
+from lagwise.traces.trace import read_trace
+from lagwise_alerts.backtest import lake_history, trace_history
+from lagwise_alerts.backtest.backtest import Backtest, Scene, rehearse
+from lagwise_alerts.backtest.untestable import LOSS_AHEAD, untried
+from lagwise_alerts.evaluate.observation import CollectionRow, LakeSnapshot, observe
+from lagwise_alerts.model import AlertKind, AlertSubject, Condition, GroupCondition, Numbers
+from lagwise_alerts.rules.rule_file import RuleBook, load_rules
+from lagwise_app.cli import cli
+from lagwise_app.replay.trace_events import events_of
 from tests.alerts.support import CLUSTER, LakeWriter, Player, at, book, rows_of, write_yaml
 
 pytestmark = pytest.mark.thorough
@@ -101,7 +101,7 @@ def _tell_live(rules: RuleBook) -> Player:
             None if unread_since is None else at(unread_since),
         )
         seen = observe(
-            Snapshot(collections={CLUSTER: row}),
+            LakeSnapshot(collections={CLUSTER: row}),
             clusters=(),
             analysis_interval_seconds=15.0,
             active=set(),
@@ -115,7 +115,7 @@ def _tell_live(rules: RuleBook) -> Player:
 def _condition(group: str, word: str, second: int, since: int, lag: int, age: float) -> GroupCondition:
     status, _, reason = word.partition(":")
     return GroupCondition(
-        subject=Subject(Kind.GROUP, CLUSTER, group),
+        subject=AlertSubject(AlertKind.GROUP, CLUSTER, group),
         as_of=at(second),
         valid_for_seconds=120.0,
         status=Status(status),
@@ -187,9 +187,9 @@ def _sample(second: int) -> dict[str, Any]:
     }
 
 
-def _of_lake(lake: Lake, rules: RuleBook, since: int = 0) -> Rehearsal:
-    span = past.Span(at(since), at(END), 15.0)
-    return rehearse(rules, past.scenes(lake, span, rules), at(since), at(END))
+def _of_lake(lake: Lake, rules: RuleBook, since: int = 0) -> Backtest:
+    span = lake_history.HistorySpan(at(since), at(END), 15.0)
+    return rehearse(rules, lake_history.scenes(lake, span, rules), at(since), at(END))
 
 
 def _said(told: Any) -> list[tuple[Any, ...]]:
@@ -233,17 +233,17 @@ class TestTheLakesPast:
 
     def test_begins_in_the_middle_with_what_stands_then(self, lake_of_the_past: Lake, rules: RuleBook) -> None:
         """That a group was alive before is known from elsewhere, and since when it has its status from its changes."""
-        alive = frozenset({Subject(Kind.GROUP, CLUSTER, "orders").fingerprint})
-        span = past.Span(at(300), at(END), 15.0, alive)
-        found = rehearse(rules, past.scenes(lake_of_the_past, span, rules), at(300), at(END))
+        alive = frozenset({AlertSubject(AlertKind.GROUP, CLUSTER, "orders").fingerprint})
+        span = lake_history.HistorySpan(at(300), at(END), 15.0, alive)
+        found = rehearse(rules, lake_history.scenes(lake_of_the_past, span, rules), at(300), at(END))
         first = found.told[0]
         assert (first.alert.subject.group, first.event.value, first.decided_at) == ("orders", "firing", at(300))
         assert first.alert.since == at(60)
 
     def test_mirrored_groups_are_left_out_as_they_are_live(self, lake_of_the_past: Lake, rules: RuleBook) -> None:
-        mirrored = frozenset({Subject(Kind.GROUP, CLUSTER, "orders").fingerprint})
-        span = past.Span(at(0), at(END), 15.0, mirrored=mirrored)
-        found = rehearse(rules, past.scenes(lake_of_the_past, span, rules), at(0), at(END))
+        mirrored = frozenset({AlertSubject(AlertKind.GROUP, CLUSTER, "orders").fingerprint})
+        span = lake_history.HistorySpan(at(0), at(END), 15.0, mirrored=mirrored)
+        found = rehearse(rules, lake_history.scenes(lake_of_the_past, span, rules), at(0), at(END))
         assert "orders" not in {n.alert.subject.group for n in found.told}
 
     def test_storms_last_from_hour_to_hour(self, lake_of_the_past: Lake, rules: RuleBook) -> None:
@@ -252,7 +252,7 @@ class TestTheLakesPast:
         writer.storm(at(600), "well")
         writer.storm(at(300), "orders", is_storm=False)
         found = _of_lake(lake_of_the_past, rules)
-        told = [n for n in found.told if n.alert.subject.kind is Kind.REBALANCE_STORM]
+        told = [n for n in found.told if n.alert.subject.kind is AlertKind.REBALANCE_STORM]
         assert [(n.alert.subject.group, n.event.value, n.decided_at) for n in told] == [("well", "firing", at(0))]
 
     def test_a_status_of_the_future_is_unknown(self, lake: Lake, rules: RuleBook) -> None:
@@ -264,12 +264,17 @@ class TestTheLakesPast:
 
 def test_interest_leaves_out_nothing(lake_of_the_past: Lake, rules: RuleBook) -> None:
     """Subjects that no rule looks for are left out of the rehearsal: with all of them it says the same."""
-    span = past.Span(at(0), at(END), 15.0)
-    scenes = list(past.scenes(lake_of_the_past, span, rules))
+    span = lake_history.HistorySpan(at(0), at(END), 15.0)
+    scenes = list(lake_history.scenes(lake_of_the_past, span, rules))
     whole = Player(rules)
     for scene in scenes:
         seen = observe(
-            Snapshot(), clusters=(), analysis_interval_seconds=15.0, active=set(), watching_since=None, now=scene.now
+            LakeSnapshot(),
+            clusters=(),
+            analysis_interval_seconds=15.0,
+            active=set(),
+            watching_since=None,
+            now=scene.now,
         )
         whole.see((scene.now - at(0)).total_seconds(), type(seen)(scene.conditions, scene.clusters))
     assert _said(rehearse(rules, scenes, at(0), at(END)).told) == _said(whole.told)
@@ -319,11 +324,11 @@ class TestTraces:
         found = rehearse(book(), scenes, scenes[0].now, scenes[-1].now)
         lost = [n for n in found.told if n.status == "losing_data"]
         assert len(lost) == len({n.alert.subject.group for n in lost}) == 2
-        assert {n.alert.subject.kind for n in found.told} == {Kind.GROUP}
+        assert {n.alert.subject.kind for n in found.told} == {AlertKind.GROUP}
 
     def _scenes(self, name: str) -> list[Scene]:
         trace = read_trace(TRACES / name)
-        return list(recorded.scenes(trace, events_of(trace), "trace"))
+        return list(trace_history.scenes(trace, events_of(trace), "trace"))
 
 
 def test_rules_that_cannot_be_tried_are_named_with_what_they_look_for(tmp_path: Path) -> None:
@@ -335,8 +340,8 @@ rules:
   - {name: d, severity: warn, when: {statuses: [stopped], lag_above: 5}}
 """
     rules = load_rules(write_yaml(tmp_path / "rules.yaml", text))
-    assert untried(rules, past.KINDS, frozenset()) == {"a": "loss, retries", "b": LOSS_AHEAD, "c": "capacity"}
-    assert untried(rules, recorded.KINDS, recorded.NUMBERS) == {"a": "retries", "c": "capacity"}
+    assert untried(rules, lake_history.KINDS, frozenset()) == {"a": "loss, retries", "b": LOSS_AHEAD, "c": "capacity"}
+    assert untried(rules, trace_history.KINDS, trace_history.NUMBERS) == {"a": "retries", "c": "capacity"}
 
 
 class TestTheCommand:

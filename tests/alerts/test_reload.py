@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.alerts.reload import RuleFileWatch
-from lagwise.errors import ConfigError
+from lagwise.platform.errors import ConfigError
+from lagwise_alerts.rules.reload import RuleFileWatch
 from tests.alerts.support import write_yaml
 
 GOOD = "rules: [{name: a, severity: page, when: {statuses: [stopped]}}]"

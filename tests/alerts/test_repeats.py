@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from lagwise.alerts.decide import decide
-from lagwise.alerts.model import Event, GroupCondition, Kind, Notification, Phase, Severity
-from lagwise.alerts.rules import RuleBook, load_rules
+from lagwise_alerts.evaluate.decide import decide
+from lagwise_alerts.model import AlertEvent, AlertKind, GroupCondition, Notification, Phase, Severity
+from lagwise_alerts.rules.rule_file import RuleBook, load_rules
 from tests.alerts.support import Player, at, book, group_condition, observation, write_yaml
 from tests.alerts.test_properties import ROUNDS, Round, histories, many
 
@@ -170,7 +170,7 @@ def test_proof_table(row: Row, tmp_path: Path) -> None:
 def test_flapping_can_be_turned_off(tmp_path: Path) -> None:
     text = RULES.replace("flapping: {times: 3, within: 1h, calm: 20m}", "flapping: null")
     player = _play(comes_and_goes(5, until=3600), _rules(tmp_path, text))
-    assert [n.event for n in player.told] == [Event.FIRING, Event.RESOLVED] * 5
+    assert [n.event for n in player.told] == [AlertEvent.FIRING, AlertEvent.RESOLVED] * 5
     assert not any(n.alert.flapping for n in player.told)
 
 
@@ -208,7 +208,7 @@ def test_repetitions_change_nothing_else(rounds: list[Round]) -> None:
     for now, seen in histories(rounds):
         once.see(now, seen)
         again.see(now, seen)
-    assert [_essence(n) for n in again.told if n.event is not Event.REPEATED] == [_essence(n) for n in once.told]
+    assert [_essence(n) for n in again.told if n.event is not AlertEvent.REPEATED] == [_essence(n) for n in once.told]
 
 
 @many
@@ -220,7 +220,7 @@ def test_what_is_told_again_is_known_to_last_and_was_told_a_while_ago(rounds: li
         conditions = {c.subject: c for c in seen.conditions}
         for told in player.see(now, seen):
             condition = conditions.get(told.alert.subject)
-            if told.event is Event.REPEATED:
+            if told.event is AlertEvent.REPEATED:
                 assert now - last[told.alert.incident_id] >= 60
                 assert not isinstance(condition, GroupCondition) or condition.status == told.status
             last[told.alert.incident_id] = now
@@ -238,7 +238,7 @@ def test_nothing_begins_for_the_third_time_within_an_hour_without_being_told_as_
         player.see(now, seen)
     begun: dict[str, list[Notification]] = {}
     for told in player.told:
-        if told.event is Event.FIRING:
+        if told.event is AlertEvent.FIRING:
             earlier = begun.setdefault(told.alert.fingerprint, [])
             lately = [n for n in earlier if told.decided_at - n.decided_at < timedelta(hours=1)]
             assert told.alert.flapping or len(lately) < 2
@@ -251,6 +251,8 @@ def test_groups_of_a_blind_cluster_are_told_nothing_but_good_news(rounds: list[R
     player = Player(book())
     for now, seen in histories(rounds):
         told = player.see(now, seen)
-        blind = [a for a in player.alerts.values() if a.subject.kind is Kind.COLLECTION and a.phase is Phase.FIRING]
+        blind = [
+            a for a in player.alerts.values() if a.subject.kind is AlertKind.COLLECTION and a.phase is Phase.FIRING
+        ]
         if blind and blind[0].calm is None:
-            assert all(n.event is Event.RESOLVED for n in told if n.alert.subject.group is not None)
+            assert all(n.event is AlertEvent.RESOLVED for n in told if n.alert.subject.group is not None)

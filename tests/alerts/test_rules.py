@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.alerts.durations import duration_words, parse_duration
-from lagwise.alerts.matching import judge
-from lagwise.alerts.model import Numbers, Severity
-from lagwise.alerts.rules import load_rules
-from lagwise.errors import ConfigError
+from lagwise.platform.durations import duration_words, parse_duration
+from lagwise.platform.errors import ConfigError
+from lagwise_alerts.evaluate.rule_matching import judge
+from lagwise_alerts.model import Numbers, Severity
+from lagwise_alerts.rules.rule_file import load_rules
 from tests.alerts.support import at, group_condition, write_yaml
 
 

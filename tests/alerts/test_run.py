@@ -12,12 +12,12 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from lagwise.alerts import queries
-from lagwise.alerts.run import Alerts, alert_once
 from lagwise.config import Config
-from lagwise.errors import ConfigError, DatabaseError
+from lagwise.platform.errors import ConfigError, DatabaseError
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.store import Lake
+from lagwise_alerts.operate import queries
+from lagwise_alerts.run import AlertProcess, alert_once
 from tests.alerts.receiver import Answer, Receiver
 from tests.alerts.rounds import MakeConfig, beat_of, running, until
 from tests.alerts.support import LakeWriter, at, write_yaml
@@ -83,7 +83,7 @@ class TestOnce:
             ("orders", "firing", "stopped", 42),
             ("orders", "resolved", "ok", 10),
         ]
-        published = resources.files("lagwise.alerts").joinpath("lagwise.alert.v1.schema.json")
+        published = resources.files("lagwise_alerts.notify").joinpath("lagwise.alert.v1.schema.json")
         schema = json.loads(published.read_text("utf-8"))
         for got, document in zip(to.got, documents, strict=True):
             Draft202012Validator(schema).validate(document)
@@ -308,9 +308,9 @@ def test_the_rules_in_the_docs_are_rules(tmp_path: Path, config: MakeConfig) -> 
     channels = dict.fromkeys(("ops", "pager", "payments-chat"), "http://127.0.0.1:1/")
     for number, block in enumerate(rules[1:]):
         file = write_yaml(tmp_path / f"more-{number}.yaml", block)
-        Alerts(config(channels, alerts={"rules_file": str(file)}), watching_since=None).close()
+        AlertProcess(config(channels, alerts={"rules_file": str(file)}), watching_since=None).close()
     file = write_yaml(tmp_path / "rules.yaml", rules[0])
-    loaded = Alerts(config(channels, alerts={"rules_file": str(file)}), watching_since=None)
+    loaded = AlertProcess(config(channels, alerts={"rules_file": str(file)}), watching_since=None)
     assert [rule.name for rule in loaded.book.rules] == [
         "payments_late",
         "offsets_expired",

@@ -10,16 +10,17 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, insert, inspect, select, text, update
 
-from lagwise.alerts import queries, store
-from lagwise.alerts.database import ALERTS, DELIVERIES, SCHEMA, open_engine, prepare, transaction
-from lagwise.alerts.decide import decide
-from lagwise.alerts.model import Alert, Decision, Event, Kind, Notification, Observation, Phase, Subject
-from lagwise.alerts.rules import RuleBook
-from lagwise.errors import ConfigError, DatabaseError
+from lagwise.platform.errors import ConfigError, DatabaseError
+from lagwise_alerts.evaluate.decide import decide
+from lagwise_alerts.model import Alert, AlertEvent, AlertKind, AlertSubject, Decision, Notification, Phase, Situation
+from lagwise_alerts.operate import queries
+from lagwise_alerts.outbox import store
+from lagwise_alerts.outbox.database import ALERTS, DELIVERIES, SCHEMA, open_engine, prepare, transaction
+from lagwise_alerts.rules.rule_file import RuleBook
 from tests.alerts.support import Player, at, book, freshness, group_condition, observation, refusing
 
 
-def keep(engine: Engine, seen: Observation, now: float, rules: RuleBook | None = None) -> Decision:
+def keep(engine: Engine, seen: Situation, now: float, rules: RuleBook | None = None) -> Decision:
     rules = rules or book(("ops", "chat"))
     return store.apply(
         engine,
@@ -78,7 +79,7 @@ def test_a_decision_is_kept_whole_or_not_at_all(engine: Engine, table: str) -> N
     def decide_and_keep(now: float) -> Decision:
         seen = observation(group_condition(0, "stopped"))
         rules = book(("ops", "chat"))
-        active = [Subject(Kind.GROUP, "kafka", "orders")]
+        active = [AlertSubject(AlertKind.GROUP, "kafka", "orders")]
         return store.apply(
             engine,
             lambda alerts, ended: decide(rules, seen, alerts, at(now), ended),
@@ -176,7 +177,7 @@ class TestPruning:
 
 class TestSignsOfLife:
     def test_are_remembered_once(self, engine: Engine) -> None:
-        groups = [Subject(Kind.GROUP, "kafka", name) for name in ("a", "b", "c\x00d")]
+        groups = [AlertSubject(AlertKind.GROUP, "kafka", name) for name in ("a", "b", "c\x00d")]
         for active in (groups[:2], groups[1:]):
             store.apply(engine, lambda alerts, ended: Decision(), lambda n: "", active=active, now=at(0))
         assert store.load_active(engine) == {group.fingerprint for group in groups}
@@ -283,7 +284,7 @@ class TestQueries:
     def test_before_the_alert_process_ever_ran_there_is_nothing(self, tmp_path: Path) -> None:
         made = open_engine(f"sqlite:///{tmp_path / 'none' / 'lagwise.db'}")
         assert (queries.open_alerts(made), queries.history(made), queries.deliveries(made)) == ([], [], [])
-        assert queries.counts(made) == queries.Counts()
+        assert queries.counts(made) == queries.AlertCounts()
         assert not (tmp_path / "none").exists()
         (tmp_path / "empty.db").touch()
         empty = open_engine(f"sqlite:///{tmp_path / 'empty.db'}")
@@ -299,7 +300,7 @@ class TestQueries:
         )
         keep(engine, seen, 5)
         assert [a.group for a in queries.open_alerts(engine)] == ["paged", "warned", "pending"]
-        assert queries.counts(engine) == queries.Counts(firing=2, pending=1, queued=4)
+        assert queries.counts(engine) == queries.AlertCounts(firing=2, pending=1, queued=4)
 
     def test_history_by_group(self, engine: Engine) -> None:
         for now, status in ((5, "stopped"), (20, "ok"), (95, "ok")):
@@ -344,7 +345,7 @@ class TestTablesOfAnEarlierLagwise:
         assert not keep(engine, observation(group_condition(15, "stopped", since=0)), 20).notifications
         keep(engine, observation(group_condition(30, "ok")), 35)
         (told,) = keep(engine, observation(group_condition(105, "ok", since=30)), 110).notifications
-        assert told.event is Event.RESOLVED
+        assert told.event is AlertEvent.RESOLVED
 
 
 def test_what_flaps_is_known_after_a_restart(engine: Engine) -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from lagwise import health
-from lagwise.alerts import queries
-from lagwise.alerts.database import open_engine, transaction
-from lagwise.errors import DatabaseError
+from lagwise.platform import health
+from lagwise.platform.errors import DatabaseError
+from lagwise_alerts.operate import queries
+from lagwise_alerts.outbox.database import open_engine, transaction
 from tests.alerts.receiver import Receiver
 from tests.alerts.test_kill import SINGLY, environment, lake_at, settings, start
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.alerts.channels.base import Message, Outcome
-from lagwise.alerts.channels.webhook import WebhookChannel
 from lagwise.config import Webhook
+from lagwise_alerts.channels.base import DeliveryOutcome, Message
+from lagwise_alerts.channels.webhook import WebhookChannel
 from tests.alerts.receiver import Answer, Receiver
 
 NOW = datetime(2026, 11, 21, 3, 14, 15, tzinfo=UTC)
@@ -46,7 +46,7 @@ Receivers = Callable[..., Receiver]
 def test_the_receiver_can_verify_it(receiver: Receivers, channel: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAGWISE_SECRET_TEST", SECRET)
     to = receiver()
-    assert channel(to.url, secret="${env:LAGWISE_SECRET_TEST}").send(MESSAGE) == Outcome()
+    assert channel(to.url, secret="${env:LAGWISE_SECRET_TEST}").send(MESSAGE) == DeliveryOutcome()
     (got,) = to.got
     assert got.path == "/hook"
     assert got.body == MESSAGE.body.encode()
@@ -64,7 +64,7 @@ def test_the_secret_may_be_in_a_file_and_may_change(receiver: Receivers, channel
     one = channel(to.url, secret=f"${{file:{file}}}")
     for secret in ("first secret", "second secret"):
         file.write_text(secret + "\n", encoding="utf-8")
-        assert one.send(MESSAGE) == Outcome()
+        assert one.send(MESSAGE) == DeliveryOutcome()
         signed = f"{int(NOW.timestamp())}.{MESSAGE.body}".encode()
         expected = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
         assert to.got[-1].headers["x-lagwise-signature"] == f"v1={expected}"
@@ -78,7 +78,7 @@ def test_without_a_secret_it_is_not_signed(receiver: Receivers, channel: Make) -
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204])
 def test_2xx_is_delivered(receiver: Receivers, channel: Make, status: int) -> None:
-    assert channel(receiver(Answer(status)).url).send(MESSAGE) == Outcome()
+    assert channel(receiver(Answer(status)).url).send(MESSAGE) == DeliveryOutcome()
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ class TestReceiversThatDoNotAnswer:
             thread = threading.Thread(target=endless)
             thread.start()
             began = time.monotonic()
-            assert one.send(MESSAGE) == Outcome()
+            assert one.send(MESSAGE) == DeliveryOutcome()
             assert time.monotonic() - began < 5
             one.close()
             thread.join(10)
@@ -231,7 +231,7 @@ class TestSettingsThatDoNotWork:
         assert not outcome.refused
         assert not to.got
         monkeypatch.setenv("LAGWISE_SECRET_TEST", SECRET)
-        assert one.send(MESSAGE) == Outcome()
+        assert one.send(MESSAGE) == DeliveryOutcome()
 
     @pytest.mark.parametrize("address", ["ftp://x/y", "nonsense", "http://", "http://[::1", "https://a b/c"])
     def test_an_address_that_is_none(self, channel: Make, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
@@ -297,5 +297,5 @@ class TestTls:
         self, secure: Receiver, channel: Make, certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
-        assert channel(f"https://127.0.0.1:{secure.port}/hook").send(MESSAGE) == Outcome()
+        assert channel(f"https://127.0.0.1:{secure.port}/hook").send(MESSAGE) == DeliveryOutcome()
         assert len(secure.got) == 1

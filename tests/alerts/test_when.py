@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from lagwise.alerts.clocks import Verdict
-from lagwise.alerts.matching import judge
-from lagwise.alerts.model import Event, GroupCondition, Kind, Numbers, Resolution
-from lagwise.alerts.rules import load_rules
+from lagwise_alerts.evaluate.rule_matching import judge
+from lagwise_alerts.evaluate.rule_timers import TimerVerdict
+from lagwise_alerts.model import AlertEvent, AlertKind, GroupCondition, Numbers, Resolution
+from lagwise_alerts.rules.rule_file import load_rules
 from tests.alerts.support import Player, at, freshness, group_condition, observation, write_yaml
 
-MATCH, CLEAR, HOLD = Verdict.MATCH, Verdict.CLEAR, Verdict.HOLD
+MATCH, CLEAR, HOLD = TimerVerdict.MATCH, TimerVerdict.CLEAR, TimerVerdict.HOLD
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Row:
     when: str
     status: str
     numbers: dict[str, Any]
-    verdict: Verdict
+    verdict: TimerVerdict
     why: str
 
 
@@ -88,26 +88,26 @@ def test_nothing_too_old_is_believed(row: Row, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("when", "kind", "count", "words", "verdict"),
     [
-        ("{idle_members_above: 0}", Kind.IDLE_MEMBERS, 1, (), MATCH),
-        ("{idle_members_above: 2}", Kind.IDLE_MEMBERS, 3, (), MATCH),
-        ("{idle_members_above: 2}", Kind.IDLE_MEMBERS, 2, (), CLEAR),
-        ("{idle_members_above: 0}", Kind.IDLE_MEMBERS, 0, (), CLEAR),
-        ("{idle_members_above: 0}", Kind.GHOSTS, 4, (), CLEAR),
-        ("{ghosts: true}", Kind.GHOSTS, 4, (), MATCH),
-        ("{ghosts: true}", Kind.GHOSTS, 0, (), CLEAR),
-        ("{rebalance_storm: true}", Kind.REBALANCE_STORM, 1, (), MATCH),
-        ("{rebalance_storm: true}", Kind.REBALANCE_STORM, 0, (), CLEAR),
-        ("{rebalance_storm: true}", Kind.REBALANCES, 1, (), CLEAR),
-        ("{capacity: [short, tight]}", Kind.CAPACITY, 2, ("enough", "tight"), MATCH),
-        ("{capacity: [short, tight]}", Kind.CAPACITY, 1, ("enough",), CLEAR),
-        ("{capacity: [short]}", Kind.CAPACITY, 0, (), CLEAR),
-        ("{findings: [loss, skipped]}", Kind.SKIPPED, 1, (), MATCH),
-        ("{findings: [loss, skipped]}", Kind.RETRIES, 1, (), CLEAR),
-        ("{lag_above: 0}", Kind.GHOSTS, 1, (), CLEAR),
+        ("{idle_members_above: 0}", AlertKind.IDLE_MEMBERS, 1, (), MATCH),
+        ("{idle_members_above: 2}", AlertKind.IDLE_MEMBERS, 3, (), MATCH),
+        ("{idle_members_above: 2}", AlertKind.IDLE_MEMBERS, 2, (), CLEAR),
+        ("{idle_members_above: 0}", AlertKind.IDLE_MEMBERS, 0, (), CLEAR),
+        ("{idle_members_above: 0}", AlertKind.GHOSTS, 4, (), CLEAR),
+        ("{ghosts: true}", AlertKind.GHOSTS, 4, (), MATCH),
+        ("{ghosts: true}", AlertKind.GHOSTS, 0, (), CLEAR),
+        ("{rebalance_storm: true}", AlertKind.REBALANCE_STORM, 1, (), MATCH),
+        ("{rebalance_storm: true}", AlertKind.REBALANCE_STORM, 0, (), CLEAR),
+        ("{rebalance_storm: true}", AlertKind.REBALANCES, 1, (), CLEAR),
+        ("{capacity: [short, tight]}", AlertKind.CAPACITY, 2, ("enough", "tight"), MATCH),
+        ("{capacity: [short, tight]}", AlertKind.CAPACITY, 1, ("enough",), CLEAR),
+        ("{capacity: [short]}", AlertKind.CAPACITY, 0, (), CLEAR),
+        ("{findings: [loss, skipped]}", AlertKind.SKIPPED, 1, (), MATCH),
+        ("{findings: [loss, skipped]}", AlertKind.RETRIES, 1, (), CLEAR),
+        ("{lag_above: 0}", AlertKind.GHOSTS, 1, (), CLEAR),
     ],
 )
 def test_what_stands_beside_a_group(
-    when: str, kind: Kind, count: int, words: tuple[str, ...], verdict: Verdict, tmp_path: Path
+    when: str, kind: AlertKind, count: int, words: tuple[str, ...], verdict: TimerVerdict, tmp_path: Path
 ) -> None:
     condition = replace(
         group_condition(0, "ok", kind=kind, is_found=count > 0), found_count=count, found_words=frozenset(words)
@@ -128,7 +128,7 @@ def test_what_stands_beside_a_group(
     ],
 )
 def test_labels_choose_groups_by_their_owner(
-    labels: str, owned: dict[str, str], verdict: Verdict, tmp_path: Path
+    labels: str, owned: dict[str, str], verdict: TimerVerdict, tmp_path: Path
 ) -> None:
     rule = _rule(tmp_path, "{statuses: [stopped]}", f", labels: {labels}")
     assert judge(rule, group_condition(0, "stopped"), at(5), None, owned)[0] is verdict
@@ -146,7 +146,7 @@ def test_labels_choose_groups_by_their_owner(
     ],
 )
 def test_topics_choose_groups_by_what_they_read(
-    topics: str, reads: tuple[str, ...], verdict: Verdict, tmp_path: Path
+    topics: str, reads: tuple[str, ...], verdict: TimerVerdict, tmp_path: Path
 ) -> None:
     rule = _rule(tmp_path, "{statuses: [stopped]}", f", topics: {topics}")
     assert judge(rule, group_condition(0, "stopped", topics=reads), at(5))[0] is verdict
@@ -166,7 +166,7 @@ def test_a_number_must_hold_for_as_long_as_the_rule_says_however_old_the_status(
     for seconds in range(0, 300, 15):
         numbers = Numbers(lag_records=200 if seconds >= 60 else 50)
         player.see(seconds + 5, observation(group_condition(seconds, "lagging", since=-3600, numbers=numbers)))
-    assert [(n.event, n.decided_at) for n in player.told] == [(Event.FIRING, at(60 + 120 + 5))]
+    assert [(n.event, n.decided_at) for n in player.told] == [(AlertEvent.FIRING, at(60 + 120 + 5))]
 
 
 def test_a_number_that_is_well_again_has_recovered_whatever_the_status(tmp_path: Path) -> None:
@@ -179,5 +179,5 @@ def test_a_number_that_is_well_again_has_recovered_whatever_the_status(tmp_path:
     for seconds in range(0, 300, 15):
         numbers = Numbers(lag_records=200 if seconds < 60 else 50)
         player.see(seconds + 5, observation(group_condition(seconds, "lagging", since=0, numbers=numbers)))
-    assert [n.event for n in player.told] == [Event.FIRING, Event.RESOLVED]
+    assert [n.event for n in player.told] == [AlertEvent.FIRING, AlertEvent.RESOLVED]
     assert player.ended[0].resolution is Resolution.RECOVERED

@@ -2,7 +2,7 @@
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,39 +13,26 @@ ROOTS = {
     "lagwise": ROOT,
     "lagwise_collectors": ROOT / "collectors",
     "lagwise_spark": ROOT / "spark",
+    "lagwise_alerts": ROOT / "alerts",
     "lagwise_dashboard": ROOT / "dashboard",
     "lagwise_sandbox": ROOT / "sandbox",
+    "lagwise_app": ROOT / "app",
 }
-SIDE_ROOMS = ("lagwise.alerts", "lagwise_collectors", "lagwise_spark", "lagwise_dashboard", "lagwise_sandbox")
-#: Small helpers that every room but the domain may use.
-SHARED = (
-    "lagwise.addresses",
-    "lagwise.commands",
-    "lagwise.complaints",
-    "lagwise.config",
-    "lagwise.drivers",
-    "lagwise.encodings",
-    "lagwise.errors",
-    "lagwise.files",
-    "lagwise.health",
-    "lagwise.leash",
-    "lagwise.private_files",
-    "lagwise.logs",
-    "lagwise.operational",
-    "lagwise.program",
-    "lagwise.secrets",
-    "lagwise.trace_csv",
-    "lagwise.trace_rows",
-    "lagwise.traces",
-)
-DOMAIN, TABLES = "lagwise.domain", "lagwise.tables"
-#: The one door between side rooms: what the operational database holds, whose groups are, and what operators do about
-#: alerts.
-OPERATING_ALERTS = {
-    "lagwise_dashboard": tuple(
-        f"lagwise.alerts.{name}"
-        for name in ("queries", "model", "muting", "operate", "resend", "trial", "durations", "owners", "rules")
-    )
+GROUND, ROOF = "lagwise", "lagwise_app"
+MIDDLE = tuple(package for package in ROOTS if package not in (GROUND, ROOF))
+#: The one door between rooms in the middle: what operators see of alerts and do about them.
+DOORS = {"lagwise_dashboard": ("lagwise_alerts.operate",)}
+#: What each room of the ground rests on.
+FOUNDATIONS = {
+    "lagwise.domain": (),
+    "lagwise.platform": (),
+    "lagwise.config": ("lagwise.platform",),
+    "lagwise.operational": ("lagwise.platform",),
+    "lagwise.traces": ("lagwise.domain", "lagwise.platform"),
+    "lagwise.tables": ("lagwise.domain", "lagwise.config", "lagwise.platform"),
+    "lagwise.links": ("lagwise.domain", "lagwise.config", "lagwise.platform"),
+    "lagwise.probe": (),
+    "lagwise.__main__": (),
 }
 #: Who alone may import what.
 RESERVED = {
@@ -55,26 +42,11 @@ RESERVED = {
     "streamlit": ("lagwise_dashboard",),
     "plotly": ("lagwise_dashboard",),
     "pandas": ("lagwise_dashboard",),
-    "sqlalchemy": ("lagwise.operational", "lagwise.alerts", "lagwise_dashboard", "lagwise_collectors.elsewhere"),
-    "httpx": ("lagwise.alerts", "lagwise_collectors.elsewhere"),
-    "apprise": ("lagwise.alerts",),
-    "rich": (
-        "lagwise.cli",
-        "lagwise.demo",
-        "lagwise.overview",
-        "lagwise.parts_table",
-        "lagwise.screen",
-        "lagwise.up",
-        "lagwise.wording",
-    ),
-    "psutil": (
-        "lagwise.demo",
-        "lagwise.descendants",
-        "lagwise.doctor",
-        "lagwise_spark",
-        "lagwise_sandbox",
-        "lagwise_collectors",
-    ),
+    "sqlalchemy": ("lagwise.operational", "lagwise_alerts", "lagwise_dashboard", "lagwise_collectors.external_offsets"),
+    "httpx": ("lagwise_alerts", "lagwise_collectors.external_offsets"),
+    "apprise": ("lagwise_alerts",),
+    "rich": ("lagwise_app",),
+    "psutil": ("lagwise.platform.descendants", "lagwise_app", "lagwise_spark", "lagwise_sandbox", "lagwise_collectors"),
 }
 
 
@@ -143,34 +115,37 @@ def offences(importers: tuple[str, ...], allowed: tuple[str, ...]) -> list[str]:
 
 def test_the_rooms_are_there() -> None:
     assert {name.partition(".")[0] for name in MODULES} == set(ROOTS)
-    assert IMPORTS["lagwise.tables.store"] >= {"duckdb", "lagwise.errors", "lagwise.tables.guard"}  # imports are seen
+    assert IMPORTS["lagwise.tables.store"] >= {
+        "duckdb",
+        "lagwise.platform.errors",
+        "lagwise.tables.guard",
+    }  # imports are seen
 
 
 def test_the_domain_is_standard_library_only() -> None:
     foreign = [
         f"{name} imports {imported}"
         for name, found in IMPORTS.items()
-        if is_in(name, DOMAIN)
+        if is_in(name, "lagwise.domain")
         for imported in sorted(found)
-        if not is_in(imported, DOMAIN) and imported.partition(".")[0] not in sys.stdlib_module_names
+        if not is_in(imported, "lagwise.domain") and imported.partition(".")[0] not in sys.stdlib_module_names
     ]
     assert foreign == []
 
 
-def test_the_tables_know_only_the_domain() -> None:
-    assert offences((TABLES,), (DOMAIN, *SHARED)) == []
+def test_every_room_of_the_ground_says_what_it_rests_on() -> None:
+    rooms = {".".join(name.split(".")[:2]) for name in MODULES if is_in(name, GROUND)} - {GROUND}
+    assert rooms == set(FOUNDATIONS)
 
 
-@pytest.mark.parametrize("room", SIDE_ROOMS)
-def test_side_rooms_know_nothing_of_each_other_or_of_the_command_line(room: str) -> None:
-    assert offences((room,), (DOMAIN, TABLES, *SHARED, *OPERATING_ALERTS.get(room, ()))) == []
+@pytest.mark.parametrize("room", FOUNDATIONS)
+def test_the_ground_knows_nothing_of_the_rooms_above(room: str) -> None:
+    assert offences((room,), FOUNDATIONS[room]) == []
 
 
-def test_the_shared_helpers_know_only_each_other() -> None:
-    knowing = ("lagwise.addresses", "lagwise.commands", "lagwise.trace_csv", "lagwise.trace_rows", "lagwise.traces")
-    allowed = dict.fromkeys(knowing, (DOMAIN,))
-    for helper in SHARED:
-        assert offences((helper,), (*SHARED, *allowed.get(helper, ()))) == []
+@pytest.mark.parametrize("room", MIDDLE)
+def test_rooms_in_the_middle_know_the_ground_and_not_each_other(room: str) -> None:
+    assert offences((room,), (GROUND, *DOORS.get(room, ()))) == []
 
 
 @pytest.mark.parametrize("package", RESERVED)
@@ -193,33 +168,59 @@ def test_reports_are_made_without_streamlit() -> None:
     assert [name for name in reached if is_in(name, "streamlit")] == []
 
 
-def test_no_room_imports_in_a_circle() -> None:
-    """Within a room too: a circle of modules means that one of them is in the wrong place."""
-    done: set[str] = set()
+def test_no_modules_import_in_a_circle() -> None:
+    """Within a room, for type checking and inside functions too: one of them is in the wrong place."""
+    assert circles({name: {m for m in all_imports(name) if m != name} for name in MODULES}) == []
 
-    def visit(name: str, path: tuple[str, ...]) -> None:
-        assert name not in path, " → ".join([*path[path.index(name) :], name])
-        if name in done:
-            return
-        for imported in sorted(_at_the_top(name)):
-            visit(imported, (*path, name))
-        done.add(name)
 
+def test_no_packages_import_in_a_circle() -> None:
+    """Two folders that need each other are one, or a third one is missing. A package may hold smaller ones."""
+    arrows: dict[str, set[str]] = {}
     for name in MODULES:
-        visit(name, ())
+        for imported in all_imports(name):
+            ours, theirs = package_of(name), package_of(imported)
+            if not is_in(ours, theirs) and not is_in(theirs, ours):
+                arrows.setdefault(ours, set()).add(theirs)
+    assert circles(arrows) == []
 
 
-def _at_the_top(name: str) -> set[str]:
-    """Modules of ours imported when the module is loaded (not inside a function, where a circle does no harm)."""
-    path = MODULES[name]
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+def all_imports(name: str) -> set[str]:
+    """Modules of ours that a module imports anywhere, for type checking as well."""
     found: set[str] = set()
-    for node in tree.body:
+    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            found |= set(_from(name, path, node))
-    return {module for module in found if module in MODULES and module != name}
+            found |= set(_from(name, MODULES[name], node))
+    return {module for module in found if module in MODULES}
+
+
+def package_of(module: str) -> str:
+    return module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
+
+
+def circles(arrows: Mapping[str, set[str]]) -> list[str]:
+    """Each circle of arrows once, as the way round it."""
+    found: list[str] = []
+    done: set[str] = set()
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        if name in path:
+            found.append(" → ".join([*path[path.index(name) :], name]))
+            return
+        if name in done:
+            return
+        for imported in sorted(arrows.get(name, ())):
+            visit(imported, (*path, name))
+        done.add(name)
+
+    for name in arrows:
+        visit(name, ())
+    return found
+
+
+def test_circles_are_seen() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == ["a → b → c → a"]
 
 
 def test_source_roots_are_no_packages() -> None:

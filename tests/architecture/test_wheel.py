@@ -1,4 +1,4 @@
-"""What is installed into somebody's environment: our five packages, whole, and nothing else."""
+"""What is installed into somebody's environment: our seven packages, whole, and nothing else."""
 
 import subprocess
 import sys
@@ -12,8 +12,10 @@ PACKAGES = {
     "lagwise": ROOT,
     "lagwise_collectors": ROOT / "collectors",
     "lagwise_spark": ROOT / "spark",
+    "lagwise_alerts": ROOT / "alerts",
     "lagwise_dashboard": ROOT / "dashboard",
     "lagwise_sandbox": ROOT / "sandbox",
+    "lagwise_app": ROOT / "app",
 }
 
 

@@ -17,7 +17,7 @@ from lagwise.domain.sizing.formulas import knee_threads, threads_for_share
 from lagwise.domain.sizing.repairman import node_throughput
 
 if TYPE_CHECKING:
-    from lagwise_sandbox.broker import Broker
+    from lagwise_sandbox.broker import KafkaBroker
 
 MIX = Mix(0.016, 0.004)
 
@@ -109,7 +109,7 @@ class TestTheWork:
 @pytest.mark.process
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="the consumers need a core of their own")
 @pytest.mark.parametrize("processes", [2, 1])
-def test_consumers_run_and_tell_what_their_messages_cost(broker: "Broker", tmp_path: Path, processes: int) -> None:
+def test_consumers_run_and_tell_what_their_messages_cost(broker: "KafkaBroker", tmp_path: Path, processes: int) -> None:
     from benchmarks.capacity.runs import Bench, Run, fill
 
     name = f"capacity-{uuid.uuid4().hex[:8]}"

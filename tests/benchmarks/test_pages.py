@@ -8,7 +8,7 @@ from benchmarks.pages_cast import CLUSTER, GROUP, SMALL, TOPIC
 from benchmarks.pages_lake import PagesLake
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries import group, heat, overview, rebalances, retention, topic
-from lagwise_dashboard.queries.overview import Filters
+from lagwise_dashboard.queries.overview import GroupFilters
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
@@ -21,7 +21,7 @@ def test_every_page_finds_what_it_shows(tmp_path: Path) -> None:
     counts = overview.counts(lake, None, "")
     assert counts.total == SMALL.groups
     assert counts.by_status["ok"] < SMALL.groups
-    shown = overview.groups(lake, Filters(), quiet=None)
+    shown = overview.groups(lake, GroupFilters(), quiet=None)
     assert all(row["trend"] for row in shown)
     assert group.history(lake, CLUSTER, GROUP, since, NOW).num_rows > 400
     assert len(group.partitions(lake, CLUSTER, GROUP)) == SMALL.partitions
@@ -35,7 +35,7 @@ def test_every_page_finds_what_it_shows(tmp_path: Path) -> None:
     assert rebalances.stretches(lake, CLUSTER, GROUP, since, NOW)
 
     made.tick(NOW + timedelta(seconds=15))
-    after = overview.groups(lake, Filters(), quiet=None)
+    after = overview.groups(lake, GroupFilters(), quiet=None)
     assert {row["as_of"] for row in after} == {NOW + timedelta(seconds=15)}
 
 

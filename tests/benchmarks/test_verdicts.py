@@ -28,7 +28,7 @@ from benchmarks.verdicts.score import (
 )
 from benchmarks.verdicts.seen import ALARM, QUIET, UNKNOWN, Pair, Reading, Sample
 from benchmarks.verdicts.threshold import Threshold
-from lagwise.traces import Trace
+from lagwise.traces.trace import Trace
 from tests.traces.replayed import replayed
 
 pytestmark = pytest.mark.thorough

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.leash import leashed
+from lagwise.platform.die_with_parent import leashed
 from lagwise_sandbox.jars import _pyspark_jars
 from lagwise_sandbox.java import find_java
 

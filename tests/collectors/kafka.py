@@ -11,7 +11,7 @@ from typing import Any
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from lagwise.config import Cluster, GroupSelection
+from lagwise.config import Cluster, NameFilter
 from lagwise.tables.schema import Table
 from lagwise_collectors.protocol import Snapshot
 
@@ -49,7 +49,7 @@ class Lab:
         settings: dict[str, Any] = {
             "name": "lab",
             "bootstrap": self.settings["bootstrap.servers"],
-            "groups": GroupSelection(include=(f"{self.prefix}-.*",)),
+            "groups": NameFilter(include=(f"{self.prefix}-.*",)),
             "timeout_seconds": 5.0,
         }
         return Cluster(**{**settings, **changes})

@@ -6,8 +6,8 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lagwise_collectors.differences.events import Event
 from lagwise_collectors.offsets_topic.ledger import Ledger, Taken
+from lagwise_collectors.sample_diff.events import Event
 
 #: 2026-11-21 03:00 UTC.
 START_MS = 1_795_230_000_000

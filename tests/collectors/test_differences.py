@@ -7,15 +7,15 @@ import pytest
 
 from lagwise.domain.vocabulary import EventKind
 from lagwise.tables.raw import GROUPS
-from lagwise_collectors.differences import MOST_EVENTS, Known, differences
-from lagwise_collectors.differences.topics import setting_events
 from lagwise_collectors.protocol import ErrorTally, Snapshot
+from lagwise_collectors.sample_diff import MOST_EVENTS, PreviousSample, differences
+from lagwise_collectors.sample_diff.topics import setting_events
 from tests.collectors.snapshots import INTERVAL, START, Commits, sample
 
 
 def events(*samples: Snapshot) -> list[dict[str, Any]]:
     """Everything that happened over these samples."""
-    known, found = Known(), []
+    known, found = PreviousSample(), []
     for one in samples:
         result = differences(known, one)
         known = result.known
@@ -95,7 +95,7 @@ class TestCommits:
 
     def test_the_number_of_events_is_bounded_and_the_rest_counted(self) -> None:
         before = {(f"g{n}", "t", 0): 10 for n in range(MOST_EVENTS + 5)}
-        known = differences(Known(), sample(0, commits=before)).known
+        known = differences(PreviousSample(), sample(0, commits=before)).known
         result = differences(known, sample(1, commits=dict.fromkeys(before, 4)))
         assert (result.rows.num_rows, result.dropped) == (MOST_EVENTS, 5)
 

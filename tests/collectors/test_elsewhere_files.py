@@ -14,22 +14,22 @@ from typing import Any
 import pytest
 
 from lagwise.config import OffsetFiles, SparkCheckpoints, SqlOffsets
-from lagwise_collectors.elsewhere.files import OffsetFilesReader
-from lagwise_collectors.elsewhere.found import Found, Trouble, offset_of, time_of
-from lagwise_collectors.elsewhere.spark_checkpoint import SparkCheckpointReader, kafka_offsets
-from lagwise_collectors.elsewhere.sql import SqlReader
+from lagwise_collectors.external_offsets.files import OffsetFilesReader
+from lagwise_collectors.external_offsets.model import FoundOffsets, Trouble, offset_of, time_of
+from lagwise_collectors.external_offsets.spark_checkpoint import SparkCheckpointReader, kafka_offsets
+from lagwise_collectors.external_offsets.sql_database import SqlReader
 
 AT = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 
 Offsets = dict[tuple[str, int], int | None]
 
 
-def offsets(found: Found, group: str) -> Offsets:
+def offsets(found: FoundOffsets, group: str) -> Offsets:
     assert found.groups[group].error is None, found.errors.as_rows()
     return {(offset.topic, offset.partition): offset.committed for offset in found.groups[group].offsets}
 
 
-def kinds(found: Found) -> dict[str, str | None]:
+def kinds(found: FoundOffsets) -> dict[str, str | None]:
     return {name: group.error for name, group in found.groups.items()}
 
 
@@ -94,7 +94,7 @@ def test_what_is_no_time_is_not_told(value: Any) -> None:
 # --- files ---
 
 
-def files(path: Path | str, **settings: Any) -> Found:
+def files(path: Path | str, **settings: Any) -> FoundOffsets:
     return OffsetFilesReader(OffsetFiles(name="files", path=str(path), **settings)).read()
 
 
@@ -233,7 +233,7 @@ def checkpoint(folder: Path, planned: dict[int, str], completed: tuple[int, ...]
     return folder
 
 
-def spark(path: Path, **settings: Any) -> Found:
+def spark(path: Path, **settings: Any) -> FoundOffsets:
     return SparkCheckpointReader(SparkCheckpoints(name="spark", path=str(path), **settings)).read()
 
 
@@ -315,7 +315,7 @@ def database(tmp_path: Path, rows: list[tuple[Any, ...]]) -> Path:
 QUERY = 'select "group", topic, part as "partition", next_offset as "offset", at as updated_at from progress'
 
 
-def sql(path: Path, query: str = QUERY, **settings: Any) -> Found:
+def sql(path: Path, query: str = QUERY, **settings: Any) -> FoundOffsets:
     return SqlReader(SqlOffsets(name="db", url=f"sqlite:///{path}", query=query, **settings)).read()
 
 
@@ -381,7 +381,7 @@ def test_a_query_that_takes_too_long_is_ended(tmp_path: Path) -> None:
 
 
 def test_a_driver_that_is_not_installed_and_a_secret_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: Callable[[str], Found] = lambda url: SqlReader(SqlOffsets(name="db", url=url, query="select 1")).read()  # noqa: E731
+    read: Callable[[str], FoundOffsets] = lambda url: SqlReader(SqlOffsets(name="db", url=url, query="select 1")).read()  # noqa: E731
     with pytest.raises(Trouble, match="driver") as trouble:
         read("oracle+cx_oracle://user@host/db")
     assert trouble.value.kind == "elsewhere_missing"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from lagwise.config import FlinkJobs
-from lagwise_collectors.elsewhere.flink import FlinkReader
-from lagwise_collectors.elsewhere.found import Found, GroupFound, Trouble
-from lagwise_collectors.elsewhere.sources import Sources
+from lagwise_collectors.external_offsets.flink import FlinkReader
+from lagwise_collectors.external_offsets.model import FoundOffsets, GroupFound, Trouble
+from lagwise_collectors.external_offsets.sources import Sources
 from lagwise_collectors.protocol import ErrorTally
 from tests.collectors.flink_server import RECORDED, FlinkServer
 
@@ -36,7 +36,7 @@ def started() -> Iterator[Started]:
         yield start
 
 
-def only(found: Found) -> GroupFound:
+def only(found: FoundOffsets) -> GroupFound:
     (group,) = found.groups.values()
     assert not found.errors
     return group

@@ -15,11 +15,11 @@ from lagwise.domain.evaluation import Evaluation, Moment, evaluate
 from lagwise.domain.evidence import Policy
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.tables.raw import COMMITS, GROUPS, SAMPLES, WATERMARKS
-from lagwise.tables.work import JOBS
-from lagwise_collectors.differences import Known, differences
+from lagwise.tables.service_times import JOBS
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.protocol import Snapshot
-from lagwise_sandbox.broker import Broker
+from lagwise_collectors.sample_diff import PreviousSample, differences
+from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.flink_server import FlinkServer
 from tests.collectors.kafka import Lab, rows
 
@@ -36,7 +36,7 @@ class History:
         self.source = KafkaSource(lab.cluster(offsets_from=sources), clock=lambda: self.now)
         self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in (*TABLES, "events")}
         self.last: Snapshot | None = None
-        self._known = Known()
+        self._known = PreviousSample()
 
     def sample(self) -> Snapshot:
         self.now += timedelta(seconds=15)
@@ -68,7 +68,7 @@ def history(lab: Lab, *sources: OffsetsFrom) -> Iterator[History]:
 
 
 @pytest.fixture
-def lab(broker: Broker) -> Lab:
+def lab(broker: KafkaBroker) -> Lab:
     return Lab(broker.client_settings())
 
 

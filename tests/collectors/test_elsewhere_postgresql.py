@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import make_url
 
 from lagwise.config import SqlOffsets
-from lagwise_collectors.elsewhere.check import check_elsewhere
-from lagwise_collectors.elsewhere.found import Found, Trouble
-from lagwise_collectors.elsewhere.sources import Sources
-from lagwise_collectors.elsewhere.sql import SqlReader
+from lagwise_collectors.external_offsets.access import check_elsewhere
+from lagwise_collectors.external_offsets.model import FoundOffsets, Trouble
+from lagwise_collectors.external_offsets.sources import Sources
+from lagwise_collectors.external_offsets.sql_database import SqlReader
 from lagwise_collectors.protocol import ErrorTally
 from tests.alerts.rounds import until
 from tests.fixtures.postgresql import PASSWORD, PostgresServer
@@ -42,7 +42,7 @@ class Progress:
     def settings(self, query: str = QUERY, **changes: Any) -> SqlOffsets:
         return SqlOffsets.model_validate({"name": "db", "url": "${env:OFFSETS_URL}", "query": query, **changes})
 
-    def read(self, query: str = QUERY, **changes: Any) -> Found:
+    def read(self, query: str = QUERY, **changes: Any) -> FoundOffsets:
         return SqlReader(self.settings(query, **changes)).read()
 
 
@@ -52,7 +52,7 @@ def progress(postgres_server: PostgresServer, postgresql: str, monkeypatch: pyte
     return Progress(postgres_server, postgresql)
 
 
-def offsets(found: Found, group: str) -> dict[tuple[str, int], int | None]:
+def offsets(found: FoundOffsets, group: str) -> dict[tuple[str, int], int | None]:
     return {(one.topic, one.partition): one.committed for one in found.groups[group].offsets}
 
 

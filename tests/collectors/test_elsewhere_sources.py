@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from lagwise.config import Cluster, FlinkJobs, OffsetFiles, OffsetsFrom
-from lagwise_collectors.elsewhere.check import check_elsewhere
-from lagwise_collectors.elsewhere.found import Found, GroupFound, Job, Offset
-from lagwise_collectors.elsewhere.join import Join
-from lagwise_collectors.elsewhere.lane import Lane
-from lagwise_collectors.elsewhere.sources import Elsewhere, Sources
-from lagwise_collectors.kafka.groups import Group, Member
-from lagwise_collectors.kafka.offsets import Commits
+from lagwise_collectors.external_offsets.access import check_elsewhere
+from lagwise_collectors.external_offsets.join import Join
+from lagwise_collectors.external_offsets.model import FoundOffsets, GroupFound, Job, Offset
+from lagwise_collectors.external_offsets.sources import Elsewhere, Sources
+from lagwise_collectors.external_offsets.timed_read import TimedRead
+from lagwise_collectors.kafka.requests.groups import KafkaGroup, KafkaMember
+from lagwise_collectors.kafka.requests.offsets import Commits
 from lagwise_collectors.protocol import ErrorTally
-from lagwise_collectors.sources import Order
+from lagwise_collectors.sources import ReaderOrder
 from tests.collectors.flink_server import FlinkServer
 
 pytestmark = pytest.mark.thorough
@@ -65,16 +65,16 @@ class Waiting:
         self.gate = threading.Event()
         self.looks = 0
 
-    def read(self) -> Found:
+    def read(self) -> FoundOffsets:
         self.looks += 1
         self.gate.wait(30)
-        return Found({"billing": GroupFound("billing", "files")})
+        return FoundOffsets({"billing": GroupFound("billing", "files")})
 
 
 def test_a_look_that_has_not_ended_is_not_joined_by_another(tmp_path: Path) -> None:
     place, settings = Waiting(), files(tmp_path / "f").model_copy(update={"timeout_seconds": 0.1})
     sources = Sources([])
-    lane = Lane(settings.name, settings.timeout_seconds, place.read, lambda: datetime.now(UTC))
+    lane = TimedRead(settings.name, settings.timeout_seconds, place.read, lambda: datetime.now(UTC))
     sources._lanes.append(lane)
     assert look(sources) == ({}, {"elsewhere_timeout": 1})
     assert look(sources) == ({}, {"elsewhere_timeout": 1})
@@ -139,8 +139,8 @@ def test_what_a_library_raises_costs_only_its_source(tmp_path: Path, monkeypatch
 def test_sources_reach_the_process_that_reads_them(tmp_path: Path) -> None:
     flink = FlinkJobs(name="jobs", url="http://h", token="${env:T}", jobs={"a": "b"})
     cluster = Cluster(bootstrap="h:1", offsets_from=(flink, files(tmp_path / "f")))
-    order = Order("cluster", cluster, "state")
-    assert Order.of_json(json.loads(json.dumps(order.as_json()))) == order
+    order = ReaderOrder("cluster", cluster, "state")
+    assert ReaderOrder.of_json(json.loads(json.dumps(order.as_json()))) == order
 
 
 # --- doctor ---
@@ -172,8 +172,8 @@ def commits_of(group: str, offsets: dict[tuple[str, int], int | None]) -> Commit
 
 
 def joined(
-    found: GroupFound, groups: list[Group], commits: Commits, topics: tuple[str, ...] = ()
-) -> tuple[Group | None, dict[tuple[str, int], tuple[int | None, str | None]], dict[str, int]]:
+    found: GroupFound, groups: list[KafkaGroup], commits: Commits, topics: tuple[str, ...] = ()
+) -> tuple[KafkaGroup | None, dict[tuple[str, int], tuple[int | None, str | None]], dict[str, int]]:
     errors = ErrorTally()
     Join(lambda: topics).into(Elsewhere([("there", found)]), groups, commits, errors)
     rows: dict[tuple[str, int], tuple[int | None, str | None]] = {}
@@ -197,7 +197,7 @@ def job(**more: Any) -> GroupFound:
 
 
 def test_a_running_job_owns_the_offsets_that_its_empty_group_has_committed() -> None:
-    kafka = Group("flink-orders", state="Empty", type="simple")
+    kafka = KafkaGroup("flink-orders", state="Empty", type="simple")
     commits = commits_of("flink-orders", {("orders", 0): 9, ("orders", 2): 4})
     group, rows, _ = joined(job(), [kafka], commits)
     assert group is kafka
@@ -208,7 +208,7 @@ def test_a_running_job_owns_the_offsets_that_its_empty_group_has_committed() -> 
 
 
 def test_a_checkpoint_that_is_ahead_of_what_was_once_committed_counts() -> None:
-    kafka = Group("flink-orders", state="Empty", type="simple")
+    kafka = KafkaGroup("flink-orders", state="Empty", type="simple")
     _, rows, _ = joined(job(), [kafka], commits_of("flink-orders", {("orders", 0): 5}))
     assert rows[("orders", 0)] == (7, "j1")
 
@@ -225,8 +225,8 @@ def test_a_job_that_has_ended_and_left_nothing_is_none() -> None:
 
 
 def test_a_group_with_members_stays_what_it_is() -> None:
-    member = Member("m1", "client", "host", None, {"orders": [0]})
-    kafka = Group("flink-orders", state="Stable", type="classic", members=[member])
+    member = KafkaMember("m1", "client", "host", None, {"orders": [0]})
+    kafka = KafkaGroup("flink-orders", state="Stable", type="classic", members=[member])
     group, rows, _ = joined(job(), [kafka], commits_of("flink-orders", {("orders", 0): 9}))
     assert group is not None
     assert (group.state, group.type, group.source, group.members) == ("Stable", "classic", None, [member])
@@ -234,7 +234,7 @@ def test_a_group_with_members_stays_what_it_is() -> None:
 
 
 def test_what_is_kept_elsewhere_wins_over_an_old_commit() -> None:
-    kafka = Group("billing", state="Empty", type="classic")
+    kafka = KafkaGroup("billing", state="Empty", type="classic")
     found = GroupFound("billing", "sql", offsets=[Offset("orders", 0, 7)])
     group, rows, _ = joined(found, [kafka], commits_of("billing", {("orders", 0): 900}))
     assert group is not None
@@ -243,7 +243,7 @@ def test_what_is_kept_elsewhere_wins_over_an_old_commit() -> None:
 
 
 def test_without_an_answer_of_flink_the_commits_are_known_and_nobody_is_called_dead() -> None:
-    kafka = Group("flink-orders", state="Empty", type="simple")
+    kafka = KafkaGroup("flink-orders", state="Empty", type="simple")
     found = GroupFound("flink-orders", "flink", error="elsewhere_unreachable")
     group, rows, _ = joined(found, [kafka], commits_of("flink-orders", {("orders", 0): 9}))
     assert group is not None
@@ -275,7 +275,7 @@ def test_a_name_that_is_right_stays_and_one_that_nobody_knows_too() -> None:
 
 def test_of_topics_that_are_spelled_alike_the_one_that_was_committed_to() -> None:
     alike = ("shop.orders-v1", "shop_orders-v1")
-    kafka = Group("flink-orders", state="Empty", type="simple")
+    kafka = KafkaGroup("flink-orders", state="Empty", type="simple")
     _, rows, _ = joined(job(offsets=DOTTED), [kafka], commits_of("flink-orders", {("shop.orders-v1", 0): 3}), alike)
     assert rows == {("shop.orders-v1", 0): (7, "j1")}
     group, rows, errors = joined(job(offsets=DOTTED), [], Commits(), alike)

@@ -9,29 +9,29 @@ import pytest
 
 from lagwise.domain.vocabulary import EventKind, EventSource
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS
-from lagwise_collectors.differences import MOST_EVENTS, Known, differences
-from lagwise_collectors.differences.events import Event, as_rows
-from lagwise_collectors.exact import ExactEvents
-from lagwise_collectors.offsets_topic.cadence import CADENCE, Cadence, cadence_of
-from lagwise_collectors.offsets_topic.pairs import Pair
-from lagwise_collectors.protocol import ErrorTally, Snapshot, Standing
+from lagwise_collectors.event_merge import EventMerge
+from lagwise_collectors.offsets_topic.commit_cadence import CADENCE, Cadence, cadence_of
+from lagwise_collectors.offsets_topic.commit_history import CommitHistory
+from lagwise_collectors.protocol import ErrorTally, EventSourceState, Snapshot
+from lagwise_collectors.sample_diff import MOST_EVENTS, PreviousSample, differences
+from lagwise_collectors.sample_diff.events import Event, as_rows
 from tests.collectors.snapshots import INTERVAL, START, sample
 
 T0, T1 = ("t", 0), ("t", 1)
 STABLE: dict[str, str | None] = {"g": "Stable"}
 ONE, TWO = {"g": {"a": [T0, T1]}}, {"g": {"a": [T0], "b": [T1]}}
-LIVE, BEHIND = Standing(live=True), Standing(live=False, left=7)
+LIVE, BEHIND = EventSourceState(live=True), EventSourceState(live=False, left=7)
 
 
 class Script:
     """A tail that tells what it is told to: one entry a round."""
 
-    def __init__(self, *rounds: tuple[Standing, list[Event]]) -> None:
+    def __init__(self, *rounds: tuple[EventSourceState, list[Event]]) -> None:
         self._rounds = list(rounds)
         self.topics: list[Mapping[str, str]] = []
         self.kept = 0
 
-    def take(self, topics: Mapping[str, str]) -> tuple[Snapshot | None, Standing, ErrorTally]:
+    def take(self, topics: Mapping[str, str]) -> tuple[Snapshot | None, EventSourceState, ErrorTally]:
         self.topics.append(topics)
         standing, events = self._rounds.pop(0)
         tables = {**sample(0).tables, EVENTS.name: as_rows(events, "shop"), CADENCE: cadence_of([], counted=True)}
@@ -51,7 +51,7 @@ def exact_rebalance(at: datetime, group: str = "g") -> Event:
 
 def told(tail: Script, *samples: Snapshot) -> list[list[tuple[str, str]]]:
     """Kind and source of the events of each round."""
-    exact, known, rounds = ExactEvents(tail), Known(), []
+    exact, known, rounds = EventMerge(tail), PreviousSample(), []
     for one in samples:
         exact.take(one, compared=known.commits is not None)
         found = differences(known, one, leave_out=exact.told_elsewhere)
@@ -114,7 +114,7 @@ def test_samples_that_could_not_be_read_told_nothing_that_the_tail_would_repeat(
 
 def test_one_that_is_live_for_the_first_time_was_silent_until_just_now() -> None:
     both = [exact_rebalance(START + INTERVAL - timedelta(seconds=1)), exact_rebalance(START + 1.1 * INTERVAL)]
-    tail = Script((BEHIND, []), (Standing(live=True, fresh=True), both[:1]), (LIVE, both[1:]))
+    tail = Script((BEHIND, []), (EventSourceState(live=True, fresh=True), both[:1]), (LIVE, both[1:]))
     rounds = told(
         tail,
         sample(0, groups=STABLE, members=ONE),
@@ -149,9 +149,9 @@ def test_offsets_that_went_with_their_topic_are_explained_by_that() -> None:
 
 def test_the_number_of_events_of_a_sample_stays_bounded() -> None:
     many = [exact_rebalance(START, f"g{n}") for n in range(MOST_EVENTS + 3)]
-    exact, one = ExactEvents(Script((LIVE, many))), sample(0, groups=STABLE)
+    exact, one = EventMerge(Script((LIVE, many))), sample(0, groups=STABLE)
     exact.take(one, compared=False)
-    assert exact.complete(one, Known()).rows(EVENTS).num_rows == MOST_EVENTS
+    assert exact.complete(one, PreviousSample()).rows(EVENTS).num_rows == MOST_EVENTS
     assert exact.errors.counts == {"events_dropped": 3}
 
 
@@ -165,12 +165,12 @@ def test_the_tail_is_told_each_topics_name_once() -> None:
 class TestCadence:
     AT_MS = 1_795_230_000_123
 
-    def pair(self, partition: int, commits: int, group: str = "g") -> Pair:
-        made = Pair(group, "t", partition, 5, self.AT_MS + partition)
+    def pair(self, partition: int, commits: int, group: str = "g") -> CommitHistory:
+        made = CommitHistory(group, "t", partition, 5, self.AT_MS + partition)
         made.commits = commits
         return made
 
-    def filled(self, cadence: Cadence, commits: pa.Table, pairs: list[Pair] | None, **how: bool) -> list[Any]:
+    def filled(self, cadence: Cadence, commits: pa.Table, pairs: list[CommitHistory] | None, **how: bool) -> list[Any]:
         committed = None if pairs is None else cadence_of(pairs, counted=how.pop("counted", True))
         rows = cadence.fill(commits, committed, whole=how.pop("whole", False))
         assert rows.schema.field("committed_at").type == COMMITS.arrow.field("committed_at").type

@@ -9,8 +9,8 @@ import pytest
 
 from lagwise.config import FlinkJobs
 from lagwise.domain.vocabulary import Status, UnknownReason
-from lagwise.tables.work import JOBS
-from lagwise_sandbox.broker import Broker
+from lagwise.tables.service_times import JOBS
+from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors import flink_job
 from tests.collectors.kafka import Lab, eventually, rows
 from tests.collectors.test_elsewhere_kafka import History, committed, group_row, history
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.long, pytest.mark.broker, pytest.mark.timeout(900)]
 
 
 @pytest.fixture
-def lab(broker: Broker) -> Lab:
+def lab(broker: KafkaBroker) -> Lab:
     return Lab(broker.client_settings())
 
 

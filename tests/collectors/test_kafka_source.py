@@ -10,18 +10,18 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from lagwise.domain.vocabulary import EventKind
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, RAW_TABLES, TOPICS, WATERMARKS
-from lagwise_collectors.differences import Known, differences
-from lagwise_collectors.kafka import offsets
+from lagwise_collectors.kafka.requests import offsets
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.protocol import Snapshot
-from lagwise_sandbox.broker import Broker
+from lagwise_collectors.sample_diff import PreviousSample, differences
+from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, eventually, rows
 
 pytestmark = pytest.mark.broker
 
 
 @pytest.fixture
-def lab(broker: Broker) -> Lab:
+def lab(broker: KafkaBroker) -> Lab:
     return Lab(broker.client_settings())
 
 
@@ -49,7 +49,7 @@ def watermarks_of(snapshot: Snapshot, topic: str) -> dict[int, tuple[int, int, i
 
 
 def events_between(*snapshots: Snapshot) -> list[dict[str, object]]:
-    known = Known()
+    known = PreviousSample()
     found = []
     for snapshot in snapshots:
         difference = differences(known, snapshot)
@@ -419,7 +419,7 @@ class TestTopics:
             0,
         )
         assert (event["before"], event["after"]) == ("9", "2")
-        assert differences(differences(Known(), before).known, after).rows.num_rows == 1
+        assert differences(differences(PreviousSample(), before).known, after).rows.num_rows == 1
         assert EVENTS.name not in after.tables  # comparing is not the source's business
 
 

@@ -23,13 +23,13 @@ from confluent_kafka.admin import (
 
 from lagwise.config import Cluster
 from lagwise.tables.raw import COMMITS, GROUPS, TOPICS, WATERMARKS
-from lagwise_collectors.differences import Known, differences
-from lagwise_collectors.isolation import IsolatedSource
-from lagwise_collectors.kafka import offsets
+from lagwise_collectors.isolated_source import IsolatedSource
+from lagwise_collectors.kafka.requests import offsets
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.protocol import Check, Snapshot
 from lagwise_collectors.run import check_access
-from lagwise_sandbox.broker import Broker
+from lagwise_collectors.sample_diff import PreviousSample, differences
+from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, eventually, rows
 
 pytestmark = pytest.mark.broker
@@ -83,17 +83,17 @@ class TestNoConnection:
         kind, example = sole_error(one_sample(Cluster(bootstrap="no-such-host.invalid:9092")))
         assert (kind, "no-such-host.invalid" in example) == ("host_not_found", True)
 
-    def test_tls_towards_a_broker_without(self, broker: Broker) -> None:
+    def test_tls_towards_a_broker_without(self, broker: KafkaBroker) -> None:
         cluster = Cluster(bootstrap=broker.bootstrap, librdkafka={"security.protocol": "SSL"})
         kind, example = sole_error(one_sample(cluster))
         assert kind in ("unreachable", "tls_failed")
         assert "SSL_HANDSHAKE" in example
 
-    def test_a_setting_that_librdkafka_does_not_know(self, broker: Broker) -> None:
+    def test_a_setting_that_librdkafka_does_not_know(self, broker: KafkaBroker) -> None:
         cluster = Cluster(bootstrap=broker.bootstrap, librdkafka={"sasl.foo": "bar"})
         assert sole_error(one_sample(cluster)) == ("setting_refused", 'No such configuration property: "sasl.foo"')
 
-    def test_a_secret_that_does_not_exist(self, broker: Broker) -> None:
+    def test_a_secret_that_does_not_exist(self, broker: KafkaBroker) -> None:
         cluster = Cluster(bootstrap=broker.bootstrap, librdkafka={"sasl.password": "${env:LAB_NO_SUCH_SECRET}"})
         kind, example = sole_error(one_sample(cluster))
         assert kind == "setting_refused"
@@ -103,7 +103,7 @@ class TestNoConnection:
         assert "LAB_NO_SUCH_SECRET" in check.detail
 
     def test_a_refused_sign_in_never_shows_the_secret(
-        self, secured_broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+        self, secured_broker: KafkaBroker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         caplog.set_level(logging.DEBUG)
         monkeypatch.setenv("LAB_PASSWORD", _PASSWORD)
@@ -125,13 +125,13 @@ class TestPrivileges:
     """What the account ``monitor`` sees with what it is granted: the least that works is in the docs of ``doctor``."""
 
     @pytest.fixture
-    def lab(self, secured_broker: Broker) -> Iterator[Lab]:
+    def lab(self, secured_broker: KafkaBroker) -> Iterator[Lab]:
         lab = Lab(secured_broker.client_settings("admin"))
         yield lab
         grant_nothing(lab)
 
     @pytest.fixture
-    def cluster(self, lab: Lab, secured_broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    def cluster(self, lab: Lab, secured_broker: KafkaBroker, monkeypatch: pytest.MonkeyPatch) -> Cluster:
         settings = secured_broker.client_settings("monitor")
         settings.pop("bootstrap.servers")
         monkeypatch.setenv("LAB_PASSWORD", settings["sasl.password"])
@@ -253,7 +253,7 @@ class TestPrivileges:
             assert snapshot.errors["topic_not_authorized"] >= 1
         assert hidden(after) == {(group, 0), (group, 1), (lab.name("other"), 0)}
         assert hidden(snapshot) == {(group, 0), (group, 1)}  # the other one is gone, and with it what it had
-        known_before = differences(Known(), before).known
+        known_before = differences(PreviousSample(), before).known
         assert differences(known_before, after).rows.num_rows == 0  # no event says that offsets are gone
         grant(lab, (ResourceType.TOPIC, theirs, describe))
         eventually(lambda: (s := source.collect()) and not hidden(s) and len(rows(s, COMMITS)) == 4)
@@ -287,12 +287,12 @@ class TestPrivileges:
 
 class TestBrokerGone:
     @pytest.fixture
-    def own(self, broker: Broker, tmp_path: Path) -> Iterator[Broker]:
+    def own(self, broker: KafkaBroker, tmp_path: Path) -> Iterator[KafkaBroker]:
         """A broker of the test's own (the shared one is asked for, so that what it skips for is skipped here too)."""
-        with Broker(data=tmp_path / "broker") as running:
+        with KafkaBroker(data=tmp_path / "broker") as running:
             yield running
 
-    def test_a_broker_that_dies_and_comes_back(self, own: Broker, caplog: pytest.LogCaptureFixture) -> None:
+    def test_a_broker_that_dies_and_comes_back(self, own: KafkaBroker, caplog: pytest.LogCaptureFixture) -> None:
         """librdkafka may end its process at this (which is why it has one); the samples go on."""
         lab = Lab(own.client_settings())
         topic, group = lab.topic(), lab.name("reader")
@@ -316,7 +316,7 @@ class TestBrokerGone:
                 assert committed(back) == [4]
                 assert rows(back, WATERMARKS)[0]["high_watermark"] == 9
 
-    def test_a_broker_that_hangs_costs_the_timeout_and_no_more(self, own: Broker) -> None:
+    def test_a_broker_that_hangs_costs_the_timeout_and_no_more(self, own: KafkaBroker) -> None:
         lab = Lab(own.client_settings())
         lab.commit(lab.name("reader"), lab.topic(), {0: 4})
         cluster = lab.cluster(timeout_seconds=1.0)
@@ -334,7 +334,7 @@ class TestBrokerGone:
             assert set(hung.errors) <= {"timeout", "unreachable", "reader_crashed"}
             eventually(lambda: source.collect().header["groups"] == 1)
 
-    def test_partitions_without_a_leader_cost_only_themselves(self, broker: Broker, tmp_path: Path) -> None:
+    def test_partitions_without_a_leader_cost_only_themselves(self, broker: KafkaBroker, tmp_path: Path) -> None:
         """A broker of three disks, of which one is torn out: what lay there has no leader any more."""
         disks = [tmp_path / "broker" / name for name in ("logs", "second", "third")]
         extra = {
@@ -342,7 +342,7 @@ class TestBrokerGone:
             "metadata.log.dir": str(disks[0]),
             "offsets.topic.num.partitions": 1,
         }
-        with Broker(data=tmp_path / "broker", extra=extra) as own:
+        with KafkaBroker(data=tmp_path / "broker", extra=extra) as own:
             lab = Lab(own.client_settings())
             topic, group = lab.topic(partitions=8), lab.name("reader")
             lab.produce(topic, {p: p + 1 for p in range(8)})

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from lagwise_collectors.elsewhere.known import KnownGroups
-from lagwise_collectors.kafka.looked_up import LookedUp, Next, Place
-from lagwise_collectors.rocketmq.numbers import BrokerNumbers
+from lagwise_collectors.external_offsets.group_cache import GroupCache
+from lagwise_collectors.kafka.requests.next_record_cache import LogPosition, Next, NextRecordCache
+from lagwise_collectors.rocketmq.partition_numbers import BrokerNumbers
 
 
 def known_groups(path: Path) -> tuple[Callable[[], object], Callable[[], object]]:
-    kept = KnownGroups(path)
-    return lambda: kept.keep("jobs", {"billing": "spark"}), lambda: KnownGroups(path).of("jobs")
+    kept = GroupCache(path)
+    return lambda: kept.keep("jobs", {"billing": "spark"}), lambda: GroupCache(path).of("jobs")
 
 
 def looked_up(path: Path) -> tuple[Callable[[], object], Callable[[], object]]:
-    kept = LookedUp(path)
-    return lambda: kept.keep({Place("t", 0, 9): Next(10, False)}), lambda: LookedUp(path).load()
+    kept = NextRecordCache(path)
+    return lambda: kept.keep({LogPosition("t", 0, 9): Next(10, False)}), lambda: NextRecordCache(path).load()
 
 
 def broker_numbers(path: Path) -> tuple[Callable[[], object], Callable[[], object]]:
@@ -31,7 +31,7 @@ def broker_numbers(path: Path) -> tuple[Callable[[], object], Callable[[], objec
     ("make", "content"),
     [
         (known_groups, {"billing": "spark"}),
-        (looked_up, {Place("t", 0, 9): Next(10, False)}),
+        (looked_up, {LogPosition("t", 0, 9): Next(10, False)}),
         (broker_numbers, {"a": 0, "b": 1}),
     ],
 )

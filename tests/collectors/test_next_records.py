@@ -7,10 +7,10 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 
 from lagwise.tables.raw import COMMITS
-from lagwise_collectors.kafka.looked_up import LookedUp, Next, Place
-from lagwise_collectors.kafka.next_records import MOST_LOOK_UPS, NEAR, NextRecords
+from lagwise_collectors.kafka.requests.next_record_cache import LogPosition, Next, NextRecordCache
+from lagwise_collectors.kafka.requests.next_records import MOST_LOOK_UPS, NEAR, NextRecords
 from lagwise_collectors.kafka.source import KafkaSource
-from lagwise_sandbox.broker import Broker
+from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, rows
 
 T0 = ("t", 0)
@@ -21,9 +21,9 @@ class Log:
 
     def __init__(self, *records: int, end: int) -> None:
         self.records, self.end = list(records), end
-        self.asked: list[Place] = []
+        self.asked: list[LogPosition] = []
 
-    def __call__(self, places: Sequence[Place]) -> Mapping[Place, Next]:
+    def __call__(self, places: Sequence[LogPosition]) -> Mapping[LogPosition, Next]:
         self.asked += places
         return {place: self._next(place.offset) for place in places}
 
@@ -40,16 +40,16 @@ class TestWhenItIsAskedFor:
     def test_one_that_stands_still_before_the_end_is_looked_at_once(self) -> None:
         log = Log(end=10)
         known = NextRecords(log)
-        commit = [Place("t", 0, 9)]
+        commit = [LogPosition("t", 0, 9)]
         assert known.after(commit, ends(10)) == [None], "it may be about to be read"
         assert known.after(commit, ends(10)) == [10]
         assert known.after(commit, ends(10)) == [10]
-        assert log.asked == [Place("t", 0, 9)]
+        assert log.asked == [LogPosition("t", 0, 9)]
 
     def test_a_record_that_is_there_is_not_asked_for_again_whatever_comes_after_it(self) -> None:
         log = Log(9, end=10)
         known = NextRecords(log)
-        commit = [Place("t", 0, 7)]
+        commit = [LogPosition("t", 0, 7)]
         answers = [known.after(commit, ends(end)) for end in (10, 10, 11, 11, 11)]
         assert answers == [[None], [9], [9], [9], [9]]
         assert len(log.asked) == 1
@@ -57,13 +57,13 @@ class TestWhenItIsAskedFor:
     def test_behind_a_dead_end_it_is_asked_from_there_once_there_is_more(self) -> None:
         log = Log(end=10)
         known = NextRecords(log)
-        commit = [Place("t", 0, 9)]
+        commit = [LogPosition("t", 0, 9)]
         known.after(commit, ends(10))
         known.after(commit, ends(10))
         log.records, log.end = [12], 14
         assert known.after(commit, ends(14)) == [10], "nothing is known of the new ones yet, but of the old ones"
         assert known.after(commit, ends(14)) == [12]
-        assert log.asked == [Place("t", 0, 9), Place("t", 0, 10)]
+        assert log.asked == [LogPosition("t", 0, 9), LogPosition("t", 0, 10)]
 
     @pytest.mark.parametrize(
         ("why", "commit", "end"),
@@ -77,7 +77,7 @@ class TestWhenItIsAskedFor:
     def test_it_is_not_asked_for_where(self, why: str, commit: int | None, end: int) -> None:
         log = Log(end=end)
         known = NextRecords(log)
-        commits = [None if commit is None else Place("t", 0, commit)]
+        commits = [None if commit is None else LogPosition("t", 0, commit)]
         for _ in range(3):
             assert known.after(commits, ends(end)) == [None], why
         assert log.asked == []
@@ -86,23 +86,23 @@ class TestWhenItIsAskedFor:
         log = Log(end=10)
         known = NextRecords(log)
         for step in range(5):
-            known.after([Place("t", 0, 9)], ends(10 + step))
-            known.after([Place("t", 0, 20 + step)], ends(30))
-        known.after([Place("t", 0, 9)], {})
+            known.after([LogPosition("t", 0, 9)], ends(10 + step))
+            known.after([LogPosition("t", 0, 20 + step)], ends(30))
+        known.after([LogPosition("t", 0, 9)], {})
         assert log.asked == []
 
     def test_what_was_deleted_is_not_asked_for(self) -> None:
         log = Log(8, end=10)
         known = NextRecords(log)
         for _ in range(2):
-            found = known.after([Place("t", 0, 3)], ends(10, start=7))
+            found = known.after([LogPosition("t", 0, 3)], ends(10, start=7))
         assert found == [8]
-        assert log.asked == [Place("t", 0, 7)]
+        assert log.asked == [LogPosition("t", 0, 7)]
 
     def test_groups_that_stand_at_the_same_place_share_a_look_and_others_take_turns(self) -> None:
         log = Log(end=10)
         known = NextRecords(log)
-        commits = [Place("t", 0, 8), Place("t", 0, 8), Place("t", 0, 9)]
+        commits = [LogPosition("t", 0, 8), LogPosition("t", 0, 8), LogPosition("t", 0, 9)]
         assert known.after(commits, ends(10)) == [None, None, None]
         assert known.after(commits, ends(10)) == [10, 10, None]
         assert known.after(commits, ends(10)) == [10, 10, 10]
@@ -110,7 +110,7 @@ class TestWhenItIsAskedFor:
     def test_many_are_spread_over_samples(self) -> None:
         log = Log(end=10)
         known = NextRecords(log)
-        commits = [Place("t", number, 9) for number in range(MOST_LOOK_UPS + 20)]
+        commits = [LogPosition("t", number, 9) for number in range(MOST_LOOK_UPS + 20)]
         all_ends = {commit[:2]: (0, 10) for commit in commits}
         told = [known.after(commits, all_ends).count(10) for _ in range(4)]
         assert told == [0, MOST_LOOK_UPS, MOST_LOOK_UPS + 20, MOST_LOOK_UPS + 20]
@@ -118,12 +118,12 @@ class TestWhenItIsAskedFor:
     def test_what_is_not_told_in_time_is_asked_for_again(self) -> None:
         asked = []
 
-        def late(places: Sequence[Place]) -> Mapping[Place, Next]:
+        def late(places: Sequence[LogPosition]) -> Mapping[LogPosition, Next]:
             asked.append(places)
             return {} if len(asked) == 1 else {place: Next(10, False) for place in places}
 
         known = NextRecords(late)
-        commit = [Place("t", 0, 9)]
+        commit = [LogPosition("t", 0, 9)]
         assert [known.after(commit, ends(10)) for _ in range(3)] == [[None], [None], [10]]
 
 
@@ -133,7 +133,7 @@ class TestOnceItIsDeleted:
     def test_of_a_single_offset_before_an_empty_log_nobody_can_tell_that_it_was_a_record(self) -> None:
         log = Log(end=10)
         known = NextRecords(log)
-        assert known.after([Place("t", 0, 9)], ends(10, start=10)) == [10]
+        assert known.after([LogPosition("t", 0, 9)], ends(10, start=10)) == [10]
         assert log.asked == []
 
     @pytest.mark.parametrize(
@@ -146,25 +146,25 @@ class TestOnceItIsDeleted:
     )
     def test_of_others_nothing_is_taken_for_granted(self, why: str, commit: int, start: int, end: int) -> None:
         known = NextRecords(Log(end=end))
-        assert known.after([Place("t", 0, commit)], ends(end, start=start)) == [None], why
+        assert known.after([LogPosition("t", 0, commit)], ends(end, start=start)) == [None], why
 
     @pytest.mark.parametrize(("records", "found"), [((), 10), ((8,), 8)])
     def test_what_was_found_before_outlives_the_process_and_a_partition_that_cannot_be_read(
         self, tmp_path: Path, records: tuple[int, ...], found: int
     ) -> None:
-        commit, file = [Place("t", 0, 8)], tmp_path / "state" / "lab.json"
-        before = NextRecords(Log(*records, end=10), LookedUp(file))
+        commit, file = [LogPosition("t", 0, 8)], tmp_path / "state" / "lab.json"
+        before = NextRecords(Log(*records, end=10), NextRecordCache(file))
         before.after(commit, ends(10))
         assert before.after(commit, ends(10)) == [found]
-        after = NextRecords(Log(end=10), LookedUp(file))
+        after = NextRecords(Log(end=10), NextRecordCache(file))
         assert after.after(commit, {}) == [found]
         assert after.after(commit, ends(10, start=10)) == [found]
 
     def test_what_is_no_longer_committed_is_forgotten(self, tmp_path: Path) -> None:
         file = tmp_path / "lab.json"
-        NextRecords(Log(end=10), LookedUp(file)).after([Place("t", 0, 9)], ends(10, start=10))
-        NextRecords(Log(end=10), LookedUp(file)).after([Place("t", 0, 10)], ends(10, start=10))
-        assert LookedUp(file).load() == {}
+        NextRecords(Log(end=10), NextRecordCache(file)).after([LogPosition("t", 0, 9)], ends(10, start=10))
+        NextRecords(Log(end=10), NextRecordCache(file)).after([LogPosition("t", 0, 10)], ends(10, start=10))
+        assert NextRecordCache(file).load() == {}
 
     @pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "other"}', '{"format": null, "places": 1}'])
     def test_a_damaged_file_is_as_good_as_none(
@@ -172,25 +172,25 @@ class TestOnceItIsDeleted:
     ) -> None:
         file = tmp_path / "lab.json"
         file.write_text(content)
-        known = NextRecords(Log(end=10), LookedUp(file))
+        known = NextRecords(Log(end=10), NextRecordCache(file))
         assert "looked up anew" in caplog.text
-        assert known.after([Place("t", 0, 9)], ends(10, start=10)) == [10]
-        assert LookedUp(file).load() == {Place("t", 0, 9): Next(10, False)}
+        assert known.after([LogPosition("t", 0, 9)], ends(10, start=10)) == [10]
+        assert NextRecordCache(file).load() == {LogPosition("t", 0, 9): Next(10, False)}
 
     def test_a_file_that_cannot_be_written_costs_nothing_else(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         (tmp_path / "taken").write_text("a file where a folder should be")
-        known = NextRecords(Log(end=10), LookedUp(tmp_path / "taken" / "lab.json"))
+        known = NextRecords(Log(end=10), NextRecordCache(tmp_path / "taken" / "lab.json"))
         for start in (10, 10):
-            assert known.after([Place("t", 0, 9)], ends(10, start=start)) == [10]
+            assert known.after([LogPosition("t", 0, 9)], ends(10, start=start)) == [10]
         assert caplog.text.count("cannot write") == 1
 
 
 @pytest.mark.broker
 class TestOnABroker:
     @pytest.fixture
-    def lab(self, broker: Broker) -> Lab:
+    def lab(self, broker: KafkaBroker) -> Lab:
         return Lab(broker.client_settings())
 
     @pytest.fixture

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from lagwise.domain.vocabulary import EventKind, EventSource, RebalanceCause
-from lagwise_collectors.differences.events import Event
 from lagwise_collectors.offsets_topic.ledger import Ledger
+from lagwise_collectors.sample_diff.events import Event
 from tests.collectors.offsets_records import START_MS, TOPIC_ID, Classic, Topic, commit_key, commit_value
 
 T = [("t", p) for p in range(6)]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.files import replace_file
-from lagwise_collectors.differences.events import Event, as_rows
+from lagwise.platform.files import replace_file
 from lagwise_collectors.offsets_topic import state_file
 from lagwise_collectors.offsets_topic.ledger import Ledger
+from lagwise_collectors.sample_diff.events import Event, as_rows
 from tests.collectors.offsets_records import TOPIC_ID, Classic, Rec, Topic
 
 T = [("t", p) for p in range(6)]

@@ -21,10 +21,10 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewPartitions
 
 from lagwise.tables.raw import EVENTS
-from lagwise_collectors.isolation import IsolatedTail
-from lagwise_collectors.offsets_topic.cadence import CADENCE
-from lagwise_collectors.protocol import Standing
-from lagwise_sandbox.broker import Broker
+from lagwise_collectors.isolated_source import IsolatedTail
+from lagwise_collectors.offsets_topic.commit_cadence import CADENCE
+from lagwise_collectors.protocol import EventSourceState
+from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, eventually
 
 pytestmark = pytest.mark.broker
@@ -69,7 +69,7 @@ class Follower:
         self.events: list[dict[str, Any]] = []
         self.cadence: dict[tuple[str, int], tuple[int, int]] = {}
 
-    def look(self, *, keep: bool = True) -> Standing:
+    def look(self, *, keep: bool = True) -> EventSourceState:
         snapshot, standing, errors = self.tail.take({})
         assert not errors, [errors.example(kind) for kind in errors.counts]
         assert snapshot is not None
@@ -123,7 +123,7 @@ def wait_for_members(lab: Lab, group: str, count: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def seen(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
+def seen(broker: KafkaBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
     lab = Lab(broker.client_settings())
     topic, second, growing = lab.topic(partitions=4), lab.topic("second", 4), lab.topic("growing", 4)
     lab.commit(lab.name("rewound"), topic, {0: 40})

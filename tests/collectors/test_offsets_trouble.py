@@ -11,9 +11,9 @@ from confluent_kafka.admin import AclOperation, ResourceType
 from lagwise.config import Cluster, Config
 from lagwise.tables.raw import COMMITS, EVENTS, SAMPLES
 from lagwise.tables.store import Lake
-from lagwise_collectors.isolation import IsolatedTail
+from lagwise_collectors.isolated_source import IsolatedTail
 from lagwise_collectors.run import check_access
-from lagwise_sandbox.broker import Broker
+from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, eventually
 from tests.collectors.test_kafka_trouble import grant, grant_nothing, reading
 from tests.collectors.test_run import Running
@@ -48,7 +48,7 @@ def rewinds(tail: IsolatedTail, group: str) -> list[tuple[str, str]]:
 
 
 def test_without_the_right_to_read_it_is_off_and_says_what_is_missing(
-    secured_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    secured_broker: KafkaBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = secured_broker.client_settings("monitor")
     monkeypatch.setenv("LAB_MONITOR", settings["sasl.password"])
@@ -79,9 +79,9 @@ def test_without_the_right_to_read_it_is_off_and_says_what_is_missing(
         assert (check.ok, check.detail) == (True, "can be read")
 
 
-def test_a_broker_that_dies_loses_no_event_and_invents_none(broker: Broker, tmp_path: Path) -> None:
+def test_a_broker_that_dies_loses_no_event_and_invents_none(broker: KafkaBroker, tmp_path: Path) -> None:
     del broker  # what it skips for is skipped here too
-    with Broker(data=tmp_path / "broker") as own:
+    with KafkaBroker(data=tmp_path / "broker") as own:
         lab = Lab(own.client_settings())
         topic, group = lab.topic(), lab.name("g")
         lab.commit(group, topic, {0: 9})
@@ -99,7 +99,7 @@ def test_a_broker_that_dies_loses_no_event_and_invents_none(broker: Broker, tmp_
 
 
 def test_a_start_goes_on_where_the_last_one_ended_and_a_damaged_state_begins_anew(
-    broker: Broker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    broker: KafkaBroker, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     lab = Lab(broker.client_settings())
@@ -122,7 +122,7 @@ def test_a_start_goes_on_where_the_last_one_ended_and_a_damaged_state_begins_ane
 
 
 @pytest.mark.process
-def test_the_collector_brings_it_all_into_the_lake(broker: Broker, tmp_path: Path) -> None:
+def test_the_collector_brings_it_all_into_the_lake(broker: KafkaBroker, tmp_path: Path) -> None:
     lab = Lab(broker.client_settings())
     topic, group = lab.topic(), lab.name("g")
     lab.produce(topic, {0: 50})

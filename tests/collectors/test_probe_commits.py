@@ -9,14 +9,14 @@ from lagwise.probe import Probe
 from lagwise.tables.raw import COMMITS
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.service_times import measurements
-from lagwise_sandbox.broker import Broker
+from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, eventually, rows
 
 pytestmark = pytest.mark.broker
 
 
 @pytest.fixture
-def lab(broker: Broker) -> Lab:
+def lab(broker: KafkaBroker) -> Lab:
     return Lab(broker.client_settings())
 
 

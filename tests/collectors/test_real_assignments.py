@@ -11,7 +11,7 @@ from lagwise.domain.assignment.rows import members_of
 from lagwise.domain.assignment.sticky import moved
 from lagwise.tables.raw import GROUPS, MEMBERS
 from lagwise_collectors.kafka.source import KafkaSource
-from lagwise_sandbox.broker import Broker
+from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, eventually, rows
 
 pytestmark = pytest.mark.broker
@@ -20,7 +20,7 @@ EMPTY: frozenset[tuple[str, int]] = frozenset()
 
 
 @pytest.fixture
-def lab(broker: Broker) -> Lab:
+def lab(broker: KafkaBroker) -> Lab:
     return Lab(broker.client_settings())
 
 

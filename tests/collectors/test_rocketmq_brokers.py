@@ -6,11 +6,11 @@ from collections.abc import Mapping
 import pytest
 
 from lagwise_collectors.rocketmq import requests
-from lagwise_collectors.rocketmq.brokers import Keeping, Settings, State, troubles_of
+from lagwise_collectors.rocketmq.brokers import BrokerSettings, BrokerState, Keeping, troubles_of
 
 NOW = 1_795_400_000.0
 HOUR, DAY, GIB, TIB = 3600.0, 86_400.0, 1024**3, 1024**4
-THREE_DAYS = Settings(reserved_seconds=3 * DAY)
+THREE_DAYS = BrokerSettings(reserved_seconds=3 * DAY)
 
 #: As a broker 5.5.0 sent it, shortened.
 RUNTIME = (
@@ -23,12 +23,12 @@ RUNTIME = (
 )
 
 
-def log(back_seconds: float, size: float, used: float, disk: float | None = 1 * TIB) -> State:
+def log(back_seconds: float, size: float, used: float, disk: float | None = 1 * TIB) -> BrokerState:
     """A log that goes back so far, of so many bytes."""
-    return State(NOW, used, disk, int(size), NOW - back_seconds)
+    return BrokerState(NOW, used, disk, int(size), NOW - back_seconds)
 
 
-def keeping(state: State, settings: Settings = THREE_DAYS) -> Keeping:
+def keeping(state: BrokerState, settings: BrokerSettings = THREE_DAYS) -> Keeping:
     """How a broker keeps messages that is in this state."""
     found = Keeping(settings)
     found.take(state)
@@ -36,7 +36,7 @@ def keeping(state: State, settings: Settings = THREE_DAYS) -> Keeping:
 
 
 def test_what_a_broker_tells() -> None:
-    assert State.of(requests.runtime_of(RUNTIME), NOW) == State(
+    assert BrokerState.of(requests.runtime_of(RUNTIME), NOW) == BrokerState(
         at=NOW,
         disk_used=0.35,
         disk_bytes=pytest.approx(31.6 * GIB / 0.35),
@@ -45,7 +45,7 @@ def test_what_a_broker_tells() -> None:
         send_wait_seconds=0.012,
     )
     told = {"fileReservedTime": "72", "diskMaxUsedSpaceRatio": "99", "diskSpaceCleanForciblyRatio": "80"}
-    assert Settings.of(told) == Settings(reserved_seconds=3 * DAY, filling=0.95, forced=0.80)
+    assert BrokerSettings.of(told) == BrokerSettings(reserved_seconds=3 * DAY, filling=0.95, forced=0.80)
 
 
 @pytest.mark.parametrize(
@@ -61,22 +61,22 @@ def test_what_a_broker_tells() -> None:
     ],
 )
 def test_where_the_size_of_the_disk_is_not_known(change: dict[str, str], why: str) -> None:
-    assert State.of(json.loads(RUNTIME)["table"] | change, NOW).disk_bytes is None, why
+    assert BrokerState.of(json.loads(RUNTIME)["table"] | change, NOW).disk_bytes is None, why
 
 
 @pytest.mark.parametrize("value", ["", "x", "-1", "9" * 30, "1.5", "null"])
 def test_what_makes_no_sense_is_not_known(value: str) -> None:
     names = json.loads(RUNTIME)["table"]
     told = {name: value for name in names if "DiskRatio" not in name}
-    assert State.of(told, NOW) == State(at=NOW)
-    assert Settings.of(dict.fromkeys(["fileReservedTime", "diskMaxUsedSpaceRatio"], value)) == Settings()
+    assert BrokerState.of(told, NOW) == BrokerState(at=NOW)
+    assert BrokerSettings.of(dict.fromkeys(["fileReservedTime", "diskMaxUsedSpaceRatio"], value)) == BrokerSettings()
 
 
 @pytest.mark.parametrize(
     ("settings", "state", "kept_seconds"),
     [
-        pytest.param(THREE_DAYS, State(), 3 * DAY, id="nothing is told but the setting"),
-        pytest.param(Settings(), State(), None, id="nothing is told at all"),
+        pytest.param(THREE_DAYS, BrokerState(), 3 * DAY, id="nothing is told but the setting"),
+        pytest.param(BrokerSettings(), BrokerState(), None, id="nothing is told at all"),
         pytest.param(THREE_DAYS, log(3 * DAY, 100 * GIB, 0.60), 3 * DAY, id="a disk with room"),
         # 100 GiB in 10 hours, and 261 GiB more to come (a quarter of the disk, and half a hundredth): 36.1 hours.
         pytest.param(
@@ -96,22 +96,22 @@ def test_what_makes_no_sense_is_not_known(value: str) -> None:
             THREE_DAYS, log(600, 50 * GIB, 0.80), 600 * (1 + 0.055 * 20.48), id="but on a disk that fills it does"
         ),
         pytest.param(THREE_DAYS, log(10 * HOUR, 100 * GIB, 0.6, None), 3 * DAY, id="a disk of unknown size"),
-        pytest.param(THREE_DAYS, State(NOW, 0.86), None, id="deleting, and nobody knows from when on"),
-        pytest.param(Settings(), log(10 * HOUR, 100 * GIB, 0.86), 10 * HOUR, id="only the disk is known"),
+        pytest.param(THREE_DAYS, BrokerState(NOW, 0.86), None, id="deleting, and nobody knows from when on"),
+        pytest.param(BrokerSettings(), log(10 * HOUR, 100 * GIB, 0.86), 10 * HOUR, id="only the disk is known"),
         pytest.param(THREE_DAYS, log(-5, 100 * GIB, 0.6), 3 * DAY, id="a broker's clock that is ahead"),
         pytest.param(
-            Settings(reserved_seconds=3 * DAY, deletes_forcibly=False),
+            BrokerSettings(reserved_seconds=3 * DAY, deletes_forcibly=False),
             log(10 * HOUR, 100 * GIB, 0.89),
             3 * DAY,
             id="told not to delete before the time",
         ),
     ],
 )
-def test_how_long_messages_are_kept(settings: Settings, state: State, kept_seconds: float | None) -> None:
+def test_how_long_messages_are_kept(settings: BrokerSettings, state: BrokerState, kept_seconds: float | None) -> None:
     assert keeping(state, settings).kept_seconds == pytest.approx(kept_seconds)
 
 
-def told(state: State, settings: Settings = THREE_DAYS) -> Mapping[str, str]:
+def told(state: BrokerState, settings: BrokerSettings = THREE_DAYS) -> Mapping[str, str]:
     """What is wrong: a sentence by its kind."""
     return dict(troubles_of(keeping(state, settings)))
 
@@ -128,25 +128,25 @@ def told(state: State, settings: Settings = THREE_DAYS) -> Mapping[str, str]:
         (log(10 * HOUR, 100 * GIB, 0.88), "disk_too_full", "they go back 10 h; beyond 90% it takes no new ones"),
         (log(10 * HOUR, 100 * GIB, 0.93), "disk_full", "until it is below 85%, and it deletes the oldest"),
         (
-            State(dispatch_behind_bytes=64 * 1024**2),
+            BrokerState(dispatch_behind_bytes=64 * 1024**2),
             "dispatch_behind",
             "67.1 MB of messages are stored",
         ),
-        (State(page_cache_lock_seconds=1.2), "page_cache_busy", "has taken 1.2 s so far"),
-        (State(send_wait_seconds=0.4), "sends_wait", "has waited for 0.4 s"),
-        (State(pull_wait_seconds=6.0), "pulls_wait", "has waited for 6 s"),
+        (BrokerState(page_cache_lock_seconds=1.2), "page_cache_busy", "has taken 1.2 s so far"),
+        (BrokerState(send_wait_seconds=0.4), "sends_wait", "has waited for 0.4 s"),
+        (BrokerState(pull_wait_seconds=6.0), "pulls_wait", "has waited for 6 s"),
     ],
 )
-def test_what_is_wrong_with_a_broker(state: State, kind: str, says: str) -> None:
+def test_what_is_wrong_with_a_broker(state: BrokerState, kind: str, says: str) -> None:
     found = told(state)
     assert list(found) == [kind]
     assert says in found[kind]
 
 
 def test_a_disk_that_is_not_cleaned_by_force_is_told_so() -> None:
-    settings = Settings(reserved_seconds=DAY, deletes_forcibly=False)
-    assert "beyond 90% it takes no new messages" in told(State(NOW, 0.88), settings)["disk_filling"]
-    assert "delete" not in told(State(NOW, 0.95), settings)["disk_full"]
+    settings = BrokerSettings(reserved_seconds=DAY, deletes_forcibly=False)
+    assert "beyond 90% it takes no new messages" in told(BrokerState(NOW, 0.88), settings)["disk_filling"]
+    assert "delete" not in told(BrokerState(NOW, 0.95), settings)["disk_full"]
 
 
 def test_a_broker_that_is_well_is_not_told_of() -> None:
@@ -156,7 +156,7 @@ def test_a_broker_that_is_well_is_not_told_of() -> None:
 def test_the_fuller_one_of_two_disks_counts() -> None:
     """The broker asks the disk of the consume queues by the same levels, and deletes the commit log for it."""
     told_now = json.loads(RUNTIME)["table"] | {"consumeQueueDiskRatio": "0.87"}
-    state = State.of(told_now, NOW)
+    state = BrokerState.of(told_now, NOW)
     assert state.disk_used == 0.87
     found = keeping(state)
     assert found.deletes_at_any_age
@@ -168,18 +168,18 @@ def test_a_disk_about_the_level_of_forced_deletion_does_not_make_the_retention_c
     found, kept = Keeping(THREE_DAYS), []
     for minute, used in enumerate((0.84, 0.86, 0.85, 0.84, 0.86, 0.84)):
         now = NOW + 60 * minute
-        found.take(State(now, used, None, 100 * GIB, now - 20 * HOUR))
+        found.take(BrokerState(now, used, None, 100 * GIB, now - 20 * HOUR))
         kept.append(found.kept_seconds)
     assert kept == [3 * DAY, *[20 * HOUR] * 5]
     assert "84% full, and was beyond 85% within the hour: it deletes" in dict(troubles_of(found))["disk_too_full"]
-    found.take(State(NOW + 2 * HOUR, 0.84, None, 100 * GIB, NOW))
+    found.take(BrokerState(NOW + 2 * HOUR, 0.84, None, 100 * GIB, NOW))
     assert found.kept_seconds == 3 * DAY
 
 
 def test_a_disk_on_which_somebody_made_room_keeps_messages_again_at_once() -> None:
     found = Keeping(THREE_DAYS)
     for minute, used in enumerate((0.88, 0.60)):
-        found.take(State(NOW + 60 * minute, used, None, 100 * GIB, NOW - 20 * HOUR))
+        found.take(BrokerState(NOW + 60 * minute, used, None, 100 * GIB, NOW - 20 * HOUR))
     assert found.kept_seconds == 3 * DAY
     assert troubles_of(found) == []
 
@@ -187,11 +187,11 @@ def test_a_disk_on_which_somebody_made_room_keeps_messages_again_at_once() -> No
 def test_a_disk_that_was_full_takes_messages_once_it_is_below_the_level_of_forced_deletion() -> None:
     found, kinds = Keeping(THREE_DAYS), []
     for used in (0.89, 0.91, 0.88, 0.86, 0.85, 0.89):
-        found.take(State(NOW, used))
+        found.take(BrokerState(NOW, used))
         kinds += [kind for kind, _ in troubles_of(found)]
     assert kinds == ["disk_too_full", "disk_full", "disk_full", "disk_full", "disk_too_full", "disk_too_full"]
 
 
 def test_numbers_with_a_comma_are_numbers() -> None:
     told_now = json.loads(RUNTIME)["table"] | {"commitLogDirCapacity": "Total : 252,0 GiB, Free : 220,4 GiB."}
-    assert State.of(told_now, NOW).disk_bytes == pytest.approx(31.6 * GIB / 0.35)
+    assert BrokerState.of(told_now, NOW).disk_bytes == pytest.approx(31.6 * GIB / 0.35)

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lagwise_collectors.rocketmq import bodies, requests
+from lagwise_collectors.rocketmq import requests, response_bodies
+from lagwise_collectors.rocketmq.acl_signature import Signer
 from lagwise_collectors.rocketmq.errors import Malformed
 from lagwise_collectors.rocketmq.frames import LONGEST_FRAME, Frame, Request, decode, encode, length_of
 from lagwise_collectors.rocketmq.requests import Work
-from lagwise_collectors.rocketmq.signing import Signer
 
 #: Bodies as a broker 5.5.0 sent them, shortened: a name and the body in each line.
 _GOLDEN = (Path(__file__).with_name("golden") / "rocketmq_bodies.txt").read_bytes().splitlines()
@@ -24,7 +24,7 @@ BROKERS, OFFSETS, STATS, GROUPS = (BODIES[name] for name in ("BROKERS", "OFFSETS
 TOPICS, ONLINE, TOLD, RUNTIME = (BODIES[name] for name in ("TOPICS", "ONLINE", "TOLD", "RUNTIME"))
 
 PARSERS: list[tuple[Callable[[bytes], Any], bytes]] = [
-    (bodies.read, BROKERS),
+    (response_bodies.read, BROKERS),
     (requests.offsets_of, OFFSETS),
     (requests.ranges_of, STATS),
     (requests.groups_of, GROUPS),
@@ -125,8 +125,8 @@ def test_a_signature_covers_the_values_in_the_order_of_their_names() -> None:
 
 
 def test_bare_keys_and_object_keys_are_read() -> None:
-    assert bodies.read(BROKERS)["brokerAddrTable"]["broker-a"]["brokerAddrs"]["1"] == "127.0.0.1:31911"
-    key = next(iter(bodies.read(STATS)["offsetTable"]))
+    assert response_bodies.read(BROKERS)["brokerAddrTable"]["broker-a"]["brokerAddrs"]["1"] == "127.0.0.1:31911"
+    key = next(iter(response_bodies.read(STATS)["offsetTable"]))
     assert key.fields() == {"brokerName": "broker-a", "queueId": 1, "topic": "orders"}
 
 
@@ -139,11 +139,11 @@ def test_bare_keys_and_object_keys_are_read() -> None:
         (b'{"a{0:1}":{0:"{2:3},4:"}}', {"a{0:1}": {"0": "{2:3},4:"}}),
         (rb'{"q\"{0:1}":{0:1}}', {'q"{0:1}': {"0": 1}}),
         (b"{ 5 : [ {6 : 7}, 8 ] }", {"5": [{"6": 7}, 8]}),
-        (b'[{{"b":1,"a":2}:3}]', [{bodies.ObjectKey((("a", 2), ("b", 1))): 3}]),
+        (b'[{{"b":1,"a":2}:3}]', [{response_bodies.ObjectKey((("a", 2), ("b", 1))): 3}]),
     ],
 )
 def test_text_in_strings_is_never_taken_for_a_key(body: bytes, value: Any) -> None:
-    assert bodies.read(body) == value
+    assert response_bodies.read(body) == value
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_text_in_strings_is_never_taken_for_a_key(body: bytes, value: Any) -> No
 )
 def test_what_is_no_body_is_refused(body: bytes) -> None:
     with pytest.raises(Malformed):
-        bodies.read(body)
+        response_bodies.read(body)
 
 
 def test_offsets_by_group_and_hints_of_broadcasting_apart_from_them() -> None:
@@ -286,14 +286,16 @@ def test_anything_is_read_or_refused(frame: bytes) -> None:
     )
 )
 def test_standard_json_is_read_as_json_reads_it(value: Any) -> None:
-    assert bodies.read(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")) == value
+    assert response_bodies.read(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")) == value
 
 
 @given(st.dictionaries(st.text(), st.dictionaries(st.integers(0, 10**6), st.integers(-(2**62), 2**62))))
 def test_maps_with_bare_keys_are_read_as_with_quoted_ones(value: dict[str, dict[int, int]]) -> None:
     maps = (json.dumps(k) + ":{" + ",".join(f"{n}:{v}" for n, v in inner.items()) + "}" for k, inner in value.items())
     text = "{" + ",".join(maps) + "}"
-    assert bodies.read(text.encode()) == {k: {str(n): v for n, v in inner.items()} for k, inner in value.items()}
+    assert response_bodies.read(text.encode()) == {
+        k: {str(n): v for n, v in inner.items()} for k, inner in value.items()
+    }
 
 
 @pytest.mark.long
@@ -366,7 +368,7 @@ def test_threads_that_make_no_sense_are_not_known(threads: object) -> None:
 )
 def test_half_a_character_is_none(text: str, read_as: str) -> None:
     """No table, log or file takes one, and any client can put it into its name."""
-    assert bodies.read(b'{"a":"' + text.encode() + b'"}') == {"a": read_as}
-    assert bodies.read(b'{0:"' + text.encode() + b'"}') == {"0": read_as}
+    assert response_bodies.read(b'{"a":"' + text.encode() + b'"}') == {"a": read_as}
+    assert response_bodies.read(b'{0:"' + text.encode() + b'"}') == {"0": read_as}
     header = b'{"code":1,"flag":1,"remark":"' + text.encode() + b'"}'
     assert decode(struct.pack(">I", len(header)) + header).remark == read_as

@@ -7,11 +7,11 @@ import pytest
 
 from lagwise.domain.vocabulary import BROADCAST_HINT, LOCAL_FILES, GroupState
 from lagwise_collectors.protocol import ErrorTally
-from lagwise_collectors.rocketmq.client import Broker
+from lagwise_collectors.rocketmq.broker_reader import BrokerView
+from lagwise_collectors.rocketmq.client import RocketmqBroker
 from lagwise_collectors.rocketmq.errors import RocketmqTrouble
-from lagwise_collectors.rocketmq.groups import Group, measure_members, put_together
+from lagwise_collectors.rocketmq.groups import RocketmqGroup, measure_members, put_together
 from lagwise_collectors.rocketmq.members import MemberAnswers, Present
-from lagwise_collectors.rocketmq.reading import BrokerView
 from lagwise_collectors.rocketmq.requests import Online, Queue, Range, Told, TopicConfig
 
 Q = [Queue("orders", "broker-a", number) for number in range(3)]
@@ -23,18 +23,18 @@ def group_of(
     *,
     broadcasting: bool = False,
     pulling: bool = False,
-    last: Group | None = None,
+    last: RocketmqGroup | None = None,
     local: Mapping[str, Mapping[Queue, int]] | None = None,
     fetched: Mapping[str, Any] | None = None,
     filters: Mapping[str, str] | None = None,
     asks_members: bool = True,
-) -> Group:
+) -> RocketmqGroup:
     """The group ``g`` with these members, and what each answered (None: nothing)."""
     answers = MemberAnswers(lambda: 0.0)
     due = answers.due({"g": Present(dict.fromkeys(told, "broker-a"), broadcasting)})
     said = [told[client] or RocketmqTrouble("member_timeout", "hangs") for _, client in due]
     answers.take(due, said, ErrorTally())
-    view = BrokerView(Broker("broker-a", "h:1", True, 1), topics=TOPICS)
+    view = BrokerView(RocketmqBroker("broker-a", "h:1", True, 1), topics=TOPICS)
     view.online["g"] = Online(
         dict.fromkeys(told, "10.0.0.1"), frozenset({"orders"}), broadcasting, pulling, filters or {}
     )
@@ -42,7 +42,7 @@ def group_of(
     return put_together("g", [view], answers, last, is_lost=False, local=local, asks_members=asks_members)
 
 
-def shares(group: Group) -> dict[str, list[int]]:
+def shares(group: RocketmqGroup) -> dict[str, list[int]]:
     return {member.client_id: [queue.queue for queue in member.queues] for member in group.members}
 
 
@@ -116,7 +116,7 @@ def test_what_a_group_was_it_stays_while_its_members_are_silent_or_gone() -> Non
     assert orderly.type == "orderly"
     assert group_of({"a": None}, last=orderly).type == "orderly"
     gone = put_together(
-        "g", [BrokerView(Broker("broker-a", "h:1", True, 1))], MemberAnswers(lambda: 0.0), orderly, False
+        "g", [BrokerView(RocketmqBroker("broker-a", "h:1", True, 1))], MemberAnswers(lambda: 0.0), orderly, False
     )
     assert (gone.state, gone.type, gone.members) == (GroupState.EMPTY, "orderly", [])
 

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from lagwise.cli import cli
 from lagwise.config import LocalOffsetFiles, RocketmqCluster
 from lagwise.domain.vocabulary import GroupState
-from lagwise.errors import ConfigError
+from lagwise.platform.errors import ConfigError
 from lagwise.tables.raw import COMMITS, GROUPS
+from lagwise_app.cli import cli
 from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.rocketmq.local_offsets import LocalOffsets, progress_of
 from lagwise_collectors.rocketmq.requests import Queue, Told
-from lagwise_collectors.rocketmq.shipping import Shipping
+from lagwise_collectors.rocketmq.ship_offsets import OffsetShipper
 from lagwise_collectors.rocketmq.source import RocketmqSource
 from tests.collectors.kafka import rows
 from tests.collectors.rocketmq_server import Broker, Server, name_server
@@ -165,8 +165,10 @@ def test_a_group_of_which_nobody_is_online_is_known_by_its_files(tmp_path: Path)
 # --- shipping ---
 
 
-def ship(folder: Path, place: Path, **changes: float) -> Shipping:
-    return Shipping(folder, str(place), max_age_seconds=changes.get("max_age_seconds", 86_400), clock=NOW.timestamp)
+def ship(folder: Path, place: Path, **changes: float) -> OffsetShipper:
+    return OffsetShipper(
+        folder, str(place), max_age_seconds=changes.get("max_age_seconds", 86_400), clock=NOW.timestamp
+    )
 
 
 def test_what_was_written_is_copied_once(tmp_path: Path) -> None:
@@ -207,9 +209,9 @@ def test_a_place_that_cannot_be_written_to_is_told_and_tried_again(tmp_path: Pat
 def test_places_that_are_none_are_refused(tmp_path: Path) -> None:
     for place, why in (("nosuch://x/y", "no place"), ("s3://key:sesame-sesame@bucket/x", "holds a secret")):
         with pytest.raises(ConfigError, match=why):
-            Shipping(tmp_path, place, max_age_seconds=60)
+            OffsetShipper(tmp_path, place, max_age_seconds=60)
     with pytest.raises(ConfigError, match="--from"):
-        Shipping(tmp_path / "nothing", str(tmp_path), max_age_seconds=60)
+        OffsetShipper(tmp_path / "nothing", str(tmp_path), max_age_seconds=60)
 
 
 def test_the_command_says_what_it_did(tmp_path: Path) -> None:

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from lagwise.config import Config, GroupSelection, LocalOffsetFiles, RocketmqCluster
-from lagwise.errors import LagwiseError
+from lagwise.config import Config, LocalOffsetFiles, NameFilter, RocketmqCluster
+from lagwise.platform.errors import LagwiseError
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
+from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise.tables.store import Lake
-from lagwise.tables.work import SERVICE_TIMES
 from lagwise_collectors.protocol import Snapshot
 from lagwise_collectors.rocketmq.source import RocketmqSource
 from lagwise_collectors.run import collect_once
 from lagwise_sandbox.rocketmq.servers import Rocketmq
 from lagwise_sandbox.rocketmq.settings import ADMIN, PASSWORDS
-from lagwise_sandbox.rocketmq.workload import Workload
+from lagwise_sandbox.rocketmq.workload import RocketmqWorkload
 from tests.collectors.kafka import eventually, rows
 
 pytestmark = pytest.mark.broker
@@ -88,7 +88,7 @@ def cluster_of(rocketmq: Rocketmq, **changes: Any) -> RocketmqCluster:
 
 @pytest.fixture(scope="module")
 def scene(rocketmq: Rocketmq) -> Iterator[Scene]:
-    with Workload(rocketmq, _SPECS):
+    with RocketmqWorkload(rocketmq, _SPECS):
         scene = Scene(rocketmq)
         yield scene
         scene.source.close()
@@ -271,7 +271,7 @@ def test_dead_letters_are_told_to_their_group_alone(scene: Scene, rocketmq: Rock
 
 
 def test_only_selected_groups_are_read(rocketmq: Rocketmq, scene: Scene) -> None:
-    cluster = cluster_of(rocketmq, groups=GroupSelection(include=("G_QU.*",)))
+    cluster = cluster_of(rocketmq, groups=NameFilter(include=("G_QU.*",)))
     found = once(cluster)
     assert {row["group"] for row in rows(found, GROUPS)} == {"G_QUIET"}
     assert {row["topic"] for row in rows(found, WATERMARKS)} == {"quiet", "%RETRY%G_QUIET"}
@@ -330,7 +330,7 @@ def test_a_secured_broker_asks_who_is_there(secured_rocketmq: Rocketmq, monkeypa
     monkeypatch.setenv("SANDBOX_SECRET", PASSWORDS[ADMIN])
     specs = ["topic:orders:2", "produce:orders:20:0", "consume:concurrent:G:orders:1"]
     with (
-        Workload(secured_rocketmq, specs, user=ADMIN),
+        RocketmqWorkload(secured_rocketmq, specs, user=ADMIN),
         closing(RocketmqSource(cluster_of(secured_rocketmq, **signed))) as source,
     ):
         eventually(lambda: Seen(source.collect()).lag("G", "orders") == 0)
@@ -347,7 +347,7 @@ def test_the_rights_that_the_doctor_names_are_enough(
     monkeypatch.setenv("SANDBOX_SECRET", password)
     cluster = cluster_of(secured_rocketmq, access_key=user, secret_key="${env:SANDBOX_SECRET}")
     specs = ["topic:orders:2", "produce:orders:20:0", "consume:concurrent:G_RIGHTS:orders:1"]
-    with Workload(secured_rocketmq, specs, user=ADMIN, name="rights"):
+    with RocketmqWorkload(secured_rocketmq, specs, user=ADMIN, name="rights"):
         eventually(lambda: any(not check.ok for check in RocketmqSource(cluster).check()))
         secured_rocketmq.mqadmin(
             "createAcl", "-b", broker, "-s", f"User:{user}",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.traces import Trace, read_trace
+from lagwise.traces.trace import Trace, read_trace
 from tests.traces.judged import judged
 
 _FOLDER = Path(__file__).with_name("golden") / "rocketmq-trace"

@@ -14,13 +14,13 @@ from typing import Any
 import psutil
 import pytest
 
-from lagwise import health
 from lagwise.config import Cluster, Config
 from lagwise.domain.vocabulary import EventKind
+from lagwise.platform import health
 from lagwise.tables.raw import COMMITS, EVENTS, RAW_TABLES, SAMPLES
 from lagwise.tables.store import Lake
 from lagwise_collectors.run import PART, collect_forever, collect_once
-from lagwise_sandbox.broker import Broker
+from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, eventually
 
 pytestmark = pytest.mark.process
@@ -74,11 +74,11 @@ def _command_of(process: psutil.Process) -> str:
 
 def readers() -> list[psutil.Process]:
     children = psutil.Process().children(recursive=True)
-    return [p for p in children if "lagwise_collectors.worker" in _command_of(p)]
+    return [p for p in children if "lagwise_collectors.reader_main" in _command_of(p)]
 
 
 @pytest.mark.broker
-def test_one_round_tells_what_it_cost(broker: Broker, tmp_path: Path, nobody: Cluster) -> None:
+def test_one_round_tells_what_it_cost(broker: KafkaBroker, tmp_path: Path, nobody: Cluster) -> None:
     lab = Lab(broker.client_settings())
     topic = lab.topic()
     lab.commit(lab.name("reader"), topic, {0: 0, 1: 0})
@@ -96,7 +96,7 @@ def test_one_round_tells_what_it_cost(broker: Broker, tmp_path: Path, nobody: Cl
 
 
 @pytest.mark.broker
-def test_a_round_before_there_is_a_lake_creates_every_raw_table(broker: Broker, tmp_path: Path) -> None:
+def test_a_round_before_there_is_a_lake_creates_every_raw_table(broker: KafkaBroker, tmp_path: Path) -> None:
     config = config_of(tmp_path, Lab(broker.client_settings()).cluster())
     collect_once(config)
     lake = Lake(config.lake_uri)
@@ -104,7 +104,7 @@ def test_a_round_before_there_is_a_lake_creates_every_raw_table(broker: Broker, 
 
 
 @pytest.mark.broker
-def test_rounds_go_on_at_their_interval_and_show_what_happened_between(broker: Broker, tmp_path: Path) -> None:
+def test_rounds_go_on_at_their_interval_and_show_what_happened_between(broker: KafkaBroker, tmp_path: Path) -> None:
     lab = Lab(broker.client_settings())
     topic, group = lab.topic(), lab.name("reader")
     lab.produce(topic, {0: 9})
@@ -129,7 +129,7 @@ def test_rounds_go_on_at_their_interval_and_show_what_happened_between(broker: B
 
 
 @pytest.mark.broker
-def test_a_cluster_that_hangs_costs_only_itself(broker: Broker, tmp_path: Path) -> None:
+def test_a_cluster_that_hangs_costs_only_itself(broker: KafkaBroker, tmp_path: Path) -> None:
     lab = Lab(broker.client_settings())
     lab.commit(lab.name("reader"), lab.topic(), {0: 0})
     clusters = [lab.cluster(name=name, interval_seconds=1.0) for name in ("one", "other")]

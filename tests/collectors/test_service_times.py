@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lagwise.tables.raw import COMMITS
-from lagwise.tables.work import SERVICE_TIMES
-from lagwise_collectors import wire
+from lagwise.tables.service_times import SERVICE_TIMES
+from lagwise_collectors import snapshot_format
 from lagwise_collectors.protocol import ErrorTally, Snapshot
 from lagwise_collectors.service_times import measurements
 from tests.collectors.snapshots import INTERVAL, START, sample
@@ -137,8 +137,8 @@ def test_columns_need_no_dictionary_and_may_have_come_over_the_wire() -> None:
     one = snapshot(0, {("shop", "orders", 0): text()})
     plain = one.with_rows(COMMITS, one.rows(COMMITS).cast(pa.schema([f for f in COMMITS.arrow if f.name != "day"])))
     buffer = pa.BufferOutputStream()
-    wire.write(buffer, one)
-    sent = wire.read(pa.BufferReader(buffer.getvalue()))
+    snapshot_format.write(buffer, one)
+    sent = snapshot_format.read(pa.BufferReader(buffer.getvalue()))
     assert rows(plain) == rows(sent) == rows(one)
 
 

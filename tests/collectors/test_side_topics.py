@@ -4,12 +4,12 @@ import pytest
 
 from lagwise.config import Cluster, Config
 from lagwise.domain.vocabulary import TopicRole
-from lagwise.errors import ConfigError
+from lagwise.platform.errors import ConfigError
 from lagwise.tables.raw import TOPICS, WATERMARKS
-from lagwise_collectors.kafka.client import Client
-from lagwise_collectors.kafka.side_topics import LIST_EVERY_SECONDS, Side, SideTopics, side_topics
+from lagwise_collectors.kafka.requests.client import KafkaClient
+from lagwise_collectors.kafka.requests.side_topics import LIST_EVERY_SECONDS, Side, SideTopics, side_topics
 from lagwise_collectors.kafka.source import KafkaSource
-from lagwise_sandbox.broker import Broker
+from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, rows
 
 DEAD, RETRY = TopicRole.DEAD_LETTER, TopicRole.RETRY
@@ -17,7 +17,7 @@ DEAD, RETRY = TopicRole.DEAD_LETTER, TopicRole.RETRY
 
 def sides_of(*names: str, read: set[str], **patterns: tuple[str, ...]) -> dict[str, Side]:
     cluster = Cluster.model_validate({"bootstrap": "127.0.0.1:9", "side_topics": patterns})
-    made = side_topics(cluster, Client(cluster))
+    made = side_topics(cluster, KafkaClient(cluster))
     return SideTopics(made._patterns, lambda: names).of(read)
 
 
@@ -73,7 +73,7 @@ def test_the_names_of_all_topics_are_listed_once_a_minute() -> None:
         return ["orders-retry"] if len(listed) == 1 else ["orders-retry", "orders-dlq"]
 
     cluster = Cluster(bootstrap="127.0.0.1:9")
-    sides = SideTopics(side_topics(cluster, Client(cluster))._patterns, names, lambda: now[0])
+    sides = SideTopics(side_topics(cluster, KafkaClient(cluster))._patterns, names, lambda: now[0])
     assert set(sides.of({"orders"})) == {"orders-retry"}
     now[0] = LIST_EVERY_SECONDS - 1
     assert sides.of({"payments"}) == {}
@@ -83,7 +83,7 @@ def test_the_names_of_all_topics_are_listed_once_a_minute() -> None:
 
 
 @pytest.mark.broker
-def test_they_are_watched_although_nobody_commits_on_them(broker: Broker) -> None:
+def test_they_are_watched_although_nobody_commits_on_them(broker: KafkaBroker) -> None:
     lab = Lab(broker.client_settings())
     topic = lab.topic("orders")
     dead, retry = lab.topic("orders.DLT", partitions=1), lab.topic("orders-retry-0", partitions=1)

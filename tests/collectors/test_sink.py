@@ -11,16 +11,16 @@ import pyarrow as pa
 import pytest
 
 from lagwise.domain.vocabulary import EventKind
-from lagwise.errors import LakeError
 from lagwise.operational.engine import open_engine
 from lagwise.operational.lease import Lease
 from lagwise.operational.turn import Turn
+from lagwise.platform.errors import LakeError
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_collectors import wire
-from lagwise_collectors.differences.events import Event, as_rows
+from lagwise_collectors import snapshot_format
 from lagwise_collectors.protocol import Snapshot
+from lagwise_collectors.sample_diff.events import Event, as_rows
 from lagwise_collectors.sink import ORDER, Sink, mark_of
 from lagwise_collectors.spool import Spool
 from tests.collectors.snapshots import INTERVAL, START, sample
@@ -354,9 +354,9 @@ class TestWire:
         for compression in (None, "zstd"):
             path = tmp_path / f"{compression}"
             with path.open("wb") as file:
-                wire.write(file, snapshot, compression=compression)
+                snapshot_format.write(file, snapshot, compression=compression)
             with path.open("rb") as file:
-                read = wire.read(file)
+                read = snapshot_format.read(file)
             assert (read.cluster, read.sample_id) == (snapshot.cluster, snapshot.sample_id)
             assert set(read.tables) == set(snapshot.tables)
             for name, rows in snapshot.tables.items():
@@ -365,8 +365,8 @@ class TestWire:
     def test_one_cut_short_anywhere_is_recognised(self, tmp_path: Path) -> None:
         path = tmp_path / "whole"
         with path.open("wb") as file:
-            wire.write(file, whole(7))
+            snapshot_format.write(file, whole(7))
         data = path.read_bytes()
         for length in range(0, len(data) - 64, 97):
-            with pytest.raises(wire.BrokenSnapshot):
-                wire.read(wire.buffer(data[:length]))
+            with pytest.raises(snapshot_format.BrokenSnapshot):
+                snapshot_format.read(snapshot_format.buffer(data[:length]))

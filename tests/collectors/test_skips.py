@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from lagwise_collectors.differences.commits import skip_events
-from lagwise_collectors.differences.skips import Readers, Skip, readers_now
+from lagwise_collectors.sample_diff.commits import skip_events
+from lagwise_collectors.sample_diff.skips import OffsetSkip, Readers, readers_now
 
 INTERVAL = 15.0
 SLOW, WRITTEN = 250, 600
@@ -24,7 +24,7 @@ def at_sample(
     *,
     log_start: int = 0,
     left_out: Sequence[str] = (),
-) -> tuple[Readers, list[Skip]]:
+) -> tuple[Readers, list[OffsetSkip]]:
     """A sample of partitions of one topic, all of the same length, in the order of the commits."""
     commits = pa.table(
         {
@@ -62,12 +62,12 @@ BEFORE = SLOW * (SAMPLES - 1)
 
 def test_one_that_passes_its_backlog_at_once_has_skipped() -> None:
     _, skips = at_sample(slow_reader(), NOW, {0: BEFORE + SLOW, 1: END}, END)
-    assert skips == [Skip(1, BEFORE, END)]
+    assert skips == [OffsetSkip(1, BEFORE, END)]
 
 
 def test_partitions_that_come_and_go_do_not_hide_it() -> None:
     known, skips = at_sample(slow_reader(), NOW, {2: 5, 1: END}, END)
-    assert skips == [Skip(1, BEFORE, END)]
+    assert skips == [OffsetSkip(1, BEFORE, END)]
     # The one that was away is not known any more when it comes back.
     assert at_sample(known, NOW + INTERVAL, {0: END, 1: END, 2: END}, END)[1] == []
 
@@ -77,7 +77,7 @@ def test_after_a_skip_it_is_as_slow_as_before() -> None:
     known, _ = at_sample(slow_reader(), NOW, {0: BEFORE, 1: END}, END)
     later = END + 20_000
     known, _ = at_sample(known, NOW + INTERVAL, {0: BEFORE, 1: END + 10}, later)
-    assert at_sample(known, NOW + 2 * INTERVAL, {0: BEFORE, 1: later}, later)[1] == [Skip(1, END + 10, later)]
+    assert at_sample(known, NOW + 2 * INTERVAL, {0: BEFORE, 1: later}, later)[1] == [OffsetSkip(1, END + 10, later)]
 
 
 @pytest.mark.parametrize(
@@ -117,16 +117,16 @@ def test_one_whose_records_are_deleted_and_that_goes_on_at_the_end_skips_what_is
     time, end = NOW + hangs_for * INTERVAL, END + hangs_for * WRITTEN
     log_start = BEFORE + 1_000
     known, skips = at_sample(known, time, {0: log_start, 1: end - 5}, end, log_start=log_start)
-    assert skips == [Skip(1, log_start, end - 5, from_log_start=True)]
+    assert skips == [OffsetSkip(1, log_start, end - 5, from_log_start=True)]
     assert at_sample(known, time + INTERVAL, {0: log_start, 1: end}, end, log_start=log_start)[1] == []
 
 
 def test_the_events_say_which_skips_begin_with_the_log() -> None:
     commits = pa.table({"group": ["live"] * 14, "topic": ["scores"] * 14, "partition": range(14)})
-    skips = [Skip(0, 10, 900), *(Skip(row, 100, 900, from_log_start=True) for row in range(1, 3))]
+    skips = [OffsetSkip(0, 10, 900), *(OffsetSkip(row, 100, 900, from_log_start=True) for row in range(1, 3))]
     one, *others = skip_events(commits, skips, datetime(2026, 3, 5, tzinfo=UTC))
     assert (one.partition, one.before, one.after, one.cause) == (0, "10", "900", None)
     assert [(e.partition, e.before, e.cause) for e in others] == [(n, "100", "from the log start") for n in (1, 2)]
-    many = [Skip(row, 100, 900, from_log_start=True) for row in range(12)]
+    many = [OffsetSkip(row, 100, 900, from_log_start=True) for row in range(12)]
     (together,) = skip_events(commits, many, datetime(2026, 3, 5, tzinfo=UTC))
     assert together.cause == "12 partitions, 9600 records in all, from the log start"

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lagwise import health
+from lagwise.platform import health
 from lagwise.tables.raw import COMMITS, SAMPLES
 from lagwise.tables.store import Lake
 from lagwise_collectors.run import PART
-from lagwise_sandbox.broker import Broker
+from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, eventually
 
 pytestmark = [pytest.mark.process, pytest.mark.broker]
@@ -24,7 +24,7 @@ Start = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture
-def settings(broker: Broker, tmp_path: Path) -> Path:
+def settings(broker: KafkaBroker, tmp_path: Path) -> Path:
     lab = Lab(broker.client_settings())
     group = lab.name("reader")
     lab.commit(group, lab.topic(), {0: 0})

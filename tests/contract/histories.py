@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from lagwise.traces import Row, Trace, moment, sample_id
+from lagwise.traces.trace import Row, Trace, moment, sample_id
 
 STATES = ("Stable", "Stable", "Stable", "Empty", "Dead", "PreparingRebalance", "Reconciling", "Unknown", None)
 TYPES = ("classic", "classic", "consumer", "simple", None)

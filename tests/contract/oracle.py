@@ -7,10 +7,10 @@ from lagwise.domain.evaluation import Evaluation, Moment, evaluate
 from lagwise.domain.evidence import Policy
 from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import GroupVerdict
-from lagwise.domain.judged import Judged, Pair, shown_age
+from lagwise.domain.verdict_rollup import Judged, Pair, shown_age
 from lagwise.domain.vocabulary import Status
-from lagwise.trace_events import events_of
-from lagwise.traces import Trace, moment, sample_id
+from lagwise.traces.trace import Trace, moment, sample_id
+from lagwise_app.replay.trace_events import events_of
 from lagwise_spark.replay import NUMBERS, Shown
 
 

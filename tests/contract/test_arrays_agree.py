@@ -11,7 +11,7 @@ from lagwise.domain.history import gap_seconds
 from lagwise.tables.minutes import MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.schema import Table
-from lagwise.traces import Row, Trace
+from lagwise.traces.trace import Row, Trace
 from tests.contract.histories import history
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from lagwise.errors import MissingRequirement
+from lagwise.platform.errors import MissingRequirement
 from lagwise_sandbox.java import find_java
 from tests.contract.assignors import Group, java_outcomes, made_up_group, our_outcomes
 

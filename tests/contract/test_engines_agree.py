@@ -15,9 +15,9 @@ import pytest
 
 from lagwise.domain.forecast import Forecast
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
-from lagwise.replay import shown_of
-from lagwise.trace_events import events_of
-from lagwise.traces import Row, Trace, moment, sample_id
+from lagwise.traces.trace import Row, Trace, moment, sample_id
+from lagwise_app.replay.trace_events import events_of
+from lagwise_app.replay.verdicts import shown_of
 from tests.contract.histories import history
 from tests.contract.oracle import evaluation_at, shown_by_oracle
 from tests.traces.replayed import replayed, traces

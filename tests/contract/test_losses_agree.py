@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lagwise.domain.vocabulary import Status
-from lagwise.replay import shown_of
-from lagwise.traces import Row, Trace, read_trace
+from lagwise.traces.trace import Row, Trace, read_trace
+from lagwise_app.replay.verdicts import shown_of
 from tests.contract.histories import history
 from tests.contract.oracle import shown_by_oracle
 from tests.contract.test_engines_agree import differences

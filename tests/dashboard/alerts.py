@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import insert
 
-from lagwise.alerts.database import ALERTS, DELIVERIES, open_engine, prepare, transaction
-from lagwise.alerts.model import Kind, Numbers, Subject
 from lagwise.domain.vocabulary import Status
+from lagwise_alerts.model import AlertKind, AlertSubject, Numbers
+from lagwise_alerts.outbox.database import ALERTS, DELIVERIES, open_engine, prepare, transaction
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, Story
 
 _LOUD = {Status.LOSING_DATA, Status.AT_RISK, Status.STOPPED, Status.STALLED}
@@ -44,7 +44,7 @@ def _alert(n: int, s: Story, now: datetime, *, ended: bool) -> dict[str, Any]:
     fired = None if pending else started + timedelta(seconds=30)
     return {
         "incident_id": f"incident-{n:03d}",
-        "fingerprint": Subject(Kind.GROUP, s.cluster, s.group).fingerprint,
+        "fingerprint": AlertSubject(AlertKind.GROUP, s.cluster, s.group).fingerprint,
         "kind": "group",
         "cluster": s.cluster,
         "group": s.group,

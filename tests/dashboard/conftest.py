@@ -14,8 +14,8 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 import lagwise_dashboard
-from lagwise.addresses import pages
 from lagwise.config import load_config
+from lagwise.links import pages
 from lagwise.tables.store import Lake
 from tests.dashboard import alerts, lakes, planning
 from tests.dashboard.browsing import Visit
@@ -47,11 +47,11 @@ def _components_looked_for_once() -> Iterator[None]:
 def open_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     """Open a page of the app over the test's own folder, at the moment NOW; no page may raise."""
     monkeypatch.setenv("LAGWISE_CONFIG", str(write_settings(tmp_path)))
-    monkeypatch.setattr("lagwise_dashboard.settings.now", lambda: NOW)
-    monkeypatch.setattr("lagwise_dashboard.settings.started_at", lambda: NOW - timedelta(hours=1))
+    monkeypatch.setattr("lagwise_dashboard.context.now", lambda: NOW)
+    monkeypatch.setattr("lagwise_dashboard.context.started_at", lambda: NOW - timedelta(hours=1))
 
     def open_page(view: str = "overview", **query: str | list[str]) -> AppTest:
-        monkeypatch.setattr("lagwise_dashboard.settings._in_use", load_config())
+        monkeypatch.setattr("lagwise_dashboard.context._in_use", load_config())
         app = AppTest.from_file(str(APP), default_timeout=30)
         if view != "overview":
             app.switch_page(f"views/{view}.py")

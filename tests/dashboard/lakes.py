@@ -21,9 +21,9 @@ from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATU
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.minutes import MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
+from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise.tables.ticks import TICKS
 from lagwise_dashboard.queries.heat import FEWEST_PARTITIONS
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, Story
 

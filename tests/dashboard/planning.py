@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from lagwise.config import Capacity
+from lagwise.config import CapacitySettings
 from lagwise.tables.analysis import PARTITION_STATUS
-from lagwise.tables.observed import OBSERVED_CAPACITY
+from lagwise.tables.observed_capacity import OBSERVED_CAPACITY
 from lagwise.tables.planning import DEMAND, FORECASTS, TOPIC_HOURS
+from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise.tables.store import Lake
-from lagwise.tables.work import SERVICE_TIMES
 from lagwise_spark.jobs.capacity import plan
 from tests.dashboard.lakes import append, overwrite
 
 Row = dict[str, Any]
 _HOURLY, _HORIZON = timedelta(days=14), timedelta(days=90)
 #: Nodes of the groups that a probe measures.
-SETTINGS = Capacity(nodes=[{"groups": ["checkout"], "cores": 2}])
+SETTINGS = CapacitySettings(nodes=[{"groups": ["checkout"], "cores": 2}])
 
 
 @dataclass(frozen=True)

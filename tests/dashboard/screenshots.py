@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlencode
 
-from lagwise import health as heartbeats
 from lagwise.domain.sizing.workload import Concurrency, Workload
-from lagwise_dashboard.components.capacity_scenarios import Scenario, written
+from lagwise.platform import health as heartbeats
+from lagwise_dashboard.pages.capacity.scenarios import SavedScenario, written
 from tests.dashboard import alerts, lakes, planning
 from tests.dashboard.browsing import Visit, chromium, launched
 from tests.dashboard.lakes import Scene
 from tests.dashboard.serving import served
 
 #: A scenario that is compared with what is known of the group.
-_BIGGER = Scenario(
+_BIGGER = SavedScenario(
     "nodes of 4 cores",
     Workload(
         t1_seconds=0.030,

@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx
 import yaml
 
-from lagwise.health import DASHBOARD
-from lagwise.parts import child_environment, part_command
+from lagwise.platform.health import DASHBOARD
+from lagwise_app.supervisor.processes import child_environment, part_command
 
 _START_SECONDS = 60.0
 

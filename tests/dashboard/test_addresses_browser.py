@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from lagwise.addresses import pages, query
+from lagwise.links import pages, parameters
 from tests.dashboard.browsing import Visit
 
 pytestmark = pytest.mark.browser
@@ -23,12 +23,12 @@ def _named_in_the_docs() -> Iterator[str]:
             yield from _NAMED.findall(file.read_text(encoding="utf-8"))
 
 
-def _at(page: Page, path: str, **query: str) -> None:
+def _at(page: Page, path: str, **parameters: str) -> None:
     """Wait until the address is this one."""
 
     def is_there(url: str) -> bool:
         parts = urlsplit(url)
-        return parts.path == path and dict(parse_qsl(parts.query)) == query
+        return parts.path == path and dict(parse_qsl(parts.query)) == parameters
 
     page.wait_for_url(is_there)
 
@@ -106,7 +106,12 @@ def test_the_menu_keeps_what_is_looked_at(visit: Visit) -> None:
     looked_at = {"cluster": "prod", "group": "clickstream-archive", "topic": "clicks", "range": "24h"}
     link = pages.link(
         pages.TOPIC,
-        {query.CLUSTER: "prod", query.GROUP: "clickstream-archive", query.TOPIC: "clicks", query.RANGE: "24h"},
+        {
+            parameters.CLUSTER: "prod",
+            parameters.GROUP: "clickstream-archive",
+            parameters.TOPIC: "clicks",
+            parameters.RANGE: "24h",
+        },
     )
     page = visit.open(link)
     for title, path, shows in (

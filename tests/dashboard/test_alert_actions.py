@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from lagwise.alerts import operate, queries
-from lagwise.alerts.database import open_engine
-from lagwise.alerts.muting import Matcher
-from lagwise.alerts.operate import Operator, Via
 from lagwise.config import Role
+from lagwise_alerts.notify.mute import Matcher
+from lagwise_alerts.operate import actions, queries
+from lagwise_alerts.operate.actions import Operator, Via
+from lagwise_alerts.outbox.database import open_engine
+from lagwise_dashboard.escaping import shown
 from lagwise_dashboard.identity import Person
-from lagwise_dashboard.literal import shown
 from tests.dashboard import alerts
 from tests.dashboard.conftest import NOW
 from tests.dashboard.serving import write_settings
@@ -138,7 +138,7 @@ def test_a_channel_is_tried_and_that_is_kept(open_app: Open, engine: Engine, mon
 def test_who_may_not_act_has_no_buttons(
     open_app: Open, engine: Engine, monkeypatch: pytest.MonkeyPatch, role: Role | None
 ) -> None:
-    operate.silence(
+    actions.silence(
         engine,
         Matcher(group="x"),
         starts_at=NOW,
@@ -188,7 +188,7 @@ def test_names_of_strangers_are_shown_as_they_are(
 ) -> None:
     be(monkeypatch, Role.OPERATOR)
     hostile = ":red[x] <script>alert(1)</script> $a$"
-    operate.silence(
+    actions.silence(
         engine,
         Matcher(group=".*"),
         starts_at=NOW,

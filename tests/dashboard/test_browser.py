@@ -157,7 +157,7 @@ def test_every_page_opens_by_its_address(visit: Visit, path: str) -> None:
 def test_hostile_names_are_shown_letter_by_letter(visit: Visit, name: str) -> None:
     from urllib.parse import quote
 
-    from lagwise_dashboard.literal import shown
+    from lagwise_dashboard.escaping import shown
 
     page = visit.open(f"/group?cluster=prod&group={quote(name)}")
     expect(page.locator(".js-plotly-plot").first).to_be_visible()

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from lagwise_dashboard.literal import shown
+from lagwise_dashboard.escaping import shown
 from tests.dashboard.browsing import Visit, unchanged
 from tests.dashboard.stories import HOSTILE_NAMES
 

@@ -18,8 +18,6 @@ from hypothesis import strategies as st
 from playwright.sync_api import Browser, expect
 from streamlit.testing.v1 import AppTest
 
-from lagwise.cli import cli
-from lagwise.cli.size import size
 from lagwise.domain.sizing.advice import advise, inputs_of
 from lagwise.domain.sizing.words import say_duration, say_number
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
@@ -28,12 +26,14 @@ from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATU
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_dashboard.components import capacity_export
+from lagwise_app.cli import cli
+from lagwise_app.cli.size import size
+from lagwise_dashboard.pages.capacity import export
 from lagwise_dashboard.queries import capacity as queries
 from lagwise_dashboard.queries.listing import ListQuery
 from lagwise_dashboard.report import node_chart
 from lagwise_dashboard.report.command import command
-from lagwise_dashboard.report.contents import Report
+from lagwise_dashboard.report.contents import CapacityReport
 from lagwise_dashboard.report.csv_file import as_csv
 from lagwise_dashboard.report.html_file import as_html
 from tests.dashboard import lakes, shown_tables
@@ -372,8 +372,8 @@ def test_of_an_undecided_group_no_number_is_made_up(
 ) -> None:
     """None of the four that the advice rests on was measured or typed: the load test instead, on the page and in what
     is taken away."""
-    kept: list[Report | None] = []
-    monkeypatch.setattr(capacity_export, "keep", kept.append)
+    kept: list[CapacityReport | None] = []
+    monkeypatch.setattr(export, "keep", kept.append)
     app = open_app("capacity", **of("prod/email-notifications"))
     assert app.number_input(key="t1_ms").placeholder == "not known: type it in"
     assert "No advice: T1, T2 and the cores of a node are not known, and no number is made up." in texts(app)
@@ -400,8 +400,8 @@ def test_of_an_undecided_group_no_number_is_made_up(
 def test_an_example_says_in_what_is_taken_away_that_it_is_one(
     open_app: Open, busy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept: list[Report | None] = []
-    monkeypatch.setattr(capacity_export, "keep", kept.append)
+    kept: list[CapacityReport | None] = []
+    monkeypatch.setattr(export, "keep", kept.append)
     open_app("capacity", cores="8")
     assert kept[-1] is not None
     assert "asked,t1_seconds,0.012,,an example" in as_csv(kept[-1])
@@ -412,8 +412,8 @@ def test_an_example_says_in_what_is_taken_away_that_it_is_one(
 def test_of_a_flink_job_task_slots_are_told_and_no_spare_nodes_are_asked_for(
     open_app: Open, planned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept: list[Report | None] = []
-    monkeypatch.setattr(capacity_export, "keep", kept.append)
+    kept: list[CapacityReport | None] = []
+    monkeypatch.setattr(export, "keep", kept.append)
     name, lake = "prod/recommendations", Lake(str(planned / "lake"))
     job = verdict_of(planned, name) | {"unit": "subtask", "capacity_source": "busy_time", "slots_held": 1}
     others = [row for row in lake.read(CAPACITY).to_pylist() if row["group"] != "recommendations"]

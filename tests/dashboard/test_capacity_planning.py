@@ -13,7 +13,7 @@ import pytest
 import streamlit as st
 
 from lagwise.domain.capacity.outlook import Outlook
-from lagwise.domain.simulation.what_if import SetUp, outage, try_set_ups
+from lagwise.domain.simulation.what_if import WhatIfSetUp, outage, try_set_ups
 from lagwise.domain.sizing.advice import advise
 from lagwise.domain.sizing.known_workload import running_of
 from lagwise.domain.sizing.ramp_plan import ramp_plan, ramp_to
@@ -23,10 +23,10 @@ from lagwise.domain.vocabulary import Status
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.planning import FORECASTS
 from lagwise.tables.store import Lake
-from lagwise_dashboard.components.capacity_scenarios import ABOVE, MOST_KEPT, Scenario, read, written
+from lagwise_dashboard.pages.capacity.scenarios import ABOVE, MOST_KEPT, SavedScenario, read, written
 from lagwise_dashboard.queries import capacity as queries
 from lagwise_dashboard.report import forecast_chart, html_file
-from lagwise_dashboard.report.contents import Report
+from lagwise_dashboard.report.contents import CapacityReport
 from lagwise_dashboard.report.csv_file import as_csv
 from lagwise_dashboard.report.html_file import as_html
 from lagwise_dashboard.report.scenarios import Compared, columns
@@ -182,7 +182,7 @@ def test_a_kept_scenario_stays_beside_what_is_changed(open_app: Open, planned: P
 
 def test_a_scenario_of_members_is_kept_as_one() -> None:
     asked = Workload.of_members(0.0025, Unit.SUBTASK, peak_rate_per_second=330, partitions=24)
-    assert read([written(Scenario("members", asked))]) == ([Scenario("members", asked)], 0)
+    assert read([written(SavedScenario("members", asked))]) == ([SavedScenario("members", asked)], 0)
     beside = columns((Compared("members", advise(asked), None), Compared("nodes", advise(WORKLOAD), None)))
     lines, *scenarios = beside
     found = {one.title: dict(zip(lines.shown, one.shown, strict=True)) for one in scenarios}
@@ -194,7 +194,7 @@ def test_a_scenario_of_members_is_kept_as_one() -> None:
 def test_what_was_written_into_the_address_is_read_whatever_the_name_is() -> None:
     asked = replace(WORKLOAD, ordering=Ordering.PARTITION, hottest_share=0.1, outage_seconds=1 / 3)
     for name in (*HOSTILE_NAMES, "a;b=c", "", "Scenario 1"):
-        assert read([written(Scenario(name, asked))]) == ([Scenario(name[:40], asked)], 0)
+        assert read([written(SavedScenario(name, asked))]) == ([SavedScenario(name[:40], asked)], 0)
 
 
 @pytest.mark.parametrize(
@@ -203,20 +203,20 @@ def test_what_was_written_into_the_address_is_read_whatever_the_name_is() -> Non
 )
 def test_an_address_that_holds_nonsense_costs_only_that(open_app: Open, planned: Path, text: str) -> None:
     assert read([text]) == ([], 1)
-    assert read([written(Scenario("good", WORKLOAD)).replace("cores=8", "cores=1e999")]) == ([], 1)
-    app = open_app("capacity", scenario=[text, written(Scenario("good", WORKLOAD))])
+    assert read([written(SavedScenario("good", WORKLOAD)).replace("cores=8", "cores=1e999")]) == ([], 1)
+    app = open_app("capacity", scenario=[text, written(SavedScenario("good", WORKLOAD))])
     assert list(compared(app)) == [ABOVE, "good"]
     assert "1 scenario in the link cannot be read" in texts(app)
 
 
 def test_names_that_read_alike_are_told_apart(open_app: Open, planned: Path) -> None:
     names = ("", ABOVE, "a\n", "a\\n")
-    app = open_app("capacity", scenario=[written(Scenario(name, WORKLOAD)) for name in names])
+    app = open_app("capacity", scenario=[written(SavedScenario(name, WORKLOAD)) for name in names])
     assert list(compared(app)) == [ABOVE, "unnamed", f"{ABOVE} (2)", "a\\n", "a\\n (2)"]
 
 
 def test_more_than_a_few_are_not_kept(open_app: Open, planned: Path) -> None:
-    many = [written(Scenario(f"s{i}", replace(WORKLOAD, spare_nodes=i))) for i in range(MOST_KEPT + 2)]
+    many = [written(SavedScenario(f"s{i}", replace(WORKLOAD, spare_nodes=i))) for i in range(MOST_KEPT + 2)]
     app = open_app("capacity", scenario=many)
     assert len(compared(app)) == 1 + MOST_KEPT
     assert app.button(key="capacity_keep").disabled
@@ -288,13 +288,13 @@ class _Tags(HTMLParser):
             self.text.append(data)
 
 
-def report_of(lake: Lake, row: dict[str, Any]) -> Report:
+def report_of(lake: Lake, row: dict[str, Any]) -> CapacityReport:
     """What the page would hand over for a row."""
     advice = advise(WORKLOAD)
-    what_if = try_set_ups(WORKLOAD, [SetUp("Running", 3, 4)], *outage(600.0))
+    what_if = try_set_ups(WORKLOAD, [WhatIfSetUp("Running", 3, 4)], *outage(600.0))
     outlook = queries.outlook(lake, row["cluster"], row["topic"], NOW)
     kept = (Compared("=cmd", advice, what_if.outcomes[0][1]),)
-    return Report(
+    return CapacityReport(
         advice=advice,
         sources={"cores": "settings"},
         row=row,
@@ -400,7 +400,9 @@ def test_the_hottest_partition_is_that_of_the_history(open_app: Open, planned: P
 
 
 def test_without_a_group_there_is_a_report_all_the_same() -> None:
-    report = Report(advice=advise(WORKLOAD), sources={"cores": "an example"}, target_utilisation=TARGET, now=NOW)
+    report = CapacityReport(
+        advice=advise(WORKLOAD), sources={"cores": "an example"}, target_utilisation=TARGET, now=NOW
+    )
     assert "Capacity of a workload" in as_html(report)
     assert "asked,partitions,24,,default" in as_csv(report)
     assert "asked,cores,8,,an example" in as_csv(report)

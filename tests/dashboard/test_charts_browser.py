@@ -14,9 +14,10 @@ from playwright.sync_api import Browser, Page
 
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.store import Lake
-from lagwise_dashboard.components import group_charts, member_lanes
+from lagwise_dashboard.pages.rebalances import member_lanes
 from lagwise_dashboard.queries import group, heat, rebalances
 from lagwise_dashboard.queries.listing import FIRST_PAGE
+from lagwise_dashboard.widgets import group_charts
 from tests.dashboard import lakes, storm
 from tests.dashboard.browsing import READY_MS
 from tests.dashboard.conftest import NOW

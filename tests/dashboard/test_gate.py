@@ -12,9 +12,9 @@ import httpx
 import pytest
 import yaml
 
-from lagwise.health import DASHBOARD
-from lagwise.parts import child_environment, free_port, part_command
-from lagwise_dashboard.web import HEADERS
+from lagwise.platform.health import DASHBOARD
+from lagwise_app.supervisor.processes import child_environment, free_port, part_command
+from lagwise_dashboard.server.http_layer import HEADERS
 from tests.dashboard import alerts, lakes
 from tests.dashboard.lakes import Scene
 from tests.dashboard.serving import served, started

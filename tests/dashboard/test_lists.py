@@ -9,23 +9,19 @@ from typing import Any
 import pytest
 from sqlalchemy import insert
 
-from lagwise.addresses import pages, query
-from lagwise.addresses.listing import Listing
-from lagwise.alerts.database import open_engine, transaction
-from lagwise.alerts.operator_tables import ACTIONS
 from lagwise.domain.vocabulary import Status
+from lagwise.links import pages, parameters
+from lagwise.links.list_parameters import ListParameters
 from lagwise.tables.store import Lake
-from lagwise_dashboard.components import (
-    capacity_headroom,
-    group_table,
-    members,
-    partition_table,
-    retention_table,
-    topic_tables,
-)
+from lagwise_alerts.outbox.database import open_engine, transaction
+from lagwise_alerts.outbox.operator_tables import ACTIONS
+from lagwise_dashboard.pages.capacity import headroom
+from lagwise_dashboard.pages.retention import loss_table
+from lagwise_dashboard.pages.topic import tables
 from lagwise_dashboard.queries import capacity, group, overview, rebalances, retention, topic
 from lagwise_dashboard.queries.listing import ALL_ROWS, PAGE_ROWS, ListPage, ListQuery
 from lagwise_dashboard.queries.ordering import Orders
+from lagwise_dashboard.widgets import group_table, members, partition_table
 from tests.dashboard import long_lists
 from tests.dashboard.conftest import NOW, Open, offered
 from tests.dashboard.long_lists import CROWDED, MANY, STALLED, WIDE
@@ -33,15 +29,15 @@ from tests.dashboard.shown_tables import table
 from tests.dashboard.test_views import _text
 
 _PARTITIONS = 1_200
-_LISTS: list[tuple[Listing, Orders, Mapping[str, str]]] = [
-    (query.GROUP_LIST, overview.ORDERS, group_table.SORTS),
-    (query.PARTITION_LIST, group.PARTITION_ORDERS, partition_table.SORTS),
-    (query.MEMBER_LIST, group.MEMBER_ORDERS, members.SORTS),
-    (query.READER_LIST, topic.READER_ORDERS, topic_tables.READER_SORTS),
-    (query.TOPIC_PARTITION_LIST, topic.PARTITION_ORDERS, topic_tables.PARTITION_SORTS),
-    (query.LOSS_LIST, retention.ORDERS, retention_table.SORTS),
-    (query.REBALANCED_LIST, rebalances.ORDERS, {}),
-    (query.HEADROOM_LIST, capacity.ORDERS, capacity_headroom.SORTS),
+_LISTS: list[tuple[ListParameters, Orders, Mapping[str, str]]] = [
+    (parameters.GROUP_LIST, overview.ORDERS, group_table.SORTS),
+    (parameters.PARTITION_LIST, group.PARTITION_ORDERS, partition_table.SORTS),
+    (parameters.MEMBER_LIST, group.MEMBER_ORDERS, members.SORTS),
+    (parameters.READER_LIST, topic.READER_ORDERS, tables.READER_SORTS),
+    (parameters.TOPIC_PARTITION_LIST, topic.PARTITION_ORDERS, tables.PARTITION_SORTS),
+    (parameters.LOSS_LIST, retention.ORDERS, loss_table.SORTS),
+    (parameters.REBALANCED_LIST, rebalances.ORDERS, {}),
+    (parameters.HEADROOM_LIST, capacity.ORDERS, headroom.SORTS),
 ]
 
 
@@ -49,21 +45,26 @@ _LISTS: list[tuple[Listing, Orders, Mapping[str, str]]] = [
 
 
 @pytest.mark.parametrize(("its", "orders", "by"), _LISTS)
-def test_an_address_has_the_orders_that_the_lake_has(its: Listing, orders: Orders, by: Mapping[str, str]) -> None:
+def test_an_address_has_the_orders_that_the_lake_has(
+    its: ListParameters, orders: Orders, by: Mapping[str, str]
+) -> None:
     assert its.sort is not None
     assert its.sort.keys == tuple(orders)
     assert set(by.values()) <= set(orders)
 
 
 def test_lists_start_again_where_what_decides_on_their_rows_has_changed() -> None:
-    assert pages.GROUP.restarted([query.PARTITION_STATUS]) == (query.PARTITION_LIST.page,)
-    assert query.MEMBER_LIST.search is not None
-    assert pages.GROUP.restarted([query.MEMBER_LIST.search]) == (query.MEMBER_LIST.page,)
-    assert set(pages.GROUP.restarted([query.RANGE])) == {
-        its.page for its in (query.HOUR_LIST, query.CHANGE_LIST, query.EVENT_LIST)
+    assert pages.GROUP.restarted([parameters.PARTITION_STATUS]) == (parameters.PARTITION_LIST.page,)
+    assert parameters.MEMBER_LIST.search is not None
+    assert pages.GROUP.restarted([parameters.MEMBER_LIST.search]) == (parameters.MEMBER_LIST.page,)
+    assert set(pages.GROUP.restarted([parameters.RANGE])) == {
+        its.page for its in (parameters.HOUR_LIST, parameters.CHANGE_LIST, parameters.EVENT_LIST)
     }
-    assert set(pages.OVERVIEW.restarted([query.STATUS])) == {query.GROUP_LIST.page, query.QUIET_LIST.page}
-    assert pages.GROUP.restarted([query.PARTITION_LIST.page]) == ()
+    assert set(pages.OVERVIEW.restarted([parameters.STATUS])) == {
+        parameters.GROUP_LIST.page,
+        parameters.QUIET_LIST.page,
+    }
+    assert pages.GROUP.restarted([parameters.PARTITION_LIST.page]) == ()
 
 
 def test_a_page_says_which_rows_of_how_many_it_has() -> None:

@@ -14,7 +14,7 @@ from lagwise.tables.minutes import FIVE_MINUTES, HOURS, MINUTES
 from lagwise.tables.planning import TOPIC_HOURS
 from lagwise.tables.raw import GROUPS, MEMBERS, WATERMARKS
 from lagwise.tables.store import Lake
-from lagwise_dashboard.components import topic_tables
+from lagwise_dashboard.pages.topic import tables
 from lagwise_dashboard.queries import base, group, heat, overview, rebalances, retention, topic
 from lagwise_dashboard.queries.listing import ListQuery
 from tests.dashboard import lakes
@@ -124,7 +124,7 @@ def test_how_replicas_are_is_a_sign_and_words(bare: Lake) -> None:
 
     def said(min_isr: int | None, order: str) -> list[str]:
         found = topic.partitions(bare, "prod", "t", NOW, min_isr, ListQuery(order=order))
-        return [topic_tables.replicas_in_words(row) for row in found]
+        return [tables.replicas_in_words(row) for row in found]
 
     assert said(2, "number") == [
         "✕ unreadable: unreadable",

@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 import yaml
 
-from lagwise.config import Config, Dashboard
-from lagwise.errors import ConfigError
+from lagwise.config import Config, DashboardSettings
+from lagwise.platform.errors import ConfigError
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.raw import GROUPS, MEMBERS
 from lagwise.tables.store import Lake
-from lagwise_dashboard import literal
-from lagwise_dashboard.components import member_lanes, runbook, topic_tables, window
+from lagwise_dashboard import escaping
+from lagwise_dashboard.pages.group import runbook
+from lagwise_dashboard.pages.rebalances import member_lanes
+from lagwise_dashboard.pages.topic import tables as topic_tables
+from lagwise_dashboard.widgets import browser_window
 from tests.dashboard import lakes
 from tests.dashboard.conftest import NOW, Open, offered
 from tests.dashboard.lakes import Scene
@@ -229,7 +232,7 @@ def test_a_page_waits_for_the_second_table_of_a_round(
         pauses.append(seconds)
         lakes.overwrite(lake, GROUP_STATUS, groups)
 
-    monkeypatch.setattr("lagwise_dashboard.components.judgement.sleep", analysis_goes_on)
+    monkeypatch.setattr("lagwise_dashboard.pages.group.current_round.sleep", analysis_goes_on)
     app = open_app("group", cluster="prod", group="audit-log")
     assert len(pauses) == 1
     assert "Lag=7\n" in _text(app)
@@ -352,7 +355,7 @@ def test_a_runbook_is_a_web_address() -> None:
 
     with pytest.raises(ConfigError, match="runbook_url: must be an address http"):
         validated({"dashboard": {"runbook_url": "javascript:alert(1)"}}, where="a test")
-    assert Config(dashboard=Dashboard(runbook_url="http://wiki/{group}")).dashboard.runbook_url
+    assert Config(dashboard=DashboardSettings(runbook_url="http://wiki/{group}")).dashboard.runbook_url
 
 
 # The overview by owner
@@ -410,7 +413,7 @@ def test_a_phone_gets_cards_and_a_desk_gets_the_table(
     open_app: Open, busy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert tables(open_app())
-    monkeypatch.setattr(window, "is_narrow", lambda: True)
+    monkeypatch.setattr(browser_window, "is_narrow", lambda: True)
     app = open_app()
     assert not tables(app)
     assert offered(app)
@@ -423,7 +426,7 @@ def test_health_tells_whether_compaction_keeps_up(open_app: Open, busy: Path) ->
     assert "Compaction keeps up: it runs every 10 min." in _text(open_app("health"))
     lake = Lake(str(busy / "lake"))
     newest = [r for r in lakes._ticks(Scene(NOW)) if r["finished_at"] > NOW - timedelta(seconds=30)]
-    from lagwise.tables.ticks import TICKS
+    from lagwise.tables.rounds import TICKS
 
     for _ in range(450):
         lakes.append(lake, TICKS, newest[:1])
@@ -436,16 +439,16 @@ def test_health_tells_whether_compaction_keeps_up(open_app: Open, busy: Path) ->
 @pytest.mark.parametrize("story", HOSTILE_GROUPS, ids=lambda s: repr(s.group[:12]))
 def test_hostile_names_stay_names_on_every_page(open_app: Open, hostile: Path, story: Any) -> None:
     app = open_app("rebalances", cluster="prod", group=story.group)
-    assert app.header[0].value == f"Rebalances of {literal.markdown(story.group)}"
+    assert app.header[0].value == f"Rebalances of {escaping.markdown(story.group)}"
     app = open_app("topic", cluster="prod", topic=story.topic)
-    assert app.header[0].value == literal.markdown(story.topic)
-    assert literal.shown(story.group) in _column(tables(app)[0], "Group")
+    assert app.header[0].value == escaping.markdown(story.topic)
+    assert escaping.shown(story.group) in _column(tables(app)[0], "Group")
     app = open_app("topic", cluster="prod", topic=f"no {story.group}")
-    assert literal.markdown(f"no {story.group}") in app.warning[0].value
+    assert escaping.markdown(f"no {story.group}") in app.warning[0].value
     cards = offered(open_app(**{"as": "cards"}))
-    assert f"**{literal.markdown(story.group)}**" in cards
+    assert f"**{escaping.markdown(story.group)}**" in cards
     app = open_app("group", cluster="prod", group=story.group)
-    assert f"Topic {literal.markdown(story.topic)}" in [link.label for link in app.get("page_link")]
+    assert f"Topic {escaping.markdown(story.topic)}" in [link.label for link in app.get("page_link")]
 
 
 @pytest.mark.parametrize("view", ["topic", "retention", "rebalances"])

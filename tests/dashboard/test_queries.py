@@ -6,14 +6,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lagwise.errors import LakeError
+from lagwise.platform.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
 from lagwise.tables.store import Lake
-from lagwise_dashboard.components import group_charts
-from lagwise_dashboard.components.group_charts import Mark
 from lagwise_dashboard.queries import base, group, health, overview
 from lagwise_dashboard.queries.listing import ListQuery
-from lagwise_dashboard.queries.overview import Filters
+from lagwise_dashboard.queries.overview import GroupFilters
+from lagwise_dashboard.widgets import group_charts
+from lagwise_dashboard.widgets.group_charts import ChartMark
 from tests.dashboard import lakes
 from tests.dashboard.lakes import INTERVAL, Scene
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_NAMES
@@ -46,16 +46,16 @@ def test_the_counts_are_those_of_the_stories(stored: Lake) -> None:
 @pytest.mark.parametrize("name", [*HOSTILE_NAMES, "' or 1=1 --", "%", "_", "\\"])
 def test_a_search_is_never_sql_and_never_a_pattern(stored: Lake, name: str) -> None:
     assert overview.counts(stored, None, name).total in (0, len([s for s in GROUPS_OF_THE_DEMO if name in s.topic]))
-    assert not overview.groups(stored, Filters(), ListQuery(name), quiet=None)
+    assert not overview.groups(stored, GroupFilters(), ListQuery(name), quiet=None)
     assert group.verdict(stored, name, name) is None
     assert not group.partitions(stored, name, name)
     assert not group.partitions(stored, "prod", "orders-fulfilment", ListQuery(name))
 
 
 def test_quiet_and_other_groups_are_all_groups(stored: Lake) -> None:
-    both = {(r["cluster"], r["group"]) for r in overview.groups(stored, Filters(), quiet=None)}
-    loud = {(r["cluster"], r["group"]) for r in overview.groups(stored, Filters(), quiet=False)}
-    quiet = {(r["cluster"], r["group"]) for r in overview.groups(stored, Filters(), quiet=True)}
+    both = {(r["cluster"], r["group"]) for r in overview.groups(stored, GroupFilters(), quiet=None)}
+    loud = {(r["cluster"], r["group"]) for r in overview.groups(stored, GroupFilters(), quiet=False)}
+    quiet = {(r["cluster"], r["group"]) for r in overview.groups(stored, GroupFilters(), quiet=True)}
     assert loud | quiet == both
     assert not loud & quiet
     assert ("prod", "console-consumer-41275") in quiet
@@ -64,17 +64,17 @@ def test_quiet_and_other_groups_are_all_groups(stored: Lake) -> None:
 
 @pytest.mark.parametrize("order", overview.ORDERS)
 def test_every_order_gives_every_row(stored: Lake, order: str) -> None:
-    assert len(overview.groups(stored, Filters(), ListQuery(order=order), quiet=None)) == len(GROUPS_OF_THE_DEMO)
+    assert len(overview.groups(stored, GroupFilters(), ListQuery(order=order), quiet=None)) == len(GROUPS_OF_THE_DEMO)
 
 
 def test_an_order_that_does_not_exist_is_the_default(stored: Lake) -> None:
-    assert overview.groups(stored, Filters(), ListQuery(order="; drop"), quiet=None).rows == (
-        overview.groups(stored, Filters(), quiet=None).rows
+    assert overview.groups(stored, GroupFilters(), ListQuery(order="; drop"), quiet=None).rows == (
+        overview.groups(stored, GroupFilters(), quiet=None).rows
     )
 
 
 def test_a_trend_reaches_across_midnight(stored: Lake) -> None:
-    rows = overview.groups(stored, Filters(), ListQuery("checkout"), quiet=None)
+    rows = overview.groups(stored, GroupFilters(), ListQuery("checkout"), quiet=None)
     assert 30 <= len(rows[0]["trend"]) <= overview.TREND_POINTS + 1
 
 
@@ -146,7 +146,7 @@ def test_errors_are_added_up_by_kind(tmp_path: Path) -> None:
 
 def test_a_table_that_does_not_exist_is_empty(tmp_path: Path) -> None:
     lake = Lake(str(tmp_path / "nowhere"))
-    assert not overview.groups(lake, Filters(), quiet=None)
+    assert not overview.groups(lake, GroupFilters(), quiet=None)
     assert overview.counts(lake, None, "").total == 0
     assert health.newest(lake, NOW) == health.Newest((), None, None, {}, None)
     assert all(s["bytes"] is None for s in health.sizes(lake))
@@ -241,7 +241,7 @@ def no_history() -> pa.Table:
 
 
 def test_marks_are_text_and_not_markup() -> None:
-    mark = Mark(NOW - INTERVAL, "left: <img src=x onerror=alert(1)>")
+    mark = ChartMark(NOW - INTERVAL, "left: <img src=x onerror=alert(1)>")
     made = group_charts.chart(no_history(), [mark] * 300, NOW - HOUR, NOW, objective_seconds=None, cells=None, zoom="z")
     (marks,) = [t for t in made.data if t.mode == "markers"]
     assert len(marks.x) == len(marks.customdata) == group_charts.MOST_MARKS
@@ -257,8 +257,8 @@ def test_where_nothing_is_known_that_is_said() -> None:
 
 @pytest.mark.parametrize(("events", "changes", "lines"), [(11, 1, 12), (12, 1, 1), (100, 3, 3), (0, 20, 12)])
 def test_where_much_happened_only_the_weighty_is_drawn_as_a_line(events: int, changes: int, lines: int) -> None:
-    marks = [Mark(NOW - i * INTERVAL, "rebalance") for i in range(events)]
-    marks += [Mark(NOW - i * INTERVAL, "stopped", dash="solid", minor=False) for i in range(changes)]
+    marks = [ChartMark(NOW - i * INTERVAL, "rebalance") for i in range(events)]
+    marks += [ChartMark(NOW - i * INTERVAL, "stopped", dash="solid", minor=False) for i in range(changes)]
     marks.sort(key=lambda mark: mark.at, reverse=True)
     made = group_charts.chart(no_history(), marks, NOW - HOUR, NOW, objective_seconds=None, cells=None, zoom="z")
     assert len(made.layout.shapes) == 2 * lines, "across both charts"

@@ -12,8 +12,8 @@ import streamlit.config
 import streamlit.logger
 
 from lagwise.config import Config
-from lagwise.errors import ConfigError
-from lagwise_dashboard import serve, server_options
+from lagwise.platform.errors import ConfigError
+from lagwise_dashboard.server import serve, streamlit_options
 
 ROOT = Path(__file__).resolve().parents[2]
 #: A sign-in whose file lies in the working directory.
@@ -45,7 +45,7 @@ def test_what_is_loaded_beforehand_is_there() -> None:
 
 def test_streamlit_knows_every_option() -> None:
     known = set(streamlit.config._config_options_template)
-    given = server_options.options(config(sign_in=SIGN_IN))
+    given = streamlit_options.options(config(sign_in=SIGN_IN))
     assert set(given) <= known
     assert given["client.showErrorDetails"] == "none"
     assert given["browser.gatherUsageStats"] is False
@@ -58,19 +58,21 @@ def test_every_option_of_the_file_is_passed_on() -> None:
     def leaves(node: dict[str, object]) -> int:
         return sum(leaves(v) if isinstance(v, dict) else 1 for v in node.values())
 
-    assert len(server_options.from_file(server_options.installed_file())) == leaves(tree)
-    assert set(server_options.from_file(server_options.installed_file())) <= set(server_options.options(config()))
+    assert len(streamlit_options.from_file(streamlit_options.installed_file())) == leaves(tree)
+    assert set(streamlit_options.from_file(streamlit_options.installed_file())) <= set(
+        streamlit_options.options(config())
+    )
 
 
 def test_address_port_and_sign_in_are_those_of_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    given = server_options.options(config(host="127.0.0.2", port=9123, sign_in=SIGN_IN))
+    given = streamlit_options.options(config(host="127.0.0.2", port=9123, sign_in=SIGN_IN))
     assert (given["server.address"], given["server.port"]) == ("127.0.0.2", 9123)
     assert given["secrets.files"] == [str(tmp_path / "auth.toml")]
 
 
 def test_no_file_or_variable_of_streamlit_s_own_opens_what_the_sign_in_closes() -> None:
-    given = server_options.options(config())
+    given = streamlit_options.options(config())
     assert given["secrets.files"] == []
     assert given["server.enableXsrfProtection"] is True
     assert given["server.enableCORS"] is True
@@ -90,11 +92,11 @@ def test_a_damaged_settings_file_is_one_clear_line(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text("[theme\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="cannot read the dashboard's settings file"):
-        server_options.from_file(file)
+        streamlit_options.from_file(file)
 
 
 #: What the theme has no setting for: rules of style, no elements.
-STYLE_SHEET = 'st.html(_HERE / "assets" / "page.css")'
+STYLE_SHEET = 'st.html(_ASSETS / "page.css")'
 
 
 def test_nothing_is_drawn_by_markup_of_our_own() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from lagwise.alerts import queries
-from lagwise.alerts.database import open_engine
+from lagwise_alerts.operate import queries
+from lagwise_alerts.outbox.database import open_engine
 from tests.dashboard import alerts, lakes
 from tests.dashboard.browsing import Visit
 from tests.dashboard.lakes import Scene

@@ -8,21 +8,21 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lagwise.domain.humanise import count
-from lagwise_dashboard import tables, words
-from lagwise_dashboard.tables import Column
+from lagwise_dashboard import appearance, tables
+from lagwise_dashboard.tables import TableColumn
 from lagwise_dashboard.tables.export import as_csv, file_name
 
 NOW = datetime(2026, 11, 21, 12, 0, 5, tzinfo=UTC)
 
 
-def sorted_by(column: Column) -> list[object]:
+def sorted_by(column: TableColumn) -> list[object]:
     """The cells in the order of the column, those that are not known last."""
     assert column.order is not None
     known = [(value, shown) for value, shown in zip(column.order, column.shown, strict=True) if value is not None]
     return [shown for _, shown in sorted(known, key=lambda pair: pair[0])]
 
 
-def parsed(*columns: Column) -> list[dict[str, str]]:
+def parsed(*columns: TableColumn) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(as_csv(columns))))
 
 
@@ -76,7 +76,7 @@ def test_a_number_that_is_only_bounded_has_both_bounds_in_a_csv(
 
 
 def test_statuses_sort_by_how_bad_they_are_and_are_words_in_a_csv() -> None:
-    ok, stopped = (words.LOOKS[status].label for status in (words.Status.OK, words.Status.STOPPED))
+    ok, stopped = (appearance.LOOKS[status].label for status in (appearance.Status.OK, appearance.Status.STOPPED))
     column = tables.statuses("Status", [[ok], [stopped, "since noon"], []])
     assert sorted_by(column) == [[stopped, "since noon"], [ok]]
     assert [row["status"] for row in parsed(column)] == ["ok", "stopped; since noon", ""]

@@ -10,9 +10,9 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from lagwise import health as heartbeats
 from lagwise.domain.humanise import plural
 from lagwise.domain.vocabulary import Status
+from lagwise.platform import health as heartbeats
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.repair import inspect, repair
@@ -147,7 +147,7 @@ def test_a_new_start_is_called_that_until_its_first_data_can_be_there(
     open_app: Open, young: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = NOW - timedelta(seconds=25)
-    monkeypatch.setattr("lagwise_dashboard.settings.started_at", lambda: started)
+    monkeypatch.setattr("lagwise_dashboard.context.started_at", lambda: started)
     nothing = _text(open_app())
     assert ":blue-badge[… collected not yet (prod)]" in nothing
     assert ":blue-badge[… analysed not yet]" in nothing
@@ -168,9 +168,9 @@ def test_a_new_start_is_called_that_until_its_first_data_can_be_there(
     health = open_app("health")
     assert table(health, "collection")["State"] == ["✓ fresh", "✓ fresh"]
     assert "Lagwise itself is well" not in _text(health)
-    monkeypatch.setattr("lagwise_dashboard.settings.started_at", lambda: NOW - timedelta(hours=1))
+    monkeypatch.setattr("lagwise_dashboard.context.started_at", lambda: NOW - timedelta(hours=1))
     assert not open_app().error, "the analysis was started with the first sample"
-    monkeypatch.setattr("lagwise_dashboard.settings.now", lambda: NOW + timedelta(seconds=65))
+    monkeypatch.setattr("lagwise_dashboard.context.now", lambda: NOW + timedelta(seconds=65))
     assert "The analysis has never finished a round" in open_app().error[0].value
 
 
@@ -181,7 +181,7 @@ def test_a_restart_over_old_data_says_how_old_it_is(
     lakes.write_to(tmp_path, Scene(NOW, sample_age=age, tick_age=age))
     for seconds, starting in ((5, True), (59, True), (61, False)):
         started = NOW - timedelta(seconds=seconds)
-        monkeypatch.setattr("lagwise_dashboard.settings.started_at", lambda started=started: started)
+        monkeypatch.setattr("lagwise_dashboard.context.started_at", lambda started=started: started)
         app = open_app()
         said = "of the start. What you see below is 8 h old." in _text(app)
         assert (said, bool(app.error)) == (starting, not starting)
@@ -191,7 +191,7 @@ def test_a_restart_over_old_data_says_how_old_it_is(
 def test_a_start_that_meets_an_error_is_no_start_any_more(
     open_app: Open, young: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lagwise_dashboard.settings.started_at", lambda: NOW - timedelta(seconds=25))
+    monkeypatch.setattr("lagwise_dashboard.context.started_at", lambda: NOW - timedelta(seconds=25))
     lakes.append(
         young, SAMPLES, [_in_vain(row) for row in lakes._samples(Scene(NOW, stories=QUIET_GROUPS, hours=0.005))]
     )
@@ -560,7 +560,7 @@ def test_a_corrupt_database_costs_only_the_alerts(open_app: Open, busy: Path) ->
 
 
 def test_pages_without_settings_say_how_to_serve_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lagwise_dashboard.settings._in_use", None)
+    monkeypatch.setattr("lagwise_dashboard.context._in_use", None)
     app = AppTest.from_file(str(APP), default_timeout=30).run()
     assert not app.exception
     assert "these pages were started without settings" in app.error[0].value
@@ -572,7 +572,7 @@ def test_a_fault_of_ours_is_one_line_with_a_reference(
     def fail(*_: object) -> None:
         raise ZeroDivisionError("a fault")
 
-    monkeypatch.setattr("lagwise_dashboard.components.freshness.strip", fail)
+    monkeypatch.setattr("lagwise_dashboard.widgets.freshness.strip", fail)
     app = open_app()
     assert "Something went wrong in the dashboard itself." in app.error[0].value
     assert "a fault" not in app.error[0].value
@@ -581,7 +581,7 @@ def test_a_fault_of_ours_is_one_line_with_a_reference(
 
 @pytest.mark.parametrize("story", HOSTILE_GROUPS, ids=lambda s: repr(s.group[:12]))
 def test_hostile_names_stay_names(open_app: Open, hostile: Path, story: Any) -> None:
-    from lagwise_dashboard.literal import markdown, shown
+    from lagwise_dashboard.escaping import markdown, shown
 
     assert shown(story.group) in _column(tables(open_app())[0], "Group")
     app = open_app("group", cluster="prod", group=story.group)

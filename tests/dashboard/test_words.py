@@ -5,14 +5,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lagwise.alerts.model import Kind, Numbers, Phase, Severity
-from lagwise.alerts.queries import AlertRow
-from lagwise.commands import shell_word
 from lagwise.config import Cluster, Config
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import DISPLAY_ORDER, Status, UnknownReason
-from lagwise_dashboard import literal, words
-from lagwise_dashboard.components import alert_tables, commands, members
+from lagwise.links.first_commands import shell_word
+from lagwise_alerts.model import AlertKind, Numbers, Phase, Severity
+from lagwise_alerts.operate.queries import AlertRow
+from lagwise_dashboard import appearance, escaping
+from lagwise_dashboard.pages.group import commands
+from lagwise_dashboard.widgets import alert_tables, members
 from tests.dashboard.stories import HOSTILE_NAMES
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -88,41 +89,43 @@ def test_times_are_utc_and_dated_where_it_is_not_today() -> None:
 
 
 def test_every_status_and_reason_has_its_words() -> None:
-    assert set(words.LOOKS) == set(Status)
+    assert set(appearance.LOOKS) == set(Status)
     assert set(DISPLAY_ORDER) == set(Status)
-    assert set(words.REASONS) == set(UnknownReason)
-    assert len({look.sign for look in words.LOOKS.values()}) == len(Status), "never colour alone: each has its own sign"
+    assert set(appearance.REASONS) == set(UnknownReason)
+    assert len({look.sign for look in appearance.LOOKS.values()}) == len(Status), (
+        "never colour alone: each has its own sign"
+    )
 
 
 def test_a_word_of_a_newer_version_is_shown_as_it_is() -> None:
-    assert words.look("melting").label == "? melting"
-    assert words.label("unknown", "no_commit") == "? unknown: no commit"
-    assert words.reason_in_words("solar_flare") == "solar flare"
-    assert words.reason_in_words(None) is None
+    assert appearance.look("melting").label == "? melting"
+    assert appearance.label("unknown", "no_commit") == "? unknown: no commit"
+    assert appearance.reason_in_words("solar_flare") == "solar flare"
+    assert appearance.reason_in_words(None) is None
 
 
 @pytest.mark.parametrize("status", Status)
 def test_white_text_is_readable_on_every_status(status: Status) -> None:
     """WCAG 2.2, 1.4.3: a contrast of at least 4.5 to 1."""
-    channels = [int(words.LOOKS[status].colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    channels = [int(appearance.LOOKS[status].colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     assert 1.05 / (luminance + 0.05) >= 4.5
 
 
 def test_markdown_is_escaped() -> None:
-    assert literal.markdown("a_b*c") == r"a\_b\*c"
-    assert literal.markdown(":streamlit:") == "\\:\u2060streamlit\\:"
-    assert literal.markdown("http://x") == "http\\:\u2060\\/\\/x"
-    assert literal.markdown("orders-v2") == r"orders\-v2", "nothing invisible where nothing needs it"
-    assert literal.markdown(None) == ""
+    assert escaping.markdown("a_b*c") == r"a\_b\*c"
+    assert escaping.markdown(":streamlit:") == "\\:\u2060streamlit\\:"
+    assert escaping.markdown("http://x") == "http\\:\u2060\\/\\/x"
+    assert escaping.markdown("orders-v2") == r"orders\-v2", "nothing invisible where nothing needs it"
+    assert escaping.markdown(None) == ""
 
 
 def test_what_cannot_be_seen_is_shown() -> None:
-    assert literal.shown("a\nb\x1b[31m") == "a\\nb\\x1b[31m"
-    assert literal.shown("\u202eevil") == "\\u202eevil"
-    assert literal.plotly("<b>x</b>") == "&lt;b&gt;x&lt;/b&gt;"
-    assert len(literal.plotly("x" * 249)) == 60
+    assert escaping.shown("a\nb\x1b[31m") == "a\\nb\\x1b[31m"
+    assert escaping.shown("\u202eevil") == "\\u202eevil"
+    assert escaping.plotly("<b>x</b>") == "&lt;b&gt;x&lt;/b&gt;"
+    assert len(escaping.plotly("x" * 249)) == 60
 
 
 @pytest.mark.parametrize("name", [*HOSTILE_NAMES, "-rf", "plain", "it's", "a\\b'c\n", "$(reboot)"])
@@ -132,7 +135,7 @@ def test_a_pasted_command_gives_the_name_to_the_program_and_nothing_else(name: s
         env={"LC_ALL": "C.UTF-8"},
     )  # fmt: skip
     assert found.stdout.decode() == name
-    assert literal.shown(shell_word(name)) == shell_word(name), "no invisible character is pasted"
+    assert escaping.shown(shell_word(name)) == shell_word(name), "no invisible character is pasted"
 
 
 def test_the_commands_name_the_cluster_and_its_sign_in() -> None:
@@ -208,11 +211,11 @@ def test_partition_ranges(numbers: list[int], text: str | None) -> None:
 @pytest.mark.parametrize(
     ("kind", "about", "mark"),
     [
-        (Kind.GROUP, "orders (kafka)", "Alert ▲ warn: ok"),
-        (Kind.LEFT_TOPICS, "left topics: orders (kafka)", "Alert ▲ warn: left topics"),
+        (AlertKind.GROUP, "orders (kafka)", "Alert ▲ warn: ok"),
+        (AlertKind.LEFT_TOPICS, "left topics: orders (kafka)", "Alert ▲ warn: left topics"),
     ],
 )
-def test_an_alert_on_a_finding_is_called_after_it(kind: Kind, about: str, mark: str) -> None:
+def test_an_alert_on_a_finding_is_called_after_it(kind: AlertKind, about: str, mark: str) -> None:
     """The group's status beside it may well be ok."""
     row = AlertRow(
         incident_id="i",

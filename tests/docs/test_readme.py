@@ -7,8 +7,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from lagwise.cli import cli
 from lagwise.config import load_config
+from lagwise_app.cli import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 

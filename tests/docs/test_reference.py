@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 from pydantic import BaseModel
 
-from lagwise.cli import cli
-from lagwise.cli.lag import PARTITION_KEYS
 from lagwise.config import Config, load_config
-from lagwise.errors import ConfigError
+from lagwise.platform.errors import ConfigError
 from lagwise.tables import ALL_TABLES
+from lagwise_app.cli import cli
+from lagwise_app.cli.lag import PARTITION_KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -323,17 +323,17 @@ def test_the_described_costs_are_those_that_are_measured() -> None:
 def test_the_described_demo_is_what_the_demo_prints() -> None:
     from datetime import UTC, datetime
 
-    from lagwise.demo.memory import Memory
-    from lagwise.demo.receiver import Received
-    from lagwise.demo.report import Outcome, document
-    from lagwise.demo.watch import Watch
-    from lagwise.supervisor import PartStatus, State
+    from lagwise_app.demo.expectations import Watch
+    from lagwise_app.demo.memory_use import MemoryUse
+    from lagwise_app.demo.receiver import Received
+    from lagwise_app.demo.report import DemoOutcome, document
+    from lagwise_app.supervisor.supervisor import ProcessState, ProcessStatus
     from lagwise_sandbox.scenarios import SCENARIOS
 
     now = datetime.now(UTC)
-    part = PartStatus("collector", State.RUNNING, 1, 0, "", None, None)
+    part = ProcessStatus("collector", ProcessState.RUNNING, 1, 0, "", None, None)
     printed = document(
-        Outcome(Watch(SCENARIOS), [], now, 1.0, [part], Memory(), [Received(now, True, {})]), wall_seconds=2.0
+        DemoOutcome(Watch(SCENARIOS), [], now, 1.0, [part], MemoryUse(), [Received(now, True, {})]), wall_seconds=2.0
     )
     words = described("demo")
     assert set(printed) <= words
@@ -344,8 +344,8 @@ def test_the_described_demo_is_what_the_demo_prints() -> None:
 def test_the_described_freshness_is_what_status_prints() -> None:
     from dataclasses import fields
 
-    from lagwise.answers import ClusterFreshness, Freshness
-    from lagwise.diagnosis import Diagnosis
+    from lagwise_app.doctor.diagnosis import Diagnosis
+    from lagwise_app.terminal.lake_queries import ClusterFreshness, Freshness
 
     assert {f.name for f in (*fields(Freshness), *fields(ClusterFreshness))} <= described("status")
     assert {f.name for f in fields(Diagnosis)} <= described("doctor")

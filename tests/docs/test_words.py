@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lagwise import trace_csv
 from lagwise.domain import history, lag, status
 from lagwise.domain.causes import Scope
 from lagwise.domain.loss.skips import FROM_LOG_START
 from lagwise.domain.vocabulary import BURROW_WORDS, SIMPLE, LossCause, Status, UnknownReason
-from lagwise.traces import read_trace
+from lagwise.traces import csv_files
+from lagwise.traces.trace import read_trace
 from lagwise_spark.replay import NUMBERS, Shown
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -169,22 +169,22 @@ class TestTraces:
         assert len(head["story"]) > 20
 
     def test_no_two_traces_tell_the_same_story(self) -> None:
-        stories = sorted(trace_csv.read_head(folder)["story"] for folder in FOLDERS)
+        stories = sorted(csv_files.read_head(folder)["story"] for folder in FOLDERS)
         assert [one for one, other in pairwise(stories) if one == other] == []
 
     @pytest.mark.parametrize(
         ("file", "columns"),
         [
-            ("watermarks.csv", trace_csv.WATERMARKS),
-            ("commits.csv", trace_csv.COMMITS),
-            ("groups.csv", trace_csv.GROUPS),
-            ("assignments.csv", trace_csv.ASSIGNMENTS),
-            ("topics.csv", trace_csv.TOPICS),
-            ("truth.csv", trace_csv.TRUTH),
+            ("watermarks.csv", csv_files.WATERMARKS),
+            ("commits.csv", csv_files.COMMITS),
+            ("groups.csv", csv_files.GROUPS),
+            ("assignments.csv", csv_files.ASSIGNMENTS),
+            ("topics.csv", csv_files.TOPICS),
+            ("truth.csv", csv_files.TRUTH),
         ],
     )
     def test_the_columns_of_a_file_are_those_that_are_read(
-        self, file: str, columns: tuple[trace_csv.Column, ...]
+        self, file: str, columns: tuple[csv_files.CsvColumn, ...]
     ) -> None:
         documented = {row[0].strip("`"): code(row[1]) for row in table(TRACES, "file")}
         assert documented[file] == [column.name for column in columns]
@@ -199,7 +199,7 @@ class TestTraces:
         assert described == {path.name for folder in FOLDERS for path in folder.iterdir()}
 
     def test_a_trace_of_ours_has_no_key_in_its_head_that_is_not_described(self) -> None:
-        assert {key for folder in FOLDERS for key in trace_csv.read_head(folder)} <= set(self.keys_of_the_head())
+        assert {key for folder in FOLDERS for key in csv_files.read_head(folder)} <= set(self.keys_of_the_head())
 
     def test_every_described_key_of_the_head_is_looked_at(self, tmp_path: Path) -> None:
         """A key that nobody reads could hold anything: what it holds here is refused by its name."""
@@ -208,8 +208,8 @@ class TestTraces:
             head = {"sample_interval_s": "15", key: "-1"}
             text = "".join(f"{name} = {value}\n" for name, value in head.items())
             (tmp_path / "trace.toml").write_text(text, encoding="utf-8")
-            with pytest.raises(trace_csv.TraceError, match=f": {key} must be "):
-                trace_csv.read_head(tmp_path)
+            with pytest.raises(csv_files.TraceError, match=f": {key} must be "):
+                csv_files.read_head(tmp_path)
 
     def keys_of_the_head(self) -> list[str]:
         (row,) = (row for row in table(TRACES, "file") if row[0] == "`trace.toml`")

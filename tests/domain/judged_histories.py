@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from lagwise.domain.evaluation import Evaluation, Moment, evaluate
 from lagwise.domain.evidence import Policy
-from lagwise.trace_events import events_of
-from lagwise.traces import moment, sample_id
+from lagwise.traces.trace import moment, sample_id
+from lagwise_app.replay.trace_events import events_of
 from tests.contract.histories import history
 
 Row = Mapping[str, Any]

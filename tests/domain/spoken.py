@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lagwise.domain.parts import PartitionsInStatus
+from lagwise.domain.partition_rollup import PartitionsInStatus
 from lagwise.domain.vocabulary import Status
 
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lagwise.domain.aging import OldestUnread, Pace
+from lagwise.domain.aging import AgePace, OldestUnread
 
 Curve = Callable[[float], float]
 
-PACE = Pace(lag_objective_seconds=300.0, interval_seconds=15.0, commit_cadence_seconds=5.0)
+PACE = AgePace(lag_objective_seconds=300.0, interval_seconds=15.0, commit_cadence_seconds=5.0)
 BREAKS = 600.0
 HOURS = 4 * 3600.0
 
@@ -45,11 +45,11 @@ class Row:
     #: Between which seconds it is first seen to get older; None: never.
     seen: tuple[float, float] | None
     until: float = HOURS
-    pace: Pace = PACE
+    pace: AgePace = PACE
 
 
-SLOW = Pace(lag_objective_seconds=300.0, interval_seconds=15.0, commit_cadence_seconds=300.0)
-PATIENT = Pace(lag_objective_seconds=7200.0, interval_seconds=15.0, commit_cadence_seconds=5.0)
+SLOW = AgePace(lag_objective_seconds=300.0, interval_seconds=15.0, commit_cadence_seconds=300.0)
+PATIENT = AgePace(lag_objective_seconds=7200.0, interval_seconds=15.0, commit_cadence_seconds=5.0)
 
 ROWS = [
     Row("stands still", after(BREAKS, growing(1.0)), (BREAKS + 600, BREAKS + 660)),
@@ -123,7 +123,7 @@ def test_nothing_is_concluded_across_a_gap() -> None:
 
 def test_a_part_of_a_window_without_a_sample_is_no_evidence() -> None:
     """Samples may be missed, three intervals at most: a quarter of a window is shorter."""
-    follows, pace = OldestUnread(), Pace(lag_objective_seconds=60.0, interval_seconds=300.0)
+    follows, pace = OldestUnread(), AgePace(lag_objective_seconds=60.0, interval_seconds=300.0)
     shown = [follows.see(now, 0.9 * now, pace) for now in (k * 900.0 for k in range(40))]
     assert not shown[0]
     assert shown[-1]

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from lagwise.domain.capacity.assessment import (
     Confidence,
-    Source,
+    NumberSource,
     assess,
     workload_of,
 )
-from lagwise.domain.capacity.known import ConsumeTime, Demand, JobWork, Known, Observed, ServiceTime
+from lagwise.domain.capacity.known import ConsumeTime, Demand, JobWork, KnownWork, Observed, ServiceTime
 from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
 from lagwise.domain.capacity.observed_words import NO_TEST_HELPS, load_test
 from lagwise.domain.capacity.skew import Skew
@@ -46,55 +46,59 @@ JOB = JobWork(
 )  # fmt: skip
 #: Six members of 20 threads each, 50 ms for a message: 2,400 a second together.
 TIME = ConsumeTime(seconds_per_message=0.05, threads=120, messages=50_000, measured_at=NOW)
-KNOWN = Known(partitions=12, members=6, nodes=2, as_of=NOW, skew=Skew(1 / 12, 50_000, 40, NOW))
+KNOWN = KnownWork(partitions=12, members=6, nodes=2, as_of=NOW, skew=Skew(1 / 12, 50_000, 40, NOW))
 
 
-def known(**values: Any) -> Known:
+def known(**values: Any) -> KnownWork:
     return replace(KNOWN, **values)
 
 
 V, C = CapacityVerdict, Confidence
 # why: known → verdict, source, confidence
 CASES = (
-    ("nothing at all", known(), V.UNDECIDED, Source.NONE, C.NONE),
-    ("only what arrives", known(demand=DEMAND), V.UNDECIDED, Source.NONE, C.NONE),
-    ("no backlog ever", known(demand=DEMAND, observed=NEVER), V.UNDECIDED, Source.THROUGHPUT, C.NONE),
-    ("seen under a backlog", known(demand=DEMAND, observed=SEEN), V.ENOUGH, Source.SATURATION, C.HIGH),
+    ("nothing at all", known(), V.UNDECIDED, NumberSource.NONE, C.NONE),
+    ("only what arrives", known(demand=DEMAND), V.UNDECIDED, NumberSource.NONE, C.NONE),
+    ("no backlog ever", known(demand=DEMAND, observed=NEVER), V.UNDECIDED, NumberSource.THROUGHPUT, C.NONE),
+    ("seen under a backlog", known(demand=DEMAND, observed=SEEN), V.ENOUGH, NumberSource.SATURATION, C.HIGH),
     (
         "and that long ago",
         known(demand=DEMAND, observed=replace(SEEN, measured_until=NOW - timedelta(days=30))),
-        V.ENOUGH, Source.SATURATION, C.MEDIUM,
+        V.ENOUGH, NumberSource.SATURATION, C.MEDIUM,
     ),
     (
         "with another number of members",
         known(demand=DEMAND, observed=replace(SEEN, is_scaled=True)),
-        V.ENOUGH, Source.SATURATION, C.MEDIUM,
+        V.ENOUGH, NumberSource.SATURATION, C.MEDIUM,
     ),
     (
         "less than arrives",
         known(demand=DEMAND, observed=replace(SEEN, low_per_second=500.0, high_per_second=550.0)),
-        V.SHORT, Source.SATURATION, C.HIGH,
+        V.SHORT, NumberSource.SATURATION, C.HIGH,
     ),
     (
         "not for the whole horizon",
         known(demand=DEMAND, observed=replace(SEEN, low_per_second=1_100.0, high_per_second=1_150.0)),
-        V.TIGHT, Source.SATURATION, C.HIGH,
+        V.TIGHT, NumberSource.SATURATION, C.HIGH,
     ),
     (
         "a hot partition fills its reader first",
         known(demand=DEMAND, observed=SEEN, skew=Skew(0.6, 50_000, 40, NOW)),
-        V.SHORT, Source.SATURATION, C.HIGH,
+        V.SHORT, NumberSource.SATURATION, C.HIGH,
     ),
-    ("a probe without cores is no capacity", known(demand=DEMAND, service=SERVICE), V.UNDECIDED, Source.NONE, C.NONE),
+    (
+        "a probe without cores is no capacity",
+        known(demand=DEMAND, service=SERVICE),
+        V.UNDECIDED, NumberSource.NONE, C.NONE,
+    ),
     (
         "a probe and the cores, one member a node that feeds a pool",
         known(demand=DEMAND, service=SERVICE, cores=4.0, members=2),
-        V.ENOUGH, Source.PROBE, C.HIGH,
+        V.ENOUGH, NumberSource.PROBE, C.HIGH,
     ),
     (
         "a few messages are a beginning",
         known(demand=DEMAND, service=replace(SERVICE, messages=20), cores=4.0, members=2),
-        V.ENOUGH, Source.PROBE, C.MEDIUM,
+        V.ENOUGH, NumberSource.PROBE, C.MEDIUM,
     ),
     (
         "whose T1 holds more than waiting, and of too short a history",
@@ -102,47 +106,47 @@ CASES = (
             demand=replace(DEMAND, history_hours=30, forecast_peak_per_second=None, ahead=()),
             service=replace(SERVICE, t1_doubt="interpreter_lock"), cores=4.0, members=2,
         ),
-        V.ENOUGH, Source.PROBE, C.LOW,
+        V.ENOUGH, NumberSource.PROBE, C.LOW,
     ),
     ("saturation is seen, a model is not", known(demand=DEMAND, observed=SEEN, service=SERVICE, cores=4.0),
-     V.ENOUGH, Source.SATURATION, C.HIGH),
+     V.ENOUGH, NumberSource.SATURATION, C.HIGH),
     (
         "a job that is busy half of the time",
         known(demand=DEMAND, job=JOB, members=4),
-        V.ENOUGH, Source.BUSY_TIME, C.HIGH,
+        V.ENOUGH, NumberSource.BUSY_TIME, C.HIGH,
     ),
     (
         "hardly busy, and seldom looked at",
         known(demand=DEMAND, job=replace(JOB, busy_share=0.2, records_per_second=400.0, samples=3), members=4),
-        V.ENOUGH, Source.BUSY_TIME, C.LOW,
+        V.ENOUGH, NumberSource.BUSY_TIME, C.LOW,
     ),
     (
         "too little busy to tell",
         known(demand=DEMAND, job=replace(JOB, busy_share=0.05), members=4, observed=NEVER),
-        V.UNDECIDED, Source.THROUGHPUT, C.NONE,
+        V.UNDECIDED, NumberSource.THROUGHPUT, C.NONE,
     ),
     (
         "busy all the time, and more arrives",
         known(demand=DEMAND, job=replace(JOB, busy_share=1.0, records_per_second=450.0), members=4),
-        V.SHORT, Source.BUSY_TIME, C.HIGH,
+        V.SHORT, NumberSource.BUSY_TIME, C.HIGH,
     ),
     (
         "how long a thread takes for a message",
         known(demand=DEMAND, consume_time=TIME),
-        V.ENOUGH, Source.CONSUME_RT, C.MEDIUM,
+        V.ENOUGH, NumberSource.CONSUME_RT, C.MEDIUM,
     ),
     (
         "from few messages, of a short history",
         known(demand=replace(DEMAND, history_hours=30), consume_time=replace(TIME, messages=20)),
-        V.ENOUGH, Source.CONSUME_RT, C.LOW,
+        V.ENOUGH, NumberSource.CONSUME_RT, C.LOW,
     ),
     (
         "in order, only as many threads as queues work",
         known(demand=DEMAND, consume_time=replace(TIME, is_ordered=True)),
-        V.SHORT, Source.CONSUME_RT, C.MEDIUM,
+        V.SHORT, NumberSource.CONSUME_RT, C.MEDIUM,
     ),
-    ("what was seen but not what arrives", known(observed=SEEN), V.UNDECIDED, Source.SATURATION, C.NONE),
-    ("nobody is there", known(demand=DEMAND, observed=NEVER, members=0, nodes=0), V.UNDECIDED, Source.THROUGHPUT,
+    ("what was seen but not what arrives", known(observed=SEEN), V.UNDECIDED, NumberSource.SATURATION, C.NONE),
+    ("nobody is there", known(demand=DEMAND, observed=NEVER, members=0, nodes=0), V.UNDECIDED, NumberSource.THROUGHPUT,
      C.NONE),
 )  # fmt: skip
 
@@ -150,7 +154,7 @@ CASES = (
 @pytest.mark.parametrize(
     ("its", "verdict", "source", "confidence"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
-def test_cases(its: Known, verdict: CapacityVerdict, source: Source, confidence: Confidence) -> None:
+def test_cases(its: KnownWork, verdict: CapacityVerdict, source: NumberSource, confidence: Confidence) -> None:
     found = assess(its)
     assert (found.judgement.verdict, found.source, found.confidence) == (verdict, source, confidence)
     assert found.judgement.sentence.endswith(".")

@@ -6,7 +6,7 @@ import pytest
 
 from lagwise.domain.causes import TROUBLE, Cause, Place, Scope, cause_of
 from lagwise.domain.groups import verdict_of
-from lagwise.domain.parts import PartitionsInStatus
+from lagwise.domain.partition_rollup import PartitionsInStatus
 from lagwise.domain.vocabulary import Status
 from tests.domain.spoken import WAITING, WELL, part
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from lagwise.domain.evaluation import Evaluation, Moment, client_of, evaluate
-from lagwise.domain.judged import Pair
+from lagwise.domain.verdict_rollup import Pair
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
-from lagwise.traces import Row, moment, sample_id
+from lagwise.traces.trace import Row, moment, sample_id
 
 INTERVAL = 15.0
 ORDERS = Pair("billing", "orders", 0)

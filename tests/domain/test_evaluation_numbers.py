@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from lagwise.domain.evidence import Verdict
 from lagwise.domain.groups import GroupVerdict
-from lagwise.domain.judged import Judged, shown_age
-from lagwise.domain.parts import total
+from lagwise.domain.partition_rollup import total
 from lagwise.domain.status import keeps_rebalancing
+from lagwise.domain.verdict_rollup import Judged, shown_age
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 from tests.domain.judged_histories import Case, cases
 

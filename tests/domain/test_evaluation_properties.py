@@ -10,7 +10,7 @@ import pytest
 
 from lagwise.domain.evaluation import Evaluation, evaluate
 from lagwise.domain.groups import GroupVerdict
-from lagwise.domain.judged import Pair
+from lagwise.domain.verdict_rollup import Pair
 from lagwise.domain.vocabulary import Status, UnknownReason
 from tests.domain.judged_histories import Row, Rows, cases, changed
 

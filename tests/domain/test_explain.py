@@ -7,7 +7,7 @@ import pytest
 from lagwise.domain.explain import explain
 from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import verdict_of
-from lagwise.domain.parts import PartitionsInStatus
+from lagwise.domain.partition_rollup import PartitionsInStatus
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 from tests.domain.spoken import WAITING, WELL, part
 

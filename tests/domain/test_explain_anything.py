@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import verdict_of
-from lagwise.domain.parts import PartitionsInStatus
+from lagwise.domain.partition_rollup import PartitionsInStatus
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 from tests.domain.spoken import WAITING, WELL, part
 

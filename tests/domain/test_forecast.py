@@ -7,7 +7,7 @@ import pytest
 from lagwise.domain.evidence import Evidence, Policy
 from lagwise.domain.forecast import Forecast, breach, catch_up
 from lagwise.domain.groups import verdict_of
-from lagwise.domain.parts import soonest_breach
+from lagwise.domain.partition_rollup import soonest_breach
 from lagwise.domain.status import judge
 from lagwise.domain.trend import Trend
 from lagwise.domain.vocabulary import Status

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lagwise.domain.explain import explain
 from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import GroupVerdict, status_of, verdict_of
-from lagwise.domain.parts import PartitionsInStatus, total
+from lagwise.domain.partition_rollup import PartitionsInStatus, total
 from lagwise.domain.vocabulary import KNOWN_STATUSES, LossCause, Status, UnknownReason
 
 reproducible = settings(max_examples=200)

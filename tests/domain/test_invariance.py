@@ -25,12 +25,12 @@ from lagwise.domain import lag as lags
 from lagwise.domain import status as rules
 from lagwise.domain.evaluation import evaluate
 from lagwise.domain.evidence import Evidence, Policy
-from lagwise.domain.judged import Pair
 from lagwise.domain.loss.retention import Jumps
 from lagwise.domain.status import judge
 from lagwise.domain.trend import Trend
+from lagwise.domain.verdict_rollup import Pair
 from lagwise.domain.vocabulary import Status
-from lagwise.traces import Trace, read_trace
+from lagwise.traces.trace import Trace, read_trace
 from tests.domain.judged_histories import Row, Rows, cases, changed
 from tests.domain.test_status import ROWS
 from tests.traces.judged import judged

@@ -8,8 +8,8 @@ import pytest
 from lagwise.domain.evaluation import Evaluation, Moment, evaluate
 from lagwise.domain.evidence import Policy
 from lagwise.domain.vocabulary import Status
-from lagwise.trace_csv import TraceError
-from lagwise.traces import Trace, moment, read_trace, sample_id
+from lagwise.traces.csv_files import TraceError
+from lagwise.traces.trace import Trace, moment, read_trace, sample_id
 
 TRACES = Path(__file__).resolve().parents[1] / "traces"
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lagwise.domain.log_history import earlier_log_start, is_deleted_by_request
 from lagwise.domain.loss.retention import (
     jumps_of,
     log_start_rate,
@@ -16,7 +17,6 @@ from lagwise.domain.loss.retention import (
     seconds_to_truncation,
     soonest,
 )
-from lagwise.domain.sampled import earlier_log_start, is_deleted_by_request
 from lagwise.domain.time_lag import WatermarkPoint, log_of
 
 # age of the oldest unread record, retention, growth of the age → seconds to its deletion

@@ -2,8 +2,8 @@
 
 import pytest
 
+from lagwise.domain.commit_cadence import cadence_of, usual_pause_of
 from lagwise.domain.history import HOUR_SECONDS, Observation
-from lagwise.domain.rhythm import cadence_of, usual_pause_of
 from tests.domain.observed import seen
 
 # commits seen, seconds with a backlog, standstill, usual pause → seconds from commit to commit

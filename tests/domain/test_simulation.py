@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lagwise.domain.simulation.dealing import deal, epochs
-from lagwise.domain.simulation.fluid import Outcome, simulate
+from lagwise.domain.simulation.fluid import SimulatedOutcome, simulate
 from lagwise.domain.simulation.scenario import Interruption, Scenario, Traffic
 from lagwise.domain.simulation.sharing import NodeKind, fair_level, reader_level
 from lagwise.domain.sizing.formulas import busiest_share
@@ -374,7 +374,7 @@ def test_the_step_changes_what_is_shown_not_what_happens(scenario: Scenario) -> 
     assert numbers(fine) == pytest.approx(numbers(coarse), rel=1e-6, abs=1e-3)
 
 
-def numbers(outcome: Outcome) -> list[float]:
+def numbers(outcome: SimulatedOutcome) -> list[float]:
     drain = math.inf if outcome.drain_seconds is None else outcome.drain_seconds
     return [outcome.peak_lag, outcome.lag_left, outcome.arrived, drain if outcome.peak_lag > 1.0 else 0.0]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lagwise.domain.simulation.events import Run, Spread, simulate_messages
+from lagwise.domain.simulation.events import SimulatedRun, Spread, simulate_messages
 from lagwise.domain.simulation.fluid import simulate
 from lagwise.domain.simulation.scenario import Interruption, Scenario, Traffic
 from lagwise.domain.sizing.ranges import OutOfRange
@@ -142,7 +142,7 @@ def test_what_arrived_is_handled_or_unread() -> None:
 def test_the_same_seed_is_the_same_run() -> None:
     short = replace(USUAL, traffic=Traffic.constant(200.0, 20.0))
 
-    def run(seed: int) -> Run:
+    def run(seed: int) -> SimulatedRun:
         return simulate_messages(short, 5.0, seed=seed, waiting=Spread.HEAVY)
 
     assert run(7) == run(7) != run(8)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from lagwise.cli.size import OPTIONS, size
+from lagwise_app.cli.size import OPTIONS, size
 
 USUAL = {"--t1": "12ms", "--t2": "3ms", "--cores": "8", "--peak": "20000", "--partitions": "480"}
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from lagwise.cli.size import OPTIONS, size
 from lagwise.domain.sizing.formulas import straight_line_rate_per_second
 from lagwise.domain.sizing.repairman import node_throughput
 from lagwise.domain.sizing.search import Binding
+from lagwise_app.cli.size import OPTIONS, size
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sizing.md").read_text(encoding="utf-8")
 CONSOLE = re.findall(r"```console\n\$ (.*?)\n(.*?)```", PAGE, re.DOTALL)

@@ -16,13 +16,13 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from lagwise import answers
-from lagwise.alerts import queries
 from lagwise.config import load_config
 from lagwise.domain.vocabulary import Status
-from lagwise.parts import EFFECTIVE_SETTINGS, summary
 from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.store import Lake
+from lagwise_alerts.operate import queries
+from lagwise_app.supervisor.processes import EFFECTIVE_SETTINGS, summary
+from lagwise_app.terminal import lake_queries
 from lagwise_sandbox.scenarios import SCENARIOS, TOPIC
 from tests.dashboard.browsing import Visit
 
@@ -88,7 +88,7 @@ class Demo:
         began, groups = time.monotonic(), []
         while time.monotonic() - began < seconds:
             assert self.process.poll() is None, self.progress()
-            groups = answers.groups(Lake(str(self.data / "lake")))
+            groups = lake_queries.groups(Lake(str(self.data / "lake")))
             shown = {row["group"]: (row["status"], row["reason"]) for row in groups}
             elapsed = time.monotonic() - began
             if (

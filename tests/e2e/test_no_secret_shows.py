@@ -19,13 +19,13 @@ import pytest
 import yaml
 from sqlalchemy import MetaData, create_engine, select
 
-from lagwise import health
-from lagwise.alerts.heartbeat import ping
 from lagwise.config import Config
-from lagwise.parts import EFFECTIVE_SETTINGS, free_port, part_command
-from lagwise.secrets import SECRET_KEYS
+from lagwise.platform import health
+from lagwise.platform.secrets import SECRET_KEYS
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.store import Lake
+from lagwise_alerts.heartbeat import ping
+from lagwise_app.supervisor.processes import EFFECTIVE_SETTINGS, free_port, part_command
 from tests.alerts.channels.mail_server import MailServer, mail_server
 from tests.alerts.channels.tls import authority
 from tests.dashboard.serving import started
@@ -35,7 +35,7 @@ from tests.fixtures.postgresql import PostgresServer
 from tests.marked import CommandLines, Marked, given, may_be_secret
 
 if TYPE_CHECKING:
-    from lagwise_sandbox.broker import Broker
+    from lagwise_sandbox.broker import KafkaBroker
 
 pytestmark = [pytest.mark.e2e, pytest.mark.broker, pytest.mark.spark, pytest.mark.process, pytest.mark.timeout(600)]
 
@@ -100,7 +100,7 @@ class Installation:
         return text
 
 
-def everything(its: Installation, broker: "Broker", echo: Echo, mails: MailServer, sql_url: str) -> dict[str, Any]:
+def everything(its: Installation, broker: "KafkaBroker", echo: Echo, mails: MailServer, sql_url: str) -> dict[str, Any]:
     """Settings in which every place that may hold a secret holds a marked one, but ``database``."""
     marked = its.marked
     wrong: dict[str, Any] = {"bootstrap": broker.bootstrap, "interval_seconds": 5, "timeout_seconds": 3}
@@ -332,7 +332,7 @@ def mails(tmp_path: Path) -> Iterator[MailServer]:
 
 
 def test_no_secret_shows(
-    secured_broker: "Broker",
+    secured_broker: "KafkaBroker",
     postgres_server: PostgresServer,
     echo: Echo,
     mails: MailServer,

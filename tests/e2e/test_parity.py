@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from lagwise_sandbox.broker import Broker
+from lagwise_sandbox.broker import KafkaBroker
 from lagwise_sandbox.parity import describe
 from tests.collectors.kafka import Lab, eventually
 
@@ -33,7 +33,7 @@ def lagwise(*arguments: str, settings: Path) -> Any:
 
 
 @pytest.mark.timeout(600)
-def test_lag_is_what_kafkas_own_tool_says(broker: Broker, tmp_path: Path) -> None:
+def test_lag_is_what_kafkas_own_tool_says(broker: KafkaBroker, tmp_path: Path) -> None:
     lab = Lab(broker.client_settings())
     orders, payments = lab.topic("orders", 6), lab.topic("payments", 3)
     lab.produce(orders, {p: 50 + 7 * p for p in range(6)})
@@ -87,7 +87,7 @@ def test_lag_is_what_kafkas_own_tool_says(broker: Broker, tmp_path: Path) -> Non
             consumer.close()
 
 
-def _member(broker: Broker, group: str, topics: list[str], extra: dict[str, str]) -> Consumer:
+def _member(broker: KafkaBroker, group: str, topics: list[str], extra: dict[str, str]) -> Consumer:
     """A consumer that owns all partitions of its topics and commits nothing by itself."""
     consumer = Consumer(
         {**broker.client_settings(), "group.id": group, "enable.auto.commit": False, "log_level": 0, **extra}

@@ -21,7 +21,7 @@ from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
 
 if TYPE_CHECKING:
-    from lagwise_sandbox.broker import Broker
+    from lagwise_sandbox.broker import KafkaBroker
 
 pytestmark = [pytest.mark.e2e, pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(1200)]
 
@@ -45,7 +45,7 @@ def gone(pid: int) -> bool:
 
 
 @pytest.fixture(scope="module")
-def backlog(broker: "Broker") -> int:
+def backlog(broker: "KafkaBroker") -> int:
     """Records that a group has not read: it committed 40 of 100. Returns how many are left."""
     from confluent_kafka import Consumer, Producer, TopicPartition
     from confluent_kafka.admin import AdminClient, NewTopic
@@ -65,7 +65,7 @@ def backlog(broker: "Broker") -> int:
 class Up:
     """A running `lagwise up` without browser, its output, and its processes."""
 
-    def __init__(self, broker: "Broker", folder: Path) -> None:
+    def __init__(self, broker: "KafkaBroker", folder: Path) -> None:
         self.data = folder / "data"
         self.settings = folder / "lagwise.yaml"
         settings = {
@@ -127,7 +127,7 @@ def _env() -> dict[str, str]:
 
 
 @pytest.fixture
-def up(broker: "Broker", tmp_path: Path) -> Iterator[Up]:
+def up(broker: "KafkaBroker", tmp_path: Path) -> Iterator[Up]:
     running = Up(broker, tmp_path)
     yield running
     if running.process.poll() is None:

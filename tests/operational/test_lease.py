@@ -13,7 +13,6 @@ from random import Random
 import pytest
 from sqlalchemy import Engine, event, select
 
-from lagwise.errors import DatabaseError
 from lagwise.operational import engine as engine_module
 from lagwise.operational import lease as lease_module
 from lagwise.operational.engine import transaction
@@ -26,6 +25,7 @@ from lagwise.operational.lease import (
     NotHeld,
     Process,
 )
+from lagwise.platform.errors import DatabaseError
 
 Open = Callable[[str], Engine]
 NOW = datetime(2026, 11, 21, 3, 14, 15, tzinfo=UTC)

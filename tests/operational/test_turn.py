@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from lagwise.errors import LakeError
 from lagwise.operational.lease import HOLD_SECONDS, RENEW_SECONDS, TAKE_OVER_SECONDS, Lease, Process
 from lagwise.operational.turn import NotOurTurn, Turn
+from lagwise.platform.errors import LakeError
 from tests.fixtures.postgresql import PostgresServer
 from tests.operational.test_lease import Time, process
 

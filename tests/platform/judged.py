@@ -7,9 +7,9 @@ import pyarrow as pa
 
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
 from lagwise.tables.raw import SAMPLES
+from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise.tables.ticks import TICKS
 
 AT = datetime(2026, 11, 21, 3, 14, 15, tzinfo=UTC)
 #: Everything that a group or topic name could do to a terminal, to rich's markup, or to a line.

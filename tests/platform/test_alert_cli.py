@@ -10,10 +10,21 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from lagwise.alerts import store
-from lagwise.alerts.database import open_engine, prepare, transaction
-from lagwise.alerts.model import Alert, Clock, Decision, Event, Kind, Notification, Numbers, Phase, Severity, Subject
-from lagwise.cli import cli
+from lagwise_alerts.model import (
+    Alert,
+    AlertEvent,
+    AlertKind,
+    AlertSubject,
+    Clock,
+    Decision,
+    Notification,
+    Numbers,
+    Phase,
+    Severity,
+)
+from lagwise_alerts.outbox import store
+from lagwise_alerts.outbox.database import open_engine, prepare, transaction
+from lagwise_app.cli import cli
 
 HOSTILE = "<b>\x1b[31m\u202e'; drop table alerts;--"
 
@@ -31,7 +42,7 @@ def data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     now = datetime.now(UTC)
     alerts = [fired(cluster, group, now) for cluster, group in (("a", "billing"), ("b", "billing"), ("a", HOSTILE))]
     told = [
-        Notification(Event.FIRING, now, a, "stopped", None, a.severity, "", Numbers(), None, None, ("ops",))
+        Notification(AlertEvent.FIRING, now, a, "stopped", None, a.severity, "", Numbers(), None, None, ("ops",))
         for a in alerts
     ]
     store.apply(engine, lambda *_: Decision(tuple(alerts), (), tuple(told)), lambda _: "{}", now=now)
@@ -40,7 +51,7 @@ def data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def fired(cluster: str, group: str, now: datetime) -> Alert:
-    subject = Subject(Kind.GROUP, cluster, group)
+    subject = AlertSubject(AlertKind.GROUP, cluster, group)
     return Alert(
         fingerprint=subject.fingerprint,
         incident_id=f"{subject.fingerprint}-{now:%Y%m%dT%H%M%S.%fZ}",

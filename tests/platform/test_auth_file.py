@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lagwise.config.auth_file import check_auth_file
-from lagwise.errors import ConfigError
+from lagwise.platform.errors import ConfigError
 
 SECRET = "0123456789abcdef0123456789abcdef"
 PAGE = f"""[auth]

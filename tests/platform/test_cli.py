@@ -13,14 +13,14 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from click.testing import CliRunner, Result
 
-from lagwise.cli import cli
-from lagwise.cli.lag import PARTITION_KEYS
 from lagwise.domain.trend import Statistics, samples_of, step_of
-from lagwise.logs import DEBUG_VARIABLE
+from lagwise.platform.logs import DEBUG_VARIABLE
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.minutes import MINUTES
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
+from lagwise_app.cli import cli
+from lagwise_app.cli.lag import PARTITION_KEYS
 from tests.platform.judged import HOSTILE, analyzed, append, group, partition, row, sampled
 
 pytestmark = pytest.mark.thorough
@@ -283,8 +283,8 @@ def test_the_unexpected_is_one_line_too_unless_debugging(monkeypatch: pytest.Mon
     def explode(*_: object) -> None:
         raise ZeroDivisionError("a\nb")
 
-    monkeypatch.setattr("lagwise.cli.group.open_lake", explode)
-    monkeypatch.setattr(sys.modules["lagwise.cli.status"], "open_lake", explode)
+    monkeypatch.setattr("lagwise_app.cli.shared.open_lake", explode)
+    monkeypatch.setattr(sys.modules["lagwise_app.cli.status"], "open_lake", explode)
     shown = lagwise("status")
     assert (shown.exit_code, shown.stderr) == (
         1,
@@ -312,7 +312,7 @@ class Missing(importlib.abc.MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Missing())
 sys.argv = ["lagwise", {command!r}]
-from lagwise.cli import main
+from lagwise_app.cli import main
 main()
 """
     environment = os.environ | {
@@ -330,7 +330,7 @@ def test_help_is_light() -> None:
     script = """
 import sys
 from click.testing import CliRunner
-from lagwise.cli import cli
+from lagwise_app.cli import cli
 assert CliRunner().invoke(cli, ["--help"]).exit_code == 0
 heavy = set("pydantic pyarrow duckdb deltalake rich sqlalchemy httpx pyspark confluent_kafka streamlit".split())
 print(*sorted(heavy & set(sys.modules)))

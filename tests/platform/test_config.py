@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lagwise.config import Config, load_config
-from lagwise.errors import ConfigError
+from lagwise.platform.errors import ConfigError
 
 
 def written(folder: Path, text: str) -> Path:

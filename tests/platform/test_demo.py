@@ -18,21 +18,21 @@ import httpx
 import pytest
 from rich.console import Console
 
-from lagwise import screen
-from lagwise.demo.folder import demo_folder
-from lagwise.demo.memory import Memory
-from lagwise.demo.receiver import Received, Receiver
-from lagwise.demo.report import Outcome, document
-from lagwise.demo.stage import Stage, groups_table
-from lagwise.demo.watch import Watch
-from lagwise.errors import LagwiseError
-from lagwise.supervisor import PartStatus, State, locked
-from lagwise_sandbox.scenarios import Scenario
+from lagwise.platform.errors import LagwiseError
+from lagwise_app.demo.expectations import Watch
+from lagwise_app.demo.folder import demo_folder
+from lagwise_app.demo.memory_use import MemoryUse
+from lagwise_app.demo.progress import DemoProgress, groups_table
+from lagwise_app.demo.receiver import Received, Receiver
+from lagwise_app.demo.report import DemoOutcome, document
+from lagwise_app.supervisor.supervisor import ProcessState, ProcessStatus, locked
+from lagwise_app.terminal import output
+from lagwise_sandbox.scenarios import DemoScenario
 from tests.platform.judged import HOSTILE, group
 
-BILLING = Scenario("billing", "orders", "It keeps up.", ("ok",))
-VIEWER = Scenario("viewer", "orders", "It never commits.", ("unknown:no_commit",))
-ARCHIVER = Scenario("archiver", "orders", "It loses data.", ("at_risk", "losing_data"))
+BILLING = DemoScenario("billing", "orders", "It keeps up.", ("ok",))
+VIEWER = DemoScenario("viewer", "orders", "It never commits.", ("unknown:no_commit",))
+ARCHIVER = DemoScenario("archiver", "orders", "It loses data.", ("at_risk", "losing_data"))
 
 
 def sayings() -> tuple[list[str], Any]:
@@ -155,7 +155,7 @@ def test_a_group_is_right_when_what_is_shown_is_expected() -> None:
     assert [g.right_since_seconds for g in watch.groups] == [None] * 3
 
 
-def outcome(watch: Watch) -> Outcome:
+def outcome(watch: Watch) -> DemoOutcome:
     start = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
     changes = [
         {"group": "billing", "after": "unknown", "reason": "too_few_samples", "at": start + timedelta(seconds=5)},
@@ -163,8 +163,8 @@ def outcome(watch: Watch) -> Outcome:
         {"group": "other", "after": "ok", "reason": None, "at": start},
     ]
     alert = Received(start + timedelta(seconds=50), True, {"event": "firing", "group": "archiver", "severity": "page"})
-    part = PartStatus("collector", State.RUNNING, 1, 2, "", None, None)
-    return Outcome(watch, changes, start, 60.0, [part], Memory(), [alert])
+    part = ProcessStatus("collector", ProcessState.RUNNING, 1, 2, "", None, None)
+    return DemoOutcome(watch, changes, start, 60.0, [part], MemoryUse(), [alert])
 
 
 def test_the_report_names_every_group_and_what_was_seen() -> None:
@@ -210,7 +210,7 @@ child = subprocess.Popen([sys.executable, "-c", "x = bytearray(64 << 20); print(
 child.stdout.readline(); print("ready", flush=True); input(); child.stdin.close(); child.wait()
 """
     process = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    memory = Memory()
+    memory = MemoryUse()
     with process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -237,7 +237,7 @@ del y; print("less", flush=True); sys.stdin.readline()
 os.kill(child, 9); os.wait()
 """
     process = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    memory = Memory()
+    memory = MemoryUse()
     with process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -254,8 +254,8 @@ os.kill(child, 9); os.wait()
 def test_without_a_terminal_changes_are_told_once_and_harmlessly(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = io.StringIO()
     monkeypatch.setattr(sys, "stdout", shown)
-    stage = Stage(as_json=False)
-    watch = Watch([BILLING, Scenario(HOSTILE, "orders", "x", ("ok",))])
+    stage = DemoProgress(as_json=False)
+    watch = Watch([BILLING, DemoScenario(HOSTILE, "orders", "x", ("ok",))])
     alert = Received(datetime.now(UTC), False, {"event": "firing", "severity": "page", "summary": HOSTILE})
     with stage.live():
         for elapsed in (1, 2):
@@ -272,12 +272,12 @@ def test_without_a_terminal_changes_are_told_once_and_harmlessly(monkeypatch: py
 
 
 def test_without_a_terminal_a_part_is_told_of_when_it_ends_and_when_it_is_back() -> None:
-    stage = Stage(as_json=False)
+    stage = DemoProgress(as_json=False)
     shown = io.StringIO()
-    stage.console = screen.console(shown)
+    stage.console = output.console(shown)
     watch = Watch([BILLING])
-    running = PartStatus("analysis", State.RUNNING, 7, 0, "starting Spark", None, None)
-    waiting = PartStatus("analysis", State.WAITING, None, 0, "ended by SIGKILL", None, 1.0)
+    running = ProcessStatus("analysis", ProcessState.RUNNING, 7, 0, "starting Spark", None, None)
+    waiting = ProcessStatus("analysis", ProcessState.WAITING, None, 0, "ended by SIGKILL", None, 1.0)
     again = replace(running, restarts=1)
     for at, part in enumerate([running, running, waiting, waiting, again, again]):
         stage.show(watch, at, [part], [], "")
@@ -288,14 +288,14 @@ def test_without_a_terminal_a_part_is_told_of_when_it_ends_and_when_it_is_back()
 
 
 def test_in_a_terminal_the_table_has_every_group_and_obeys_nobody() -> None:
-    stage = Stage(as_json=False)
+    stage = DemoProgress(as_json=False)
     drawn = io.StringIO()
-    stage.console = screen.console(drawn)
+    stage.console = output.console(drawn)
     stage.console._force_terminal = True
     stage.console.width = 160
-    watch = Watch([BILLING, Scenario(HOSTILE, "orders", HOSTILE, ("ok",))])
+    watch = Watch([BILLING, DemoScenario(HOSTILE, "orders", HOSTILE, ("ok",))])
     watch.see([group("billing", "ok", lag=12, lag_seconds=1.0)], 3)
-    part = PartStatus("collector", State.WAITING, None, 1, HOSTILE, None, 3.0)
+    part = ProcessStatus("collector", ProcessState.WAITING, None, 1, HOSTILE, None, 3.0)
     with stage.live():
         stage.show(watch, 3, [part], [], "Ctrl-C ends all of it.")
     text = drawn.getvalue()
@@ -310,7 +310,7 @@ def test_in_a_terminal_the_table_has_every_group_and_obeys_nobody() -> None:
 def test_a_signal_interrupts_what_takes_long_and_is_noted_otherwise(number: signal.Signals) -> None:
     script = """
 import os, sys, time
-from lagwise.demo.signals import Interrupted, Signals
+from lagwise_app.demo.signals import Interrupted, Signals
 signals = Signals()
 os.kill(os.getpid(), int(sys.argv[1]))
 assert signals.stop.wait(5)

@@ -14,16 +14,16 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import inspect, make_url, text, update
 
-from lagwise.alerts.database import SCHEMA, open_engine, prepare, transaction
-from lagwise.cli import cli
 from lagwise.config import Config
-from lagwise.diagnosis import Diagnosis, Result
-from lagwise.doctor import diagnoses
 from lagwise.operational.lease import Lease
-from lagwise.parts import write_settings
 from lagwise.tables.analysis import GROUP_STATUS
+from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
-from lagwise.tables.ticks import TICKS
+from lagwise_alerts.outbox.database import SCHEMA, open_engine, prepare, transaction
+from lagwise_app.cli import cli
+from lagwise_app.doctor.checks import diagnoses
+from lagwise_app.doctor.diagnosis import Diagnosis, Result
+from lagwise_app.supervisor.processes import write_settings
 from tests.fixtures.postgresql import PASSWORD, PostgresServer
 
 pytestmark = pytest.mark.timeout(120)
@@ -259,7 +259,7 @@ def test_a_check_that_breaks_is_a_failed_check(tmp_path: Path, monkeypatch: pyte
     def explode(*_: object) -> None:
         raise ZeroDivisionError("a\nb")
 
-    monkeypatch.setattr("lagwise.doctor._memory", explode)
+    monkeypatch.setattr("lagwise_app.doctor.checks._memory", explode)
     everything = list(diagnoses(config(tmp_path), start_spark=False))
     assert Diagnosis("memory", Result.FAILED, "ZeroDivisionError: a\\nb") in everything
     assert everything[-1].check == "Delta jars"

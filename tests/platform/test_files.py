@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.files import KeptFile, replace_file, replacing
+from lagwise.platform.files import KeptFile, replace_file, replacing
 
 log = logging.getLogger("lagwise.test")
 

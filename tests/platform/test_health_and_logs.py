@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from lagwise import health, logs
-from lagwise.secrets import resolve
+from lagwise.platform import health, logs
+from lagwise.platform.secrets import resolve
 
 
 def test_a_beat_is_read_back(tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.errors import LagwiseError
-from lagwise.part_log import KEPT, PartLog
+from lagwise.platform.errors import LagwiseError
+from lagwise_app.supervisor.process_log import KEPT, ProcessLog
 
 
-def log(folder: Path) -> PartLog:
-    return PartLog(folder, "x", most_bytes=100)
+def log(folder: Path) -> ProcessLog:
+    return ProcessLog(folder, "x", most_bytes=100)
 
 
 @contextmanager
@@ -73,11 +73,11 @@ def test_the_last_line_is_this_run_s_and_harmless(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_at_the_start_is_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(LagwiseError, match=r"cannot write the log .*/x\.log: "):
-        PartLog(tmp_path / "file" / "logs", "x").open()
+        ProcessLog(tmp_path / "file" / "logs", "x").open()
 
 
 def test_what_a_full_disk_refuses_is_written_when_there_is_room(tmp_path: Path) -> None:
-    made = PartLog(tmp_path, "x")
+    made = ProcessLog(tmp_path, "x")
     made.write(b"before\n")
     assert made.trouble is None
     with full_disk():
@@ -94,7 +94,7 @@ def test_what_a_full_disk_refuses_is_written_when_there_is_room(tmp_path: Path) 
 
 def test_a_folder_that_is_moved_away_and_comes_back_has_everything(tmp_path: Path) -> None:
     folder, aside = tmp_path / "logs", tmp_path / "aside"
-    made = PartLog(folder, "x")
+    made = ProcessLog(folder, "x")
     made.write(b"before\n")
     folder.rename(aside)
     folder.write_text("somebody else's")
@@ -109,7 +109,7 @@ def test_a_folder_that_is_moved_away_and_comes_back_has_everything(tmp_path: Pat
 
 
 def test_a_file_that_is_removed_is_begun_anew(tmp_path: Path) -> None:
-    made = PartLog(tmp_path / "logs", "x")
+    made = ProcessLog(tmp_path / "logs", "x")
     made.write(b"before\n")
     shutil.rmtree(tmp_path / "logs")
     made.write(b"after\n")
@@ -118,7 +118,7 @@ def test_a_file_that_is_removed_is_begun_anew(tmp_path: Path) -> None:
 
 
 def test_only_the_newest_output_waits_in_memory(tmp_path: Path) -> None:
-    made = PartLog(tmp_path, "x", most_waiting_bytes=1000)
+    made = ProcessLog(tmp_path, "x", most_waiting_bytes=1000)
     with full_disk():
         for number in range(1000):
             made.write(f"line {number}\n".encode())

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lagwise.config import Config, load_config
-from lagwise.errors import ConfigError, LagwiseError
-from lagwise.parts import (
+from lagwise.platform.errors import ConfigError, LagwiseError
+from lagwise_app.supervisor.processes import (
     child_environment,
     dashboard_address,
     overridden,

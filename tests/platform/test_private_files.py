@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from lagwise import health, private_files
-from lagwise.alerts.database import open_engine, prepare
 from lagwise.config import Config
-from lagwise.diagnosis import Result
-from lagwise.doctor import diagnoses
-from lagwise.part_log import PartLog
-from lagwise.parts import write_settings
-from lagwise.supervisor import locked
+from lagwise.platform import health, private_files
+from lagwise_alerts.outbox.database import open_engine, prepare
+from lagwise_app.doctor.checks import diagnoses
+from lagwise_app.doctor.diagnosis import Result
+from lagwise_app.supervisor.process_log import ProcessLog
+from lagwise_app.supervisor.processes import write_settings
+from lagwise_app.supervisor.supervisor import locked
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ def keep_state(state: Path) -> None:
     """What the parts keep, and a log that became too large twice."""
     write_settings(Config(state_dir=state))
     health.Heart(state, health.ALERTS).beat("well")
-    log = PartLog(state / "logs", "alerts", most_bytes=10)
+    log = ProcessLog(state / "logs", "alerts", most_bytes=10)
     for _ in range(3):
         log.write(b"more than ten bytes")
     log.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.program import program
+from lagwise.platform.program import program
 
 
 @pytest.fixture

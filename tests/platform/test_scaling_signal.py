@@ -14,19 +14,19 @@ from urllib.parse import quote
 
 import pytest
 
-from lagwise import health
 from lagwise.config import Config
 from lagwise.domain.capacity.scaling import ScalingPolicy, Why
-from lagwise.errors import ConfigError
-from lagwise.parts import free_port, product_parts
-from lagwise.scaling_memory import Memory, Topic, UnknownGroup
-from lagwise.scaling_server import Server, serve_forever
-from lagwise.scaling_signal import StaleData, Undecided, mixed_rate, shared_work, signal
+from lagwise.platform import health
+from lagwise.platform.errors import ConfigError
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.membership import ASSIGNMENTS
 from lagwise.tables.raw import GROUPS
 from lagwise.tables.store import Lake
+from lagwise_app.scaling.memory import ScalingMemory, TopicRate, UnknownGroup
+from lagwise_app.scaling.server import Server, serve_forever
+from lagwise_app.scaling.signal import StaleData, UndecidedSignal, mixed_rate, shared_work, signal
+from lagwise_app.supervisor.processes import free_port, product_parts
 from tests.platform.judged import HOSTILE, append, group, partition, row
 
 pytestmark = pytest.mark.thorough
@@ -84,7 +84,7 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def asked(lake: Lake, **values: Any) -> Any:
-    return signal(Memory(lake), "shop", "billing", ScalingPolicy(**values), NOW, stale_after_seconds=60.0)
+    return signal(ScalingMemory(lake), "shop", "billing", ScalingPolicy(**values), NOW, stale_after_seconds=60.0)
 
 
 def test_a_group_that_needs_more_gets_them(lake: Lake) -> None:
@@ -129,7 +129,7 @@ def test_fewer_members_for_good_are_what_is_held(lake: Lake) -> None:
 )
 def test_there_is_no_answer_where_nobody_knows(lake: Lake, values: dict[str, Any], why: str) -> None:
     write(lake, **values)
-    with pytest.raises(Undecided, match=why):
+    with pytest.raises(UndecidedSignal, match=why):
         asked(lake)
 
 
@@ -198,7 +198,7 @@ MIXES = (
 
 @pytest.mark.parametrize(("topics", "rates", "mixed"), [m[1:] for m in MIXES], ids=[m[0] for m in MIXES])
 def test_several_topics(topics: list[tuple[str, float]], rates: dict[str, float | None], mixed: float | None) -> None:
-    found = mixed_rate([Topic(t, 8, rate) for t, rate in topics], rates)
+    found = mixed_rate([TopicRate(t, 8, rate) for t, rate in topics], rates)
     assert found == (None if mixed is None else pytest.approx(mixed))
 
 
@@ -224,7 +224,7 @@ def test_what_members_share(
     parts: int,
     share: float | None,
 ) -> None:
-    found = shared_work([Topic(t, n, rate) for t, n, rate in topics], shares, is_by_topic=is_by_topic)
+    found = shared_work([TopicRate(t, n, rate) for t, n, rate in topics], shares, is_by_topic=is_by_topic)
     assert found == (parts, None if share is None else pytest.approx(share))
 
 

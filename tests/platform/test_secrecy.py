@@ -8,17 +8,19 @@ from pydantic import BaseModel
 from lagwise.config import Config
 from lagwise.config.errors import models_of
 from lagwise.config.secrecy import address_shown, holds_of, shown
-from lagwise.secrets import REDACTED
+from lagwise.platform.secrets import REDACTED
 
 #: Text settings that everybody may see. A new text setting is added here, or annotated as one that may hold a secret
 #: (``lagwise.config.values.Holds``).
 PUBLIC = {
-    "Alerts.dashboard_url", "Cluster.bootstrap", "Cluster.name", "Config.data", "Dashboard.host",
-    "Dashboard.runbook_url", "Email.host", "Email.sender", "Email.to", "Email.username", "FlinkJobs.jobs",
-    "GroupSelection.exclude", "GroupSelection.include", "LocalOffsetFiles.path", "MaintenanceWindow.name",
+    "AlertSettings.dashboard_url", "Cluster.bootstrap", "Cluster.name", "Config.data", "DashboardSettings.host",
+    "DashboardSettings.runbook_url", "Email.host", "Email.sender", "Email.to", "Email.username", "FlinkJobs.jobs",
+    "NameFilter.exclude", "NameFilter.include", "LocalOffsetFiles.path", "MaintenanceWindow.name",
     "MaintenanceWindow.time_zone", "NodeSize.groups", "RocketmqCluster.name", "RocketmqCluster.name_servers",
-    "Scaling.host", "SideTopics.dead_letter", "SideTopics.retry", "SignIn.claim", "SignIn.operators", "SignIn.viewers",
-    "Spark.driver_memory", "Spark.master", "SqlOffsets.query", "_AlertmanagerLabels.labels", "_Channel.name",
+    "ScalingSettings.host", "SideTopicSettings.dead_letter", "SideTopicSettings.retry", "SignIn.claim",
+    "SignIn.operators", "SignIn.viewers",
+    "SparkSettings.driver_memory", "SparkSettings.master", "SqlOffsets.query", "_AlertmanagerLabels.labels",
+    "_Channel.name",
     "_Files.group", "_Files.path", "_Place.name",
 }  # fmt: skip
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lagwise import secrets
-from lagwise.errors import ConfigError
+from lagwise.platform import secrets
+from lagwise.platform.errors import ConfigError
 
 
 def test_a_reference_is_resolved_from_environment_or_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

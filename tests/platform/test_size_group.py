@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from lagwise.cli import cli
 from lagwise.tables.capacity import CAPACITY
-from lagwise.tables.observed import OBSERVED_CAPACITY
+from lagwise.tables.observed_capacity import OBSERVED_CAPACITY
 from lagwise.tables.planning import DEMAND, FORECASTS
 from lagwise.tables.store import Lake
+from lagwise_app.cli import cli
 from tests.platform.judged import append, row
 
 pytestmark = pytest.mark.thorough
@@ -310,7 +310,7 @@ def test_files_to_take_away(growing: Path, tmp_path: Path) -> None:
 
 def test_the_report_needs_no_streamlit(growing: Path, tmp_path: Path) -> None:
     words = ["size", "grows", "--html", str(tmp_path / "a.html"), "--data", str(growing)]
-    code = f"import sys; from lagwise.cli import cli; cli({words!r}, standalone_mode=False); "
+    code = f"import sys; from lagwise_app.cli import cli; cli({words!r}, standalone_mode=False); "
     code += "assert 'plotly' in sys.modules and 'streamlit' not in sys.modules, 'imported'"
     found = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=found)

@@ -22,14 +22,14 @@ from click.testing import CliRunner, Result
 from deltalake import write_deltalake
 from rich.console import Console
 
-from lagwise.cli import cli
 from lagwise.config import Config
-from lagwise.overview.changes import Change, Changes
-from lagwise.overview.groups import Filters
-from lagwise.overview.terminal import MARKED_FOR, Watched, watch
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
+from lagwise_app.cli import cli
+from lagwise_app.status.changes import StatusChange, StatusChanges
+from lagwise_app.status.display import MARKED_FOR, WatchedStatus, watch
+from lagwise_app.status.groups import StatusFilters
 from tests.platform.judged import HOSTILE, analyzed, append, group, sampled
 from tests.platform.test_cli import harmless
 
@@ -269,7 +269,7 @@ class Night:
         for cluster in ("prod", "test"):
             sampled(self.lake, self.now, cluster=cluster)
         self.judge()
-        watched = Watched(self.lake, Config(), Filters(**filters))
+        watched = WatchedStatus(self.lake, Config(), StatusFilters(**filters))
         watch(watched, console, Script(*happens), clock=lambda: self.now)
 
 
@@ -402,10 +402,10 @@ def test_long_names_and_narrow_terminals_cut_nothing(lake: Lake) -> None:
     sampled(lake, AT)
     for width in (200, 100, 60, 20):
         console = terminal(width)
-        from lagwise.overview.groups import Groups, overview
-        from lagwise.overview.table import table
+        from lagwise_app.status.groups import ShownGroups, overview
+        from lagwise_app.status.table import table
 
-        found = overview(Groups.read(lake), Filters(), everything=False)
+        found = overview(ShownGroups.read(lake), StatusFilters(), everything=False)
         lines = [line for one in table(found.rows, console).groups for line in one]
         text = " ".join(" ".join(lines).split())
         assert name in text
@@ -414,12 +414,16 @@ def test_long_names_and_narrow_terminals_cut_nothing(lake: Lake) -> None:
 
 
 def test_changes_are_between_looks() -> None:
-    changes, later = Changes(timedelta(seconds=60)), AT + timedelta(seconds=10)
+    changes, later = StatusChanges(timedelta(seconds=60)), AT + timedelta(seconds=10)
     assert changes.see({("c", "a"): "ok", ("c", "b"): "stalled"}, AT) == []
-    worse = Change(later, ("c", "a"), "ok", "stopped")
-    gone = Change(later, ("c", "b"), "stalled", None)
+    worse = StatusChange(later, ("c", "a"), "ok", "stopped")
+    gone = StatusChange(later, ("c", "b"), "stalled", None)
     assert changes.see({("c", "a"): "stopped"}, later) == [worse, gone]
-    assert (worse.is_worse, gone.is_worse, Change(AT, ("c", "a"), "stopped", "ok").is_worse) == (True, False, False)
+    assert (worse.is_worse, gone.is_worse, StatusChange(AT, ("c", "a"), "stopped", "ok").is_worse) == (
+        True,
+        False,
+        False,
+    )
     assert changes.see({("c", "a"): "stopped"}, later) == []
     assert changes.recent(later + timedelta(seconds=60)) == {("c", "a"): worse, ("c", "b"): gone}
     assert changes.recent(later + timedelta(seconds=61)) == {}
@@ -430,7 +434,7 @@ def test_it_loads_nothing_that_it_can_do_without(data: str) -> None:
     """Each of these takes a tenth of a second or more, of the one second that an answer may take at 3 a.m."""
     code = (
         "import sys; sys.argv[0] = 'lagwise'\n"
-        "from lagwise.cli import cli\n"
+        "from lagwise_app.cli import cli\n"
         "cli.main(standalone_mode=False)\n"
         "print(sorted({'pandas', 'duckdb', 'psutil', 'pyarrow.compute', 'pyarrow.dataset', 'sqlalchemy', 'httpx'}"
         " & {*sys.modules}), file=sys.stderr)"

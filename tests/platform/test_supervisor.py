@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lagwise.errors import LagwiseError
-from lagwise.supervisor import BackOff, Part, PartStatus, State, Supervisor, locked
+from lagwise.platform.errors import LagwiseError
+from lagwise_app.supervisor.supervisor import BackOff, ProcessSpec, ProcessState, ProcessStatus, Supervisor, locked
 
 pytestmark = pytest.mark.process
 
@@ -36,8 +36,8 @@ def gone(pid: int) -> bool:
         return True
 
 
-def python(name: str, script: str) -> Part:
-    return Part(name, (sys.executable, "-c", script), dict(os.environ))
+def python(name: str, script: str) -> ProcessSpec:
+    return ProcessSpec(name, (sys.executable, "-c", script), dict(os.environ))
 
 
 class Clock:
@@ -50,12 +50,12 @@ class Clock:
         return self.now
 
 
-def only(supervisor: Supervisor) -> PartStatus:
+def only(supervisor: Supervisor) -> ProcessStatus:
     (status,) = supervisor.statuses()
     return status
 
 
-def wait_for_state(supervisor: Supervisor, state: State) -> PartStatus:
+def wait_for_state(supervisor: Supervisor, state: ProcessState) -> ProcessStatus:
     def reached() -> bool:
         supervisor.step()
         return only(supervisor).state is state
@@ -73,23 +73,23 @@ time.sleep(60)
     with Supervisor([python("collector", script)], tmp_path) as supervisor:
         until(lambda: only(supervisor).beat_age_seconds is not None, "the heartbeat")
         status = only(supervisor)
-        assert (status.state, status.line, status.restarts) == (State.RUNNING, "read 3 groups", 0)
+        assert (status.state, status.line, status.restarts) == (ProcessState.RUNNING, "read 3 groups", 0)
         assert status.pid == supervisor.pids()["collector"]
         assert str(status) == "collector: running: read 3 groups"
 
 
 def test_a_part_without_heartbeats_is_shown_by_its_own_line_until_it_ends(tmp_path: Path) -> None:
     script = "print('one page failed', flush=True); import time; time.sleep(60)"
-    part = Part("dashboard", (sys.executable, "-c", script), dict(os.environ), "serves http://here")
+    part = ProcessSpec("dashboard", (sys.executable, "-c", script), dict(os.environ), "serves http://here")
     with Supervisor([part], tmp_path) as supervisor:
         until(lambda: "one page failed" in (tmp_path / "logs" / "dashboard.log").read_text(), "its log")
         assert only(supervisor).line == "serves http://here"
         os.kill(supervisor.pids()["dashboard"], signal.SIGKILL)
-        assert wait_for_state(supervisor, State.WAITING).line == "ended by SIGKILL: one page failed"
+        assert wait_for_state(supervisor, ProcessState.WAITING).line == "ended by SIGKILL: one page failed"
 
 
 def test_a_beat_of_an_earlier_run_is_not_this_run_s(tmp_path: Path) -> None:
-    from lagwise import health
+    from lagwise.platform import health
 
     health.Heart(tmp_path, "collector").beat("from the day before")
     with Supervisor([python("collector", "import time; time.sleep(60)")], tmp_path) as supervisor:
@@ -105,17 +105,17 @@ def test_a_part_that_ends_is_started_again_with_growing_pauses(tmp_path: Path) -
     back_off = BackOff(first_seconds=2, most_seconds=5, stable_seconds=60)
     with Supervisor([crash], tmp_path, back_off=back_off, clock=clock) as supervisor:
         for restarts, pause in enumerate([2, 4, 5, 5]):
-            status = wait_for_state(supervisor, State.WAITING)
+            status = wait_for_state(supervisor, ProcessState.WAITING)
             assert status.retry_in_seconds == pause
             assert status.restarts == restarts
             assert status.line == "ended with exit code 3: no\\x1b[2J room left"
             assert status.pid is None
             clock.now += pause - 0.5
             supervisor.step()
-            assert only(supervisor).state is State.WAITING
+            assert only(supervisor).state is ProcessState.WAITING
             clock.now += 0.5
             supervisor.step()
-            assert only(supervisor).state is State.RUNNING
+            assert only(supervisor).state is ProcessState.RUNNING
             assert only(supervisor).restarts == restarts + 1
 
 
@@ -127,18 +127,18 @@ def test_a_stable_run_resets_the_pause(tmp_path: Path) -> None:
     with Supervisor([python("x", script)], tmp_path, back_off=back_off, clock=clock) as supervisor:
         gate.touch()
         for pause in (1, 2):
-            assert wait_for_state(supervisor, State.WAITING).retry_in_seconds == pause
+            assert wait_for_state(supervisor, ProcessState.WAITING).retry_in_seconds == pause
             clock.now += pause
             supervisor.step()
-        wait_for_state(supervisor, State.WAITING)
+        wait_for_state(supervisor, ProcessState.WAITING)
         gate.unlink()
         clock.now += 4
         supervisor.step()
-        assert only(supervisor).state is State.RUNNING
+        assert only(supervisor).state is ProcessState.RUNNING
         clock.now += 61
         supervisor.step()
         gate.touch()
-        assert wait_for_state(supervisor, State.WAITING).retry_in_seconds == 1
+        assert wait_for_state(supervisor, ProcessState.WAITING).retry_in_seconds == 1
 
 
 def test_one_part_that_crashes_does_not_touch_the_others(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_one_part_that_crashes_does_not_touch_the_others(tmp_path: Path) -> None
 
         def broken_waits() -> bool:
             supervisor.step()
-            return supervisor.statuses()[1].state is State.WAITING
+            return supervisor.statuses()[1].state is ProcessState.WAITING
 
         until(broken_waits, "the crash to be noticed")
         assert supervisor.statuses()[0].pid == pid
@@ -240,21 +240,21 @@ for number in itertools.count():
     beat = f"{tmp_path / 'health' / 'ticker.json'}"
     goes_on = "the part goes on, but what is shown of it stays as it was"
     assert said == [
-        f"WARNING lagwise.health: cannot write {beat}: File too large; {goes_on}",
-        f"INFO lagwise.health: {beat} can be written again",
-        f"WARNING lagwise.health: cannot write {beat}: Not a directory; {goes_on}",
-        f"INFO lagwise.health: {beat} can be written again",
+        f"WARNING lagwise.platform.health: cannot write {beat}: File too large; {goes_on}",
+        f"INFO lagwise.platform.health: {beat} can be written again",
+        f"WARNING lagwise.platform.health: cannot write {beat}: Not a directory; {goes_on}",
+        f"INFO lagwise.platform.health: {beat} can be written again",
     ]
 
 
 def test_a_program_that_does_not_exist_is_a_crash_with_its_reason(tmp_path: Path) -> None:
-    with Supervisor([Part("x", ("/nowhere/at/all",), {})], tmp_path) as supervisor:
-        assert "cannot run /nowhere/at/all: No such file" in wait_for_state(supervisor, State.WAITING).line
+    with Supervisor([ProcessSpec("x", ("/nowhere/at/all",), {})], tmp_path) as supervisor:
+        assert "cannot run /nowhere/at/all: No such file" in wait_for_state(supervisor, ProcessState.WAITING).line
 
 
 def test_death_by_signal_is_named(tmp_path: Path) -> None:
     with Supervisor([python("x", "import os; os.kill(os.getpid(), 9)")], tmp_path) as supervisor:
-        assert wait_for_state(supervisor, State.WAITING).line == "ended by SIGKILL"
+        assert wait_for_state(supervisor, ProcessState.WAITING).line == "ended by SIGKILL"
 
 
 _FAMILY = """
@@ -293,7 +293,7 @@ import subprocess, sys
 print(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]).pid, flush=True)
 """
     with Supervisor([python("x", script)], tmp_path) as supervisor:
-        said = wait_for_state(supervisor, State.WAITING).line
+        said = wait_for_state(supervisor, ProcessState.WAITING).line
         orphan = int(said.rpartition(": ")[2])
         until(lambda: gone(orphan), "the orphan to be gone")
 
@@ -304,7 +304,7 @@ def supervising_process(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str],
     script = f"""
 import os, sys, time
 from pathlib import Path
-from lagwise.supervisor import Part, Supervisor
+from lagwise_app.supervisor.supervisor import Part, Supervisor
 with Supervisor([Part("x", (sys.executable, "-c", "import time; time.sleep(600)"), dict(os.environ))],
                 Path({str(tmp_path)!r})) as s:
     print(s.pids()["x"], flush=True)
@@ -343,7 +343,7 @@ def test_a_lock_of_a_dead_process_is_free(tmp_path: Path) -> None:
     script = f"""
 import os
 from pathlib import Path
-from lagwise.supervisor import locked
+from lagwise_app.supervisor.supervisor import locked
 with locked(Path({str(tmp_path)!r})): os.kill(os.getpid(), 9)
 """
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -signal.SIGKILL

@@ -16,9 +16,9 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from lagwise.errors import LagwiseError
+from lagwise.platform.errors import LagwiseError
 from lagwise_sandbox import server
-from lagwise_sandbox.broker import Broker, main
+from lagwise_sandbox.broker import KafkaBroker, main
 from lagwise_sandbox.java import find_java
 
 pytestmark = pytest.mark.broker
@@ -80,7 +80,7 @@ def _take(consumer: Consumer, read: list[bytes]) -> list[bytes]:
 
 
 def test_serves_and_leaves_no_process_and_no_data() -> None:
-    with Broker() as broker:
+    with KafkaBroker() as broker:
         pid, data = broker.pid, broker.log_file.parent
         assert pid is not None
         assert broker.bootstrap.startswith("127.0.0.1:")
@@ -96,7 +96,7 @@ def test_serves_and_leaves_no_process_and_no_data() -> None:
 
 def test_the_given_port_is_used_and_a_kill_loses_nothing(tmp_path: Path) -> None:
     port = _free_port()
-    broker = Broker(port, data=tmp_path / "data")
+    broker = KafkaBroker(port, data=tmp_path / "data")
     try:
         broker.start()
         assert broker.bootstrap == f"127.0.0.1:{port}"
@@ -112,7 +112,7 @@ def test_the_given_port_is_used_and_a_kill_loses_nothing(tmp_path: Path) -> None
 
 
 def test_a_broker_that_cannot_start_says_why_and_where_its_log_is(tmp_path: Path) -> None:
-    broker = Broker(data=tmp_path, extra={"num.io.threads": 0})
+    broker = KafkaBroker(data=tmp_path, extra={"num.io.threads": 0})
     with pytest.raises(LagwiseError, match=r"num\.io\.threads") as refused:
         broker.start()
     assert str(tmp_path / "broker.log") in str(refused.value)
@@ -125,7 +125,7 @@ def test_a_port_that_is_taken_is_named() -> None:
         holder.bind(("127.0.0.1", 0))
         holder.listen()
         port = holder.getsockname()[1]
-        broker = Broker(port)
+        broker = KafkaBroker(port)
         try:
             with pytest.raises(LagwiseError, match=f"port {port} on 127.0.0.1 .*choose another"):
                 broker.start()
@@ -134,7 +134,7 @@ def test_a_port_that_is_taken_is_named() -> None:
 
 
 def test_it_outlives_the_thread_that_started_it() -> None:
-    broker = Broker()
+    broker = KafkaBroker()
     try:
         starter = threading.Thread(target=broker.start)
         starter.start()
@@ -146,7 +146,7 @@ def test_it_outlives_the_thread_that_started_it() -> None:
         broker.stop()
 
 
-def test_secured_refuses_a_wrong_password_and_what_is_not_granted(secured_broker: Broker) -> None:
+def test_secured_refuses_a_wrong_password_and_what_is_not_granted(secured_broker: KafkaBroker) -> None:
     admin = AdminClient(secured_broker.client_settings())
     admin.create_topics([NewTopic("guarded", 1, 1)])["guarded"].result(20)
     assert _await(lambda: "guarded" in admin.list_topics(timeout=10).topics, 10)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.errors import MissingRequirement
+from lagwise.platform.errors import MissingRequirement
 from lagwise_sandbox import jars
 from lagwise_sandbox.java import find_java
 

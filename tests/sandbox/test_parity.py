@@ -4,8 +4,8 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from lagwise.errors import LagwiseError
-from lagwise_sandbox.broker import Broker
+from lagwise.platform.errors import LagwiseError
+from lagwise_sandbox.broker import KafkaBroker
 from lagwise_sandbox.parity import Row, describe, parse
 
 # As kafka-consumer-groups 4.3.0 printed it, with a group whose name holds spaces.
@@ -30,7 +30,7 @@ def test_rows_are_read_and_remarks_are_not() -> None:
 
 
 @pytest.mark.broker
-def test_the_tool_tells_the_truth_about_a_group(broker: Broker) -> None:
+def test_the_tool_tells_the_truth_about_a_group(broker: KafkaBroker) -> None:
     settings = broker.client_settings()
     admin = AdminClient(settings)
     admin.create_topics([NewTopic("parity", 2, 1)])["parity"].result(20)
@@ -48,6 +48,6 @@ def test_the_tool_tells_the_truth_about_a_group(broker: Broker) -> None:
 
 
 @pytest.mark.broker
-def test_a_group_that_does_not_exist_is_an_error_and_not_an_empty_answer(broker: Broker) -> None:
+def test_a_group_that_does_not_exist_is_an_error_and_not_an_empty_answer(broker: KafkaBroker) -> None:
     with pytest.raises(LagwiseError, match="not found"):
         describe(broker.bootstrap, "nobody")

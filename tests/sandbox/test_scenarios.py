@@ -11,7 +11,7 @@ import pytest
 
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise_sandbox.clients import record
-from lagwise_sandbox.scenarios import SCENARIOS, TOPIC, TOPICS, Behaviour, Scenario
+from lagwise_sandbox.scenarios import SCENARIOS, TOPIC, TOPICS, Behaviour, DemoScenario
 
 HOUR = 3600
 
@@ -23,7 +23,7 @@ def test_names_are_unique_and_every_topic_is_known() -> None:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.group)
-def test_what_is_expected_is_a_status_of_the_product(scenario: Scenario) -> None:
+def test_what_is_expected_is_a_status_of_the_product(scenario: DemoScenario) -> None:
     for word in scenario.expected:
         status, _, reason = word.partition(":")
         assert Status(status)
@@ -76,7 +76,7 @@ def test_what_is_expected_stays_true_for_as_long_as_the_demo_is_left_open() -> N
 
 
 @pytest.mark.parametrize("scenario", [s for s in SCENARIOS if s.rate_per_second], ids=lambda s: s.group)
-def test_who_reads_less_than_is_written_does_so_for_ever(scenario: Scenario) -> None:
+def test_who_reads_less_than_is_written_does_so_for_ever(scenario: DemoScenario) -> None:
     assert (scenario.backlog_seconds == math.inf) == (not scenario.expected_without_backlog)
     if scenario.backlog_seconds == math.inf:
         assert scenario.expected_at(1e9) == scenario.expected

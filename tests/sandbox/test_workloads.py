@@ -15,8 +15,8 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from lagwise.errors import MissingRequirement
-from lagwise_sandbox.broker import Broker
+from lagwise.platform.errors import MissingRequirement
+from lagwise_sandbox.broker import KafkaBroker
 from lagwise_sandbox.java import find_java
 from lagwise_sandbox.scenarios import SCENARIOS, TOPIC, TOPICS
 from lagwise_sandbox.workloads import DemoWorkload
@@ -124,7 +124,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
         find_java()
     except MissingRequirement as missing:
         pytest.skip(str(missing))
-    with Broker() as broker:
+    with KafkaBroker() as broker:
         workload = DemoWorkload(broker.bootstrap, tmp_path_factory.mktemp("logs"))
         admin = AdminClient({**broker.client_settings(), "log_level": 0})
         history: History = {s.group: [] for s in SCENARIOS}
@@ -265,7 +265,7 @@ def test_it_ends_quickly_and_completely(played: Played) -> None:
     assert "Traceback" not in played.log
 
 
-def test_it_ends_with_its_parent(broker: Broker, tmp_path: Path) -> None:
+def test_it_ends_with_its_parent(broker: KafkaBroker, tmp_path: Path) -> None:
     code = (
         "import sys, time; from pathlib import Path; from lagwise_sandbox.workloads import DemoWorkload\n"
         f"w = DemoWorkload({broker.bootstrap!r}, Path({str(tmp_path)!r})); w.start()\n"

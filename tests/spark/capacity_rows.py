@@ -3,20 +3,20 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from lagwise.config import Capacity
+from lagwise.config import CapacitySettings
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
-from lagwise.tables.observed import OBSERVED_CAPACITY
+from lagwise.tables.observed_capacity import OBSERVED_CAPACITY
 from lagwise.tables.planning import DEMAND, FORECASTS
 from lagwise.tables.schema import Table
+from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise.tables.store import Lake
-from lagwise.tables.work import SERVICE_TIMES
 from lagwise_spark.jobs import write
 from lagwise_spark.jobs.capacity import AGAIN_AFTER
 from tests.platform.judged import append, partition, row
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
-EIGHT_CORES = Capacity.model_validate({"nodes": [{"groups": ["bill.*"], "cores": 8}]})
+EIGHT_CORES = CapacitySettings.model_validate({"nodes": [{"groups": ["bill.*"], "cores": 8}]})
 
 
 def reads(lake: Lake, name: str, *, members: int = 4, partitions: int = 12, rate: float = 50.0) -> None:

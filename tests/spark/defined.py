@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lagwise.domain.evaluation import Moment, evaluate
-from lagwise.domain.judged import Judged, Pair, shown_age
+from lagwise.domain.verdict_rollup import Judged, Pair, shown_age
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyspark
 
-from lagwise.leash import leashed
+from lagwise.platform.die_with_parent import leashed
 
 WORKERS = 2
 _DEADLINE_SECONDS = 60.0

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from lagwise.config import Capacity
+from lagwise.config import CapacitySettings
 from lagwise.domain.capacity.scaling import ScalingPolicy, Why
-from lagwise.scaling_memory import Memory
-from lagwise.scaling_signal import signal
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.planning import TOPIC_HOURS
 from lagwise.tables.raw import GROUPS
+from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise.tables.store import Lake
-from lagwise.tables.work import SERVICE_TIMES
+from lagwise_app.scaling.memory import ScalingMemory
+from lagwise_app.scaling.signal import signal
 from lagwise_spark.jobs.capacity import AGAIN_AFTER, plan
 from tests.platform.judged import append, group, partition
 from tests.spark.capacity_rows import EIGHT_CORES, NOW, demand, judged_again, probed, reads, rows, seen, some
@@ -26,7 +26,7 @@ def test_everything_that_is_known(lake: Lake) -> None:
     reads(lake, "billing")
     demand(lake, 600.0, 900.0)
     seen(lake, 1_500.0)
-    assert plan(lake, Capacity(), NOW) == 1
+    assert plan(lake, CapacitySettings(), NOW) == 1
     found = rows(lake)["billing"]
     assert (found["verdict"], found["capacity_source"], found["confidence"]) == ("enough", "saturation", "high")
     assert (found["partitions"], found["members"], found["nodes"], found["lag"]) == (12, 4, 2, 60)
@@ -47,7 +47,7 @@ def test_the_hottest_partition_is_of_the_week_and_not_of_the_last_minutes(lake: 
     append(lake, PARTITION_STATUS, partition("billing", 12, as_of=NOW, lag=0, produce_rate_per_second=0.1, owner="m0"))
     demand(lake)
     seen(lake, 1_500.0)
-    plan(lake, Capacity(), NOW)
+    plan(lake, CapacitySettings(), NOW)
     unknown = rows(lake)["billing"]
     assert (unknown["verdict"], unknown["hottest_share"]) == ("enough", None)
     records = [{"partition": p, "records": 2_000 if p else 3_000} for p in range(13)]
@@ -61,7 +61,7 @@ def test_the_hottest_partition_is_of_the_week_and_not_of_the_last_minutes(lake: 
         ],
     )  # fmt: skip
     judged_again(lake)
-    plan(lake, Capacity(), NOW)
+    plan(lake, CapacitySettings(), NOW)
     found = rows(lake)["billing"]
     assert found["hottest_share"] == pytest.approx(3 / 27)
     [told] = [i for i in found["inputs"] if i["name"] == "hottest_share"]
@@ -73,7 +73,7 @@ def test_when_it_ends(lake: Lake) -> None:
     reads(lake, "billing")
     demand(lake, 600.0, 900.0)
     seen(lake, 1_128.0)
-    plan(lake, Capacity(), NOW)
+    plan(lake, CapacitySettings(), NOW)
     found = rows(lake)["billing"]
     # 750/s are half-way between the two peaks, and 70 % of the low end, 1,071.6/s.
     assert found["verdict"] == "tight"
@@ -94,7 +94,7 @@ def test_a_probe_with_cores(lake: Lake) -> None:
     assert found["t1_seconds"] == pytest.approx(0.0125)
     assert found["concurrency"] == "pool"
     judged_again(lake)
-    plan(lake, Capacity(), NOW + AGAIN_AFTER)
+    plan(lake, CapacitySettings(), NOW + AGAIN_AFTER)
     assert rows(lake)["billing"]["verdict"] == "undecided"  # whose nodes nobody knows
 
 
@@ -108,7 +108,7 @@ def test_the_probe_tells_the_cores_and_the_threads_of_all_processes_of_a_host(la
     probed(lake, 5.2, 0.012, 0.003, 9_000, threads=10, cores=4.0, member_id="a")
     probed(lake, 5.1, 0.012, 0.003, 9_000, threads=10, cores=4.0, member_id="b")
     probed(lake, 9, 0.012, 0.003, 9_000, threads=30, cores=6.0, member_id="c", host="10.0.0.1")
-    plan(lake, Capacity(), NOW)
+    plan(lake, CapacitySettings(), NOW)
     found = rows(lake)["billing"]
     assert (found["cores"], found["threads_per_node"]) == (5.0, 25)
     (cores,) = [i for i in found["inputs"] if i["name"] == "cores"]
@@ -137,7 +137,7 @@ def test_a_downstream_that_is_full(lake: Lake) -> None:
         for begins, (threads, t1, rate) in zip((140, 110, 80, 30), shown, strict=True)
     ]
     append(lake, SERVICE_TIMES, *chain(*histories), *measured(range(30, 28, -1), 40, 0.7, 60, "stops"))
-    plan(lake, Capacity(), NOW)
+    plan(lake, CapacitySettings(), NOW)
     found = rows(lake)["billing"]
     said = "Downstream is full at about 116/s: more threads, nodes or partitions would not help."
     assert found["advice"].startswith(f"{said} 5 threads did 117/s with a T1 of 49 ms; 40 threads did 123/s with")
@@ -162,14 +162,14 @@ def test_a_downstream_that_is_full(lake: Lake) -> None:
         ],
     )
     policy = ScalingPolicy(max_replicas=24)
-    answer = signal(Memory(lake), found["cluster"], "billing", policy, NOW, stale_after_seconds=900.0)
+    answer = signal(ScalingMemory(lake), found["cluster"], "billing", policy, NOW, stale_after_seconds=900.0)
     assert (answer.desired.replicas, answer.desired.why) == (1, Why.DOWNSTREAM_FULL)
     assert answer.desired.needed > 1
 
 
 def test_nothing_is_known(lake: Lake) -> None:
     reads(lake, "billing")
-    assert plan(lake, Capacity(), NOW) == 1
+    assert plan(lake, CapacitySettings(), NOW) == 1
     found = rows(lake)["billing"]
     assert (found["verdict"], found["capacity_source"], found["confidence"]) == ("undecided", "none", "none")
     assert found["advice"] is None
@@ -180,7 +180,7 @@ def test_undecided_comes_with_a_load_test_for_what_is_needed(lake: Lake) -> None
     reads(lake, "billing")
     demand(lake, 600.0, 900.0)
     seen(lake, None)
-    assert plan(lake, Capacity(), NOW) == 1
+    assert plan(lake, CapacitySettings(), NOW) == 1
     found = rows(lake)["billing"]
     assert found["verdict"] == "undecided"
     assert "Stop the group for " in found["sentence"]
@@ -190,30 +190,30 @@ def test_undecided_comes_with_a_load_test_for_what_is_needed(lake: Lake) -> None
 def test_the_stalest_first_and_each_in_its_turn(lake: Lake) -> None:
     for name in ("a", "b", "c"):
         reads(lake, name)
-    assert plan(lake, Capacity(), NOW, at_most=2) == 2
+    assert plan(lake, CapacitySettings(), NOW, at_most=2) == 2
     assert set(rows(lake)) == {"a", "b"}
-    assert plan(lake, Capacity(), NOW, at_most=2) == 1
+    assert plan(lake, CapacitySettings(), NOW, at_most=2) == 1
     assert set(rows(lake)) == {"a", "b", "c"}
-    assert plan(lake, Capacity(), NOW, at_most=2) == 0
+    assert plan(lake, CapacitySettings(), NOW, at_most=2) == 0
     judged_again(lake)
-    assert plan(lake, Capacity(), NOW + AGAIN_AFTER, at_most=2) == 2
+    assert plan(lake, CapacitySettings(), NOW + AGAIN_AFTER, at_most=2) == 2
 
 
 def test_where_nothing_is_collected_nothing_is_judged_again(lake: Lake) -> None:
     reads(lake, "billing")
-    assert plan(lake, Capacity(), NOW) == 1
-    assert plan(lake, Capacity(), NOW + 3 * AGAIN_AFTER) == 0
+    assert plan(lake, CapacitySettings(), NOW) == 1
+    assert plan(lake, CapacitySettings(), NOW + 3 * AGAIN_AFTER) == 0
 
 
 def test_an_empty_lake(lake: Lake) -> None:
-    assert plan(lake, Capacity(), NOW) == 0
+    assert plan(lake, CapacitySettings(), NOW) == 0
 
 
 def test_autoscalers_are_told_by_it(lake: Lake) -> None:
     reads(lake, "billing")
     demand(lake)
     seen(lake, 1_500.0)
-    plan(lake, Capacity(), NOW)
+    plan(lake, CapacitySettings(), NOW)
     append(lake, GROUP_STATUS, group("billing", "ok", as_of=NOW, members=4))
     past = [NOW - timedelta(minutes=n) for n in range(30)]
     append(
@@ -223,6 +223,6 @@ def test_autoscalers_are_told_by_it(lake: Lake) -> None:
     )
     members = [some(GROUPS, sampled_at=at, member_count=4) for at in past]
     append(lake, GROUPS, *members)
-    found = signal(Memory(lake), "shop", "billing", ScalingPolicy(), NOW, stale_after_seconds=60.0)
+    found = signal(ScalingMemory(lake), "shop", "billing", ScalingPolicy(), NOW, stale_after_seconds=60.0)
     assert (found.desired.replicas, found.desired.why) == (1, Why.FEWER_NEEDED)
     assert found.replica_rate_per_second == 375.0

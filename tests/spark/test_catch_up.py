@@ -12,9 +12,9 @@ from lagwise.config import Config
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import WATERMARKS
+from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise.tables.ticks import TICKS
 from tests.spark.recorder import Recorder
 
 if TYPE_CHECKING:

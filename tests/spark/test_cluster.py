@@ -16,8 +16,8 @@ from lagwise.tables.analysis import ANALYSIS_TABLES
 from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.planning import FORECASTS
 from lagwise.tables.quarantine import DAMAGED_FILES
+from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
-from lagwise.tables.ticks import TICKS
 from tests.spark.recorder import Recorder
 from tests.spark.standalone import WORKERS, executors_of, standalone_cluster
 
@@ -29,7 +29,7 @@ PARTITIONS = 12
 
 #: `lagwise`, catching up on whatever there is.
 CATCHING_UP = """
-from lagwise.cli import main
+from lagwise_app.cli import main
 from lagwise_spark.jobs import catch_up
 catch_up.ROWS_PER_ROUND, catch_up.MINUTES_PER_ROUND = 0, 1
 main()

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lagwise.config import Config
-from lagwise.errors import LakeError
+from lagwise.platform.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.quarantine import DAMAGED_FILES
 from lagwise.tables.raw import COMMITS, SAMPLES, WATERMARKS
 from lagwise.tables.repair import inspect, repairing
+from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise.tables.ticks import TICKS
 from tests.spark.recorder import Recorder
 from tests.tables.test_repair import cut, entry, rot
 

@@ -9,7 +9,7 @@ import pytest
 from lagwise.config import Config
 from lagwise.domain.evaluation import Moment
 from lagwise.domain.evidence import Policy
-from lagwise.domain.judged import Pair
+from lagwise.domain.verdict_rollup import Pair
 from lagwise.tables.minutes import DAYS, HOURS
 from lagwise.tables.store import Lake
 from tests.spark.defined import holds_what_is_defined

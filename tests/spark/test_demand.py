@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lagwise.config import Config
-from lagwise.config.model import Forecast
+from lagwise.config.model import ForecastSettings
 from lagwise.domain.capacity.demand import EndMinute, TopicHour, bucket_of_rate, rates_of, topic_hours
 from lagwise.domain.history import gap_seconds
 from lagwise.tables.minutes import WATERMARK_MINUTES
@@ -164,9 +164,9 @@ def test_topics_are_forecast_the_stalest_first_and_once(spark: "SparkSession", l
 
     series = write_histories(lake)
     until = START.replace(minute=0)
-    assert forecast_topics(spark, lake, Forecast(topics_per_round=4)) == 4
-    assert forecast_topics(spark, lake, Forecast(topics_per_round=4)) == 3
-    assert forecast_topics(spark, lake, Forecast()) == 0, "nothing is due"
+    assert forecast_topics(spark, lake, ForecastSettings(topics_per_round=4)) == 4
+    assert forecast_topics(spark, lake, ForecastSettings(topics_per_round=4)) == 3
+    assert forecast_topics(spark, lake, ForecastSettings()) == 0, "nothing is due"
     rows = {row["topic"]: row for row in lake.read(DEMAND).to_pylist()}
     assert rows.keys() == series.keys()
     assert {row["as_of"] for row in rows.values()} == {until}
@@ -219,7 +219,7 @@ def test_what_becomes_due(spark: "SparkSession", lake: Lake) -> None:
     from lagwise_spark.jobs.demand import forecast_topics
 
     write_histories(lake)
-    settings = Forecast()
+    settings = ForecastSettings()
     assert forecast_topics(spark, lake, settings) == 7
 
     def hours_pass(hours: int, after: int) -> None:

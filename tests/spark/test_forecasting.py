@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from lagwise_spark.transforms.forecasting import LEAST_HOURS, LEAST_WEEKLY_HOURS, Forecast, forecast, growth_per_month
+from lagwise_spark.transforms.forecasting import (
+    LEAST_HOURS,
+    LEAST_WEEKLY_HOURS,
+    RateForecast,
+    forecast,
+    growth_per_month,
+)
 
 HOURS = 90 * 24
 
@@ -15,7 +21,7 @@ def weekly(days: int, seed: int = 1) -> np.ndarray:
     return made
 
 
-def of(rates: np.ndarray, hours: int = HOURS) -> Forecast:
+def of(rates: np.ndarray, hours: int = HOURS) -> RateForecast:
     made = forecast(rates, 1.5 * rates, hours)
     assert made is not None
     for values in (made.rate, made.low, made.high):

@@ -3,8 +3,8 @@
 from typing import Any
 
 from lagwise.tables.raw import GROUPS
+from lagwise.tables.service_times import JOBS
 from lagwise.tables.store import Lake
-from lagwise.tables.work import JOBS
 from lagwise_spark.jobs.findings import findings_of
 from lagwise_spark.jobs.running_jobs import of_jobs
 from tests.spark.test_rebalance_stats import append, at, news

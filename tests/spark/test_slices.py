@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lagwise.config import Retention
+from lagwise.config import RetentionSettings
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.maintenance import maintain
 from lagwise.tables.store import Lake
@@ -41,7 +41,7 @@ def recorded(tmp_path: Path) -> Lake:
             if i % 5 == 4:
                 recorder.write()
         if i == 60:
-            maintain(lake, Retention(), now=START + timedelta(hours=1))
+            maintain(lake, RetentionSettings(), now=START + timedelta(hours=1))
     return lake
 
 

@@ -9,8 +9,8 @@ import pytest
 from lagwise.config import Config
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
 from lagwise.tables.minutes import MINUTES, WATERMARK_MINUTES
+from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
-from lagwise.tables.ticks import TICKS
 from tests.spark.recorder import Recorder
 
 if TYPE_CHECKING:

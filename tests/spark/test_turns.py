@@ -15,13 +15,13 @@ import psutil
 import pytest
 import yaml
 
-from lagwise import health
 from lagwise.config import Config
 from lagwise.operational.engine import open_engine
 from lagwise.operational.lease import TAKE_OVER_SECONDS, Lease, Process
 from lagwise.operational.turn import Turn
+from lagwise.platform import health
+from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
-from lagwise.tables.ticks import TICKS
 from tests.spark.recorder import Recorder
 
 if TYPE_CHECKING:

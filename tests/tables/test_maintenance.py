@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lagwise.config import Retention
-from lagwise.errors import LakeError
+from lagwise.config import RetentionSettings
+from lagwise.platform.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY
 from lagwise.tables.maintenance import COMPACT_FROM_FILES, FORECASTS_DAYS, days_kept, maintain
 from lagwise.tables.planning import FORECASTS, TOPIC_HOURS
@@ -24,7 +24,7 @@ NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 def test_small_files_are_merged_and_no_row_is_lost(lake: Lake) -> None:
     for i in range(COMPACT_FROM_FILES):
         lake.append(GROUPS, groups(f"g{i}", at=NOW))
-    done = maintain(lake, Retention(), now=NOW)
+    done = maintain(lake, RetentionSettings(), now=NOW)
     assert done.compacted_files == COMPACT_FROM_FILES
     assert len(lake.files(GROUPS)) == 1
     assert {row["group"] for row in lake.read(GROUPS).to_pylist()} == {f"g{i}" for i in range(COMPACT_FROM_FILES)}
@@ -33,7 +33,7 @@ def test_small_files_are_merged_and_no_row_is_lost(lake: Lake) -> None:
 def test_old_days_go_and_young_ones_stay(lake: Lake) -> None:
     for age in range(5):
         lake.append(GROUPS, groups(f"{age} days old", at=NOW - timedelta(days=age)))
-    done = maintain(lake, Retention(raw_days=2), now=NOW)
+    done = maintain(lake, RetentionSettings(raw_days=2), now=NOW)
     assert done.deleted_days == 2
     assert {row["group"] for row in lake.read(GROUPS).to_pylist()} == {"0 days old", "1 days old", "2 days old"}
 
@@ -42,12 +42,12 @@ def test_topics_are_kept_whatever_their_age(lake: Lake) -> None:
     schema = pa.schema([f for f in TOPICS.arrow if f.name != "day"])
     row = {"sample_id": "s", "cluster": "c", "sampled_at": NOW - timedelta(days=400), "topic": "t"}
     lake.append(TOPICS, pa.Table.from_pylist([{n: row.get(n) for n in schema.names}], schema=schema))
-    maintain(lake, Retention(), now=NOW)
+    maintain(lake, RetentionSettings(), now=NOW)
     assert lake.read(TOPICS).num_rows == 1
 
 
 def test_each_table_has_its_time() -> None:
-    retention = Retention(raw_days=1, minutes_days=2, history_days=3)
+    retention = RetentionSettings(raw_days=1, minutes_days=2, history_days=3)
     assert days_kept(GROUPS, retention) == 1
     assert days_kept(GROUP_HISTORY, retention) == 2
     assert days_kept(SAMPLES, retention) == 3
@@ -62,7 +62,7 @@ def test_past_days_of_what_is_kept_for_long_become_a_file_each(lake: Lake) -> No
     for hour in hours:
         row = empty | {"cluster": "c", "topic": "t", "hour": hour, "max_at": hour, "rates": [], "partition_records": []}
         lake.append(TOPIC_HOURS, pa.Table.from_pylist([row], schema=schema))
-    maintain(lake, Retention(), now=NOW)
+    maintain(lake, RetentionSettings(), now=NOW)
     by_day = [len(lake.files(TOPIC_HOURS, days=(day, day))) for day in ("2026-03-07", "2026-03-08", "2026-03-09")]
     assert by_day == [1, 1, 24], "late samples may still come for yesterday's hours"
     assert sorted(row["hour"] for row in lake.read(TOPIC_HOURS).to_pylist()) == sorted(hours)
@@ -70,8 +70,8 @@ def test_past_days_of_what_is_kept_for_long_become_a_file_each(lake: Lake) -> No
 
 def test_doing_it_again_does_nothing(lake: Lake) -> None:
     lake.append(GROUPS, groups("a", at=NOW))
-    maintain(lake, Retention(), now=NOW)
-    again = maintain(lake, Retention(), now=NOW)
+    maintain(lake, RetentionSettings(), now=NOW)
+    again = maintain(lake, RetentionSettings(), now=NOW)
     assert (again.compacted_files, again.deleted_days) == (0, 0)
 
 
@@ -79,7 +79,7 @@ def test_a_single_bit_in_what_was_merged_is_noticed(lake: Lake) -> None:
     """Of what delta-rs appends it would be another number; what is kept for longer has checksums."""
     for i in range(COMPACT_FROM_FILES):
         lake.append(GROUPS, groups(*(f"g{i}-{k}" for k in range(50)), at=NOW + timedelta(seconds=i)))
-    maintain(lake, Retention(), now=NOW)
+    maintain(lake, RetentionSettings(), now=NOW)
     [merged] = lake.files(GROUPS)
     content = bytearray(Path(merged).read_bytes())
     chunk = pq.read_metadata(merged).row_group(0).column(3)
@@ -99,7 +99,7 @@ def test_a_single_bit_in_what_was_merged_is_noticed(lake: Lake) -> None:
 def test_readers_know_what_times_a_merged_file_holds(lake: Lake) -> None:
     for i in range(COMPACT_FROM_FILES):
         lake.append(GROUPS, groups(f"g{i}", at=NOW + timedelta(seconds=i)))
-    maintain(lake, Retention(), now=NOW)
+    maintain(lake, RetentionSettings(), now=NOW)
     last = NOW + timedelta(seconds=COMPACT_FROM_FILES - 1)
     assert len(lake.files(GROUPS, since=last)) == 1
     assert lake.files(GROUPS, since=last + timedelta(seconds=1)) == []
@@ -116,10 +116,10 @@ def test_a_damaged_file_is_not_merged(lake: Lake) -> None:
     content[4:30] = bytes(26)
     damaged.write_bytes(content)
     with pytest.raises(LakeError, match=damaged.name):
-        maintain(lake, Retention(), now=NOW)
+        maintain(lake, RetentionSettings(), now=NOW)
     assert len(lake.files(GROUPS)) == COMPACT_FROM_FILES
     lake.append(GROUPS, groups("another", at=NOW))
-    done = repairing(lake, lambda: maintain(lake, Retention(), now=NOW))
+    done = repairing(lake, lambda: maintain(lake, RetentionSettings(), now=NOW))
     assert done.compacted_files == COMPACT_FROM_FILES
     assert lake.read(GROUPS).num_rows == COMPACT_FROM_FILES
     assert [r["file"] for r in lake.read(DAMAGED_FILES).to_pylist()] == [f"day={NOW:%Y-%m-%d}/{damaged.name}"]
@@ -132,6 +132,6 @@ def test_files_stay_in_quarantine_as_long_as_the_table_speaks_of_them(lake: Lake
         repair(lake, inspect(lake), NOW - timedelta(days=age))
     quarantine = Path(lake.uri, QUARANTINE)
     assert len(list(quarantine.rglob("*.parquet"))) == 2
-    maintain(lake, Retention(history_days=3), now=NOW)
+    maintain(lake, RetentionSettings(history_days=3), now=NOW)
     assert [day.name for day in quarantine.iterdir()] == [f"{NOW:%Y-%m-%d}"]
     assert len(lake.read(DAMAGED_FILES)) == 1

@@ -13,10 +13,10 @@ import yaml
 from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileType, S3FileSystem
 
-from lagwise.errors import LakeError
+from lagwise.platform.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_STATUS
-from lagwise.tables.duck import connected
+from lagwise.tables.duckdb_connection import connected
 from lagwise.tables.raw import GROUPS
 from lagwise.tables.repair import inspect, repair
 from lagwise.tables.storage import Storage

@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from lagwise.errors import LakeError
+from lagwise.platform.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_STATUS
-from lagwise.tables.duck import connected
+from lagwise.tables.duckdb_connection import connected
 from lagwise.tables.raw import GROUPS
+from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import TIMESTAMP
 from lagwise.tables.store import TABLE_PROPERTIES, Lake
-from lagwise.tables.ticks import TICKS
 
 AT = datetime(2026, 3, 1, 23, 59, 59, 999_999, tzinfo=UTC)
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from lagwise.domain.evaluation import Evaluation, Moment, evaluate
 from lagwise.domain.evidence import Policy
 from lagwise.domain.history import COARSE_SECONDS, DAY_SECONDS, HOUR_SECONDS, LOOKBACK_SECONDS
-from lagwise.trace_events import events_of
-from lagwise.traces import Row, Trace, moment, sample_id
+from lagwise.traces.trace import Row, Trace, moment, sample_id
+from lagwise_app.replay.trace_events import events_of
 
 #: The longest window but for the day, which only periodic jobs and rare committers need, with whole buckets at its
 #: beginning, a gap before them, and some.

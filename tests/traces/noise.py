@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lagwise import trace_csv
 from lagwise.domain.vocabulary import Status
-from lagwise.trace_csv import LINE, Row
-from lagwise.trace_rows import Samples, raw_rows, sample_times
-from lagwise.traces import Trace, Truth
+from lagwise.traces import csv_files
+from lagwise.traces.csv_files import LINE, Row
+from lagwise.traces.raw_rows import Samples, raw_rows, sample_times
+from lagwise.traces.trace import Trace, Truth
 from tests.traces.world import COLUMNS, write_csv
 
 NAME = "healthy-noise"
@@ -39,12 +39,12 @@ STEP_S = 5.0
 DAY_S = 86_400.0
 #: What is read from each file.
 PARSED = {
-    "watermarks.csv": trace_csv.WATERMARKS,
-    "commits.csv": trace_csv.COMMITS,
-    "groups.csv": trace_csv.GROUPS,
-    "assignments.csv": trace_csv.ASSIGNMENTS,
-    "topics.csv": trace_csv.TOPICS,
-    "truth.csv": trace_csv.TRUTH,
+    "watermarks.csv": csv_files.WATERMARKS,
+    "commits.csv": csv_files.COMMITS,
+    "groups.csv": csv_files.GROUPS,
+    "assignments.csv": csv_files.ASSIGNMENTS,
+    "topics.csv": csv_files.TOPICS,
+    "truth.csv": csv_files.TRUTH,
 }
 
 Files = dict[str, list[tuple[Any, ...]]]

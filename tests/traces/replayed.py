@@ -4,8 +4,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lagwise.replay import shown_of
-from lagwise.traces import Trace, read_trace
+from lagwise.traces.trace import Trace, read_trace
+from lagwise_app.replay.verdicts import shown_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

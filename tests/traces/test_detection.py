@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from lagwise.traces import Trace, read_trace
+from lagwise.traces.trace import Trace, read_trace
 from tests.traces.judged import judged
 from tests.traces.make import leave, pairs, steps
 from tests.traces.replayed import replayed

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 
 from lagwise.domain.history import MINUTE_SECONDS
-from lagwise.traces import Trace, read_trace
+from lagwise.traces.trace import Trace, read_trace
 from tests.traces.judged import judged
 from tests.traces.make import STORIES
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lagwise.traces import Trace, read_trace
+from lagwise.traces.trace import Trace, read_trace
 from tests.traces import noise
 from tests.traces.judged import LOOKED_AT_S, group_events, judged
 
@@ -62,7 +62,7 @@ def test_no_false_alarm_in_the_whole_day(number: int) -> None:
 @pytest.mark.spark
 @pytest.mark.timeout(3600)
 def test_spark_says_the_same_of_all_groups_together(spark: "SparkSession") -> None:
-    from lagwise.replay import shown_of
+    from lagwise_app.replay.verdicts import shown_of
 
     trace = replace(noise.trace_of(range(noise.GROUPS), HOURS), evaluate_every_s=300.0)
     (shown,) = shown_of(spark, [trace])

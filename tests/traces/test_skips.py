@@ -7,8 +7,8 @@ import pytest
 
 from lagwise.domain.loss.skips import FROM_LOG_START
 from lagwise.domain.vocabulary import EventKind
-from lagwise.trace_events import events_of
-from lagwise.traces import read_trace
+from lagwise.traces.trace import read_trace
+from lagwise_app.replay.trace_events import events_of
 from tests.traces import noise
 from tests.traces.judged import judged
 from tests.traces.make import pairs, steps

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lagwise.replay import score_of
+from lagwise_app.replay.verdicts import score_of
 from tests.traces.replayed import replayed, traces
 
 if TYPE_CHECKING:

@@ -8,22 +8,22 @@ from confluent_kafka.admin import ResourceType
 
 from lagwise.config import Cluster
 from lagwise.domain.humanise import plural
-from lagwise.errors import ConfigError
-from lagwise_collectors.kafka.client import Client
-from lagwise_collectors.kafka.errors import WHOLE_CLUSTER_ADVICE, KafkaTrouble
-from lagwise_collectors.kafka.groups import Group, describe_groups, list_groups, topics_of
-from lagwise_collectors.kafka.looked_up import Place
-from lagwise_collectors.kafka.next_records import try_one
-from lagwise_collectors.kafka.offsets import CommitReader
-from lagwise_collectors.kafka.topics import (
-    Topic,
+from lagwise.platform.errors import ConfigError
+from lagwise_collectors.kafka.requests.client import KafkaClient
+from lagwise_collectors.kafka.requests.errors import WHOLE_CLUSTER_ADVICE, KafkaTrouble
+from lagwise_collectors.kafka.requests.groups import KafkaGroup, describe_groups, list_groups, topics_of
+from lagwise_collectors.kafka.requests.next_record_cache import LogPosition
+from lagwise_collectors.kafka.requests.next_records import try_one
+from lagwise_collectors.kafka.requests.offsets import CommitReader
+from lagwise_collectors.kafka.requests.topics import (
+    KafkaTopic,
     ask_topics,
     described_topics,
     read_configs,
     read_offsets_retention,
 )
-from lagwise_collectors.kafka.watermarks import read_watermarks
-from lagwise_collectors.offsets_topic.consuming import try_reading
+from lagwise_collectors.kafka.requests.watermarks import read_watermarks
+from lagwise_collectors.offsets_topic.consumer_settings import try_reading
 from lagwise_collectors.offsets_topic.records import OFFSETS_TOPIC
 from lagwise_collectors.protocol import Check, ErrorTally
 
@@ -41,7 +41,7 @@ _DESCRIBE_TOPICS = "Describe on Topic"
 def check_access(cluster: Cluster) -> list[Check]:
     """One check per step. The steps after one without which they make no sense are not tried."""
     try:
-        client = Client(cluster)
+        client = KafkaClient(cluster)
         node_count, first_broker = _connect(client)
     except (KafkaTrouble, ConfigError) as error:
         kind = error.kind if isinstance(error, KafkaTrouble) else "setting_refused"
@@ -52,12 +52,12 @@ def check_access(cluster: Cluster) -> list[Check]:
 
 @dataclass
 class _Steps:
-    client: Client
+    client: KafkaClient
     cluster: Cluster
-    groups: list[Group] = field(default_factory=list)
-    topics: dict[str, Topic] = field(default_factory=dict)
+    groups: list[KafkaGroup] = field(default_factory=list)
+    topics: dict[str, KafkaTopic] = field(default_factory=dict)
     #: Where there is a record to be read.
-    place: Place | None = None
+    place: LogPosition | None = None
 
     def run(self, broker: int) -> list[Check]:
         return [
@@ -158,7 +158,7 @@ class _Steps:
     def _commits(self, errors: ErrorTally) -> str:
         commits = CommitReader(self.client).read(self.groups, errors)
         names = set(commits.topic) | topics_of(self.groups)
-        self.topics = {name: Topic(name) for name in names}
+        self.topics = {name: KafkaTopic(name) for name in names}
         known = len(commits.committed) - commits.committed.count(None)
         return f"{plural(known, 'committed offset')} on {plural(len(names), 'topic')}"
 
@@ -170,7 +170,7 @@ class _Steps:
         marks = read_watermarks(self.client, self.topics, {}, errors)
         self.place = next(
             (
-                Place(topic, partition, high - 1)
+                LogPosition(topic, partition, high - 1)
                 for topic, partition, start, high in zip(
                     marks.topic, marks.partition, marks.log_start, marks.high_watermark, strict=True
                 )
@@ -195,7 +195,7 @@ class _Steps:
         return f"committed offsets of empty groups are kept for {answer / 3600:g} h"
 
 
-def _connect(client: Client) -> tuple[int, int]:
+def _connect(client: KafkaClient) -> tuple[int, int]:
     """Number of brokers and the id of one. Raises KafkaTrouble."""
     described: Any = client.wait(client.admin.describe_cluster(request_timeout=client.timeout_seconds))
     client.answered()

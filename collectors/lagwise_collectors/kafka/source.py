@@ -11,28 +11,28 @@ from typing import Any
 from confluent_kafka import KafkaException
 
 from lagwise.config import Cluster
-from lagwise.errors import ConfigError
-from lagwise_collectors.elsewhere.check import check_elsewhere
-from lagwise_collectors.elsewhere.join import Join
-from lagwise_collectors.elsewhere.sources import Sources
+from lagwise.platform.errors import ConfigError
+from lagwise_collectors.external_offsets.access import check_elsewhere
+from lagwise_collectors.external_offsets.join import Join
+from lagwise_collectors.external_offsets.sources import Sources
 from lagwise_collectors.kafka.access import check_access
-from lagwise_collectors.kafka.client import Client
-from lagwise_collectors.kafka.errors import KafkaTrouble, trouble_of
-from lagwise_collectors.kafka.groups import Listing, describe_groups, list_groups, topics_of
-from lagwise_collectors.kafka.looked_up import LookedUp, Place
-from lagwise_collectors.kafka.next_records import NextRecords, fetcher_of
-from lagwise_collectors.kafka.offsets import CommitReader, Commits
-from lagwise_collectors.kafka.run import Run
-from lagwise_collectors.kafka.side_topics import Side, side_topics
-from lagwise_collectors.kafka.topics import (
+from lagwise_collectors.kafka.requests.client import KafkaClient
+from lagwise_collectors.kafka.requests.errors import KafkaTrouble, trouble_of
+from lagwise_collectors.kafka.requests.groups import GroupListing, describe_groups, list_groups, topics_of
+from lagwise_collectors.kafka.requests.next_record_cache import LogPosition, NextRecordCache
+from lagwise_collectors.kafka.requests.next_records import NextRecords, fetcher_of
+from lagwise_collectors.kafka.requests.offsets import CommitReader, Commits
+from lagwise_collectors.kafka.requests.side_topics import Side, side_topics
+from lagwise_collectors.kafka.requests.topics import (
     CONFIG_REFRESH_SECONDS,
-    Topic,
+    KafkaTopic,
     TopicConfigs,
     ask_topics,
     described_topics,
     read_offsets_retention,
 )
-from lagwise_collectors.kafka.watermarks import Watermarks, read_watermarks
+from lagwise_collectors.kafka.requests.watermarks import Watermarks, read_watermarks
+from lagwise_collectors.kafka.sample_rows import KafkaSampleRows
 from lagwise_collectors.protocol import Check, ErrorTally, Snapshot, new_sample_id
 
 log = logging.getLogger("lagwise.collectors.kafka")
@@ -44,7 +44,7 @@ _DELETED, _FORBIDDEN = "unknown_topic", "topic_not_authorized"
 class KafkaSource:
     """Samples one Kafka cluster.
 
-    librdkafka can end the process it runs in (see :mod:`lagwise_collectors.isolation`): outside of tests and
+    librdkafka can end the process it runs in (see :mod:`lagwise_collectors.isolated_source`): outside of tests and
     benchmarks this runs in a process of its own. ``state`` is the file in which next records that were looked up
     outlive it.
     """
@@ -58,7 +58,7 @@ class KafkaSource:
     ) -> None:
         self._cluster = cluster
         self._clock = clock
-        self._looked_up = None if state is None else LookedUp(state)
+        self._looked_up = None if state is None else NextRecordCache(state)
         self._elsewhere = Sources(
             cluster.offsets_from, state=None if state is None else state.with_suffix(".elsewhere"), clock=clock
         )
@@ -67,7 +67,7 @@ class KafkaSource:
     def collect(self) -> Snapshot:
         """One sample. Where the cluster cannot be used at all, its ``samples`` row is all there is, and says why."""
         started_at, wall, cpu = self._clock(), time.perf_counter(), time.process_time()
-        run = Run(self._cluster, new_sample_id(started_at))
+        run = KafkaSampleRows(self._cluster, new_sample_id(started_at))
         try:
             self._read(run)
         except (KafkaTrouble, ConfigError) as error:
@@ -86,7 +86,7 @@ class KafkaSource:
         if session is not None:
             session.close()
 
-    def _read(self, run: Run) -> None:
+    def _read(self, run: KafkaSampleRows) -> None:
         if self._session is None:
             self._session = _Session(self._cluster, self._clock, self._looked_up, self._elsewhere)
         session, level = self._session, logging.DEBUG
@@ -104,9 +104,9 @@ class _Session:
     """One connection, and what is remembered from sample to sample as long as it lasts."""
 
     def __init__(
-        self, cluster: Cluster, clock: Callable[[], datetime], looked_up: LookedUp | None, elsewhere: Sources
+        self, cluster: Cluster, clock: Callable[[], datetime], looked_up: NextRecordCache | None, elsewhere: Sources
     ) -> None:
-        self.client = Client(cluster)
+        self.client = KafkaClient(cluster)
         self._cluster = cluster
         self._clock = clock
         self._elsewhere = elsewhere
@@ -119,12 +119,12 @@ class _Session:
         self._configs = TopicConfigs(self.client, cluster.interval_seconds)
         self._selected: dict[str, bool] = {}
         self._groups: dict[str, str | None] = {}
-        self._topics: dict[str, Topic] = {}
+        self._topics: dict[str, KafkaTopic] = {}
         self._retention_seconds: float | None = None
         self._retention_read_at = -CONFIG_REFRESH_SECONDS
         self._retention_trouble: str | None = None
 
-    def read(self, run: Run) -> None:
+    def read(self, run: KafkaSampleRows) -> None:
         """Read everything into the run, commits strictly before watermarks."""
         listing = list_groups(self.client, self._selects, run.errors)
         self.client.answered()
@@ -173,7 +173,7 @@ class _Session:
             if start is not None and high is not None
         }
         places = [
-            None if committed is None else Place(topic, partition, committed)
+            None if committed is None else LogPosition(topic, partition, committed)
             for topic, partition, committed in zip(commits.topic, commits.partition, commits.committed, strict=True)
         ]
         return self._next_records.after(places, ends)
@@ -192,12 +192,14 @@ class _Session:
             selected = self._selected[name] = self._cluster.groups.selects(name)
         return selected
 
-    def _with_unlisted(self, listing: Listing) -> Mapping[str, str | None]:
+    def _with_unlisted(self, listing: GroupListing) -> Mapping[str, str | None]:
         """Groups to read. Where a broker did not list its groups, those seen before are still asked for: a group that
         cannot be read is shown as such, it is not gone."""
         return listing.types if listing.complete else {**self._groups, **listing.types}
 
-    def _described(self, wanted: set[str], asked: Mapping[str, "Future[Any]"], errors: ErrorTally) -> dict[str, Topic]:
+    def _described(
+        self, wanted: set[str], asked: Mapping[str, "Future[Any]"], errors: ErrorTally
+    ) -> dict[str, KafkaTopic]:
         """The wanted topics; and of those wanted in the last sample only, the ones that were deleted or forbidden
         since."""
         new = ask_topics(self.client, wanted - set(asked))
@@ -217,7 +219,7 @@ class _Session:
                     found[topic].add(partition)
         return found
 
-    def _offsets_retention(self, topics: Mapping[str, Topic]) -> float | None:
+    def _offsets_retention(self, topics: Mapping[str, KafkaTopic]) -> float | None:
         now = time.monotonic()
         if now - self._retention_read_at < CONFIG_REFRESH_SECONDS:
             return self._retention_seconds

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lagwise.domain.vocabulary import GroupState
-from lagwise_collectors.offsets_topic import classic
-from lagwise_collectors.offsets_topic.classic import ClassicView
-from lagwise_collectors.offsets_topic.consumer import ConsumerGroup
-from lagwise_collectors.offsets_topic.happenings import Rebalance
+from lagwise_collectors.offsets_topic import classic_protocol
+from lagwise_collectors.offsets_topic.classic_protocol import ClassicView
+from lagwise_collectors.offsets_topic.commit_history import CommitHistory
+from lagwise_collectors.offsets_topic.consumer_protocol import ConsumerGroup
 from lagwise_collectors.offsets_topic.membership import Members
-from lagwise_collectors.offsets_topic.pairs import Pair
+from lagwise_collectors.offsets_topic.rebalance_events import TrackedRebalance
 from lagwise_collectors.offsets_topic.records import (
     GroupKey,
     Type,
@@ -27,13 +27,13 @@ TOGETHER_MS = 1_000
 
 
 @dataclass(slots=True)
-class Group:
+class TrackedGroup:
     """What is known of one group: of its members in one of two ways (neither: it is only a name for commits), and of
     its commits by partition."""
 
     classic: ClassicView | None = None
     consumer: ConsumerGroup | None = None
-    pairs: dict[tuple[str, int], Pair] = field(default_factory=dict)
+    pairs: dict[tuple[str, int], CommitHistory] = field(default_factory=dict)
 
     @property
     def members(self) -> Members:
@@ -47,11 +47,11 @@ class Ended:
     """A group that is gone: since when, and what it was."""
 
     at_ms: int
-    group: Group
+    group: TrackedGroup
     state: GroupState
 
 
-class Groups:
+class TrackedGroups:
     """The groups by ``by_name``, and topic names by id (``topics``), as far as records told them.
 
     ``ended`` are groups whose tombstone was read, until somebody takes them. ``session_ms`` and ``heartbeat_ms``
@@ -59,7 +59,7 @@ class Groups:
     """
 
     def __init__(self) -> None:
-        self.by_name: dict[str, Group] = {}
+        self.by_name: dict[str, TrackedGroup] = {}
         self.topics: dict[str, str] = {}
         self.session_ms: int | None = None
         self.heartbeat_ms = 0
@@ -67,11 +67,11 @@ class Groups:
         #: Groups of which KIP-848 records were read in silence: the partition, and when their newest epoch began.
         self._silent: dict[str, tuple[int, int]] = {}
 
-    def of(self, name: str) -> Group:
+    def of(self, name: str) -> TrackedGroup:
         """The group of this name, which may be new."""
-        return self.by_name.setdefault(name, Group())
+        return self.by_name.setdefault(name, TrackedGroup())
 
-    def end(self, name: str, group: Group, at_ms: int) -> None:
+    def end(self, name: str, group: TrackedGroup, at_ms: int) -> None:
         """Note that a group is gone."""
         state = GroupState.STABLE if group.members else GroupState.EMPTY
         self.ended.setdefault(name, []).append(Ended(at_ms, replace(group), state))
@@ -86,7 +86,7 @@ class Groups:
 
     def take_in(
         self, about: GroupKey, value: bytes | None, at_ms: int, *, partition: int, quiet: bool
-    ) -> list[Rebalance]:
+    ) -> list[TrackedRebalance]:
         """What a record tells. Raises GarbageError and UnknownVersionError, and then nothing has changed."""
         if about.type is Type.CLASSIC_GROUP:
             happened = self._of_classic(about.group, value, at_ms, quiet=quiet)
@@ -96,7 +96,7 @@ class Groups:
             happened = self._of_consumer(about, value, at_ms, quiet=quiet)
         return [] if quiet else happened
 
-    def _of_classic(self, name: str, value: bytes | None, at_ms: int, *, quiet: bool) -> list[Rebalance]:
+    def _of_classic(self, name: str, value: bytes | None, at_ms: int, *, quiet: bool) -> list[TrackedRebalance]:
         if value is None:
             group = self.by_name.get(name)
             if group is not None and group.classic is not None:
@@ -111,12 +111,12 @@ class Groups:
             was = converted.consumer
             members = _renamed(was.told, self.topics)
             before = ClassicView(was.told_epoch or was.epoch, was.agreed_ms, members, {})
-        now = classic.view_of(record, at_ms, before)
-        happened = classic.rebalance(name, before, now, group.pairs.get)
+        now = classic_protocol.view_of(record, at_ms, before)
+        happened = classic_protocol.rebalance(name, before, now, group.pairs.get)
         group.classic, group.consumer = now, None
         return [] if happened is None else [happened]
 
-    def _of_consumer(self, about: GroupKey, value: bytes | None, at_ms: int, *, quiet: bool) -> list[Rebalance]:
+    def _of_consumer(self, about: GroupKey, value: bytes | None, at_ms: int, *, quiet: bool) -> list[TrackedRebalance]:
         name = about.group
         if value is None:
             group = self.by_name.get(name)
@@ -140,11 +140,11 @@ class Groups:
             group.classic = None
         consumer.session_ms, consumer.heartbeat_ms = self.session_ms, self.heartbeat_ms
 
-        def commits(pair: tuple[str, int]) -> Pair | None:
+        def commits(pair: tuple[str, int]) -> CommitHistory | None:
             return group.pairs.get((self.topics.get(pair[0], pair[0]), pair[1]))
 
         member = about.member or ""
-        found: Rebalance | None = None
+        found: TrackedRebalance | None = None
         match about.type:
             case Type.MEMBER:
                 found = consumer.put_member(name, member, read, at_ms)
@@ -162,7 +162,7 @@ class Groups:
         return [happened for happened in (found, over) if happened is not None]
 
     def _tombstone(
-        self, about: GroupKey, name: str, group: Group, consumer: ConsumerGroup, at_ms: int, *, quiet: bool
+        self, about: GroupKey, name: str, group: TrackedGroup, consumer: ConsumerGroup, at_ms: int, *, quiet: bool
     ) -> None:
         member = about.member or ""
         match about.type:
@@ -176,14 +176,14 @@ class Groups:
                 self._end(name, group, at_ms, quiet=quiet)
                 group.consumer = None
 
-    def _end(self, name: str, group: Group, at_ms: int, *, quiet: bool) -> None:
+    def _end(self, name: str, group: TrackedGroup, at_ms: int, *, quiet: bool) -> None:
         """The tombstone of a group; :meth:`_converted` may take it back."""
         if not quiet:
             self.end(name, group, at_ms)
         if not group.pairs:
             del self.by_name[name]
 
-    def _converted(self, name: str, at_ms: int) -> Group | None:
+    def _converted(self, name: str, at_ms: int) -> TrackedGroup | None:
         """What the group was in the other protocol, if its tombstone belongs to this conversion."""
         ended = self.ended.get(name)
         if not ended or at_ms - ended[-1].at_ms > TOGETHER_MS:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lagwise.domain.vocabulary import EventKind, EventSource
-from lagwise_collectors.differences.events import Event
-from lagwise_collectors.offsets_topic.groups import TOGETHER_MS, Ended, Group, Groups
-from lagwise_collectors.offsets_topic.happenings import Rebalance, moment, rebalance_event
-from lagwise_collectors.offsets_topic.pairs import Moved, Pair, commit_events
+from lagwise_collectors.offsets_topic.commit_history import CommitHistory, Moved, commit_events
+from lagwise_collectors.offsets_topic.groups import TOGETHER_MS, Ended, TrackedGroup, TrackedGroups
 from lagwise_collectors.offsets_topic.primitives import GarbageError
+from lagwise_collectors.offsets_topic.rebalance_events import TrackedRebalance, moment, rebalance_event
 from lagwise_collectors.offsets_topic.records import CommitKey, UnknownVersionError, commit_of, full_commit_of, key_of
 from lagwise_collectors.protocol import ErrorTally
+from lagwise_collectors.sample_diff.events import Event
 
 EXPIRED, DELETED = "expired", "deleted"
 #: What happened is asked for every few seconds; if it is not, it must not take all memory.
@@ -38,7 +38,7 @@ class Taken:
     """What happened since the last time: events in order of time, pairs that were committed on, and errors."""
 
     events: list[Event]
-    committed: list[Pair]
+    committed: list[CommitHistory]
     errors: ErrorTally
 
 
@@ -52,14 +52,14 @@ class Ledger:
     def __init__(self, selects: Callable[[str], bool]) -> None:
         self.positions: dict[int, int] = {}
         self.priming: set[int] = set()
-        self.pairs: dict[bytes, Pair] = {}
-        self.groups = Groups()
+        self.pairs: dict[bytes, CommitHistory] = {}
+        self.groups = TrackedGroups()
         self.retention_ms: int | None = None
         self._selects = selects
         self._ignored: set[bytes] = set()
-        self._rebalances: list[Rebalance] = []
+        self._rebalances: list[TrackedRebalance] = []
         self._moved: list[Moved] = []
-        self._touched: list[Pair] = []
+        self._touched: list[CommitHistory] = []
         self._errors = ErrorTally()
 
     def feed(self, records: Iterable[Record]) -> None:
@@ -136,18 +136,18 @@ class Ledger:
         commit = full_commit_of(value)
         if commit.topic_id is not None:
             self.groups.topics[commit.topic_id] = about.topic
-        pair = Pair(about.group, about.topic, about.partition, commit.offset, commit.at_ms)
+        pair = CommitHistory(about.group, about.topic, about.partition, commit.offset, commit.at_ms)
         self.add(key, pair)
         if not quiet:
             pair.commits = 1
             self._touched.append(pair)
 
-    def add(self, key: bytes, pair: Pair) -> None:
+    def add(self, key: bytes, pair: CommitHistory) -> None:
         """A pair that was not known."""
         self.pairs[key] = pair
         self.groups.of(pair.group).pairs[pair.topic, pair.partition] = pair
 
-    def _forget(self, pair: Pair, key: bytes, record: Record) -> None:
+    def _forget(self, pair: CommitHistory, key: bytes, record: Record) -> None:
         """The tombstone of a pair's commits."""
         del self.pairs[key]
         pair.commits = 0
@@ -168,7 +168,7 @@ class Ledger:
         else:
             self._errors.note(*_DROPPED)
 
-    def _why(self, pair: Pair, group: Group, at_ms: int) -> str | None:
+    def _why(self, pair: CommitHistory, group: TrackedGroup, at_ms: int) -> str | None:
         """Offsets expire when the retention is over and no member subscribes to the topic; else they were deleted."""
         if self.retention_ms is None:
             return None

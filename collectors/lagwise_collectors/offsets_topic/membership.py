@@ -17,7 +17,7 @@ _HEARTBEATS_PER_SESSION = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class TrackedMember:
     """One member. ``owned`` goes by topic name, or by topic id in a KIP-848 group."""
 
     member_id: str
@@ -30,7 +30,7 @@ class Member:
 
 #: By static instance id where there is one (then it starts with "static "): such a member may come back under another
 #: member id and is still the same.
-Members = Mapping[str, Member]
+Members = Mapping[str, TrackedMember]
 
 
 class Committed(Protocol):
@@ -46,7 +46,7 @@ CommitsOn = Callable[[tuple[str, int]], Committed | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MembershipChange:
     """Who came, who went and why; ``cause`` is None where nothing of it is known. Times in ms, see ``raw/events``."""
 
     cause: RebalanceCause | None
@@ -95,7 +95,7 @@ def change_of(
     exact: bool,
     early_ms: int = 0,
     grown: bool = False,
-) -> Change:
+) -> MembershipChange:
     """Compare the membership that was agreed on at ``since_ms`` with the one of ``at_ms``.
 
     ``exact`` and ``early_ms`` as for :func:`departure`. ``grown``: a topic that is read has
@@ -120,7 +120,7 @@ def change_of(
     if any(before[key].member_id != member.member_id for key, member in now.items() if key in before):
         causes.add(RebalanceCause.STATIC_MEMBER_RETURNED)
     failed = (RebalanceCause.MEMBER_FAILED, RebalanceCause.POLL_INTERVAL_EXCEEDED)
-    return Change(
+    return MembershipChange(
         cause=next((cause for cause in RebalanceCause if cause in causes), None),
         joined=joined,
         left=tuple(member.label for member in gone),
@@ -132,7 +132,7 @@ def change_of(
 
 
 def departure(
-    member: Member,
+    member: TrackedMember,
     *,
     since_ms: int,
     at_ms: int,

@@ -13,12 +13,12 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartiti
 from confluent_kafka.admin import ResourceType
 
 from lagwise.config import Cluster
-from lagwise_collectors.kafka.client import Client, LibrarySayings
-from lagwise_collectors.kafka.errors import KafkaTrouble, kind_of
-from lagwise_collectors.kafka.topics import Topic, ask_topics, described_topics, read_configs
-from lagwise_collectors.kafka.watermarks import read_watermarks
+from lagwise_collectors.kafka.requests.client import KafkaClient, LibrarySayings
+from lagwise_collectors.kafka.requests.errors import KafkaTrouble, kind_of
+from lagwise_collectors.kafka.requests.topics import KafkaTopic, ask_topics, described_topics, read_configs
+from lagwise_collectors.kafka.requests.watermarks import read_watermarks
 from lagwise_collectors.offsets_topic import state_file
-from lagwise_collectors.offsets_topic.consuming import IGNORED, settings_of
+from lagwise_collectors.offsets_topic.consumer_settings import IGNORED, settings_of
 from lagwise_collectors.offsets_topic.ledger import Ledger
 from lagwise_collectors.offsets_topic.records import OFFSETS_TOPIC
 from lagwise_collectors.protocol import ErrorTally
@@ -55,7 +55,7 @@ class Session:
 
     def __init__(self, cluster: Cluster, known: Knowledge | None, kept: Path | None) -> None:
         self._cluster = cluster
-        self._client = Client(cluster)
+        self._client = KafkaClient(cluster)
         topic = self._described()
         self.known = self._knowledge(topic, known, kept)
         starts, ends = self._marks(topic)
@@ -138,14 +138,14 @@ class Session:
             if marks is not None:
                 self._newest[partition] = marks[1]
 
-    def _described(self) -> Topic:
+    def _described(self) -> KafkaTopic:
         errors = ErrorTally()
         topic = described_topics(self._client, ask_topics(self._client, [OFFSETS_TOPIC]), errors)[OFFSETS_TOPIC]
         if topic.error is not None:
             raise KafkaTrouble(topic.error, errors.example(topic.error))
         return topic
 
-    def _marks(self, topic: Topic) -> tuple[dict[int, int], dict[int, int]]:
+    def _marks(self, topic: KafkaTopic) -> tuple[dict[int, int], dict[int, int]]:
         """Log start and last stable offset of each partition."""
         errors = ErrorTally()
         marks = read_watermarks(self._client, {OFFSETS_TOPIC: topic}, {}, errors)
@@ -156,7 +156,7 @@ class Session:
         found = [(partition, start or 0, end or 0) for partition, start, end in columns]
         return {p: start for p, start, _ in found}, {p: end for p, _, end in found}
 
-    def _knowledge(self, topic: Topic, known: Knowledge | None, kept: Path | None) -> Knowledge:
+    def _knowledge(self, topic: KafkaTopic, known: Knowledge | None, kept: Path | None) -> Knowledge:
         selection = self._cluster.groups
         identity: dict[str, Any] = {
             "topic_id": topic.topic_id,
@@ -175,7 +175,7 @@ class Session:
                 log.warning("%s: %s is read anew, %s: %s", self._cluster.name, OFFSETS_TOPIC, kept, error)
         return Knowledge(Ledger(selection.selects), identity, counting=False)
 
-    def _read_settings(self, ledger: Ledger, topic: Topic) -> None:
+    def _read_settings(self, ledger: Ledger, topic: KafkaTopic) -> None:
         """What the broker knows and no record tells; without the right to ask, it stays unknown."""
         leader = next((p.leader for p in topic.partitions if p.leader is not None), None)
         if leader is None:

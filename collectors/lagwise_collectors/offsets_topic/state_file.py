@@ -13,12 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from lagwise.errors import LagwiseError
-from lagwise_collectors.offsets_topic.classic import as_json, of_json
-from lagwise_collectors.offsets_topic.consumer import ConsumerGroup
-from lagwise_collectors.offsets_topic.groups import Group
+from lagwise.platform.errors import LagwiseError
+from lagwise_collectors.offsets_topic.classic_protocol import as_json, of_json
+from lagwise_collectors.offsets_topic.commit_history import CommitHistory
+from lagwise_collectors.offsets_topic.consumer_protocol import ConsumerGroup
+from lagwise_collectors.offsets_topic.groups import TrackedGroup
 from lagwise_collectors.offsets_topic.ledger import Ledger
-from lagwise_collectors.offsets_topic.pairs import Pair
 from lagwise_collectors.offsets_topic.primitives import GarbageError
 from lagwise_collectors.offsets_topic.records import CommitKey, key_of
 
@@ -92,11 +92,11 @@ def _fill(ledger: Ledger, head: Mapping[str, Any], pairs: pa.Table) -> None:
     ledger.positions.update({int(partition): offset for partition, offset in head["positions"].items()})
     ledger.groups.topics.update(head["topics"])
     for name, group in head["groups"].items():
-        ledger.groups.by_name[name] = Group(
+        ledger.groups.by_name[name] = TrackedGroup(
             None if group["classic"] is None else of_json(group["classic"]),
             None if group["consumer"] is None else ConsumerGroup.of_json(group["consumer"]),
         )
     for key, *values in zip(*(column.to_pylist() for column in pairs.columns), strict=True):
         about = key_of(key)
         assert isinstance(about, CommitKey)
-        ledger.add(key, Pair(about.group, about.topic, about.partition, *values))
+        ledger.add(key, CommitHistory(about.group, about.topic, about.partition, *values))

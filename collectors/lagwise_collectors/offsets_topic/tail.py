@@ -1,6 +1,6 @@
 """The second source of a Kafka cluster: follows ``__consumer_offsets`` in a thread and tells on request what happened.
 
-Lives in a reader process of its own, like the samples' source (see :mod:`lagwise_collectors.isolation`).
+Lives in a reader process of its own, like the samples' source (see :mod:`lagwise_collectors.isolated_source`).
 """
 
 import logging
@@ -16,17 +16,17 @@ import pyarrow as pa
 from confluent_kafka import KafkaException
 
 from lagwise.config import Cluster
-from lagwise.errors import ConfigError
-from lagwise.files import KeptFile
+from lagwise.platform.errors import ConfigError
+from lagwise.platform.files import KeptFile
 from lagwise.tables.raw import EVENTS, SAMPLES
-from lagwise_collectors.differences import MOST_EVENTS
-from lagwise_collectors.differences.events import as_rows
-from lagwise_collectors.kafka.errors import KafkaTrouble, trouble_of
+from lagwise_collectors.kafka.requests.errors import KafkaTrouble, trouble_of
 from lagwise_collectors.offsets_topic import state_file
-from lagwise_collectors.offsets_topic.cadence import CADENCE, cadence_of
+from lagwise_collectors.offsets_topic.commit_cadence import CADENCE, cadence_of
 from lagwise_collectors.offsets_topic.records import OFFSETS_TOPIC
 from lagwise_collectors.offsets_topic.session import Knowledge, LostPositionError, Session
-from lagwise_collectors.protocol import ErrorTally, Snapshot, Standing, new_sample_id, run_row
+from lagwise_collectors.protocol import ErrorTally, EventSourceState, Snapshot, new_sample_id, run_row
+from lagwise_collectors.sample_diff import MOST_EVENTS
+from lagwise_collectors.sample_diff.events import as_rows
 
 log = logging.getLogger("lagwise.collectors.offsets_topic")
 
@@ -64,7 +64,8 @@ class OffsetsTail:
         self._thread.start()
 
     def take(self, topics: Mapping[str, str]) -> tuple[Snapshot, dict[str, Any]]:
-        """What happened since the last time (events, commits, errors), and the :class:`Standing` as a dictionary.
+        """What happened since the last time (events, commits, errors), and the :class:`EventSourceState` as
+        a dictionary.
 
         ``topics`` are names by id, for groups whose partitions go by that.
         """
@@ -76,7 +77,7 @@ class OffsetsTail:
                 errors = ErrorTally()
                 if trouble is not None:
                     errors.note(trouble.kind, str(trouble))
-                return self._snapshot(started_at, {}, errors), asdict(Standing())
+                return self._snapshot(started_at, {}, errors), asdict(EventSourceState())
             known.ledger.groups.topics.update(self._topics)
             taken = known.ledger.take()
             left = session.left()
@@ -97,7 +98,7 @@ class OffsetsTail:
         if dropped:
             taken.errors.note("events_dropped", "too many things happened at once to tell each", dropped)
         tables = {EVENTS.name: as_rows(events, self._cluster.name), CADENCE: cadence}
-        return self._snapshot(started_at, tables, taken.errors), asdict(Standing(live, fresh, whole, left))
+        return self._snapshot(started_at, tables, taken.errors), asdict(EventSourceState(live, fresh, whole, left))
 
     def keep(self) -> None:
         """What was taken last is in safe hands: the next start goes on behind it."""

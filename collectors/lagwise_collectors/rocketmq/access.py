@@ -7,13 +7,13 @@ from time import monotonic
 
 from lagwise.config import RocketmqCluster
 from lagwise.domain.humanise import duration, plural
-from lagwise.errors import ConfigError
+from lagwise.platform.errors import ConfigError
 from lagwise_collectors.protocol import Check, ErrorTally
+from lagwise_collectors.rocketmq.broker_reader import BrokerReader, BrokerView
 from lagwise_collectors.rocketmq.brokers import Brokers
-from lagwise_collectors.rocketmq.client import Broker, Client
+from lagwise_collectors.rocketmq.client import RocketmqBroker, RocketmqClient
 from lagwise_collectors.rocketmq.errors import ADVICE, RocketmqTrouble
 from lagwise_collectors.rocketmq.local_offsets import LocalOffsets
-from lagwise_collectors.rocketmq.reading import BrokerView, Reader
 
 _TOPICS, _GROUPS, _CLUSTER = "Get, List on Topic:*", "Get, List on Group:*", "Get, List on Cluster:*"
 
@@ -21,7 +21,7 @@ _TOPICS, _GROUPS, _CLUSTER = "Get, List on Topic:*", "Get, List on Group:*", "Ge
 def check_access(cluster: RocketmqCluster) -> list[Check]:
     """One check per step and broker. The steps after one without which they make no sense are not tried."""
     try:
-        client = Client(cluster)
+        client = RocketmqClient(cluster)
     except ConfigError as error:
         return [Check("connect", False, str(error), None, ADVICE["setting_refused"])]
     try:
@@ -56,15 +56,15 @@ def _local(cluster: RocketmqCluster) -> list[Check]:
 class _Steps:
     """The steps on one broker."""
 
-    client: Client
+    client: RocketmqClient
     cluster: RocketmqCluster
-    broker: Broker
+    broker: RocketmqBroker
     view: BrokerView = field(init=False)
-    reader: Reader = field(init=False)
+    reader: BrokerReader = field(init=False)
 
     def __post_init__(self) -> None:
         self.view = BrokerView(self.broker)
-        self.reader = Reader(self.client, lambda: datetime.now(UTC))
+        self.reader = BrokerReader(self.client, lambda: datetime.now(UTC))
 
     def run(self) -> list[Check]:
         names = self._try("topics and groups", _CLUSTER, self._names)

@@ -14,7 +14,7 @@ from datetime import datetime
 from lagwise.domain.humanise import duration, size
 from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.rocketmq import requests
-from lagwise_collectors.rocketmq.client import Broker, Client
+from lagwise_collectors.rocketmq.client import RocketmqBroker, RocketmqClient
 from lagwise_collectors.rocketmq.errors import RocketmqTrouble
 
 #: A broker's settings are read again after so long.
@@ -34,7 +34,7 @@ _DISPATCH_BEHIND_BYTES = 16 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class BrokerSettings:
     """A broker's settings; levels are shares of the disk. None is not known."""
 
     reserved_seconds: float | None = None
@@ -47,7 +47,7 @@ class Settings:
     pull_wait_seconds: float = 5.0
 
     @classmethod
-    def of(cls, told: Mapping[str, str]) -> "Settings":
+    def of(cls, told: Mapping[str, str]) -> "BrokerSettings":
         """What the broker tells of itself; what makes no sense is as by default."""
         hours = _whole(told.get("fileReservedTime"))
         percents = {name: _whole(told.get(key)) for name, (key, _, _) in _LEVELS.items()}
@@ -80,7 +80,7 @@ _WAITS = {
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class BrokerState:
     """How a broker was at ``at`` (seconds since 1970). ``disk_used`` is the share of its disk, or of the fuller one of
     two: that of the commit log and that of the consume queues have the same levels. ``disk_bytes`` is the size of the
     disk where it is one, ``log_bytes`` that of the commit log, whose oldest message was stored at ``earliest_at``; None
@@ -97,7 +97,7 @@ class State:
     pull_wait_seconds: float = 0.0
 
     @classmethod
-    def of(cls, told: Mapping[str, str], at: float) -> "State":
+    def of(cls, told: Mapping[str, str], at: float) -> "BrokerState":
         """What the broker tells, all of it text."""
         begin, end = _whole(told.get("commitLogMinOffset")), _whole(told.get("commitLogMaxOffset"))
         shares = [_share(told.get(f"{what}DiskRatio")) for what in ("commitLog", "consumeQueue")]
@@ -124,13 +124,13 @@ class Keeping:
     """How a broker keeps messages, and how it was when it was last asked. ``forced_at`` is when its disk was last seen
     beyond the level of forced deletion, ``is_full`` whether it went beyond the last one, and not back since."""
 
-    settings: Settings = field(default_factory=Settings)
-    state: State = field(default_factory=State)
+    settings: BrokerSettings = field(default_factory=BrokerSettings)
+    state: BrokerState = field(default_factory=BrokerState)
     settings_read_at: float = float("-inf")
     forced_at: float = float("-inf")
     is_full: bool = False
 
-    def take(self, state: State) -> None:
+    def take(self, state: BrokerState) -> None:
         """How it is now."""
         self.state, used = state, state.disk_used
         if used is not None and used > self.settings.forced:
@@ -179,13 +179,13 @@ class Keeping:
 class Brokers:
     """What is known of each broker, read in turns. ``clock`` and ``monotonic`` tell when it was read."""
 
-    def __init__(self, client: Client, clock: Callable[[], datetime], monotonic: Callable[[], float]) -> None:
+    def __init__(self, client: RocketmqClient, clock: Callable[[], datetime], monotonic: Callable[[], float]) -> None:
         self._client = client
         self._clock = clock
         self._monotonic = monotonic
         self._keeping: dict[str, Keeping] = {}
 
-    def read(self, broker: Broker) -> Keeping:
+    def read(self, broker: RocketmqBroker) -> Keeping:
         """Its state, and its settings where they were not read lately. Raises RocketmqTrouble; what was read counts."""
         keeping, now = self._keeping.setdefault(broker.name, Keeping()), self._monotonic()
         asked = [requests.BROKER_RUNTIME]
@@ -194,12 +194,12 @@ class Brokers:
         runtime, *config = self._client.ask_all(broker.address, asked)
         told = [answer for answer in config if not isinstance(answer, RocketmqTrouble)]
         if told:
-            keeping.settings = Settings.of(requests.config_of(told[0].body))
+            keeping.settings = BrokerSettings.of(requests.config_of(told[0].body))
             keeping.settings_read_at = now
         if isinstance(runtime, RocketmqTrouble):
-            keeping.take(State())
+            keeping.take(BrokerState())
             raise runtime
-        keeping.take(State.of(requests.runtime_of(runtime.body), self._clock().timestamp()))
+        keeping.take(BrokerState.of(requests.runtime_of(runtime.body), self._clock().timestamp()))
         for answer in config:
             if isinstance(answer, RocketmqTrouble):
                 raise answer

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from lagwise.config import RocketmqCluster
-from lagwise.errors import ConfigError
-from lagwise_collectors.rocketmq import bodies
+from lagwise.platform.errors import ConfigError
+from lagwise_collectors.rocketmq import response_bodies
+from lagwise_collectors.rocketmq.acl_signature import signer_of
 from lagwise_collectors.rocketmq.connection import Answer, Connection, Reach
 from lagwise_collectors.rocketmq.errors import RocketmqTrouble, unusable
 from lagwise_collectors.rocketmq.frames import Frame, Request
-from lagwise_collectors.rocketmq.signing import signer_of
 
 #: Brokers that are asked at the same time.
 _AT_ONCE = 16
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Broker:
+class RocketmqBroker:
     """A broker name and the server that stands for it: the master, or a slave where there is no master."""
 
     name: str
@@ -33,7 +33,7 @@ class Broker:
     replicas: int
 
 
-class Client:
+class RocketmqClient:
     """Everything that is asked of a cluster goes through here. Its methods raise RocketmqTrouble."""
 
     def __init__(self, cluster: RocketmqCluster) -> None:
@@ -43,7 +43,7 @@ class Client:
         self._name_servers = list(cluster.name_server_list)
         self._connections: dict[str, Connection] = {}
 
-    def brokers(self) -> list[Broker]:
+    def brokers(self) -> list[RocketmqBroker]:
         """The brokers by name, as the first name server that answers has them.
 
         Raises the trouble of the last one where none does.
@@ -52,7 +52,7 @@ class Client:
         for address in list(self._name_servers):
             try:
                 found = self.ask(address, Request(_GET_BROKER_CLUSTER_INFO, "listing brokers"))
-                brokers = _brokers_of(bodies.read(found.body))
+                brokers = _brokers_of(response_bodies.read(found.body))
             except RocketmqTrouble as error:
                 trouble = error
                 continue
@@ -86,10 +86,12 @@ class Client:
             return [trouble] * len(requests)
         return connection.ask_all(requests, within_seconds=within_seconds)
 
-    def on_each(self, brokers: Sequence[Broker], do: Callable[[Broker], T]) -> dict[str, T | RocketmqTrouble]:
+    def on_each(
+        self, brokers: Sequence[RocketmqBroker], do: Callable[[RocketmqBroker], T]
+    ) -> dict[str, T | RocketmqTrouble]:
         """What came of doing something on every broker, by its name; one that hangs keeps no other waiting."""
 
-        def tried(broker: Broker) -> T | RocketmqTrouble:
+        def tried(broker: RocketmqBroker) -> T | RocketmqTrouble:
             try:
                 return do(broker)
             except RocketmqTrouble as trouble:
@@ -107,14 +109,14 @@ class Client:
         self._connections.clear()
 
 
-def _brokers_of(body: object) -> list[Broker]:
+def _brokers_of(body: object) -> list[RocketmqBroker]:
     found = []
-    for name, entry in bodies.mapping(body, "brokerAddrTable").items():
-        addresses: Mapping[object, object] = bodies.mapping(entry, "brokerAddrs")
-        by_id = {bodies.whole_of(number, "a broker's id"): address for number, address in addresses.items()}
+    for name, entry in response_bodies.mapping(body, "brokerAddrTable").items():
+        addresses: Mapping[object, object] = response_bodies.mapping(entry, "brokerAddrs")
+        by_id = {response_bodies.whole_of(number, "a broker's id"): address for number, address in addresses.items()}
         if by_id:
             first = min(by_id)
-            found.append(Broker(str(name), str(by_id[first]), first == _MASTER, len(by_id)))
+            found.append(RocketmqBroker(str(name), str(by_id[first]), first == _MASTER, len(by_id)))
     return sorted(found, key=lambda broker: broker.name)
 
 

@@ -3,7 +3,7 @@
 import socket
 import ssl
 
-from lagwise.errors import ClusterError
+from lagwise.platform.errors import ClusterError
 
 #: By response code (``org.apache.rocketmq.remoting.protocol.ResponseCode``).
 CONSUMER_NOT_ONLINE = 206

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 
 from lagwise.domain.subscriptions import Subscription
 from lagwise.domain.vocabulary import BROADCAST_HINT, BROADCASTING, LOCAL_FILES, ROCKETMQ_RETRY, GroupState
+from lagwise_collectors.rocketmq.broker_reader import BrokerView
 from lagwise_collectors.rocketmq.members import MemberAnswers
-from lagwise_collectors.rocketmq.reading import BrokerView
 from lagwise_collectors.rocketmq.requests import Online, Queue, Range, Told
 
 RETRY, DEAD_LETTER = ROCKETMQ_RETRY, "%DLQ%"
 
 
 @dataclass(slots=True)
-class Member:
+class RocketmqMember:
     """One member, and the queues that it owns, or has its share of. ``lag`` is what a member of a broadcasting group
     has not read of them (None: not known, or the group is another one)."""
 
@@ -25,7 +25,7 @@ class Member:
 
 
 @dataclass(slots=True)
-class Group:
+class RocketmqGroup:
     """One group. ``owners`` are by queue; ``progress`` is that of the broadcasting: of the member that is furthest
     behind (None: not known), and ``reached`` that of each client; ``source`` is where it comes from, unless the members
     said it all. With an ``error`` it could not be read."""
@@ -33,7 +33,7 @@ class Group:
     name: str
     state: GroupState | None = None
     type: str | None = None
-    members: list[Member] = field(default_factory=list)
+    members: list[RocketmqMember] = field(default_factory=list)
     topics: frozenset[str] = frozenset()
     owners: dict[Queue, str] = field(default_factory=dict)
     progress: dict[Queue, int | None] | None = None
@@ -56,12 +56,12 @@ def put_together(
     name: str,
     views: Sequence[BrokerView],
     answers: MemberAnswers,
-    last: "Group | None",
+    last: "RocketmqGroup | None",
     is_lost: bool,
     local: Mapping[str, Mapping[Queue, int]] | None = None,
     *,
     asks_members: bool = True,
-) -> Group:
+) -> RocketmqGroup:
     """The group from the brokers' views. ``last`` is what it was in the sample before; ``is_lost`` says that a broker
     that had it cannot be asked: then not being online anywhere else means nothing. ``local`` is how far clients are by
     the files that they keep where the group is broadcasting. Where nobody asks the members, the brokers' hint counts;
@@ -71,8 +71,10 @@ def put_together(
     if not online:
         troubles = [view.group_troubles[name] for view in views if name in view.group_troubles]
         if troubles or is_lost:
-            return Group(name, type=last.type if last else None, error=troubles[0].kind if troubles else "unreachable")
-        group = Group(name, GroupState.EMPTY, type=last.type if last else None)
+            return RocketmqGroup(
+                name, type=last.type if last else None, error=troubles[0].kind if troubles else "unreachable"
+            )
+        group = RocketmqGroup(name, GroupState.EMPTY, type=last.type if last else None)
         if local:
             group.type = BROADCASTING
             group.topics = frozenset(queue.topic for progress in local.values() for queue in progress)
@@ -84,7 +86,7 @@ def put_together(
     told = {client: answers.of(name, client) for client in sorted(hosts)}
     topics = frozenset(topic for one in online for topic in one.topics)
     queues = _queues(views, topics)
-    group = Group(name, GroupState.STABLE, _type(online, told.values(), last), topics=topics)
+    group = RocketmqGroup(name, GroupState.STABLE, _type(online, told.values(), last), topics=topics)
     if group.type == BROADCASTING:
         group.reached = _reached(queues, told, local or {})
         silent = [queue for queue, at in group.reached.items() if None in at.values() and not asks_members]
@@ -92,7 +94,7 @@ def put_together(
         group.progress = _slowest(group.reached, told, group.owners, fetched)
         from_files = any(told.get(client) is None for client in local or ())
         group.source = BROADCAST_HINT if fetched else LOCAL_FILES if from_files else None
-        group.members = [Member(client, hosts[client], list(queues)) for client in sorted(hosts)]
+        group.members = [RocketmqMember(client, hosts[client], list(queues)) for client in sorted(hosts)]
     else:
         # Pull consumers do not say what they own.
         told = {
@@ -107,7 +109,7 @@ def put_together(
     return group
 
 
-def _type(online: Iterable[Online], told: Iterable[Told | None], last: "Group | None") -> str:
+def _type(online: Iterable[Online], told: Iterable[Told | None], last: "RocketmqGroup | None") -> str:
     """``clustering`` where no member said more; then what it was before is more likely still so."""
     online, known = list(online), [one for one in told if one is not None]
     if any(one.is_broadcasting for one in online):
@@ -124,10 +126,10 @@ def _type(online: Iterable[Online], told: Iterable[Told | None], last: "Group | 
 
 def _sharing(
     queues: Sequence[Queue], told: Mapping[str, Told | None], hosts: Mapping[str, str], owners: dict[Queue, str]
-) -> list[Member]:
+) -> list[RocketmqMember]:
     """Members of a group that shares its queues out. What nobody says is theirs belongs to those who said nothing, or,
     where messages are popped, to all: each queue serves every member."""
-    members = {client: Member(client, hosts[client]) for client in told}
+    members = {client: RocketmqMember(client, hosts[client]) for client in told}
     wanted = set(queues)
     for client, said in told.items():
         for queue in sorted(said.progress) if said is not None else ():
@@ -213,7 +215,7 @@ def _slowest(
     return progress
 
 
-def measure_members(group: Group, ranges: Mapping[Queue, Range]) -> None:
+def measure_members(group: RocketmqGroup, ranges: Mapping[Queue, Range]) -> None:
     """What each member of a broadcasting group has not read, where its progress and the queues' ends are known of all
     its queues."""
     if group.progress is None:

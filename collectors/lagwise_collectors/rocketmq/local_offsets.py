@@ -10,14 +10,14 @@ from datetime import datetime, timedelta
 import pyarrow.fs as pafs
 
 from lagwise.config import LocalOffsetFiles
-from lagwise_collectors.elsewhere.found import Trouble
-from lagwise_collectors.elsewhere.lane import Lane
-from lagwise_collectors.elsewhere.places import Places
+from lagwise_collectors.external_offsets.file_system import OffsetFileSystem
+from lagwise_collectors.external_offsets.model import Trouble
+from lagwise_collectors.external_offsets.timed_read import TimedRead
 from lagwise_collectors.protocol import ErrorTally
-from lagwise_collectors.rocketmq import bodies
-from lagwise_collectors.rocketmq.bodies import mapping, whole_of
+from lagwise_collectors.rocketmq import response_bodies
 from lagwise_collectors.rocketmq.errors import Malformed
 from lagwise_collectors.rocketmq.requests import Queue, queue_of
+from lagwise_collectors.rocketmq.response_bodies import mapping, whole_of
 
 FILE, BEFORE = "offsets.json", ".bak"
 
@@ -31,7 +31,7 @@ class LocalOffsets:
     def __init__(self, settings: LocalOffsetFiles, clock: Callable[[], datetime]) -> None:
         self._settings = settings
         self._clock = clock
-        self._lane = Lane("local_offsets", settings.timeout_seconds, self._read, clock)
+        self._lane = TimedRead("local_offsets", settings.timeout_seconds, self._read, clock)
         self._last: Progress = {}
 
     def begin(self) -> None:
@@ -54,12 +54,15 @@ class LocalOffsets:
 
     def _read(self) -> tuple[Progress, dict[tuple[str, str], Trouble]]:
         """What the files tell, and which of them could not be read. Raises Trouble where that is true of all."""
-        places = Places(self._settings.path)
+        places = OffsetFileSystem(self._settings.path)
         oldest = self._clock() - timedelta(hours=self._settings.max_age_hours)
         found: Progress = {}
         broken: dict[tuple[str, str], Trouble] = {}
         # The file is missing while its client replaces it: then the one before it is there.
-        infos = {info.path.removesuffix(BEFORE): info for info in Places(self._settings.path + BEFORE).found_or_none()}
+        infos = {
+            info.path.removesuffix(BEFORE): info
+            for info in OffsetFileSystem(self._settings.path + BEFORE).found_or_none()
+        }
         infos |= {info.path: info for info in places.found_or_none()}
         for path, info in infos.items():
             if info.type != pafs.FileType.File or (info.mtime is not None and info.mtime < oldest):
@@ -76,5 +79,5 @@ class LocalOffsets:
 
 def progress_of(body: bytes) -> dict[Queue, int]:
     """The next offset to consume by queue, as ``offsets.json`` has it. Raises Malformed."""
-    table = mapping(bodies.read(body), "offsetTable")
+    table = mapping(response_bodies.read(body), "offsetTable")
     return {queue_of(key): offset for key, value in table.items() if (offset := whole_of(value, "an offset")) >= 0}

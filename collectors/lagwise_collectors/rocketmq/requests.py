@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from lagwise_collectors.rocketmq import bodies
-from lagwise_collectors.rocketmq.bodies import ObjectKey, mapping, text_of, whole, whole_of
+from lagwise_collectors.rocketmq import response_bodies
 from lagwise_collectors.rocketmq.errors import Malformed
 from lagwise_collectors.rocketmq.frames import Request
+from lagwise_collectors.rocketmq.response_bodies import ObjectKey, mapping, text_of, whole, whole_of
 
 TOPIC_CONFIGS = Request(21, "listing topics")
 BROKER_CONFIG = Request(26, "reading the broker's settings")
@@ -102,7 +102,9 @@ class Told:
 
 def groups_of(body: bytes) -> set[str]:
     """Names of the groups that a broker knows, without RocketMQ's own."""
-    return {str(name) for name in mapping(bodies.read(body), "subscriptionGroupTable") if not _is_own(str(name))}
+    return {
+        str(name) for name in mapping(response_bodies.read(body), "subscriptionGroupTable") if not _is_own(str(name))
+    }
 
 
 #: ``MixAll``: groups that brokers and tools use themselves.
@@ -130,7 +132,7 @@ def _is_own(group: str) -> bool:
 def topics_of(body: bytes) -> dict[str, TopicConfig]:
     """The topics that a broker has."""
     found = {}
-    for name, config in mapping(bodies.read(body), "topicConfigTable").items():
+    for name, config in mapping(response_bodies.read(body), "topicConfigTable").items():
         config = mapping(config)
         policy = str(mapping(config, "attributes").get("cleanup.policy", "DELETE"))
         queues = max(whole(config, "readQueueNums"), whole(config, "writeQueueNums"))
@@ -142,7 +144,7 @@ def topics_of(body: bytes) -> dict[str, TopicConfig]:
 Offsets = dict[str, dict[str, Mapping[str, Any]]]
 
 
-class Kept(NamedTuple):
+class StoredOffsets(NamedTuple):
     """The offsets that a broker keeps: what groups ``committed``, and, of broadcasting groups, what their members
     ``fetched``: whichever member fetched fewest, of which nobody knows what it has done."""
 
@@ -150,10 +152,10 @@ class Kept(NamedTuple):
     fetched: Offsets
 
 
-def offsets_of(body: bytes) -> Kept:
+def offsets_of(body: bytes) -> StoredOffsets:
     """The offsets of all groups; those fetched stand as ``topic@group@broadcast``."""
-    kept = Kept({}, {})
-    for key, queues in mapping(bodies.read(body), "offsetTable").items():
+    kept = StoredOffsets({}, {})
+    for key, queues in mapping(response_bodies.read(body), "offsetTable").items():
         topic, _, group = str(key).partition("@")
         name, _, hint = group.partition("@")
         if name and hint in ("", "broadcast"):
@@ -164,7 +166,7 @@ def offsets_of(body: bytes) -> Kept:
 def ranges_of(body: bytes) -> dict[int, Range]:
     """The queues of a topic on a broker, by number."""
     found = {}
-    for key, stats in mapping(bodies.read(body), "offsetTable").items():
+    for key, stats in mapping(response_bodies.read(body), "offsetTable").items():
         queue, stats = queue_of(key), mapping(stats)
         newest = whole(stats, "lastUpdateTimestamp")
         found[queue.queue] = Range(whole(stats, "minOffset"), whole(stats, "maxOffset"), _time(newest))
@@ -173,7 +175,7 @@ def ranges_of(body: bytes) -> dict[int, Range]:
 
 def online_of(body: bytes) -> Online:
     """Who is in a group."""
-    found = mapping(bodies.read(body))
+    found = mapping(response_bodies.read(body))
     connected = _listed(found, "connectionSet")
     return Online(
         members={text_of(mapping(one), "clientId"): _host(text_of(mapping(one), "clientAddr")) for one in connected},
@@ -204,7 +206,7 @@ def _filter_of(subscription: Mapping[Any, Any]) -> str:
 
 def told_of(body: bytes) -> Told:
     """What a member says of itself."""
-    found = mapping(bodies.read(body))
+    found = mapping(response_bodies.read(body))
     progress: dict[Queue, int | None] = {}
     for key, state in mapping(found, "mqTable").items():
         state = mapping(state)
@@ -272,7 +274,7 @@ def config_of(body: bytes) -> dict[str, str]:
 
 def runtime_of(body: bytes) -> dict[str, str]:
     """What a broker says of its state, all of it text."""
-    return {str(name): str(value) for name, value in mapping(bodies.read(body), "table").items()}
+    return {str(name): str(value) for name, value in mapping(response_bodies.read(body), "table").items()}
 
 
 def queue_of(key: Any) -> Queue:

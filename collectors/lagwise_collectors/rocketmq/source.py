@@ -7,20 +7,20 @@ from functools import partial
 from pathlib import Path
 
 from lagwise.config import RocketmqCluster
-from lagwise.errors import ConfigError
+from lagwise.platform.errors import ConfigError
 from lagwise_collectors.protocol import Check, Snapshot, new_sample_id
 from lagwise_collectors.rocketmq.access import check_access
+from lagwise_collectors.rocketmq.broker_reader import BrokerReader, BrokerView
+from lagwise_collectors.rocketmq.broker_rows import BrokerRows, dead_letter_topic, rows_of, topics_read
 from lagwise_collectors.rocketmq.brokers import Brokers
-from lagwise_collectors.rocketmq.client import Broker, Client
+from lagwise_collectors.rocketmq.client import RocketmqBroker, RocketmqClient
 from lagwise_collectors.rocketmq.errors import RocketmqTrouble
-from lagwise_collectors.rocketmq.groups import Group, measure_members, put_together
+from lagwise_collectors.rocketmq.groups import RocketmqGroup, measure_members, put_together
 from lagwise_collectors.rocketmq.local_offsets import LocalOffsets
 from lagwise_collectors.rocketmq.members import Member, MemberAnswers, Present
-from lagwise_collectors.rocketmq.numbers import BrokerNumbers
-from lagwise_collectors.rocketmq.reading import BrokerView, Reader
+from lagwise_collectors.rocketmq.partition_numbers import BrokerNumbers
 from lagwise_collectors.rocketmq.requests import Queue, Told
-from lagwise_collectors.rocketmq.rows import BrokerRows, dead_letter_topic, rows_of, topics_read
-from lagwise_collectors.rocketmq.run import Run
+from lagwise_collectors.rocketmq.sample_rows import RocketmqSampleRows
 from lagwise_collectors.rocketmq.topics import TopicRows, sides_of
 
 #: A broker that the name servers list no more is shown as one that cannot be read for so long: it may be down. After
@@ -46,17 +46,17 @@ class RocketmqSource:
         self._answers = MemberAnswers(monotonic)
         self._local = LocalOffsets(cluster.local_offsets, clock) if cluster.local_offsets else None
         self._topic_rows = TopicRows()
-        self._client: Client | None = None
+        self._client: RocketmqClient | None = None
         self._brokers: Brokers | None = None
-        self._seen: dict[str, tuple[float, Broker]] = {}
-        self._groups: dict[str, Group] = {}
+        self._seen: dict[str, tuple[float, RocketmqBroker]] = {}
+        self._groups: dict[str, RocketmqGroup] = {}
         self._rows: dict[str, BrokerRows] = {}
         self._groups_of: dict[str, set[str]] = {}
 
     def collect(self) -> Snapshot:
         """One sample. Where the cluster cannot be used at all, its ``samples`` row is all there is, and says why."""
         started_at, wall, cpu = self._clock(), time.perf_counter(), time.process_time()
-        run = Run(self._cluster, new_sample_id(started_at))
+        run = RocketmqSampleRows(self._cluster, new_sample_id(started_at))
         try:
             self._read(run)
         except RocketmqTrouble as trouble:
@@ -77,14 +77,14 @@ class RocketmqSource:
         if client is not None:
             client.close()
 
-    def _read(self, run: Run) -> None:
+    def _read(self, run: RocketmqSampleRows) -> None:
         if self._client is None:
-            self._client = Client(self._cluster)
+            self._client = RocketmqClient(self._cluster)
             self._brokers = Brokers(self._client, self._clock, self._monotonic)
         client, brokers = self._client, self._brokers
         assert brokers is not None
         views = self._views(client, run)
-        reader = Reader(client, self._clock)
+        reader = BrokerReader(client, self._clock)
         if self._local is not None:
             self._local.begin()
         reader.on_each(views, reader.names)
@@ -108,7 +108,7 @@ class RocketmqSource:
         self._keep(run, views, groups, wanted, described_at)
         self._keep_topics(run, views, groups, wanted, brokers)
 
-    def _views(self, client: Client, run: Run) -> list[BrokerView]:
+    def _views(self, client: RocketmqClient, run: RocketmqSampleRows) -> list[BrokerView]:
         """A view for each broker, also for those that are not listed any more but were a moment ago."""
         now = self._monotonic()
         listed = client.brokers()
@@ -129,7 +129,9 @@ class RocketmqSource:
             raise _no_broker()
         return views
 
-    def _ask_members(self, reader: Reader, views: Sequence[BrokerView], names: Sequence[str], run: Run) -> None:
+    def _ask_members(
+        self, reader: BrokerReader, views: Sequence[BrokerView], names: Sequence[str], run: RocketmqSampleRows
+    ) -> None:
         present = {}
         for name in names:
             online = [(view.broker.name, found) for view in views if (found := view.online.get(name)) is not None]
@@ -155,13 +157,17 @@ class RocketmqSource:
         unlisted = {name for view in views if view.trouble for name in self._groups_of.get(view.broker.name, ())}
         return sorted(set(names) | unlisted)
 
-    def _group(self, name: str, views: Sequence[BrokerView], local: Mapping[str, Mapping[Queue, int]] | None) -> Group:
+    def _group(
+        self, name: str, views: Sequence[BrokerView], local: Mapping[str, Mapping[Queue, int]] | None
+    ) -> RocketmqGroup:
         lost = any(view.trouble and name in self._groups_of.get(view.broker.name, ()) for view in views)
         well = [view for view in views if view.trouble is None]
         before, asks = self._groups.get(name), self._cluster.ask_members
         return put_together(name, well, self._answers, before, lost, local, asks_members=asks)
 
-    def _read_keeping(self, client: Client, brokers: Brokers, views: Sequence[BrokerView], run: Run) -> None:
+    def _read_keeping(
+        self, client: RocketmqClient, brokers: Brokers, views: Sequence[BrokerView], run: RocketmqSampleRows
+    ) -> None:
         """How brokers are, and how long they keep messages. Where one does not tell, that costs just this."""
         well = [view.broker for view in views if view.trouble is None]
         for outcome in client.on_each(well, brokers.read).values():
@@ -170,9 +176,9 @@ class RocketmqSource:
 
     def _keep(
         self,
-        run: Run,
+        run: RocketmqSampleRows,
         views: Sequence[BrokerView],
-        groups: Sequence[Group],
+        groups: Sequence[RocketmqGroup],
         wanted: dict[str, set[str]],
         described_at: datetime,
     ) -> None:
@@ -207,9 +213,9 @@ class RocketmqSource:
 
     def _keep_topics(
         self,
-        run: Run,
+        run: RocketmqSampleRows,
         views: Sequence[BrokerView],
-        groups: Sequence[Group],
+        groups: Sequence[RocketmqGroup],
         wanted: dict[str, set[str]],
         brokers: Brokers,
     ) -> None:

@@ -6,10 +6,10 @@ from datetime import date, datetime
 from typing import Any
 
 from lagwise.domain.vocabulary import TopicRole
+from lagwise_collectors.rocketmq.broker_reader import BrokerView
+from lagwise_collectors.rocketmq.broker_rows import dead_letter_topic
 from lagwise_collectors.rocketmq.brokers import Brokers
 from lagwise_collectors.rocketmq.groups import RETRY
-from lagwise_collectors.rocketmq.reading import BrokerView
-from lagwise_collectors.rocketmq.rows import dead_letter_topic
 
 
 @dataclass(slots=True)

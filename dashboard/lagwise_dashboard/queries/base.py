@@ -9,8 +9,8 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 import duckdb
 import pyarrow as pa
 
-from lagwise.errors import LakeError
-from lagwise.tables.duck import OUR_MISTAKES, connected
+from lagwise.platform.errors import LakeError
+from lagwise.tables.duckdb_connection import OUR_MISTAKES, connected
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise.tables.tolerant import TolerantLake

@@ -30,7 +30,7 @@ ORDERS: Orders = {
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class RecordedLoad:
     """A group's load as far as it is known; None is unknown."""
 
     #: Partitions the group reads, ghosts left out; topics, likewise.
@@ -50,7 +50,7 @@ class Load:
 
 
 @reads(GROUP_STATUS, GROUP_HISTORY, PARTITION_STATUS)
-def load(lake: Lake, cluster: str, group: str, since: datetime, until: datetime) -> Load | None:
+def load(lake: Lake, cluster: str, group: str, since: datetime, until: datetime) -> RecordedLoad | None:
     """The load of a group over a span; None if there is no such group."""
     found = rows(
         lake,
@@ -78,7 +78,7 @@ def load(lake: Lake, cluster: str, group: str, since: datetime, until: datetime)
     if not found:
         return None
     row = found[0]
-    return Load(
+    return RecordedLoad(
         partitions=row["partitions"],
         topics=row["topics"],
         peak_rate_per_second=row["peak"],

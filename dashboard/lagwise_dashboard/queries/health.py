@@ -9,14 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.exceptions import DeltaError
 
-from lagwise.errors import LakeError
+from lagwise.platform.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.quarantine import DAMAGED_FILES, SetAside, set_aside
 from lagwise.tables.raw import READ_SOMETHING, SAMPLES
+from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
-from lagwise.tables.ticks import TICKS
 from lagwise_dashboard.queries.base import Row, bucket_seconds, days, reads, rows, run
 
 #: Within this time the newest sample and tick are looked for first; only where there is none, in the whole table.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lagwise.addresses.parameters import REVERSED
+from lagwise.links.parameter_types import REVERSED
 
 
 @dataclass(frozen=True, slots=True)

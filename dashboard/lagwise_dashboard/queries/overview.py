@@ -61,7 +61,7 @@ Names = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
+class GroupFilters:
     """What the reader wants to see: no statuses means all.
 
     ``among`` are the only groups that are shown; None is all.
@@ -77,7 +77,7 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class StatusCounts:
     """How many groups match: by status (the statuses' filter left out), and how many of each are quiet."""
 
     by_status: dict[str, int]
@@ -93,7 +93,7 @@ class Counts:
 
 
 @reads(GROUP_STATUS)
-def counts(lake: Lake, cluster: str | None, text: str, among: Names | None = None) -> Counts:
+def counts(lake: Lake, cluster: str | None, text: str, among: Names | None = None) -> StatusCounts:
     """How many groups of a cluster (None: of all) whose name holds the text are in which status; only those ``among``
     some, where given."""
     found = rows(
@@ -103,7 +103,7 @@ def counts(lake: Lake, cluster: str | None, text: str, among: Names | None = Non
             from group_status where {_MATCHES} group by status""",  # noqa: S608 (our own constants)
         {"cluster": cluster, "text": text, "among": _named(among)},
     )
-    return Counts({r["status"]: r["n"] for r in found}, {r["status"]: r["quiet"] for r in found if r["quiet"]})
+    return StatusCounts({r["status"]: r["n"] for r in found}, {r["status"]: r["quiet"] for r in found if r["quiet"]})
 
 
 @reads(GROUP_STATUS)
@@ -141,7 +141,7 @@ def clusters_of(lake: Lake, group: str) -> list[str]:
 
 
 @reads(GROUP_STATUS, GROUP_HISTORY)
-def groups(lake: Lake, filters: Filters, asked: ListQuery = FIRST_PAGE, *, quiet: bool | None) -> ListPage[Row]:
+def groups(lake: Lake, filters: GroupFilters, asked: ListQuery = FIRST_PAGE, *, quiet: bool | None) -> ListPage[Row]:
     """The groups that match, each with its ``trend``; the text is looked for in their names and those of their topics.
 
     ``quiet`` leaves in only the quiet ones, only the others, or (None) both. ``trend`` is the age of the oldest unread

@@ -33,7 +33,7 @@ _AT_STAKE = """
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class LossCounts:
     """How many groups lose something: now, within the horizon asked about, or later; and the soonest time to it."""
 
     now: int
@@ -46,7 +46,7 @@ class Counts:
 
 
 @reads(PARTITION_STATUS)
-def counts(lake: Lake, cluster: str | None, text: str, horizon_seconds: float) -> Counts:
+def counts(lake: Lake, cluster: str | None, text: str, horizon_seconds: float) -> LossCounts:
     """Groups by when they lose something first, of a cluster (None: of all), whose name or topic holds the text."""
     found = rows(
         lake,
@@ -62,7 +62,7 @@ def counts(lake: Lake, cluster: str | None, text: str, horizon_seconds: float) -
         """,  # noqa: S608 (our own constants)
         {"cluster": cluster, "text": text, "horizon": horizon_seconds},
     )
-    return Counts(**found[0])
+    return LossCounts(**found[0])
 
 
 @reads(PARTITION_STATUS, TOPICS)

@@ -15,7 +15,7 @@ from lagwise_dashboard.report.scenarios import Compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class CapacityReport:
     """Everything that is shown. Without ``advice`` something that is needed for it is ``missing``."""
 
     advice: SizingAdvice | None

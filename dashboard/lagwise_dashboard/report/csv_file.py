@@ -7,11 +7,11 @@ from dataclasses import asdict
 
 from lagwise.domain.sizing.advice import SizingAdvice, inputs_of
 from lagwise.domain.sizing.known_workload import say_missing
-from lagwise_dashboard.report.contents import Report
+from lagwise_dashboard.report.contents import CapacityReport
 from lagwise_dashboard.tables.csv_cell import cell
 
 
-def as_csv(report: Report) -> str:
+def as_csv(report: CapacityReport) -> str:
     """One line a number, as exact as it is known: section, name, value, unit, where from or why."""
     made = io.StringIO()
     writer = csv.writer(made, lineterminator="\n")
@@ -25,7 +25,7 @@ def _plain(value: object) -> object:
     return value if isinstance(value, int | float) else str(value)
 
 
-def _lines(report: Report) -> Iterable[tuple[object, ...]]:
+def _lines(report: CapacityReport) -> Iterable[tuple[object, ...]]:
     advice, row = report.advice, report.row
     if row is not None:
         for name in ("cluster", "group", "topic", "verdict", "sentence", "confidence", "capacity_source"):
@@ -46,7 +46,7 @@ def _lines(report: Report) -> Iterable[tuple[object, ...]]:
         yield "forecast", day.at.isoformat(), day.peak, "messages/s", f"90 %: {day.low:.6g} to {day.high:.6g}"
 
 
-def _advice(advice: SizingAdvice, report: Report) -> Iterable[tuple[object, ...]]:
+def _advice(advice: SizingAdvice, report: CapacityReport) -> Iterable[tuple[object, ...]]:
     for name, value in inputs_of(advice.workload).items():
         yield "asked", name, None if value is None else _plain(value), "", report.sources.get(name, "default")
     yield "advice", "verdict", advice.verdict, "", ""

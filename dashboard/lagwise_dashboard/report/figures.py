@@ -6,7 +6,7 @@ from lagwise.domain.sizing.figures import Figure
 from lagwise.domain.sizing.search import Binding
 from lagwise.domain.sizing.words import say_number, say_share
 from lagwise_dashboard import tables
-from lagwise_dashboard.tables import Column
+from lagwise_dashboard.tables import TableColumn
 
 #: What binds, as it reads in a metric.
 BINDS = {
@@ -21,7 +21,7 @@ BINDS = {
 }
 
 
-def columns(figures: Sequence[Figure]) -> list[Column]:
+def columns(figures: Sequence[Figure]) -> list[TableColumn]:
     """Figures as a table: what each is, its value, and what it was made of."""
     return [
         tables.text("Figure", [f.label for f in figures]),

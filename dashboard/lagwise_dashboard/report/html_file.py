@@ -11,22 +11,22 @@ from lagwise.domain.simulation.what_if import say_outcome
 from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.known_workload import say_missing
 from lagwise.domain.sizing.words import explain_concurrency
-from lagwise_dashboard import literal, tables, words
+from lagwise_dashboard import appearance, escaping, tables
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.report import (
-    asked,
+    current_capacity,
     figures,
     forecast_chart,
+    inputs,
     node_chart,
     ramp,
     scenarios,
-    standing,
     svg,
     what_if_chart,
 )
 from lagwise_dashboard.report.command import command
-from lagwise_dashboard.report.contents import Report
-from lagwise_dashboard.tables import Column
+from lagwise_dashboard.report.contents import CapacityReport
+from lagwise_dashboard.tables import TableColumn
 
 #: Nothing is loaded from anywhere and no script runs, whatever a name tries.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -44,7 +44,7 @@ small { color: #64748b; }
 """
 
 
-def as_html(report: Report) -> str:
+def as_html(report: CapacityReport) -> str:
     """The report. Everything that is not of our own making is escaped, and it loads nothing."""
     advice, row = report.advice, report.row
     about = "a workload" if row is None else f"{row['group']} on {row['topic']} ({row['cluster']})"
@@ -66,7 +66,7 @@ def as_html(report: Report) -> str:
     )
 
 
-def _advice(report: Report, advice: SizingAdvice) -> list[str]:
+def _advice(report: CapacityReport, advice: SizingAdvice) -> list[str]:
     """What it takes, what it is made of, what if, and how to get there."""
     kind = "short" if advice.triple is None else "enough"
     parts = [f'<p class="verdict {kind}">{_safe(advice.verdict)}</p>']
@@ -76,7 +76,7 @@ def _advice(report: Report, advice: SizingAdvice) -> list[str]:
     if advice.points:
         parts.append(_chart(node_chart.chart(advice)))
     parts += [
-        _table(asked.columns(advice.workload, report.sources)),
+        _table(inputs.columns(advice.workload, report.sources)),
         _table(figures.columns(advice.figures)),
     ]
     if advice.downstream is None:  # else the command would ask with a T1 that is what a full downstream makes of it
@@ -98,21 +98,21 @@ def _advice(report: Report, advice: SizingAdvice) -> list[str]:
     return parts
 
 
-def _standing(report: Report, row: Row) -> list[str]:
-    label = words.capacity_look(row["verdict"]).label
+def _standing(report: CapacityReport, row: Row) -> list[str]:
+    label = appearance.capacity_look(row["verdict"]).label
     parts = [
         f'<p class="verdict {_safe(row["verdict"])}"><b>{_safe(label)}</b> {_safe(row["sentence"])}</p>',
         _table(
             [
-                tables.text("Peak so far", [standing.per_second(row["peak_rate_per_second"])]),
-                tables.text("Can do", [standing.can_do(row)]),
-                tables.text("Forecast peak", [standing.per_second(row["forecast_peak_rate_per_second"])]),
-                tables.text("Enough until", [standing.enough_until(row)]),
+                tables.text("Peak so far", [current_capacity.per_second(row["peak_rate_per_second"])]),
+                tables.text("Can do", [current_capacity.can_do(row)]),
+                tables.text("Forecast peak", [current_capacity.per_second(row["forecast_peak_rate_per_second"])]),
+                tables.text("Enough until", [current_capacity.enough_until(row)]),
                 tables.text("Confidence", [row["confidence"]]),
             ]
         ),
         "<h2>What this rests on</h2>",
-        _table(standing.inputs(row, report.now)),
+        _table(current_capacity.inputs(row, report.now)),
     ]
     if report.outlook is not None:
         parts.append("<h2>What will arrive</h2>")
@@ -127,10 +127,10 @@ def _chart(made: go.Figure) -> str:
 
 
 def _safe(text: object) -> str:
-    return html.escape(literal.shown(str(text))) if text else ""
+    return html.escape(escaping.shown(str(text))) if text else ""
 
 
-def _table(columns: Sequence[Column]) -> str:
+def _table(columns: Sequence[TableColumn]) -> str:
     head = "".join(f"<th>{_safe(column.title)}</th>" for column in columns)
     lines = zip(*(column.shown for column in columns), strict=True)
     body = "".join("<tr>" + "".join(f"<td>{_safe(cell)}</td>" for cell in line) + "</tr>" for line in lines)

@@ -3,10 +3,10 @@
 from lagwise.domain.sizing.ramp_plan import RampStep
 from lagwise.domain.sizing.words import say_rate, say_share
 from lagwise_dashboard import tables
-from lagwise_dashboard.tables import Column
+from lagwise_dashboard.tables import TableColumn
 
 
-def columns(plan: tuple[RampStep, ...]) -> list[Column]:
+def columns(plan: tuple[RampStep, ...]) -> list[TableColumn]:
     """The plan, a row for each step."""
     return [
         tables.count("Threads", [step.expected.threads for step in plan]),

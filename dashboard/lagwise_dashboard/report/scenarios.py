@@ -5,14 +5,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lagwise.domain import humanise
-from lagwise.domain.simulation.fluid import Outcome
+from lagwise.domain.simulation.fluid import SimulatedOutcome
 from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.search import largest_peak_per_second
 from lagwise.domain.sizing.words import say_number
-from lagwise_dashboard import literal, tables
-from lagwise_dashboard.report.asked import Value, spoken
+from lagwise_dashboard import escaping, tables
 from lagwise_dashboard.report.figures import BINDS
-from lagwise_dashboard.tables import Column
+from lagwise_dashboard.report.inputs import Value, spoken
+from lagwise_dashboard.tables import TableColumn
 
 _NOT_KNOWN: Value = (humanise.DASH, None)
 
@@ -23,10 +23,10 @@ class Compared:
 
     name: str
     advice: SizingAdvice
-    outcome: Outcome | None
+    outcome: SimulatedOutcome | None
 
 
-def columns(compared: tuple[Compared, ...]) -> list[Column]:
+def columns(compared: tuple[Compared, ...]) -> list[TableColumn]:
     """The table: the first column names the lines, then one for each scenario."""
     said = [_said(one) for one in compared]
     asked = [spoken(one.advice.workload) for one in compared]
@@ -50,7 +50,7 @@ def _headings(names: Iterable[str]) -> list[str]:
     """The names as they can be shown, made different where several read alike: an address is anybody's."""
     found: list[str] = []
     for name in names:
-        shown = literal.shown(name) or "unnamed"
+        shown = escaping.shown(name) or "unnamed"
         times = sum(heading == shown or heading.startswith(f"{shown} (") for heading in found)
         found.append(f"{shown} ({times + 1})" if times else shown)
     return found
@@ -74,7 +74,7 @@ def _said(one: Compared) -> dict[str, Value]:
     return found | _outcome(outcome)
 
 
-def _outcome(outcome: Outcome | None) -> dict[str, Value]:
+def _outcome(outcome: SimulatedOutcome | None) -> dict[str, Value]:
     if outcome is None:
         return dict.fromkeys(("Lag, at most", "Oldest unread, at most", "All read again after"), _NOT_KNOWN)
     drained = math.inf if outcome.drain_seconds is None else outcome.drain_seconds

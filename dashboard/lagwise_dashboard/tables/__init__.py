@@ -1,8 +1,8 @@
 """Tables as columns that know their unit, for pages, reports and files."""
 
 from lagwise_dashboard.tables.columns import (
-    Column,
-    Kind,
+    ColumnKind,
+    TableColumn,
     ago,
     badges,
     between,
@@ -24,6 +24,24 @@ from lagwise_dashboard.tables.columns import (
 )
 
 __all__ = [
-    "Column", "Kind", "ago", "badges", "between", "count", "duration", "lasted", "mixed", "moment", "number",
-    "offset", "rate", "ratio", "share", "size", "statuses", "text", "trend", "without_empty",
+    "ColumnKind",
+    "TableColumn",
+    "ago",
+    "badges",
+    "between",
+    "count",
+    "duration",
+    "lasted",
+    "mixed",
+    "moment",
+    "number",
+    "offset",
+    "rate",
+    "ratio",
+    "share",
+    "size",
+    "statuses",
+    "text",
+    "trend",
+    "without_empty",
 ]  # fmt: skip

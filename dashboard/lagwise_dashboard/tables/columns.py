@@ -13,14 +13,14 @@ from typing import Any
 
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import DISPLAY_ORDER
-from lagwise_dashboard import literal, words
+from lagwise_dashboard import appearance, escaping
 
 Numbers = Sequence[float | None]
 Moments = Sequence[datetime | None]
 Flags = Sequence[bool | None]
 
 
-class Kind(StrEnum):
+class ColumnKind(StrEnum):
     """How the cells of a column are drawn."""
 
     TEXT = "text"
@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """One column, with a cell for each row.
 
     ``shown`` is what is read: text, a list of badges, or the points of a trend. ``order`` is what the column sorts by
@@ -40,7 +40,7 @@ class Column:
     """
 
     title: str
-    kind: Kind
+    kind: ColumnKind
     shown: Sequence[Any]
     order: Numbers | None = None
     raw: Mapping[str, Sequence[Any]] = field(default_factory=dict)
@@ -55,27 +55,27 @@ class Column:
         """Whether no row has a value."""
         return all(cell is None or cell == [] for cell in self.shown)
 
-    def described(self, help: str) -> "Column":
+    def described(self, help: str) -> "TableColumn":
         """The same with an explanation."""
         return replace(self, help=help)
 
 
-def text(title: str, values: Iterable[object], *, width: int | None = None, wraps: bool = False) -> Column:
+def text(title: str, values: Iterable[object], *, width: int | None = None, wraps: bool = False) -> TableColumn:
     """Words, and names from outside, of which control characters and changes of direction are made visible."""
     cells = [None if value in (None, "") else str(value) for value in values]
-    shown = [None if cell is None else literal.shown(cell) for cell in cells]
-    return Column(title, Kind.TEXT, shown, raw={_slug(title): cells}, width=width, wraps=wraps)
+    shown = [None if cell is None else escaping.shown(cell) for cell in cells]
+    return TableColumn(title, ColumnKind.TEXT, shown, raw={_slug(title): cells}, width=width, wraps=wraps)
 
 
-def badges(title: str, cells: Iterable[Sequence[str]], looks: Iterable[words.Look]) -> Column:
+def badges(title: str, cells: Iterable[Sequence[str]], looks: Iterable[appearance.Appearance]) -> TableColumn:
     """Labels of looks as badges, and other words beside them; sorts by the order of the looks."""
     looks = list(looks)
     rank = {look.label: float(place) for place, look in enumerate(looks)}
-    shown = [[literal.shown(label) for label in cell] for cell in cells]
+    shown = [[escaping.shown(label) for label in cell] for cell in cells]
     plain = {look.label: look.word for look in looks}
-    return Column(
+    return TableColumn(
         title,
-        Kind.BADGES,
+        ColumnKind.BADGES,
         shown,
         [rank.get(cell[0], float(len(rank))) if cell else None for cell in shown],
         {_slug(title): ["; ".join(plain.get(label, label) for label in cell) or None for cell in shown]},
@@ -84,36 +84,36 @@ def badges(title: str, cells: Iterable[Sequence[str]], looks: Iterable[words.Loo
     )
 
 
-def statuses(title: str, cells: Iterable[Sequence[str]]) -> Column:
+def statuses(title: str, cells: Iterable[Sequence[str]]) -> TableColumn:
     """Badges of statuses (:attr:`words.Look.label`), with what each of them means."""
-    made = badges(title, cells, (words.LOOKS[status] for status in DISPLAY_ORDER))
+    made = badges(title, cells, (appearance.LOOKS[status] for status in DISPLAY_ORDER))
     return made.described(f"The worst that holds.\n{made.help}")
 
 
 def count(
     title: str, values: Numbers, *, of: str = "", say: Callable[[float], str] = humanise.count, width: int | None = None
-) -> Column:
+) -> TableColumn:
     """How many. ``of`` is the unit, where the title is not: ``records``."""
     return _numbers(title, values, _said(values, say), _name(title, of), width)
 
 
-def number(title: str, values: Numbers) -> Column:
+def number(title: str, values: Numbers) -> TableColumn:
     """Numbers that are names (partitions, nodes, processes): digit by digit."""
     return _numbers(title, values, _said(values, str), _slug(title))
 
 
-def offset(title: str, values: Numbers) -> Column:
+def offset(title: str, values: Numbers) -> TableColumn:
     """Positions in a log, to the last digit."""
     return _numbers(title, values, _said(values, lambda v: f"{v:,}"), _slug(title))
 
 
-def rate(title: str, per_second: Numbers, *, unit: str = "", width: int | None = None) -> Column:
+def rate(title: str, per_second: Numbers, *, unit: str = "", width: int | None = None) -> TableColumn:
     """How many a second. ``unit`` is written behind each where the title does not say it: ``/s``."""
     shown = _said(per_second, lambda r: f"{humanise.rate(r)}{unit}")
     return _numbers(title, per_second, shown, _name(title.removesuffix("/s"), "per_second"), width)
 
 
-def between(title: str, lows: Numbers, highs: Numbers, *, say: Callable[[float], str], of: str) -> Column:
+def between(title: str, lows: Numbers, highs: Numbers, *, say: Callable[[float], str], of: str) -> TableColumn:
     """Numbers of which only bounds are known, which may be one; without a high one nobody knows how many more."""
 
     def said(low: float | None, high: float | None) -> str | None:
@@ -125,7 +125,9 @@ def between(title: str, lows: Numbers, highs: Numbers, *, say: Callable[[float],
 
     shown = [said(low, high) for low, high in zip(lows, highs, strict=True)]
     name = _name(title, of)
-    return Column(title, Kind.NUMBER, shown, _order(lows), {f"{name}_at_least": lows, f"{name}_at_most": highs})
+    return TableColumn(
+        title, ColumnKind.NUMBER, shown, _order(lows), {f"{name}_at_least": lows, f"{name}_at_most": highs}
+    )
 
 
 def duration(
@@ -137,7 +139,7 @@ def duration(
     zero: str | None = None,
     endless: str = "forever",
     width: int | None = None,
-) -> Column:
+) -> TableColumn:
     """Lengths of time. ``at_least`` and ``at_most`` say of which rows only a bound is known."""
 
     def said(length: float | None, *, least: bool | None, most: bool | None) -> str | None:
@@ -158,42 +160,42 @@ def duration(
     return replace(made, raw={**made.raw, **flags})
 
 
-def share(title: str, shares: Numbers, *, places: int = 1, bar: bool = False) -> Column:
+def share(title: str, shares: Numbers, *, places: int = 1, bar: bool = False) -> TableColumn:
     """Shares of one, as per cent; with a ``bar`` behind the number."""
     shown = _said(shares, lambda s: f"{100 * s:.{places}f} %")
     made = _numbers(title, shares, shown, _name(title, "share"))
-    return replace(made, kind=Kind.SHARE) if bar else made
+    return replace(made, kind=ColumnKind.SHARE) if bar else made
 
 
-def ratio(title: str, values: Numbers) -> Column:
+def ratio(title: str, values: Numbers) -> TableColumn:
     """One number over another."""
     return _numbers(title, values, _said(values, lambda v: f"{v:.2f}"), _slug(title))
 
 
-def size(title: str, number_of_bytes: Numbers) -> Column:
+def size(title: str, number_of_bytes: Numbers) -> TableColumn:
     """Bytes."""
     shown = _said(number_of_bytes, humanise.size)
     return _numbers(title, number_of_bytes, shown, _name(title, "bytes"))
 
 
-def moment(title: str, at: Moments, now: datetime) -> Column:
+def moment(title: str, at: Moments, now: datetime) -> TableColumn:
     """Moments by the clock."""
     return _moments(title, at, [None if one is None else humanise.clock(one, now) for one in at])
 
 
-def ago(title: str, at: Moments, now: datetime, *, never: str | None = None) -> Column:
+def ago(title: str, at: Moments, now: datetime, *, never: str | None = None) -> TableColumn:
     """Moments by how long ago they were."""
     return _moments(title, at, [never if one is None else f"{humanise.since(one, now)} ago" for one in at])
 
 
-def trend(title: str, series: Sequence[Sequence[float] | None]) -> Column:
+def trend(title: str, series: Sequence[Sequence[float] | None]) -> TableColumn:
     """A small chart in each row, on a scale of its own. It is not in a CSV."""
-    return Column(title, Kind.TREND, series)
+    return TableColumn(title, ColumnKind.TREND, series)
 
 
-def mixed(title: str, values: Sequence[Any], shown: Sequence[str | None]) -> Column:
+def mixed(title: str, values: Sequence[Any], shown: Sequence[str | None]) -> TableColumn:
     """Values of several units in one column, under a title that may be from outside. They do not sort by value."""
-    return Column(title, Kind.NUMBER, shown, raw={title: values})
+    return TableColumn(title, ColumnKind.NUMBER, shown, raw={title: values})
 
 
 def lasted(since: datetime | None, until: datetime) -> float | None:
@@ -201,7 +203,7 @@ def lasted(since: datetime | None, until: datetime) -> float | None:
     return None if since is None else float(int(max(0.0, (until - since).total_seconds())))
 
 
-def without_empty(columns: Iterable[Column], *names: str) -> list[Column]:
+def without_empty(columns: Iterable[TableColumn], *names: str) -> list[TableColumn]:
     """The columns, of those with these titles only the ones that have a value."""
     return [column for column in columns if column.title not in names or not column.is_empty]
 
@@ -210,13 +212,15 @@ def _said(values: Numbers, say: Callable[[float], str]) -> list[str | None]:
     return [None if v is None or math.isnan(v) else say(v) for v in values]
 
 
-def _numbers(title: str, values: Numbers, shown: Sequence[str | None], name: str, width: int | None = None) -> Column:
-    return Column(title, Kind.NUMBER, shown, _order(values), {name: values}, width=width)
+def _numbers(
+    title: str, values: Numbers, shown: Sequence[str | None], name: str, width: int | None = None
+) -> TableColumn:
+    return TableColumn(title, ColumnKind.NUMBER, shown, _order(values), {name: values}, width=width)
 
 
-def _moments(title: str, at: Moments, shown: Sequence[str | None]) -> Column:
+def _moments(title: str, at: Moments, shown: Sequence[str | None]) -> TableColumn:
     order = [None if one is None else one.timestamp() for one in at]
-    return Column(title, Kind.NUMBER, shown, order, {_slug(title): at})
+    return TableColumn(title, ColumnKind.NUMBER, shown, order, {_slug(title): at})
 
 
 def _order(values: Numbers) -> list[float | None]:

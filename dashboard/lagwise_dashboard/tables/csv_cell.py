@@ -3,7 +3,7 @@
 import math
 from datetime import UTC, datetime
 
-from lagwise_dashboard import literal
+from lagwise_dashboard import escaping
 
 #: A spreadsheet takes a text that begins so for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -16,6 +16,6 @@ def cell(value: object) -> object:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, str):
-        text = literal.shown(value)
+        text = escaping.shown(value)
         return f"'{text}" if text.startswith(_FORMULA) else text
     return value

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from lagwise_dashboard.tables.columns import Column
+from lagwise_dashboard.tables.columns import TableColumn
 from lagwise_dashboard.tables.csv_cell import cell
 
 #: Longer names are cut: a file's name holds 255 bytes.
 _LONGEST = 60
 
 
-def as_csv(columns: Sequence[Column]) -> str:
+def as_csv(columns: Sequence[TableColumn]) -> str:
     """The table; one column may make several, a trend makes none."""
     made = io.StringIO()
     writer = csv.writer(made, lineterminator="\n")

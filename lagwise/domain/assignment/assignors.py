@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from lagwise.domain.assignment.model import Member, Outcome
+from lagwise.domain.assignment.model import AssignorResult, Member
 from lagwise.domain.assignment.ranges import range_assignment, round_robin_assignment
 from lagwise.domain.assignment.sticky import cooperative_sticky_assignment, sticky_assignment
 
-Assignor = Callable[[Sequence[Member], Mapping[str, int]], Outcome]
+Assignor = Callable[[Sequence[Member], Mapping[str, int]], AssignorResult]
 
 #: Those of Kafka's consumers; as ``partition.assignment.strategy`` and the group's description name them.
 ASSIGNORS: dict[str, Assignor] = {

@@ -27,7 +27,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AssignorResult:
     """What an assignor gives."""
 
     assignment: Assignment

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle
 
 from lagwise.domain.assignment.java_order import string_key
-from lagwise.domain.assignment.model import Member, Outcome, Partition
+from lagwise.domain.assignment.model import AssignorResult, Member, Partition
 
 
 def in_order(members: Sequence[Member]) -> list[Member]:
@@ -26,7 +26,7 @@ def in_order(members: Sequence[Member]) -> list[Member]:
     )
 
 
-def range_assignment(members: Sequence[Member], partition_counts: Mapping[str, int]) -> Outcome:
+def range_assignment(members: Sequence[Member], partition_counts: Mapping[str, int]) -> AssignorResult:
     """Each topic for itself: its partitions in a row, cut into one piece a subscriber; the first get one more.
 
     Without racks nothing else is done (KIP-881). Topics with as many partitions and the same subscribers are
@@ -44,10 +44,10 @@ def range_assignment(members: Sequence[Member], partition_counts: Mapping[str, i
             end = start + each + (position < more)
             given[member.member_id].update((topic, number) for number in range(start, end))
             start = end
-    return Outcome({member: frozenset(partitions) for member, partitions in given.items()})
+    return AssignorResult({member: frozenset(partitions) for member, partitions in given.items()})
 
 
-def round_robin_assignment(members: Sequence[Member], partition_counts: Mapping[str, int]) -> Outcome:
+def round_robin_assignment(members: Sequence[Member], partition_counts: Mapping[str, int]) -> AssignorResult:
     """All partitions by topic and number, dealt out in turn to those who subscribe to the topic."""
     given: dict[str, set[Partition]] = {member.member_id: set() for member in members}
     subscribed = {topic for member in members for topic in member.topics}
@@ -56,4 +56,4 @@ def round_robin_assignment(members: Sequence[Member], partition_counts: Mapping[
         for number in range(partition_counts[topic]):
             member = next(turn for turn in turns if topic in turn.topics)
             given[member.member_id].add((topic, number))
-    return Outcome({member: frozenset(partitions) for member, partitions in given.items()})
+    return AssignorResult({member: frozenset(partitions) for member, partitions in given.items()})

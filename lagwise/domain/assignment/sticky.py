@@ -13,9 +13,9 @@ from lagwise.domain.assignment.claims import Claims, claims_of
 from lagwise.domain.assignment.java_order import partition_key, string_key
 from lagwise.domain.assignment.model import (
     Assignment,
+    AssignorResult,
     Member,
     NotDeterminedError,
-    Outcome,
     Partition,
     all_partitions,
     owners,
@@ -26,17 +26,17 @@ from lagwise.domain.assignment.sticky_general import general
 _MOST_REBALANCES = 20
 
 
-def sticky_assignment(members: Sequence[Member], partition_counts: Mapping[str, int]) -> Outcome:
+def sticky_assignment(members: Sequence[Member], partition_counts: Mapping[str, int]) -> AssignorResult:
     """What ``sticky`` gives. Raises NotDeterminedError where Kafka's own result cannot be told or would be wrong.
 
     A member without a generation brings nothing: what it owned it tells together with the generation.
     """
     known = [m if m.generation is not None else replace(m, owned=frozenset()) for m in members]
     assignment, _ = _balanced(known, _existing(known, partition_counts))
-    return Outcome(assignment)
+    return AssignorResult(assignment)
 
 
-def cooperative_sticky_assignment(members: Sequence[Member], partition_counts: Mapping[str, int]) -> Outcome:
+def cooperative_sticky_assignment(members: Sequence[Member], partition_counts: Mapping[str, int]) -> AssignorResult:
     """What ``cooperative-sticky`` gives once the group has come to rest.
 
     A partition that changes its owner is only taken away in the first rebalance; the members that gave some up join
@@ -47,7 +47,7 @@ def cooperative_sticky_assignment(members: Sequence[Member], partition_counts: M
     for rebalance in range(1, _MOST_REBALANCES + 1):
         assignment, in_transfer = _balanced(current, counts)
         if not in_transfer:
-            return Outcome(assignment, rebalance)
+            return AssignorResult(assignment, rebalance)
         generation = max(m.generation or 0 for m in current) + 1
         current = [
             replace(m, owned=assignment[m.member_id] - in_transfer.get(m.member_id, set()), generation=generation)

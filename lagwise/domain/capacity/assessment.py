@@ -9,7 +9,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-from lagwise.domain.capacity.known import Input, Known, inputs_of
+from lagwise.domain.capacity.known import Input, KnownWork, inputs_of
 from lagwise.domain.capacity.observed import ObservedCapacity
 from lagwise.domain.capacity.observed_words import load_test_of
 from lagwise.domain.capacity.verdict import CanDo, CapacityJudgement, CapacityVerdict, SetUp, judge_capacity
@@ -41,7 +41,7 @@ FRESH = timedelta(days=1)
 TELLING_HISTORY_HOURS = 14 * 24
 
 
-class Source(StrEnum):
+class NumberSource(StrEnum):
     """What it is known from what the running set-up can do."""
 
     #: It was seen to do it while it had a backlog.
@@ -71,7 +71,7 @@ class Assessment:
     """Verdict and advice. ``workload`` and ``advice`` are None where not enough is known to ask sizing."""
 
     judgement: CapacityJudgement
-    source: Source
+    source: NumberSource
     confidence: Confidence
     #: What all members can do together, messages per second; without ``high`` at least so much.
     can_do: CanDo | None
@@ -85,7 +85,7 @@ class Assessment:
     inputs: tuple[Input, ...]
 
 
-def assess(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISATION) -> Assessment:
+def assess(known: KnownWork, target_utilisation: float = DEFAULT_TARGET_UTILISATION) -> Assessment:
     """Judge what runs and advise what should. Numbers outside of what sizing takes count as not known."""
     workload = workload_of(known, target_utilisation)
     advice = advise(workload, known.downstream) if workload is not None else None
@@ -116,7 +116,7 @@ def assess(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISATION)
     )
 
 
-def _load_test(known: Known, target_utilisation: float) -> str | None:
+def _load_test(known: KnownWork, target_utilisation: float) -> str | None:
     seen, demand = known.observed, known.demand
     if demand is None:
         return None  # without a peak there is nothing to decide
@@ -129,20 +129,20 @@ def _load_test(known: Known, target_utilisation: float) -> str | None:
     return load_test_of(is_known, observed, known.arriving_per_second, needed)
 
 
-def unit_of(known: Known) -> Unit:
+def unit_of(known: KnownWork) -> Unit:
     """What is counted: nodes where T1, T2 and the cores are known, else members, of a Flink job subtasks."""
     if known.service is not None and known.cores is not None:
         return Unit.NODE
     return Unit.MEMBER if known.job is None else Unit.SUBTASK
 
 
-def _running(known: Known) -> SetUp:
+def _running(known: KnownWork) -> SetUp:
     if (unit := unit_of(known)) is not Unit.NODE or known.service is None:
         return SetUp(known.members, known.partitions, unit=unit)
     return SetUp(known.nodes, known.partitions, known.service.threads)
 
 
-def _advised(known: Known, advice: SizingAdvice | None) -> SetUp | None:
+def _advised(known: KnownWork, advice: SizingAdvice | None) -> SetUp | None:
     if advice is None or advice.triple is None:
         return None
     triple = advice.triple
@@ -150,7 +150,7 @@ def _advised(known: Known, advice: SizingAdvice | None) -> SetUp | None:
     return SetUp(triple.nodes, triple.partitions, triple.threads_per_node if unit is Unit.NODE else None, unit)
 
 
-def workload_of(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISATION) -> Workload | None:
+def workload_of(known: KnownWork, target_utilisation: float = DEFAULT_TARGET_UTILISATION) -> Workload | None:
     """The question to sizing. With a probe's T1 and T2 and the cores it is about threads and nodes; with no more than
     the time per message of one member, seen under saturation or by the times that its engine tells, it is about how
     many members (or subtasks) of one thread. None where neither is known, or the demand is not. The lag of now is no
@@ -187,13 +187,13 @@ def workload_of(known: Known, target_utilisation: float = DEFAULT_TARGET_UTILISA
         return None
 
 
-def _can_do(known: Known, workload: Workload | None) -> tuple[CanDo | None, Source]:
+def _can_do(known: KnownWork, workload: Workload | None) -> tuple[CanDo | None, NumberSource]:
     seen = known.observed
     if seen is not None and seen.rate_per_second is not None:
         low = seen.low_per_second if seen.low_per_second is not None else seen.rate_per_second
         high = seen.high_per_second if seen.high_per_second is not None else seen.rate_per_second
         share = _carried_share(known)
-        return CanDo(max(0.0, low) * share, max(0.0, high) * share), Source.SATURATION
+        return CanDo(max(0.0, low) * share, max(0.0, high) * share), NumberSource.SATURATION
     if (told := _by_engine(known)) is not None:
         source, rate = told
         return CanDo((1.0 - ENGINE_ERROR) * rate, (1.0 + ENGINE_ERROR) * rate), source
@@ -204,22 +204,22 @@ def _can_do(known: Known, workload: Workload | None) -> tuple[CanDo | None, Sour
             modelled = min(modelled, known.downstream.rate_per_second)
         # What it has done it can do, whatever the model says.
         low = max((1.0 - MODEL_ERROR) * modelled, at_least)
-        return CanDo(low, max(low, modelled)), Source.PROBE
-    return (CanDo(at_least), Source.THROUGHPUT) if at_least > 0.0 else (None, Source.NONE)
+        return CanDo(low, max(low, modelled)), NumberSource.PROBE
+    return (CanDo(at_least), NumberSource.THROUGHPUT) if at_least > 0.0 else (None, NumberSource.NONE)
 
 
-def _by_engine(known: Known) -> tuple[Source, float] | None:
+def _by_engine(known: KnownWork) -> tuple[NumberSource, float] | None:
     """What all members can do by the times that their engine tells of them, messages per second."""
     if not known.members:
         return None
     if known.job is not None and (rate := known.job.rate_per_second) is not None:
-        return Source.BUSY_TIME, rate
+        return NumberSource.BUSY_TIME, rate
     if known.consume_time is not None:
-        return Source.CONSUME_RT, known.consume_time.rate_per_second(known.partitions)
+        return NumberSource.CONSUME_RT, known.consume_time.rate_per_second(known.partitions)
     return None
 
 
-def _carried_share(known: Known) -> float:
+def _carried_share(known: KnownWork) -> float:
     """What of the members' throughput under saturation, when all of them are busy, they carry of what arrives: there
     the busiest is full first, and the others have time left."""
     if not known.members:
@@ -228,37 +228,37 @@ def _carried_share(known: Known) -> float:
     return 1.0 / (known.members * busiest_share(known.partitions, known.members, hottest))
 
 
-def _member_rate(known: Known, source: Source, workload: Workload | None) -> float | None:
+def _member_rate(known: KnownWork, source: NumberSource, workload: Workload | None) -> float | None:
     """What one member can do when it is busy all the time, as all are under saturation."""
     match source:
-        case Source.SATURATION if known.members and known.observed is not None:
+        case NumberSource.SATURATION if known.members and known.observed is not None:
             rate = known.observed.rate_per_second
             return None if rate is None else rate / known.members
-        case Source.BUSY_TIME | Source.CONSUME_RT if (told := _by_engine(known)) is not None:
+        case NumberSource.BUSY_TIME | NumberSource.CONSUME_RT if (told := _by_engine(known)) is not None:
             return told[1] / known.members
-        case Source.PROBE if known.members and workload is not None and known.service is not None:
+        case NumberSource.PROBE if known.members and workload is not None and known.service is not None:
             node = node_at(workload, known.service.threads).rate_per_second
             return node * max(1, known.nodes) / known.members
         case _:
             return None
 
 
-def _confidence(known: Known, source: Source) -> Confidence:
+def _confidence(known: KnownWork, source: NumberSource) -> Confidence:
     """High where what runs was measured lately and enough, and the forecast has seen two weeks; each thing that is
     missing takes a step."""
-    if source in (Source.NONE, Source.THROUGHPUT) or known.demand is None:
+    if source in (NumberSource.NONE, NumberSource.THROUGHPUT) or known.demand is None:
         return Confidence.NONE
     doubts = 0
-    if source is Source.SATURATION and known.observed is not None:
+    if source is NumberSource.SATURATION and known.observed is not None:
         until = known.observed.measured_until
         doubts += known.observed.is_scaled or until is None or known.as_of - until > 7 * FRESH
-    if source is Source.BUSY_TIME and known.job is not None:
+    if source is NumberSource.BUSY_TIME and known.job is not None:
         doubts += known.job.busy_share < TELLING_BUSY_SHARE
         doubts += known.job.samples < TELLING_LOOKS
-    if source is Source.CONSUME_RT and known.consume_time is not None:
+    if source is NumberSource.CONSUME_RT and known.consume_time is not None:
         # Always one: how the time of a message grows with the load is not known.
         doubts += 1 + (known.consume_time.messages < TELLING_MESSAGES)
-    if source is Source.PROBE and known.service is not None:
+    if source is NumberSource.PROBE and known.service is not None:
         service = known.service
         doubts += service.messages < TELLING_MESSAGES or known.as_of - service.measured_at > FRESH
         doubts += service.t1_doubt is not None

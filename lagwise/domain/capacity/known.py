@@ -117,7 +117,7 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class KnownWork:
     """Everything that is known of a group's work on one topic."""
 
     partitions: int
@@ -142,7 +142,7 @@ class Known:
     demand: Demand | None = None
 
 
-def inputs_of(known: Known) -> Sequence[Input]:
+def inputs_of(known: KnownWork) -> Sequence[Input]:
     """Every number that goes in, with its source, sample size and age."""
     now = known.as_of
     found = [
@@ -207,5 +207,5 @@ def inputs_of(known: Known) -> Sequence[Input]:
     return found
 
 
-def _members_from(known: Known) -> str:
+def _members_from(known: KnownWork) -> str:
     return "latest sample" if known.job is None else f"subtasks of the vertex {known.job.vertex} of its Flink job"

@@ -31,7 +31,7 @@ SHARE_UNREAD = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class SkippingReader:
     """What was seen of a group-partition until the sample before: ``fastest_per_second`` at any step, and for how long
     it went on and left at least as much unread as it took."""
 
@@ -51,17 +51,17 @@ class Leap:
     written: float
 
 
-def is_skip(reader: Reader, leap: Leap) -> bool:
+def is_skip(reader: SkippingReader, leap: Leap) -> bool:
     """Whether the leap is a skip."""
     return reader.behind_seconds >= SEEN_BEHIND_SECONDS and _is_too_fast_to_the_end(reader, leap)
 
 
-def is_reset_to_end(reader: Reader, leap: Leap) -> bool:
+def is_reset_to_end(reader: SkippingReader, leap: Leap) -> bool:
     """Whether one whose next record was deleted skipped what was left: the leap is from the log start."""
     return reader.fastest_per_second > 0 and _is_too_fast_to_the_end(reader, leap)
 
 
-def _is_too_fast_to_the_end(reader: Reader, leap: Leap) -> bool:
+def _is_too_fast_to_the_end(reader: SkippingReader, leap: Leap) -> bool:
     plausible = TIMES_AS_FAST * reader.fastest_per_second * max(leap.seconds, SHORTEST_STEP_SECONDS)
     return (
         leap.records > max(plausible, RECORDS_OF_A_POLL)

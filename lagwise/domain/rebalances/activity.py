@@ -10,34 +10,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import zip_longest
 
-from lagwise.domain.parts import total
+from lagwise.domain.partition_rollup import total
 from lagwise.domain.rebalances.clients import DEPARTURES_OF_CHURN, brief_stays, churning_of
-from lagwise.domain.rebalances.words import CONTINUED, Finding, Setup, explain_rebalances
+from lagwise.domain.rebalances.model import Rebalance
+from lagwise.domain.rebalances.words import CONTINUED, RebalanceExplanation, Setup, explain_rebalances
 from lagwise.domain.vocabulary import RebalanceCause
 
 #: A storm is at least so many rebalances within STORM_WINDOW …
 REBALANCES_OF_STORM = 5
 STORM_WINDOW = timedelta(minutes=15)
 #: … of which some client has gone more than once, or more than one has come and gone.
-
-
-@dataclass(frozen=True, slots=True)
-class Rebalance:
-    """One rebalance, as a row of `raw/events` tells it. ``joined``, ``left`` and ``failed`` are "client (host)"."""
-
-    at: datetime
-    cause: RebalanceCause | None = None
-    exact: bool = False
-    joined: Sequence[str] = ()
-    left: Sequence[str] = ()
-    failed: Sequence[str] = ()
-    members: int | None = None
-    partitions_moved: int | None = None
-    duration_seconds: float | None = None
-    uncommitted_seconds: float | None = None
-    silent_seconds: float | None = None
-    session_timeout_seconds: float | None = None
-    poll_interval_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +43,7 @@ class RebalanceStats:
     is_storm: bool
     exact: bool
     last_at: datetime
-    finding: Finding
+    finding: RebalanceExplanation
 
 
 @dataclass(frozen=True, slots=True)

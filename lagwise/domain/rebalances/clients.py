@@ -8,10 +8,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from lagwise.domain.rebalances.activity import Rebalance
+from lagwise.domain.rebalances.model import Rebalance
 
 #: Who comes and goes within this time stays briefly.
 BRIEF_STAY = timedelta(minutes=15)
@@ -33,12 +32,12 @@ def is_nameless(label: str) -> bool:
     return _DEFAULT_ID.fullmatch(label.rsplit(" (", 1)[0]) is not None
 
 
-def departed(rebalance: "Rebalance") -> Sequence[str]:
+def departed(rebalance: Rebalance) -> Sequence[str]:
     """Those who went with a rebalance."""
     return rebalance.left or rebalance.failed
 
 
-def churning_of(rebalances: Sequence["Rebalance"]) -> tuple[str, ...]:
+def churning_of(rebalances: Sequence[Rebalance]) -> tuple[str, ...]:
     """The clients that went at least twice, the one that went most often first. Of those that share a name some client
     surely did only where more went than ever were in the group."""
     departures = Counter(label for r in rebalances for label in r.left)
@@ -51,7 +50,7 @@ def churning_of(rebalances: Sequence["Rebalance"]) -> tuple[str, ...]:
     return tuple(label for label, times in ordered if churns(label, times))
 
 
-def _most_members(rebalance: "Rebalance") -> int:
+def _most_members(rebalance: Rebalance) -> int:
     """Members before or after it, whichever are more; 0 where that is not known."""
     if rebalance.members is None:
         return 0
@@ -65,7 +64,7 @@ class Stay(NamedTuple):
     until: datetime
 
 
-def brief_stays(rebalances: Iterable["Rebalance"]) -> list[Stay]:
+def brief_stays(rebalances: Iterable[Rebalance]) -> list[Stay]:
     """The stays of those who came and went within a BRIEF_STAY. A member that gets a new name with every start, as
     a pod does, can be told from others by nothing else."""
     came: dict[str, datetime] = {}
@@ -88,19 +87,19 @@ def brief_stays(rebalances: Iterable["Rebalance"]) -> list[Stay]:
     return stays
 
 
-def _is_the_former(rebalance: "Rebalance", label: str, stay: timedelta) -> bool:
+def _is_the_former(rebalance: Rebalance, label: str, stay: timedelta) -> bool:
     """Whether it is not the one that came so lately that failed, but the one before it of the same name: a member is
     thrown out for silence only after its whole session timeout."""
     timeout = rebalance.session_timeout_seconds
     return label in rebalance.failed and timeout is not None and stay.total_seconds() < timeout
 
 
-def is_everybody(clients: int, rebalances: Sequence["Rebalance"]) -> bool:
+def is_everybody(clients: int, rebalances: Sequence[Rebalance]) -> bool:
     """Whether so many clients are the whole group, which is two at least where its size is not known."""
     return clients >= min((r.members for r in rebalances if r.members), default=2)
 
 
-def rounds_of(rebalances: Sequence["Rebalance"]) -> int:
+def rounds_of(rebalances: Sequence[Rebalance]) -> int:
     """How often everybody went, each of at least two clients once before any went again; 0 where it was otherwise."""
     gone = [client_of(label) for r in rebalances for label in r.left]
     clients = set(gone)

@@ -2,19 +2,16 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from lagwise.domain.humanise import duration
+from lagwise.domain.rebalances.model import Rebalance
 from lagwise.domain.vocabulary import RebalanceCause
-
-if TYPE_CHECKING:
-    from lagwise.domain.rebalances.activity import Rebalance
 
 #: More members than these are not named.
 MOST_NAMES = 3
 
 
-def over(rebalances: Sequence["Rebalance"]) -> str:
+def over(rebalances: Sequence[Rebalance]) -> str:
     """``within 4 min``, with a space before it: from the first of them to the last."""
     took = rebalances[-1].at - rebalances[0].at
     return f" within {duration(took.total_seconds())}" if took else ""
@@ -25,7 +22,7 @@ def longest(seconds: Iterable[float | None]) -> float | None:
     return max((s for s in seconds if s is not None), default=None)
 
 
-def named(those: Sequence["Rebalance"]) -> str:
+def named(those: Sequence[Rebalance]) -> str:
     """In brackets, the worst first, with how often where that is more than once."""
     names = Counter(name for r in those for name in (r.failed or r.left))
     if not names:
@@ -42,7 +39,7 @@ def how_often(number: int) -> str:
     return {1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
-def unless_crashed(rebalances: Sequence["Rebalance"]) -> str:
+def unless_crashed(rebalances: Sequence[Rebalance]) -> str:
     """What is not known of members that samples no longer show."""
     if not any(r.cause is RebalanceCause.MEMBER_GONE for r in rebalances):
         return ""

@@ -10,15 +10,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from lagwise.domain.humanise import duration, plural
 from lagwise.domain.rebalances.clients import client_of, departed, is_everybody, rounds_of
+from lagwise.domain.rebalances.model import Rebalance
 from lagwise.domain.rebalances.phrases import MOST_NAMES, how_often, longest, named, over, unless_crashed
 from lagwise.domain.vocabulary import RebalanceCause
-
-if TYPE_CHECKING:
-    from lagwise.domain.rebalances.activity import Rebalance
 
 #: Assignors that take every partition from everybody at every rebalance (the eager protocol).
 EAGER_ASSIGNORS = frozenset({"range", "roundrobin", "sticky"})
@@ -40,7 +37,7 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RebalanceExplanation:
     """``cause`` in a word, ``sentence`` with the evidence, ``remedy`` (None where nothing needs to be done)."""
 
     cause: str
@@ -49,17 +46,19 @@ class Finding:
 
 
 #: Of an hour at whose end something began that did not end in it.
-CONTINUED = Finding("continued", "What began at the end of this hour went on in the next one, and is told there.")
+CONTINUED = RebalanceExplanation(
+    "continued", "What began at the end of this hour went on in the next one, and is told there."
+)
 
 
 def explain_rebalances(
-    rebalances: Sequence["Rebalance"],
+    rebalances: Sequence[Rebalance],
     setup: Setup,
     *,
     churning: Sequence[str],
     brief_stays: Sequence[timedelta],
     is_storm: bool,
-) -> Finding:
+) -> RebalanceExplanation:
     """The likeliest cause, what it is concluded from, and what would help; the rebalances in order of time.
 
     It is the one that explains most of the departures; members that failed are told of beside another one.
@@ -72,7 +71,7 @@ def explain_rebalances(
     return replace(found, sentence=f"{found.sentence}{_besides(failing)}")
 
 
-def _failing(rebalances: Sequence["Rebalance"], failing: Sequence["Rebalance"], setup: Setup) -> Finding:
+def _failing(rebalances: Sequence[Rebalance], failing: Sequence[Rebalance], setup: Setup) -> RebalanceExplanation:
     """Why members were thrown out of the group."""
     slow = [r for r in failing if r.cause is RebalanceCause.POLL_INTERVAL_EXCEEDED]
     silent = [r for r in failing if r.cause is RebalanceCause.MEMBER_FAILED]
@@ -91,13 +90,13 @@ def _failing(rebalances: Sequence["Rebalance"], failing: Sequence["Rebalance"], 
 
 
 def _coming_and_going(
-    rebalances: Sequence["Rebalance"],
+    rebalances: Sequence[Rebalance],
     setup: Setup,
     *,
     churning: Sequence[str],
     brief_stays: Sequence[timedelta],
     is_storm: bool,
-) -> Finding:
+) -> RebalanceExplanation:
     """Why members came and went, where most went by themselves or nobody did."""
     causes = Counter(r.cause for r in rebalances if r.cause is not None)
     began = _began(rebalances[0])
@@ -116,18 +115,18 @@ def _coming_and_going(
     if came.total() != went.total():
         return _scaling(rebalances, came.total() - went.total(), setup)
     if came:
-        return Finding("replacement", f"{plural(came.total(), 'member')} came for as many that went.")
+        return RebalanceExplanation("replacement", f"{plural(came.total(), 'member')} came for as many that went.")
     for cause, sentence in (
         (RebalanceCause.PARTITIONS_ADDED, "A topic that is read got more partitions."),
         (RebalanceCause.SUBSCRIPTION_CHANGED, "Members subscribed to other topics than before."),
         (RebalanceCause.STATIC_MEMBER_RETURNED, "Static members came back and kept what they owned."),
     ):
         if causes[cause]:
-            return Finding(str(cause), sentence)
+            return RebalanceExplanation(str(cause), sentence)
     return _rejoins(rebalances, is_storm=is_storm)
 
 
-def _slow_processing(those: Sequence["Rebalance"]) -> Finding:
+def _slow_processing(those: Sequence[Rebalance]) -> RebalanceExplanation:
     silence = longest(r.silent_seconds for r in those)
     limit = longest(r.poll_interval_seconds for r in those)
     evidence = f"{how_often(len(those))} a member was thrown out for not polling"
@@ -135,7 +134,7 @@ def _slow_processing(those: Sequence["Rebalance"]) -> Finding:
         evidence += f", after it had committed nothing for {duration(silence)}"
     if limit is not None:
         evidence += f"; its max.poll.interval.ms is {duration(limit)}"
-    return Finding(
+    return RebalanceExplanation(
         "slow_processing",
         f"Processing what one poll returned took longer than max.poll.interval.ms: {evidence}{named(those)}.",
         "Return fewer records per poll (max.poll.records), or allow more time (max.poll.interval.ms); then find what "
@@ -143,7 +142,7 @@ def _slow_processing(those: Sequence["Rebalance"]) -> Finding:
     )
 
 
-def _failures(those: Sequence["Rebalance"]) -> Finding:
+def _failures(those: Sequence[Rebalance]) -> RebalanceExplanation:
     silence = longest(r.silent_seconds for r in those)
     timeout = longest(r.session_timeout_seconds for r in those)
     evidence = f"{how_often(len(those))} a member sent no heartbeat for its session.timeout.ms"
@@ -156,10 +155,12 @@ def _failures(those: Sequence["Rebalance"]) -> Finding:
         remedy += f" A session.timeout.ms of {duration(timeout)} is short: 45 s is Kafka's default."
     if timeout is not None:
         remedy += f" heartbeat.interval.ms should be {duration(timeout / 3)} at most, a third of it."
-    return Finding("failing_members", f"Members crashed or stood still: {evidence}{named(those)}.", remedy)
+    return RebalanceExplanation("failing_members", f"Members crashed or stood still: {evidence}{named(those)}.", remedy)
 
 
-def _churn(rebalances: Sequence["Rebalance"], churning: Sequence[str], setup: Setup, *, is_storm: bool) -> Finding:
+def _churn(
+    rebalances: Sequence[Rebalance], churning: Sequence[str], setup: Setup, *, is_storm: bool
+) -> RebalanceExplanation:
     departures = Counter(name for r in rebalances for name in r.left)
     names = ", ".join(f"{name} {how_often(departures[name])}" for name in churning[:MOST_NAMES])
     more = f" and {len(churning) - MOST_NAMES} more" if len(churning) > MOST_NAMES else ""
@@ -170,17 +171,17 @@ def _churn(rebalances: Sequence["Rebalance"], churning: Sequence[str], setup: Se
         if leave_by_themselves
         else "Look into the logs of those clients for what ends them."
     )
-    return Finding(
+    return RebalanceExplanation(
         "storm" if is_storm else "churn",
         f"The same clients {how}: {names}{more}.",
         f"{remedy}{_milder(setup)}",
     )
 
 
-def _passing_through(rebalances: Sequence["Rebalance"], stays: Sequence[timedelta], setup: Setup) -> Finding:
+def _passing_through(rebalances: Sequence[Rebalance], stays: Sequence[timedelta], setup: Setup) -> RebalanceExplanation:
     took = rebalances[-1].at - rebalances[0].at
     usual = sorted(stays)[len(stays) // 2]
-    return Finding(
+    return RebalanceExplanation(
         "storm",
         f"{len(rebalances)} rebalances within {duration(took.total_seconds())}: {len(stays)} members came and went "
         f"again, usually after {duration(usual.total_seconds())}.",
@@ -189,12 +190,14 @@ def _passing_through(rebalances: Sequence["Rebalance"], stays: Sequence[timedelt
     )
 
 
-def _deployment(rebalances: Sequence["Rebalance"], went: Counter[str], setup: Setup, rounds: int = 1) -> Finding:
+def _deployment(
+    rebalances: Sequence[Rebalance], went: Counter[str], setup: Setup, rounds: int = 1
+) -> RebalanceExplanation:
     members = went.total() // rounds
     if members == 1:
         return _restart(rebalances, setup)
     as_in = "a rolling deployment" if rounds == 1 else f"{rounds} rolling deployments"
-    return Finding(
+    return RebalanceExplanation(
         "deployment",
         f"{plural(members, 'member')} went and came back {how_often(rounds)} each{over(rebalances)}, as in {as_in}"
         f"{unless_crashed(rebalances)}.",
@@ -202,18 +205,18 @@ def _deployment(rebalances: Sequence["Rebalance"], went: Counter[str], setup: Se
     )
 
 
-def _restart(rebalances: Sequence["Rebalance"], setup: Setup) -> Finding:
+def _restart(rebalances: Sequence[Rebalance], setup: Setup) -> RebalanceExplanation:
     who = named([r for r in rebalances if r.left])
     sentence = f"1 member went and came back{over(rebalances)}{who}{unless_crashed(rebalances)}."
-    return Finding("restart", sentence, _milder(setup).strip() or None)
+    return RebalanceExplanation("restart", sentence, _milder(setup).strip() or None)
 
 
-def _gone(rebalances: Sequence["Rebalance"], fewer: int, after: int | None) -> Finding:
+def _gone(rebalances: Sequence[Rebalance], fewer: int, after: int | None) -> RebalanceExplanation:
     """Members that are not there any more, of which some may have crashed."""
     rest = {None: "", 0: ", and nobody is there any more", 1: ", and 1 is still there"}
     them, hosts = ("it", "its host") if fewer == 1 else ("them", "their hosts")
     left = rest.get(after, f", and {after} are still there")
-    return Finding(
+    return RebalanceExplanation(
         "gone",
         f"{plural(fewer, 'member is', 'members are')} gone{named([r for r in rebalances if r.left])}{left}"
         f"{unless_crashed(rebalances)}.",
@@ -222,11 +225,11 @@ def _gone(rebalances: Sequence["Rebalance"], fewer: int, after: int | None) -> F
 
 
 def _silent_deployment(
-    rebalances: Sequence["Rebalance"], silent: Sequence["Rebalance"], members: int, setup: Setup
-) -> Finding:
+    rebalances: Sequence[Rebalance], silent: Sequence[Rebalance], members: int, setup: Setup
+) -> RebalanceExplanation:
     timeout = longest(r.session_timeout_seconds for r in silent)
     until = "its session timeout" if timeout is None else f"its session.timeout.ms of {duration(timeout)}"
-    return Finding(
+    return RebalanceExplanation(
         "deployment",
         f"{plural(members, 'member')} fell silent and came back once each{over(rebalances)}, as in a rolling "
         "deployment of clients that do not leave the group when they close (Kafka Streams does not by default).",
@@ -235,10 +238,10 @@ def _silent_deployment(
     )
 
 
-def _retired(silent: Sequence["Rebalance"], members: int) -> Finding:
+def _retired(silent: Sequence[Rebalance], members: int) -> RebalanceExplanation:
     timeout = longest(r.session_timeout_seconds for r in silent)
     within = "its session timeout" if timeout is None else f"its session.timeout.ms of {duration(timeout)}"
-    return Finding(
+    return RebalanceExplanation(
         "scaling",
         f"{plural(members, 'member')} did not come back within {within}{named(silent)}: static members do not leave by "
         "themselves, so this is how one is retired.",
@@ -246,35 +249,39 @@ def _retired(silent: Sequence["Rebalance"], members: int) -> Finding:
     )
 
 
-def _began(first: "Rebalance") -> bool:
+def _began(first: Rebalance) -> bool:
     """Whether nobody was in the group before."""
     nobody_before = first.members is not None and first.members == len(first.joined) > 0
     return not first.left and (first.cause is RebalanceCause.GROUP_APPEARED or nobody_before)
 
 
-def _start(rebalances: Sequence["Rebalance"]) -> Finding:
+def _start(rebalances: Sequence[Rebalance]) -> RebalanceExplanation:
     came = plural(sum(len(r.joined) for r in rebalances), "member")
-    return Finding("start", f"The group started: {came} came, and nobody was there before.")
+    return RebalanceExplanation("start", f"The group started: {came} came, and nobody was there before.")
 
 
-def _scaling(rebalances: Sequence["Rebalance"], difference: int, setup: Setup) -> Finding:
+def _scaling(rebalances: Sequence[Rebalance], difference: int, setup: Setup) -> RebalanceExplanation:
     after = next((r.members for r in reversed(rebalances) if r.members is not None), None)
     if difference < 0 and any(r.cause is RebalanceCause.MEMBER_GONE for r in rebalances):
         return _gone(rebalances, -difference, after)
     to = f" to {after}" if after is not None else ""
     what = "more" if difference > 0 else "fewer"
-    return Finding(
+    return RebalanceExplanation(
         "scaling",
         f"The group was scaled{to}: {plural(abs(difference), 'member')} {what} than before.",
         _milder(setup).strip() or None if len(rebalances) > 1 else None,
     )
 
 
-def _rejoins(rebalances: Sequence["Rebalance"], *, is_storm: bool) -> Finding:
+def _rejoins(rebalances: Sequence[Rebalance], *, is_storm: bool) -> RebalanceExplanation:
     sentence = f"The same members joined anew{'' if len(rebalances) == 1 else f' {how_often(len(rebalances))}'}"
     if all(r.cause is RebalanceCause.REJOINED for r in rebalances):
-        return Finding("storm" if is_storm else "rejoins", f"{sentence}: the leader asked for it, or a client did.")
-    return Finding("storm" if is_storm else "unknown", "Partitions changed hands, and nothing seen tells why.")
+        return RebalanceExplanation(
+            "storm" if is_storm else "rejoins", f"{sentence}: the leader asked for it, or a client did."
+        )
+    return RebalanceExplanation(
+        "storm" if is_storm else "unknown", "Partitions changed hands, and nothing seen tells why."
+    )
 
 
 def _milder(setup: Setup) -> str:
@@ -290,7 +297,7 @@ def _milder(setup: Setup) -> str:
     return f" What makes it cheaper: {'; '.join(advice)}." if advice else ""
 
 
-def _besides(failing: Sequence["Rebalance"]) -> str:
+def _besides(failing: Sequence[Rebalance]) -> str:
     """Members that failed, beside what explains the other departures."""
     if not failing:
         return ""

@@ -7,7 +7,7 @@ from lagwise.domain.sizing.workload import Concurrency, Ordering
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class SimulatedReader:
     """Whatever handles messages of its partitions, by turns: a thread, or a node's pool of threads."""
 
     #: The node it runs on, counted from 0.
@@ -29,7 +29,7 @@ class Epoch:
     away: range = range(0)
 
 
-def deal(scenario: Scenario, nodes: int) -> tuple[Reader, ...]:
+def deal(scenario: Scenario, nodes: int) -> tuple[SimulatedReader, ...]:
     """The readers with their partitions, if so many nodes share them.
 
     As Kafka's assignors do it: by count, not by traffic. The hottest partitions are dealt first, so that where some
@@ -37,13 +37,13 @@ def deal(scenario: Scenario, nodes: int) -> tuple[Reader, ...]:
     """
     count, threads = scenario.partitions, scenario.threads_per_node
     if scenario.order is Ordering.GLOBAL:
-        return (Reader(0, 1, tuple(range(count))),)
+        return (SimulatedReader(0, 1, tuple(range(count))),)
     if scenario.concurrency is Concurrency.CONSUMER_PER_THREAD:
         readers = min(nodes * threads, count)
-        return tuple(Reader(r % nodes, 1, tuple(range(r, count, readers))) for r in range(readers))
+        return tuple(SimulatedReader(r % nodes, 1, tuple(range(r, count, readers))) for r in range(readers))
     if scenario.order is Ordering.PARTITION:
-        return tuple(Reader(p % nodes, 1, (p,)) for p in range(count))
-    return tuple(Reader(n, threads, tuple(range(n, count, nodes))) for n in range(min(nodes, count)))
+        return tuple(SimulatedReader(p % nodes, 1, (p,)) for p in range(count))
+    return tuple(SimulatedReader(n, threads, tuple(range(n, count, nodes))) for n in range(min(nodes, count)))
 
 
 def epochs(scenario: Scenario) -> tuple[Epoch, ...]:

@@ -60,7 +60,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SimulatedRun:
     """One run up to the end of the traffic."""
 
     seen: tuple[Seen, ...]
@@ -105,7 +105,7 @@ def simulate_messages(
     seed: int,
     waiting: Spread = Spread.EXPONENTIAL,
     computing: Spread = Spread.EXPONENTIAL,
-) -> Run:
+) -> SimulatedRun:
     """One run, looked at every ``step_seconds`` and at the end; the same seed gives the same run.
 
     ``waiting`` and ``computing`` say how T1 and T2 vary. Cores must be whole here.
@@ -137,7 +137,7 @@ class _Simulation:
         self.waited: list[float] = []
         self.seen: list[Seen] = []
 
-    def run(self, step_seconds: float) -> Run:
+    def run(self, step_seconds: float) -> SimulatedRun:
         """From the start to the end of the traffic."""
         end = self.scenario.traffic.seconds
         for partition, share in enumerate(self.scenario.falling_shares):
@@ -161,7 +161,9 @@ class _Simulation:
             else:
                 break
         self._look(end)
-        return Run(tuple(self.seen), self.arrived, self.handled, self.arrived - self.handled, tuple(self.waited))
+        return SimulatedRun(
+            tuple(self.seen), self.arrived, self.handled, self.arrived - self.handled, tuple(self.waited)
+        )
 
     def _at(self, when: float, happens: Callable[[float], None]) -> None:
         heapq.heappush(self.ahead, (when, next(self.order), happens))

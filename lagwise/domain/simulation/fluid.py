@@ -24,7 +24,7 @@ _MAX_MOMENTS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class SimulatedMoment:
     """The group at one time."""
 
     at_seconds: float
@@ -39,10 +39,10 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SimulatedOutcome:
     """What came of a scenario."""
 
-    moments: tuple[Moment, ...]
+    moments: tuple[SimulatedMoment, ...]
     #: The peaks are those within the time of the traffic.
     peak_lag: float
     peak_lag_at_seconds: float
@@ -87,7 +87,7 @@ class _Node:
     away: bool
 
 
-def simulate(scenario: Scenario, step_seconds: float) -> Outcome:
+def simulate(scenario: Scenario, step_seconds: float) -> SimulatedOutcome:
     """Lag over time, a moment every ``step_seconds`` and one at the end."""
     end = scenario.traffic.seconds
     lowest = end / _MAX_MOMENTS
@@ -118,9 +118,9 @@ class _Run:
         #: Below this nothing is unread but rounding errors.
         self.nothing = _ROUNDING * (scenario.lag + self.traffic.arrived_by(self.traffic.seconds)) + 1e-300
 
-    def run(self, step_seconds: float) -> Outcome:
+    def run(self, step_seconds: float) -> SimulatedOutcome:
         """From the start to the end of the traffic, then on until all is read or never will be."""
-        moments: list[Moment] = []
+        moments: list[SimulatedMoment] = []
         end, now = self.traffic.seconds, 0.0
         changes = {start for start, _ in self.traffic.steps} | self.epochs.keys()
         wanted = [i * step_seconds for i in range(math.ceil(end / step_seconds * (1.0 - _ROUNDING)))] + [end]
@@ -141,7 +141,7 @@ class _Run:
         peak_lag, peak_at = self.peak
         arrived = self.scenario.lag + self.traffic.arrived_by(end)
         drain = None if self.drained_at is None else max(0.0, self.drained_at - peak_at)
-        return Outcome(tuple(moments), peak_lag, peak_at, self.peak_lag_seconds, drain, arrived, handled, left)
+        return SimulatedOutcome(tuple(moments), peak_lag, peak_at, self.peak_lag_seconds, drain, arrived, handled, left)
 
     def _advance(self, now: float, until: float) -> float:
         """Let time pass up to ``until``, from one emptied partition to the next; if infinite, up to the last."""
@@ -224,21 +224,21 @@ class _Run:
                 queue.served = fair
                 self.active.append((queue, self.rate * queue.share, times * queue.count))
 
-    def _moment(self, now: float) -> Moment:
+    def _moment(self, now: float) -> SimulatedMoment:
         lag = worst = oldest = 0.0
         for queue, _, times in self.active:
             lag += times * queue.lag
             worst = max(worst, queue.lag)
             if queue.lag > 0.0:
                 oldest = max(oldest, now - self._oldest_unread(queue, now))
-        return Moment(now, lag, oldest, worst, self.rate, self.handled_rate)
+        return SimulatedMoment(now, lag, oldest, worst, self.rate, self.handled_rate)
 
     def _oldest_unread(self, queue: _Queue, now: float) -> float:
         """When the oldest unread message came; those unread at the start count from there."""
         read = self.traffic.arrived_by(now) - queue.lag / queue.share
         return self.traffic.when_arrived(read) if read > 0.0 else 0.0
 
-    def _note(self, moment: Moment) -> None:
+    def _note(self, moment: SimulatedMoment) -> None:
         """Keep the peak within the time of the traffic, and when everything was read after it."""
         is_within = moment.at_seconds <= self.traffic.seconds
         if is_within:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from lagwise.domain.humanise import count, duration
-from lagwise.domain.simulation.fluid import Outcome, simulate
+from lagwise.domain.simulation.fluid import SimulatedOutcome, simulate
 from lagwise.domain.simulation.scenario import Interruption, Scenario, Traffic
 from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.ranges import OutOfRange
@@ -21,7 +21,7 @@ _MOST_DEALT = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class SetUp:
+class WhatIfSetUp:
     """Nodes with threads (or members, of one each), and what they are called."""
 
     name: str
@@ -39,7 +39,7 @@ class WhatIf:
 
     question: str
     interruption: Interruption
-    outcomes: tuple[tuple[str, Outcome], ...]
+    outcomes: tuple[tuple[str, SimulatedOutcome], ...]
 
 
 def outage(seconds: float) -> tuple[Interruption, str]:
@@ -53,24 +53,26 @@ def rolling_restart(seconds: float) -> tuple[Interruption, str]:
     return every, f"One node after the other is away for {duration(seconds)}."
 
 
-def set_ups(advice: SizingAdvice, running: tuple[int | None, int | None]) -> tuple[SetUp | None, list[SetUp]]:
+def set_ups(
+    advice: SizingAdvice, running: tuple[int | None, int | None]
+) -> tuple[WhatIfSetUp | None, list[WhatIfSetUp]]:
     """What runs (None is not known), and all that can be tried: it and what is advised. ``running`` is nodes and
     threads on each."""
     nodes, threads = running
-    runs = SetUp(RUNNING, nodes, threads) if nodes and threads else None
+    runs = WhatIfSetUp(RUNNING, nodes, threads) if nodes and threads else None
     found = [runs] if runs else []
     if advice.triple is not None:
-        found.append(SetUp(ADVISED, advice.triple.nodes, advice.triple.threads_per_node))
+        found.append(WhatIfSetUp(ADVISED, advice.triple.nodes, advice.triple.threads_per_node))
     return runs, found
 
 
-def try_set_ups(workload: Workload, tried: Sequence[SetUp], interruption: Interruption, question: str) -> WhatIf:
+def try_set_ups(workload: Workload, tried: Sequence[WhatIfSetUp], interruption: Interruption, question: str) -> WhatIf:
     """What comes of each. Raises OutOfRange where one cannot be simulated."""
     outcomes = tuple((s.label(workload), simulated(scenario(workload, s, interruption))) for s in tried)
     return WhatIf(question, interruption, outcomes)
 
 
-def scenario(workload: Workload, set_up: SetUp, interruption: Interruption) -> Scenario:
+def scenario(workload: Workload, set_up: WhatIfSetUp, interruption: Interruption) -> Scenario:
     """The set-up under the workload's peak, until some time after what happens. Raises OutOfRange."""
     away = interruption.seconds * (set_up.nodes if interruption.rolling else 1)
     seconds = BEFORE_SECONDS + away + max(1_800.0, 2.0 * away)
@@ -93,7 +95,7 @@ def scenario(workload: Workload, set_up: SetUp, interruption: Interruption) -> S
     )
 
 
-def outcome_of(workload: Workload, set_up: SetUp, interruption: Interruption) -> Outcome | None:
+def outcome_of(workload: Workload, set_up: WhatIfSetUp, interruption: Interruption) -> SimulatedOutcome | None:
     """What comes of it; None where it cannot be simulated."""
     try:
         return simulated(scenario(workload, set_up, interruption))
@@ -101,7 +103,7 @@ def outcome_of(workload: Workload, set_up: SetUp, interruption: Interruption) ->
         return None
 
 
-def say_outcome(outcome: Outcome) -> str:
+def say_outcome(outcome: SimulatedOutcome) -> str:
     """Peak lag and drain time, in a sentence or two."""
     if outcome.peak_lag <= 0.0:
         return "No lag worth speaking of."
@@ -115,6 +117,6 @@ def say_outcome(outcome: Outcome) -> str:
 
 
 @lru_cache(maxsize=64)
-def simulated(of: Scenario) -> Outcome:
+def simulated(of: Scenario) -> SimulatedOutcome:
     """What comes of a scenario. The same question is asked at every refresh of a page."""
     return simulate(of, of.traffic.seconds / _POINTS)

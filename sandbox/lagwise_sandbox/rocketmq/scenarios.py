@@ -1,42 +1,42 @@
 """The cast of the demo on RocketMQ: the same shop, with a consumer group for each way of RocketMQ's own."""
 
 from lagwise.domain.vocabulary import Status
-from lagwise_sandbox.scenarios import KILLED_AFTER_SECONDS, STALLS_AFTER_SECONDS, Scenario
+from lagwise_sandbox.scenarios import KILLED_AFTER_SECONDS, STALLS_AFTER_SECONDS, DemoScenario
 
-SCENARIOS: tuple[Scenario, ...] = (
-    Scenario("billing", "orders", "It reads every order within a second or two.", (Status.OK,)),
-    Scenario(
+SCENARIOS: tuple[DemoScenario, ...] = (
+    DemoScenario("billing", "orders", "It reads every order within a second or two.", (Status.OK,)),
+    DemoScenario(
         "search-indexer",
         "product-changes",
         "The search index takes half as many changes as the shop makes, so the backlog grows steadily.",
         (Status.FALLING_BEHIND,),
     ),
-    Scenario("ledger", "orders", "It reads each queue in order, one message after the other.", (Status.OK,)),
-    Scenario(
+    DemoScenario("ledger", "orders", "It reads each queue in order, one message after the other.", (Status.OK,)),
+    DemoScenario(
         "price-board",
         "product-changes",
         "It broadcasts: each instance shows every change, and nothing is committed at the broker.",
         (Status.OK,),
     ),
-    Scenario(
+    DemoScenario(
         "email-sender",
         "email-requests",
         "Not one e-mail can be sent: each is tried again twice and ends in the dead-letter topic.",
         (Status.OK, Status.CATCHING_UP),
     ),
-    Scenario(
+    DemoScenario(
         "coupons",
         "coupon-requests",
         "It pops: messages are handed out one by one and acknowledged one by one.",
         (Status.OK,),
     ),
-    Scenario(
+    DemoScenario(
         "fraud-check",
         "payments",
         "Its scoring service hangs: it stays in the group, but nothing is finished any more.",
         (Status.STALLED,),
     ),
-    Scenario(
+    DemoScenario(
         "warehouse-sync",
         "shipments",
         "Its only instance was shut down, and nobody reads the shipments any more.",

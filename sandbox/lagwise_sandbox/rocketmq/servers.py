@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
-from lagwise.errors import LagwiseError
-from lagwise.leash import leashed
+from lagwise.platform.die_with_parent import leashed
+from lagwise.platform.errors import LagwiseError
 from lagwise_sandbox.jars import Progress, rocketmq_classpath
 from lagwise_sandbox.java import find_java
 from lagwise_sandbox.launch import spawn

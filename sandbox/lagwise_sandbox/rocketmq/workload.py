@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from lagwise.errors import LagwiseError, MissingRequirement
-from lagwise.leash import leashed
+from lagwise.platform.die_with_parent import leashed
+from lagwise.platform.errors import LagwiseError, MissingRequirement
 from lagwise_sandbox.rocketmq.servers import Rocketmq
 from lagwise_sandbox.rocketmq.settings import PASSWORDS
 
@@ -17,8 +17,8 @@ _READY = "READY"
 _START_SECONDS = 120.0
 
 
-class Workload:
-    """Carries out specs (``Workload.java`` has their grammar) until it is stopped. A context manager."""
+class RocketmqWorkload:
+    """Carries out specs (``RocketmqWorkload.java`` has their grammar) until it is stopped. A context manager."""
 
     def __init__(self, rocketmq: Rocketmq, specs: Sequence[str], *, name: str = "workload", user: str = "") -> None:
         self._rocketmq = rocketmq
@@ -32,7 +32,7 @@ class Workload:
         """What it prints."""
         return self._rocketmq.data / f"{self._name}.log"
 
-    def start(self, *, wait: bool = True) -> "Workload":
+    def start(self, *, wait: bool = True) -> "RocketmqWorkload":
         """Start, and wait until every spec is carried out. Raises MissingRequirement without a Java compiler."""
         command = [*self._rocketmq.java(self._name, 256), str(_SOURCE), self._rocketmq.name_servers, *self._specs]
         login = {"LAGWISE_SANDBOX_USER": self._user, "LAGWISE_SANDBOX_PASSWORD": PASSWORDS.get(self._user, "")}
@@ -70,7 +70,7 @@ class Workload:
         process.kill()
         process.wait()
 
-    def __enter__(self) -> "Workload":
+    def __enter__(self) -> "RocketmqWorkload":
         return self.start()
 
     def __exit__(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from lagwise.config import Capacity
+from lagwise.config import CapacitySettings
 from lagwise.domain.capacity.assessment import Assessment, assess
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
@@ -29,7 +29,7 @@ _READERS = """
 """
 
 
-def plan(lake: Lake, settings: Capacity, now: datetime, at_most: int = AT_MOST) -> int:
+def plan(lake: Lake, settings: CapacitySettings, now: datetime, at_most: int = AT_MOST) -> int:
     """Judge the group-topics whose answers are oldest; how many were. Groups that went away are left out of the
     table. Raises LakeError."""
     readers = {key_of(r): r for r in lake.query(_READERS, over=[PARTITION_STATUS]).to_pylist()}

@@ -5,19 +5,19 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from lagwise.config import Capacity
-from lagwise.domain.capacity.known import ConsumeTime, Demand, JobWork, Known, Observed, ServiceTime
+from lagwise.config import CapacitySettings
+from lagwise.domain.capacity.known import ConsumeTime, Demand, JobWork, KnownWork, Observed, ServiceTime
 from lagwise.domain.capacity.observed import Undecided
 from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.domain.sizing.downstream import MeasuredWork, downstream_full
 from lagwise.domain.sizing.task_slots import free_of
-from lagwise.tables.ahead import demand_ahead
-from lagwise.tables.observed import OBSERVED_CAPACITY
+from lagwise.tables.forecast_reader import demand_ahead
+from lagwise.tables.observed_capacity import OBSERVED_CAPACITY
 from lagwise.tables.planning import DEMAND
 from lagwise.tables.raw import GROUPS
+from lagwise.tables.service_times import JOBS, SERVICE_TIMES
 from lagwise.tables.skew import skew_of
 from lagwise.tables.store import Lake
-from lagwise.tables.work import JOBS, SERVICE_TIMES
 from lagwise_spark.jobs.running_jobs import LOAD_WINDOW
 
 #: A probe's measurements of so long before its newest one are taken together.
@@ -147,7 +147,9 @@ def key_of(row: Row) -> Key:
 class Facts:
     """The rows of the other tables, by what they are about."""
 
-    def __init__(self, lake: Lake, settings: Capacity, now: datetime, topics: Collection[tuple[str, str]]) -> None:
+    def __init__(
+        self, lake: Lake, settings: CapacitySettings, now: datetime, topics: Collection[tuple[str, str]]
+    ) -> None:
         self._settings = settings
         self._skew = skew_of(lake, topics, now)
         since = now - _LONGEST
@@ -175,14 +177,14 @@ class Facts:
         self._demand = {(r["cluster"], r["topic"]): r for r in lake.read(DEMAND).to_pylist()}
         self._ahead = demand_ahead(lake, now)
 
-    def known(self, reader: Row) -> Known:
+    def known(self, reader: Row) -> KnownWork:
         key, topic = key_of(reader), (reader["cluster"], reader["topic"])
         service, observed, demand = self._service.get(key), self._observed.get(key), self._demand.get(topic)
         time = self._times.get(key)
         job = self._jobs.get((reader["cluster"], reader["group"]))
         told = self._settings.cores_of(reader["group"])
         cores, source = (told, "settings") if told is not None else (service and service["cores"], "probe")
-        return Known(
+        return KnownWork(
             partitions=reader["partitions"],
             members=reader["members"] if job is None else job["subtasks"],
             nodes=reader["nodes"],

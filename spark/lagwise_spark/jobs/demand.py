@@ -14,9 +14,9 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lagwise.config.model import Forecast
+from lagwise.config.model import ForecastSettings
 from lagwise.domain.capacity import demand
-from lagwise.errors import LakeError
+from lagwise.platform.errors import LakeError
 from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.planning import DEMAND, FORECASTS, TOPIC_HOURS
 from lagwise.tables.store import Lake
@@ -37,7 +37,7 @@ _AHEAD = pa.struct([pa.field(c.name, c.type) for c in FORECASTS.columns if c.nam
 _MADE = pa.schema([*DEMAND.arrow, pa.field("ahead", pa.list_(_AHEAD))])
 
 
-def forecast_topics(session: SparkSession, lake: Lake, settings: Forecast) -> int:
+def forecast_topics(session: SparkSession, lake: Lake, settings: ForecastSettings) -> int:
     """Bring up to date the stalest topics that are due; how many these were. Raises MissingRequirement where the
     executors' Python lacks what the models need."""
     due = _due(lake, settings)
@@ -49,7 +49,7 @@ def forecast_topics(session: SparkSession, lake: Lake, settings: Forecast) -> in
     return len(made)
 
 
-def _due(lake: Lake, settings: Forecast) -> pa.Table:
+def _due(lake: Lake, settings: ForecastSettings) -> pa.Table:
     """Cluster, topic and the end of the last whole hour, of those to be forecast now.
 
     As soon as one is due, others follow that soon will be: reading the history costs the same for one as for many.

@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 
 from lagwise.domain.history import HOUR_IS_WHOLE_AFTER_SECONDS
 from lagwise.tables.raw import SAMPLES
+from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import TIMESTAMP
 from lagwise.tables.store import Lake
-from lagwise.tables.ticks import TICKS
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from lagwise.domain.findings import Finding
 from lagwise.domain.jobs import JobLoad, VertexLoad, job_findings
 from lagwise.domain.sizing.task_slots import free_of
 from lagwise.tables.raw import GROUPS
+from lagwise.tables.service_times import JOBS
 from lagwise.tables.store import Lake
-from lagwise.tables.work import JOBS
 from lagwise_spark.jobs.progress import News
 
 #: Over how long the load of a vertex is told: less is a burst.

@@ -24,9 +24,9 @@ from lagwise.domain.history import (
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
+from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise.tables.ticks import TICKS
 from lagwise_spark.columns import GROUP, seconds_between
 from lagwise_spark.frames import contexts_frame, frame, freed_afterwards, objectives_frame
 from lagwise_spark.group_rows import group_verdicts

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from lagwise.domain.findings import Finding, in_order, loss_findings
 from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import GroupVerdict
-from lagwise.errors import LakeError
+from lagwise.platform.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.schema import DAY, Table

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lagwise.domain.rhythm import HOURS_OF_USUAL_PAUSE, INTERVALS_OF_PAUSE, SHARE_OF_HOURS, USUAL_PAUSE_SECONDS
+from lagwise.domain.commit_cadence import HOURS_OF_USUAL_PAUSE, INTERVALS_OF_PAUSE, SHARE_OF_HOURS, USUAL_PAUSE_SECONDS
 from lagwise_spark.columns import GROUP_PARTITION, TOPIC_PARTITION, hour_of, whole_hours_from, whole_hours_until
 from lagwise_spark.transforms.coarser import lost_in_stretches, merged_statistics, pause_before
 
@@ -32,7 +32,7 @@ def whole_hours(hours: DataFrame, known_resets: DataFrame, contexts: DataFrame) 
 
 
 def _usual_pause() -> Column:
-    """Aggregate: :func:`lagwise.domain.rhythm.usual_pause_of`, of whatever length."""
+    """Aggregate: :func:`lagwise.domain.commit_cadence.usual_pause_of`, of whatever length."""
     got_on = F.count("first_progress_at")
     rank = F.greatest(F.lit(HOURS_OF_USUAL_PAUSE), F.ceil(SHARE_OF_HOURS * got_on))
     return F.get(F.sort_array(F.collect_list("pause"), asc=False), (rank - 1).cast("int"))

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lagwise.domain.history import INTERVALS_PER_WINDOW, LOOKBACK_SECONDS
-from lagwise.domain.sampled import SHARE_OF_LIMIT
+from lagwise.domain.log_history import SHARE_OF_LIMIT
 from lagwise.domain.vocabulary import WITHOUT_PROTOCOL, GroupState, UnknownReason
 from lagwise_spark.columns import GROUP, GROUP_PARTITION, TOPIC_PARTITION, seconds_between, with_steps
 from lagwise_spark.transforms.buckets import is_held_back, lag_expression, reads_from
@@ -154,7 +154,7 @@ def _derived() -> dict[str, Column]:
     counted_from = F.when(was_a_group, F.greatest("empty_since", last_commit)).otherwise(F.col("committed_at"))
     expires_in = F.col("offsets_retention_seconds") - seconds_between(counted_from, F.col("as_of"))
     has_lag = F.coalesce(F.col("lag") > 0, F.lit(False))
-    # :func:`lagwise.domain.sampled.is_deleted_by_request`, where null is no.
+    # :func:`lagwise.domain.log_history.is_deleted_by_request`, where null is no.
     is_young = F.col("deleted_seconds") < F.least(SHARE_OF_LIMIT * F.col("retention_seconds"), F.lit(LOOKBACK_SECONDS))
     is_limited = F.col("retention_seconds").isNotNull()
     by_request = F.col("retention_is_known") & ~F.col("retention_is_by_size") & (~is_limited | is_young)

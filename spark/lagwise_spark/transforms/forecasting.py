@@ -43,7 +43,7 @@ PERIODS = 4
 
 
 @dataclass(frozen=True)
-class Forecast:
+class RateForecast:
     """Mean rates of the hours ahead with their 90 % interval, records per second, never negative.
 
     ``mase`` is the mean absolute error on the held-out tail in units of the history's own week-to-week (day-to-day)
@@ -66,7 +66,7 @@ class Forecast:
 _Model = Callable[[Array, int], Array]
 
 
-def forecast(rates: Array, peaks: Array, hours: int) -> Forecast | None:
+def forecast(rates: Array, peaks: Array, hours: int) -> RateForecast | None:
     """The next ``hours`` hours, from hourly mean rates and the highest minute rates of the same hours, oldest first.
 
     None with less than two days of known hours. With less than two weeks only the day's shape is known, and no further
@@ -95,7 +95,7 @@ def forecast(rates: Array, peaks: Array, hours: int) -> Forecast | None:
     if not np.isfinite(rate).all():
         name, rate = NAIVE, _clean(models[NAIVE](filled, hours))
     low, high = _interval(rates, starts, held, tails[name], rate)
-    return Forecast(
+    return RateForecast(
         model=name,
         rate=rate,
         low=low,

@@ -11,7 +11,7 @@ from lagwise_spark.columns import GROUP, seconds_between
 
 def partitions_by_status(partition_status: DataFrame) -> DataFrame:
     """One row per group, status, reason and cause of the nearest loss, with the fields of
-    :class:`lagwise.domain.parts.PartitionsInStatus`."""
+    :class:`lagwise.domain.partition_rollup.PartitionsInStatus`."""
     age = F.coalesce("lag_seconds", F.lit(0.0))
     return partition_status.groupBy(*GROUP, "status", "reason", "loss_cause").agg(
         F.count("*").cast("int").alias("partitions"),
@@ -59,13 +59,13 @@ def places(partition_status: DataFrame) -> DataFrame:
 
 
 def _catch_up_high() -> Column:
-    """Until when at the latest, in the order of :func:`lagwise.domain.parts.last_catch_up`."""
+    """Until when at the latest, in the order of :func:`lagwise.domain.partition_rollup.last_catch_up`."""
     is_expected = F.col("seconds_to_catch_up").isNotNull()
     return F.when(is_expected, F.coalesce("seconds_to_catch_up_high", F.lit(inf)))
 
 
 def _breach() -> Column:
-    """When it is expected, in the order of :func:`lagwise.domain.parts.soonest_breach`."""
+    """When it is expected, in the order of :func:`lagwise.domain.partition_rollup.soonest_breach`."""
     forecast = F.struct(
         F.col("seconds_to_breach").alias("seconds"),
         F.col("seconds_to_breach_low").alias("low"),

@@ -8,8 +8,8 @@ from lagwise.domain.loss.retention import CHECK_SECONDS
 
 def limits(topics: DataFrame) -> DataFrame:
     """Of each topic, from its newest row: ``retention_seconds`` (null is no limit), ``retention_is_known``,
-    ``retention_is_by_size`` and ``segment_seconds`` (null is not known). :func:`lagwise.domain.sampled.retention_of` is
-    the definition."""
+    ``retention_is_by_size`` and ``segment_seconds`` (null is not known).
+    :func:`lagwise.domain.log_history.retention_of` is the definition."""
     return topics.select(
         "cluster",
         "topic",

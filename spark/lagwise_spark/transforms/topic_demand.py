@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lagwise.domain.capacity.demand import quantile_of, too_little
 from lagwise_spark.transforms import forecasting
-from lagwise_spark.transforms.forecasting import DAY, WEEK, Array, Forecast
+from lagwise_spark.transforms.forecasting import DAY, WEEK, Array, RateForecast
 
 #: So far ahead a forecast is told by the hour, beyond it by the day.
 HOURLY = 2 * WEEK
@@ -77,7 +77,7 @@ def _quantiles(history: pa.Table, peak: float) -> dict[str, float]:
     return {f"p{n}_per_second": min(peak, quantile_of(zeros, counts, n / 100)) for n in (50, 95, 99)}
 
 
-def _peak(made: Forecast) -> dict[str, Any]:
+def _peak(made: RateForecast) -> dict[str, Any]:
     """The highest minute rate to expect in the last week before the horizon."""
     if made.peak is None:
         return {"reason": "the last weeks have too many gaps: the forecast could not be compared with what came"}
@@ -86,7 +86,7 @@ def _peak(made: Forecast) -> dict[str, Any]:
     return {name: top * factor for name, factor in zip(names, made.peak, strict=True)}
 
 
-def _ahead(made: Forecast, until: datetime) -> list[dict[str, Any]]:
+def _ahead(made: RateForecast, until: datetime) -> list[dict[str, Any]]:
     """By the hour at first, then by the day (of 24 hours from ``until`` on)."""
     if not np.isfinite(made.low).all():
         return []

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from lagwise.alerts.channels import Channel, make_channel
 from lagwise.config import AnyChannel
+from lagwise_alerts.channels import Channel, make_channel
 from tests.alerts.channels.tls import trusted
 
 __all__ = ["trusted"]

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lagwise.alerts.channels.base import Message
-from lagwise.alerts.message import document
-from lagwise.alerts.model import Numbers
-from lagwise.alerts.summary import summarise
 from lagwise.config import Config
+from lagwise_alerts.channels.base import Message
+from lagwise_alerts.model import Numbers
+from lagwise_alerts.notify.message import document
+from lagwise_alerts.notify.summary import summarise
 from tests.alerts.support import Player, book, group_condition, observation
 
 _GOLDEN = Path(__file__).parents[1] / "golden"

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from lagwise.alerts.channels import Channel
-from lagwise.alerts.channels.base import Outcome
+from lagwise_alerts.channels import Channel
+from lagwise_alerts.channels.base import DeliveryOutcome
 from tests.alerts.channels.documents import DOCUMENTS, message
 from tests.alerts.receiver import Answer, Receiver
 
@@ -32,7 +32,7 @@ def address(to: Receiver) -> str:
 def test_it_arrives(receiver: Receivers, channel: Make, name: str, kind: str) -> None:
     to = receiver()
     outcome = channel("apprise", secret_url=address(to)).send(message(name))
-    assert outcome == Outcome()
+    assert outcome == DeliveryOutcome()
     (got,) = to.got
     assert got.path.startswith(f"/hooks/{TOKEN}")
     arrived = json.loads(got.body)
@@ -43,7 +43,7 @@ def test_it_arrives(receiver: Receivers, channel: Make, name: str, kind: str) ->
 
 def test_nothing_in_a_hostile_name_is_interpreted(receiver: Receivers, channel: Make) -> None:
     to = receiver()
-    assert channel("apprise", secret_url=address(to)).send(message("hostile")) == Outcome()
+    assert channel("apprise", secret_url=address(to)).send(message("hostile")) == DeliveryOutcome()
     arrived = json.loads(to.got[0].body)
     assert r"\x1b[2J\u202egnp.exe" in arrived["message"]
     assert "\x1b" not in arrived["message"] + arrived["title"]

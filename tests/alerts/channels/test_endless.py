@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from lagwise.alerts.channels import Channel, Repeating
-from lagwise.alerts.channels.base import Outcome
-from lagwise.alerts.heartbeat import ping
 from lagwise.config import Heartbeat
+from lagwise_alerts.channels import Channel, Repeating
+from lagwise_alerts.channels.base import DeliveryOutcome
+from lagwise_alerts.heartbeat import ping
 from tests.alerts.channels.documents import message
 from tests.alerts.channels.tls import Authority
 from tests.alerts.endless import endless_server
@@ -20,7 +20,7 @@ pytestmark = [
 ]
 
 LIMIT = {"attempt_timeout_seconds": 0.5}
-OVER = Outcome("not done within 0.5 s")
+OVER = DeliveryOutcome("not done within 0.5 s")
 #: What a TLS record of 16 KB begins with.
 TLS = b"\x16\x03\x03\x40\x00"
 HINT = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
@@ -53,7 +53,7 @@ def test_early_hints_as_fast_as_they_are_read(channel: Make) -> None:
 def test_headers_of_any_size_are_not_read(channel: Make) -> None:
     with endless_server(b"HTTP/1.1 200 OK\r\n", b"X: " + b"a" * 65_536 + b"\r\n", pause_seconds=0) as port:
         outcome = channel("webhook", url=f"http://127.0.0.1:{port}", attempt_timeout_seconds=30).send(message())
-    assert outcome == Outcome("the connection broke off (RemoteProtocolError)")
+    assert outcome == DeliveryOutcome("the connection broke off (RemoteProtocolError)")
 
 
 @pytest.mark.parametrize(
@@ -96,13 +96,13 @@ def test_a_mail_server_that_talks_on(channel: Make, first: bytes, drop: bytes, p
 def test_what_a_mail_server_says_is_not_kept_without_bound(channel: Make) -> None:
     with endless_server(b"", b"220-hello\r\n" * 1000, pause_seconds=0) as port:
         outcome = channel("email", **MAIL, port=port, attempt_timeout_seconds=30).send(message())
-    assert outcome == Outcome("the connection broke off")
+    assert outcome == DeliveryOutcome("the connection broke off")
 
 
 def test_a_mail_that_was_taken_is_not_sent_again_for_a_farewell(channel: Make) -> None:
     taken = b"220 hello\r\n250 ok\r\n250 ok\r\n250 ok\r\n354 go on\r\n250 taken\r\n"
     with endless_server(taken, b"2") as port:
-        assert channel("email", **MAIL, port=port, attempt_timeout_seconds=3).send(message()) == Outcome()
+        assert channel("email", **MAIL, port=port, attempt_timeout_seconds=3).send(message()) == DeliveryOutcome()
 
 
 @pytest.mark.process
@@ -116,7 +116,7 @@ def test_a_mail_that_was_taken_is_not_sent_again_for_a_farewell(channel: Make) -
 def test_through_apprise(channel: Make, first: bytes, drop: bytes, pause_seconds: float) -> None:
     with endless_server(first, drop, pause_seconds) as port:
         one = channel("apprise", secret_url=f"json://127.0.0.1:{port}/", attempt_timeout_seconds=3)
-        assert one.send(message()) == Outcome("not done within 3 s")
+        assert one.send(message()) == DeliveryOutcome("not done within 3 s")
 
 
 def test_the_dead_mans_switch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from lagwise.alerts.channels import Channel
-from lagwise.alerts.channels.base import Outcome
+from lagwise_alerts.channels import Channel
+from lagwise_alerts.channels.base import DeliveryOutcome
 from tests.alerts.channels.documents import DOCUMENTS, message
 from tests.alerts.channels.mail_server import MailServer, mail_server, silent_server
 from tests.alerts.channels.tls import Authority
@@ -33,7 +33,7 @@ def signed_in(server: MailServer, trusted: Authority, password: str = PASSWORD) 
 def test_it_arrives_whole(channel: Make) -> None:
     with mail_server() as server:
         outcome = channel("email", **settings(server.port, to=["a@shop.example", "b@x.example"])).send(message())
-    assert outcome == Outcome()
+    assert outcome == DeliveryOutcome()
     (mail,) = server.mails
     assert (mail.mail_from, mail.rcpt_tos) == ("lagwise@shop.example", ["a@shop.example", "b@x.example"])
     read = message_from_bytes(mail.content or b"", policy=default)
@@ -42,7 +42,7 @@ def test_it_arrives_whole(channel: Make) -> None:
 
 def test_a_hostile_name_reaches_nobody_else(channel: Make) -> None:
     with mail_server() as server:
-        assert channel("email", **settings(server.port)).send(message("hostile")) == Outcome()
+        assert channel("email", **settings(server.port)).send(message("hostile")) == DeliveryOutcome()
     (mail,) = server.mails
     assert mail.rcpt_tos == ["a@shop.example"]
     assert message_from_bytes(mail.content or b"", policy=default)["Bcc"] is None
@@ -52,7 +52,7 @@ def test_a_hostile_name_reaches_nobody_else(channel: Make) -> None:
 def test_over_tls_of_the_named_authority(channel: Make, trusted: Authority, at_once: bool) -> None:
     with mail_server(trusted.server, tls_at_once=at_once) as server:
         more = settings(server.port, security="tls" if at_once else "starttls", ca_file=trusted.file)
-        assert channel("email", **more).send(message()) == Outcome()
+        assert channel("email", **more).send(message()) == DeliveryOutcome()
     assert server.in_the_clear == [False]
 
 
@@ -73,7 +73,7 @@ def test_a_server_without_tls_gets_nothing_in_the_clear(channel: Make) -> None:
 
 def test_it_signs_in(channel: Make, trusted: Authority) -> None:
     with mail_server(trusted.server, password=PASSWORD) as server:
-        assert channel("email", **signed_in(server, trusted)).send(message()) == Outcome()
+        assert channel("email", **signed_in(server, trusted)).send(message()) == DeliveryOutcome()
     assert server.signed_in == ["lagwise"]
     assert len(server.mails) == 1
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from lagwise.alerts.channels import Channel
-from lagwise.alerts.channels.base import Outcome
+from lagwise_alerts.channels import Channel
+from lagwise_alerts.channels.base import DeliveryOutcome
 from tests.alerts.channels.documents import DOCUMENTS, message
 from tests.alerts.channels.tls import Authority, authority
 from tests.alerts.receiver import Answer, Receiver
@@ -49,7 +49,7 @@ def made(channel: Make, kind: str, to: Receiver, **more: Any) -> Channel:
 def test_it_arrives_whole(receiver: Receivers, channel: Make, kind: str) -> None:
     to = receiver(taken(kind))
     outcome = made(channel, kind, to).send(message())
-    assert outcome == Outcome()
+    assert outcome == DeliveryOutcome()
     assert "success" in outcome.answer
     (got,) = to.got
     assert got.headers["content-type"] == "application/json"
@@ -61,7 +61,7 @@ def test_it_arrives_whole(receiver: Receivers, channel: Make, kind: str) -> None
 @EVERY
 def test_hostile_names_arrive_as_valid_json(receiver: Receivers, channel: Make, kind: str) -> None:
     to = receiver(taken(kind))
-    assert made(channel, kind, to).send(message("hostile")) == Outcome()
+    assert made(channel, kind, to).send(message("hostile")) == DeliveryOutcome()
     json.loads(to.got[0].body.decode("utf-8"))
 
 
@@ -109,7 +109,7 @@ def test_one_of_the_named_authority_is_accepted(channel: Make, kind: str, truste
     with to:
         address = to.url.replace("http:", "https:")
         one = channel(kind, **TYPES[kind](address), ca_file=trusted.file)
-        assert one.send(message()) == Outcome()
+        assert one.send(message()) == DeliveryOutcome()
         one.close()
     assert len(to.got) == 1
 

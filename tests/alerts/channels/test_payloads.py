@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, FormatChecker
 
-from lagwise.alerts.channels import (
+from lagwise.config import Alertmanager, AlertmanagerWebhook, Email
+from lagwise_alerts.channels import (
     TAKE_SUMMARIES,
     alertmanager,
     alertmanager_webhook,
@@ -22,9 +23,8 @@ from lagwise.alerts.channels import (
     slack,
     teams,
 )
-from lagwise.alerts.channels.facts import tell
-from lagwise.alerts.channels.mail import mail
-from lagwise.config import Alertmanager, AlertmanagerWebhook, Email
+from lagwise_alerts.channels.facts import tell
+from lagwise_alerts.channels.mail import mail
 from tests.alerts.channels.documents import DOCUMENTS, HOSTILE, LONGEST, SUMMARIES, of_group, summary
 
 GOLDEN = Path(__file__).parent / "golden"

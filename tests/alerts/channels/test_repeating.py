@@ -10,13 +10,13 @@ from random import Random
 import pytest
 from sqlalchemy import Engine
 
-from lagwise.alerts import store
-from lagwise.alerts.channels import make_channel
-from lagwise.alerts.decide import decide
-from lagwise.alerts.message import render
-from lagwise.alerts.model import Condition
-from lagwise.alerts.outbox import Worker
 from lagwise.config import Alertmanager, Config
+from lagwise_alerts.channels import make_channel
+from lagwise_alerts.evaluate.decide import decide
+from lagwise_alerts.model import Condition
+from lagwise_alerts.notify.message import render
+from lagwise_alerts.outbox import store
+from lagwise_alerts.outbox.worker import Worker
 from tests.alerts.receiver import Answer, Receiver
 from tests.alerts.support import at, book, group_condition, observation
 from tests.alerts.test_outbox import Clock

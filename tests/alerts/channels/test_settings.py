@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from lagwise.config import AnyChannel, Config, Slack, Webhook, load_config
-from lagwise.errors import ConfigError
+from lagwise.platform.errors import ConfigError
 
 
 def load(folder: Path, *channels: dict[str, Any], **environment: str) -> Config:

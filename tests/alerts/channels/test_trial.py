@@ -13,12 +13,12 @@ import yaml
 from click.testing import CliRunner, Result
 from jsonschema import Draft202012Validator
 
-from lagwise.alerts import run
-from lagwise.alerts.model import Severity
-from lagwise.alerts.trial import send_test, trial_document, unusable
-from lagwise.cli import cli
 from lagwise.config import Config
-from lagwise.errors import ConfigError
+from lagwise.platform.errors import ConfigError
+from lagwise_alerts import run
+from lagwise_alerts.model import Severity
+from lagwise_alerts.operate.test_message import send_test, trial_document, unusable
+from lagwise_app.cli import cli
 from tests.alerts.receiver import Answer, Receiver
 
 NOW = datetime(2026, 11, 21, 3, 14, 15, tzinfo=UTC)
@@ -32,7 +32,7 @@ def config(*channels: dict[str, Any]) -> Config:
 @pytest.mark.parametrize("over", [False, True])
 @pytest.mark.parametrize("severity", Severity)
 def test_the_document_obeys_the_published_schema(over: bool, severity: Severity) -> None:
-    text = resources.files("lagwise.alerts").joinpath("lagwise.alert.v1.schema.json").read_text(encoding="utf-8")
+    text = resources.files("lagwise_alerts.notify").joinpath("lagwise.alert.v1.schema.json").read_text(encoding="utf-8")
     document = trial_document("ops", severity, NOW, "https://lagwise.example", over=over)
     Draft202012Validator(json.loads(text) | {"additionalProperties": False}).validate(document)
 

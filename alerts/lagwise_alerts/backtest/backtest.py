@@ -1,0 +1,127 @@
+"""Plays a history to the decisions, as the alert process would have seen it. Pure; nothing is kept or sent."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from lagwise_alerts.evaluate.decide import decide
+from lagwise_alerts.evaluate.rule_matching import judge
+from lagwise_alerts.evaluate.rule_timers import TimerVerdict
+from lagwise_alerts.model import (
+    Alert,
+    AlertKind,
+    AlertSubject,
+    ClusterView,
+    Condition,
+    Decision,
+    GroupCondition,
+    Notification,
+    Phase,
+    Situation,
+)
+from lagwise_alerts.rules.rule_file import RuleBook
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What was the case at a moment of the past."""
+
+    now: datetime
+    conditions: tuple[Condition, ...]
+    clusters: Mapping[str, ClusterView]
+
+
+@dataclass(frozen=True, slots=True)
+class Backtest:
+    """What would have been told between two times, and the alerts that would be firing at the end. ``moments`` is how
+    often there was something to decide on."""
+
+    since: datetime
+    until: datetime
+    moments: int
+    told: tuple[Notification, ...]
+    firing: tuple[Alert, ...]
+
+    @property
+    def incidents(self) -> dict[str, list[Notification]]:
+        """What was told, by incident."""
+        found: dict[str, list[Notification]] = {}
+        for notification in self.told:
+            found.setdefault(notification.alert.incident_id, []).append(notification)
+        return found
+
+
+def rehearse(book: RuleBook, scenes: Iterable[Scene], since: datetime, until: datetime) -> Backtest:
+    """Decide on every scene, in order."""
+    is_of_interest = _Interest(book)
+    alerts: dict[str, Alert] = {}
+    ended: dict[str, Alert] = {}
+    told: list[Notification] = []
+    moments = 0
+    for scene in scenes:
+        moments += 1
+        # Of a subject that no rule looks for and that has no alert nothing can follow.
+        conditions = tuple(
+            c for c in scene.conditions if c.subject.fingerprint in alerts or is_of_interest(c, scene.now)
+        )
+        decision = decide(book, Situation(conditions, scene.clusters), alerts, scene.now, ended)
+        _carry_out(decision, alerts, ended)
+        told += decision.notifications
+    firing = [alert for alert in alerts.values() if alert.phase is Phase.FIRING]
+    return Backtest(
+        since, until, moments, tuple(told), tuple(sorted(firing, key=lambda a: (a.started_at, a.fingerprint)))
+    )
+
+
+def _carry_out(decision: Decision, alerts: dict[str, Alert], ended: dict[str, Alert]) -> None:
+    cancelled = set(decision.cancelled)
+    for fingerprint in [f for f, alert in alerts.items() if alert.incident_id in cancelled]:
+        del alerts[fingerprint]
+    for alert in decision.changed:
+        if alert.phase is Phase.RESOLVED:
+            alerts.pop(alert.fingerprint, None)
+            ended[alert.fingerprint] = alert
+        else:
+            alerts[alert.fingerprint] = alert
+
+
+class _Interest:
+    """Whether any rule matches a condition: remembered by all that rules can tell apart, because most of a history is
+    the same over and over."""
+
+    def __init__(self, book: RuleBook) -> None:
+        self._book = book
+        whens = [rule.when for rule in book.rules]
+        self._lags = sorted({0, *(w.lag_above for w in whens if w.lag_above is not None)})
+        self._ages = sorted({w.lag_seconds_above for w in whens if w.lag_seconds_above is not None})
+        self._losses = sorted({w.seconds_to_loss_below for w in whens if w.seconds_to_loss_below is not None})
+        self._ends = sorted({w.seconds_to_catch_up_above for w in whens if w.seconds_to_catch_up_above is not None})
+        self._known: dict[tuple[object, ...], bool] = {}
+
+    def __call__(self, condition: Condition, now: datetime) -> bool:
+        if not isinstance(condition, GroupCondition):
+            return True
+        if condition.subject.kind is not AlertKind.GROUP:
+            return condition.is_found
+        key = self._key(condition.subject, condition)
+        if key not in self._known:
+            labels = self._book.labels_of(condition.subject)
+            verdicts = (judge(rule, condition, condition.as_of, None, labels)[0] for rule in self._book.rules)
+            self._known[key] = TimerVerdict.MATCH in verdicts
+        return self._known[key]
+
+    def _key(self, subject: AlertSubject, condition: GroupCondition) -> tuple[object, ...]:
+        n = condition.numbers
+        lag, age, loss, end = n.lag_records, n.lag_seconds, n.seconds_to_loss, n.seconds_to_catch_up
+        return (
+            subject,
+            condition.status,
+            condition.reason,
+            condition.seen_active,
+            condition.is_getting_older,
+            lag is None,
+            *(lag is not None and lag > limit for limit in self._lags),
+            *(age is not None and age > limit for limit in self._ages),
+            *(loss is not None and loss < limit for limit in self._losses),
+            *(end is not None and end > limit for limit in self._ends),
+        )

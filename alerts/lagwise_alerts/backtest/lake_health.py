@@ -1,0 +1,85 @@
+"""How fresh samples and analysis were at each moment of the past, from what they wrote about themselves."""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from lagwise.tables.raw import READ_SOMETHING, SAMPLES
+from lagwise.tables.rounds import TICKS
+from lagwise.tables.store import Lake
+from lagwise_alerts.evaluate.observation import CollectionRow
+
+#: How far before the first moment samples are looked for: what is older is as stale as what never was.
+_LOOK_BACK = timedelta(days=2)
+
+_SAMPLES = f"""
+select cluster, finished_at, written_at, interval_seconds, len(errors) as errors, {READ_SOMETHING} as useful
+from samples where finished_at >= ? and finished_at < ? order by finished_at
+"""  # noqa: S608 (a condition of our own)
+_TICKS = """
+select finished_at, p.cluster as cluster, p.read_until as read_until
+from (select finished_at, unnest(progress) as p from ticks where finished_at >= ? and finished_at < ?)
+order by finished_at
+"""
+
+
+@dataclass(slots=True)
+class _Cluster:
+    newest_at: datetime | None = None
+    interval_seconds: float = 0.0
+    errors: int = 0
+    judged_until: datetime | None = None
+    #: When samples that the analysis has not read were written, and finished.
+    unread: deque[tuple[datetime, datetime]] = field(default_factory=deque)
+
+    def row(self, name: str) -> CollectionRow:
+        return CollectionRow(
+            cluster=name,
+            newest_at=self.newest_at,
+            interval_seconds=self.interval_seconds,
+            errors=(f"errors ({self.errors}×)",) if self.errors else (),
+            judged_until=self.judged_until,
+            unread_since=self.unread[0][0] if self.unread else None,
+        )
+
+
+class PastHealth:
+    """Goes through the past in order of time. Raises LakeError where it cannot be read."""
+
+    def __init__(self, lake: Lake, since: datetime, until: datetime) -> None:
+        start = since - _LOOK_BACK
+        samples = lake.query(_SAMPLES, [start, until], over=[SAMPLES], since=start).to_pylist()
+        ticks = lake.query(_TICKS, [start, until], over=[TICKS], since=start).to_pylist()
+        self._samples = _Walk(samples)
+        self._ticks = _Walk(ticks)
+        self._clusters: dict[str, _Cluster] = {}
+        #: When the first sample was finished; None where there is none.
+        self.begins_at: datetime | None = samples[0]["finished_at"].astimezone(UTC) if samples else None
+
+    def at(self, now: datetime) -> dict[str, CollectionRow]:
+        """The collections at a moment, which must not lie before the one asked for last."""
+        for sample in self._samples.up_to(now):
+            cluster = self._clusters.setdefault(sample["cluster"], _Cluster())
+            finished_at = sample["finished_at"].astimezone(UTC)
+            cluster.newest_at = finished_at if sample["useful"] else cluster.newest_at
+            cluster.interval_seconds = sample["interval_seconds"]
+            cluster.errors = sample["errors"]
+            cluster.unread.append((sample["written_at"].astimezone(UTC), finished_at))
+        for tick in self._ticks.up_to(now):
+            found = self._clusters.get(tick["cluster"])
+            while found and tick["read_until"] and found.unread and found.unread[0][0] <= tick["read_until"]:
+                found.judged_until = found.unread.popleft()[1]
+        return {name: cluster.row(name) for name, cluster in self._clusters.items()}
+
+
+class _Walk:
+    """Rows in order of ``finished_at``, handed out once their time has come."""
+
+    def __init__(self, rows: Sequence[dict[str, Any]]) -> None:
+        self._rows = deque(rows)
+
+    def up_to(self, now: datetime) -> Iterator[dict[str, Any]]:
+        while self._rows and self._rows[0]["finished_at"] <= now:
+            yield self._rows.popleft()

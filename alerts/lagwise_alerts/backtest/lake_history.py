@@ -1,0 +1,252 @@
+"""What was the case in the lake's past, moment by moment, as far as the lake keeps it.
+
+It keeps the status of each group, its lag and how old that was, storms of rebalances, and how fresh samples and
+analysis were. It does not keep sentences, findings, capacity, idle members, nor what was going to happen. What a group
+reads, and how often it commits, is taken to have been the same as now.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import groupby, pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from lagwise.domain.aging import AgePace
+from lagwise.domain.humanise import count, duration
+from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
+from lagwise.tables.membership import REBALANCE_STATS
+from lagwise.tables.store import Lake
+from lagwise_alerts.backtest.backtest import Scene
+from lagwise_alerts.backtest.lake_health import PastHealth
+from lagwise_alerts.evaluate.group_facts import STORM_LASTS, Group
+from lagwise_alerts.evaluate.observation import (
+    SIGNS_OF_LIFE,
+    VERDICT_VALID_SECONDS,
+    CollectionRow,
+    LakeSnapshot,
+    observe,
+)
+from lagwise_alerts.evaluate.unread_ages import LagObjective, UnreadAges, read_cadences, usual_objective
+from lagwise_alerts.model import AlertKind, AlertSubject, Condition, GroupCondition, Numbers, Situation
+from lagwise_alerts.rules.rule_file import RuleBook
+
+#: The kinds of alerts that can be rehearsed.
+KINDS = frozenset({AlertKind.GROUP, AlertKind.REBALANCE_STORM, AlertKind.COLLECTION, AlertKind.ANALYSIS})
+#: Where nothing new came, the alert process looked all the same: so often is often enough to rehearse it.
+LOOK_EVERY = timedelta(seconds=15)
+
+#: What each group had at worst, by status: a group in which no rule finds anything even then is not gone through.
+_WORST = """
+select cluster, "group", status, max(lag) as lag, max(lag_seconds) as lag_seconds
+from group_history where as_of >= ? and as_of < ? group by all
+"""
+_ROWS = """
+select cluster, "group", as_of, status, lag, lag_seconds, lag_seconds_is_lower_bound, produce_rate_per_second,
+    consume_rate_per_second
+from group_history semi join wanted using (cluster, "group")
+where as_of >= ? and as_of < ? order by as_of, cluster, "group"
+"""
+_MOMENTS = "select distinct as_of, cluster from group_history where as_of >= ? and as_of < ? order by all"
+_CHANGES = """
+select cluster, "group", "at", reason from status_changes semi join wanted using (cluster, "group")
+where topic is null and "at" < ? order by "at"
+"""
+_STORMS = """
+select cluster, "group", hour, last_at, sentence from rebalance_stats where is_storm and last_at >= ? and hour < ?
+order by cluster, "group", hour
+"""
+
+_TOPICS = 'select cluster, "group", topics from group_status'
+
+# A word that this version does not know is not a verdict it can act on.
+_STATUSES = {status.value: status for status in Status}
+_REASONS = {reason.value: reason for reason in UnknownReason}
+
+Topics = Mapping[Group, tuple[str, ...]]
+_Change = tuple[datetime, UnknownReason | None]
+#: From when to when a storm lasted, and what is said of it.
+_Storm = tuple[datetime, datetime, str]
+
+
+@dataclass(frozen=True, slots=True)
+class HistorySpan:
+    """A stretch of the lake's history. ``alive`` are groups that ever were, ``mirrored`` those that are only names for
+    commits from elsewhere, both by fingerprint; ``objective_of`` gives their lag objectives, those of today."""
+
+    since: datetime
+    until: datetime
+    analysis_interval_seconds: float
+    alive: frozenset[str] = frozenset()
+    mirrored: frozenset[str] = frozenset()
+    objective_of: LagObjective = usual_objective
+
+
+def scenes(lake: Lake, span: HistorySpan, book: RuleBook) -> Iterator[Scene]:
+    """Every moment at which something new was known, and those in between at which nothing was. Raises LakeError."""
+    health = PastHealth(lake, span.since, span.until)
+    rows = lake.query(_TOPICS, over=[GROUP_STATUS]).to_pylist()
+    topics: Topics = {(row["cluster"], row["group"]): tuple(row["topics"] or ()) for row in rows}
+    wanted = _wanted(lake, span, book, topics)
+    storms = _storms(lake, span)
+    ages, cadences = UnreadAges(), read_cadences(lake)
+    judged = groupby(_conditions(lake, span, wanted, topics), key=lambda c: (c.as_of, str(c.subject.cluster)))
+    following = next(judged, None)
+    showing: dict[str, list[Condition]] = {}
+    for now, cluster in _moments(lake, span, health.begins_at):
+        collections = health.at(now)
+        monitor = _monitor(now, collections, span.analysis_interval_seconds)
+        if cluster is not None:
+            showing[cluster] = []
+            if following is not None and following[0] == (now, cluster):
+                view = monitor.clusters.get(cluster)
+                valid = VERDICT_VALID_SECONDS if view is None else view.valid_for_seconds
+                sampled = collections[cluster].interval_seconds if cluster in collections else 0.0
+                interval = max(sampled, span.analysis_interval_seconds)
+                for condition in following[1]:
+                    group = (cluster, str(condition.subject.group))
+                    pace = AgePace(span.objective_of(group), interval, cadences.get(group))
+                    is_getting_older = ages.see(group, condition.as_of, condition.numbers, pace)
+                    condition = replace(condition, valid_for_seconds=valid, is_getting_older=is_getting_older)
+                    showing[cluster] += _with_storm(condition, storms)
+                following = next(judged, None)
+        groups = (condition for its in showing.values() for condition in its)
+        yield Scene(now, (*monitor.conditions, *groups), monitor.clusters)
+
+
+def _monitor(now: datetime, collections: Mapping[str, CollectionRow], analysis_interval_seconds: float) -> Situation:
+    """What the collections and the analysis showed, said as it is of the present."""
+    return observe(
+        LakeSnapshot(collections=collections),
+        clusters=(),
+        analysis_interval_seconds=analysis_interval_seconds,
+        active=set(),
+        watching_since=None,
+        now=now,
+    )
+
+
+def _wanted(lake: Lake, span: HistorySpan, book: RuleBook, topics: Topics) -> pa.Table:
+    """The groups in which some rule might find something."""
+    found = set()
+    for row in lake.query(_WORST, [span.since, span.until], over=[GROUP_HISTORY], since=span.since).to_pylist():
+        subject = AlertSubject(AlertKind.GROUP, row["cluster"], row["group"])
+        labels, reads = book.labels_of(subject), topics.get((row["cluster"], row["group"]), ())
+        for rule in book.rules:
+            when = rule.when
+            might = (
+                (not when.statuses or row["status"] in when.statuses)
+                and (when.lag_above is None or (row["lag"] or 0) > when.lag_above)
+                and (when.lag_seconds_above is None or (row["lag_seconds"] or 0) > when.lag_seconds_above)
+            )
+            asks_for_groups = not when.kinds.isdisjoint((AlertKind.GROUP, AlertKind.REBALANCE_STORM))
+            if might and asks_for_groups and rule.applies_to(subject, labels, reads):
+                found.add((row["cluster"], row["group"]))
+    columns = {"cluster": [c for c, _ in sorted(found)], "group": [g for _, g in sorted(found)]}
+    return pa.table(columns, schema=pa.schema([("cluster", pa.string()), ("group", pa.string())]))
+
+
+def _moments(lake: Lake, span: HistorySpan, begins_at: datetime | None) -> Iterator[tuple[datetime, str | None]]:
+    """When a cluster was judged, with its name; in between, and after, moments without one."""
+    rows = lake.query(_MOMENTS, [span.since, span.until], over=[GROUP_HISTORY], since=span.since).to_pylist()
+    judged = [(row["as_of"].astimezone(UTC), row["cluster"]) for row in rows]
+    starts = [at for at in (begins_at, judged[0][0] if judged else None) if at is not None]
+    if not starts:
+        return
+    start = max(span.since, min(starts))
+    for (before, _), (at, cluster) in pairwise([(start, None), *judged, (span.until, None)]):
+        for number in range(1, int((at - before) / LOOK_EVERY)):
+            yield before + number * LOOK_EVERY, None
+        yield at, cluster
+
+
+def _conditions(lake: Lake, span: HistorySpan, wanted: pa.Table, topics: Topics) -> Iterator[GroupCondition]:
+    given = {"wanted": wanted}
+    values = [span.since, span.until]
+    rows = lake.query(_ROWS, values, over=[GROUP_HISTORY], since=span.since, given=given)
+    changes: dict[Group, list[_Change]] = {}
+    for row in lake.query(_CHANGES, [span.until], over=[STATUS_CHANGES], given=given).to_pylist():
+        change = (row["at"].astimezone(UTC), _REASONS.get(row["reason"]))
+        changes.setdefault((row["cluster"], row["group"]), []).append(change)
+    latest: dict[Group, _Change] = {}
+    alive: set[str] = set(span.alive)
+    for batch in rows.to_batches(max_chunksize=10_000):
+        for row in batch.to_pylist():
+            key = (row["cluster"], row["group"])
+            as_of = row["as_of"].astimezone(UTC)
+            ahead = changes.get(key, [])
+            while ahead and ahead[0][0] <= as_of:
+                latest[key] = ahead.pop(0)
+            condition = _condition(row, as_of, latest.get(key, (as_of, None)), alive, span.mirrored)
+            yield replace(condition, topics=topics.get(key, ()))
+
+
+def _condition(
+    row: Mapping[str, Any], as_of: datetime, change: _Change, alive: set[str], mirrored: frozenset[str]
+) -> GroupCondition:
+    subject = AlertSubject(AlertKind.GROUP, row["cluster"], row["group"])
+    status = _STATUSES.get(row["status"], Status.UNKNOWN)
+    if status in SIGNS_OF_LIFE or row["consume_rate_per_second"]:
+        alive.add(subject.fingerprint)
+    since, reason = change
+    return GroupCondition(
+        subject=subject,
+        as_of=as_of,
+        valid_for_seconds=0.0,  # as its collection has it at the time
+        status=status,
+        reason=reason if status is Status.UNKNOWN else None,
+        since=since,
+        sentence=_sentence(row, status),
+        seen_active=subject.fingerprint in alive and subject.fingerprint not in mirrored,
+        numbers=Numbers(
+            lag_records=row["lag"],
+            lag_seconds=row["lag_seconds"],
+            lag_seconds_is_lower_bound=row["lag_seconds_is_lower_bound"],
+            produce_rate_per_second=row["produce_rate_per_second"],
+            consume_rate_per_second=row["consume_rate_per_second"],
+        ),
+    )
+
+
+def _sentence(row: Mapping[str, Any], status: Status) -> str:
+    """The history keeps no sentences."""
+    if row["lag"] is None:
+        return f"{status.value.replace('_', ' ')}; how much is unread is not known."
+    if row["lag_seconds"] is None:
+        return f"{status.value.replace('_', ' ')}; {count(row['lag'])} records unread."
+    age = duration(row["lag_seconds"], lower_bound=bool(row["lag_seconds_is_lower_bound"]))
+    return f"{status.value.replace('_', ' ')}; {count(row['lag'])} records unread, the oldest for {age}."
+
+
+def _storms(lake: Lake, span: HistorySpan) -> dict[Group, list[_Storm]]:
+    """Of the rebalances of an hour only the last one's time is kept: a storm is taken to begin a quarter of an hour
+    before it, and to last from hour to hour."""
+    start = span.since - STORM_LASTS
+    rows = lake.query(_STORMS, [start, span.until], over=[REBALANCE_STATS]).to_pylist()
+    found: dict[Group, list[_Storm]] = {}
+    before: dict[Group, datetime] = {}
+    for row in rows:
+        key, hour, last_at = (row["cluster"], row["group"]), row["hour"], row["last_at"].astimezone(UTC)
+        its = found.setdefault(key, [])
+        goes_on = key in before and hour - before[key] == timedelta(hours=1)
+        begins = its.pop()[0] if goes_on else max(hour.astimezone(UTC), last_at - STORM_LASTS)
+        its.append((begins, last_at + STORM_LASTS, row["sentence"]))
+        before[key] = hour
+    return found
+
+
+def _with_storm(group: GroupCondition, storms: Mapping[Group, list[_Storm]]) -> Iterator[GroupCondition]:
+    """A group's condition, and whether a storm stands beside it, if one ever did."""
+    yield group
+    its = storms.get((str(group.subject.cluster), str(group.subject.group)))
+    if its is not None:
+        sentence = next((said for begins, ends, said in its if begins <= group.as_of < ends), None)
+        yield replace(
+            group,
+            subject=AlertSubject(AlertKind.REBALANCE_STORM, group.subject.cluster, group.subject.group),
+            since=group.as_of,
+            sentence=sentence or group.sentence,
+            is_found=sentence is not None,
+        )

@@ -1,0 +1,84 @@
+"""Puts alerts into an Alertmanager (``/api/v2/alerts``), as Prometheus does.
+
+Alertmanager keeps alerts in memory, ends by itself what it hears no more of, and knows an alert by its labels. So:
+
+- Each alert says when it ends by itself (``endsAt``), far ahead: a restart of Lagwise must not look like a recovery.
+- What fires is sent again every ``repeat_seconds``: an Alertmanager that was restarted knows it soon. What is repeated
+  is what the outbox delivered last of each incident that still fires, so that it survives restarts of Lagwise, too.
+- The severity is a label, for routing. Where it has changed, the alert with the old one is ended in the same request.
+- The end that Lagwise sees is told through the outbox, like every message, until Alertmanager has it.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from lagwise.config import Alertmanager
+from lagwise.platform.errors import ConfigError
+from lagwise_alerts.channels.alertmanager_format import annotations_of, labels_of
+from lagwise_alerts.channels.base import DeliveryOutcome, Message
+from lagwise_alerts.channels.http import HttpChannel, Post, authorization
+from lagwise_alerts.model import AlertEvent
+
+
+def payload(
+    document: Mapping[str, Any], before: Mapping[str, Any] | None, settings: Alertmanager, now: datetime
+) -> list[dict[str, Any]]:
+    """The alert, and the end of the one that it was ``before`` where Alertmanager would take that for another."""
+    over = document["event"] == AlertEvent.RESOLVED
+    expires = (now + timedelta(seconds=settings.expire_seconds)).astimezone(UTC)
+    ends = document["ended_at"] if over else expires.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    alerts = [_alert(document, settings, ends)]
+    if before is not None and labels_of(before, settings.labels) != alerts[0]["labels"]:
+        ended = _alert(before, settings, document["decided_at"])
+        alerts = [ended] if over else [*alerts, ended]
+    return alerts
+
+
+def _alert(document: Mapping[str, Any], settings: Alertmanager, ends: str) -> dict[str, Any]:
+    annotations = annotations_of(document)
+    alert = {
+        "labels": labels_of(document, settings.labels),
+        "annotations": annotations,
+        "startsAt": document["fired_at"],
+        "endsAt": ends,
+    }
+    return alert | ({"generatorURL": annotations["dashboard"]} if annotations["dashboard"] else {})
+
+
+class AlertmanagerChannel(HttpChannel):
+    """Posts to one Alertmanager."""
+
+    path = "/api/v2/alerts"
+
+    def __init__(self, settings: Alertmanager, clock: Callable[[], datetime]) -> None:
+        super().__init__(settings, clock)
+        self._alertmanager = settings
+
+    @property
+    def repeat_seconds(self) -> float:
+        """How often what fires is told again."""
+        return self._alertmanager.repeat_seconds
+
+    def secrets(self) -> tuple[str, ...]:
+        """The header."""
+        return tuple(" ".join(authorization(self._alertmanager.authorization).values()).split())
+
+    def post(self, message: Message) -> Post:
+        """The alert of a message."""
+        before = json.loads(message.before) if message.before is not None else None
+        return self._post(payload(json.loads(message.body), before, self._alertmanager, self._clock()))
+
+    def repeat(self, bodies: Sequence[str]) -> DeliveryOutcome:
+        """All that fires, in one request."""
+        documents = [json.loads(body) for body in bodies]
+        try:
+            return self.deliver(
+                self._post([a for d in documents for a in payload(d, None, self._alertmanager, self._clock())])
+            )
+        except ConfigError as error:
+            return DeliveryOutcome(str(error))
+
+    def _post(self, alerts: list[dict[str, Any]]) -> Post:
+        return Post(json.dumps(alerts).encode("ascii"), authorization(self._alertmanager.authorization))

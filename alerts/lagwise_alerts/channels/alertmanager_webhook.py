@@ -1,0 +1,77 @@
+"""The webhook of Alertmanager, version 4: for receivers that were written for Alertmanager and know nothing else.
+
+Each message is a notification of a group of one alert, or of many. What stays the same from firing to resolved is the
+``fingerprint`` of an alert: it is that of the subject, whatever its severity.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from lagwise.config import AlertmanagerWebhook
+from lagwise_alerts.channels.alertmanager_format import IDENTITY, annotations_of, labels_of
+from lagwise_alerts.channels.base import Message
+from lagwise_alerts.channels.http import HttpChannel, Post, authorization
+from lagwise_alerts.model import AlertEvent
+from lagwise_alerts.notify.summary import SCHEMA as SUMMARY_SCHEMA
+
+#: What Alertmanager gives as the end of an alert that has not ended: Go's zero time.
+_NEVER = "0001-01-01T00:00:00Z"
+
+
+def payload(document: Mapping[str, Any], settings: AlertmanagerWebhook) -> dict[str, Any]:
+    """The document as Alertmanager would send it; a summary is a group of many alerts."""
+    is_summary = document["schema"] == SUMMARY_SCHEMA
+    alerts = [_alert(one, settings) for one in (document["alerts"] if is_summary else [document])]
+    firing = any(alert["status"] == "firing" for alert in alerts)
+    common = _common([alert["labels"] for alert in alerts])
+    group = {} if is_summary else {name: common[name] for name in IDENTITY if name in common}
+    return {
+        "receiver": settings.name,
+        "status": "firing" if firing else "resolved",
+        "alerts": alerts,
+        "groupLabels": group,
+        "commonLabels": common,
+        "commonAnnotations": _common([alert["annotations"] for alert in alerts]),
+        "externalURL": document["dashboard_url"].rpartition("/")[0],
+        "version": "4",
+        "groupKey": f"lagwise:{document['idempotency_key'] if is_summary else document['fingerprint']}",
+        "truncatedAlerts": 0,
+    }
+
+
+def _alert(document: Mapping[str, Any], settings: AlertmanagerWebhook) -> dict[str, Any]:
+    annotations = annotations_of(document)
+    return {
+        "status": "resolved" if document["event"] == AlertEvent.RESOLVED else "firing",
+        "labels": labels_of(document, settings.labels),
+        "annotations": annotations,
+        "startsAt": document["fired_at"],
+        "endsAt": document["ended_at"] or _NEVER,
+        "generatorURL": annotations["dashboard"],
+        "fingerprint": document["fingerprint"],
+    }
+
+
+def _common(each: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """What all have."""
+    return {name: value for name, value in each[0].items() if all(one.get(name) == value for one in each)}
+
+
+class AlertmanagerWebhookChannel(HttpChannel):
+    """Posts what Alertmanager would."""
+
+    def __init__(self, settings: AlertmanagerWebhook, clock: Callable[[], datetime]) -> None:
+        super().__init__(settings, clock)
+        self._webhook = settings
+
+    def secrets(self) -> tuple[str, ...]:
+        """The header."""
+        return tuple(" ".join(authorization(self._webhook.authorization).values()).split())
+
+    def post(self, message: Message) -> Post:
+        """The translated document, and its key for receivers that look at headers."""
+        body = json.dumps(payload(json.loads(message.body), self._webhook)).encode("ascii")
+        headers = {"Idempotency-Key": message.idempotency_key}
+        return Post(body, headers | authorization(self._webhook.authorization))

@@ -1,0 +1,110 @@
+"""Any service that Apprise knows, through Apprise: a title and plain text.
+
+Each message is sent by a process of its own (:mod:`lagwise_alerts.channels.apprise_process`). Apprise says whether it
+worked and logs why not; that log is shown without what the address carries. It is an optional extra
+(``lagwise[apprise]``).
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import datetime
+
+from lagwise.config import Apprise
+from lagwise.platform.errors import ConfigError
+from lagwise.platform.secrets import resolve_address
+from lagwise_alerts.channels import apprise_process
+from lagwise_alerts.channels.apprise_process import AppriseOrder, Done, service_of
+from lagwise_alerts.channels.base import DeliveryOutcome, Message
+from lagwise_alerts.channels.facts import MessageText, some_lines, tell
+from lagwise_alerts.channels.http import address_parts, harmless
+from lagwise_alerts.model import Severity
+
+_LONGEST_SERVICE = 40
+#: Of a summary: many services take some thousand characters.
+_MOST_LINES, _LONGEST_LINE = 10, 140
+
+
+def text(told: MessageText) -> str:
+    """The body, for services that show plain text."""
+    lines = [f"{label}: {fact}" for label, fact in told.facts] + some_lines(told.lines, _MOST_LINES, _LONGEST_LINE)
+    return "\n".join([*lines, f"First command: {told.first_command}", *([told.link] if told.link else [])])
+
+
+def notify_type(told: MessageText) -> str:
+    """How Apprise calls the severity (its ``NotifyType``)."""
+    if told.is_over:
+        return "success"
+    return {Severity.PAGE: "failure", Severity.WARN: "warning", Severity.INFO: "info"}[told.severity]
+
+
+class AppriseChannel:
+    """Sends through one URL of Apprise's."""
+
+    def __init__(self, settings: Apprise, clock: Callable[[], datetime]) -> None:
+        self._settings = settings
+
+    @property
+    def name(self) -> str:
+        """Its name in the settings."""
+        return self._settings.name
+
+    @property
+    def receiver(self) -> str:
+        """The kind of service: hosts of many carry the token."""
+        try:
+            scheme = resolve_address(self._settings.url).partition("://")[0]
+        except ConfigError:
+            return "an address that cannot be read"
+        return f"{scheme if scheme.isalnum() and len(scheme) <= _LONGEST_SERVICE else 'a service'}, through Apprise"
+
+    def check(self) -> None:
+        """Whether Apprise is there and knows the service. Raises ConfigError."""
+        service_of(resolve_address(self._settings.url), self._settings.silence_seconds)
+
+    def send(self, message: Message) -> DeliveryOutcome:
+        """Let Apprise send one message."""
+        told = tell(json.loads(message.body))
+        limit = self._settings.attempt_timeout_seconds
+        try:
+            self.check()
+            url = resolve_address(self._settings.url)
+            done = _carried_out(
+                AppriseOrder(
+                    url,
+                    f"{told.symbol} {told.title}",
+                    text(told),
+                    notify_type(told),
+                    self._settings.silence_seconds,
+                    limit,
+                )
+            )
+        except ConfigError as error:
+            return DeliveryOutcome(str(error))
+        except subprocess.TimeoutExpired:
+            return DeliveryOutcome(f"not done within {limit:g} s")
+        if done.sent:
+            return DeliveryOutcome(answer="sent, says Apprise")
+        why = harmless(done.said, address_parts(url))
+        return DeliveryOutcome(f"Apprise could not send it{f': {why}' if why else ''}")
+
+    def close(self) -> None:
+        """Nothing is kept open."""
+
+
+def _carried_out(order: AppriseOrder) -> Done:
+    """What became of an order. Raises subprocess.TimeoutExpired, having ended the process."""
+    ran = subprocess.run(
+        [sys.executable, "-P", "-m", apprise_process.__name__],
+        input=json.dumps(asdict(order)),
+        capture_output=True,
+        text=True,
+        timeout=order.limit_seconds,
+        check=False,
+    )
+    try:
+        return Done(**json.loads(ran.stdout))
+    except (ValueError, TypeError):
+        return Done(False, f"it ended with status {ran.returncode}")

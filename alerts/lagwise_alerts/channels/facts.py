@@ -1,0 +1,170 @@
+"""The document in words, for channels that people read: the same facts, in the same order, everywhere.
+
+A summary of many alerts (``lagwise.alerts.v1``) has a line for each in the place of facts.
+
+Names in it are strangers' text. Here they are made harmless for any eye (no control characters, no bidirectional
+overrides, one line); what a format would obey (mrkdwn, HTML, markdown) is for each channel to escape.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from lagwise.domain.humanise import count, rate
+from lagwise.platform.durations import duration_words
+from lagwise.platform.logs import escape
+from lagwise_alerts.model import AlertEvent, Severity
+from lagwise_alerts.notify.summary import SCHEMA as SUMMARY_SCHEMA
+
+_SEVERITY_WORDS = {Severity.PAGE: "Page", Severity.WARN: "Warning", Severity.INFO: "Info"}
+#: Beside the word, never instead of it.
+_SYMBOLS = {Severity.PAGE: "🔴", Severity.WARN: "🟠", Severity.INFO: "🔵"}
+_OVER_SYMBOL = "✅"
+_MORE = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class MessageText:
+    """An alert, or many, in words. ``facts`` are labels and texts of one alert, ``lines`` are of many, one of each.
+
+    ``event`` is that of the document, ``is_over`` whether all that it tells has ended. The command is whole; the link
+    is empty where the dashboard has no address.
+    """
+
+    event: str
+    severity: Severity
+    symbol: str
+    title: str
+    facts: tuple[tuple[str, str], ...]
+    lines: tuple[str, ...]
+    first_command: str
+    link: str
+    is_over: bool
+
+
+def tell(document: Mapping[str, Any]) -> MessageText:
+    """The words of a document."""
+    if document["schema"] == SUMMARY_SCHEMA:
+        return _tell_many(document)
+    over = document["event"] == AlertEvent.RESOLVED
+    facts = [
+        ("Since", _time(document["since"])),
+        ("Lasted", _lasted(document) if over else None),
+        ("How bad", _how_bad(document)),
+        ("Why", document["sentence"]),
+        ("What will happen", document["outlook"] or (None if over else "Not known yet.")),
+        ("Worst partition", _worst(document["worst_partition"])),
+        ("Owner", document.get("team")),  # messages that a former version queued have none
+    ]
+    return MessageText(
+        event=document["event"],
+        severity=Severity(document["severity"]),
+        symbol=_symbol(document),
+        title=_title(document),
+        facts=tuple((label, escape(text)) for label, text in facts if text),
+        lines=(),
+        first_command=escape(document["first_command"]),
+        link=_link(document),
+        is_over=over,
+    )
+
+
+def _tell_many(document: Mapping[str, Any]) -> MessageText:
+    """The words of a summary: the worst decides how loud it is."""
+    alerts = document["alerts"]
+    over = all(alert["event"] == AlertEvent.RESOLVED for alert in alerts)
+    worst = {**document, "event": AlertEvent.RESOLVED if over else AlertEvent.FIRING}
+    return MessageText(
+        event=document["event"],
+        severity=Severity(document["severity"]),
+        symbol=_symbol(worst),
+        title=_title(worst),
+        facts=(),
+        lines=tuple(f"{_symbol(alert)} {_title(alert)}" for alert in alerts),
+        first_command="lagwise alert list",
+        link=_link(document),
+        is_over=over,
+    )
+
+
+def _symbol(document: Mapping[str, Any]) -> str:
+    return _OVER_SYMBOL if document["event"] == AlertEvent.RESOLVED else _SYMBOLS[Severity(document["severity"])]
+
+
+def _title(document: Mapping[str, Any]) -> str:
+    """``Page: …``, ``Worse, page: …``, ``Over: …``; of what is repeated the summary says that it is still so."""
+    word = _SEVERITY_WORDS[Severity(document["severity"])]
+    if document["event"] == AlertEvent.ESCALATED:
+        word = f"Worse, {word.lower()}"
+    if document["event"] == AlertEvent.RESOLVED:
+        word = "Over"
+    return escape(f"{word}: {document['summary']}")
+
+
+def _link(document: Mapping[str, Any]) -> str:
+    url = str(document["dashboard_url"])
+    return url if url.startswith(("http://", "https://")) else ""
+
+
+def some_lines(lines: Sequence[str], most: int, longest: int) -> list[str]:
+    """The first so many lines, each not too long, and how many more there are."""
+    more = [f"{_MORE} and {len(lines) - most} more, see the dashboard"] if len(lines) > most else []
+    return [cut(line, longest) for line in lines[:most]] + more
+
+
+def cut(text: str, most: int) -> str:
+    """Text of at most so many characters; where something is missing an ellipsis says so."""
+    return text if len(text) <= most else text[: most - len(_MORE)] + _MORE
+
+
+def whole_command(command: str, most: int) -> str:
+    """The command, which nobody must paste by half: where it is too long, where to find it."""
+    return command if len(command) <= most else "(too long for this message: the dashboard has it)"
+
+
+def _how_bad(document: Mapping[str, Any]) -> str | None:
+    """How many records and how many seconds; for stale data how old it is."""
+    records, seconds = document["lag_records"], document["lag_seconds"]
+    if document["kind"] in ("collection", "analysis"):
+        if document["event"] == AlertEvent.RESOLVED:
+            return None
+        age = (_moment(document["decided_at"]) - _moment(document["since"])).total_seconds()
+        return f"No new data for {_seconds(age)}."
+    parts = ["An unknown number of unread records" if records is None else f"{count(records)} unread records"]
+    if seconds:
+        least = "at least " if document["lag_seconds_is_lower_bound"] else ""
+        parts.append(f"the oldest {least}{_seconds(seconds)} old")
+    text = ", ".join(parts) + "."
+    rates = [document["produce_rate_per_second"], document["consume_rate_per_second"]]
+    if None not in rates:
+        text += f" {rate(rates[0])} records/s come in, {rate(rates[1])} are read."
+    if document["records_lost"]:
+        text += f" {count(document['records_lost'])} records lost."
+    return text
+
+
+def _seconds(seconds: float) -> str:
+    """``431 s (7 min 11 s)``: to compare, and to read."""
+    words, exact = duration_words(seconds), f"{round(max(0.0, seconds)):,} s"
+    return exact if words == exact else f"{exact} ({words})"
+
+
+def _worst(partition: Mapping[str, Any] | None) -> str | None:
+    if partition is None:
+        return None
+    number = partition["partition"]
+    return f"{partition['topic']}" + ("" if number is None else f", partition {number}")
+
+
+def _lasted(document: Mapping[str, Any]) -> str:
+    begin, end = _moment(document["fired_at"]), _moment(document["ended_at"])
+    return f"{duration_words((end - begin).total_seconds())}, until {_time(document['ended_at'])}"
+
+
+def _time(text: str) -> str:
+    return f"{_moment(text):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)

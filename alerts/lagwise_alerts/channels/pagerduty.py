@@ -1,0 +1,77 @@
+"""PagerDuty, Events API v2. One incident of ours is one alert of theirs: ``incident_id`` is the ``dedup_key``.
+
+PagerDuty answers 202 and nothing else when it has an event: another 2xx is from something in between, such as a proxy's
+sign-in page. 400 is a refusal and says why; 429 and 5xx are worth another try.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from lagwise.config import PagerDuty
+from lagwise.platform.logs import escape
+from lagwise.platform.secrets import resolve
+from lagwise_alerts.channels.base import Message
+from lagwise_alerts.channels.facts import cut, tell
+from lagwise_alerts.channels.http import HttpChannel, Post
+from lagwise_alerts.model import Severity
+
+ACCEPTED = 202
+#: Longer ones are refused.
+LONGEST_SUMMARY = 1024
+#: Of an event's 512,000 bytes; far more than any name or sentence needs.
+_LONGEST_DETAIL = 8000
+
+_SEVERITIES = {Severity.PAGE: "critical", Severity.WARN: "warning", Severity.INFO: "info"}
+
+
+def payload(document: Mapping[str, Any], routing_key: str) -> dict[str, Any]:
+    """The event."""
+    told = tell(document)
+    partition = document["worst_partition"]
+    details = {label: cut(text, _LONGEST_DETAIL) for label, text in told.facts}
+    details |= {
+        "First command": cut(told.first_command, _LONGEST_DETAIL),
+        "Rule": document["rule"],
+        "Incident": document["incident_id"],
+    }
+    event = {
+        "summary": cut(told.title, LONGEST_SUMMARY),
+        "source": escape(document["cluster"] or "lagwise"),
+        "severity": _SEVERITIES[told.severity],
+        "timestamp": document["decided_at"],
+        "component": escape(partition["topic"]) if partition else None,
+        "group": escape(document["group"] or ""),
+        "class": document["status"],
+        "custom_details": details,
+    }
+    return {
+        "routing_key": routing_key,
+        "event_action": "resolve" if told.is_over else "trigger",
+        "dedup_key": document["incident_id"],
+        "client": "Lagwise",
+        **({"client_url": told.link, "links": [{"href": told.link, "text": "Open in Lagwise"}]} if told.link else {}),
+        "payload": {name: value for name, value in event.items() if value},
+    }
+
+
+class PagerDutyChannel(HttpChannel):
+    """Posts events to one service."""
+
+    def __init__(self, settings: PagerDuty, clock: Callable[[], datetime]) -> None:
+        super().__init__(settings, clock)
+        self._pagerduty = settings
+
+    def secrets(self) -> tuple[str, ...]:
+        """The routing key, which is part of the body."""
+        return (resolve(self._pagerduty.routing_key),)
+
+    def is_taken(self, status: int) -> bool:
+        """PagerDuty has it where it says 202."""
+        return status == ACCEPTED
+
+    def post(self, message: Message) -> Post:
+        """The event of a message."""
+        event = payload(json.loads(message.body), resolve(self._pagerduty.routing_key))
+        return Post(json.dumps(event).encode("ascii"))

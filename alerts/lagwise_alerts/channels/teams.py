@@ -1,0 +1,64 @@
+"""Microsoft Teams, through a webhook of the Workflows app: an Adaptive Card.
+
+(The connectors of Microsoft 365, which took another format, are retired.) Text blocks and fact sets obey markdown; text
+runs do not, so all of a stranger's text stands in those.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from lagwise_alerts.channels.base import Message
+from lagwise_alerts.channels.facts import cut, some_lines, tell, whole_command
+from lagwise_alerts.channels.http import HttpChannel, Post
+from lagwise_alerts.model import Severity
+
+#: Teams refuses a message of more than 28,672 bytes, counted after the workflow has put the card as a text into one of
+#: its own. The lengths below keep it below that, whatever names are written in.
+MOST_BYTES = 28_672
+_LONGEST_TITLE = 400
+_LONGEST_FACT = 900
+_LONGEST_COMMAND = 3000
+_LONGEST_LINK = 4000
+#: Of a summary.
+_MOST_LINES, _LONGEST_LINE = 20, 140
+
+_COLOURS = {Severity.PAGE: "Attention", Severity.WARN: "Warning", Severity.INFO: "Accent"}
+
+
+def payload(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The message with its card."""
+    told = tell(document)
+    title = cut(f"{told.symbol} {told.title}", _LONGEST_TITLE)
+    colour = "Good" if told.is_over else _COLOURS[told.severity]
+    body = [_text({"text": title, "size": "Large", "weight": "Bolder", "color": colour})]
+    body += [
+        _text({"text": f"{label}: ", "weight": "Bolder"}, {"text": cut(text, _LONGEST_FACT)})
+        for label, text in told.facts
+    ]
+    body += [_text({"text": line}) for line in some_lines(told.lines, _MOST_LINES, _LONGEST_LINE)]
+    body.append(_text({"text": whole_command(told.first_command, _LONGEST_COMMAND), "fontType": "Monospace"}))
+    card = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "fallbackText": title,
+        "msteams": {"width": "Full"},
+        "body": body,
+    }
+    if told.link and len(told.link) <= _LONGEST_LINK:
+        card["actions"] = [{"type": "Action.OpenUrl", "title": "Open in Lagwise", "url": told.link}]
+    attachment = {"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": None, "content": card}
+    return {"type": "message", "attachments": [attachment]}
+
+
+def _text(*runs: Mapping[str, str]) -> dict[str, Any]:
+    return {"type": "RichTextBlock", "inlines": [{"type": "TextRun", **run} for run in runs]}
+
+
+class TeamsChannel(HttpChannel):
+    """Posts to one workflow."""
+
+    def post(self, message: Message) -> Post:
+        """The card, in UTF-8: escapes would count six bytes for each character of most scripts."""
+        return Post(json.dumps(payload(json.loads(message.body)), ensure_ascii=False).encode("utf-8"))

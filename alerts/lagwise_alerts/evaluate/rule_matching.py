@@ -1,0 +1,147 @@
+"""Whether a condition is what a rule looks for: yes, no, or nothing can be said."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from types import MappingProxyType
+
+from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise_alerts.evaluate.rule_timers import TimerVerdict
+from lagwise_alerts.model import AlertKind, Condition, Freshness, GroupCondition
+from lagwise_alerts.rules.rule_condition import RuleCondition
+from lagwise_alerts.rules.rule_file import Rule
+
+#: Reasons that are facts about the offsets and do not pass by themselves: the others are blindness …
+_LASTING_REASONS = frozenset(
+    {
+        UnknownReason.EXPIRED,
+        UnknownReason.NO_COMMIT,
+        UnknownReason.RECREATED,
+        UnknownReason.OUT_OF_RANGE,
+        UnknownReason.NOT_COMMITTING,
+    }
+)
+#: … and a group that has been unknown for this long, and is so for one of them, is not what its alert said any more.
+UNKNOWN_FOR_GOOD_SECONDS = 3600.0
+
+
+def judge(
+    rule: Rule,
+    condition: Condition,
+    now: datetime,
+    known_in_trouble: int | None = None,
+    labels: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[TimerVerdict, datetime]:
+    """The verdict, and since when it has been so.
+
+    A group's verdict that has become too old, or an "unknown" that may hide trouble, is HOLD: neither trouble nor its
+    end. Only a rule that asks for ``unknown``, or for a number that is known all the same, takes unknown for an answer.
+    ``known_in_trouble`` is how many partitions were known when the open alert last matched, None where there is none or
+    that cannot be told. ``labels`` are those of the group's owner.
+    """
+    if isinstance(condition, Freshness):
+        return _judge_freshness(rule, condition, now)
+    verdict = _judge_group(rule, condition, now, known_in_trouble, labels)
+    # That it is unknown does not vouch for it having been well all the while, nor its status for its numbers: this
+    # sample does.
+    is_unknown_calm = verdict is TimerVerdict.CLEAR and condition.status is Status.UNKNOWN
+    return verdict, condition.as_of if is_unknown_calm or rule.when.asks_for_numbers else condition.since
+
+
+def is_as_known(condition: GroupCondition, known_in_trouble: int | None) -> bool:
+    """Whether as many partitions are known as in trouble: then those that were in trouble are among them.
+
+    A group that is unknown has only healthy partitions among the known. So it is well again, as far as it ever was
+    known: the unknown ones are those that were unknown during the trouble, too.
+    """
+    return known_in_trouble is not None and (condition.numbers.known_partitions or 0) >= known_in_trouble
+
+
+def is_too_old(condition: Condition, now: datetime) -> bool:
+    """Whether the sample that a group's verdict rests on is too old to believe it any longer."""
+    return (
+        isinstance(condition, GroupCondition) and (now - condition.as_of).total_seconds() > condition.valid_for_seconds
+    )
+
+
+def _judge_group(
+    rule: Rule, condition: GroupCondition, now: datetime, known_in_trouble: int | None, labels: Mapping[str, str]
+) -> TimerVerdict:
+    if rule.when.stale:
+        return TimerVerdict.CLEAR
+    if is_too_old(condition, now):
+        return TimerVerdict.HOLD
+    if rule.applies_to(condition.subject, labels, condition.topics) and holds(rule.when, condition):
+        if not rule.only_if_seen_active or condition.seen_active:
+            return TimerVerdict.MATCH
+        return TimerVerdict.HOLD if condition.seen_active is None else TimerVerdict.CLEAR
+    return TimerVerdict.HOLD if _may_hide_trouble(condition, known_in_trouble) else TimerVerdict.CLEAR
+
+
+def _may_hide_trouble(condition: GroupCondition, known_in_trouble: int | None) -> bool:
+    if condition.status is not Status.UNKNOWN or is_as_known(condition, known_in_trouble):
+        return False
+    lasted_seconds = (condition.as_of - condition.since).total_seconds()
+    return condition.reason not in _LASTING_REASONS or lasted_seconds < UNKNOWN_FOR_GOOD_SECONDS
+
+
+def holds(when: RuleCondition, condition: GroupCondition) -> bool:
+    """Whether what a rule looks for is so, whoever the rule applies to."""
+    if condition.subject.kind not in when.kinds:
+        return False
+    match condition.subject.kind:
+        case AlertKind.GROUP:
+            return _has_status(when, condition) and _has_numbers(when, condition)
+        case AlertKind.IDLE_MEMBERS:
+            return condition.is_found and _is_above(condition.found_count, when.idle_members_above)
+        case AlertKind.CAPACITY:
+            return condition.is_found and not condition.found_words.isdisjoint(when.capacity)
+        case _:
+            return condition.is_found
+
+
+def _has_status(when: RuleCondition, condition: GroupCondition) -> bool:
+    if not when.statuses:
+        return True
+    reasons = when.unknown_reasons
+    has_unread = condition.numbers.lag_records != 0
+    return (
+        condition.status in when.statuses
+        and (condition.status is not Status.UNKNOWN or not reasons or condition.reason in reasons)
+        and when.unread in (None, has_unread)
+    )
+
+
+def _has_numbers(when: RuleCondition, condition: GroupCondition) -> bool:
+    """Whether every number that is asked for is known, and is so."""
+    numbers = condition.numbers
+    return (
+        _is_above(numbers.lag_records, when.lag_above)
+        and _is_above(numbers.lag_seconds, when.lag_seconds_above)
+        and (when.getting_older is None or condition.is_getting_older)
+        and _is_above(numbers.seconds_to_catch_up, when.seconds_to_catch_up_above)
+        and (
+            when.seconds_to_loss_below is None
+            or (numbers.seconds_to_loss is not None and numbers.seconds_to_loss < when.seconds_to_loss_below)
+        )
+    )
+
+
+def _is_above(number: float | None, limit: float | None) -> bool:
+    return limit is None or (number is not None and number > limit)
+
+
+def _judge_freshness(rule: Rule, condition: Freshness, now: datetime) -> tuple[TimerVerdict, datetime]:
+    known_from = condition.newest_at or condition.watching_since
+    concerns = rule.when.stale == condition.subject.kind.value and (
+        condition.subject.cluster is None or rule.clusters.selects(condition.subject.cluster)
+    )
+    if not concerns or rule.when.older_than is None:
+        return TimerVerdict.CLEAR, known_from or now
+    if known_from is None:
+        return TimerVerdict.MATCH, now
+    allowed = timedelta(seconds=max(rule.when.older_than, condition.floor_seconds))
+    if now - known_from <= allowed:
+        return TimerVerdict.CLEAR, known_from
+    if condition.watching_since is not None and now - condition.watching_since <= allowed:
+        return TimerVerdict.HOLD, known_from
+    return TimerVerdict.MATCH, known_from + allowed

@@ -1,0 +1,110 @@
+"""Which groups' oldest unread records keep getting older: ages are remembered from sample to sample, and read from the
+lake's history at the start."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+
+from lagwise.config import Config
+from lagwise.domain.aging import AgePace, OldestUnread
+from lagwise.tables.analysis import GROUP_HISTORY, PARTITION_STATUS
+from lagwise.tables.schema import TIMESTAMP
+from lagwise.tables.store import Lake
+from lagwise_alerts.evaluate.group_facts import Group
+from lagwise_alerts.evaluate.observation import GroupRow
+from lagwise_alerts.model import Numbers
+
+#: The lag objective of a group, in seconds.
+LagObjective = Callable[[Group], float]
+#: What is usual for a group.
+PaceOf = Callable[[Group], AgePace]
+
+#: A lag objective where the settings do not have the cluster.
+_USUAL_OBJECTIVE_SECONDS = 300.0
+_CADENCES = """
+select cluster, "group", max(commit_cadence_seconds) as cadence from partition_status where lag_seconds > 0 group by all
+"""
+_HISTORY = """
+select cluster, "group", as_of, lag_seconds, lag_seconds_is_lower_bound
+from group_history join wanted using (cluster, "group")
+where lag_seconds is not null and as_of >= since and as_of < until order by as_of
+"""
+_WANTED = pa.schema(
+    [("cluster", pa.string()), ("group", pa.string()), ("since", TIMESTAMP), ("until", TIMESTAMP)],
+)
+
+
+class UnreadAges:
+    """Follows groups. Not for use from several threads."""
+
+    def __init__(self) -> None:
+        self._followed: dict[Group, OldestUnread] = {}
+        self._has_read_history = False
+
+    def see(self, group: Group, as_of: datetime, numbers: Numbers, pace: AgePace) -> bool:
+        """Whether a group's oldest unread record keeps getting older, given the numbers of a sample. A sample that was
+        seen before changes nothing."""
+        if numbers.lag_seconds is None:
+            return False
+        is_lower_bound = bool(numbers.lag_seconds_is_lower_bound)
+        followed = self._followed.setdefault(group, OldestUnread())
+        return followed.see(as_of.timestamp(), numbers.lag_seconds, pace, is_lower_bound=is_lower_bound)
+
+    def follow(self, lake: Lake, rows: Iterable[GroupRow], pace_of: PaceOf) -> Iterator[GroupRow]:
+        """The groups of the lake, those marked that get older. Raises LakeError."""
+        rows = list(rows)
+        if not self._has_read_history:
+            self._read_history(lake, rows, pace_of)
+            self._has_read_history = True
+        there = {(row.cluster, row.group) for row in rows}
+        for gone in self._followed.keys() - there:
+            del self._followed[gone]
+        for row in rows:
+            group = (row.cluster, row.group)
+            yield replace(row, is_getting_older=self.see(group, row.as_of, row.numbers, pace_of(group)))
+
+    def _read_history(self, lake: Lake, rows: Iterable[GroupRow], pace_of: PaceOf) -> None:
+        wanted: dict[str, list[object]] = {name: [] for name in _WANTED.names}
+        first = None
+        for row in rows:
+            pace = pace_of((row.cluster, row.group))
+            if (row.numbers.lag_seconds or 0.0) > pace.interval_seconds:
+                since = row.as_of - timedelta(seconds=pace.remembered_seconds)
+                first = since if first is None else min(first, since)
+                for name, value in zip(_WANTED.names, (row.cluster, row.group, since, row.as_of), strict=True):
+                    wanted[name].append(value)
+        if first is None:
+            return
+        given = {"wanted": pa.table(wanted, schema=_WANTED)}
+        found = lake.query(_HISTORY, over=[GROUP_HISTORY], since=first, given=given)
+        for batch in found.to_batches(max_chunksize=10_000):
+            for one in batch.to_pylist():
+                group = (one["cluster"], one["group"])
+                numbers = Numbers(
+                    lag_seconds=one["lag_seconds"], lag_seconds_is_lower_bound=one["lag_seconds_is_lower_bound"]
+                )
+                self.see(group, one["as_of"], numbers, pace_of(group))
+
+
+def read_cadences(lake: Lake) -> dict[Group, float | None]:
+    """How often groups commit that have something unread, in seconds. Raises LakeError."""
+    rows = lake.query(_CADENCES, over=[PARTITION_STATUS]).to_pylist()
+    return {(row["cluster"], row["group"]): row["cadence"] for row in rows}
+
+
+def usual_objective(group: Group) -> float:
+    """The lag objective of groups of which the settings say nothing."""
+    return _USUAL_OBJECTIVE_SECONDS
+
+
+def objectives_of(config: Config) -> LagObjective:
+    """The lag objectives in the settings."""
+    clusters = {cluster.name: cluster for cluster in config.clusters}
+
+    def objective_of(group: Group) -> float:
+        cluster = clusters.get(group[0])
+        return usual_objective(group) if cluster is None else cluster.lag_objective_of(group[1])
+
+    return objective_of

@@ -1,0 +1,1 @@
+"""From decisions to messages: what is inhibited, muted and grouped, and how the rest reads."""

@@ -1,0 +1,161 @@
+"""The message of a notification: the document ``lagwise.alert.v1``, which every channel is given.
+
+Its JSON Schema is ``lagwise.alert.v1.schema.json`` beside this module. A field is never taken away or given another
+meaning within a version; new ones may come.
+"""
+
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from lagwise.config import Config
+from lagwise.domain.humanise import count
+from lagwise.domain.vocabulary import LossCause, Status
+from lagwise.platform.durations import duration_words
+from lagwise_alerts.model import FRESH, STALE, AlertEvent, AlertKind, Notification, Numbers
+from lagwise_alerts.notify.first_step import dashboard_link, first_command
+from lagwise_alerts.rules.owners import TEAM
+
+SCHEMA = "lagwise.alert.v1"
+
+
+def render(notification: Notification, config: Config) -> str:
+    """The document as JSON, in ASCII: the bytes that are sent and signed, the same at every attempt."""
+    return json.dumps(document(notification, config), ensure_ascii=True, allow_nan=False)
+
+
+#: Numbers that decisions and commands rest on, and no receiver is told.
+_OURS = ("known_partitions", "stands_still")
+
+
+def document(notification: Notification, config: Config) -> dict[str, Any]:
+    """The document as a tree. Times are RFC 3339 in UTC, durations seconds, lag records; null is unknown."""
+    alert = notification.alert
+    subject = alert.subject
+    numbers = asdict(notification.numbers)
+    worst_topic, worst_partition = numbers.pop("worst_topic"), numbers.pop("worst_partition")
+    for name in _OURS:
+        del numbers[name]
+    return {
+        "schema": SCHEMA,
+        "event": notification.event.value,
+        "severity": notification.severity.value,
+        "summary": summary(notification),
+        "kind": subject.kind.value,
+        "cluster": subject.cluster,
+        "group": subject.group,
+        "team": alert.labels.get(TEAM),
+        "labels": dict(alert.labels),
+        "status": notification.status,
+        "reason": notification.reason,
+        "previous_status": notification.previous_status,
+        "previous_severity": notification.previous_severity.value if notification.previous_severity else None,
+        "sentence": notification.sentence,
+        "outlook": _outlook(notification.event, notification.numbers),
+        "rule": alert.rule,
+        "resolution": alert.resolution.value if alert.resolution else None,
+        "since": _time(alert.since),
+        "started_at": _time(alert.started_at),
+        "fired_at": _time(alert.fired_at),
+        "ended_at": _time(alert.resolved_at),
+        "decided_at": _time(notification.decided_at),
+        "flapping": alert.flapping,
+        "times_begun": max(1, len(alert.begun_at)),
+        **numbers,
+        "worst_partition": (None if worst_topic is None else {"topic": worst_topic, "partition": worst_partition}),
+        "first_command": first_command(notification, config.clusters),
+        "dashboard_url": dashboard_link(subject, config.alerts.dashboard_url),
+        "fingerprint": alert.fingerprint,
+        "incident_id": alert.incident_id,
+        "sequence": alert.sequence,
+        "idempotency_key": notification.idempotency_key,
+    }
+
+
+_STATUS_WORDS = {
+    "losing_data": "losing data",
+    "at_risk": "at risk of losing data",
+    "falling_behind": "falling behind",
+    "catching_up": "catching up",
+    STALE: "late",
+    FRESH: "up to date",
+}
+
+
+_FINDING_WORDS = {
+    AlertKind.LOSS: "records were deleted before they were read",
+    AlertKind.SKIPPED: "records were skipped",
+    AlertKind.DEAD_LETTERS: "records were given up",
+    AlertKind.UNREAD_RETRIES: "nobody reads its retries",
+    AlertKind.JOB: "its job has trouble",
+    AlertKind.LEFT_TOPICS: "nobody reads a topic any more that it has read",
+    AlertKind.RETRIES: "records wait to be tried again",
+    AlertKind.REBALANCES: "it rebalances more than it should",
+    AlertKind.ASSIGNMENT: "its partitions could be shared out better",
+    AlertKind.IDLE_MEMBERS: "members have nothing to do",
+    AlertKind.GHOSTS: "commits are left on topics that it reads no more",
+    AlertKind.REBALANCE_STORM: "it is rebalanced again and again",
+    AlertKind.CAPACITY: "its capacity needs a look",
+}
+
+
+def _words(status: str | None) -> str:
+    return _STATUS_WORDS.get(status or "", (status or "not known").replace("_", " "))
+
+
+def summary(notification: Notification) -> str:
+    """One line for a subject line, a chat title, a pager."""
+    alert = notification.alert
+    if not alert.flapping or notification.event is AlertEvent.RESOLVED:
+        return _what(notification)
+    return f"{_what(notification)} (flapping: it began {len(alert.begun_at)} times)"
+
+
+def _what(notification: Notification) -> str:
+    subject = notification.alert.subject
+    if subject.group is not None:
+        who = f"Group {subject.group} on {subject.cluster}"
+    else:
+        who = f"The collection from {subject.cluster}" if subject.kind is AlertKind.COLLECTION else "The analysis"
+    if subject.kind in _FINDING_WORDS and notification.status is not None:
+        over = {AlertEvent.RESOLVED: "over: ", AlertEvent.REPEATED: "still: "}.get(notification.event, "")
+        return f"{who}: {over}{_FINDING_WORDS[subject.kind]}"
+    if notification.event is not AlertEvent.RESOLVED:
+        if notification.status == Status.AT_RISK and notification.numbers.lag_records == 0:
+            return f"{who} will lose its committed offsets; it has read everything"
+        still = "still " if notification.event is AlertEvent.REPEATED else ""
+        return f"{who} is {still}{_words(notification.status)}"
+    ended = f"{who} is no longer {_words(notification.previous_status)}"
+    if notification.status is None:
+        return f"{who}: alert ended ({_words(notification.alert.resolution)})"
+    return f"{ended}, now {_words(notification.status)}"
+
+
+def _outlook(event: AlertEvent, numbers: Numbers) -> str | None:
+    """What has happened or will happen, and when; None where nothing can be said."""
+    parts = []
+    if event is not AlertEvent.RESOLVED and numbers.records_lost:
+        parts.append(f"{count(numbers.records_lost)} records were deleted before they were read.")
+    if event is not AlertEvent.RESOLVED and numbers.seconds_to_loss is not None:
+        parts.append(_next_loss(numbers.seconds_to_loss, numbers))
+    if numbers.seconds_to_catch_up is not None:
+        parts.append(f"Caught up in about {duration_words(numbers.seconds_to_catch_up)}.")
+    return " ".join(parts) or None
+
+
+def _next_loss(seconds: float, numbers: Numbers) -> str:
+    when = duration_words(seconds)
+    if numbers.loss_cause == LossCause.EXPIRY:
+        return f"The committed offsets will expire {f'in about {when}' if seconds > 0 else 'at any moment'}."
+    if seconds > 0 and numbers.seconds_to_loss_is_upper_bound:
+        return f"Unread records may be deleted at any moment, and are past the retention in about {when}."
+    if seconds > 0:
+        return f"Unread records will be deleted in {when} at the earliest."
+    if numbers.records_lost:
+        return "Unread records are being deleted now."
+    return "Unread records may be deleted at any moment."
+
+
+def _time(at: datetime | None) -> str | None:
+    return None if at is None else at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

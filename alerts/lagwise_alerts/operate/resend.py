@@ -1,0 +1,124 @@
+"""Dead letters, sent again: only what a receiver is not confused by.
+
+A message goes with all that were given up of the same incident and channel, in their order. It does not go after a
+later one of its incident was delivered: a receiver that heard of the end must not hear of the beginning afterwards.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Engine, delete, select, update
+
+from lagwise.platform.errors import OperatorError
+from lagwise_alerts.notify.summary import SUMMARY_EVENT
+from lagwise_alerts.operate.actions import Action, Operator, record
+from lagwise_alerts.outbox.database import DELIVERIES, lock, prepare, transaction
+from lagwise_alerts.outbox.operator_tables import SUMMARISED as IN_SUMMARIES
+from lagwise_alerts.outbox.store import DEAD, DELIVERED, QUEUED
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A message as far as it matters here: ``is_dead`` also where the summary that brought it was given up."""
+
+    id: int
+    channel: str
+    incident_id: str
+    is_dead: bool
+    is_delivered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Resent:
+    """How many messages go again, and how many do not because a later one of their incident was delivered."""
+
+    queued: int
+    outdated: int
+
+
+def choose(letters: Sequence[Letter], asked: frozenset[int] | None) -> tuple[list[int], list[int]]:
+    """The ids that go again, and those that are outdated. ``asked`` are ids, None is all that are dead. Pure."""
+    last_delivered: dict[tuple[str, str], int] = {}
+    for letter in letters:
+        if letter.is_delivered:
+            of = (letter.channel, letter.incident_id)
+            last_delivered[of] = max(letter.id, last_delivered.get(of, 0))
+    meant = {(letter.channel, letter.incident_id) for letter in letters if asked is None or letter.id in asked}
+    again: list[int] = []
+    outdated: list[int] = []
+    for letter in sorted(letters, key=lambda one: one.id):
+        of = (letter.channel, letter.incident_id)
+        if letter.is_dead and of in meant:
+            (outdated if last_delivered.get(of, 0) > letter.id else again).append(letter.id)
+    return again, outdated
+
+
+def resend(
+    engine: Engine, ids: Sequence[int] | None, *, channel: str | None = None, by: Operator, now: datetime
+) -> Resent:
+    """Queue dead letters again: those of these ids, or all (of a channel). Raises OperatorError where there is none."""
+    prepare(engine)
+    with transaction(engine) as connection:
+        lock(connection)
+        asked = None if ids is None else frozenset(ids) | _members(connection, ids)
+        letters = _letters(connection, channel)
+        if asked is not None and not any(letter.is_dead and letter.id in asked for letter in letters):
+            raise OperatorError(
+                "none of these messages was given up; `lagwise alert deliveries --state dead` lists them"
+            )
+        again, outdated = choose(letters, asked)
+        _take_apart(connection, [*again, *outdated])
+        for some in (again[i : i + 500] for i in range(0, len(again), 500)):
+            queued = {"state": QUEUED, "attempts": 0, "next_attempt_at": now, "last_error": None}
+            connection.execute(update(DELIVERIES).where(DELIVERIES.c.id.in_(some)).values(**queued))
+        for some in (outdated[i : i + 500] for i in range(0, len(outdated), 500)):
+            connection.execute(update(DELIVERIES).where(DELIVERIES.c.id.in_(some)).values(state=DEAD))
+        if again:
+            subject = f"{len(again)} messages, the first {again[0]}" if len(again) > 1 else f"message {again[0]}"
+            record(connection, by, Action.RESEND, subject, "", now)
+    return Resent(len(again), len(outdated))
+
+
+def _letters(connection: Connection, channel: str | None) -> list[Letter]:
+    """All that were given up, and what else there is of the same incidents; of summaries their members."""
+    d, summary = DELIVERIES.c, DELIVERIES.alias()
+    state = (
+        select(d.id, d.channel, d.incident_id, d.state, summary.c.state.label("summary_state"))
+        .outerjoin(IN_SUMMARIES, IN_SUMMARIES.c.delivery_id == d.id)
+        .outerjoin(summary, summary.c.id == IN_SUMMARIES.c.summary_id)
+        .where(d.event != SUMMARY_EVENT)
+    )
+    if channel is not None:
+        state = state.where(d.channel == channel)
+    rows = connection.execute(state).all()
+    letters = [
+        Letter(
+            id=row.id,
+            channel=row.channel,
+            incident_id=row.incident_id,
+            is_dead=DEAD in (row.state, row.summary_state),
+            is_delivered=DELIVERED in (row.state, row.summary_state),
+        )
+        for row in rows
+    ]
+    concerned = {(letter.channel, letter.incident_id) for letter in letters if letter.is_dead}
+    return [letter for letter in letters if (letter.channel, letter.incident_id) in concerned]
+
+
+def _members(connection: Connection, ids: Sequence[int]) -> frozenset[int]:
+    within = select(IN_SUMMARIES.c.delivery_id).where(IN_SUMMARIES.c.summary_id.in_(list(ids)))
+    return frozenset(connection.scalars(within))
+
+
+def _take_apart(connection: Connection, ids: Sequence[int]) -> None:
+    """Dead summaries that brought these messages are no more: their messages go again as any others do."""
+    for some in (ids[i : i + 500] for i in range(0, len(ids), 500)):
+        summaries = set(
+            connection.scalars(select(IN_SUMMARIES.c.summary_id).where(IN_SUMMARIES.c.delivery_id.in_(some)))
+        )
+        if summaries:
+            left = select(IN_SUMMARIES.c.delivery_id).where(IN_SUMMARIES.c.summary_id.in_(summaries))
+            connection.execute(update(DELIVERIES).where(DELIVERIES.c.id.in_(left)).values(state=DEAD))
+            connection.execute(delete(IN_SUMMARIES).where(IN_SUMMARIES.c.summary_id.in_(summaries)))
+            connection.execute(delete(DELIVERIES).where(DELIVERIES.c.id.in_(summaries)))

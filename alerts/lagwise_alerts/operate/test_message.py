@@ -1,0 +1,115 @@
+"""A message by hand, to see whether a channel works: marked as a test, past the outbox, tried once."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from lagwise.config import AnyChannel, Config
+from lagwise.platform.errors import ConfigError
+from lagwise_alerts.channels import Message, make_channel
+from lagwise_alerts.model import AlertEvent, AlertKind, Resolution, Severity
+from lagwise_alerts.notify.message import SCHEMA
+
+#: Cluster and group of a test: so called, so that no receiver takes it for one of theirs.
+SUBJECT = "lagwise-test"
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelTestResult:
+    """What became of a test message. ``answer`` is what the receiver said, or what went wrong before it could."""
+
+    channel: str
+    type: str
+    receiver: str
+    delivered: bool
+    answer: str
+
+
+def unusable(config: Config) -> Iterator[tuple[AnyChannel, str]]:
+    """The channels that cannot be used as they are set, each with why. No receiver is asked."""
+    for settings in config.alerts.channels:
+        try:
+            make_channel(settings, lambda: datetime.now(UTC)).check()
+        except ConfigError as error:
+            yield settings, str(error)
+
+
+def send_test(
+    config: Config, name: str, clock: Callable[[], datetime], *, severity: Severity = Severity.INFO, over: bool = False
+) -> ChannelTestResult:
+    """Send one test message, or (``over``) the end of the test. Raises ConfigError where there is no such channel."""
+    settings = _channel_named(config, name)
+    document = trial_document(name, severity, clock(), config.alerts.dashboard_url, over=over)
+    channel = make_channel(settings, clock)
+    try:
+        outcome = channel.send(Message(document["idempotency_key"], json.dumps(document)))
+        return ChannelTestResult(
+            name, settings.type, channel.receiver, outcome.error is None, outcome.error or outcome.answer
+        )
+    finally:
+        channel.close()
+
+
+def trial_document(
+    channel: str, severity: Severity, now: datetime, dashboard_url: str, *, over: bool = False
+) -> dict[str, Any]:
+    """The document of a test. All tests of a channel are one incident, so that a later one can end it."""
+    at = now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    incident_id = f"{SUBJECT}-{channel}"
+    numbers = ("produce_rate_per_second", "consume_rate_per_second", "seconds_to_catch_up", "seconds_to_loss")
+    unknown = (
+        *numbers,
+        "seconds_to_loss_is_upper_bound",
+        "loss_cause",
+        "records_lost",
+        "transaction_seconds",
+        "members",
+    )
+    return {
+        "schema": SCHEMA,
+        "event": (AlertEvent.RESOLVED if over else AlertEvent.FIRING).value,
+        "severity": severity.value,
+        "summary": f"TEST of the channel {channel}, nothing is wrong",
+        "kind": AlertKind.GROUP.value,
+        "cluster": SUBJECT,
+        "group": SUBJECT,
+        "status": "ok",
+        "reason": None,
+        "previous_status": "ok" if over else None,
+        "previous_severity": severity.value if over else None,
+        "sentence": "This is a test that somebody sent by hand (lagwise alert test-channel). There is nothing to do.",
+        "outlook": "Nothing will happen.",
+        "rule": "test",
+        "resolution": Resolution.RECOVERED.value if over else None,
+        "since": at,
+        "started_at": at,
+        "fired_at": at,
+        "ended_at": at if over else None,
+        "decided_at": at,
+        "lag_records": 0,
+        "lag_seconds": 0.0,
+        "lag_seconds_is_lower_bound": False,
+        **dict.fromkeys(unknown),
+        "worst_partition": None,
+        "first_command": "lagwise status",
+        "dashboard_url": dashboard_url,
+        "fingerprint": hashlib.sha256(incident_id.encode("utf-8")).hexdigest()[:16],
+        "incident_id": incident_id,
+        "sequence": 2 if over else 1,
+        "idempotency_key": f"{incident_id}-{now.astimezone(UTC):%Y%m%dT%H%M%S.%fZ}",
+        "team": None,
+        "labels": {},
+        "flapping": False,
+        "times_begun": 1,
+    }
+
+
+def _channel_named(config: Config, name: str) -> AnyChannel:
+    for channel in config.alerts.channels:
+        if channel.name == name:
+            return channel
+    known = ", ".join(channel.name for channel in config.alerts.channels) or "none"
+    raise ConfigError(f"the settings have no channel {name!r} under alerts.channels; known: {known}")

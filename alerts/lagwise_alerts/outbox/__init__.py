@@ -1,0 +1,1 @@
+"""Messages kept in the operational database until they are delivered."""

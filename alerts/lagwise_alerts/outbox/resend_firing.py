@@ -1,0 +1,58 @@
+"""What receivers that forget are told again: the messages that were delivered last of all that still fires.
+
+It is read from the outbox each time, so that it is the same after a restart, and nothing is repeated that the receiver
+was never told, or whose end it has been told.
+"""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from sqlalchemy import Engine, func, select
+
+from lagwise_alerts.channels.base import DeliveryOutcome, Repeating
+from lagwise_alerts.model import AlertEvent, Phase
+from lagwise_alerts.outbox.database import ALERTS, DELIVERIES, transaction
+from lagwise_alerts.outbox.store import DELIVERED
+
+_D = DELIVERIES.c
+
+
+class FiringResender:
+    """Repeats for one channel."""
+
+    def __init__(self, engine: Engine, channel: Repeating, clock: Callable[[], datetime]) -> None:
+        self._engine = engine
+        self._channel = channel
+        self._clock = clock
+        self._next_at: datetime | None = None
+
+    def repeat_if_due(self) -> DeliveryOutcome | None:
+        """Tell again what fires, at once after a start; None where it is not time. Raises DatabaseError."""
+        now = self._clock()
+        if self._next_at is not None and now < self._next_at:
+            return None
+        self._next_at = now + timedelta(seconds=self._channel.repeat_seconds)
+        bodies = self._standing()
+        return self._channel.repeat(bodies) if bodies else DeliveryOutcome()
+
+    def before(self, incident_id: str) -> str | None:
+        """What the receiver was told last of an incident. Raises DatabaseError."""
+        query = (
+            select(_D.payload)
+            .where(_D.incident_id == incident_id, _D.channel == self._channel.name, _D.state == DELIVERED)
+            .order_by(_D.id.desc())
+            .limit(1)
+        )
+        with transaction(self._engine, read_only=True) as connection:
+            return connection.scalar(query)
+
+    def _standing(self) -> list[str]:
+        told = (
+            select(func.max(_D.id))
+            .join(ALERTS, ALERTS.c.incident_id == _D.incident_id)
+            .where(ALERTS.c.state == Phase.FIRING.value, _D.channel == self._channel.name, _D.state == DELIVERED)
+            .group_by(_D.incident_id)
+        )
+        query = select(_D.payload).where(_D.id.in_(told), _D.event != AlertEvent.RESOLVED.value).order_by(_D.id)
+        with transaction(self._engine, read_only=True) as connection:
+            return list(connection.scalars(query))

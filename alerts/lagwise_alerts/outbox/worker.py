@@ -1,0 +1,219 @@
+"""Brings what was decided to the receivers: at least once, in order per channel, each channel on its own.
+
+A message is sent, then marked. Killed in between, it is sent again with the same key: the receiver can tell. A
+receiver that does not answer holds up its own channel and no other.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from random import Random
+
+from sqlalchemy import Engine, select, update
+
+from lagwise.config import Grouping
+from lagwise.operational.lease import Lease
+from lagwise.platform.errors import DatabaseError, DatabaseGone
+from lagwise.platform.log_throttle import LogThrottle
+from lagwise_alerts.channels import Channel, Message, Repeating
+from lagwise_alerts.notify.group import Plan, Singly, Together, Wait, plan
+from lagwise_alerts.outbox.database import DELIVERIES, transaction
+from lagwise_alerts.outbox.resend_firing import FiringResender
+from lagwise_alerts.outbox.retry import RetryPolicy, RetryStep, after_attempt
+from lagwise_alerts.outbox.store import DEAD, DELIVERED, QUEUED, DeliveryRow
+from lagwise_alerts.outbox.summarise import seal, sent_lately, untried
+
+log = logging.getLogger("lagwise.alerts")
+
+#: Messages fetched at a time. Another process may have queued more; they are looked for at least this often (seconds).
+_BATCH = 50
+_LOOK_EVERY_SECONDS = 15.0
+#: After a database error.
+_PAUSE_SECONDS = 2.0
+
+
+class Worker:
+    """Delivers the messages of one channel."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        channel: Channel,
+        *,
+        clock: Callable[[], datetime],
+        random: Random,
+        policy: RetryPolicy | None = None,
+        grouping: Grouping | None = None,
+        lease: Lease | None = None,
+    ) -> None:
+        """``grouping`` says when many messages become one; None is never, for receivers that know single ones only.
+        Nothing is sent while ``lease`` is not held; None is no lease."""
+        self.channel = channel
+        self.wake = threading.Event()
+        self._engine = engine
+        self._clock = clock
+        self._random = random
+        self._policy = policy or RetryPolicy()
+        self._grouping = grouping or Grouping(most_messages=None)
+        self._lease = lease
+        self._complaints = LogThrottle(log)
+        self._unrecorded: tuple[DeliveryRow, RetryStep] | None = None
+        self._repeater = FiringResender(engine, channel, clock) if isinstance(channel, Repeating) else None
+
+    def deliver_due(self, stop: threading.Event) -> datetime | None:
+        """Deliver in order until nothing is left or the first message must wait; returns until when, None if empty.
+
+        Raises DatabaseError. A message that was sent but could not be marked is marked first at the next call.
+        """
+        self._record()
+        while not stop.is_set():
+            if not self._may_send():
+                return self._clock() + timedelta(seconds=_PAUSE_SECONDS)
+            queue = self._queue()
+            if not queue:
+                self._repeat()
+                return None
+            plan = self._plan()
+            if isinstance(plan, Wait):
+                return plan.until
+            if isinstance(plan, Together):
+                seal(self._engine, self.channel.name, self._clock(), self._lease)
+                continue
+            for row, payload in queue[: plan.count]:
+                if stop.is_set() or not self._may_send():
+                    break
+                if row.next_attempt_at > self._clock():
+                    return row.next_attempt_at
+                step = self._attempt(row, payload)
+                self._unrecorded = (row, step)
+                self._record()
+                if step.state == QUEUED:
+                    return step.next_attempt_at
+        return self._clock()
+
+    def run(self, stop: threading.Event) -> None:
+        """Deliver until stopped; what is queued meanwhile is announced by setting ``wake``."""
+        while not stop.is_set():
+            self.wake.clear()
+            try:
+                due = self.deliver_due(stop)
+                self._complaints.clear("database")
+                wait = _LOOK_EVERY_SECONDS if due is None else (due - self._clock()).total_seconds()
+            except DatabaseGone:
+                wait = _PAUSE_SECONDS  # the rounds use the same server, and say it once for all channels
+            except DatabaseError as error:
+                self._complaints.say("database", f"channel {self.channel.name}: {error}; deliveries wait")
+                wait = _PAUSE_SECONDS
+            except Exception:
+                # A defect in one channel must not end the thread that is its only way out: say it and try again.
+                log.exception("channel %s: a defect in Lagwise, please report it", self.channel.name)
+                wait = _LOOK_EVERY_SECONDS
+            if not stop.is_set():
+                self.wake.wait(min(max(wait, 0.0), _LOOK_EVERY_SECONDS))
+        self.channel.close()
+
+    def _may_send(self) -> bool:
+        """A message that is begun now has TAKE_OVER_SECONDS − HOLD_SECONDS until another process could begin."""
+        return self._lease is None or self._lease.holds()
+
+    def _plan(self) -> Plan:
+        """What to do next. A summary, or what was tried before, goes out as it is: it has its key, and the order."""
+        if self._grouping.most_messages is None:
+            return Singly(_BATCH)
+        waiting = untried(self._engine, self.channel.name)
+        if waiting is None:
+            return Singly(1)
+        now, interval = self._clock(), self._grouping.interval_seconds
+        sent = sent_lately(self._engine, self.channel.name, now, interval)
+        return plan(waiting, sent, self._grouping, now)
+
+    def _queue(self) -> list[tuple[DeliveryRow, str]]:
+        d = DELIVERIES.c
+        query = (
+            select(d.id, d.idempotency_key, d.channel, d.incident_id, d.event, d.state, d.attempts, d.next_attempt_at)
+            .add_columns(d.last_error, d.created_at, d.delivered_at, d.payload)
+            .where(d.state == QUEUED, d.channel == self.channel.name)
+            .order_by(d.id)
+            .limit(_BATCH)
+        )
+        with transaction(self._engine, read_only=True) as connection:
+            return [(DeliveryRow(*row[:-1]), row[-1]) for row in connection.execute(query)]
+
+    def _attempt(self, row: DeliveryRow, payload: str) -> RetryStep:
+        before = self._repeater.before(row.incident_id) if self._repeater else None
+        outcome = self.channel.send(Message(row.idempotency_key, payload, before))
+        now = self._clock()
+        step = after_attempt(outcome, row.attempts + 1, row.created_at, now, self._random, self._policy)
+        where = f"channel {self.channel.name} ({self.channel.receiver})"
+        if step.state == DELIVERED:
+            self._complaints.clear("receiver", f"{where} takes messages again")
+        elif step.state == DEAD:
+            log.error("%s: %s of %s is a dead letter: %s", where, row.event, row.incident_id, step.error)
+        else:
+            wait = (step.next_attempt_at - now).total_seconds()
+            line = f"{where}: {step.error}; its messages wait, next attempt in {wait:.0f} s"
+            self._complaints.say("receiver", line, same=step.error)
+        return step
+
+    def _repeat(self) -> None:
+        outcome = self._repeater.repeat_if_due() if self._repeater else None
+        if outcome is not None and outcome.error is not None:
+            where = f"channel {self.channel.name} ({self.channel.receiver})"
+            line = f"{where}: {outcome.error}; what fires is told again later"
+            self._complaints.say("repeat", line, same=outcome.error)
+        elif outcome is not None:
+            self._complaints.clear("repeat")
+
+    def _record(self) -> None:
+        if self._unrecorded is None:
+            return
+        row, step = self._unrecorded
+        values = {
+            "state": step.state,
+            "attempts": row.attempts + 1,
+            "next_attempt_at": step.next_attempt_at,
+            "last_error": step.error,
+            "delivered_at": self._clock() if step.state == DELIVERED else None,
+        }
+        # Unless a second process on the same database has delivered it, or given it up: that is not undone.
+        mark = update(DELIVERIES).where(DELIVERIES.c.id == row.id, DELIVERIES.c.state == QUEUED)
+        with transaction(self._engine) as connection:
+            connection.execute(mark.values(**values))
+        self._unrecorded = None
+
+
+class Outbox:
+    """One worker and one thread per channel."""
+
+    def __init__(self, workers: Sequence[Worker]) -> None:
+        self._stop = threading.Event()
+        self._workers = workers
+        # Daemons: a receiver that does not answer must not keep the process from ending. What it may have got
+        # without our knowing is sent again by the next process.
+        self._threads = [
+            threading.Thread(target=w.run, args=(self._stop,), name=f"channel {w.channel.name}", daemon=True)
+            for w in workers
+        ]
+
+    def start(self) -> None:
+        """Start delivering."""
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether every channel still has its thread."""
+        return all(thread.is_alive() for thread in self._threads)
+
+    def wake(self) -> None:
+        """Something was queued."""
+        for worker in self._workers:
+            worker.wake.set()
+
+    def stop(self, within_seconds: float) -> None:
+        """Stop delivering; an attempt that is under way is given this long."""
+        self._stop.set()
+        self.wake()
+        for thread in self._threads:
+            thread.join(within_seconds / max(1, len(self._threads)))

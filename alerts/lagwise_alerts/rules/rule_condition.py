@@ -1,0 +1,106 @@
+"""What a rule looks for, as it is written in the file of rules."""
+
+from functools import cached_property
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from lagwise.domain.capacity.verdict import CapacityVerdict
+from lagwise.domain.findings import FindingKind
+from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.platform.durations import parse_duration
+from lagwise_alerts.model import AlertKind
+
+Duration = Annotated[float, BeforeValidator(parse_duration)]
+_Count = Annotated[int, Field(ge=0)]
+
+
+class Strict(BaseModel):
+    """A part of the file: unknown keys are refused, nothing is changed after it was read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RuleCondition(Strict):
+    """What a rule looks for. Of a group's status and numbers all that are given must hold; all else stands alone."""
+
+    statuses: tuple[Status, ...] = ()
+    """The group has one of these statuses."""
+    unknown_reasons: tuple[UnknownReason, ...] = ()
+    """Of the groups that are `unknown`, only those for one of these reasons; empty is any reason."""
+    unread: bool | None = None
+    """Of the groups with one of the statuses, only those with unread records (`true`; a lag that is not known counts as
+    some) or without any (`false`); null is both."""
+    lag_above: _Count | None = None
+    """More records than this are unread, as far as partitions are known."""
+    lag_seconds_above: Duration | None = None
+    """The oldest unread record is older than this."""
+    getting_older: Literal[True] | None = None
+    """The oldest unread record keeps getting older: for longer than the group's lag objective, and for longer than it
+    takes twice to tell where its lag is going."""
+    seconds_to_loss_below: Duration | None = None
+    """Unread records will be deleted, or the committed offsets expire, in less than this."""
+    seconds_to_catch_up_above: Duration | None = None
+    """The group catches up, and needs longer than this. (One that does not has a status that says so.)"""
+    findings: tuple[FindingKind, ...] = ()
+    """One of these findings stands beside the group's status, whatever that is."""
+    idle_members_above: _Count | None = None
+    """More members than this own no partition, while who owns what is settled."""
+    ghosts: Literal[True] | None = None
+    """Commits are left on topics that the group reads no more."""
+    rebalance_storm: Literal[True] | None = None
+    """The group is rebalanced again and again, by the same clients."""
+    capacity: tuple[CapacityVerdict, ...] = ()
+    """The capacity of the group for one of its topics has one of these verdicts."""
+    stale: Literal["collection", "analysis"] | None = None
+    """No data has come from the collector of a cluster, or from the analysis …"""
+    older_than: Duration | None = None
+    """… for longer than this (and never less than three of the intervals they work at)."""
+
+    @model_validator(mode="after")
+    def _one_or_the_other(self) -> "RuleCondition":
+        if len(self._asked) != 1:
+            raise ValueError(
+                "give either statuses, a list of status words, or numbers of a group (lag_above, lag_seconds_above, "
+                "getting_older, seconds_to_loss_below, seconds_to_catch_up_above), or both; or one of findings, a list "
+                "of kinds, idle_members_above, ghosts, rebalance_storm, capacity, a list of verdicts, and stale: "
+                "collection or stale: analysis"
+            )
+        if bool(self.stale) != (self.older_than is not None):
+            raise ValueError("stale and older_than go together, as in {stale: collection, older_than: 2m}")
+        if self.unknown_reasons and Status.UNKNOWN not in self.statuses:
+            raise ValueError("unknown_reasons needs the status unknown among the statuses")
+        if self.unread is not None and not self.statuses:
+            raise ValueError("unread goes with statuses: it tells groups of one status apart")
+        return self
+
+    @property
+    def _asked(self) -> list[frozenset[AlertKind]]:
+        """The kinds of alert of each thing that is looked for: one, in a rule that can be used."""
+        asked = (
+            (bool(self.statuses) or self.asks_for_numbers, [AlertKind.GROUP]),
+            (bool(self.findings), [AlertKind(kind.value) for kind in self.findings]),
+            (self.idle_members_above is not None, [AlertKind.IDLE_MEMBERS]),
+            (self.ghosts is not None, [AlertKind.GHOSTS]),
+            (self.rebalance_storm is not None, [AlertKind.REBALANCE_STORM]),
+            (bool(self.capacity), [AlertKind.CAPACITY]),
+            (self.stale is not None, [AlertKind(self.stale or AlertKind.COLLECTION)]),
+        )
+        return [frozenset(kinds) for is_asked, kinds in asked if is_asked]
+
+    @property
+    def asks_for_numbers(self) -> bool:
+        """Whether it looks for what may change while a group's status stays the same."""
+        numbers = (
+            self.lag_above,
+            self.lag_seconds_above,
+            self.getting_older,
+            self.seconds_to_loss_below,
+            self.seconds_to_catch_up_above,
+        )
+        return any(number is not None for number in numbers)
+
+    @cached_property
+    def kinds(self) -> frozenset[AlertKind]:
+        """Which kinds of alert it can raise."""
+        return self._asked[0]

@@ -1,0 +1,293 @@
+"""Turns the crank: read the lake, decide, keep, deliver, say how it is going. Trouble with one step costs only that."""
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+
+from lagwise.config import Config
+from lagwise.operational.lease import Lease
+from lagwise.operational.turn import NotOurTurn, Turn
+from lagwise.platform import health
+from lagwise.platform.durations import duration_words
+from lagwise.platform.errors import ConfigError, DatabaseError, DatabaseGone
+from lagwise.platform.log_throttle import LogThrottle
+from lagwise.tables.store import Lake
+from lagwise_alerts.channels import TAKE_SUMMARIES, make_channel
+from lagwise_alerts.evaluate.decide import decide
+from lagwise_alerts.evaluate.lake_reader import LakeReader
+from lagwise_alerts.evaluate.observation import observe
+from lagwise_alerts.evaluate.unread_ages import objectives_of
+from lagwise_alerts.heartbeat import DeadMansSwitch, ping
+from lagwise_alerts.model import AlertEvent, Decision, Situation
+from lagwise_alerts.notify.message import render
+from lagwise_alerts.operate import queries
+from lagwise_alerts.outbox import store
+from lagwise_alerts.outbox.database import open_engine, prepare
+from lagwise_alerts.outbox.worker import Outbox, Worker
+from lagwise_alerts.rules.reload import RuleFileWatch
+from lagwise_alerts.rules.rule_file import RuleBook
+from lagwise_alerts.self_check import unfit
+
+log = logging.getLogger("lagwise.alerts")
+
+_PRUNE_EVERY = timedelta(hours=1)
+#: The product must be gone within 10 s of a signal; this is what an attempt under way gets of that.
+_STOP_WITHIN_SECONDS = 3.0
+_STOP_SWITCH_WITHIN_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class AlertRound:
+    """What a round did. ``trouble`` are one-line reasons why something was left as it was, ``rules_trouble`` is why the
+    file of rules is not in force as it is now."""
+
+    fired: int
+    escalated: int
+    resolved: int
+    counts: queries.AlertCounts
+    trouble: tuple[str, ...] = ()
+    #: Why Lagwise cannot be relied on at the moment; None where it can. Asked only where a dead man's switch is set.
+    unfit: str | None = None
+    repeated: int = 0
+    rules_trouble: str | None = None
+
+    @property
+    def line(self) -> str:
+        """The heartbeat."""
+        c = self.counts
+        text = f"{c.firing} firing, {c.pending} pending; {c.delivered} delivered, {c.queued} queued"
+        if c.dead:
+            text += f", {c.dead} dead"
+        said = self.trouble if self.rules_trouble is None else (*self.trouble, self.rules_trouble)
+        return text + "".join(f"; {line}" for line in said)
+
+
+class AlertProcess:
+    """Everything a round needs, opened once. Raises ConfigError where the settings or the rules cannot be used."""
+
+    def __init__(self, config: Config, *, watching_since: datetime | None) -> None:
+        self._config = config
+        self._rules = RuleFileWatch(config.alerts.rules_file, [channel.name for channel in config.alerts.channels])
+        self.engine = open_engine(config.database_url)
+        self.turn = Turn(Lease(self.engine, "alerts"), "the alerting", log, says_trouble=False)
+        self._reader = LakeReader(
+            Lake(config.lake_uri, config.lake.resolved_storage_options()),
+            objectives_of(config),
+            config.analysis.interval_seconds,
+        )
+        self._watching_since = watching_since
+        self._active: set[str] = set()
+        self._prepared = False
+        self._pruned_at: datetime | None = None
+
+    def round(self, now: datetime) -> AlertRound:
+        """Read, decide and keep. Raises DatabaseError, having kept nothing; a lake that cannot be read is held."""
+        self.prepare()
+        if self._rules.refresh():
+            log.info("the rules have changed: %d rules are in force", len(self.book.rules))
+        snapshot = self._reader.read(now)
+        alive = {row.subject for row in snapshot.groups if row.is_active}
+        observation = observe(
+            snapshot,
+            clusters=[cluster.name for cluster in self._config.clusters],
+            analysis_interval_seconds=self._config.analysis.interval_seconds,
+            active=self._active,
+            watching_since=self._watching_since,
+            now=now,
+        )
+        decision = store.apply(
+            self.engine,
+            lambda alerts, ended: decide(self.book, observation, alerts, now, ended),
+            lambda notification: render(notification, self._config),
+            active=[subject for subject in alive if subject.fingerprint not in self._active],
+            windows=self._config.alerts.maintenance,
+            now=now,
+            remember=timedelta(seconds=self.book.flapping.within if self.book.flapping else 0.0),
+            lease=self.turn.lease,
+        )
+        self._active.update(subject.fingerprint for subject in alive)
+        self._prune(now)
+        return replace(self._report(decision, snapshot.trouble), unfit=self._unfit(observation, now))
+
+    def _unfit(self, observation: Situation, now: datetime) -> str | None:
+        if self._config.alerts.heartbeat is None:
+            return None
+        states = queries.channel_states(self.engine, [channel.name for channel in self._config.alerts.channels])
+        return unfit(observation, states, now, summary_seconds=self._config.alerts.grouping.interval_seconds)
+
+    @property
+    def book(self) -> RuleBook:
+        """The rules in force."""
+        return self._rules.book
+
+    def prepare(self) -> None:
+        """Open the database, once it can be opened. Raises DatabaseError."""
+        if not self._prepared:
+            prepare(self.engine)
+            self._active = store.load_active(self.engine)
+            self._prepared = True
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._reader.close()
+        self.engine.dispose()
+
+    def _report(self, decision: Decision, trouble: tuple[str, ...]) -> AlertRound:
+        events = [notification.event for notification in decision.notifications]
+        return AlertRound(
+            fired=events.count(AlertEvent.FIRING),
+            escalated=events.count(AlertEvent.ESCALATED),
+            resolved=events.count(AlertEvent.RESOLVED),
+            repeated=events.count(AlertEvent.REPEATED),
+            counts=queries.counts(self.engine),
+            trouble=trouble,
+            rules_trouble=self._rules.trouble,
+        )
+
+    def _prune(self, now: datetime) -> None:
+        if self._pruned_at is None or now - self._pruned_at >= _PRUNE_EVERY:
+            store.prune(self.engine, now - timedelta(days=self._config.lake.retention.history_days))
+            self._pruned_at = now
+
+
+def alert_once(config: Config, now: datetime | None = None) -> AlertRound:
+    """One round, and one attempt to deliver everything that is due. For a scheduler, for tests, and by hand.
+
+    Raises ConfigError, DatabaseError, and NotOurTurn where another process runs the alerts of this database. ``now`` is
+    the present time unless given.
+    """
+    at = now or _now()
+    alerts = AlertProcess(config, watching_since=None)
+    try:
+        alerts.prepare()  # without a database there is no turn to wait for
+        with alerts.turn.taken():
+            report = alerts.round(at)
+            workers = _workers(alerts, config, _now if now is None else lambda: at)
+            if workers:
+                with ThreadPoolExecutor(len(workers)) as pool:
+                    for done in [pool.submit(_deliver_once, worker) for worker in workers]:
+                        done.result()
+            if config.alerts.heartbeat is not None and report.unfit is None:
+                error = ping(config.alerts.heartbeat)
+                if error is not None:
+                    log.warning("the dead man's switch (%s)", error)
+            return replace(report, counts=queries.counts(alerts.engine))
+    finally:
+        alerts.close()
+
+
+def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
+    """Rounds at the configured interval until ``stop`` is set, deliveries beside them, heartbeats into ``state``.
+
+    While another process runs the alerts of this database, this one waits, and takes over when that one is gone. Raises
+    ConfigError at the start where the settings or the rules cannot be used; nothing else ends it.
+    """
+    alerts = AlertProcess(config, watching_since=_now())
+    workers = _workers(alerts, config, _now)
+    outbox = Outbox(workers)
+    heartbeat = config.alerts.heartbeat
+    switch = DeadMansSwitch(heartbeat, config.alerts.interval_seconds) if heartbeat else None
+    complaints, heart = LogThrottle(log), health.Heart(state, health.ALERTS)
+    where = ", ".join(f"{w.channel.name} ({w.channel.receiver})" for w in workers)
+    log.info("%d rules; channels: %s", len(alerts.book.rules), where or "none, alerts are kept and shown only")
+    _mention_unusable(workers)
+    started = False
+    turn = alerts.turn
+    turn.start()
+    try:
+        while not stop.is_set():
+            waits_for = None
+            try:
+                if turn.lease.trouble is not None:
+                    turn.ask()
+                reason = turn.why_not()
+                if not turn.lease.holds() and turn.lease.trouble is not None:
+                    raise turn.lease.trouble
+                if reason is not None:
+                    raise NotOurTurn(reason)
+                report = alerts.round(_now())
+                complaints.clear("database", "the database works again")
+                if report.trouble:
+                    complaints.say("lake", "; ".join(report.trouble) + "; what rests on it is held as it is")
+                else:
+                    complaints.clear("lake", "the lake can be read again")
+                if report.rules_trouble is not None:
+                    complaints.say("rules", report.rules_trouble)
+                else:
+                    complaints.clear("rules", "the file of rules can be used again")
+                if not started:
+                    _mention_orphans(alerts, {w.channel.name for w in workers})
+                    outbox.start()
+                    if switch is not None:
+                        switch.start()
+                    started = True
+                outbox.wake()
+                if switch is not None:
+                    switch.say(report.unfit if outbox.is_alive else "a channel's thread has ended")
+                line = report.line
+            except NotOurTurn as error:
+                complaints.clear("database", "the database works again")
+                if switch is not None and started:
+                    switch.say(str(error))
+                line = f"{error}; this process waits"
+                waits_for = turn.lease.holder
+            except DatabaseError as error:
+                line = str(error)
+                same = "gone" if isinstance(error, DatabaseGone) else line
+                complaints.say("database", f"{line}; nothing is decided until it works", same=same)
+            heart.beat(line, unless_by=None if waits_for is None else waits_for.process.pid)
+            stop.wait(config.alerts.interval_seconds)
+    finally:
+        if started:
+            if switch is not None:
+                switch.stop(_STOP_SWITCH_WITHIN_SECONDS)
+            outbox.stop(_STOP_WITHIN_SECONDS)
+        turn.stop()
+        alerts.close()
+
+
+def _workers(alerts: AlertProcess, config: Config, clock: Callable[[], datetime]) -> list[Worker]:
+    return [
+        Worker(
+            alerts.engine,
+            make_channel(channel, clock),
+            clock=clock,
+            random=Random(),  # noqa: S311 (spreads attempts in time, guards nothing)
+            grouping=config.alerts.grouping if channel.type in TAKE_SUMMARIES else None,
+            lease=alerts.turn.lease,
+        )
+        for channel in config.alerts.channels
+    ]
+
+
+def _deliver_once(worker: Worker) -> None:
+    try:
+        worker.deliver_due(threading.Event())
+    finally:
+        worker.channel.close()
+
+
+def _mention_unusable(workers: list[Worker]) -> None:
+    """What is wrong with a channel before anything is sent: its messages wait for it to be mended."""
+    for worker in workers:
+        try:
+            worker.channel.check()
+        except ConfigError as error:
+            log.warning("channel %s cannot be used: %s; its messages wait", worker.channel.name, error)
+
+
+def _mention_orphans(alerts: AlertProcess, channels: set[str]) -> None:
+    """Messages for a channel that was taken out of the settings wait there until it is back: say so once."""
+    for name, oldest in store.waiting_channels(alerts.engine).items():
+        if name not in channels:
+            age = duration_words((_now() - oldest).total_seconds())
+            log.warning("messages for channel %s have waited for %s, but the settings have no such channel", name, age)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

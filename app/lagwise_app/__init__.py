@@ -1,0 +1,1 @@
+"""The application: the command line, and what runs, serves and demonstrates the product. Every room lies below it."""

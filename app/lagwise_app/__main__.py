@@ -1,0 +1,5 @@
+"""``python -m lagwise_app``, which ``python -m lagwise`` starts."""
+
+from lagwise_app.cli import main
+
+main()

@@ -1,0 +1,80 @@
+"""The command line. One module per family of commands; what they need is imported when they run.
+
+So ``lagwise --help`` takes a moment and not seconds, and an installation without Spark can still collect.
+"""
+
+import os
+from pathlib import Path
+
+import click
+
+from lagwise.platform.logs import DEBUG_VARIABLE, redact_uncaught_errors
+from lagwise_app.cli.alert import ack, deliveries, list_command, resend, silence, unsilence
+from lagwise_app.cli.alert_backtest import alert_test
+from lagwise_app.cli.doctor import config_command, doctor
+from lagwise_app.cli.lag import lag
+from lagwise_app.cli.replay import replay
+from lagwise_app.cli.services import alert, analyze, collect, dashboard, scaling
+from lagwise_app.cli.shared import CommandSettings, LagwiseGroup
+from lagwise_app.cli.ship_offsets import ship_offsets
+from lagwise_app.cli.size import size
+from lagwise_app.cli.status import status
+from lagwise_app.cli.test_channel import try_channel
+from lagwise_app.cli.up import demo, sandbox, up
+
+
+@click.group(cls=LagwiseGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Settings file (YAML). Default: $LAGWISE_CONFIG, else lagwise.yaml in this folder if there is one.",
+)
+@click.option("--debug", is_flag=True, help="Log more, and show stack traces.")
+@click.version_option(package_name="lagwise", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(context: click.Context, config_file: Path | None, debug: bool) -> None:
+    """Which consumer groups are in trouble, why, and how much they need.
+
+    \b
+    Try it, with a real broker and consumers that misbehave on purpose:
+      lagwise demo
+    Watch your own cluster (and check first that Lagwise may read it):
+      lagwise doctor --bootstrap broker:9092
+      lagwise up --bootstrap broker:9092
+    Ask from another terminal:
+      lagwise status
+      lagwise lag my-group
+    """
+    if debug:
+        os.environ[DEBUG_VARIABLE] = "1"
+    context.obj = CommandSettings(config_file)
+
+
+for _command in (list_command, silence, unsilence, ack, deliveries, resend, alert_test, try_channel):
+    alert.add_command(_command)
+
+for _command in (
+    demo,
+    up,
+    status,
+    lag,
+    doctor,
+    size,
+    collect,
+    analyze,
+    alert,
+    dashboard,
+    scaling,
+    ship_offsets,
+    sandbox,
+    replay,
+    config_command,
+):
+    cli.add_command(_command)
+
+
+def main() -> None:
+    """The ``lagwise`` command. Exits 0, 1 (it did not work; one line says why) or 2 (wrong usage)."""
+    redact_uncaught_errors()
+    cli.main(prog_name="lagwise")

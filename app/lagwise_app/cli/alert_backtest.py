@@ -1,0 +1,69 @@
+"""Rules tried on what has been, before anybody is told by them."""
+
+from pathlib import Path
+
+import click
+
+from lagwise_app.cli.shared import CommandSettings, data_option, json_option
+from lagwise_app.terminal.json_output import print_json
+
+
+@click.command("test", short_help="Which alerts would the last day, or a trace, have given?")
+@click.argument("traces", metavar="[TRACE…]", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@data_option
+@click.option(
+    "--rules",
+    "rules_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="File of rules. Default: `alerts.rules_file` in the settings, else the rules that come with Lagwise.",
+)
+@click.option("--last", default="24h", show_default=True, metavar="DURATION", help="How much of the lake's past.")
+@click.option(
+    "--cluster", default="trace", show_default=True, help="What rules are told that a trace's cluster is called."
+)
+@json_option("every message")
+@click.pass_obj
+def alert_test(
+    settings: CommandSettings,
+    traces: tuple[Path, ...],
+    data: str | None,
+    rules_file: Path | None,
+    last: str,
+    cluster: str,
+    as_json: bool,
+) -> None:
+    """Tell which alerts a file of rules would have given, and when. Nothing is sent and nothing is kept.
+
+    Without a TRACE (a folder, see docs/traces.md) it goes through the last day in the lake, which keeps status, lag and
+    its age, storms of rebalances, and how fresh everything was; rules that look for something else are named.
+
+    \b
+      lagwise alert test --rules rules.yaml
+      lagwise alert test --rules rules.yaml --last 7d --json | jq '.rehearsals[0].events[].summary'
+      lagwise alert test tests/traces/retention-overrun
+    """
+    from datetime import UTC, datetime, timedelta
+
+    from lagwise.platform.durations import parse_duration
+    from lagwise_alerts.rules.rule_file import load_rules
+    from lagwise_app.replay import alert_backtest
+
+    config = settings.load(data=data)
+    file = rules_file or config.alerts.rules_file
+    book = load_rules(file, [channel.name for channel in config.alerts.channels])
+    if traces:
+        outcomes = [alert_backtest.of_trace(folder, book, cluster) for folder in traces]
+    else:
+        try:
+            span = timedelta(seconds=parse_duration(last))
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint="--last") from None
+        now = datetime.now(UTC)
+        outcomes = [alert_backtest.of_lake(config, book, now - span, now)]
+    if as_json:
+        print_json({"rehearsals": [alert_backtest.as_json(outcome) for outcome in outcomes]})
+        return
+    name = "Lagwise's own" if file is None else file.name
+    for outcome in outcomes:
+        for line in alert_backtest.lines(outcome, name):
+            click.echo(line)

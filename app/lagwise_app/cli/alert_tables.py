@@ -1,0 +1,85 @@
+"""Alerts, silences and deliveries as tables for the terminal; every name from outside is made harmless."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from rich.table import Table
+from rich.text import Text
+
+from lagwise.domain.humanise import duration
+from lagwise_alerts.model import Phase
+from lagwise_alerts.notify.mute import Silence
+from lagwise_alerts.operate.actions import matcher_words
+from lagwise_alerts.operate.queries import AlertRow, OperatorState
+from lagwise_alerts.outbox.store import DeliveryRow
+from lagwise_app.terminal.words import plain
+
+
+def alert_table(alerts: Sequence[tuple[AlertRow, OperatorState]], now: datetime) -> Table:
+    """Open alerts, one a row: how they stand with people, and the incident to name them by."""
+    table = _table("state", "severity", "about", "since", "why", "incident")
+    for alert, standing in alerts:
+        table.add_row(
+            _state(alert, standing, now),
+            alert.severity.value,
+            plain(str(alert.subject)),
+            f"{_seconds(alert.since, now)} ago",
+            plain(alert.sentence),
+            plain(alert.incident_id),
+        )
+    return table
+
+
+def silence_table(silences: Sequence[Silence], now: datetime) -> Table:
+    """Silences, one a row."""
+    table = _table("silence", "of", "ends", "by", "because")
+    for one in silences:
+        begins = "" if one.starts_at <= now else f", begins in {_seconds(now, one.starts_at)}"
+        table.add_row(
+            str(one.id),
+            plain(matcher_words(one.matcher)),
+            f"in {_seconds(now, one.ends_at)}{begins}",
+            plain(one.created_by),
+            plain(one.comment),
+        )
+    return table
+
+
+def delivery_table(rows: Sequence[DeliveryRow], now: datetime) -> Table:
+    """Messages, one a row."""
+    table = _table("number", "decided", "channel", "tells", "state", "attempts", "last error", "incident")
+    for row in rows:
+        table.add_row(
+            str(row.id),
+            f"{_seconds(row.created_at, now)} ago",
+            plain(row.channel),
+            plain(row.event),
+            Text(row.state, style="bold red" if row.state == "dead" else ""),
+            str(row.attempts),
+            plain(row.last_error or ""),
+            plain(row.incident_id),
+        )
+    return table
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold", no_wrap=column in ("number", "silence", "severity", "attempts"))
+    return table
+
+
+def _state(alert: AlertRow, standing: OperatorState, now: datetime) -> Text:
+    """The word, and who has it or what mutes it."""
+    if alert.state is Phase.PENDING:
+        return Text("pending", style="dim")
+    if standing.acknowledged is not None:
+        return Text("acknowledged by ").append_text(plain(standing.acknowledged.by))
+    if standing.muted is not None:
+        muted = standing.muted
+        return Text(f"{muted.cause.value} ").append_text(plain(muted.name)).append(f" for {_seconds(now, muted.until)}")
+    return Text("firing", style="bold red")
+
+
+def _seconds(first: datetime, last: datetime) -> str:
+    return duration(max(0.0, (last - first).total_seconds()))

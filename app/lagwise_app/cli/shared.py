@@ -1,0 +1,186 @@
+"""What all commands share: errors as one line, settings read when needed, JSON, stopping on a signal."""
+
+import contextlib
+import importlib.util
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from lagwise.domain.humanise import plural
+from lagwise.platform.errors import ConfigError, LagwiseError, LakeError, MissingRequirement, UnreadableTable
+from lagwise.platform.logs import clean, debugging
+from lagwise.platform.program import program
+
+if TYPE_CHECKING:
+    from lagwise.config import Config
+    from lagwise.tables.store import Lake
+
+#: What is missing when an import fails: the extra that brings it.
+_EXTRAS = {
+    "confluent_kafka": "kafka",
+    "pyspark": "spark",
+    "py4j": "spark",
+    "streamlit": "dashboard",
+    "plotly": "dashboard",
+}
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+class CommandSettings:
+    """The global options; the settings themselves are read by the commands that need them."""
+
+    def __init__(self, config_file: Path | None) -> None:
+        self.config_file = config_file
+
+    def load(self, *, bootstrap: str | None = None, data: str | None = None) -> "Config":
+        """The settings, with what the command line said about them. Raises ConfigError."""
+        from lagwise.config import load_config
+        from lagwise_app.supervisor.processes import linked, overridden
+
+        return linked(overridden(load_config(self.config_file), bootstrap=bootstrap, data=data))
+
+    def load_for(self, part: str, *, bootstrap: str | None = None, data: str | None = None) -> "Config":
+        """The settings for a part that starts in this process, whose log begins with what it runs with.
+
+        Raises ConfigError.
+        """
+        import logging
+
+        from lagwise.platform import logs
+        from lagwise.platform.private_files import make_state_folder
+        from lagwise_app.supervisor.processes import summary
+
+        logs.configure(part)
+        config = self.load(bootstrap=bootstrap, data=data)
+        with contextlib.suppress(OSError):  # whoever cannot write there says so, and goes on as well as that can be
+            make_state_folder(config.state)
+        logging.getLogger("lagwise").info("%s", summary(config))
+        return config
+
+    def load_last_run(self, data: str | None) -> "tuple[Config, Path] | None":
+        """The settings that the product last ran with on a data folder, and their file.
+
+        None where there are none, and where a settings file is named or found: that one is what is meant then.
+        """
+        import os
+
+        from lagwise.config import load_config, settings_file
+        from lagwise_app.supervisor.processes import EFFECTIVE_SETTINGS
+
+        if data is None or settings_file(self.config_file, os.environ) is not None:
+            return None
+        file = Path(data) / EFFECTIVE_SETTINGS
+        return (load_config(file), file) if file.is_file() else None
+
+
+class LagwiseGroup(click.Group):
+    """A group that lists its commands in the order given and ends on an error with one line, not a stack trace."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, OSError) as error:
+            # A reader that went away (`lagwise status | head`) is not an error of ours; click knows how to end on it.
+            if not isinstance(error, OSError) or isinstance(error, BrokenPipeError):
+                raise
+            self._fail(ctx, error, clean(str(error)))
+        except LagwiseError as error:
+            self._fail(ctx, error, _lines(error))
+        except ModuleNotFoundError as error:
+            extra = _EXTRAS.get((error.name or "").partition(".")[0])
+            if extra is None:
+                raise
+            missing = MissingRequirement(f"this command needs {error.name}: install lagwise[{extra}]")
+            self._fail(ctx, missing, str(missing))
+        except Exception as error:
+            self._fail(ctx, error, f"unexpected {type(error).__name__}: {clean(str(error))} (--debug shows where)")
+
+    def _fail(self, ctx: click.Context, error: BaseException, message: str) -> None:
+        if debugging():
+            raise error
+        click.echo(f"lagwise: {message}", err=True)
+        ctx.exit(1)
+
+
+def _lines(error: LagwiseError) -> str:
+    """The message, on one line; only settings may have several problems, one a line."""
+    text = str(error)
+    if isinstance(error, UnreadableTable):
+        text += f"; `{program()} doctor` checks the lake, and `{program()} doctor --repair` sets damaged files aside"
+    return "\n".join(clean(line) for line in text.split("\n")) if isinstance(error, ConfigError) else clean(text)
+
+
+def require_clients(config: "Config") -> None:
+    """Raise MissingRequirement where the client of a system that is watched is not installed."""
+    if any(cluster.system == "kafka" for cluster in config.clusters):
+        require_package("confluent_kafka")
+
+
+def require_package(module: str) -> None:
+    """Raise MissingRequirement, naming the extra that brings it, where a package is not installed.
+
+    For packages that only a child process imports: its complaint would be found in a log.
+    """
+    try:
+        found = importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        found = False
+    if not found:
+        raise MissingRequirement(f"this command needs {module}: install lagwise[{_EXTRAS[module]}]")
+
+
+def json_option(what: str) -> Callable[[_Command], _Command]:
+    """The option ``--json``; ``what`` completes its help."""
+    return click.option("--json", "as_json", is_flag=True, help=f"Print {what} as JSON.")
+
+
+def data_option(command: _Command) -> _Command:
+    """The option ``--data``, which wins over the settings."""
+    return click.option(
+        "--data", metavar="URI", help="Where the lake is: a local folder or a URI. Default: `data` in the settings."
+    )(command)
+
+
+def bootstrap_option(command: _Command) -> _Command:
+    """The option ``--bootstrap``, which wins over the settings."""
+    return click.option("--bootstrap", metavar="HOST:PORT", help="The cluster. Default: `clusters` in the settings.")(
+        command
+    )
+
+
+def open_lake(config: "Config") -> "Lake":
+    """The lake of the settings. When the command ends, it reports the damaged files that its answer leaves out."""
+    from lagwise.tables.tolerant import TolerantLake
+
+    lake = TolerantLake(config.lake_uri, config.lake.resolved_storage_options())
+
+    def report() -> None:
+        with contextlib.suppress(LakeError):  # which the command itself has reported
+            for one in lake.left_out:
+                rows = "rows" if one.rows is None else plural(one.rows, "row")
+                click.echo(f"lagwise: {rows} left out: {clean(str(one))}; see `{program()} doctor`", err=True)
+
+    click.get_current_context().call_on_close(report)
+    return lake
+
+
+def stop_on_signals() -> threading.Event:
+    """An event that SIGTERM and SIGINT set. A second signal ends the process at once."""
+    stop = threading.Event()
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        stop.set()
+        signal.signal(number, signal.SIG_DFL)
+
+    signal.signal(signal.SIGTERM, handle)
+    signal.signal(signal.SIGINT, handle)
+    return stop

@@ -1,0 +1,82 @@
+"""``lagwise ship-offsets``: runs beside RocketMQ's broadcasting consumers, whose offsets nobody else can see."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from lagwise.domain.humanise import plural
+from lagwise.platform.logs import clean
+from lagwise_app.cli.shared import json_option, stop_on_signals
+from lagwise_app.terminal.json_output import print_json
+
+_FOLDER = Path("~/.rocketmq_offsets")
+
+
+@click.command("ship-offsets", short_help="Copy offsets that RocketMQ's broadcasting members keep themselves.")
+@click.option("--to", "place", metavar="PLACE", required=True, help="A folder or a URI (s3://…, gs://…, abfss://…).")
+@click.option(
+    "--from",
+    "folder",
+    type=click.Path(path_type=Path),
+    default=_FOLDER,
+    show_default=True,
+    help="Where clients keep them: what rocketmq.client.localOffsetStoreDir says.",
+)
+@click.option(
+    "--every",
+    "every_seconds",
+    type=click.FloatRange(1, 3600),
+    default=10.0,
+    show_default=True,
+    help="Seconds between rounds.",
+)
+@click.option(
+    "--max-age",
+    "max_age_hours",
+    type=click.FloatRange(0, 8760, min_open=True),
+    default=24.0,
+    show_default=True,
+    help="Hours. A file that was not written for so long is left alone.",
+)
+@click.option("--once", is_flag=True, help="One round, then exit.")
+@json_option("what the round did (with --once)")
+def ship_offsets(
+    place: str, folder: Path, every_seconds: float, max_age_hours: float, once: bool, as_json: bool
+) -> None:
+    """Copy offsets.json files of RocketMQ clients to where the collector can read them.
+
+    Members of broadcasting groups keep their offsets on their own disk. Those that are online are asked by the
+    collector; for those that are not, or do not answer, run this beside them (as their user, or one who may read their
+    files), and set `local_offsets` of the cluster:
+
+    \b
+      lagwise ship-offsets --to /mnt/shared/rocketmq-offsets
+      lagwise ship-offsets --from /srv/app/.rocketmq_offsets --to s3://ops/rocketmq-offsets --every 30
+      # local_offsets: {path: /mnt/shared/rocketmq-offsets/*/*/offsets.json}
+
+    Only files that were written anew are copied. Runs until SIGINT or SIGTERM, and goes on where a copy fails.
+    """
+    if as_json and not once:
+        raise click.UsageError("--json prints what one round did: use it with --once")
+    from lagwise_collectors.rocketmq.ship_offsets import OffsetShipper
+
+    shipping = OffsetShipper(folder.expanduser(), place, max_age_seconds=max_age_hours * 3600)
+    stop = stop_on_signals()
+    said = None
+    while True:
+        shipped = shipping.round()
+        line = f"{plural(shipped.found, 'file')} found, {shipped.old} too old to copy"
+        if shipped.failed:
+            line += f"; {len(shipped.failed)} could not be copied, such as {shipped.failed[0]}"
+        if as_json:
+            print_json(asdict(shipped))
+        elif once:
+            click.echo(clean(f"{shipped.copied} copied; {line}"))
+        elif line != said:  # what stays as it was is said once
+            click.echo(clean(line), err=bool(shipped.failed))
+            said = line
+        if once:
+            raise click.exceptions.Exit(1 if shipped.failed else 0)
+        if stop.wait(every_seconds):
+            return

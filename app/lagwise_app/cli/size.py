@@ -1,0 +1,270 @@
+"""``lagwise size``: how many threads, nodes and partitions a workload needs."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from lagwise.domain.sizing import workload as defaults
+from lagwise.domain.sizing.known_workload import NEEDED, missing_of, workload_from
+from lagwise.domain.sizing.ranges import OutOfRange
+from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit
+from lagwise_app.cli.option_types import Amount, Duration, Share
+from lagwise_app.cli.shared import data_option, json_option, open_lake
+from lagwise_app.terminal.json_output import print_json
+
+#: The option that sets each field of a Workload; the reports and the errors name it.
+OPTIONS = {
+    "seconds_per_message": "--per-message",
+    "unit": "--unit",
+    "t1_seconds": "--t1",
+    "t2_seconds": "--t2",
+    "cores": "--cores",
+    "peak_rate_per_second": "--peak",
+    "partitions": "--partitions",
+    "hottest_share": "--hottest-share",
+    "lag": "--lag",
+    "target_utilisation": "--utilisation",
+    "catch_up_seconds": "--catch-up",
+    "restart_seconds": "--restart",
+    "outage_seconds": "--outage",
+    "outage_catch_up_seconds": "--outage-catch-up",
+    "spare_nodes": "--spare-nodes",
+    "share_of_ceiling": "--ceiling-share",
+    "max_threads_per_node": "--max-threads",
+    "concurrency": "--concurrency",
+    "ordering": "--ordering",
+}
+
+
+#: Of these it is told where they come from, of a group.
+_TOLD = ("seconds_per_message", *NEEDED, "hottest_share", "lag")
+_TAKEN_APART = ("t1_seconds", "t2_seconds", "cores")
+_TIMES = frozenset({"t1_seconds", "seconds_per_message"})
+
+#: Wider than this, sentences are hard to read.
+_WIDTH = 110
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command(context_settings={"show_default": True})
+@click.argument("group", required=False)
+@click.option("--topic", help="The topic, where the group reads several.")
+@click.option("--cluster", help="The group's cluster, where several clusters have a group of this name.")
+@click.option("--t1", "t1_seconds", type=Duration(), help="Time per message spent waiting (I/O, a downstream).")
+@click.option("--t2", "t2_seconds", type=Duration(), help="Time per message on the CPU.")
+@click.option(
+    "--per-message",
+    "seconds_per_message",
+    type=Duration(),
+    help="Time per message as a whole, where T1 and T2 are not known apart: members of one thread are sized.",
+)
+@click.option(
+    "--unit",
+    type=click.Choice([Unit.MEMBER.value, Unit.SUBTASK.value]),
+    default=Unit.MEMBER.value,
+    help="What takes --per-message: members of a group, or subtasks of the busiest vertex of a Flink job.",
+)
+@click.option("--cores", type=float, help="Cores of one node, or its CPU limit.")
+@click.option("--peak", "peak_rate_per_second", type=Amount(), help="Messages per second at peak.")
+@click.option(
+    "--horizon",
+    "horizon_seconds",
+    type=Duration(),
+    show_default="as far as is planned: analysis.forecast.horizon_days",
+    help="Size a GROUP for what is forecast up to then, such as 30d.",
+)
+@click.option("--partitions", type=int, help="Partitions (queues) of the topic.")
+@click.option(
+    "--hottest-share",
+    type=Share(),
+    show_default="even",
+    help="Share of the traffic in the hottest partition, such as 0.1 or 10%.",
+)
+@click.option(
+    "--utilisation",
+    "target_utilisation",
+    type=Share(),
+    default=defaults.DEFAULT_TARGET_UTILISATION,
+    show_default="0.7; of a GROUP: analysis.capacity.target_utilisation",
+    help="How much of the capacity the demand may use.",
+)
+@click.option(
+    "--catch-up",
+    "catch_up_seconds",
+    type=Duration(),
+    default="30m",
+    help="Time in which the backlog of a restart, and --lag, must be gone.",
+)
+@click.option(
+    "--restart", "restart_seconds", type=Duration(), default="60s", help="How long nothing is read during a restart."
+)
+@click.option(
+    "--outage",
+    "outage_seconds",
+    type=Duration(),
+    default="0",
+    help="Length of an outage at peak that must be caught up with as well.",
+)
+@click.option(
+    "--outage-catch-up",
+    "outage_catch_up_seconds",
+    type=Duration(),
+    default="4h",
+    help="Time in which the backlog of the outage must be gone.",
+)
+@click.option("--lag", type=Amount(), default="0", help="Messages that already wait.")
+@click.option("--spare-nodes", type=int, default=1, help="Nodes that may fail at once.")
+@click.option(
+    "--concurrency",
+    type=click.Choice([c.value for c in Concurrency]),
+    default=Concurrency.CONSUMER_PER_THREAD.value,
+    help="Is every thread a consumer of its own, or does one consumer a node feed a pool of threads?",
+)
+@click.option(
+    "--ordering",
+    type=click.Choice([o.value for o in Ordering]),
+    show_default="partition with a consumer per thread, none with a pool",
+    help="Which messages must be handled one after the other.",
+)
+@click.option(
+    "--ceiling-share",
+    "share_of_ceiling",
+    type=Share(),
+    default=defaults.DEFAULT_SHARE_OF_CEILING,
+    help="A node gets threads until it does this share of cores / T2.",
+)
+@click.option(
+    "--max-threads",
+    "max_threads_per_node",
+    type=int,
+    default=defaults.DEFAULT_MAX_THREADS_PER_NODE,
+    help="No node gets more threads than this.",
+)
+@click.option("--html", "html_file", type=_FILE, help="Write the whole advice to this file, as a report of one page.")
+@click.option("--csv", "csv_file", type=_FILE, help="Write every figure to this file.")
+@data_option
+@json_option("the advice, every figure with what it was made of,")
+@click.pass_context
+def size(
+    context: click.Context,
+    /,
+    group: str | None,
+    topic: str | None,
+    cluster: str | None,
+    data: str | None,
+    as_json: bool,
+    horizon_seconds: float | None,
+    html_file: Path | None,
+    csv_file: Path | None,
+    **values: Any,
+) -> None:
+    """Advise threads, nodes and partitions, for a GROUP that is watched or for any workload.
+
+    Of a GROUP the demand, what its members do and what a probe measured are known: nothing has to be typed in, and
+    what is typed in counts instead. Where that is not enough for advice, it says what is missing. Without a GROUP,
+    --t1, --t2, --cores, --peak and --partitions are needed.
+
+    \b
+      lagwise size billing
+      lagwise size billing --topic orders --horizon 30d
+      lagwise size billing --topic orders --peak 20k --json
+      lagwise size billing --html meeting.html --csv meeting.csv
+
+    T1 is the time per message spent waiting for something outside, T2 the time on the CPU. The probe measures both in
+    the consumer (lagwise.probe; docs/probe.md has it for other languages). Without it, time the handler on a node that
+    is not busy: T2 is its CPU time, T1 its wall time less T2 (waiting for a core belongs to neither).
+
+    Handlers that wait 12 ms and compute 3 ms, on nodes of 8 cores, 20,000 messages/s, 480 partitions:
+
+    \b
+      lagwise size --t1 12ms --t2 3ms --cores 8 --peak 20k --partitions 480
+
+    The hottest partition carries a tenth, and order within a partition does not matter:
+
+    \b
+      lagwise size --t1 12ms --t2 3ms --cores 8 --peak 2000 --partitions 48 --hottest-share 10% --concurrency pool
+
+    Exits 0 whenever there is an answer, also where it is that no number of nodes is enough, or that too little is known
+    of the GROUP.
+    """
+    from lagwise_app.cli.size_answer import SizingAnswer
+
+    now, typed = datetime.now(UTC), _typed(context)
+    if "seconds_per_message" in typed and typed & set(_TAKEN_APART):
+        raise click.UsageError("--per-message is for where --t1, --t2 and --cores are not known: leave it or them out")
+    if "unit" in typed and typed & set(_TAKEN_APART):
+        raise click.UsageError("--unit says what takes --per-message: with --t1, --t2 and --cores nodes are sized")
+    if group is not None:
+        config = context.obj.load(data=data)
+        target = config.analysis.capacity.target_utilisation
+        answer = SizingAnswer.of_group(open_lake(config), (cluster, group, topic), horizon_seconds, target, now)
+        values, sources = _with_known(context, values, answer.known, answer.told)
+        if typed & _TIMES:
+            answer.downstream = None  # who types in how long a message takes asks about another downstream
+    elif horizon_seconds is not None:
+        raise click.UsageError("--horizon is about the forecast of a GROUP's topic: name one, or type in --peak")
+    else:
+        answer, sources = SizingAnswer(now, values["target_utilisation"]), _sources(context)
+        if needed := [OPTIONS[name] for name in missing_of(values)]:
+            raise click.UsageError(f"missing {', '.join(needed)}: type them in, or name a GROUP that is watched")
+    if "spare_nodes" in typed and values["unit"] == Unit.SUBTASK:
+        raise click.UsageError("a Flink job has no spare subtasks: leave --spare-nodes out, and keep slots free")
+    values |= {"concurrency": Concurrency(values["concurrency"]), "unit": Unit(values["unit"])}
+    values["ordering"] = Ordering(values["ordering"]) if values["ordering"] else None
+    missing = missing_of(values)
+    try:
+        answer.settle(None if missing else workload_from(values), missing, sources)
+    except OutOfRange as error:
+        if values["seconds_per_message"] is not None and error.argument in _TAKEN_APART:
+            allowed = "must be above 0, and a day at most."  # it stands for T1, of a T2 of 0
+            raise click.BadParameter(allowed, ctx=context, param_hint=OPTIONS["seconds_per_message"]) from None
+        raise click.BadParameter(_in_options(error), ctx=context, param_hint=OPTIONS.get(error.argument)) from None
+    if html_file is not None or csv_file is not None:
+        from lagwise_app.cli.size_files import write
+
+        write(answer, html_file, csv_file)
+    if as_json:
+        print_json(answer.as_document(values))
+        return
+    from lagwise_app.cli.size_report import page
+    from lagwise_app.terminal import output
+
+    console = output.console()
+    inputs = {OPTIONS[name]: (values[name], sources[name]) for name in _TOLD}
+    console.print(page(answer, inputs), width=min(console.width, _WIDTH))
+
+
+def _typed(context: click.Context) -> set[str]:
+    return {name for name in OPTIONS if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+
+
+def _with_known(
+    context: click.Context, given: dict[str, Any], known: Mapping[str, Any], told: Mapping[str, str]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """What is given with what is known in the place of what was not typed in, values and sources."""
+    typed = _typed(context)
+    # Who types in one of these means nodes and threads, who types in the whole means members.
+    other: tuple[str, ...] = _TAKEN_APART if "seconds_per_message" in typed else ()
+    if typed & set(_TAKEN_APART):
+        other = ("seconds_per_message", "unit")
+    taken = {name for name in known if name not in typed and name not in other}
+    values = given | {name: known[name] for name in taken}
+    sources = _sources(context) | {name: told[name] for name in taken if name in told}
+    return values, sources | {name: "not known" for name in _TOLD if values[name] is None and name != "hottest_share"}
+
+
+def _in_options(error: OutOfRange) -> str:
+    """The range in the words of the command line: options instead of arguments, units are typed with the value."""
+    allowed = error.allowed.replace(" (in seconds)", "")
+    for argument in ("t1_seconds", "t2_seconds"):
+        allowed = allowed.replace(argument, OPTIONS[argument])
+    return f"must be {allowed}."
+
+
+def _sources(context: click.Context) -> dict[str, str]:
+    typed = _typed(context)
+    return {name: f"option {option}" if name in typed else "default" for name, option in OPTIONS.items()}

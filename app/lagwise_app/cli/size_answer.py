@@ -1,0 +1,153 @@
+"""Everything that ``lagwise size`` answers, for the terminal, as JSON and as files: the same as the Capacity page."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from lagwise.domain.capacity.outlook import Outlook, provenance
+from lagwise.domain.capacity.verdict import CapacityVerdict, DemandAhead
+from lagwise.domain.simulation.scenario import DEFAULT_OUTAGE_SECONDS
+from lagwise.domain.simulation.what_if import WhatIf, outage, set_ups, try_set_ups
+from lagwise.domain.sizing.advice import SizingAdvice, advise
+from lagwise.domain.sizing.downstream import DownstreamFull
+from lagwise.domain.sizing.known_workload import downstream_of, known_values, running_of, say_missing, task_slots_of
+from lagwise.domain.sizing.ramp_plan import RampStep, ramp_to
+from lagwise.domain.sizing.ranges import OutOfRange
+from lagwise.domain.sizing.task_slots import TaskSlots
+from lagwise.domain.sizing.workload import Workload
+from lagwise.tables.store import Lake
+from lagwise_app.cli.size_group import load_test_for, row_of
+from lagwise_app.cli.size_horizon import ahead_within, highest, judged_within
+
+
+@dataclass(slots=True)
+class SizingAnswer:
+    """What is known of the group (nothing, without one) and, once it is settled what is asked, the answer to it."""
+
+    now: datetime
+    target_utilisation: float
+    #: The group's row of `capacity`; None is any workload.
+    row: dict[str, Any] | None = None
+    #: Values of a Workload that are known of it, and where each is from.
+    known: Mapping[str, Any] = field(default_factory=dict)
+    told: Mapping[str, str] = field(default_factory=dict)
+    outlook: Outlook | None = None
+    #: The forecast up to the horizon that was asked for; None is all of it.
+    ahead: tuple[DemandAhead, ...] | None = None
+    load_test: str | None = None
+    #: That its downstream is full; None where that is not known, or something else is assumed.
+    downstream: DownstreamFull | None = None
+    advice: SizingAdvice | None = None
+    missing: tuple[str, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
+    what_if: WhatIf | None = None
+    ramp: tuple[RampStep, ...] = ()
+
+    @classmethod
+    def of_group(
+        cls,
+        lake: Lake,
+        named: tuple[str | None, str, str | None],
+        horizon_seconds: float | None,
+        target_utilisation: float,
+        now: datetime,
+    ) -> "SizingAnswer":
+        """What is known of the group ``named`` by cluster, group and topic. Raises LagwiseError and UsageError."""
+        from lagwise_dashboard.queries import capacity as queries
+
+        cluster, group, topic = named
+        row = row_of(lake, group, cluster, topic)
+        known, told = known_values(row, now)
+        known["target_utilisation"], told["target_utilisation"] = target_utilisation, "settings"
+        outlook, ahead = queries.outlook(lake, row["cluster"], row["topic"], now), None
+        if horizon_seconds is not None:
+            ahead = ahead_within(lake, row, horizon_seconds, now)
+            known["peak_rate_per_second"], told["peak_rate_per_second"] = highest(row, ahead)
+            until = now + timedelta(seconds=horizon_seconds)
+            outlook = replace(outlook, days=tuple(day for day in outlook.days if day.at <= until))
+        test = load_test_for(lake, row, known.get("peak_rate_per_second"), target_utilisation)
+        return cls(now, target_utilisation, row, known, told, outlook, ahead, test, downstream_of(row))
+
+    def settle(self, workload: Workload | None, missing: tuple[str, ...], sources: Mapping[str, str]) -> None:
+        """Answer what is asked; without a workload something is missing for it."""
+        self.missing, self.sources = missing, sources
+        self.advice = advice = advise(workload, self.downstream) if workload is not None else None
+        if workload is not None:
+            self.target_utilisation = workload.target_utilisation
+        if self.row is not None and self.ahead is not None:
+            self.row = judged_within(self.row, self.ahead, advice, self.target_utilisation, self.load_test)
+        if advice is None or self.row is None:
+            return
+        running, tried = set_ups(advice, running_of(self.row))
+        self.ramp = ramp_to(advice, running.threads_per_node if running else None)
+        try:
+            self.what_if = try_set_ups(advice.workload, tried, *outage(DEFAULT_OUTAGE_SECONDS)) if tried else None
+        except OutOfRange:
+            self.what_if = None  # too many nodes or partitions to simulate: the rest is an answer all the same
+
+    @property
+    def verdict(self) -> str:
+        """The advice, or why there is none, in words."""
+        return self.advice.verdict if self.advice else say_missing(self.missing)
+
+    @property
+    def slots(self) -> TaskSlots | None:
+        """Whether the Flink cluster has the task slots for what is advised; None where it is no job."""
+        return task_slots_of(self.row, self.advice)
+
+    def as_document(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """As plain values for JSON. ``values`` are the inputs, for where there is no advice."""
+        if self.advice is not None:
+            made = self.advice.as_document(self.sources)
+        else:
+            nothing = dict.fromkeys(("feasible", "triple", "binds"))
+            inputs = {name: {"value": value, "source": self.sources[name]} for name, value in values.items()}
+            empty: dict[str, Any] = {
+                "changes": [],
+                "inputs": inputs,
+                "figures": {},
+                "node": [],
+                "downstream_full": None,
+            }
+            made = {**nothing, "verdict": self.verdict, **empty}
+        if self.row is None:
+            return made
+        is_undecided = self.row["verdict"] == CapacityVerdict.UNDECIDED
+        about = {"group": self.row, "load_test": self.load_test if is_undecided else None, "missing": self.missing}
+        slots = self.slots.as_document() if self.slots else None
+        ahead = {"forecast": self._forecast(), "what_if": self._what_if(), "ramp": self._ramp()}
+        return about | made | {"slots": slots} | ahead
+
+    def _forecast(self) -> dict[str, Any] | None:
+        if self.outlook is None:
+            return None
+        days = [asdict(day) for day in self.outlook.days]
+        return {"sentence": provenance(self.outlook, self.now), "days": days}
+
+    def _what_if(self) -> dict[str, Any] | None:
+        if self.what_if is None:
+            return None
+        outcomes = [
+            {
+                "set_up": label,
+                "peak_lag": outcome.peak_lag,
+                "peak_lag_seconds": outcome.peak_lag_seconds,
+                "drain_seconds": outcome.drain_seconds,
+            }
+            for label, outcome in self.what_if.outcomes
+        ]
+        return {"question": self.what_if.question, "outcomes": outcomes}
+
+    def _ramp(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "threads": step.expected.threads,
+                "rate_per_second": step.expected.rate_per_second,
+                "core_utilisation": step.expected.core_utilisation,
+                "gain_per_second": step.gain_per_second,
+                "watch": step.watch,
+                "stop": step.stop,
+            }
+            for step in self.ramp
+        ]

@@ -1,0 +1,135 @@
+"""The sizing advice as a page in the terminal."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from lagwise.domain.humanise import plural
+from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.task_slots import TaskSlots
+from lagwise.domain.sizing.words import explain_concurrency, say_duration, say_number, say_share
+from lagwise.platform.logs import clean
+from lagwise_app.cli.size_ahead import ahead
+from lagwise_app.cli.size_answer import SizingAnswer
+
+
+def page(answer: SizingAnswer, inputs: Mapping[str, tuple[float | None, str]]) -> RenderableType:
+    """The group, where there is one, and the answer. ``inputs`` are what it is told of where they are from."""
+    parts: list[RenderableType] = []
+    if answer.row is not None:
+        parts.append(_judgement(answer.row, inputs))
+    if answer.advice is None:
+        parts.append(Panel(Text(answer.verdict), title="What it takes", title_align="left"))
+    else:
+        parts.append(report(answer.advice, answer.slots))
+    return Group(*parts, *(Padding(part, (1, 0, 0, 0)) for part in ahead(answer)))
+
+
+def report(advice: SizingAdvice, slots: TaskSlots | None = None) -> RenderableType:
+    """Verdict first, then what it rests on."""
+    nodes = (_heading("What one node does"), _node_table(advice), Text()) if advice.points else ()
+    # Behind a full downstream nothing is said of how threads share the work: none are advised.
+    how = "" if advice.downstream else explain_concurrency(advice.workload, advice.threads)
+    return Group(
+        _verdict(advice, slots),
+        *nodes,
+        _heading("Where the numbers come from"),
+        _figure_table(advice),
+        Padding(Text(how, style="dim"), (1, 0, 0, 0)),
+    )
+
+
+_TIMES = ("--per-message", "--t1", "--t2")
+#: Not asked for where the time per message as a whole is enough.
+_OF_NODES = ("--t1", "--t2", "--cores")
+#: Of each verdict on what runs, the colour of its frame.
+_COLOURS = {"short": "red", "tight": "yellow", "enough": "green", "oversized": "cyan"}
+
+
+def _judgement(row: Mapping[str, Any], inputs: Mapping[str, tuple[float | None, str]]) -> RenderableType:
+    """What runs now and whether it is enough, and where the numbers for the advice come from."""
+    title = Text(f"{clean(row['group'])} on {clean(row['topic'])} · {row['verdict']}")
+    body = Text(clean(row["sentence"]))
+    body.append(f"\nConfidence: {row['confidence']}.", style="dim")
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), show_header=False)
+    table.add_column()
+    table.add_column(justify="right", style="bold")
+    table.add_column(style="dim", overflow="fold")
+    for option, (value, source) in inputs.items():
+        if value is not None:
+            shown = say_duration(value) if option in _TIMES else say_number(value)
+        elif option == "--hottest-share":
+            shown = "even"
+        elif option == "--per-message" or (option in _OF_NODES and inputs["--per-message"][0] is not None):
+            continue
+        else:
+            shown = "?"
+        table.add_row(option, shown, source)
+    colour = _COLOURS.get(row["verdict"], "white")
+    return Group(Panel(body, title=title, title_align="left", border_style=colour), table, Text())
+
+
+def _verdict(advice: SizingAdvice, slots: TaskSlots | None) -> RenderableType:
+    body = Text(f"{advice.verdict} {slots.sentence}" if slots else advice.verdict)
+    if advice.changes:
+        body.append("\n")
+        for i, change in enumerate(advice.changes):
+            body.append("\nOr: " if i else "\nCheapest change: ", style="bold")
+            body.append(change.sentence)
+            if change.cost:
+                body.append(f" {change.cost}", style="dim")
+    triple = advice.triple
+    if triple is None:
+        title = Text(f"No answer on {plural(advice.partitions, 'partition')} · what binds: {advice.binds.value}")
+        return Panel(body, title=title, title_align="left", border_style="red")
+    of_members = advice.workload.by_members
+    threads = "" if of_members else f"{plural(triple.threads_per_node, 'thread')} a node · "
+    title = Text(
+        f"{plural(triple.partitions, 'partition')} · {plural(triple.nodes, advice.workload.unit)} · "
+        f"{threads}what binds: {advice.binds.value}"
+    )
+    return Panel(body, title=title, title_align="left", border_style="green")
+
+
+def _heading(text: str) -> Text:
+    return Text(text, style="bold")
+
+
+def _node_table(advice: SizingAdvice) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    table.add_column("threads", justify="right")
+    table.add_column("", overflow="fold")
+    table.add_column("straight lines", justify="right")
+    table.add_column("really", justify="right", style="bold")
+    table.add_column("cores busy", justify="right")
+    table.add_column("a message waits for a core", justify="right")
+    for point in advice.points:
+        table.add_row(
+            f"{point.node.threads:,}",
+            point.label,
+            f"{say_number(point.straight_line_rate_per_second)}/s",
+            f"{say_number(point.node.rate_per_second)}/s",
+            say_share(point.node.core_utilisation),
+            say_duration(point.node.core_wait_seconds),
+        )
+    return table
+
+
+def _figure_table(advice: SizingAdvice) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), show_header=False)
+    table.add_column()
+    table.add_column(justify="right", style="bold")
+    table.add_column()
+    table.add_column(style="dim", overflow="fold")
+    for figure in advice.figures:
+        value = "none" if figure.value is None else say_number(figure.value)
+        unit = figure.unit
+        if figure.unit == "of the traffic" and figure.value is not None:
+            value = say_share(figure.value)
+        table.add_row(figure.label, value, unit, figure.how)
+    return table

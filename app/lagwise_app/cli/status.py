@@ -1,0 +1,135 @@
+"""`lagwise status`: the groups in trouble, once, as JSON, or continuously."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from lagwise.domain.vocabulary import DISPLAY_ORDER
+from lagwise.platform.errors import LagwiseError
+from lagwise.platform.logs import clean
+from lagwise_app.cli.shared import CommandSettings, data_option, json_option, open_lake, stop_on_signals
+from lagwise_app.terminal.json_output import print_json
+
+if TYPE_CHECKING:
+    from lagwise.config import Config
+
+
+@click.command(short_help="Groups in trouble, worst first; the others are counted.")
+@click.option("--all", "everything", is_flag=True, help="Also show the groups that need no attention.")
+@click.option(
+    "--status",
+    "statuses",
+    type=click.Choice([str(status) for status in DISPLAY_ORDER]),
+    metavar="STATUS",
+    multiple=True,
+    help=f"Only groups of this status: {', '.join(DISPLAY_ORDER)}. Repeatable, as are the next three.",
+)
+@click.option("--cluster", "clusters", metavar="NAME", multiple=True, help="Only groups of this cluster.")
+@click.option(
+    "--owner",
+    "owners",
+    metavar="TEAM",
+    multiple=True,
+    help="Only groups of this team (`owners` in the file of alert rules).",
+)
+@click.option(
+    "--group",
+    "patterns",
+    metavar="PATTERN",
+    multiple=True,
+    help="Only groups whose name matches this pattern (* and ?).",
+)
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Refresh in place until Ctrl-C and mark what changed; without a terminal, print a line per change.",
+)
+@data_option
+@json_option("the groups and their freshness")
+@click.pass_obj
+def status(
+    settings: CommandSettings,
+    everything: bool,
+    statuses: Sequence[str],
+    clusters: Sequence[str],
+    owners: Sequence[str],
+    patterns: Sequence[str],
+    watch: bool,
+    data: str | None,
+    as_json: bool,
+) -> None:
+    """Show the groups in trouble, worst first, and how fresh the data is.
+
+    Groups that are ok, ghosts, or unknown without members are only counted, unless --all or --status asks for them.
+    Exits 0 whatever the groups' statuses are, also after Ctrl-C; 1 if the lake cannot be read; 2 on wrong usage.
+
+    \b
+      lagwise status
+      lagwise status --cluster prod --status stopped --status stalled
+      lagwise status --group 'billing-*' --all --watch
+      lagwise status --json | jq -r '.groups[] | select(.status != "ok") | .group'
+    """
+    from lagwise_app.status.groups import ShownGroups, StatusFilters
+    from lagwise_app.terminal import lake_queries
+
+    if watch and as_json:
+        raise click.UsageError("--watch and --json cannot be combined: run --json as often as you need it")
+    # The settings of the run that filled the lake name its file of alert rules, and so its owners.
+    last_run = settings.load_last_run(data) if owners else None
+    config = settings.load(data=data)
+    lake = open_lake(config)
+    filters = StatusFilters(
+        statuses=frozenset(statuses),
+        clusters=frozenset(clusters),
+        patterns=tuple(patterns),
+        owned=_owned_by(owners, last_run[0] if last_run else config) if owners else None,
+    )
+    if clusters:
+        _check_clusters(clusters, {*ShownGroups.read(lake).clusters, *(cluster.name for cluster in config.clusters)})
+    if as_json:
+        fresh = lake_queries.freshness(lake, config, datetime.now(UTC))
+        groups = lake_queries.groups(lake)
+        wanted = [g for g in groups if filters.match(g["cluster"], g["group"], g["status"])]
+        print_json({"freshness": asdict(fresh), "groups_total": len(groups), "groups": wanted})
+        return
+    from lagwise_app.status import display
+    from lagwise_app.terminal import output
+
+    watched = display.WatchedStatus(lake, config, filters, everything)
+    if watch:
+        display.watch(watched, output.console(), stop_on_signals())
+    else:
+        display.show(display.Looks(watched).look(datetime.now(UTC)), watched, output.console())
+
+
+def _check_clusters(asked: Sequence[str], known: set[str]) -> None:
+    for name in asked:
+        if name not in known:
+            raise LagwiseError(f"there is no cluster {clean(name)!r}; known clusters: {_listed(known)}")
+
+
+def _owned_by(teams: Sequence[str], config: "Config") -> Callable[[str, str], bool]:
+    """Whether a group of a cluster is one of these teams'. Raises LagwiseError where there is no such team."""
+    from lagwise_alerts.rules.owners import owner_of
+    from lagwise_alerts.rules.rule_file import load_rules
+
+    owners = load_rules(config.alerts.rules_file, [channel.name for channel in config.alerts.channels]).owners
+    known = {owner.team for owner in owners if owner.team is not None}
+    for team in teams:
+        if team not in known:
+            raise LagwiseError(
+                f"the alert rules name no team {clean(team)!r} under `owners`; known teams: {_listed(known)}"
+            )
+
+    def is_owned(cluster: str, group: str) -> bool:
+        owner = owner_of(owners, cluster, group)
+        return owner is not None and owner.team in teams
+
+    return is_owned
+
+
+def _listed(names: set[str]) -> str:
+    return clean(", ".join(sorted(names)) or "none")

@@ -1,0 +1,67 @@
+"""What is expected of each group, what has been shown, and since when it has been right. Pure: time is an argument."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lagwise_sandbox.scenarios import DemoScenario
+
+
+@dataclass(slots=True)
+class ExpectedGroup:
+    """One group of the demo. Times are seconds since the start of the workload.
+
+    ``row`` is its latest row of ``group_status`` (None before the first), seen at ``elapsed_seconds``.
+    ``first_right_seconds`` is when it was first shown as expected, ``right_since_seconds`` since when it has been so
+    without a break (None: it is not now).
+    """
+
+    scenario: DemoScenario
+    row: Mapping[str, Any] | None = None
+    elapsed_seconds: float = 0.0
+    first_right_seconds: float | None = None
+    right_since_seconds: float | None = None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether what is shown now is what is expected."""
+        row = self.row
+        return row is not None and self.scenario.agrees(row["status"], row["reason"], self.elapsed_seconds)
+
+    @property
+    def expected(self) -> tuple[str, ...]:
+        """What is expected now."""
+        return self.scenario.expected_at(self.elapsed_seconds)
+
+    def see(self, row: Mapping[str, Any] | None, elapsed_seconds: float) -> None:
+        """Take note of what is shown at a moment."""
+        self.row, self.elapsed_seconds = row, elapsed_seconds
+        if not self.agrees:
+            self.right_since_seconds = None
+            return
+        if self.first_right_seconds is None:
+            self.first_right_seconds = elapsed_seconds
+        if self.right_since_seconds is None:
+            self.right_since_seconds = elapsed_seconds
+
+
+@dataclass(slots=True)
+class Watch:
+    """All groups of the demo."""
+
+    scenarios: Sequence[DemoScenario]
+    groups: list[ExpectedGroup] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.groups = [ExpectedGroup(scenario) for scenario in self.scenarios]
+
+    def see(self, rows: Iterable[Mapping[str, Any]], elapsed_seconds: float) -> None:
+        """Take note of ``group_status`` as it is at a moment."""
+        by_name = {row["group"]: row for row in rows}
+        for group in self.groups:
+            group.see(by_name.get(group.scenario.group), elapsed_seconds)
+
+    @property
+    def all_agree(self) -> bool:
+        """Whether every group is shown as expected."""
+        return all(group.agrees for group in self.groups)

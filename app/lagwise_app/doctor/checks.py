@@ -1,0 +1,258 @@
+"""Checks of the machine and of everything the settings name. Each says what it found and, if need be, what to do."""
+
+import contextlib
+import json
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+from lagwise.config import Config
+from lagwise.platform.die_with_parent import leashed
+from lagwise.platform.errors import LagwiseError
+from lagwise.platform.logs import clean
+from lagwise.platform.private_files import is_open_to_others
+from lagwise_app.doctor.diagnosis import Diagnosis, Result, as_found
+from lagwise_app.doctor.lake import check_lake
+from lagwise_app.supervisor.processes import child_environment
+
+if TYPE_CHECKING:
+    from lagwise_collectors.protocol import Check
+
+_GIB = 1024**3
+_SPARK_SECONDS = 300.0
+
+
+_Check = Callable[[Config], Iterator[Diagnosis]]
+
+
+def diagnoses(
+    config: Config, *, start_spark: bool = True, progress: Callable[[str], None] = lambda _what: None
+) -> Iterator[Diagnosis]:
+    """Run every check in turn, cheap ones first. A check that breaks is a failed check and stops no other.
+
+    ``progress`` is told what is about to be checked. ``start_spark`` starts a session, which takes 10 to 40 s.
+    """
+    checks: list[tuple[str, _Check]] = [
+        ("Java", _java),
+        ("packages", _packages),
+        ("memory", _memory),
+        ("disk", _disk),
+        ("state folder", _state_folder),
+        ("lake", check_lake),
+        ("database", _database),
+        ("alerts", _alerts),
+        ("dashboard", _dashboard),
+        ("clusters", _clusters),
+        ("Delta jars", _delta_jars),
+    ]
+    if start_spark:
+        checks.append(("Spark (takes a while)", _spark))
+    for name, check in checks:
+        progress(f"checking {name}")
+        try:
+            yield from check(config)
+        except LagwiseError as error:
+            yield Diagnosis(name, Result.FAILED, clean(str(error)))
+        except Exception as error:  # whatever breaks here is a finding, and the other checks are still worth having
+            yield Diagnosis(name, Result.FAILED, clean(f"{type(error).__name__}: {error}"))
+
+
+def _java(_config: Config) -> Iterator[Diagnosis]:
+    from lagwise_sandbox.java import find_java
+
+    java = find_java()  # raises with advice where there is none, or an old one
+    said = subprocess.run([str(java), "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
+    shown = next((line for line in said.splitlines() if "version" in line), "runs")
+    yield Diagnosis("Java", Result.OK, clean(f"{shown} ({java})"))
+
+
+def _packages(_config: Config) -> Iterator[Diagnosis]:
+    for package, extra, needed_for in (
+        ("confluent-kafka", "kafka", "collecting from Kafka"),
+        ("pyspark", "spark", "the analysis"),
+        ("streamlit", "dashboard", "the dashboard"),
+    ):
+        try:
+            yield Diagnosis(package, Result.OK, version(package))
+        except PackageNotFoundError:
+            yield Diagnosis(
+                package, Result.WARNING, f"not installed; {needed_for} needs it", f"pip install 'lagwise[{extra}]'"
+            )
+
+
+def _memory(config: Config) -> Iterator[Diagnosis]:
+    available = psutil.virtual_memory().available
+    heap = _bytes(config.analysis.spark.driver_memory) if config.analysis.spark.master.startswith("local") else 0
+    wanted = heap + int(1.5 * _GIB)  # what a JVM needs beside its heap, collector, alerts, dashboard: about 1.2 GiB
+    found = f"{available / _GIB:.1f} GiB available, about {wanted / _GIB:.1f} GiB used when everything runs"
+    if available >= wanted:
+        yield Diagnosis("memory", Result.OK, found)
+    else:
+        advice = "free some, or lower analysis.spark.driver_memory"
+        yield Diagnosis("memory", Result.WARNING, found, advice)
+
+
+def _disk(config: Config) -> Iterator[Diagnosis]:
+    places = {"state folder": config.state, "temporary files": Path(tempfile.gettempdir())}
+    if not config.data_is_remote:
+        places["lake"] = Path(config.lake_uri)
+    for what, place in places.items():
+        existing = next(folder for folder in (place, *place.parents) if folder.exists())
+        free = psutil.disk_usage(str(existing)).free
+        found = f"{free / _GIB:.1f} GiB free for {what} ({clean(str(place))})"
+        result = Result.FAILED if free < _GIB / 4 else Result.WARNING if free < 5 * _GIB else Result.OK
+        yield Diagnosis("disk", result, found, None if result is Result.OK else "free some, or move it: `data`")
+
+
+def _state_folder(config: Config) -> Iterator[Diagnosis]:
+    shown = clean(str(config.state))
+    if not config.state.exists():
+        yield Diagnosis("state folder", Result.OK, f"{shown} will be made for this account alone")
+    elif is_open_to_others(config.state):
+        found = f"other accounts of this machine can see what is in {shown} (logs and database are closed to them)"
+        yield Diagnosis("state folder", Result.WARNING, found, f"chmod 700 {shlex.quote(str(config.state))}")
+    else:
+        yield Diagnosis("state folder", Result.OK, f"{shown} is closed to other accounts")
+
+
+def _database(config: Config) -> Iterator[Diagnosis]:
+    from lagwise.platform.errors import DatabaseError
+    from lagwise_alerts.outbox.database import open_engine, sqlite_file, try_out
+
+    engine = open_engine(config.database_url)
+    file = sqlite_file(engine)
+    probe = None if file is None or file.exists() else file.parent / ".lagwise-doctor" / file.name
+    tried = engine if probe is None else open_engine(f"sqlite:///{probe}")
+    try:
+        with contextlib.nullcontext() if probe is None else as_found(probe.parent):
+            try_out(tried)
+            tried.dispose()
+    except DatabaseError as error:
+        yield Diagnosis(
+            "database", Result.FAILED, clean(str(error)), "check `database` in the settings, and its rights"
+        )
+        return
+    finally:
+        tried.dispose()
+    shown = engine.url.render_as_string(hide_password=True)
+    yield Diagnosis("database", Result.OK, clean(f"{shown} can be {'written' if probe is None else 'made'}"))
+
+
+def _alerts(config: Config) -> Iterator[Diagnosis]:
+    from lagwise.config.references import resolve_everything
+    from lagwise_alerts.operate import test_message
+    from lagwise_alerts.rules.rule_file import load_rules
+
+    resolve_everything(config)
+    channels = config.alerts.channels
+    rules = len(load_rules(config.alerts.rules_file, [channel.name for channel in channels]).rules)
+    broken = list(test_message.unusable(config))
+    for channel, problem in broken:
+        advice = f"check the channel {channel.name} ({channel.type}) under alerts.channels"
+        yield Diagnosis("alerts", Result.FAILED, clean(f"channel {channel.name}: {problem}"), advice)
+    if channels and not broken:
+        receivers = ", ".join(f"{channel.name} ({channel.type})" for channel in channels)
+        yield Diagnosis("alerts", Result.OK, f"{rules} rules; receivers: {receivers}, their secrets are there")
+    elif not channels:
+        advice = "name one under alerts.channels"
+        yield Diagnosis("alerts", Result.WARNING, "no receiver: alerts are kept and shown, but sent nowhere", advice)
+
+
+def _dashboard(config: Config) -> Iterator[Diagnosis]:
+    import socket
+
+    from lagwise.config.auth_file import check_auth_file
+
+    if config.dashboard.sign_in is not None:
+        check_auth_file(config.dashboard.sign_in.auth_file)
+    host, port = config.dashboard.host, config.dashboard.port
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            found = f"{host}:{port} cannot be listened on ({error.strerror})"
+            advice = "if that is not the dashboard already running, choose another dashboard.port"
+            yield Diagnosis("dashboard", Result.WARNING, clean(found), advice)
+            return
+    yield Diagnosis("dashboard", Result.OK, f"{host}:{port} is free")
+
+
+def _clusters(config: Config) -> Iterator[Diagnosis]:
+    if not config.clusters:
+        advice = "add --bootstrap HOST:PORT, or `clusters` in the settings"
+        yield Diagnosis("clusters", Result.WARNING, "no cluster is named", advice)
+        return
+    from lagwise_collectors.run import check_access
+
+    for cluster in config.clusters:
+        try:
+            for found in check_access(cluster):
+                yield _access(cluster.name, found)
+        except LagwiseError as error:
+            advice = f"check bootstrap and librdkafka of the cluster {cluster.name}"
+            yield Diagnosis(f"cluster {cluster.name}", Result.FAILED, clean(str(error)), advice)
+
+
+def _delta_jars(config: Config) -> Iterator[Diagnosis]:
+    from lagwise_spark.session import DELTA_PACKAGE, default_ivy_dir
+
+    folder = config.analysis.spark.ivy_dir or default_ivy_dir()
+    if any(folder.glob("jars/io.delta_delta-spark*.jar")):
+        yield Diagnosis("Delta jars", Result.OK, f"{DELTA_PACKAGE} is in {clean(str(folder))}")
+    else:
+        found = f"{DELTA_PACKAGE} is not in {clean(str(folder))}; Spark fetches it at its first start"
+        advice = "start it once while Maven Central can be reached, or copy the folder from a machine that has it"
+        yield Diagnosis("Delta jars", Result.WARNING, found, advice)
+
+
+def _spark(config: Config) -> Iterator[Diagnosis]:
+    """In a process of its own: the JVM writes to our output, and stays until its process ends."""
+    from lagwise_app.supervisor.processes import write_settings
+
+    with tempfile.TemporaryDirectory(prefix="lagwise-doctor-") as folder:
+        settings = write_settings(config.model_copy(update={"state_dir": Path(folder)}))
+        command = [sys.executable, "-P", "-m", "lagwise_app.doctor.spark_trial", str(Path(folder) / "table")]
+        try:
+            ran = subprocess.run(
+                leashed(command),
+                env=child_environment(settings),
+                capture_output=True,
+                text=True,
+                timeout=_SPARK_SECONDS,
+                check=False,
+                stdin=subprocess.DEVNULL,
+            )
+        except subprocess.TimeoutExpired:
+            yield Diagnosis(
+                "Spark", Result.FAILED, f"did not start within {_SPARK_SECONDS:.0f} s", "look at its master"
+            )
+            return
+    if ran.returncode == 0:
+        answer = json.loads(ran.stdout.strip().splitlines()[-1])
+        yield Diagnosis("Spark", Result.OK, f"{answer['version']} started in {answer['seconds']:.0f} s and wrote Delta")
+    else:
+        last = (ran.stderr.strip().splitlines() or [f"exit code {ran.returncode}"])[-1]
+        yield Diagnosis(
+            "Spark", Result.FAILED, clean(last), "see Java, memory and Delta jars above; --debug shows more"
+        )
+
+
+def _access(cluster: str, found: "Check") -> Diagnosis:
+    result = Result.OK if found.ok else Result.FAILED if found.required else Result.WARNING
+    advice = None if found.ok else found.advice
+    if not found.ok and found.privilege:
+        advice = f"{advice or 'grant it'} (needs {found.privilege})"
+    return Diagnosis(f"cluster {cluster}: {clean(found.name)}", result, clean(found.detail), advice and clean(advice))
+
+
+def _bytes(memory: str) -> int:
+    """Spark's ``512m`` or ``1g`` in bytes."""
+    return int(memory[:-1]) * (_GIB if memory.endswith("g") else 1024**2)

@@ -1,0 +1,86 @@
+"""What `lagwise doctor` finds about the lake."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lagwise.config import Config
+from lagwise.domain.humanise import plural, since
+from lagwise.platform.errors import LakeError
+from lagwise.platform.logs import clean
+from lagwise_app.doctor.diagnosis import Diagnosis, Result, as_found
+
+if TYPE_CHECKING:
+    from lagwise.tables.store import Lake
+
+#: How many damaged files are named; the others are counted.
+_DAMAGED_SHOWN = 5
+
+
+def check_lake(config: Config) -> Iterator[Diagnosis]:
+    """Whether the lake can be written and read, and which of its files are damaged. Raises LagwiseError."""
+    import pyarrow as pa
+
+    from lagwise.tables import ALL_TABLES
+    from lagwise.tables.quarantine import DAMAGED_FILES
+    from lagwise.tables.repair import inspect
+    from lagwise.tables.schema import Column, Table
+    from lagwise.tables.store import Lake
+
+    lake = Lake(config.lake_uri, config.lake.resolved_storage_options())
+    probe = Table("doctor", "raw", "check of the doctor", (Column("pid", pa.int64(), "process that checked"),))
+    with as_found(Path(lake.location(probe))) if lake.is_local else contextlib.nullcontext():
+        lake.create(probe)
+        lake.append(probe, pa.table({"pid": [os.getpid()]}))
+        if os.getpid() not in lake.read(probe)["pid"].to_pylist():
+            yield Diagnosis("lake", Result.FAILED, f"what was written to {clean(lake.uri)} could not be read back")
+            return
+    there, errors = [], []
+    for table in ALL_TABLES:
+        try:
+            if lake.open(table) is None:
+                continue
+            there.append(table)
+            lake.query(f'select count(*) from "{table.name}"', over=[table])  # noqa: S608 (own names); opens every file
+        except LakeError as error:
+            errors.append(str(error))
+    found = inspect(lake, error="\n".join(errors))
+    advice = "run this again with `--repair` to set it aside; so does the next round of the analysis that reads it"
+    for one in found.damaged[:_DAMAGED_SHOWN]:
+        yield Diagnosis("lake", Result.FAILED, clean(str(one)), advice)
+    if len(found.damaged) > _DAMAGED_SHOWN:
+        more = plural(len(found.damaged) - _DAMAGED_SHOWN, "more damaged file")
+        yield Diagnosis("lake", Result.FAILED, more, "run this again with `--repair`: it lists all of them first")
+    damaged = {one.table.path for one in found.damaged}
+    other = [error for error in errors if not any(path in error for path in damaged)]
+    for line in dict.fromkeys([*other, *found.unchecked]):
+        advice = "check that the storage of the lake can be reached and its files can be read"
+        yield Diagnosis("lake", Result.FAILED, clean(line), advice)
+    if not found.damaged and not errors and not found.unchecked:
+        words = f"{clean(lake.uri)} can be written and read; {plural(len(there), 'table')}, every file opens"
+        yield Diagnosis("lake", Result.OK, words)
+    if DAMAGED_FILES in there and DAMAGED_FILES.path not in damaged:
+        yield from _set_aside(lake, datetime.now(UTC))
+
+
+def _set_aside(lake: "Lake", now: datetime) -> Iterator[Diagnosis]:
+    """Damaged files that were set aside earlier."""
+    from lagwise.tables.quarantine import CHECK_DISK_FOR, set_aside
+
+    counts = set_aside(lake)
+    if not counts:
+        return
+    by_table = ", ".join(f"{clean(count.table)} {count.files}" for count in counts)
+    newest = max(count.newest_at for count in counts)
+    found = (
+        f"{plural(sum(count.files for count in counts), 'damaged file')} set aside ({by_table}), the last "
+        f"{since(newest, now)} ago"
+    )
+    if now - newest < CHECK_DISK_FOR:
+        advice = "check the disk; the table damaged_files lists what was lost"
+        yield Diagnosis("damaged files", Result.WARNING, found, advice)
+    else:
+        yield Diagnosis("damaged files", Result.OK, found)

@@ -1,0 +1,1 @@
+"""Histories judged again: verdicts of traces (`lagwise replay`), alerts of the past (`lagwise alert test`)."""

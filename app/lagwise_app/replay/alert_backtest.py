@@ -1,0 +1,162 @@
+"""``lagwise alert test``: which alerts would have been told, of the lake's past or of a trace, and when."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from lagwise.config import Config
+from lagwise.domain.humanise import plural
+from lagwise.platform.logs import clean
+from lagwise.tables.store import Lake
+from lagwise.traces.trace import moment, read_trace
+from lagwise_alerts.backtest import lake_history, trace_history
+from lagwise_alerts.backtest.backtest import Backtest, rehearse
+from lagwise_alerts.backtest.untestable import untried
+from lagwise_alerts.evaluate.lake_reader import LakeReader
+from lagwise_alerts.evaluate.unread_ages import objectives_of
+from lagwise_alerts.model import AlertKind, AlertSubject, Notification, Severity
+from lagwise_alerts.notify.message import summary
+from lagwise_alerts.operate import queries
+from lagwise_alerts.rules.owners import TEAM
+from lagwise_alerts.rules.rule_file import RuleBook
+from lagwise_app.replay.trace_events import events_of
+
+_TIME = "%Y-%m-%d %H:%M:%S"
+
+
+@dataclass(frozen=True, slots=True)
+class BacktestOutcome:
+    """A rehearsal and what it was of. ``trace`` is the name of a trace, None for the lake. ``not_tried`` are rules, and
+    what they look for that the history does not hold."""
+
+    rehearsal: Backtest
+    trace: str | None
+    rules: int
+    not_tried: dict[str, str]
+
+
+def of_lake(config: Config, book: RuleBook, since: datetime, until: datetime) -> BacktestOutcome:
+    """The alerts of a stretch of the lake's past. Raises LakeError and DatabaseError."""
+    lake = Lake(config.lake_uri, config.lake.resolved_storage_options())
+    reader = LakeReader(lake)
+    try:
+        now = reader.read(until)
+    finally:
+        reader.close()
+    engine = queries.connect(config)
+    try:
+        alive = queries.active_groups(engine)
+    finally:
+        engine.dispose()
+    before = {AlertSubject(AlertKind.GROUP, *group).fingerprint for group in now.active_before or ()}
+    span = lake_history.HistorySpan(
+        since=since,
+        until=until,
+        analysis_interval_seconds=config.analysis.interval_seconds,
+        alive=alive | before,
+        mirrored=frozenset(row.subject.fingerprint for row in now.groups if row.is_mirrored),
+        objective_of=objectives_of(config),
+    )
+    found = rehearse(book, lake_history.scenes(lake, span, book), since, until)
+    return BacktestOutcome(found, None, len(book.rules), untried(book, lake_history.KINDS, frozenset()))
+
+
+def of_trace(folder: Path, book: RuleBook, cluster: str) -> BacktestOutcome:
+    """The alerts of a trace, whose cluster is called so. Raises TraceError."""
+    trace = read_trace(folder)
+    scenes = trace_history.scenes(trace, events_of(trace), cluster)
+    ends = (moment(trace.evaluation_times[0]), moment(trace.evaluation_times[-1]))
+    found = rehearse(book, scenes, *ends)
+    return BacktestOutcome(
+        found, trace.name, len(book.rules), untried(book, trace_history.KINDS, trace_history.NUMBERS)
+    )
+
+
+def as_json(outcome: BacktestOutcome) -> dict[str, Any]:
+    """A rehearsal as a tree."""
+    return {
+        "trace": outcome.trace,
+        "since": outcome.rehearsal.since,
+        "until": outcome.rehearsal.until,
+        "rules": outcome.rules,
+        "not_tried": outcome.not_tried,
+        "moments": outcome.rehearsal.moments,
+        "alerts": len(outcome.rehearsal.incidents),
+        "messages": len(outcome.rehearsal.told),
+        "firing": [alert.incident_id for alert in outcome.rehearsal.firing],
+        "events": [_event(outcome, notification) for notification in outcome.rehearsal.told],
+    }
+
+
+def _event(outcome: BacktestOutcome, told: Notification) -> dict[str, Any]:
+    alert = told.alert
+    return {
+        "at": told.decided_at,
+        "at_seconds": _seconds(outcome, told.decided_at),
+        "event": told.event.value,
+        "severity": told.severity.value,
+        "rule": alert.rule,
+        "kind": alert.subject.kind.value,
+        "cluster": alert.subject.cluster,
+        "group": alert.subject.group,
+        "team": alert.labels.get(TEAM),
+        "status": told.status,
+        "reason": told.reason,
+        "flapping": alert.flapping,
+        "channels": list(told.channels),
+        "summary": summary(told),
+        "sentence": told.sentence,
+        "incident_id": alert.incident_id,
+    }
+
+
+def _seconds(outcome: BacktestOutcome, at: datetime) -> float | None:
+    """Since the beginning of a trace; the lake's past has only its own time."""
+    return None if outcome.trace is None else round((at - moment(0.0)).total_seconds(), 3)
+
+
+def lines(outcome: BacktestOutcome, rules: str) -> Iterator[str]:
+    """A rehearsal for a person. ``rules`` is what the rules are called."""
+    found = outcome.rehearsal
+    by = f"by the {plural(outcome.rules, 'rule')} of {clean(rules)}"
+    if outcome.trace is None:
+        yield f"{found.since:{_TIME}} to {found.until:{_TIME}} UTC, {by}:"
+    else:
+        yield f"{clean(outcome.trace)}, {by}:"
+    for told in found.told:
+        at = _seconds(outcome, told.decided_at)
+        when = f"{told.decided_at:{_TIME}}" if at is None else f"{at:>9g} s"
+        to = f" to {', '.join(told.channels)}" if told.channels else ""
+        what = f"{told.event.value:<9}  {told.severity.value:<4}  {clean(summary(told))}"
+        yield f"  {when}  {what} ({told.alert.rule}{to})"
+    yield _in_all(found)
+    if outcome.not_tried:
+        names = "; ".join(
+            name if name == missing else f"{name} ({missing})" for name, missing in outcome.not_tried.items()
+        )
+        history = "lake keeps no history" if outcome.trace is None else "trace does not tell"
+        yield f"Not tried, because the {history} of what they look for: {names}."
+
+
+def _in_all(found: Backtest) -> str:
+    if not found.moments:
+        return "The lake holds no history of that time."
+    incidents = found.incidents
+    if not incidents:
+        return "Nobody would have been told anything."
+    loudest = [min((told.severity for told in its), key=lambda s: s.rank) for its in incidents.values()]
+    each = ", ".join(f"{loudest.count(severity)} {severity.value}" for severity in Severity if severity in loudest)
+    lasting = f"; {len(found.firing)} still firing at the end" if found.firing else ""
+    text = f"{plural(len(incidents), 'alert')} ({each}), {plural(len(found.told), 'message')}{lasting}."
+    return text + _most(list(incidents.values()))
+
+
+def _most(incidents: Sequence[Sequence[Notification]]) -> str:
+    """What there was most of, where one subject stands out: that is where rules want tuning first."""
+    by_subject: dict[AlertSubject, int] = {}
+    for its in incidents:
+        by_subject[its[0].alert.subject] = by_subject.get(its[0].alert.subject, 0) + 1
+    subject, number = max(by_subject.items(), key=lambda item: item[1])
+    return f" Most often, {number} times: {clean(str(subject))}." if number > 1 else ""

@@ -1,0 +1,63 @@
+"""The rows of ``raw/events`` that a collector would have written while a trace happened.
+
+The collectors' own comparison of successive samples makes them, so that a trace cannot be kinder than a live cluster.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import pairwise
+
+import pyarrow as pa
+
+from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
+from lagwise.tables.schema import Table
+from lagwise.traces.csv_files import Row
+from lagwise.traces.trace import Trace, moment, sample_id
+from lagwise_collectors.protocol import ErrorTally, Snapshot, run_row
+from lagwise_collectors.sample_diff import PreviousSample, differences
+
+_CLUSTER = "trace"
+_TABLES = (WATERMARKS, COMMITS, GROUPS, MEMBERS, TOPICS)
+
+
+def events_of(trace: Trace) -> list[Row]:
+    """Everything that happened in a trace, in order of time."""
+    samples = {table: _by_sample(table, trace.rows[table.name]) for table in _TABLES}
+    known, events = PreviousSample(), []
+    for index, time_s in enumerate(trace.sample_times):
+        name, at = sample_id(index), moment(time_s)
+        tables = {table.name: rows[name] for table, rows in samples.items() if name in rows}
+        tables[SAMPLES.name] = _header(name, at, trace.sample_interval_s)
+        result = differences(known, Snapshot(_CLUSTER, name, tables))
+        known = result.known
+        events += result.rows.to_pylist()
+    return events
+
+
+def _by_sample(table: Table, rows: Sequence[Row]) -> Mapping[str, pa.Table]:
+    """The rows of a raw table, sample by sample."""
+    schema = pa.schema([f for f in table.arrow if f.name != "day"])
+    ordered = sorted(rows, key=lambda row: row["sample_id"])
+    values = [{name: row.get(name) for name in schema.names} | {"cluster": _CLUSTER} for row in ordered]
+    whole = pa.Table.from_pylist(values, schema)
+    starts: dict[str, int] = {}
+    for position, row in enumerate(ordered):
+        starts.setdefault(row["sample_id"], position)
+    bounds = [*starts.values(), len(ordered)]
+    return {name: whole.slice(start, end - start) for name, (start, end) in zip(starts, pairwise(bounds), strict=True)}
+
+
+def _header(name: str, at: datetime, interval_seconds: float) -> pa.Table:
+    return run_row(
+        sample_id=name,
+        cluster=_CLUSTER,
+        system="files",
+        started_at=at,
+        finished_at=at,
+        interval_seconds=interval_seconds,
+        wall_seconds=0.0,
+        cpu_seconds=0.0,
+        errors=ErrorTally(),
+        commits_read_at=at,
+        watermarks_read_at=at,
+    )

@@ -1,0 +1,153 @@
+"""``lagwise replay``: recorded histories, judged again, and held against the truth where there is one."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lagwise.config import SparkSettings
+from lagwise.domain.humanise import duration, plural
+from lagwise.platform.logs import clean
+from lagwise.traces.trace import Trace, Truth, read_trace
+from lagwise_app.replay.trace_events import events_of
+from lagwise_spark.replay import Recording, Shown
+from lagwise_spark.replay import replay as replay_in_spark
+from lagwise_spark.session import start_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A stretch of evaluations, all showing the same, at which a row of the truth was not met.
+
+    ``shown`` is what was shown instead, an unknown status with its reason; ``nothing`` where the group or the
+    partition was not shown at all, or the trace is never judged within the row's time.
+    """
+
+    truth: Truth
+    from_s: float
+    to_s: float
+    shown: str
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How much of a trace's truth was met.
+
+    Every evaluation stands for the time until the next one, and every row of the truth counts by itself: ``share`` is
+    the time at which rows were met over the time for which they were written. None where there is no truth.
+    """
+
+    met: int
+    judged: int
+    misses: tuple[Miss, ...]
+
+    @property
+    def share(self) -> float | None:
+        return self.met / self.judged if self.judged else None
+
+
+def run(dirs: Sequence[Path], as_json: bool) -> int:
+    """Replay the traces in these folders and print what came of it; 1 where a truth was missed, else 0.
+
+    With ``as_json`` standard output holds the lines of DESIGN §8 and nothing else. Raises TraceError for a folder that
+    is not a trace, before anything is printed, and MissingRequirement where Spark cannot start.
+    """
+    traces = [read_trace(folder) for folder in dirs]
+    session = start_session(SparkSettings(), app_name="lagwise-replay")
+    missed = 0
+    try:
+        for trace, shown in zip(traces, shown_of(session, traces), strict=True):
+            score = score_of(trace, shown)
+            missed += len(score.misses)
+            lines = (one.as_json() for one in shown) if as_json else report(trace, shown, score)
+            for line in lines:
+                sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+    finally:
+        session.stop()
+    return 1 if missed else 0
+
+
+def shown_of(session: "SparkSession", traces: Sequence[Trace]) -> Iterator[list[Shown]]:
+    """What is shown of each trace: the events of a collector first, then the analysis of them all together."""
+    return replay_in_spark(session, [Recording(trace, events_of(trace)) for trace in traces])
+
+
+def score_of(trace: Trace, shown: Sequence[Shown]) -> Score:
+    """Hold what was shown against the truth."""
+    by_key = {(s.time_s, s.group, s.topic, s.partition): s for s in shown}
+    met = judged = 0
+    misses: list[Miss] = []
+    for truth in trace.truth:
+        topic = None if truth.partition is None else truth.topic
+        times = [at for at in trace.evaluation_times if truth.from_s - 1e-6 <= at <= truth.to_s + 1e-6]
+        judged += max(1, len(times))
+        if not times:
+            misses.append(Miss(truth, truth.from_s, truth.to_s, NOTHING))
+        open_miss: Miss | None = None
+        for at in times:
+            one = by_key.get((at, truth.group, topic, truth.partition))
+            if one is not None and truth.is_met_by(one.status, one.reason):
+                met += 1
+                open_miss = None
+                continue
+            word = NOTHING if one is None else _word(one)
+            if open_miss is not None and open_miss.shown == word:
+                open_miss = misses[-1] = replace(open_miss, to_s=at)
+            else:
+                open_miss = Miss(truth, at, at, word)
+                misses.append(open_miss)
+    return Score(met, judged, tuple(misses))
+
+
+def report(trace: Trace, shown: Sequence[Shown], score: Score) -> Iterator[str]:
+    """The trace's result for a person: how much of its truth was met and every miss, or what was shown where there is
+    no truth."""
+    span = duration(trace.evaluation_times[-1] - trace.evaluation_times[0])
+    judged = f"{plural(len(trace.evaluation_times), 'evaluation')} over {span}"
+    if score.share is None:
+        yield f"{clean(trace.name)}: no truth to hold it against; {judged}"
+        yield from _timeline(shown)
+        return
+    share = f"{score.share:.1%}" if score.misses else "100 %"
+    rows = plural(len(trace.truth), "row")
+    yield f"{clean(trace.name)}: {share} of the truth met ({rows}; {judged}, each standing for the time to the next)"
+    for miss in score.misses:
+        where = clean(miss.truth.group)
+        if miss.truth.partition is not None:
+            where += f" {clean(str(miss.truth.topic))}-{miss.truth.partition}"
+        yield (
+            f"  missed {where} from {_clock(miss.from_s)} to {_clock(miss.to_s)}: expected {miss.truth.words}, shown "
+            f"{miss.shown}"
+        )
+
+
+def _timeline(shown: Sequence[Shown]) -> Iterator[str]:
+    """The stretches in which each group had the same status, with the sentence at the start of each."""
+    groups: dict[str, list[Shown]] = {}
+    for one in shown:
+        if one.partition is None:
+            groups.setdefault(one.group, []).append(one)
+    for group, its in sorted(groups.items()):
+        yield f"  {clean(group)}"
+        start = 0
+        for end in range(1, len(its) + 1):
+            if end == len(its) or _word(its[end]) != _word(its[start]):
+                first, last = its[start], its[end - 1]
+                span = f"{_clock(first.time_s)} to {_clock(last.time_s)}"
+                yield f"    {span}  {_word(first)}: {clean(first.sentence or '')}"
+                start = end
+
+
+def _word(shown: Shown) -> str:
+    return f"{shown.status}:{shown.reason}" if shown.reason else shown.status
+
+
+def _clock(time_s: float) -> str:
+    return f"{time_s:g} s"

@@ -1,0 +1,1 @@
+"""`lagwise scaling`: the signal that autoscalers ask for."""

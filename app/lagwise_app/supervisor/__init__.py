@@ -1,0 +1,1 @@
+"""`lagwise up`: the processes of the product, started, watched and ended together."""

@@ -1,0 +1,171 @@
+"""What the terminal asks the lake: groups worst first, one group's partitions, and how fresh all of it is."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from lagwise.config import Config
+from lagwise.domain.staleness import age_seconds, allowed_age_seconds
+from lagwise.domain.vocabulary import display_rank
+from lagwise.platform.errors import LagwiseError
+from lagwise.platform.logs import clean
+from lagwise.platform.program import program
+from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
+from lagwise.tables.arrow_values import rows_of
+from lagwise.tables.raw import READ_SOMETHING, SAMPLES
+from lagwise.tables.rounds import TICKS
+from lagwise.tables.schema import Table
+from lagwise.tables.store import Lake
+
+_COLUMNS = ", ".join(f'"{column.name}"' for column in GROUP_STATUS.columns)
+_GROUPS = f"select {_COLUMNS} from group_status"  # noqa: S608 (names of our own)
+_JUDGED = "select cluster, max(as_of) as as_of from group_status group by cluster"
+_SAMPLED = f"""
+    select cluster, read_at, interval_seconds, errors from (
+        select cluster, interval_seconds, errors,
+            max(case when {READ_SOMETHING} then finished_at end) over (partition by cluster) as read_at,
+            row_number() over (partition by cluster order by finished_at desc) as place
+        from samples
+    ) newest where place = 1
+"""  # noqa: S608 (a condition of our own)
+_ANALYZED = "select max(finished_at) as at from ticks"
+#: How far back is looked for something that happened last, one after the other until it is found; None is everything.
+_LOOK_BACK = (timedelta(hours=1), timedelta(days=1), None)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFreshness:
+    """How old the answers about one cluster are. A time is None, and its age too, where nothing has happened yet.
+
+    ``as_of``: the newest sample that was judged. ``sampled_at``: the newest sample that read anything. ``errors``: by
+    kind, those of the newest attempt.
+    """
+
+    cluster: str
+    as_of: datetime | None
+    age_seconds: float | None
+    stale: bool
+    sampled_at: datetime | None
+    sample_age_seconds: float | None
+    errors: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """How old the answers are: ``as_of`` is that of the cluster whose answers are oldest, ``stale`` if any is.
+
+    ``analyzed_at`` is the end of the analysis's last round.
+    """
+
+    as_of: datetime | None
+    age_seconds: float | None
+    stale: bool
+    analyzed_at: datetime | None
+    analysis_age_seconds: float | None
+    clusters: tuple[ClusterFreshness, ...]
+
+
+def freshness(lake: Lake, config: Config, now: datetime) -> Freshness:
+    """How old the answers are at ``now``, and whether that is older than the intervals at work let one expect.
+
+    Speaks of the clusters in the settings and of those that have been judged.
+    """
+    judged = {r["cluster"]: r["as_of"] for r in _selected(lake, GROUP_STATUS, _JUDGED)}
+    intervals = {cluster.name: cluster.interval_seconds for cluster in config.clusters}
+    samples = _newest_samples(lake, {*judged, *intervals}, now)
+    analyzed_at = _analyzed_at(lake, now)
+    clusters = []
+    for name in sorted({*judged, *(intervals or samples)}):
+        sample = samples.get(name, {"read_at": None, "interval_seconds": intervals.get(name, 15.0), "errors": None})
+        age = age_seconds(judged.get(name), now)
+        allowed = allowed_age_seconds(sample["interval_seconds"], config.analysis.interval_seconds)
+        clusters.append(
+            ClusterFreshness(
+                cluster=name,
+                as_of=judged.get(name),
+                age_seconds=age,
+                stale=age is None or age > allowed,
+                sampled_at=sample["read_at"],
+                sample_age_seconds=age_seconds(sample["read_at"], now),
+                errors={error["kind"]: error["count"] for error in sample["errors"] or ()},
+            )
+        )
+    as_of = min((c.as_of for c in clusters if c.as_of is not None), default=None)
+    return Freshness(
+        as_of=as_of,
+        age_seconds=age_seconds(as_of, now),
+        stale=not clusters or any(c.stale for c in clusters),
+        analyzed_at=analyzed_at,
+        analysis_age_seconds=age_seconds(analyzed_at, now),
+        clusters=tuple(clusters),
+    )
+
+
+def groups(lake: Lake) -> list[dict[str, Any]]:
+    """All groups as ``group_status`` has them, worst first; among equals the one whose oldest record is older."""
+    rows = _selected(lake, GROUP_STATUS, _GROUPS)
+    for row in rows:
+        row["partitions_by_status"] = {c["status"]: c["partitions"] for c in row["partitions_by_status"]}
+    return sorted(rows, key=worst_first)
+
+
+def worst_first(row: Mapping[str, Any]) -> tuple[float, float, str, str]:
+    """The order of groups; among equals the one whose oldest unread record is older comes first."""
+    age = row["lag_seconds"]
+    return display_rank(row["status"]), -(age if age is not None else -1.0), row["cluster"], row["group"]
+
+
+def group(lake: Lake, name: str, cluster: str | None) -> dict[str, Any]:
+    """The row of one group. Raises LagwiseError where it is not known, or known in several clusters."""
+    found = [r for r in groups(lake) if r["group"] == name and cluster in (None, r["cluster"])]
+    if not found and lake.open(GROUP_STATUS) is None:
+        raise LagwiseError(f"there is nothing to answer from in {clean(lake.uri)}: no analysis has written to it yet")
+    if not found:
+        where = f" in cluster {clean(cluster)}" if cluster else ""
+        raise LagwiseError(
+            f"the analysis knows no group {clean(name)!r}{where}; `{program()} status` lists those it knows"
+        )
+    if len(found) > 1:
+        names = ", ".join(sorted(r["cluster"] for r in found))
+        raise LagwiseError(f"there is a group {clean(name)!r} in {clean(names)}: name one with --cluster")
+    return found[0]
+
+
+def partitions(lake: Lake, name: str, cluster: str) -> list[dict[str, Any]]:
+    """The partitions of one group as ``partition_status`` has them, by topic and partition."""
+    question = 'from partition_status where "group" = ? and cluster = ? order by topic, partition'
+    return _rows(lake, PARTITION_STATUS, question, [name, cluster])
+
+
+def status_changes(lake: Lake) -> list[dict[str, Any]]:
+    """Changes of whole groups, oldest first."""
+    return _rows(lake, STATUS_CHANGES, 'from status_changes where topic is null order by "at"')
+
+
+def _rows(lake: Lake, table: Table, question: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
+    return rows_of(lake.query(question, values, over=[table]))
+
+
+def _newest_samples(lake: Lake, clusters: Collection[str], now: datetime) -> dict[str, dict[str, Any]]:
+    """Of each cluster that was sampled: when it was last read, and what its newest sample says."""
+    found: dict[str, dict[str, Any]] = {}
+    for back in _LOOK_BACK:
+        found = {r["cluster"]: r for r in _selected(lake, SAMPLES, _SAMPLED, since=now - back if back else None)}
+        if found and all(name in found and found[name]["read_at"] is not None for name in {*clusters, *found}):
+            break
+    return found
+
+
+def _analyzed_at(lake: Lake, now: datetime) -> datetime | None:
+    for back in _LOOK_BACK:
+        for row in _selected(lake, TICKS, _ANALYZED, since=now - back if back else None):
+            if row["at"] is not None:
+                at: datetime = row["at"]
+                return at
+    return None
+
+
+def _selected(lake: Lake, table: Table, question: str, *, since: datetime | None = None) -> list[dict[str, Any]]:
+    found = lake.select(question, table, since=since)
+    return [] if found is None else rows_of(found)

@@ -1,0 +1,123 @@
+"""What is shown in a terminal: tables and lines for rich, with every name from outside made harmless."""
+
+import sys
+from collections.abc import Sequence
+from typing import IO, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lagwise.config import AnyCluster
+from lagwise.domain.humanise import duration
+from lagwise.links.first_commands import first_command
+from lagwise.platform.program import program
+from lagwise_app.terminal.lake_queries import ClusterFreshness, Freshness
+from lagwise_app.terminal.words import exact, plain, status_text
+
+
+def console(file: IO[str] | None = None) -> Console:
+    """Where tables go: as wide as the terminal, or wide enough for everything where there is none."""
+    made = Console(file=file or sys.stdout, highlight=False, emoji=False)
+    if not made.is_terminal:
+        made.width = 200
+    return made
+
+
+def verdict_line(row: dict[str, Any]) -> Text:
+    """A group, its status, and the sentence that says why."""
+    line = plain(row["group"]).append(" is ").append_text(status_text(row["status"], row["reason"]))
+    return line.append(" — ").append_text(plain(row["sentence"]))
+
+
+def finding_line(finding: dict[str, Any]) -> Text:
+    """Something else that is worth knowing of a group, and what would help."""
+    line = Text("Also: ", style="dim").append_text(plain(finding["sentence"]))
+    return line.append(" ").append_text(plain(finding["remedy"])) if finding["remedy"] else line
+
+
+def first_step(row: dict[str, Any], clusters: Sequence[AnyCluster]) -> Text:
+    """The command to begin with."""
+    command = first_command(
+        row["cluster"],
+        row["group"],
+        clusters,
+        status=row["status"],
+        reason=row["reason"],
+        loss_cause=row["loss_cause"],
+        topic=row["worst_topic"],
+        transaction_seconds=row["transaction_seconds"],
+        stands_still=row["stands_still"],
+    )
+    return Text("To begin with: ", style="dim").append_text(plain(command))
+
+
+def page_line(url: str) -> Text:
+    """Where the dashboard shows the group."""
+    return Text("Its page: ", style="dim").append_text(plain(url))
+
+
+def growth_line(words: str) -> Text:
+    """How the lag of a group has moved."""
+    return Text("Its lag over ", style="dim").append(words)
+
+
+def freshness_lines(fresh: Freshness) -> list[Text]:
+    """How old everything is: one line, and one for each cluster with trouble, loudly where it is too old."""
+    unreadable = [cluster for cluster in fresh.clusters if cluster.sampled_at is None and cluster.errors]
+    if unreadable and not any(cluster.sampled_at for cluster in fresh.clusters):
+        return [_unreadable(cluster) for cluster in unreadable]
+    if fresh.as_of is None and not any(cluster.sampled_at for cluster in fresh.clusters):
+        said = (
+            f"No data yet: no collector has written a sample to this lake. `{program()} up` or `{program()} collect` "
+            "fill it; --data names another one."
+        )
+        return [Text(said, style="bold yellow")]
+    if fresh.as_of is None:
+        return [Text("Sampled, but not analysed yet.", style="bold yellow")]
+    several = len(fresh.clusters) > 1
+    lines = []
+    if not fresh.stale:
+        lines.append(Text(f"Data as of {fresh.as_of:%H:%M:%S} UTC, {duration(fresh.age_seconds)} old"))
+    for cluster in fresh.clusters:
+        name = Text(" of ").append_text(plain(cluster.cluster)) if several else Text("")
+        if cluster.stale:
+            line = Text("STALE", style="bold white on red").append_text(Text(": data").append_text(name))
+            line.append(f" is {duration(cluster.age_seconds)} old" if cluster.as_of else " has not been analysed yet")
+            line.append(f"; last sample {_ago(cluster.sample_age_seconds)}")
+            lines.append(line.append(f", last analysis {_ago(fresh.analysis_age_seconds)}"))
+        if cluster.errors:
+            kinds = ", ".join(f"{kind} ×{number}" for kind, number in sorted(cluster.errors.items()))
+            line = Text("Errors in the last sample", style="yellow").append_text(name)
+            lines.append(line.append(": ").append_text(plain(kinds)))
+    return lines
+
+
+def _unreadable(cluster: ClusterFreshness) -> Text:
+    line = Text("The cluster ", style="bold red").append_text(plain(cluster.cluster)).append(" cannot be read: ")
+    return line.append_text(plain(", ".join(sorted(cluster.errors)))).append(f"; `{program()} doctor` says what to do.")
+
+
+def _ago(seconds: float | None) -> str:
+    return "never" if seconds is None else f"{duration(seconds)} ago"
+
+
+def partition_table(rows: list[dict[str, Any]]) -> Table:
+    """The partitions of one group, one a row."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("topic", overflow="fold")
+    for name in ("partition", "log start", "committed", "end", "lag", "oldest"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("status", no_wrap=True)
+    table.add_column("owner", overflow="fold")
+    for row in rows:
+        oldest = duration(row["lag_seconds"], lower_bound=bool(row["lag_seconds_is_lower_bound"]))
+        table.add_row(
+            plain(row["topic"]),
+            str(row["partition"]),
+            *(exact(row[key]) for key in ("log_start", "committed", "high_watermark", "lag")),
+            oldest,
+            status_text(row["status"], row["reason"]),
+            plain(row["client_id"]),
+        )
+    return table

@@ -1,0 +1,165 @@
+"""One admin connection: its settings, its waiting, and what librdkafka says on the side."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Any, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from lagwise.config import Cluster
+from lagwise.platform.secrets import REDACTED, SECRET_KEYS, redact, resolve
+from lagwise_collectors.kafka.requests.errors import KafkaTrouble, kind_of, trouble_of
+
+_Result = TypeVar("_Result")
+
+#: How long to go on hoping after librdkafka has said that no broker can be reached.
+_HOPE_SECONDS = 1.0
+#: librdkafka ends every request at its own timeout; this is only for one that forgets to.
+_GRACE_SECONDS = 2.0
+_POLL_SECONDS = 0.1
+#: Requests under way to one broker; the rest waits here. A broker works on one request of a connection at a time and
+#: does not read on meanwhile. Hundreds of requests overflow its receive buffer (100 kB by default), and then the
+#: connection can stand still for a minute: with its window closed, the broker's side ignores the acknowledgements that
+#: its own unsent answer waits for. Seen on Linux 6.18 after some hundred samples of groups with 10,000 partitions.
+_IN_FLIGHT = 8
+#: librdkafka's severities are those of syslog: 4 is warning.
+_LOG_LEVEL = 4
+
+
+class KafkaClient:
+    """An AdminClient that waits with patience and remembers why it had to.
+
+    Raises :class:`KafkaTrouble` (``setting_refused``) if librdkafka refuses the settings, ConfigError if a secret that
+    they name does not exist.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.timeout_seconds = cluster.timeout_seconds
+        settings, self._secrets = librdkafka_settings(cluster)
+        self.said = LibrarySayings(self.clean)
+        self._cause: KafkaError | None = None
+        self._down_since: float | None = None
+        try:
+            settings["error_cb"] = self._on_error
+            self.admin = AdminClient(settings, logger=self.said.logger)
+        except (KafkaException, TypeError, ValueError) as error:
+            trouble = trouble_of(error)
+            raise KafkaTrouble("setting_refused", self.clean(str(trouble))) from None
+
+    def clean(self, text: str) -> str:
+        """Text without the secrets of this connection."""
+        for secret in self._secrets:
+            text = text.replace(secret, REDACTED)
+        return redact(text)
+
+    def wait(self, future: "Future[_Result]") -> _Result:
+        """The result of a request, or KafkaTrouble. Gives up early where no broker can be reached at all."""
+        deadline = time.monotonic() + self.timeout_seconds + _GRACE_SECONDS
+        while True:
+            try:
+                return future.result(timeout=_POLL_SECONDS)
+            except FutureTimeout:
+                if future.done():
+                    continue
+            except Exception as error:  # whatever the request failed with: KafkaException, or a RuntimeError of its own
+                raise self.explained(trouble_of(error)) from None
+            self.admin.poll(0)
+            now = time.monotonic()
+            if self._down_since is not None and now - self._down_since > _HOPE_SECONDS:
+                raise self.explained(KafkaTrouble("unreachable", "no broker can be reached"))
+            if now > deadline:
+                raise KafkaTrouble("timeout", f"no answer after {self.timeout_seconds + _GRACE_SECONDS:g} s")
+
+    def request(self, start: Callable[..., Any], *arguments: Any, **options: Any) -> "Future[Any]":
+        """Start a request through the base class of AdminClient: one future for the whole of it.
+
+        AdminClient makes a future for each partition and checks each argument in Python, which for 10,000 partitions
+        costs several times the request itself.
+        """
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
+        start(*arguments, future, **options, request_timeout=self.timeout_seconds)
+        return future
+
+    @property
+    def raw(self) -> Any:
+        """The methods of the base class of AdminClient, for :meth:`request`."""
+        return super(AdminClient, self.admin)
+
+    def answered(self) -> None:
+        """Note that the cluster answers: troubles before this are history."""
+        self._cause = None
+        self._down_since = None
+
+    def serve(self) -> None:
+        """Let librdkafka say what it has to say."""
+        while self.admin.poll(0):
+            pass
+
+    def _on_error(self, error: KafkaError) -> None:
+        # Called from poll(). "All brokers down" names no reason; the error before it does.
+        if error.code() == KafkaError._ALL_BROKERS_DOWN:
+            if self._down_since is None:
+                self._down_since = time.monotonic()
+        elif self._cause is None or error.code() != KafkaError._TRANSPORT:
+            self._cause = error
+
+    def explained(self, trouble: KafkaTrouble) -> KafkaTrouble:
+        """A timeout by its cause, where librdkafka told one meanwhile."""
+        self.admin.poll(0)
+        if trouble.kind in ("timeout", "unreachable") and self._cause is not None:
+            return KafkaTrouble(kind_of(self._cause), self.clean(self._cause.str()))
+        return KafkaTrouble(trouble.kind, self.clean(str(trouble)))
+
+
+def librdkafka_settings(cluster: Cluster) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The settings of a cluster's client with their secrets resolved, and those secrets.
+
+    The user's own ``librdkafka`` settings win over ours, all but the bootstrap address. Raises ConfigError if a
+    reference points at nothing.
+    """
+    given = {key: resolve(value) if isinstance(value, str) else value for key, value in cluster.librdkafka.items()}
+    secrets = tuple(
+        str(value) for key, value in given.items() if value and (key in SECRET_KEYS or value != cluster.librdkafka[key])
+    )
+    milliseconds = int(cluster.timeout_seconds * 1000)
+    ours = {
+        "client.id": "lagwise",
+        "socket.timeout.ms": milliseconds,
+        "socket.connection.setup.timeout.ms": max(1000, milliseconds),
+        "socket.keepalive.enable": True,
+        "reconnect.backoff.max.ms": 2000,
+        "enable.metrics.push": False,
+        "max.in.flight.requests.per.connection": _IN_FLIGHT,
+        "log_level": _LOG_LEVEL,
+    }
+    return {**ours, **given, "bootstrap.servers": cluster.bootstrap}, secrets
+
+
+class LibrarySayings(logging.Handler):
+    """librdkafka's log lines, counted by facility instead of printed one by one."""
+
+    def __init__(self, clean: Callable[[str], str]) -> None:
+        super().__init__()
+        self._clean = clean
+        self._said: dict[str, tuple[int, str]] = {}
+        # A logger of its own, in no hierarchy: several clusters must not hear each other.
+        self.logger = logging.Logger("librdkafka", logging.DEBUG)
+        self.logger.addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Count one line; confluent-kafka passes (facility, client name, text)."""
+        arguments = record.args if isinstance(record.args, tuple) else ()
+        facility = str(arguments[0]) if len(arguments) == 3 else "LOG"
+        text = str(arguments[2]) if len(arguments) == 3 else record.getMessage()
+        count = self._said.get(facility, (0, ""))[0]
+        self._said[facility] = (count + 1, self._clean(text))
+
+    def take(self) -> Mapping[str, tuple[int, str]]:
+        """How often each facility spoke since the last time, and its last words."""
+        said, self._said = self._said, {}
+        return said

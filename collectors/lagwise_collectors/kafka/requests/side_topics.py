@@ -1,0 +1,70 @@
+"""Retry and dead-letter topics of the topics that are read: found by their names, because nothing else tells.
+
+Hardly anybody commits on a dead-letter topic, so watching what groups commit on would never show it fill up.
+"""
+
+import re
+import time
+from collections.abc import Callable, Collection, Iterable
+from typing import NamedTuple
+
+from lagwise.config import Cluster
+from lagwise.domain.vocabulary import TopicRole
+from lagwise_collectors.kafka.requests.client import KafkaClient
+
+#: The names of all topics are listed once in this time: the answer grows with the cluster.
+LIST_EVERY_SECONDS = 60.0
+
+
+class Side(NamedTuple):
+    """What a topic is to its main topic."""
+
+    main_topic: str
+    role: TopicRole
+
+
+class SideTopics:
+    """The side topics of the topics that are read. For one thread."""
+
+    def __init__(
+        self,
+        patterns: Collection[tuple[TopicRole, re.Pattern[str]]],
+        names: Callable[[], Iterable[str]],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._patterns = patterns
+        self._names = names
+        self._monotonic = monotonic
+        self._listed_at: float | None = None
+        self._sides: dict[str, Side] = {}
+
+    def of(self, read: Collection[str]) -> dict[str, Side]:
+        """By name, the topics beside those that are ``read``. Raises what listing the names raises."""
+        if not self._patterns:
+            return {}
+        now = self._monotonic()
+        if self._listed_at is None or now - self._listed_at >= LIST_EVERY_SECONDS:
+            self._sides = {name: side for name in self._names() if (side := self._side(name)) is not None}
+            self._listed_at = now
+        return {name: side for name, side in self._sides.items() if side.main_topic in read}
+
+    def _side(self, name: str) -> Side | None:
+        for role, pattern in self._patterns:
+            match = pattern.fullmatch(name)
+            if match is not None and match.group(1):
+                return Side(match.group(1), role)
+        return None
+
+
+def side_topics(cluster: Cluster, client: KafkaClient) -> SideTopics:
+    """The side topics of a cluster, by the patterns of its settings. Dead letters come first: the dead-letter topic of
+    a retry topic is no retry topic."""
+    patterns = [
+        (role, re.compile(pattern, re.DOTALL))
+        for role, those in (
+            (TopicRole.DEAD_LETTER, cluster.side_topics.dead_letter),
+            (TopicRole.RETRY, cluster.side_topics.retry),
+        )
+        for pattern in those
+    ]
+    return SideTopics(patterns, lambda: client.admin.list_topics(timeout=client.timeout_seconds).topics)

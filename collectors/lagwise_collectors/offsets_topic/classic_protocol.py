@@ -1,0 +1,119 @@
+"""Classic groups: each record is the whole group as of one generation, written when a rebalance is over.
+
+When it began is not written. ``duration_seconds`` is therefore null; how long the partitions that moved had no commit
+(``uncommitted_seconds``) bounds it from above.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lagwise.domain.vocabulary import RebalanceCause
+from lagwise_collectors.offsets_topic.membership import (
+    CommitsOn,
+    Members,
+    TrackedMember,
+    change_of,
+    key_of,
+    label_of,
+    moves_of,
+    widths_of,
+)
+from lagwise_collectors.offsets_topic.rebalance_events import TrackedRebalance
+from lagwise_collectors.offsets_topic.records import ClassicGroup
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicView:
+    """A group as of its last record. ``widths`` is the most partitions that were ever assigned of each topic: while
+    partitions change hands cooperatively, some belong to nobody for a generation."""
+
+    generation: int
+    at_ms: int
+    members: Members
+    widths: Mapping[str, int]
+
+
+def view_of(record: ClassicGroup, at_ms: int, before: ClassicView | None) -> ClassicView:
+    """The group as of this record."""
+    members = {
+        key_of(m.member_id, m.instance_id): TrackedMember(
+            m.member_id, label_of(m.client_id, m.host), m.topics, m.owned, m.session_ms, m.poll_ms
+        )
+        for m in record.members
+    }
+    # A topic that nobody subscribes to any more is forgotten: it may come back smaller.
+    wanted = {topic for member in members.values() for topic in member.topics}
+    widths = {topic: width for topic, width in (before.widths if before else {}).items() if topic in wanted}
+    for topic, width in widths_of(m.owned for m in members.values()).items():
+        widths[topic] = max(widths.get(topic, 0), width)
+    return ClassicView(record.generation, at_ms, members, widths)
+
+
+def rebalance(group: str, before: ClassicView | None, now: ClassicView, commits: CommitsOn) -> TrackedRebalance | None:
+    """What happened between two records; None where nothing did.
+
+    ``before`` is None for a group that was not there: one of whose members nothing is known was not rebalanced.
+    """
+    old: Members = before.members if before is not None else {}
+    since_ms = before.at_ms if before is not None else now.at_ms
+    if not old and not now.members:
+        return None
+    grown = before is not None and bool(old) and _grown(before, now)
+    # The coordinator waits for nobody when the last member is gone.
+    change = change_of(
+        old, now.members, since_ms=since_ms, at_ms=now.at_ms, commits=commits, exact=not now.members, grown=grown
+    )
+    if before is not None and before.generation == now.generation:
+        if change.cause is None and old == now.members:
+            return None  # written again, as after a change of the coordinator's format
+    elif change.cause is RebalanceCause.GROUP_APPEARED and before is not None and before.generation > 0:
+        # It had members before, though not just now: a new group's first record is generation 0, without members.
+        change = replace(change, cause=RebalanceCause.MEMBER_JOINED)
+    elif change.cause is None:
+        change = replace(change, cause=RebalanceCause.REJOINED)
+    return TrackedRebalance(
+        group,
+        now.at_ms,
+        now.generation,
+        None if before is None else before.generation,
+        change,
+        len(now.members),
+        moves_of(old, now.members, at_ms=now.at_ms, commits=commits),
+    )
+
+
+def _grown(before: ClassicView, now: ClassicView) -> bool:
+    """A topic that was subscribed to before is wider now."""
+    wanted = {topic for member in before.members.values() for topic in member.topics}
+    return any(width > before.widths.get(topic, 0) for topic, width in now.widths.items() if topic in wanted)
+
+
+def as_json(view: ClassicView) -> dict[str, Any]:
+    """For the state file."""
+    return {
+        "generation": view.generation,
+        "at_ms": view.at_ms,
+        "members": members_as_json(view.members),
+        "widths": dict(view.widths),
+    }
+
+
+def of_json(data: Mapping[str, Any]) -> ClassicView:
+    """What :func:`as_json` made. Raises KeyError, TypeError or ValueError for anything else."""
+    return ClassicView(
+        int(data["generation"]), int(data["at_ms"]), members_of_json(data["members"]), dict(data["widths"])
+    )
+
+
+def members_as_json(members: Members) -> dict[str, list[Any]]:
+    """Members for the state file."""
+    return {k: [m.member_id, m.label, m.topics, m.owned, m.session_ms, m.poll_ms] for k, m in members.items()}
+
+
+def members_of_json(data: Mapping[str, Any]) -> Members:
+    """What :func:`members_as_json` made."""
+    return {
+        key: TrackedMember(member_id, label, tuple(topics), tuple((t, p) for t, p in owned), session_ms, poll_ms)
+        for key, (member_id, label, topics, owned, session_ms, poll_ms) in data.items()
+    }

@@ -1,0 +1,197 @@
+"""KIP-848 groups: a record per member and step. A rebalance begins with the record of a new epoch and is over when
+every member has what is meant for it in that epoch: its duration is exact.
+
+Where the next epoch begins before that, the rebalance is told without a duration: it never ended.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from lagwise.domain.vocabulary import RebalanceCause
+from lagwise_collectors.offsets_topic.classic_protocol import members_as_json, members_of_json
+from lagwise_collectors.offsets_topic.membership import (
+    CommitsOn,
+    Members,
+    MembershipChange,
+    TrackedMember,
+    change_of,
+    key_of,
+    label_of,
+    moves_of,
+    widths_of,
+)
+from lagwise_collectors.offsets_topic.rebalance_events import TrackedRebalance
+from lagwise_collectors.offsets_topic.records import Assigned, GroupMember, Owned
+
+#: Epochs of members that left, or (static ones) left for a while, are below this.
+_PRESENT = 0
+_NEW = -1
+
+
+@dataclass(slots=True)
+class ConsumerGroup:
+    """A KIP-848 group. Feed it records in their order; :meth:`take` tells what is over.
+
+    ``told`` is the membership and ownership as of the last rebalance that was told, ``agreed_ms`` the time since which
+    every member of the last one that ended has shown that it is alive.
+    """
+
+    epoch: int = _NEW
+    target_epoch: int = _NEW
+    members: dict[str, GroupMember] = field(default_factory=dict)
+    targets: dict[str, Owned] = field(default_factory=dict)
+    current: dict[str, Assigned] = field(default_factory=dict)
+    told: Members = field(default_factory=dict)
+    told_epoch: int | None = None
+    agreed_ms: int = 0
+    widths: dict[str, int] = field(default_factory=dict)
+    #: The rebalance under way: since when, what was the change, and between whom it divides the partitions.
+    opened_ms: int | None = None
+    change: MembershipChange | None = None
+    sharers: Members = field(default_factory=dict)
+    #: The session timeout and heartbeat interval that the broker gives members: no record has them.
+    session_ms: int | None = None
+    heartbeat_ms: int = 0
+
+    def put_member(self, group: str, member_id: str, member: GroupMember, at_ms: int) -> TrackedRebalance | None:
+        """A member's metadata. A static member that comes back does so under a new id, and without a new epoch."""
+        key = key_of(member_id, member.instance_id)
+        self.members[member_id] = member
+        known = self.told.get(key)
+        if member.instance_id is None or known is None or known.member_id == member_id:
+            return None
+        label = label_of(member.client_id, member.host)
+        told = replace(known, member_id=member_id, label=label)
+        self.told = {**self.told, key: told}
+        change = MembershipChange(
+            RebalanceCause.STATIC_MEMBER_RETURNED, session_ms=self.session_ms, poll_ms=member.poll_ms
+        )
+        return TrackedRebalance(group, at_ms, self.epoch, self.epoch, change, len(self.told), None)
+
+    def begin(self, group: str, epoch: int, at_ms: int, commits: CommitsOn) -> TrackedRebalance | None:
+        """A new epoch. Returns the rebalance that it overtakes, if there is one."""
+        if epoch == self.epoch:
+            return None
+        overtaken = self._tell(group, at_ms, commits) if self.opened_ms is not None else None
+        self.sharers = self._present()
+        self.change = change_of(
+            self.told,
+            self.sharers,
+            since_ms=self.agreed_ms,
+            at_ms=at_ms,
+            commits=commits,
+            exact=True,
+            early_ms=self.heartbeat_ms,
+        )
+        if self.told_epoch is not None and self.change.cause is RebalanceCause.GROUP_APPEARED:
+            self.change = replace(self.change, cause=RebalanceCause.MEMBER_JOINED)
+        self.epoch, self.opened_ms = epoch, at_ms
+        return overtaken
+
+    def end(self, group: str, at_ms: int, commits: CommitsOn) -> TrackedRebalance | None:
+        """The rebalance under way, if it is over now: every member has reached the epoch and has what it shall have."""
+        if self.opened_ms is None or (self.target_epoch != self.epoch and self.members):
+            return None
+        for member_id in self.members:
+            now = self.current.get(member_id)
+            if now is None or (now.epoch >= _PRESENT and (now.epoch != self.epoch or not now.settled)):
+                return None
+        return self._tell(group, at_ms, commits, over=True)
+
+    def _tell(self, group: str, at_ms: int, commits: CommitsOn, *, over: bool = False) -> TrackedRebalance:
+        assert self.change is not None
+        assert self.opened_ms is not None
+        now = self._present()
+        if not over:  # who came or changed since is the next rebalance's
+            now = {key: replace(m, owned=now[key].owned) if key in now else m for key, m in self.sharers.items()}
+        widths = widths_of(self.targets.values())
+        change = self.change
+        if change.cause is None and any(widths[topic] > self.widths.get(topic, 0) for topic in widths) and self.told:
+            change = replace(change, cause=RebalanceCause.PARTITIONS_ADDED)
+        told = TrackedRebalance(
+            group,
+            self.opened_ms,
+            self.epoch,
+            self.told_epoch,
+            change,
+            len(now),
+            moves_of(self.told, now, at_ms=at_ms, commits=commits),
+            at_ms - self.opened_ms if over else None,
+        )
+        self.told, self.told_epoch, self.widths = now, self.epoch, widths
+        if over:  # only then has every member shown that it is alive
+            self.agreed_ms = self.opened_ms
+        self.opened_ms, self.change, self.sharers = None, None, {}
+        return told
+
+    def settle(self, at_ms: int) -> None:
+        """Take what is known now as told: the end of a silent beginning. The newest epoch is of ``at_ms``."""
+        self.told, self.told_epoch, self.agreed_ms = self._present(), self.epoch, at_ms
+        self.widths = widths_of(self.targets.values())
+        self.opened_ms, self.change, self.sharers = None, None, {}
+
+    def _present(self) -> Members:
+        found = {}
+        for member_id, member in self.members.items():
+            current = self.current.get(member_id)
+            found[key_of(member_id, member.instance_id)] = TrackedMember(
+                member_id,
+                label_of(member.client_id, member.host),
+                member.topics,
+                current.owned if current is not None else (),
+                self.session_ms,
+                member.poll_ms,
+            )
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """For the state file."""
+        return {
+            "epoch": self.epoch,
+            "target_epoch": self.target_epoch,
+            "members": {key: asdict(member) for key, member in self.members.items()},
+            "targets": self.targets,
+            "current": {key: asdict(current) for key, current in self.current.items()},
+            "told": members_as_json(self.told),
+            "told_epoch": self.told_epoch,
+            "agreed_ms": self.agreed_ms,
+            "widths": self.widths,
+            "opened_ms": self.opened_ms,
+            "change": None if self.change is None else asdict(self.change),
+            "sharers": members_as_json(self.sharers),
+            "session_ms": self.session_ms,
+            "heartbeat_ms": self.heartbeat_ms,
+        }
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any]) -> "ConsumerGroup":
+        """What :meth:`as_json` made. Raises KeyError, TypeError or ValueError for anything else."""
+        change = data["change"]
+        return cls(
+            **{
+                **data,
+                "members": {
+                    key: GroupMember(**{**member, "topics": tuple(member["topics"])})
+                    for key, member in data["members"].items()
+                },
+                "targets": {key: _owned(owned) for key, owned in data["targets"].items()},
+                "current": {
+                    key: Assigned(current["epoch"], current["settled"], _owned(current["owned"]))
+                    for key, current in data["current"].items()
+                },
+                "told": members_of_json(data["told"]),
+                "change": None if change is None else _change(change),
+                "sharers": members_of_json(data["sharers"]),
+            }
+        )
+
+
+def _owned(pairs: list[list[Any]]) -> Owned:
+    return tuple((topic, partition) for topic, partition in pairs)
+
+
+def _change(data: Mapping[str, Any]) -> MembershipChange:
+    names = {name: tuple(data[name]) for name in ("joined", "left", "failed")}
+    cause = data["cause"]
+    return MembershipChange(**{**data, **names, "cause": None if cause is None else RebalanceCause(cause)})

@@ -1,0 +1,115 @@
+"""Reading one broker, step by step: each step fills in more of its view, and raises RocketmqTrouble where it cannot."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeVar
+
+from lagwise_collectors.rocketmq import requests
+from lagwise_collectors.rocketmq.client import RocketmqBroker, RocketmqClient
+from lagwise_collectors.rocketmq.connection import Answer
+from lagwise_collectors.rocketmq.errors import CONSUMER_NOT_ONLINE, RocketmqTrouble
+from lagwise_collectors.rocketmq.frames import Frame, Request
+from lagwise_collectors.rocketmq.requests import Offsets, Online, Range, Told, TopicConfig
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class BrokerView:
+    """What one broker told in this sample. With a ``trouble`` it could not be read to the end."""
+
+    broker: RocketmqBroker
+    topics: dict[str, TopicConfig] = field(default_factory=dict)
+    groups: set[str] = field(default_factory=set)
+    online: dict[str, Online | None] = field(default_factory=dict)
+    offsets: Offsets = field(default_factory=dict)
+    fetched: Offsets = field(default_factory=dict)
+    ranges: dict[str, dict[int, Range]] = field(default_factory=dict)
+    group_troubles: dict[str, RocketmqTrouble] = field(default_factory=dict)
+    topic_troubles: dict[str, RocketmqTrouble] = field(default_factory=dict)
+    offsets_read_at: datetime | None = None
+    ranges_read_at: datetime | None = None
+    trouble: RocketmqTrouble | None = None
+
+
+class BrokerReader:
+    """Asks one broker after the other what they hold. ``clock`` dates what was read."""
+
+    def __init__(self, client: RocketmqClient, clock: Callable[[], datetime]) -> None:
+        self._client = client
+        self._clock = clock
+
+    def on_each(self, views: Sequence[BrokerView], step: Callable[[BrokerView], None]) -> None:
+        """Take a step on every broker that has answered so far; trouble of a whole broker is kept in its view."""
+        well = {view.broker.name: view for view in views if view.trouble is None}
+        outcome = self._client.on_each([view.broker for view in well.values()], lambda broker: step(well[broker.name]))
+        for name, result in outcome.items():
+            if isinstance(result, RocketmqTrouble):
+                well[name].trouble = result
+
+    def names(self, view: BrokerView) -> None:
+        """Its topics and groups."""
+        topics, groups = self._ask(view, [requests.TOPIC_CONFIGS, requests.GROUP_CONFIGS])
+        view.topics, view.groups = requests.topics_of(_body(topics)), requests.groups_of(_body(groups))
+
+    def members(self, view: BrokerView, groups: Collection[str]) -> None:
+        """Who is in these groups, as far as the broker knows them."""
+        names = sorted(view.groups & set(groups))
+        answers = self._ask(view, [requests.connections(name) for name in names])
+        for name, answer in zip(names, answers, strict=True):
+            if isinstance(answer, RocketmqTrouble) and answer.code == CONSUMER_NOT_ONLINE:
+                view.online[name] = None
+                continue
+            found = _parsed(answer, requests.online_of)
+            if isinstance(found, RocketmqTrouble):
+                view.group_troubles[name] = found
+            else:
+                view.online[name] = found
+
+    def told(self, view: BrokerView, members: Sequence[tuple[str, str]]) -> list[Told | RocketmqTrouble]:
+        """What members (group and client id), which the broker passes the question on to, say; in their order."""
+        asked = [requests.running_info(group, client_id) for group, client_id in members]
+        answers = self._client.ask_all(view.broker.address, asked, within_seconds=self._client.timeout_seconds)
+        return [_parsed(answer, requests.told_of) for answer in answers]
+
+    def offsets(self, view: BrokerView) -> None:
+        """What is committed, of all groups at once."""
+        (answer,) = self._ask(view, [requests.CONSUMER_OFFSETS])
+        view.offsets, view.fetched = requests.offsets_of(_body(answer))
+        view.offsets_read_at = self._clock()
+
+    def ranges(self, view: BrokerView, topics: Collection[str]) -> None:
+        """Where the queues of these topics begin and end."""
+        names = sorted(set(topics) & set(view.topics))
+        answers = self._ask(view, [requests.topic_stats(name) for name in names])
+        view.ranges_read_at = self._clock()
+        for name, answer in zip(names, answers, strict=True):
+            found = _parsed(answer, requests.ranges_of)
+            if isinstance(found, RocketmqTrouble):
+                view.topic_troubles[name] = found
+            else:
+                view.ranges[name] = found
+
+    def _ask(self, view: BrokerView, asked: Sequence[Request]) -> list[Answer]:
+        """The answers; raises where the broker is lost, which is where no later request can succeed either."""
+        answers = self._client.ask_all(view.broker.address, asked)
+        lost = [answer for answer in answers if isinstance(answer, RocketmqTrouble) and answer.code is None]
+        if lost and len(lost) == len(answers):
+            raise lost[0]
+        return answers
+
+
+def _body(answer: Answer) -> bytes:
+    if isinstance(answer, RocketmqTrouble):
+        raise answer
+    return answer.body
+
+
+def _parsed(answer: Answer, parse: Callable[[bytes], T]) -> T | RocketmqTrouble:
+    if not isinstance(answer, Frame):
+        return answer
+    try:
+        return parse(answer.body)
+    except RocketmqTrouble as trouble:
+        return trouble

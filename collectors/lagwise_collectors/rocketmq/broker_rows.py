@@ -1,0 +1,142 @@
+"""Rows of commits and watermarks from what one broker told."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from lagwise.domain.vocabulary import BROADCASTING
+from lagwise_collectors.protocol import ErrorTally
+from lagwise_collectors.rocketmq.broker_reader import BrokerView
+from lagwise_collectors.rocketmq.errors import Malformed
+from lagwise_collectors.rocketmq.groups import DEAD_LETTER, RETRY, RocketmqGroup, retry_topics
+from lagwise_collectors.rocketmq.partition_numbers import QUEUES, label_of, partition_of
+from lagwise_collectors.rocketmq.requests import Queue, Range
+
+
+@dataclass(slots=True)
+class BrokerRows:
+    """Columns of ``raw/commits`` and ``raw/watermarks`` that are about one broker's queues."""
+
+    group: list[str] = field(default_factory=list)
+    topic: list[str] = field(default_factory=list)
+    partition: list[int] = field(default_factory=list)
+    committed: list[int | None] = field(default_factory=list)
+    owner: list[str | None] = field(default_factory=list)
+
+    mark_topic: list[str] = field(default_factory=list)
+    mark_partition: list[int] = field(default_factory=list)
+    label: list[str] = field(default_factory=list)
+    log_start: list[int | None] = field(default_factory=list)
+    high_watermark: list[int | None] = field(default_factory=list)
+    newest_record_at: list[datetime | None] = field(default_factory=list)
+    error: list[str | None] = field(default_factory=list)
+
+    def unread(self, kind: str) -> "BrokerRows":
+        """The same queues, of which nothing can be said now: who was how far stands as it was read last."""
+        nothing: list[Any] = [None] * len(self.mark_topic)
+        known = {"log_start": nothing, "high_watermark": nothing, "newest_record_at": nothing}
+        return replace(self, **known, error=[kind] * len(nothing))
+
+
+def topics_read(group: RocketmqGroup, view: BrokerView) -> set[str]:
+    """Topics of a broker that a group has to do with: committed on, subscribed to, or its retries.
+
+    A broadcasting group commits nothing, tries nothing again, and who is not there does not matter to it: without
+    members nothing can be said of it. What is committed in its name is of when it was no broadcasting group.
+    """
+    if group.type == BROADCASTING:
+        return {topic for topic in group.topics & view.topics.keys() if not topic.startswith(RETRY)}
+    known = set(view.offsets.get(group.name, ())) | group.topics
+    return (known | retry_topics(group.name, known)) & view.topics.keys()
+
+
+def dead_letter_topic(group: str) -> str:
+    """Where a group's messages go that it gave up. The broker makes the topic for the first of them."""
+    return f"{DEAD_LETTER}{group}"
+
+
+def rows_of(
+    view: BrokerView, number: int, groups: Sequence[RocketmqGroup], wanted: Collection[str], errors: ErrorTally
+) -> BrokerRows:
+    """The rows of a broker that could be read; ``wanted`` are the topics whose ends were asked for."""
+    rows = BrokerRows()
+    for group in groups:
+        if group.name in view.groups or group.name in view.offsets:
+            _commits(rows, view, number, group, errors)
+    for topic in sorted(set(wanted) & view.topics.keys()):
+        _watermarks(rows, view, number, topic, errors)
+    return rows
+
+
+def _commits(rows: BrokerRows, view: BrokerView, number: int, group: RocketmqGroup, errors: ErrorTally) -> None:
+    broker = view.broker.name
+    owners = group.owners_on(broker)
+    progress = group.progress
+    committed_on = view.offsets.get(group.name, {})
+    for topic in sorted(topics_read(group, view)):
+        count = min(view.topics[topic].queues, QUEUES)
+        if progress is not None:
+            committed = [progress.get(Queue(topic, broker, queue)) for queue in range(count)]
+        else:
+            try:
+                committed = _offsets(committed_on.get(topic, {}), count)
+            except Malformed as trouble:
+                errors.note(trouble.kind, f"committed offsets of group {group.name} on topic {topic}: {trouble}")
+                committed = [None] * count
+            if topic.startswith(RETRY):
+                if not group.topics and not committed_on and _is_empty(view.ranges.get(topic, {})):
+                    continue  # of a group that never did anything
+                # Members begin a retry topic at its first message where nothing is committed: all of it waits.
+                committed = [offset or 0 for offset in committed]
+        owned = owners.get(topic, {})
+        rows.group += [group.name] * count
+        rows.topic += [topic] * count
+        rows.partition += _partitions(number, count)
+        rows.committed += committed
+        rows.owner += map(owned.get, range(count)) if owned else [None] * count
+
+
+def _offsets(found: Mapping[str, Any], count: int) -> list[int | None]:
+    """Committed offsets by queue; what is not there, or below 0, was never committed."""
+    offsets = list(map(found.get, _names(count)))
+    if not all(offset is None or (type(offset) is int and offset < 2**63) for offset in offsets):
+        raise Malformed("an offset is no number")
+    return [None if offset is None or offset < 0 else offset for offset in offsets]
+
+
+def _is_empty(ranges: Mapping[int, Range]) -> bool:
+    return all(found.start >= found.end for found in ranges.values())
+
+
+def _watermarks(rows: BrokerRows, view: BrokerView, number: int, topic: str, errors: ErrorTally) -> None:
+    count = view.topics[topic].queues
+    if count > QUEUES:
+        errors.note("too_many_queues", f"topic {topic} on {view.broker.name}: queues from {QUEUES} on are left out")
+        count = QUEUES
+    trouble, ranges = view.topic_troubles.get(topic), view.ranges.get(topic, {})
+    if trouble is not None:
+        errors.note(trouble.kind, str(trouble))
+    rows.mark_topic += [topic] * count
+    rows.mark_partition += _partitions(number, count)
+    for queue in range(count):
+        found = ranges.get(queue)
+        kind = trouble.kind if trouble else "unknown_queue" if found is None else None
+        rows.label.append(label_of(view.broker.name, queue))
+        # A queue that was cleaned to its end tells a beginning beyond it.
+        rows.log_start.append(None if found is None else min(found.start, found.end))
+        rows.high_watermark.append(None if found is None else found.end)
+        rows.newest_record_at.append(None if found is None else found.newest_at)
+        rows.error.append(kind)
+        if kind == "unknown_queue":
+            errors.note(kind, f"{topic} {label_of(view.broker.name, queue)}: the broker told nothing of it")
+
+
+@lru_cache(maxsize=256)
+def _names(count: int) -> tuple[str, ...]:
+    return tuple(map(str, range(count)))
+
+
+def _partitions(number: int, count: int) -> range:
+    return range(partition_of(number, 0), partition_of(number, count))

@@ -1,0 +1,162 @@
+"""Committed offsets that skipped unread records: :mod:`lagwise.domain.loss.skips`, for 100,000 pairs of which few leap.
+
+Arrays carry what is known of every pair from sample to sample, in the order of the sample's commits. Numbers are
+fractions, and what is not known is none (NaN), with which nothing compares as true.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lagwise.domain.history import gap_seconds
+from lagwise.domain.loss import skips as rules
+from lagwise.domain.loss.skips import Leap, SkippingReader, is_reset_to_end, is_skip
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """Every pair at a sample, in one order: its name, where it and its log were, and what was seen of its pace."""
+
+    at: float
+    names: pa.Array
+    committed: Array
+    log_start: Array
+    end: Array
+    unread: Array
+    fastest_per_second: Array
+    behind_seconds: Array
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetSkip:
+    """A pair, by its row among the sample's commits, that skipped what lay between two offsets. ``from_log_start``: its
+    next record had been deleted, and ``before`` is where the log begins now."""
+
+    row: int
+    before: int
+    after: int
+    from_log_start: bool = False
+
+
+def readers_now(
+    before: Readers | None,
+    commits: pa.Table,
+    watermarks: pa.Table,
+    at: float,
+    interval_seconds: float,
+    *,
+    left_out: Collection[str],
+) -> tuple[Readers, list[OffsetSkip]]:
+    """What is known of every pair now, and which of them skipped records since the sample before.
+
+    ``at`` is the time of the sample in seconds. Topics that are ``left_out`` may have gaps, or are others than before:
+    nothing is told of those.
+    """
+    now = _readers(commits, watermarks, at, left_out)
+    if before is None:
+        return now, []
+    seconds = at - before.at
+    before = _aligned(before, now.names)
+    fastest, behind = before.fastest_per_second, before.behind_seconds
+    if not 0 < seconds <= gap_seconds(interval_seconds):
+        return replace(now, fastest_per_second=fastest, behind_seconds=behind), []
+    records, written = now.committed - before.committed, now.end - before.end
+    is_forward = (records > 0) & (written >= 0)
+    # What the log start passed was deleted, which is a loss; what lies behind it may have been skipped.
+    is_step = is_forward & (now.log_start <= before.committed)
+    might = is_step & (records > rules.RECORDS_OF_A_POLL) & (before.behind_seconds >= rules.SEEN_BEHIND_SECONDS)
+    rows = [
+        row
+        for row in np.flatnonzero(might).tolist()
+        if is_skip(*_reader_and_leap(before, now, row, seconds, before.committed[row]))
+    ]
+    is_step[rows] = False
+    was_deleted = is_forward & (now.log_start > before.committed)
+    might = was_deleted & (now.committed - now.log_start > rules.RECORDS_OF_A_POLL)
+    resets = [
+        row
+        for row in np.flatnonzero(might).tolist()
+        if is_reset_to_end(*_reader_and_leap(before, now, row, seconds, now.log_start[row]))
+    ]
+    fastest = np.where(is_step, np.maximum(fastest, records / seconds), fastest)
+    behind = behind + np.where(is_step & (now.unread >= records), seconds, 0.0)
+    found = [OffsetSkip(row, int(before.committed[row]), int(now.committed[row])) for row in rows]
+    found += [OffsetSkip(row, int(now.log_start[row]), int(now.committed[row]), from_log_start=True) for row in resets]
+    return replace(now, fastest_per_second=fastest, behind_seconds=behind), found
+
+
+def _reader_and_leap(
+    before: Readers, now: Readers, row: int, seconds: float, start: float
+) -> tuple[SkippingReader, Leap]:
+    """A pair's pace until the sample before, and its leap from the offset ``start`` since then."""
+    leap = Leap(
+        records=now.committed[row] - start,
+        seconds=seconds,
+        unread_before=before.unread[row],
+        unread_after=now.unread[row],
+        written=now.end[row] - before.end[row],
+    )
+    return SkippingReader(before.fastest_per_second[row], before.behind_seconds[row]), leap
+
+
+def _readers(commits: pa.Table, watermarks: pa.Table, at: float, left_out: Collection[str]) -> Readers:
+    """Every pair at a sample, with nothing known of its pace."""
+    ends = pc.index_in(_names(commits, "topic", "partition"), _names(watermarks, "topic", "partition"))
+    committed = _numbers(commits["committed"])
+    if left_out:
+        is_left_out = pc.is_in(pc.cast(commits["topic"], pa.string()), pa.array(sorted(left_out), pa.string()))
+        committed = np.where(is_left_out.to_numpy(zero_copy_only=False), np.nan, committed)
+    start, high, stable = (
+        _numbers(pc.take(watermarks[name], ends)) for name in ("log_start", "high_watermark", "last_stable")
+    )
+    end = np.where(committed <= stable, np.minimum(stable, high), high)
+    return Readers(
+        at=at,
+        names=_names(commits, "group", "topic", "partition"),
+        committed=np.where(committed <= high, committed, np.nan),
+        log_start=start,
+        end=end,
+        unread=np.maximum(end - np.maximum(committed, start), 0),
+        fastest_per_second=np.zeros(len(committed)),
+        behind_seconds=np.zeros(len(committed)),
+    )
+
+
+def _aligned(readers: Readers, names: pa.Array) -> Readers:
+    """The same in the order of other names; of those that were not there nothing is known."""
+    if readers.names.equals(names):
+        return readers
+    places = _numbers(pc.index_in(names, readers.names))
+    is_known = ~np.isnan(places)
+    rows = np.where(is_known, places, 0).astype(np.int64)
+
+    def taken(values: Array, otherwise: float = np.nan) -> Array:
+        return np.where(is_known, values[rows], otherwise) if len(values) else np.full(len(rows), otherwise)
+
+    return Readers(
+        at=readers.at,
+        names=names,
+        committed=taken(readers.committed),
+        log_start=taken(readers.log_start),
+        end=taken(readers.end),
+        unread=taken(readers.unread),
+        fastest_per_second=taken(readers.fastest_per_second, 0.0),
+        behind_seconds=taken(readers.behind_seconds, 0.0),
+    )
+
+
+def _names(rows: pa.Table, *columns: str) -> pa.Array:
+    """One name a row, of several columns."""
+    parts = [pc.cast(rows[column], pa.string()) for column in columns]
+    joined = pc.binary_join_element_wise(*parts, "\0")
+    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def _numbers(values: Any) -> Array:
+    return np.asarray(pc.cast(values, pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64)

@@ -1,0 +1,117 @@
+"""What happened to topics: deleted, re-created, given more partitions, configured differently."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lagwise.domain.vocabulary import ROCKETMQ, EventKind
+from lagwise_collectors.sample_diff.events import Event
+
+#: The error of watermarks whose topic does not exist (any more).
+UNKNOWN_TOPIC = "unknown_topic"
+
+SETTINGS = ("retention_ms", "retention_bytes", "segment_ms", "segment_bytes", "cleanup_policy", "min_isr")
+#: How long RocketMQ keeps messages is a matter of brokers and of the room on their disks, and no setting of a topic.
+ROCKETMQ_SETTINGS = ("cleanup_policy",)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicView:
+    """A topic as it was when it could last be read; ``gone`` once it was found deleted."""
+
+    topic_id: str | None
+    partitions: int
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopicChanges:
+    """New views, what happened, and the topics about whose offsets nothing can be concluded now."""
+
+    views: dict[str, TopicView]
+    events: list[Event]
+    strange: set[str]
+
+
+def topic_events(known: Mapping[str, TopicView], watermarks: pa.Table, at: datetime) -> TopicChanges:
+    """Compare topics with the ``raw/watermarks`` rows of a sample.
+
+    A topic without rows is not watched any more, which is no event; the source gives a topic that was deleted rows
+    with the error ``unknown_topic`` once.
+    """
+    views, events = dict(known), []
+    strange = {name for name, view in known.items() if view.gone}
+    for row in _by_topic(watermarks):
+        name, before = row["topic"], known.get(row["topic"])
+        if row["topic_id"] is None and row["error"] is not None:
+            strange.add(name)
+            if row["error"] == UNKNOWN_TOPIC and before is not None and not before.gone:
+                events.append(Event(EventKind.TOPIC_GONE, at, topic=name, before=before.topic_id))
+                views[name] = replace(before, gone=True)
+            continue
+        now = views[name] = TopicView(row["topic_id"], row["partitions"])
+        if before is None:
+            continue
+        if before.topic_id and now.topic_id and before.topic_id != now.topic_id:
+            strange.add(name)
+            events.append(Event(EventKind.TOPIC_RECREATED, at, topic=name, before=before.topic_id, after=now.topic_id))
+        elif now.partitions > before.partitions:
+            events.append(
+                Event(
+                    EventKind.PARTITIONS_ADDED,
+                    at,
+                    topic=name,
+                    before=str(before.partitions),
+                    after=str(now.partitions),
+                )
+            )
+    return TopicChanges(views, events, strange)
+
+
+def setting_events(
+    known: Mapping[str, Mapping[str, Any]], topics: pa.Table, system: str
+) -> tuple[dict[str, Mapping[str, Any]], list[Event]]:
+    """Compare settings with the ``raw/topics`` rows of a sample. What could not be read now is not a change."""
+    settings, events = dict(known), []
+    names = ROCKETMQ_SETTINGS if system == ROCKETMQ else SETTINGS
+    for row in topics.to_pylist():
+        name, now = row["topic"], {key: row[key] for key in names if row[key] is not None}
+        before = known.get(name, {})
+        changed = [key for key in now if key in before and now[key] != before[key]]
+        if changed:
+            events.append(
+                Event(
+                    EventKind.CONFIG_CHANGED,
+                    row["sampled_at"],
+                    topic=name,
+                    before=" ".join(f"{key}={before[key]}" for key in changed),
+                    after=" ".join(f"{key}={now[key]}" for key in changed),
+                )
+            )
+        settings[name] = {**before, **now}
+    return settings, events
+
+
+def _by_topic(watermarks: pa.Table) -> list[dict[str, Any]]:
+    """Per topic its id, its number of partitions, and an error if there is one."""
+    if watermarks.num_rows == 0:
+        return []
+    columns = {name: pc.cast(watermarks[name], pa.string()) for name in ("topic", "topic_id", "error")}
+    grouped = (
+        pa.table({**columns, "partition": watermarks["partition"]})
+        .group_by("topic")
+        .aggregate([("topic_id", "max"), ("partition", "max"), ("error", "max")])
+    )
+    return [
+        {
+            "topic": row["topic"],
+            "topic_id": row["topic_id_max"],
+            "partitions": row["partition_max"] + 1,
+            "error": row["error_max"],
+        }
+        for row in grouped.to_pylist()
+    ]

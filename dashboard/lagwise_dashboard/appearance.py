@@ -1,0 +1,124 @@
+"""How the product's words look and read on a page. Every status has a word, a sign and a colour: never colour alone."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from lagwise.domain.capacity.verdict import CapacityVerdict
+from lagwise.domain.vocabulary import Status, UnknownReason
+
+MarkdownColour = Literal["red", "orange", "yellow", "green", "blue", "violet", "gray"]
+
+
+@dataclass(frozen=True, slots=True)
+class Appearance:
+    """A status on the page: ``sign`` and ``word`` are read, ``colour`` (white text on it is readable) and
+    ``markdown`` (the theme's nearest colour) are seen, ``meaning`` explains it to a newcomer."""
+
+    word: str
+    sign: str
+    colour: str
+    markdown: MarkdownColour
+    meaning: str
+
+    @property
+    def label(self) -> str:
+        """Sign and word."""
+        return f"{self.sign} {self.word}"
+
+
+LOOKS: dict[Status, Appearance] = {
+    Status.LOSING_DATA: Appearance(
+        "losing data", "✕", "#9F1239", "red", "Records were deleted by retention before the group read them."
+    ),
+    Status.AT_RISK: Appearance(
+        "at risk",
+        "▲",
+        "#BE123C",
+        "red",
+        "At today's rates unread records will be deleted, or the commits expire, soon.",
+    ),
+    Status.STOPPED: Appearance(
+        "stopped", "■", "#DC2626", "red", "There is lag, and nobody owns the partition: the consumer is gone."
+    ),
+    Status.STALLED: Appearance(
+        "stalled", "‖", "#C2410C", "orange", "There is lag and a member owns the partition, but it commits nothing."
+    ),
+    Status.REWOUND: Appearance(
+        "rewound", "↶", "#7C3AED", "violet", "The committed offset went back: records are read again."
+    ),
+    Status.FALLING_BEHIND: Appearance(
+        "falling behind", "↗", "#B45309", "orange", "The lag grows: more is written than the group reads."
+    ),
+    Status.LAGGING: Appearance(
+        "lagging", "→", "#A16207", "yellow", "The lag neither grows nor shrinks, and is older than the objective."
+    ),
+    Status.CATCHING_UP: Appearance("catching up", "↘", "#2563EB", "blue", "There is lag, and it shrinks."),
+    Status.OK: Appearance("ok", "✓", "#15803D", "green", "Nothing is wrong."),
+    Status.GHOST: Appearance(
+        "ghost",
+        "◌",
+        "#64748B",
+        "gray",
+        "An old commit on a topic that the group no longer reads: left out of its sums.",
+    ),
+    Status.UNKNOWN: Appearance("unknown", "?", "#475569", "gray", "It cannot be known; the reason says why."),
+}
+
+CAPACITY_LOOKS: dict[CapacityVerdict, Appearance] = {
+    CapacityVerdict.SHORT: Appearance("short", "▲", "#DC2626", "red", "What runs cannot carry today's peak."),
+    CapacityVerdict.TIGHT: Appearance(
+        "tight", "↗", "#B45309", "orange", "The peak, or the one forecast, is not carried with the slack asked for."
+    ),
+    CapacityVerdict.ENOUGH: Appearance("enough", "✓", "#15803D", "green", "The peak is carried, with slack."),
+    CapacityVerdict.OVERSIZED: Appearance("oversized", "↓", "#2563EB", "blue", "Two thirds of it, or less, would do."),
+    CapacityVerdict.UNDECIDED: Appearance(
+        "undecided", "?", "#475569", "gray", "It never showed what it can do; the sentence says what would decide it."
+    ),
+}
+
+REASONS: dict[UnknownReason, str] = {
+    UnknownReason.UNREADABLE: "it could not be read from the cluster",
+    UnknownReason.EXPIRED: "its committed offsets expired",
+    UnknownReason.NO_COMMIT: "nothing has been committed yet",
+    UnknownReason.RECREATED: "the topic was deleted and created again",
+    UnknownReason.OUT_OF_RANGE: "the committed offset lies beyond the end of the log",
+    UnknownReason.NOT_COMMITTING: "the group reads without committing",
+    UnknownReason.REBALANCING: "the group is rebalancing",
+    UnknownReason.TOO_FEW_SAMPLES: "it has not been watched for long enough",
+}
+
+
+def look(status: str | None) -> Appearance:
+    """How a status from the lake looks; a word this version does not know is shown as it is, in grey."""
+    try:
+        return LOOKS[Status(status or "")]
+    except ValueError:
+        return Appearance(
+            status or "—", "?", "#475569", "gray", "A status this version of the dashboard does not know."
+        )
+
+
+def capacity_look(verdict: str | None) -> Appearance:
+    """How a capacity verdict from the lake looks; an unknown word as in :func:`look`."""
+    try:
+        return CAPACITY_LOOKS[CapacityVerdict(verdict or "")]
+    except ValueError:
+        return Appearance(
+            verdict or "—", "?", "#475569", "gray", "A verdict this version of the dashboard does not know."
+        )
+
+
+def label(status: str | None, reason: str | None = None) -> str:
+    """Sign and word of a status, with the reason where it is unknown."""
+    shown = look(status).label
+    return f"{shown}: {reason.replace('_', ' ')}" if reason and status == Status.UNKNOWN else shown
+
+
+def reason_in_words(reason: str | None) -> str | None:
+    """Why something is unknown, as half a sentence; None where there is no reason."""
+    if not reason:
+        return None
+    try:
+        return REASONS[UnknownReason(reason)]
+    except ValueError:
+        return reason.replace("_", " ")

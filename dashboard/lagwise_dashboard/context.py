@@ -1,0 +1,45 @@
+"""What the whole process shares: the settings, the lake, and the clock."""
+
+from datetime import UTC, datetime
+
+import streamlit as st
+
+from lagwise.config import Config
+from lagwise.platform.errors import ConfigError
+from lagwise.tables.tolerant import TolerantLake
+
+_in_use: Config | None = None
+_STARTED_AT = datetime.now(UTC)
+
+
+def use(config: Config) -> None:
+    """Have the pages run with these settings: those that the process which serves them was started with."""
+    global _in_use
+    _in_use = config
+
+
+def config() -> Config:
+    """The settings of this process. They are never looked up again: a page that did might find others than the server.
+
+    Raises ConfigError where the pages are served by something else than Lagwise.
+    """
+    if _in_use is None:
+        raise ConfigError("these pages were started without settings: serve them with `lagwise dashboard`")
+    return _in_use
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def lake() -> TolerantLake:
+    """The one handle on the lake; its tables are refreshed as they are used. Raises ConfigError."""
+    settings = config()
+    return TolerantLake(settings.lake_uri, settings.lake.resolved_storage_options())
+
+
+def started_at() -> datetime:
+    """When this process was started: in `lagwise up` together with the collector and the analysis."""
+    return _STARTED_AT
+
+
+def now() -> datetime:
+    """The present moment, UTC. The only clock of the dashboard."""
+    return datetime.now(UTC)

@@ -1,0 +1,214 @@
+"""What fires now, who has it, what is silenced, what fired before, and whether anybody was told."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import streamlit as st
+
+from lagwise.domain import humanise
+from lagwise.links import parameters
+from lagwise.links.list_parameters import ListParameters
+from lagwise.platform import health as heartbeats
+from lagwise_alerts.operate import AlertRow, DeliveryRow, OperatorState, Phase, queries
+from lagwise_dashboard import alert_reader, context, escaping
+from lagwise_dashboard.pages.alerts import actions
+from lagwise_dashboard.queries.listing import ListPage
+from lagwise_dashboard.widgets import alert_tables, freshness, list_view, page
+
+
+def body() -> None:
+    now = context.now()
+    freshness.strip(freshness.read(now))
+    found = _sorted_out(alert_reader.open_alerts(), now)
+    _counts(found)
+    actions.bar([a for a, _ in (*found.firing, *found.muted)], [a for a, _ in found.taken])
+    _open(found, now)
+    _silences(now)
+    _history(now)
+    _deliveries(now)
+    _actions(now)
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """Open alerts by how they stand with people; each stands in one place. ``everything`` is all of them."""
+
+    everything: list[AlertRow]
+    firing: list[tuple[AlertRow, OperatorState]]
+    taken: list[tuple[AlertRow, OperatorState]]
+    muted: list[tuple[AlertRow, OperatorState]]
+    pending: list[tuple[AlertRow, OperatorState]]
+
+
+def _sorted_out(rows: list[AlertRow], now: datetime) -> _Open:
+    orders = alert_reader.orders()
+    found = _Open(rows, [], [], [], [])
+    for row in rows:
+        standing = queries.standing(row, orders, now)
+        if row.state is Phase.PENDING:
+            place = found.pending
+        elif standing.acknowledged is not None:
+            place = found.taken
+        else:
+            place = found.firing if standing.muted is None else found.muted
+        place.append((row, standing))
+    return found
+
+
+def _counts(found: _Open) -> None:
+    counts = alert_reader.counts()
+    with st.container(horizontal=True, gap="small"):
+        st.metric("Firing", f"{len(found.firing):,}", border=True, help="Somebody was told, and nobody has it.")
+        st.metric("Acknowledged", f"{len(found.taken):,}", border=True, help="Somebody has it.")
+        st.metric("Silenced", f"{len(found.muted):,}", border=True, help="By a silence, or in a maintenance window.")
+        st.metric(
+            "Pending", f"{counts.pending:,}", border=True, help="It holds, but not yet for as long as its rule asks."
+        )
+        st.metric("Messages queued", f"{counts.queued:,}", border=True, help="Waiting for their first or next attempt.")
+        st.metric("Delivered", f"{counts.delivered:,}", border=True)
+        st.metric("Given up", f"{counts.dead:,}", border=True, help="Never delivered: every attempt failed.")
+    if counts.dead:
+        st.error(
+            f"**{humanise.plural(counts.dead, 'message')} could not be delivered** and will not be tried again. The "
+            "last error of each is below; correct the channel's address or secret in the settings under "
+            "`alerts.channels`, then send them again.",
+            icon=":material/unsubscribe:",
+        )
+    if not context.config().alerts.channels:
+        st.caption(
+            "No channel is configured (`alerts.channels`): alerts are decided, kept and shown, but nobody is told."
+        )
+
+
+def _open(found: _Open, now: datetime) -> None:
+    st.subheader("Firing", anchor=False)
+    if found.firing:
+        st.caption("The loudest first.")
+        rows = [row for row, _ in found.firing]
+        alert_tables.show_open(
+            rows, now, name="firing", label="Alerts that fire", people=alert_tables.notified(rows, now)
+        )
+    elif found.everything:
+        st.caption("Nothing fires that nobody has and nothing mutes.")
+    else:
+        _nothing_fires(now)
+    if found.taken:
+        st.subheader("Acknowledged", anchor=False)
+        alert_tables.show_open(
+            [row for row, _ in found.taken],
+            now,
+            name="acknowledged",
+            label="Alerts that somebody has",
+            people=alert_tables.taken([s.acknowledged for _, s in found.taken], now),
+        )
+    if found.muted:
+        st.subheader("Silenced", anchor=False)
+        alert_tables.show_open(
+            [row for row, _ in found.muted],
+            now,
+            name="silenced",
+            label="Alerts that are silenced",
+            people=alert_tables.muted([s.muted for _, s in found.muted], now),
+        )
+    if found.pending:
+        st.subheader("Pending", anchor=False)
+        rows = [row for row, _ in found.pending]
+        alert_tables.show_open(
+            rows, now, name="pending", label="Alerts that are pending", people=[alert_tables.pending(rows)]
+        )
+
+
+def _silences(now: datetime) -> None:
+    silences = alert_reader.silences()
+    windows = context.config().alerts.maintenance
+    if not silences and not windows:
+        return
+    st.subheader("Silences", anchor=False)
+    if silences:
+        alert_tables.show_silences(silences, now)
+        actions.end_silence(silences)
+    if windows:
+        names = ", ".join(escaping.markdown(window.name) for window in windows)
+        st.caption(f"Maintenance windows in the settings: {names}.")
+
+
+def _nothing_fires(now: datetime) -> None:
+    beat = heartbeats.read(context.config().state).get(heartbeats.ALERTS)
+    if beat is None:
+        st.info(
+            "**Nothing fires.** No alert process has left a heartbeat on this machine: if none runs elsewhere, start "
+            "one with `lagwise alert` (`lagwise up` does).",
+            icon=":material/notifications_off:",
+        )
+    else:
+        st.success(
+            f"Nothing fires. The rules were looked at {humanise.since(beat.at, now)} ago: "
+            f"{escaping.markdown(beat.line)}",
+            icon=":material/notifications:",
+        )
+
+
+def _history(now: datetime) -> None:
+    its = parameters.ENDED_LIST
+    st.subheader("Ended", anchor=False)
+    found = alert_reader.history(list_view.asked(its))
+    if _head(its, found, "alert", "No alert has ended yet.", "Group, cluster, rule or sentence"):
+        alert_tables.show_history(found, now, lambda: alert_reader.history(found.asked.whole).rows)
+        list_view.pages(its, found)
+
+
+def _deliveries(now: datetime) -> None:
+    its = parameters.DELIVERY_LIST
+    st.subheader("Deliveries", anchor=False)
+    found = alert_reader.deliveries(list_view.asked(its))
+    dead = alert_reader.dead()
+    with st.container(horizontal=True, gap="small"):
+        actions.try_channel()
+        actions.send_again(dead, _subjects(dead))
+    if _head(its, found, "message", "No message has been sent yet.", "Channel, event, state, error or group"):
+        alert_tables.show_deliveries(
+            found, _subjects, now, whole=lambda: alert_reader.deliveries(found.asked.whole).rows
+        )
+        list_view.pages(its, found)
+
+
+def _subjects(rows: Sequence[DeliveryRow]) -> dict[str, str]:
+    """What messages are about, by the ids of their incidents."""
+    sizes = alert_reader.summary_sizes()
+    return {a.incident_id: alert_tables.about(a) for a in alert_reader.alerts_of(rows)} | {
+        r.incident_id: f"{sizes[r.id]:,} alerts" for r in rows if r.id in sizes
+    }
+
+
+def _actions(now: datetime) -> None:
+    its = parameters.ACTION_LIST
+    found = alert_reader.actions(list_view.asked(its))
+    if found or list_view.is_searched(its):
+        fold = st.expander(
+            f"What people did ({found.of:,})",
+            icon=":material/history:",
+            expanded=list_view.is_searched(its) or found.asked.page > 1,
+        )
+        with fold:
+            if _head(its, found, "action", "", "Who, what or comment"):
+                alert_tables.show_actions(found, now, lambda: alert_reader.actions(found.asked.whole).rows)
+                list_view.pages(its, found)
+
+
+def _head(its: ListParameters, found: ListPage[Any], noun: str, none: str, placeholder: str) -> bool:
+    """The field that looks through a list, and what of it is shown; whether there is a row to draw."""
+    list_view.search(its, found, placeholder, f"Search the {noun}s")
+    if found:
+        st.caption(f"{found.counted(noun)}, the latest first.")
+    else:
+        st.caption(f"No {noun} matches." if list_view.is_searched(its) else none)
+    return bool(found)
+
+
+page.show(
+    "Alerts",
+    body,
+    help_text="One alert per group, not per partition; each is decided once and delivered at least once.",
+)

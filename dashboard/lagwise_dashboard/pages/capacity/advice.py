@@ -1,0 +1,128 @@
+"""The advice: the triple and what binds, what one node does, and where the numbers come from."""
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from lagwise.domain import humanise
+from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.known_workload import say_missing
+from lagwise.domain.sizing.search import Triple, largest_peak_per_second
+from lagwise.domain.sizing.task_slots import TaskSlots
+from lagwise.domain.sizing.words import explain_concurrency, say_duration, say_number, say_rate, say_share
+from lagwise.domain.sizing.workload import Unit
+from lagwise_dashboard import escaping, plot_theme, tables
+from lagwise_dashboard.report import figures, inputs, node_chart
+from lagwise_dashboard.report.command import command
+from lagwise_dashboard.report.figures import BINDS
+from lagwise_dashboard.widgets import grid, tiles
+
+
+def missing(names: Sequence[str]) -> None:
+    """That there is no advice, and what would help."""
+    st.info(escaping.markdown(say_missing(names)), icon=":material/help:")
+
+
+def show(advice: SizingAdvice, slots: TaskSlots | None) -> None:
+    """What is advised, the cheapest changes, and what one node does; of a Flink job whether there are slots for it."""
+    _verdict(advice, slots)
+    if not advice.points:
+        return
+    st.subheader("What one node does", anchor=False)
+    st.plotly_chart(
+        node_chart.chart(advice),
+        key="capacity_chart",
+        config=plot_theme.CONFIG,
+        alt="Messages per second of one node over its number of threads: straight lines and what really comes out",
+    )
+    _points(advice)
+
+
+def _verdict(advice: SizingAdvice, slots: TaskSlots | None) -> None:
+    triple, unit = advice.triple, advice.workload.unit
+    text = escaping.markdown(advice.verdict)
+    if triple is None:
+        st.error(text, icon=":material/block:")
+    elif advice.changes:
+        st.warning(text, icon=":material/build:")
+    else:
+        st.success(text, icon=":material/check_circle:")
+    if slots is not None:
+        st.caption(escaping.markdown(slots.sentence))
+    if advice.changes:
+        labels = ["Cheapest change", *("Or" for _ in advice.changes[1:])]
+        st.markdown(
+            "\n".join(
+                f"- **{label}:** {escaping.markdown(change.sentence)} {escaping.markdown(change.cost)}".rstrip()
+                for label, change in zip(labels, advice.changes, strict=True)
+            )
+        )
+    shown = [
+        ("Partitions", f"{advice.partitions:,}", "As asked."),
+        (
+            f"{unit.capitalize()}s",
+            humanise.DASH if triple is None else f"{triple.nodes:,}",
+            _of_them(triple, unit),
+        ),
+        (
+            "Threads a node",
+            humanise.DASH if triple is None or advice.workload.by_members else f"{triple.threads_per_node:,}",
+            "On each node, the spare ones included.",
+        ),
+        ("What binds", BINDS[advice.binds], "What keeps the answer from being smaller, or from existing."),
+        (
+            "Good up to a peak of",
+            humanise.DASH if triple is None else f"{say_number(largest_peak_per_second(advice.workload, triple))}/s",
+            "The peak at which this answer would be used up, everything else as it stands.",
+        ),
+    ]
+    tiles.show(shown)
+
+
+def _of_them(triple: Triple | None, unit: Unit) -> str | None:
+    """What the number of nodes counts."""
+    if triple is None:
+        return None
+    if unit is Unit.SUBTASK:
+        return "The parallelism of the vertex that bounds the job. None of them is spare."
+    return f"Of them {humanise.plural(triple.spare_nodes, f'spare {unit}')}."
+
+
+def _points(advice: SizingAdvice) -> None:
+    nodes = [p.node for p in advice.points]
+    grid.show(
+        [
+            tables.count("Threads", [node.threads for node in nodes]),
+            tables.text("", [p.label for p in advice.points]),
+            tables.count(
+                "Straight lines",
+                [p.straight_line_rate_per_second for p in advice.points],
+                of="per_second",
+                say=say_rate,
+            ),
+            tables.count("What it does", [node.rate_per_second for node in nodes], of="per_second", say=say_rate),
+            tables.count("Cores busy", [node.core_utilisation for node in nodes], of="share", say=say_share),
+            tables.count(
+                "A message waits for a core", [node.core_wait_seconds for node in nodes], of="seconds", say=say_duration
+            ),
+        ],
+        name="node",
+        label="One node with one thread, at the knee, filled, and as advised",
+    )
+    st.caption(
+        "The formula C · (T1 + T2) / T2 is the knee where the two straight lines cross. Near it threads also queue for "
+        "the cores, so a node does less than the lines promise: that is the curve, the machine-repairman model."
+    )
+
+
+def reasons(advice: SizingAdvice, sources: Mapping[str, str]) -> None:
+    """Every input and where it is from, every figure and what it was made of, and the command that says the same."""
+    with st.expander("Where the numbers come from", expanded=True):
+        grid.show(inputs.columns(advice.workload, sources), name="asked", label="Every input and where it is from")
+        grid.show(
+            figures.columns(advice.figures), name="figures", label="Every figure of the advice and what it was made of"
+        )
+        if advice.downstream is not None:
+            return  # the command would ask with a T1 that is what a full downstream makes of it
+        st.caption(f"{explain_concurrency(advice.workload, advice.threads)} The same in a terminal:")
+        st.code(command(advice.workload), language=None, wrap_lines=True)

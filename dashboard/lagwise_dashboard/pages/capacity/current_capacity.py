@@ -1,0 +1,59 @@
+"""What is known of a group's work on one topic: the verdict, its numbers, and what they rest on."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+import streamlit as st
+
+from lagwise.domain import humanise
+from lagwise.domain.capacity.verdict import CapacityVerdict
+from lagwise_dashboard import appearance, escaping
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.report.current_capacity import SOURCES, can_do, enough_until, inputs, per_second
+from lagwise_dashboard.widgets import grid, tiles
+
+_BOXES: dict[str, Callable[[str], object]] = {
+    CapacityVerdict.SHORT: st.error,
+    CapacityVerdict.TIGHT: st.warning,
+    CapacityVerdict.ENOUGH: st.success,
+}
+
+
+def show(row: Row, now: datetime) -> None:
+    """The sentence, loud as it deserves, the numbers below it, and every input."""
+    _BOXES.get(row["verdict"], st.info)(
+        f"**{escaping.markdown(appearance.capacity_look(row['verdict']).label)}** &nbsp; "
+        f"{escaping.markdown(row['sentence'])}"
+    )
+    tiles.show(_metrics(row), missing_because="what is known so far does not tell")
+    with st.expander("What this rests on"):
+        _inputs(row, now)
+
+
+def _metrics(row: Row) -> list[tiles.Tile]:
+    source = SOURCES.get(row["capacity_source"], row["capacity_source"])
+    return [
+        ("Peak so far", per_second(row["peak_rate_per_second"]), "Messages in the busiest minute of the history."),
+        ("Can do", can_do(row), f"All members together, with this skew; {escaping.markdown(source)}."),
+        (
+            "Forecast peak",
+            per_second(row["forecast_peak_rate_per_second"]),
+            "Messages in the busiest minute of the last week before the horizon.",
+        ),
+        ("Enough until", enough_until(row), "When the forecast goes above what can be done with the slack asked for."),
+        ("Confidence", row["confidence"], "How much the verdict rests on: see below."),
+    ]
+
+
+def _inputs(row: Row, now: datetime) -> None:
+    grid.show(
+        inputs(row, now),
+        name="capacity-inputs",
+        label="Every number that went into the verdict, where it is from, and how old it is",
+        about=(row["cluster"], row["group"], row["topic"]),
+    )
+    source = SOURCES.get(row["capacity_source"], row["capacity_source"])
+    st.caption(
+        f"What it can do is {escaping.markdown(source)}. As of {humanise.clock(row['as_of'], now)}, "
+        f"{humanise.since(row['as_of'], now)} ago."
+    )

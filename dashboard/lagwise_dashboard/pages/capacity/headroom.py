@@ -1,0 +1,112 @@
+"""Which group runs out of capacity first? One row a group and topic, the worst verdict first."""
+
+import math
+from datetime import datetime
+
+import streamlit as st
+
+from lagwise.domain import humanise
+from lagwise.domain.sizing.words import say_rate
+from lagwise.links import pages, parameters
+from lagwise_dashboard import address, appearance, context, tables
+from lagwise_dashboard.queries import capacity as queries
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.queries.listing import ListPage
+from lagwise_dashboard.report.current_capacity import enough_until
+from lagwise_dashboard.tables import ColumnKind, TableColumn
+from lagwise_dashboard.widgets import grid, list_view
+
+_WHY_WIDTH = 420
+#: Orders of :data:`queries.capacity.ORDERS` by the title of the column whose heading asks for them.
+SORTS = {
+    "Verdict": "worst",
+    "Group": "group",
+    "Topic": "topic",
+    "Peak so far": "peak",
+    "Forecast peak": "forecast",
+    "Cluster": "cluster",
+}
+
+
+def columns(rows: list[Row]) -> list[TableColumn]:
+    """The columns of the table."""
+    found = [
+        tables.badges(
+            "Verdict",
+            [[appearance.capacity_look(r["verdict"]).label] for r in rows],
+            appearance.CAPACITY_LOOKS.values(),
+        ),
+        tables.text("Group", [r["group"] for r in rows], width=200),
+        tables.text("Topic", [r["topic"] for r in rows], width=160),
+        tables.rate("Peak so far", [r["peak_rate_per_second"] for r in rows], unit="/s").described(
+            "Messages per second in the busiest minute so far."
+        ),
+        tables.between(
+            "Can do",
+            [r["capacity_low_per_second"] for r in rows],
+            [r["capacity_high_per_second"] for r in rows],
+            say=say_rate,
+            of="per_second",
+        ).described("≥ marks a lower bound: it never had a backlog."),
+        tables.rate("Forecast peak", [r["forecast_peak_rate_per_second"] for r in rows], unit="/s").described(
+            "In the last week before the horizon."
+        ),
+        _enough_until(rows),
+        tables.text("Confidence", [r["confidence"] for r in rows]),
+        tables.text("Why", [r["sentence"] for r in rows], width=_WHY_WIDTH, wraps=True),
+    ]
+    if len({r["cluster"] for r in rows}) > 1:
+        found.append(tables.text("Cluster", [r["cluster"] for r in rows]))
+    return found
+
+
+def _enough_until(rows: list[Row]) -> TableColumn:
+    """The days; what lasts beyond the forecast sorts after all of them."""
+    shown = [enough_until(r) for r in rows]
+    days = [r["enough_until"] for r in rows]
+    order = [
+        day.timestamp() if day is not None else math.inf if text != humanise.DASH else None
+        for day, text in zip(days, shown, strict=True)
+    ]
+    return TableColumn(
+        "Enough until",
+        ColumnKind.NUMBER,
+        [None if text == humanise.DASH else text for text in shown],
+        order,
+        {"enough_until": days},
+        "When the forecast goes above what can be done.",
+    )
+
+
+def show(found: ListPage[Row], now: datetime) -> None:
+    """Draw the table."""
+    st.subheader("Headroom", anchor=False)
+    rows, its = found.rows, parameters.HEADROOM_LIST
+    list_view.search(its, found, "Group or topic", "Search the verdicts")
+    if not rows and list_view.is_searched(its):
+        st.caption("No verdict matches.")
+        return
+    if not rows:
+        st.info(
+            "**No verdict on capacity yet.** The analysis works one out for every watched group, a few minutes after "
+            "it has seen it. Until then all numbers can be typed in below.",
+            icon=":material/hourglass_top:",
+        )
+        return
+    st.caption(f"{found.counted('verdict')}, the oldest {humanise.since(rows[0]['oldest'], now)} old.")
+    grid.show(
+        columns(rows),
+        name="headroom",
+        label="Verdicts on capacity, the worst first",
+        links=[
+            address.href(
+                pages.CAPACITY,
+                {parameters.CLUSTER: r["cluster"], parameters.GROUP: r["group"], parameters.TOPIC: r["topic"]},
+            )
+            for r in rows
+        ],
+        rows_seen=8,
+        sorting=list_view.sorting(its, SORTS, queries.ORDERS),
+        whole=lambda: columns(queries.headroom(context.lake(), found.asked.whole).rows),
+    )
+    list_view.pages(its, found)

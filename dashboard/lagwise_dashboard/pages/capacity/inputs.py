@@ -1,0 +1,232 @@
+"""The inputs of the capacity page. Every one is in the address, so that a question can be shared as a link."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from lagwise.domain.sizing import workload as defaults
+from lagwise.domain.sizing.known_workload import missing_of, workload_from
+from lagwise.domain.sizing.ranges import OutOfRange
+from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
+from lagwise.links import parameters
+from lagwise.links.parameter_types import Parameter
+from lagwise_dashboard import address
+from lagwise_dashboard.pages.capacity.number_fields import FIELDS, number_input
+from lagwise_dashboard.report.inputs import LABELS, SHOWN
+
+#: Left empty, these and the load are what is known of the chosen group, as it is at any time, or an example without a
+#: group; only what is typed goes into the address, so a link to a group stays up to date, and a link to an assumption
+#: stays what it was.
+_KNOWABLE = tuple(field.parameter for field in FIELDS.values() if field.parameter.default is None)
+#: What a group fills: of another group it is another number.
+OF_THE_GROUP: tuple[Parameter[Any], ...] = (
+    parameters.PEAK,
+    parameters.PARTITIONS,
+    parameters.HOTTEST,
+    parameters.CONCURRENCY,
+    *_KNOWABLE,
+)
+_SLACK = tuple(FIELDS)[4:]
+#: What is calculated with without a group, and only then.
+_EXAMPLE: dict[str, Any] = {
+    "t1_seconds": 0.012,
+    "t2_seconds": 0.003,
+    "cores": 4.0,
+    "peak_rate_per_second": 1_000.0,
+    "partitions": 24,
+}
+_TYPED, _DEFAULT = "typed in", "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What stands in the fields before anything is typed: values of a Workload by name, and where each is from."""
+
+    values: Mapping[str, Any]
+    sources: Mapping[str, str]
+    #: Behind a value in an empty field.
+    said: str
+
+    @classmethod
+    def example(cls, target_utilisation: float) -> "Start":
+        """Without a group."""
+        sources = dict.fromkeys(_EXAMPLE, "an example") | {"target_utilisation": "settings"}
+        return cls(_EXAMPLE | {"target_utilisation": target_utilisation}, sources, "as an example")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the inputs ask: no ``workload`` where something is ``missing``. ``sources`` says where each is from."""
+
+    workload: Workload | None
+    sources: Mapping[str, str]
+    missing: tuple[str, ...] = ()
+
+    @property
+    def assumes_times(self) -> bool:
+        """Whether it was typed in how long a message takes: that asks about another downstream than the group's."""
+        return any(self.sources.get(name) == _TYPED for name in ("t1_seconds", "seconds_per_message"))
+
+
+def complaint(error: OutOfRange) -> str:
+    """What is wrong, in the page's words."""
+    allowed = error.allowed.replace("t1_seconds", "T1").replace(" (in seconds)", "")
+    return f"{LABELS.get(error.argument, error.argument)} must be {allowed}."
+
+
+class _Inputs:
+    """The fields as they are drawn one after the other; what they hold, and where that is from."""
+
+    def __init__(self, start: Start) -> None:
+        self.start = start
+        self.values: dict[str, Any] = {}
+        self.sources: dict[str, str] = {}
+
+    def keep(self, name: str, typed: Any, *, default: Any = None) -> None:
+        """What was typed, else what is known, else the default; nothing where there is none of them."""
+        known = self.start.values.get(name)
+        if typed is not None:
+            self.values[name], self.sources[name] = typed, _TYPED
+        elif known is not None:
+            self.values[name], self.sources[name] = known, self.start.sources.get(name, _DEFAULT)
+        else:
+            self.values[name], self.sources[name] = default, _DEFAULT
+
+    def placeholder(self, name: str, text: str, *, default: str = "not known: type it in") -> str:
+        """What stands grey in an empty field."""
+        if self.start.values.get(name) is None:
+            return default
+        said = "from the settings" if self.start.sources.get(name) == "settings" else self.start.said
+        return f"{text}, {said}"
+
+    def number(self, name: str) -> None:
+        field, shown = FIELDS[name], SHOWN[name]
+        parameter = field.parameter
+        known = self.start.values.get(name)
+        default = defaults.DEFAULT_MAX_THREADS_PER_NODE if name == "max_threads_per_node" else None
+        typed = number_input(
+            parameter,
+            f"{shown.label} ({shown.unit})",
+            step=field.step,
+            placeholder=self.placeholder(
+                name,
+                "" if known is None else f"{float(f'{known / shown.scale:.4g}'):,.12g}",
+                default=f"{default}, the default" if default else "not known: type it in",
+            ),
+            help=field.help,
+        )
+        # 70 % is 0.7, not 0.7000000000000001
+        value = None if typed is None else float(f"{typed * shown.scale:.12g}")
+        self.keep(name, int(value) if value is not None and parameter.is_whole else value, default=default)
+        if typed is not None and typed == parameter.default:
+            self.sources[name] = _DEFAULT
+
+    def peak(self) -> None:
+        known = self.start.values.get("peak_rate_per_second")
+        typed = number_input(
+            parameters.PEAK,
+            "Peak (messages/s)",
+            step=100.0,
+            placeholder=self.placeholder("peak_rate_per_second", f"{known or 0.0:,.12g}"),
+            help="Messages per second at peak.",
+        )
+        self.keep("peak_rate_per_second", typed)
+
+    def partitions(self) -> None:
+        typed = number_input(
+            parameters.PARTITIONS,
+            "Partitions",
+            step=1,
+            placeholder=self.placeholder("partitions", f"{self.start.values.get('partitions') or 0:,}"),
+            help="Partitions of the topic (queues, in RocketMQ).",
+        )
+        self.keep("partitions", typed)
+
+    def hottest(self) -> None:
+        """The share; None is even. The group's own is no longer true with another number of partitions."""
+        share = self.start.values.get("hottest_share")
+        if self.start.values.get("partitions") != self.values["partitions"]:
+            share = None
+        typed = number_input(
+            parameters.HOTTEST,
+            "Hottest partition (%)",
+            step=1.0,
+            placeholder="even" if share is None else self.placeholder("hottest_share", f"{100 * share:.4g}"),
+            help="Share of the traffic in the hottest partition; 0 takes it as even, the same for all partitions.",
+        )
+        if typed is not None:
+            self.values["hottest_share"] = typed / 100.0 if typed > 0.0 else None
+            self.sources["hottest_share"] = _TYPED
+        else:
+            self.values["hottest_share"] = share
+            known = share is not None
+            self.sources["hottest_share"] = self.start.sources["hottest_share"] if known else "taken as even"
+
+    def concurrency(self) -> None:
+        usual = self.start.values.get("concurrency", Concurrency.CONSUMER_PER_THREAD)
+        st.selectbox(
+            "A node's threads",
+            [c.value for c in Concurrency],
+            index=None,
+            placeholder=self.placeholder("concurrency", str(usual), default=f"{usual}, the default"),
+            help="Kafka's consumer belongs to one thread. Either every thread has one of its own, and works only while "
+            "it holds a partition (consumer-per-thread); or one consumer a node hands its messages to many threads "
+            "(pool).",
+            **address.bound(parameters.CONCURRENCY),
+        )
+        self.keep("concurrency", address.get(parameters.CONCURRENCY) or None, default=Concurrency.CONSUMER_PER_THREAD)
+        self.values["concurrency"] = Concurrency(self.values["concurrency"])
+
+    def ordering(self) -> None:
+        st.selectbox(
+            "Order to keep",
+            [o.value for o in Ordering],
+            index=None,
+            placeholder="what the threads keep by themselves",
+            help="global: all messages one after the other, by one thread; partition: those of a partition; none. "
+            "A consumer per thread keeps each partition's order by itself, a pool keeps none.",
+            **address.bound(parameters.ORDERING),
+        )
+        chosen = address.get(parameters.ORDERING)
+        self.keep("ordering", Ordering(chosen) if chosen else None)
+
+
+def show(start: Start) -> Asked:
+    """Draw the inputs; what they ask. Raises OutOfRange where two of them do not fit together."""
+    inputs = _Inputs(start)
+    inputs.peak()
+    is_whole = "seconds_per_message" in start.values
+    if is_whole:
+        inputs.number("seconds_per_message")
+        inputs.keep("unit", None)
+        st.caption("T1 and T2 are not known apart: with all three below typed in, nodes and threads are sized.")
+    left, right = st.columns(2)
+    with left:
+        inputs.partitions()
+        inputs.number("t1_seconds")
+    with right:
+        inputs.hottest()
+        inputs.number("t2_seconds")
+    inputs.number("cores")
+    inputs.concurrency()
+    inputs.ordering()
+    # Somebody who types one of them means nodes and threads, and not members.
+    if is_whole and any(inputs.sources[name] == _TYPED for name in ("t1_seconds", "t2_seconds", "cores")):
+        inputs.values.pop("seconds_per_message")
+        is_whole = False
+    slack = list(_SLACK)
+    is_job = is_whole and inputs.values["unit"] is Unit.SUBTASK
+    if is_job:
+        slack.remove("spare_nodes")
+    with st.expander("Slack and limits"):
+        left, right = st.columns(2)
+        for i, name in enumerate(slack):
+            with (left, right)[i % 2]:
+                inputs.number(name)
+        if is_job:
+            st.caption("A Flink job has no spare subtasks: keep task slots free.")
+    if missing := missing_of(inputs.values):
+        return Asked(None, inputs.sources, missing)
+    return Asked(workload_from(inputs.values), inputs.sources)

@@ -1,0 +1,148 @@
+"""Scenarios side by side: kept ones and the one that stands above, what they ask and what they take.
+
+A kept scenario is in the address, with every input: a link shows the comparison to somebody else, and it stays what it
+was when the group changes.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+from urllib.parse import quote, unquote
+
+import streamlit as st
+
+from lagwise.domain import humanise
+from lagwise.domain.simulation.scenario import Interruption
+from lagwise.domain.simulation.what_if import WhatIfSetUp, outcome_of
+from lagwise.domain.sizing.advice import SizingAdvice, advise
+from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
+from lagwise.links import parameters
+from lagwise_dashboard import address, escaping
+from lagwise_dashboard.report.scenarios import Compared, columns
+from lagwise_dashboard.widgets import grid
+
+_NAME = "capacity_scenario_name"
+#: More columns than these cannot be compared at a glance.
+MOST_KEPT = 4
+_LONGEST_NAME = 40
+ABOVE = "As above"
+
+_WHOLE = ("partitions", "spare_nodes", "max_threads_per_node")
+_WORDS = {"concurrency": Concurrency, "ordering": Ordering, "unit": Unit}
+
+
+@dataclass(frozen=True, slots=True)
+class SavedScenario:
+    """A name and what is asked. The name is anybody's."""
+
+    name: str
+    workload: Workload
+
+
+def show(advice: SizingAdvice, interruption: Interruption) -> tuple[Compared, ...]:
+    """Draw the scenarios; what was compared, which is nothing while none is kept."""
+    st.subheader("Scenarios side by side", anchor=False)
+    in_address = address.get(parameters.SCENARIO)
+    kept, unreadable = read(in_address)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input(
+            "Name",
+            key=_NAME,
+            max_chars=_LONGEST_NAME,
+            placeholder=_free_name(kept),
+            width=260,
+            help="What the scenario above is to be called. A name that is there already is replaced.",
+        )
+        st.button(
+            "Keep it for comparison",
+            key="capacity_keep",
+            icon=":material/bookmark_add:",
+            on_click=_keep,
+            args=(advice.workload, kept),
+            disabled=len(kept) >= MOST_KEPT and (st.session_state.get(_NAME) or "") not in {s.name for s in kept},
+        )
+        for i, scenario in enumerate(kept):
+            st.button(
+                f"Forget {escaping.markdown(scenario.name)}",
+                key=f"capacity_forget_{i}",
+                icon=":material/close:",
+                on_click=_forget,
+                args=(scenario.name, kept),
+            )
+    if unreadable:
+        st.caption(f"{humanise.plural(unreadable, 'scenario')} in the link cannot be read, and is left out.")
+    if not kept:
+        st.caption("Keep what stands above, change an input, and compare: both go into the address.")
+        return ()
+    compared = tuple(
+        _compared(name, one, interruption)
+        for name, one in [(ABOVE, advice), *((s.name, _advice(s.workload, advice)) for s in kept)]
+    )
+    grid.show(
+        columns(compared),
+        name="scenarios",
+        label="Scenarios in columns: inputs that differ, what they take, and what comes of the what-if",
+    )
+    st.caption("Of the inputs, those that differ. Lag and age are those of the what-if above, with what is advised.")
+    return compared
+
+
+def _advice(workload: Workload, above: SizingAdvice) -> SizingAdvice:
+    """The advice to a scenario. It has the downstream of what stands above unless it assumes another T1."""
+    is_same = workload.t1_seconds == above.workload.t1_seconds
+    return advise(workload, above.downstream if is_same else None)
+
+
+def _compared(name: str, advice: SizingAdvice, interruption: Interruption) -> Compared:
+    if advice.triple is None:
+        return Compared(name, advice, None)
+    advised = WhatIfSetUp(name, advice.triple.nodes, advice.triple.threads_per_node)
+    return Compared(name, advice, outcome_of(advice.workload, advised, interruption))
+
+
+def written(scenario: SavedScenario) -> str:
+    """The scenario as it stands in the address: its name and every input."""
+    values = {f.name: getattr(scenario.workload, f.name) for f in fields(Workload)}
+    told = [f"{name}={value!s}" for name, value in values.items() if value is not None]
+    return ";".join([quote(scenario.name, safe=" "), *told])
+
+
+def read(texts: Iterable[str]) -> tuple[list[SavedScenario], int]:
+    """Scenarios of an address, no name twice, and how many of them cannot be read. An address is anybody's."""
+    found: dict[str, SavedScenario] = {}
+    unreadable = 0
+    for text in texts:
+        name, *told = text.split(";")
+        try:
+            values: dict[str, Any] = dict(_value(*one.split("=")) for one in told)
+            scenario = SavedScenario(unquote(name)[:_LONGEST_NAME], Workload(**values))
+        except (TypeError, ValueError, ArithmeticError):
+            unreadable += 1
+        else:
+            found.setdefault(scenario.name, scenario)
+    return list(found.values())[:MOST_KEPT], unreadable
+
+
+def _value(name: str, text: str) -> tuple[str, object]:
+    if name in _WORDS:
+        return name, _WORDS[name](text)
+    return name, int(text) if name in _WHOLE else float(text)
+
+
+def _free_name(kept: list[SavedScenario]) -> str:
+    taken = {scenario.name for scenario in kept}
+    return next(name for i in range(1, MOST_KEPT + 2) if (name := f"Scenario {i}") not in taken)
+
+
+def _keep(workload: Workload, kept: list[SavedScenario]) -> None:
+    name = st.session_state[_NAME].strip() or _free_name(kept)
+    st.session_state[_NAME] = ""
+    _write([*(s for s in kept if s.name != name), SavedScenario(name, workload)])
+
+
+def _forget(name: str, kept: list[SavedScenario]) -> None:
+    _write([s for s in kept if s.name != name])
+
+
+def _write(kept: list[SavedScenario]) -> None:
+    address.change({parameters.SCENARIO: tuple(written(scenario) for scenario in kept)})

@@ -1,0 +1,111 @@
+"""What if all stand still, or every node is restarted: the advised set-up and the running one side by side."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from lagwise.domain.simulation.scenario import Interruption
+from lagwise.domain.simulation.what_if import (
+    WhatIf,
+    WhatIfSetUp,
+    outage,
+    rolling_restart,
+    say_outcome,
+    set_ups,
+    try_set_ups,
+)
+from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.known_workload import running_of
+from lagwise.domain.sizing.ranges import OutOfRange
+from lagwise.domain.sizing.workload import Workload
+from lagwise.links import parameters
+from lagwise.links.parameter_types import Parameter
+from lagwise_dashboard import address, escaping, plot_theme
+from lagwise_dashboard.pages.capacity.number_fields import number_input
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.report import what_if_chart
+
+_OUTAGE, _ROLLING = "outage", "rolling-restart"
+#: What a group fills: of another group it is another number.
+OF_THE_GROUP: tuple[Parameter[Any], ...] = (parameters.RUNNING_NODES, parameters.RUNNING_THREADS)
+
+
+def show(advice: SizingAdvice, row: Row | None) -> tuple[WhatIfSetUp | None, Interruption, WhatIf | None]:
+    """Draw the inputs and the answer: what runs (None is not known), what happens, and what comes of it."""
+    st.subheader("What if", anchor=False)
+    left, right = st.columns([1, 2], gap="large")
+    with left:
+        interruption, question = _interruption()
+        running, tried = set_ups(advice, _running(row))
+    with right:
+        return running, interruption, _answer(advice.workload, tried, interruption, question)
+
+
+def _answer(
+    workload: Workload, tried: Sequence[WhatIfSetUp], interruption: Interruption, question: str
+) -> WhatIf | None:
+    if not tried:
+        st.caption("There is no advice to try. Type in what runs.")
+        return None
+    try:
+        asked = try_set_ups(workload, tried, interruption, question)
+    except OutOfRange as error:
+        st.caption(escaping.markdown(f"This cannot be simulated: {error}"))
+        return None
+    st.plotly_chart(
+        what_if_chart.chart(asked),
+        key="capacity_what_if",
+        config=plot_theme.CONFIG,
+        alt="Age of the oldest unread message over time, for what runs and for what is advised",
+    )
+    st.markdown("\n".join(f"- **{label}.** {escaping.markdown(say_outcome(o))}" for label, o in asked.outcomes))
+    st.caption(
+        f"{question} At peak all the time, everything else as above. What chance does to single messages is not in it."
+    )
+    return asked
+
+
+def _interruption() -> tuple[Interruption, str]:
+    st.selectbox(
+        "What happens",
+        [_OUTAGE, _ROLLING],
+        help="outage: all nodes read nothing for a while. rolling-restart: one node after the other is away, and the "
+        "others read its partitions meanwhile.",
+        **address.bound(parameters.WHAT_IF),
+    )
+    left, right = st.columns(2)
+    with left:
+        minutes = number_input(parameters.OUTAGE, "Outage (min)", step=10.0, help="How long nothing is read.")
+    with right:
+        restart = number_input(
+            parameters.NODE_RESTART,
+            "A node's restart (s)",
+            step=10.0,
+            help="How long each node is away in a rolling restart.",
+        )
+    if address.get(parameters.WHAT_IF) == _ROLLING:
+        return rolling_restart(restart or 0.0)
+    return outage((minutes or 0.0) * 60.0)
+
+
+def _running(row: Row | None) -> tuple[int | None, int | None]:
+    """What runs: as typed, or as the group's row knows it."""
+    nodes_known, threads_known = running_of(row)
+    left, right = st.columns(2)
+    with left:
+        nodes = number_input(
+            parameters.RUNNING_NODES,
+            "Running nodes",
+            step=1,
+            placeholder="not known" if nodes_known is None else f"{nodes_known}, from the group",
+            help="Nodes that run now, to compare the advice with.",
+        )
+    with right:
+        threads = number_input(
+            parameters.RUNNING_THREADS,
+            "Threads on each",
+            step=1,
+            placeholder="not known" if threads_known is None else f"{threads_known}, from the group",
+        )
+    return int(nodes) if nodes else nodes_known, int(threads) if threads else threads_known

@@ -1,0 +1,64 @@
+"""How even a group's assignment is, and what Kafka's assignors would give the same members."""
+
+from typing import Any
+
+import streamlit as st
+
+from lagwise.domain import humanise
+from lagwise_dashboard import escaping, tables
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.widgets import grid
+
+#: Fewer members have nothing to be compared.
+_FEWEST_MEMBERS = 2
+
+
+def show(row: Row | None) -> None:
+    """The assignment as it is beside those that the assignors would make; nothing for a single member."""
+    if row is None or row["members"] < _FEWEST_MEMBERS:
+        return
+    st.subheader("Assignment", anchor=False)
+    st.caption(
+        f"As it is ({escaping.markdown(row['assignor']) or 'assignor not known'}), and as Kafka's assignors would make "
+        "it for the same members. They count partitions; none of them knows the traffic."
+    )
+    present: dict[str, Any] = {**row, "assignor": "now", "partitions_moved": None}
+    shown = [present, *sorted(row["alternatives"], key=lambda a: a["assignor"])]
+    columns = [
+        tables.text("Assignor", [r["assignor"] for r in shown]),
+        tables.share("Busiest member", [r["busiest_share"] for r in shown]).described(
+            "The busiest member's share of what is written."
+        ),
+        tables.ratio("Skew by traffic", [r["skew_by_rate"] for r in shown]).described(
+            "The busiest member over the mean of all; 1.00 is even."
+        ),
+        tables.ratio("Skew by partitions", [r["skew_by_count"] for r in shown]).described(
+            "The fullest member over the mean of all; 1.00 is even."
+        ),
+        tables.count("Idle members", [r["idle_members"] for r in shown]).described("Members that own no partition."),
+        tables.count("Partitions moved", [r["partitions_moved"] for r in shown]).described(
+            "Partitions that would change hands."
+        ),
+    ]
+    grid.show(
+        columns,
+        name="assignment",
+        label="The group's assignment beside those that Kafka's assignors would make",
+        about=(row["cluster"], row["group"]),
+    )
+    st.caption(_bound(row))
+
+
+def _bound(row: Row) -> str:
+    if row["bound_share"] is None:
+        return "The traffic of some partition is not known, so that nobody can tell who carries how much."
+    hottest = f"{escaping.markdown(row['hottest_topic'])}-{row['hottest_partition']}"
+    return (
+        f"The hottest partition is {hottest} with {_share(row['hottest_share'])} of the traffic. No assignment to "
+        f"these {row['members']:,} members brings the busiest one below {_share(row['bound_share'])}; more than "
+        f"{humanise.plural(row['useful_members'], 'member')} would not help."
+    )
+
+
+def _share(share: float | None) -> str | None:
+    return None if share is None else f"{100 * share:.1f} %"

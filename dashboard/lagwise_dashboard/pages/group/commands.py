@@ -1,0 +1,76 @@
+"""Commands to copy: what the system's own tools say about a group, and how they would repair it."""
+
+from dataclasses import dataclass
+
+from lagwise.config import Config
+from lagwise.links.first_commands import first_command, kafka_tool, mqadmin, option, rocketmq_named, shell_word
+from lagwise_dashboard.queries.base import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command and what it is for."""
+
+    purpose: str
+    text: str
+
+
+def for_group(config: Config, row: Row) -> list[Command]:
+    """Commands about the group of a row of `group_status`, the one to begin with first. All of them only look, the
+    last one included (a dry run changes nothing)."""
+    cluster, group, topic = row["cluster"], row["group"], row["worst_topic"]
+    start = kafka_tool("kafka-consumer-groups", cluster, config.clusters)
+    named = option("--group", group)
+    rocketmq = rocketmq_named(cluster, config.clusters)
+    if rocketmq is None:
+        found = [
+            Command("Offsets and lag of every partition, from the brokers", f"{start} --describe {named}"),
+            Command("Members and what each of them owns", f"{start} --describe --members --verbose {named}"),
+        ]
+    else:
+        connection = f"{mqadmin('consumerConnection', rocketmq)} {option('--consumerGroup', group)}"
+        found = [
+            Command("Offsets of every queue and who owns it, from brokers and members", _progress(config, row)),
+            Command("Members and what they subscribe to", connection),
+        ]
+    found.append(
+        Command(
+            "The same verdict in the terminal",
+            f"lagwise lag {option('--data', config.data)} {option('--cluster', cluster)} {_argument(group)}",
+        )
+    )
+    first = first_command(
+        cluster,
+        group,
+        config.clusters,
+        status=row["status"],
+        reason=row["reason"],
+        loss_cause=row["loss_cause"],
+        topic=topic,
+        transaction_seconds=row["transaction_seconds"],
+        stands_still=row["stands_still"],
+    )
+    purpose = "How long the topic keeps records"
+    if first == "lagwise doctor":
+        purpose = "What the cluster's account may see"
+    elif "find-hanging" in first:
+        purpose = "The transaction that hangs, and whose it is; the same tool aborts it"
+    known = next((c for c in found if c.text == first), Command(purpose, first))
+    found = [known, *(c for c in found if c is not known)]
+    if topic is not None and rocketmq is None:
+        found.append(
+            Command(
+                "What skipping to the newest records would do. A dry run: it changes nothing; with --execute instead "
+                "it would skip every unread record, and the group must have no members",
+                f"{start} {named} {option('--topic', topic)} --reset-offsets --to-latest --dry-run",
+            )
+        )
+    return found
+
+
+def _progress(config: Config, row: Row) -> str:
+    return first_command(row["cluster"], row["group"], config.clusters)
+
+
+def _argument(value: str) -> str:
+    return f"-- {shell_word(value)}" if value.startswith("-") else shell_word(value)

@@ -1,0 +1,207 @@
+"""One consumer group: what is wrong, since when, why, whose fault, and what to do. Addressed by cluster and group, and
+by the span of time that is looked at."""
+
+from datetime import datetime, timedelta
+
+import streamlit as st
+
+from lagwise.domain import humanise
+from lagwise.domain.vocabulary import REBALANCING_STATES, UnknownReason
+from lagwise.links import pages, parameters
+from lagwise_alerts.operate import AlertRow, Phase
+from lagwise_dashboard import address, alert_reader, context, escaping, plot_theme
+from lagwise_dashboard.cache import ask
+from lagwise_dashboard.pages.group import assignment, commands, current_round, loss_clock, runbook, verdict
+from lagwise_dashboard.pages.group.current_round import Judgement
+from lagwise_dashboard.queries import group as queries
+from lagwise_dashboard.queries import overview
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.widgets import (
+    alert_tables,
+    chooser,
+    empty_page,
+    event_log,
+    freshness,
+    group_charts,
+    heat_map,
+    members,
+    menu,
+    page,
+    partition_names,
+    partition_table,
+    time_range,
+)
+from lagwise_dashboard.widgets.error_boundary import boundary
+from lagwise_dashboard.widgets.group_charts import ChartMark
+from lagwise_dashboard.widgets.time_range import TimeRange
+
+_SHORTEST_AXIS = timedelta(minutes=5)
+_GROWTH_HELP = (
+    "Up to the last whole minute, with a 99 % confidence interval: the sum over the group's partitions, ghosts and "
+    "those of unknown lag left out. What is younger than a window is called by its own length."
+)
+#: Links to more topics than these push the rest of the page away.
+_MOST_TOPICS = 3
+
+
+def body() -> None:
+    now = context.now()
+    fresh = freshness.read(now)
+    freshness.strip(fresh)
+    if fresh.nothing_collected:
+        empty_page.nothing_collected(fresh)
+    elif fresh.as_of is None:
+        empty_page.nothing_judged(fresh)
+    elif _group is None:
+        chooser.group(pages.GROUP, "Choose a group.")
+    else:
+        cluster = _cluster or _only_cluster(_group)
+        judged = current_round.read(cluster, _group) if cluster else None
+        if judged is None:
+            _unknown(_group)
+        else:
+            _show(judged, now)
+
+
+def _only_cluster(group: str) -> str:
+    """The cluster of a group that is named without it: fine while only one has it; else none."""
+    found = ask(overview.clusters_of, group)
+    return found[0] if len(found) == 1 else ""
+
+
+def _unknown(group: str) -> None:
+    where = f" in the cluster **{escaping.markdown(_cluster)}**" if _cluster else ""
+    st.warning(
+        f"**There is no group “{escaping.markdown(group)}”{where}.** It may have been deleted, it may be left out by "
+        "the settings, or the address has a typo.",
+        icon=":material/search_off:",
+    )
+    chooser.group(pages.GROUP, "These groups are known:")
+
+
+def _show(judged: Judgement, now: datetime) -> None:
+    row = judged.group
+    cluster, group = row["cluster"], row["group"]
+    verdict.show(judged, ask(queries.description, cluster, group, row["as_of"]), now)
+    _elsewhere(row)
+    growth = ask(queries.growth, cluster, group, row["as_of"])
+    if growth:
+        st.caption(f"Its lag over {growth}", help=_GROWTH_HELP)
+    alerts = _alerts(cluster, group)
+    names = partition_names.of(cluster, row["topics"], row["as_of"])
+    loss_clock.show(row, judged.losing, now, names)
+    span = time_range.choose(now)
+    _charts(row, alerts, span)
+    partition_table.show(row, judged.partitions, names)
+    rebalancing = row["state"] in REBALANCING_STATES or row["reason"] == UnknownReason.REBALANCING
+    members.show(judged.members, row, now, rebalancing=rebalancing)
+    assignment.show(ask(queries.assignment, cluster, group))
+    event_log.of_group(row, span, now)
+    _what_to_do(row)
+
+
+def _alerts(cluster: str, group: str) -> list[AlertRow]:
+    """The group's alerts, open ones first. Without the database the rest of the page still stands."""
+    with boundary():
+        own = [a for a in alert_reader.open_alerts() if (a.cluster, a.group) == (cluster, group)]
+        for alert in own:
+            if alert.state is Phase.FIRING:
+                badge = f":red-badge[{alert_tables.severity_words(alert.severity)}]"
+                lasted = humanise.since(alert.fired_at, context.now())
+                address.page_link(pages.ALERTS, f"{badge} An alert has been firing for {lasted}.")
+        return [*own, *alert_reader.history_of(cluster, group)]
+    return []
+
+
+def _alert_marks(alerts: list[AlertRow], span: TimeRange) -> list[ChartMark]:
+    return [
+        event_log.alert_mark(at, alert_tables.mark_text(alert, resolved=resolved))
+        for alert in alerts
+        for at, resolved in ((alert.fired_at, False), (alert.resolved_at, True))
+        if at is not None and span.since <= at <= span.until
+    ]
+
+
+def _charts(row: Row, alerts: list[AlertRow], span: TimeRange) -> None:
+    cluster, group, since, until = row["cluster"], row["group"], span.since, span.until
+    changes = ask(queries.changes, cluster, group, since, until)
+    events = ask(queries.events, cluster, group, tuple(row["topics"]), since, until)
+    marks = [*event_log.marks(changes, events), *_alert_marks(alerts, span)]
+    unread = changes.of - len(changes) + events.of - len(events)
+    history = ask(queries.history, cluster, group, since, until)
+    if history.num_rows == 0:
+        st.info(f"There is no history of this group {span.words}.", icon=":material/timeline:")
+        return
+    # Of a group that is new the axis begins with its history: minutes at the end of an empty hour cannot be read.
+    begins = since if span.is_zoom else max(since, min(*history["at"].to_pylist(), until - _SHORTEST_AXIS))
+    configured = next((c for c in context.config().clusters if c.name == cluster), None)
+    cells = heat_map.find(cluster, group, row["partitions"], span)
+    marks = sorted((mark for mark in marks if mark.at >= begins), key=lambda m: m.at, reverse=True)
+    made = group_charts.chart(
+        history,
+        marks,
+        begins,
+        until,
+        objective_seconds=configured.lag_objective_of(group) if configured else None,
+        cells=cells,
+        zoom=f"{cluster}/{group}/{span.name}",
+    )
+    key = f"group_history/{span.name if span.is_zoom else ''}"
+    st.plotly_chart(
+        made,
+        key=key,
+        config=plot_theme.CONFIG,
+        on_select=time_range.to_selection(key),
+        selection_mode="box",
+        alt="Status, age of the oldest unread record, and records written and read per second over time"
+        + ("" if cells is None else ", and a heat map of the lag of each partition"),
+    )
+    hidden = len(marks) - group_charts.MOST_MARKS + unread
+    st.caption(
+        "Times are UTC. Triangles are things that happened: point at one to read it. Solid lines are changes of "
+        "status, dashed ones alerts, dotted ones rebalances and other events, which have none where there are many. "
+        "Drag over a stretch to zoom into it: the address then shows it to others, too."
+        + (
+            f" The {humanise.plural(hidden, 'older mark')} of this span are listed below, not drawn."
+            if hidden > 0
+            else ""
+        )
+        + ("" if cells is None else f" {heat_map.caption(cells)}")
+    )
+
+
+def _elsewhere(row: Row) -> None:
+    """The group's runbook, its topics and its rebalances."""
+    cluster, group = row["cluster"], row["group"]
+    with st.container(horizontal=True):
+        if written := runbook.address(context.config().dashboard.runbook_url, row):
+            st.link_button("Runbook", written, icon=":material/menu_book:")
+        address.page_link(
+            pages.REBALANCES,
+            "Members and rebalances over time",
+            icon=menu.ICONS[pages.REBALANCES],
+            values={parameters.CLUSTER: cluster, parameters.GROUP: group},
+        )
+        worst_first = sorted(row["topics"], key=lambda t: t != row["worst_topic"])
+        for topic in worst_first[:_MOST_TOPICS]:
+            address.page_link(
+                pages.TOPIC,
+                f"Topic {escaping.markdown(topic)}",
+                icon=menu.ICONS[pages.TOPIC],
+                values={parameters.CLUSTER: cluster, parameters.GROUP: group, parameters.TOPIC: topic},
+            )
+
+
+def _what_to_do(row: Row) -> None:
+    st.subheader("Commands", anchor=False)
+    st.caption(
+        "To look with the system's own tools, and to plan a repair. None of them changes anything as it stands here."
+    )
+    for command in commands.for_group(context.config(), row):
+        st.caption(f"{command.purpose}:")
+        st.code(command.text, language=None, wrap_lines=True)
+
+
+_cluster, _group = address.get(parameters.CLUSTER), address.get(parameters.GROUP)
+address.page_link(pages.OVERVIEW, "All groups", icon=":material/arrow_back:", values={parameters.CLUSTER: None})
+page.show("Group" if _group is None else escaping.heading(_group), body, tab=escaping.shown(_group) or None)

@@ -1,0 +1,166 @@
+"""The verdict on a group in one sentence, and its numbers."""
+
+from datetime import datetime
+
+import streamlit as st
+
+from lagwise.domain import humanise
+from lagwise.domain.subscriptions import ALL, Subscription
+from lagwise.domain.vocabulary import BROADCAST_HINT, LOCAL_FILES, LossCause, Status
+from lagwise_dashboard import appearance, escaping
+from lagwise_dashboard.pages.group.current_round import Judgement
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.widgets import group_table, lag_columns, tiles
+
+_BAD = frozenset({Status.LOSING_DATA, Status.AT_RISK, Status.STOPPED, Status.STALLED})
+_TYPE_HELP = (
+    "Kafka: the group protocol (classic, consumer, share, simple). RocketMQ: concurrent, orderly, pop, pull or "
+    "broadcasting. Elsewhere: what keeps the offsets."
+)
+_SOURCE_HELP = {
+    LOCAL_FILES: "The files in which members of the group keep their offsets.",
+    BROADCAST_HINT: "What the broker saw all members fetch: they are not asked (ask_members: false). Some of it may "
+    "not be processed yet: lag is at least this.",
+}
+_DOUBTFUL = frozenset({Status.REWOUND, Status.FALLING_BEHIND, Status.LAGGING})
+
+
+def show(judged: Judgement, described: Row, now: datetime) -> None:
+    """The sentence, loud as it deserves, and the numbers below it. ``described`` is how the group consumes.
+
+    Durations are those of the moment that was judged; only the date of a clock time depends on ``now``.
+    """
+    row = judged.group
+    text = (
+        f"**{appearance.label(row['status'], row['reason'])}** &nbsp; {escaping.markdown(row['sentence'])}  \n"
+        f"Since {humanise.clock(row['since'], now)}, for {humanise.since(row['since'], row['as_of'])}."
+    )
+    if row["status"] in _BAD:
+        st.error(text)
+    elif row["status"] in _DOUBTFUL:
+        st.warning(text)
+    elif row["status"] == Status.OK:
+        st.success(text)
+    else:
+        st.info(text)
+    _findings(row)
+    tiles.show([*_metrics(row, judged.unknown_lag), *_ways(described)], missing_because=_why_missing(row))
+
+
+def _findings(row: Row) -> None:
+    """What else is worth knowing, as a list."""
+    lines = [
+        f"- {escaping.markdown(f['sentence'])}" + (f" *{escaping.markdown(f['remedy'])}*" if f["remedy"] else "")
+        for f in row["findings"]
+    ]
+    if lines:
+        st.markdown("\n".join(lines))
+
+
+def _why_missing(row: Row) -> str:
+    return appearance.reason_in_words(row["reason"]) or "the newest samples do not tell"
+
+
+def _catch_up_help(row: Row) -> str:
+    if row["seconds_to_catch_up"] is None:
+        return "At today's rates; never, where the lag does not shrink."
+    return f"Until its last partition has no lag, at today's rates: {_interval(row, 'catch_up')}."
+
+
+def _breach_help(row: Row) -> str:
+    return (
+        "When the oldest unread record of some partition is older than the group's objective, at today's rates: "
+        f"{_interval(row, 'breach')}."
+    )
+
+
+def _interval(row: Row, what: str) -> str:
+    ends = humanise.interval(row[f"seconds_to_{what}_low"], row[f"seconds_to_{what}_high"])
+    return f"{ends}, with 99 % confidence"
+
+
+def _at_latest(row: Row) -> str:
+    seconds = row["seconds_to_loss_at_latest"]
+    return f"; at the latest in {humanise.duration(seconds)}, as whole segments are deleted" if seconds else ""
+
+
+def _lost(row: Row) -> str:
+    """How many, or between which numbers it lies."""
+    low, high = humanise.count(row["lost_at_least"]), humanise.count(row["lost_at_most"])
+    return low if low == high else f"{low} to {high}"
+
+
+def _ways(described: Row) -> list[tiles.Tile]:
+    """How the group consumes, in the words of its system."""
+    found: list[tiles.Tile] = []
+    if described.get("type"):
+        found.append(("Consumes as", escaping.shown(described["type"]), _TYPE_HELP))
+    if described.get("source"):
+        source = described["source"]
+        found.append(("Offsets from", escaping.shown(source), _SOURCE_HELP.get(source, "A source in `offsets_from`.")))
+    filtered = [Subscription(**one) for one in described.get("subscriptions") or () if one["filter"] != ALL]
+    if filtered:
+        wanted = ", ".join(sorted({str(one) for one in filtered}))
+        found.append(
+            (
+                "Subscribes to",
+                escaping.shown(wanted),
+                "Tags or an SQL expression. Lag counts all messages of the topic, also those that are passed over.",
+            )
+        )
+    if described.get("unacknowledged") is not None:
+        found.append(
+            (
+                "Not acknowledged",
+                humanise.count(described["unacknowledged"]),
+                "Messages that members were handed and have not acknowledged yet. Lag counts them as read.",
+            )
+        )
+    return found
+
+
+def _metrics(row: Row, unknown_lag: int | None) -> list[tiles.Tile]:
+    """Label, value and explanation; those that do not concern this group are left out."""
+    found: list[tiles.Tile] = [
+        (
+            "Oldest unread",
+            humanise.duration(row["lag_seconds"], lower_bound=bool(row["lag_seconds_is_lower_bound"])),
+            "Age of the oldest unread record of any partition. ≥ marks a lower bound: it is older than the "
+            "history kept.",
+        ),
+        ("Lag", humanise.count(row["lag"]), "Unread records; unknown partitions and ghosts left out."),
+        ("Written /s", humanise.rate(row["produce_rate_per_second"]), lag_columns.WRITTEN_HELP),
+        ("Read /s", humanise.rate(row["consume_rate_per_second"]), lag_columns.READ_HELP),
+    ]
+    if unknown_lag:
+        found.append(
+            (
+                "Lag, unknown status",
+                humanise.count(unknown_lag),
+                "Unread records of the partitions whose status is unknown. Lag and the other numbers leave them out.",
+            )
+        )
+    if row["lag"]:
+        found.append(("Caught up in", group_table.catch_up(row), _catch_up_help(row)))
+    if row["seconds_to_breach"] is not None:
+        found.append(("Objective missed in", humanise.duration(row["seconds_to_breach"]), _breach_help(row)))
+    if row["seconds_to_loss"] is not None:
+        label, explained = (
+            ("Commits expire in", "Time until the broker forgets the committed offsets of this group without members.")
+            if row["loss_cause"] == LossCause.EXPIRY
+            else ("Loss in", f"Time until retention deletes unread records, at the earliest{_at_latest(row)}.")
+        )
+        if is_bound := bool(row["seconds_to_loss_is_upper_bound"]):
+            explained = (
+                "≤ marks an upper bound: the oldest unread record is older than the history kept, so retention may "
+                "delete it at any moment until then."
+            )
+        found.append((label, humanise.loss_in(row["seconds_to_loss"], upper_bound=is_bound), explained))
+    if row["lost_at_least"]:
+        found.append(("Lost", _lost(row), "Records deleted before they were read, within 24 hours or still missing."))
+    idle = f" ({row['idle_members']} idle)" if row["idle_members"] else ""
+    members = humanise.DASH if row["members"] is None else f"{row['members']:,}{idle}"
+    found.append(("Members", members, "Idle members own no partition."))
+    found.append(("Partitions", humanise.count(row["partitions"]), "Ghosts left out."))
+    found.append(("State", escaping.shown(row["state"]) or humanise.DASH, "As the group's coordinator names it."))
+    return found

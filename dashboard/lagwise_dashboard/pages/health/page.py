@@ -1,0 +1,234 @@
+"""Is Lagwise itself well? Age of the data, errors, durations, size of the lake, and what to do when
+something is off."""
+
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+import streamlit as st
+
+from lagwise.domain import humanise
+from lagwise.platform import health as heartbeats
+from lagwise.platform.logs import clean
+from lagwise.tables.maintenance import COMPACT_FROM_FILES
+from lagwise.tables.quarantine import DAMAGED_FILES, QUARANTINE, SetAside
+from lagwise_dashboard import context, escaping, plot_theme, tables
+from lagwise_dashboard.cache import ask
+from lagwise_dashboard.queries import health as queries
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.widgets import empty_page, freshness, grid, page, self_trouble
+from lagwise_dashboard.widgets.error_boundary import LAKE_ADVICE, boundary
+from lagwise_dashboard.widgets.freshness import DataSource, Freshness
+
+_SPAN = timedelta(hours=1)
+#: A round leaves a file or two in a table, and goes on to do so while they are merged.
+_FILES_A_ROUND = 4
+#: Spans end on a whole step, so that browsers that look at the same moment share one answer.
+_STEP_SECONDS = 15
+
+
+def body() -> None:
+    """Parts fail one by one: this is the page to open when something cannot be read."""
+    now = context.now()
+    with boundary():
+        if not _collected(now):
+            _parts(now)
+            return
+    left, right = st.columns(2)
+    with left, boundary():
+        _lake()
+    with right, boundary():
+        _damaged(ask(queries.damaged), now)
+        _parts(now)
+
+
+def _collected(now: datetime) -> bool:
+    """Show the state of the collection and the analysis; returns whether anything was collected."""
+    fresh = freshness.read(now)
+    freshness.strip(fresh)
+    if fresh.nothing_collected:
+        empty_page.nothing_collected(fresh)
+        return False
+    until = datetime.fromtimestamp(-(-now.timestamp() // _STEP_SECONDS) * _STEP_SECONDS, now.tzinfo)
+    since = until - _SPAN
+    newest = ask(queries.newest, now.replace(hour=0, minute=0, second=0, microsecond=0))
+    runs = ask(queries.runs, since, until)
+    errors = ask(queries.errors, since, until)
+    troubles = self_trouble.troubles(fresh, runs, errors, newest.tick_seconds, ask(queries.damaged))
+    _verdict(troubles, is_starting=fresh.starting)
+    _clusters(fresh, newest.samples, runs, now)
+    _errors(errors, now)
+    left, right = st.columns(2)
+    with left:
+        _chart("How long a sample takes", ask(queries.durations, since, until), "cluster", since, until)
+    with right:
+        _chart("How long a round of the analysis takes", ask(queries.ticks, since, until), None, since, until)
+    return True
+
+
+def _verdict(troubles: list[str], *, is_starting: bool) -> None:
+    for trouble in troubles:
+        st.warning(trouble, icon=":material/build:")
+    if not troubles and not is_starting:
+        st.success(
+            "Lagwise itself is well: the data is fresh, and the last hour had no errors.",
+            icon=":material/check_circle:",
+        )
+
+
+def _clusters(fresh: Freshness, samples: tuple[Row, ...], runs: list[Row], now: datetime) -> None:
+    st.subheader("Collection", anchor=False)
+    newest = {row["cluster"]: row for row in samples}
+    hour = {row["cluster"]: row for row in runs}
+    nothing: Row = {}
+    rows = [(s, newest.get(s.name, nothing), hour.get(s.name, nothing)) for s in fresh.collections]
+    columns = [
+        tables.text("State", [_state(s) for s, _, _ in rows]),
+        tables.text("Cluster", [s.name for s, _, _ in rows]),
+        tables.text("System", [n.get("system") for _, n, _ in rows]),
+        tables.ago("Newest sample", [s.at for s, _, _ in rows], now, never="never"),
+        tables.duration("Every", [s.interval_seconds for s, _, _ in rows]),
+        tables.duration("Took", [n.get("wall_seconds") for _, n, _ in rows]).described(
+            "Duration of the newest sample."
+        ),
+        tables.duration("Median, 1 h", [h.get("median_seconds") for _, _, h in rows]),
+        tables.duration("Longest, 1 h", [h.get("longest_seconds") for _, _, h in rows]),
+        tables.duration("CPU", [n.get("cpu_seconds") for _, n, _ in rows]).described(
+            "Processor time of the newest sample."
+        ),
+        tables.count("Groups", [n.get("groups") for _, n, _ in rows]),
+        tables.count("Group-partitions", [n.get("group_partitions") for _, n, _ in rows]),
+        tables.count("Partitions", [n.get("partitions") for _, n, _ in rows]),
+        tables.count("Samples, 1 h", [h.get("runs") for _, _, h in rows]),
+        tables.count("With errors", [h.get("runs_with_errors") for _, _, h in rows], of="samples"),
+    ]
+    grid.show(columns, name="collection", label="Collection by cluster: age, duration and counts", rows_seen=10)
+
+
+def _state(source: DataSource) -> str:
+    return "✕ stale" if source.stale else "… starting" if source.starting else "✓ fresh"
+
+
+def _errors(errors: list[Row], now: datetime) -> None:
+    if not errors:
+        return
+    st.subheader("Errors of the last hour", anchor=False)
+    columns = [
+        tables.text("Cluster", [e["cluster"] for e in errors]),
+        tables.text("Kind", [e["kind"] for e in errors]),
+        tables.count("Times", [e["count"] for e in errors]),
+        tables.count("Samples", [e["runs"] for e in errors]),
+        tables.ago("Last", [e["last_at"] for e in errors], now),
+        tables.text("Example", [e["example"] for e in errors], width=560, wraps=True),
+    ]
+    grid.show(columns, name="errors", label="Collection errors of the last hour by kind", rows_seen=10)
+    for kind in dict.fromkeys(e["kind"] for e in errors):
+        if text := self_trouble.for_error(kind):
+            st.markdown(f"**{escaping.markdown(kind)}**: {text}")
+
+
+def _chart(title: str, found: pa.Table, by: str | None, since: datetime, until: datetime) -> None:
+    st.subheader(title, anchor=False)
+    if found.num_rows == 0:
+        st.caption("None in the last hour.")
+        return
+    made = plot_theme.figure(height=210, zoom="hour")
+    rows = found.to_pylist()
+    names = sorted({r[by] for r in rows}) if by else [None]
+    for i, name in enumerate(names):
+        own = [r for r in rows if by is None or r[by] == name]
+        made.add_trace(
+            plot_theme.line(
+                [r["at"] for r in own],
+                [r["wall_seconds"] for r in own],
+                name=escaping.plotly(name) if name else "round",
+                line={"color": plot_theme.SERIES[i % len(plot_theme.SERIES)], "width": 1.8},
+                customdata=[humanise.duration(r["wall_seconds"]) for r in own],
+                hovertemplate="%{customdata}" + ("" if name else "<extra></extra>"),
+                showlegend=len(names) > 1,
+            )
+        )
+    made.update_xaxes(range=[since, until])
+    made.update_yaxes(ticksuffix=" s")
+    st.plotly_chart(made, key=f"health_{by or 'ticks'}", config=plot_theme.CONFIG, alt=f"{title}, last hour")
+
+
+def _lake() -> None:
+    sizes = ask(queries.sizes)
+    total = sum(s["bytes"] or 0 for s in sizes)
+    st.subheader("Lake", anchor=False)
+    st.caption(
+        f"{humanise.size(total)} in {humanise.plural(sum(s['files'] or 0 for s in sizes), 'file')}, newest "
+        f"versions only. {_compaction(sizes)}"
+    )
+    for unreadable in sizes:
+        if unreadable["trouble"]:
+            st.error(f"{escaping.markdown(clean(unreadable['trouble']))}\n\n{LAKE_ADVICE}", icon=":material/error:")
+    columns = [
+        tables.text("Table", [s["table"] for s in sizes]),
+        tables.size("Size", [s["bytes"] for s in sizes]),
+        tables.count("Rows", [s["rows"] for s in sizes]),
+        tables.count("Files", [s["files"] for s in sizes]),
+        tables.count("In a day", [s["loose_files"] for s in sizes], of="files").described(
+            f"The most files of any day. From {COMPACT_FROM_FILES} on they are merged into larger ones. Tables that "
+            "each round replaces have no number."
+        ),
+        tables.text("One row per", [s["rows_mean"] for s in sizes], width=180, wraps=True),
+    ]
+    grid.show(columns, name="lake", label="Tables of the lake with their sizes")
+
+
+def _damaged(set_aside: list[SetAside], now: datetime) -> None:
+    """Damaged files by table, if there are any."""
+    if not set_aside:
+        return
+    st.subheader("Damaged files", anchor=False)
+    st.caption(
+        f"Files that were missing or unreadable. They were taken out of their tables, and what is left of them is in "
+        f"`{QUARANTINE}/` in the lake. The table `{DAMAGED_FILES.name}` lists each file and what was wrong with it."
+    )
+    columns = [
+        tables.text("Table", [one.table for one in set_aside]),
+        tables.count("Files", [one.files for one in set_aside]),
+        tables.count("Rows", [one.rows for one in set_aside]).described(
+            "Rows that these files held, where that is known."
+        ),
+        tables.ago("Last", [one.newest_at for one in set_aside], now),
+    ]
+    grid.show(columns, name="damaged", label="Damaged files that were set aside, by table")
+
+
+def _compaction(sizes: list[Row]) -> str:
+    """Whether small files are merged as fast as they come."""
+    config = context.config()
+    step = min([config.analysis.interval_seconds, *(c.interval_seconds for c in config.clusters)])
+    between = config.lake.maintenance_interval_seconds / step * max(1, len(config.clusters))
+    fullest = max(sizes, key=lambda s: s["loose_files"] or 0)
+    every = humanise.duration(config.lake.maintenance_interval_seconds)
+    if (fullest["loose_files"] or 0) <= COMPACT_FROM_FILES + _FILES_A_ROUND * between:
+        return f"Compaction keeps up: it runs every {every}."
+    return (
+        f"**Compaction is behind**: `{fullest['table']}` has {fullest['loose_files']:,} files of one day. The analysis "
+        f"runs it every {every}; its log says why it does not."
+    )
+
+
+def _parts(now: datetime) -> None:
+    beats = heartbeats.read(context.config().state)
+    st.subheader("Processes", anchor=False)
+    if not beats:
+        st.caption(
+            "No process has left a heartbeat in the state folder of this machine. That is normal where they "
+            "run elsewhere."
+        )
+        return
+    st.caption("What each process on this machine said last, and when.")
+    columns = [
+        tables.text("Part", [b.part for b in beats.values()]),
+        tables.ago("Said", [b.at for b in beats.values()], now),
+        tables.number("Process", [b.pid for b in beats.values()]),
+        tables.text("What", [b.line for b in beats.values()], width=200, wraps=True),
+    ]
+    grid.show(columns, name="processes", label="Processes of Lagwise on this machine and what they said last")
+
+
+page.show("Is Lagwise itself well?", body)

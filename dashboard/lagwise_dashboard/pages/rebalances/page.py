@@ -1,0 +1,230 @@
+"""Rebalances: which groups are shaken, for how long nobody read, and of one group who came, went and owned what."""
+
+from dataclasses import replace
+from datetime import datetime
+
+import streamlit as st
+
+from lagwise.domain import humanise
+from lagwise.links import pages, parameters
+from lagwise_dashboard import address, context, escaping, plot_theme, tables
+from lagwise_dashboard.cache import ask
+from lagwise_dashboard.pages.rebalances import member_lanes
+from lagwise_dashboard.queries import group as group_queries
+from lagwise_dashboard.queries import overview
+from lagwise_dashboard.queries import rebalances as queries
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.queries.listing import FIRST_PAGE
+from lagwise_dashboard.tables import TableColumn
+from lagwise_dashboard.widgets import (
+    chooser,
+    empty_page,
+    event_log,
+    filters,
+    freshness,
+    grid,
+    list_view,
+    menu,
+    page,
+    tiles,
+    time_range,
+)
+from lagwise_dashboard.widgets.time_range import TimeRange
+
+_SORTS = {
+    "Storm": "storms",
+    "Group": "group",
+    "Rebalances": "rebalances",
+    "Without reading": "downtime",
+    "Moved": "moved",
+    "Joined": "joined",
+    "Left": "left",
+    "Last": "last",
+    "Cluster": "cluster",
+}
+
+_ALL_LANES = "rebalances_all_lanes"
+
+
+def body() -> None:
+    now = context.now()
+    fresh = freshness.read(now)
+    freshness.strip(fresh)
+    if fresh.nothing_collected:
+        empty_page.nothing_collected(fresh)
+        return
+    span = time_range.choose(now)
+    if _group is not None:
+        _one(_cluster or _only_cluster(_group), _group, span, now)
+    else:
+        _all(span, now)
+
+
+def _all(span: TimeRange, now: datetime) -> None:
+    """Every group that was rebalanced, storms first."""
+    clusters = ask(overview.clusters)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        filters.search("Group")
+        filters.cluster(clusters)
+    text, cluster = address.get(parameters.SEARCH), address.get(parameters.CLUSTER)
+    its = parameters.REBALANCED_LIST
+    wanted = replace(list_view.asked(its), text=text)
+    found = ask(queries.groups, cluster or None, span.since, span.until, wanted)
+    if not found:
+        where = " of a group that matches the filters" if text or cluster else ""
+        st.success(f"No rebalance{where} {span.words}.", icon=":material/check_circle:")
+        return
+    order = list_view.usual(its, ", those with storms first")
+    st.caption(
+        f"{found.counted('group')} that were rebalanced in hours that reach into this span{order}; "
+        f"{found[0]['stormy']:,} had storms. A group opens its members' timeline."
+    )
+    grid.show(
+        _group_columns(found.rows, now),
+        name="rebalances",
+        label=f"Groups that were rebalanced{order}",
+        links=address.to_groups(found, pages.REBALANCES),
+        rows_seen=8,
+        sorting=list_view.sorting(its, _SORTS, queries.ORDERS),
+        whole=lambda: _group_columns(
+            queries.groups(context.lake(), cluster or None, span.since, span.until, wanted.whole).rows, now
+        ),
+    )
+    list_view.pages(its, found)
+
+
+def _group_columns(rows: list[Row], now: datetime) -> list[TableColumn]:
+    return [
+        tables.text("Storm", ["▲ storm" if r["storm_hours"] else None for r in rows]).described(
+            "Many within a quarter of an hour."
+        ),
+        tables.text("Group", [r["group"] for r in rows], width=240),
+        tables.count("Rebalances", [r["rebalances"] for r in rows]),
+        event_log.without_reading(rows),
+        event_log.partitions_moved(rows),
+        tables.count("Joined", [r["joined"] for r in rows], of="members"),
+        tables.count("Left", [r["left"] for r in rows], of="members"),
+        tables.ago("Last", [r["last_at"] for r in rows], now),
+        tables.text("Why", [r["sentence"] for r in rows], width=event_log.SENTENCE_WIDTH, wraps=True),
+        tables.text("What would help", [r["remedy"] for r in rows], width=event_log.SENTENCE_WIDTH, wraps=True),
+        tables.text("Cluster", [r["cluster"] for r in rows]),
+    ]
+
+
+def _only_cluster(group: str) -> str:
+    """The cluster of a group that is named without it: fine while only one has it; else none that exists."""
+    found = ask(overview.clusters_of, group)
+    return found[0] if len(found) == 1 else ""
+
+
+def _one(cluster: str, group: str, span: TimeRange, now: datetime) -> None:
+    """One group: its numbers, the timeline of its members, and what is concluded from them."""
+    its = (cluster, group, span.since, span.until)
+    every = ask(queries.events, *its, FIRST_PAGE.whole)
+    hours = ask(group_queries.rebalances, *its, FIRST_PAGE.whole)
+    stretches = ask(queries.stretches, cluster, group, span.since, span.until)
+    if not (every or hours or stretches):
+        st.info(
+            f"**Neither members nor rebalances of “{escaping.markdown(group)}” are known {span.words}.** Samples are "
+            f"kept for {humanise.plural(context.config().lake.retention.raw_days, 'day')}.",
+            icon=":material/timeline:",
+        )
+        chooser.group(pages.REBALANCES, "Choose another group.")
+        return
+    tiles.show(_metrics(hours.rows, stretches))
+    _timeline(stretches, every.rows, span, subject=f"{cluster}/{group}")
+    event_log.hours(cluster, group, span, now)
+    if not every:
+        st.caption(f"No rebalance {span.words}.")
+        return
+    st.subheader("Each rebalance", anchor=False)
+    found = ask(queries.events, *its, list_view.asked(parameters.REBALANCE_LIST))
+    if found.pages > 1:
+        st.caption(f"{found.counted('rebalance')}, the newest first.")
+    grid.show(
+        _columns(found.rows, now),
+        name="rebalances-each",
+        label="Rebalances of the group, the newest first",
+        about=(cluster, group),
+        rows_seen=12,
+        sorts=found.pages == 1,
+        whole=lambda: _columns(queries.events(context.lake(), *its, found.asked.whole).rows, now),
+    )
+    list_view.pages(parameters.REBALANCE_LIST, found)
+
+
+def _columns(events: list[Row], now: datetime) -> list[TableColumn]:
+    return [
+        tables.moment("At", [r["at"] for r in events], now),
+        tables.duration("Took", [r["duration_seconds"] for r in events]),
+        event_log.partitions_moved(events),
+        tables.count("Members after", [r["members"] for r in events]),
+        tables.text("What", [event_log.details(r) for r in events], width=420, wraps=True),
+        tables.text("Seen in", [r["source"] for r in events]).described(
+            "offsets_topic: every one, exactly. samples: some between two samples may be missed."
+        ),
+    ]
+
+
+def _metrics(hours: list[Row], stretches: list[Row]) -> list[tiles.Tile]:
+    """Sums over the hours of the table below, so that the two agree."""
+    moved = [r["partitions_moved"] for r in hours if r["partitions_moved"] is not None]
+    return [
+        ("Rebalances", humanise.count(sum(r["rebalances"] for r in hours)), "In the hours listed below, all of each."),
+        ("Without reading", event_log.without_reading_in_all(hours), event_log.WITHOUT_READING_HELP),
+        ("Partitions moved", humanise.count(sum(moved)) if moved else humanise.DASH, "As far as that is known."),
+        ("Storm hours", f"{sum(r['is_storm'] for r in hours):,}", "Hours with many within a quarter of an hour."),
+        ("Members seen", f"{len({r['member_id'] for r in stretches}):,}", "Every start of a member counts anew."),
+    ]
+
+
+def _timeline(stretches: list[Row], rebalances: list[Row], span: TimeRange, *, subject: str) -> None:
+    lanes = member_lanes.lanes(stretches)
+    if not lanes:
+        st.caption(f"No member was seen {span.words}.")
+        return
+    shown = lanes
+    if len(lanes) > member_lanes.MOST_LANES and not st.toggle(f"Draw all {len(lanes):,} members", key=_ALL_LANES):
+        shown = member_lanes.restless(lanes)
+    key = f"rebalances_timeline/{span.name if span.is_zoom else ''}"
+    st.plotly_chart(
+        member_lanes.chart(shown, rebalances, span.since, span.until, zoom=f"{subject}/{span.name}"),
+        key=key,
+        config=plot_theme.CONFIG,
+        on_select=time_range.to_selection(key),
+        selection_mode="box",
+        alt="How many rebalances there were when, and a lane for each member: when it was in the group and how many "
+        "partitions it owned",
+    )
+    st.caption(
+        "A bar is a member in the group, with the number of partitions it owned; hatched is none. A new bar begins "
+        "where that changed; where it changed too often to be told apart, one bar counts how often. The bars above "
+        "count rebalances. Times are UTC. Drag to zoom." + _left_out(shown, lanes, stretches)
+    )
+
+
+def _left_out(shown: list[member_lanes.Lane], lanes: list[member_lanes.Lane], stretches: list[Row]) -> str:
+    """What is not drawn, in sentences."""
+    said = ""
+    if len(shown) < len(lanes):
+        said += f" The {len(shown):,} of {len(lanes):,} members that changed most are drawn."
+    if len(stretches) == queries.MOST_STRETCHES:
+        said += f" Only the newest {len(stretches):,} assignments are drawn: choose a shorter span to see earlier ones."
+    return said
+
+
+_cluster, _group = address.get(parameters.CLUSTER), address.get(parameters.GROUP)
+if _group is not None:
+    with st.container(horizontal=True):
+        address.page_link(
+            pages.REBALANCES,
+            "All rebalances",
+            icon=":material/arrow_back:",
+            values={parameters.CLUSTER: None, parameters.GROUP: None},
+        )
+        address.page_link(pages.GROUP, "The group", icon=menu.ICONS[pages.GROUP])
+page.show(
+    "Who is being rebalanced?" if _group is None else f"Rebalances of {escaping.heading(_group)}",
+    body,
+    tab=None if _group is None else f"Rebalances of {escaping.shown(_group)}",
+)

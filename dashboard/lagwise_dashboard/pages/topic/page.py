@@ -1,0 +1,90 @@
+"""One topic: who reads it, whether retention leaves them the time, how much is written, and where it lies."""
+
+import pyarrow as pa
+import streamlit as st
+
+from lagwise.domain import humanise
+from lagwise.links import parameters
+from lagwise_dashboard import address, context, escaping, plot_theme
+from lagwise_dashboard.cache import ask
+from lagwise_dashboard.pages.topic import tables
+from lagwise_dashboard.queries import topic as queries
+from lagwise_dashboard.queries.listing import FIRST_PAGE
+from lagwise_dashboard.widgets import chooser, empty_page, freshness, page, partition_names, time_range, topic_verdict
+from lagwise_dashboard.widgets.time_range import TimeRange
+
+
+def body() -> None:
+    now = context.now()
+    fresh = freshness.read(now)
+    freshness.strip(fresh)
+    if fresh.nothing_collected:
+        empty_page.nothing_collected(fresh)
+        return
+    if fresh.as_of is None:
+        empty_page.nothing_judged(fresh)
+        return
+    if not _topic:
+        chooser.a_topic("Choose a topic.")
+        return
+    cluster = _cluster or _only_cluster(_topic)
+    readers = ask(queries.readers, cluster, _topic, FIRST_PAGE.whole)
+    found = ask(queries.settings, cluster, _topic)
+    if not readers and found is None:
+        _unknown()
+        return
+    as_of = next((v.at for v in fresh.verdicts if v.name == cluster and v.at), fresh.as_of)
+    min_isr = found["min_isr"] if found else None
+    totals = ask(queries.totals, cluster, _topic, as_of, min_isr)
+    topic_verdict.show(found, readers.rows, totals, now)
+    tables.show_readers(cluster, _topic, found, partition_names.of(cluster, [_topic], as_of))
+    st.subheader("Records written per second", anchor=False)
+    span = time_range.choose(now)
+    _chart(ask(queries.written, cluster, _topic, span.since, span.until), span)
+    tables.show_partitions(cluster, _topic, as_of, min_isr, totals, now)
+
+
+def _only_cluster(topic: str) -> str:
+    """The cluster of a topic that is named without it: fine while only one has it; else none that exists."""
+    found = ask(queries.clusters_of, topic)
+    return found[0] if len(found) == 1 else ""
+
+
+def _unknown() -> None:
+    where = f" in the cluster **{escaping.markdown(_cluster)}**" if _cluster else ""
+    st.warning(
+        f"**No watched group reads a topic “{escaping.markdown(_topic)}”{where}.** Lagwise looks at topics that groups "
+        "read; it may have been deleted, or the address has a typo.",
+        icon=":material/search_off:",
+    )
+    chooser.a_topic("These topics are known:")
+
+
+def _chart(found: pa.Table, span: TimeRange) -> None:
+    if found.num_rows == 0:
+        st.info(f"Nothing is known of what was written {span.words}.", icon=":material/timeline:")
+        return
+    made = plot_theme.figure(height=230, zoom=f"{_cluster}/{_topic}/{span.name}")
+    made.add_trace(
+        plot_theme.line(
+            found["at"].to_pylist(), found["rate_per_second"].to_pylist(), name="written",
+            line={"color": plot_theme.PRODUCED, "width": 1.8}, fill="tozeroy", fillcolor="rgba(217,119,6,0.12)",
+            customdata=[humanise.rate(rate) for rate in found["rate_per_second"].to_pylist()],
+            hovertemplate="%{customdata}/s<extra>written</extra>", showlegend=False,
+        )
+    )  # fmt: skip
+    made.update_xaxes(range=[span.since, span.until])
+    made.update_yaxes(ticksuffix=" /s")
+    key = f"topic_written/{span.name if span.is_zoom else ''}"
+    st.plotly_chart(
+        made,
+        key=key,
+        config=plot_theme.CONFIG,
+        on_select=time_range.to_selection(key),
+        selection_mode="box",
+        alt="Records written to the topic per second over time",
+    )
+
+
+_cluster, _topic = address.get(parameters.CLUSTER), address.get(parameters.TOPIC)
+page.show(escaping.markdown(_topic) if _topic else "Topic", body, tab=escaping.shown(_topic) or None)

@@ -1,0 +1,92 @@
+"""What is known of a group's work on one topic, in words: its numbers, and what they rest on."""
+
+from datetime import UTC, datetime
+
+from lagwise.domain import humanise
+from lagwise.domain.capacity.verdict import CapacityVerdict
+from lagwise.domain.sizing.downstream import MEMBERS_INPUT, RATE_INPUT
+from lagwise.domain.sizing.words import say_duration, say_number, say_share
+from lagwise_dashboard import tables
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.tables import TableColumn
+
+#: Where it is known from what the group can do.
+SOURCES = {
+    "saturation": "seen while it had a backlog",
+    "busy_time": "worked out from how busy its Flink job is",
+    "consume_rt": "worked out from how long its threads take for a message",
+    "probe": "worked out from T1, T2 and the cores",
+    "throughput": "a lower bound: what it did without a backlog",
+    "none": "nothing is known of it",
+}
+_INPUTS = {
+    "partitions": "Partitions",
+    "members": "Members",
+    "nodes": "Nodes",
+    "hottest_share": "Hottest partition",
+    "cores": "Cores of a node",
+    "t1_seconds": "T1, waiting",
+    "t2_seconds": "T2, on the CPU",
+    "threads_per_node": "Threads on a node",
+    RATE_INPUT: "Downstream is full at",
+    MEMBERS_INPUT: "Members that fill it",
+    "busy_share": "Busy share",
+    "records_per_second": "Reads now",
+    "slots_held": "Task slots held",
+    "slots_free": "Task slots free",
+    "seconds_per_message": "A message takes",
+    "threads": "Threads",
+    "observed_rate_per_second": "Seen under saturation",
+    "at_least_per_second": "Does at least",
+    "peak_rate_per_second": "Peak",
+    "forecast_peak_per_second": "Forecast peak",
+}
+
+
+def can_do(row: Row) -> str:
+    """``1,200/s``, ``1,100 to 1,300/s``, ``≥ 900/s``, or a dash."""
+    low, high = row["capacity_low_per_second"], row["capacity_high_per_second"]
+    if low is None:
+        return humanise.DASH
+    if high is None:
+        return f"≥ {say_number(low)}/s"
+    lowest, highest = say_number(low), say_number(high)
+    return f"{lowest}/s" if lowest == highest else f"{lowest} to {highest}/s"
+
+
+def enough_until(row: Row) -> str:
+    """The day, ``beyond the forecast``, or a dash where nothing can be said."""
+    if row["enough_until"] is not None:
+        return f"{row['enough_until'].astimezone(UTC):%Y-%m-%d}"
+    is_ahead = row["forecast_peak_rate_per_second"] is not None
+    lasts = row["verdict"] in (CapacityVerdict.ENOUGH, CapacityVerdict.OVERSIZED)
+    return "beyond the forecast" if is_ahead and lasts else humanise.DASH
+
+
+def per_second(rate: float | None) -> str:
+    """A rate with its unit; a dash where it is not known."""
+    return humanise.DASH if rate is None else f"{say_number(rate)}/s"
+
+
+def inputs(row: Row, now: datetime) -> list[TableColumn]:
+    """Every number that went in as a table: what it is, its value, where from, from how many samples, how old."""
+    found = row["inputs"]
+    return [
+        tables.text("Input", [_INPUTS.get(one["name"], one["name"]) for one in found]),
+        tables.mixed("Value", [one["value"] for one in found], [_value(one["name"], one["value"]) for one in found]),
+        tables.text("Where from", [one["source"] for one in found]),
+        tables.count("Samples", [one["samples"] for one in found]).described(
+            "Messages, minutes, hours or blocks, as the source counts."
+        ),
+        tables.duration("Age", [tables.lasted(one["measured_at"], now) for one in found]).described(
+            "Of a peak: since it was."
+        ),
+    ]
+
+
+def _value(name: str, value: float) -> str:
+    if name in ("hottest_share", "busy_share"):
+        return say_share(value)
+    if name in ("t1_seconds", "t2_seconds", "seconds_per_message"):
+        return say_duration(value)
+    return f"{say_number(value)}/s" if name.endswith("_per_second") else say_number(value)

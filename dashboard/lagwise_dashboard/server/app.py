@@ -1,0 +1,35 @@
+"""The dashboard's entry: its pages and their addresses. Started by ``lagwise dashboard``."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from lagwise.links import pages
+from lagwise_dashboard import address, identity
+from lagwise_dashboard.widgets import browser_window, menu
+from lagwise_dashboard.widgets.error_boundary import boundary
+
+_ASSETS = Path(__file__).resolve().parent.parent / "assets"
+#: Streamlit serves a default page at the root alone: this one is there twice, at its own path as well.
+_DEFAULT = pages.OVERVIEW
+
+st.set_page_config(page_title="Lagwise", page_icon=str(_ASSETS / "icon.png"), layout="wide")
+st.logo(str(_ASSETS / "lagwise.svg"), size="medium", link=None)
+st.html(_ASSETS / "page.css")
+may_look = False
+with boundary():
+    identity.gate()
+    may_look = True
+if not may_look:  # who it is could not be told: what went wrong has been said
+    st.stop()
+_asked = st.navigation(
+    [
+        *(st.Page(address.script(page), title=page.title, url_path=page.path) for page in pages.PAGES),
+        st.Page(address.script(_DEFAULT), title=_DEFAULT.title, url_path="root", default=True),
+    ],
+    position="hidden",
+)
+address.arrived(next((page for page in pages.PAGES if page.path == _asked.url_path), _DEFAULT))
+menu.show(_asked)
+_asked.run()
+browser_window.watch()

@@ -1,0 +1,113 @@
+"""What stands between Streamlit's server and the network: headers on every answer, and compressed scripts.
+
+Streamlit sends its scripts as they are, because compressing them for every request would cost more than it saves, and
+leaves the rest to a proxy. The dashboard is mostly used without one, often through a VPN: so each file is compressed
+once, soon after the server has started or when it is first asked for, and kept in memory (7 MB for all).
+"""
+
+import gzip
+import re
+from pathlib import Path
+
+import streamlit as st
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit import file_util
+
+#: No other site frames the pages (a click there could press a button here), browsers do not guess what a file is, and
+#: links to other sites do not reveal the page's address, which names groups.
+HEADERS = {
+    "X-Frame-Options": "DENY",
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+}
+#: What is worth compressing, and what it is; the machine's own table of types may be anything.
+_MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".json": "application/json", ".svg": "image/svg+xml"}
+#: Anything smaller fits into one packet as it is.
+_SMALLEST_BYTES = 1000
+_GZIP_LEVEL = 6
+
+
+class DashboardApp(st.App):
+    """Streamlit's app of the pages, with :data:`HEADERS` on every answer and :class:`CompressedFiles` in front."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__(page)
+        self.files = CompressedFiles(super().__call__, Path(file_util.get_static_dir()))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request (ASGI)."""
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        await self.files(scope, receive, with_headers)
+
+
+class CompressedFiles:
+    """Answers requests for what lies in ``folder/static`` with compressed bytes; everything else is ``app``'s.
+
+    So are requests for a part of a file, and those of clients that do not accept gzip.
+    """
+
+    def __init__(self, app: ASGIApp, folder: Path) -> None:
+        self._app = app
+        self._files = {
+            f"/{file.relative_to(folder).as_posix()}": file
+            for file in sorted((folder / "static").rglob("*"))
+            if file.suffix in _MEDIA_TYPES and file.stat().st_size >= _SMALLEST_BYTES
+        }
+        self._answers: dict[str, Response] = {}
+
+    def compress(self) -> None:
+        """Compress what nobody has asked for yet, which takes a second for all. From any thread."""
+        for path in self._files:
+            if path not in self._answers:
+                self._answer(path)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request (ASGI)."""
+        path = self._wanted(scope)
+        if path is None:
+            await self._app(scope, receive, send)
+            return
+        answer = self._answers.get(path)
+        if answer is None:
+            answer = await run_in_threadpool(self._answer, path)
+        await answer(scope, receive, send)
+
+    def _wanted(self, scope: Scope) -> str | None:
+        """The file that is asked for; None where it is not one of ours, or not for us to answer."""
+        if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
+            return None
+        _, static, name = scope["path"].partition("/static/")  # a base path may stand in front
+        headers = Headers(scope=scope)
+        if static + name not in self._files or "range" in headers:
+            return None
+        return static + name if _accepts_gzip(headers.get("accept-encoding", "")) else None
+
+    def _answer(self, path: str) -> Response:
+        file = self._files[path]
+        headers = {
+            "Content-Encoding": "gzip",
+            "Vary": "Accept-Encoding",
+            # A file's name holds its hash, so what it contains never changes.
+            "Cache-Control": "public, immutable, max-age=31536000",
+        }
+        body = gzip.compress(file.read_bytes(), _GZIP_LEVEL, mtime=0)
+        made = self._answers[path] = Response(body, headers=headers, media_type=_MEDIA_TYPES[file.suffix])
+        return made
+
+
+def _accepts_gzip(accept_encoding: str) -> bool:
+    """Whether the header names gzip and does not rule it out, as ``gzip;q=0`` does."""
+    for part in accept_encoding.lower().split(","):
+        coding, _, quality = part.partition(";")
+        if coding.strip() == "gzip":
+            return not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", quality)
+    return False

@@ -1,0 +1,251 @@
+"""Alerts and deliveries as tables."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from lagwise.links import pages, parameters
+from lagwise_alerts.operate import (
+    Acknowledgement,
+    ActionRow,
+    AlertKind,
+    AlertRow,
+    DeliveryRow,
+    Mute,
+    MuteCause,
+    Severity,
+    Silence,
+    matcher_words,
+)
+from lagwise_dashboard import address, appearance, escaping, tables
+from lagwise_dashboard.appearance import Appearance
+from lagwise_dashboard.queries.listing import ListPage
+from lagwise_dashboard.tables import TableColumn
+from lagwise_dashboard.widgets import grid, lag_columns
+
+_SEVERITIES: dict[Severity, Appearance] = {
+    Severity.PAGE: Appearance("page", "◆", "#BE123C", "red", "It wakes somebody."),
+    Severity.WARN: Appearance("warn", "▲", "#B45309", "orange", "It can wait for the morning."),
+    Severity.INFO: Appearance("info", "●", "#2563EB", "blue", "It is good to know."),
+}
+#: Pixels: the sentence is what a paged person has come for.
+_SENTENCE_WIDTH = 460
+_COMMENT_WIDTH = 300
+_DELIVERY_STATES = {
+    "queued": "… queued",
+    "delivered": "✓ delivered",
+    "dead": "✕ given up",
+    "summarised": "≡ in a summary",
+}
+_ACTIONS = {
+    "silence": "silenced",
+    "unsilence": "ended",
+    "acknowledge": "acknowledged",
+    "take_back": "gave back",
+    "resend": "sent again",
+    "test": "tried",
+}
+_RESOLUTIONS = {
+    "recovered": "recovered",
+    "unknown": "it has been unknown for an hour",
+    "group_gone": "the group is gone",
+    "rule_changed": "its rule was changed",
+    "cluster_removed": "its cluster is no longer watched",
+}
+
+
+def show_open(rows: list[AlertRow], now: datetime, *, name: str, label: str, people: Sequence[TableColumn]) -> None:
+    """Draw open alerts; a click opens what one is about. ``people`` are columns on how they stand with people."""
+    columns = [
+        _severities(rows),
+        tables.statuses("Status", [lag_columns.labels(r.status) for r in rows]),
+        tables.text("About", [about(r) for r in rows]),
+        tables.duration("Status for", [tables.lasted(r.since, now) for r in rows]).described(
+            "How long this status has lasted; a milder one may have led to it."
+        ),
+        *people,
+        tables.text("Why", [r.sentence for r in rows], width=_SENTENCE_WIDTH, wraps=True),
+        tables.text("Rule", [r.rule for r in rows]),
+    ]
+    grid.show(
+        tables.without_empty(columns, *(column.title for column in people)),
+        name=name,
+        label=label,
+        links=[link(r) for r in rows],
+        linked="About",
+        rows_seen=10,
+    )
+
+
+def link(row: AlertRow) -> str:
+    """The page of what an alert is about: its group, or Lagwise itself."""
+    if row.group is None:
+        return address.href(pages.HEALTH)
+    return address.href(pages.GROUP, {parameters.CLUSTER: row.cluster, parameters.GROUP: row.group})
+
+
+def notified(rows: list[AlertRow], now: datetime) -> list[TableColumn]:
+    """When people were notified of firing alerts first, and which are on hold."""
+    return [
+        tables.ago("Notified", [r.fired_at for r in rows], now),
+        tables.text("On hold", ["on hold" if r.on_hold else None for r in rows]),
+    ]
+
+
+def pending(rows: list[AlertRow]) -> TableColumn:
+    """Why nobody was notified of alerts yet."""
+    return tables.text("Notified", ["part of another alert" if r.inhibited_by else "not yet" for r in rows])
+
+
+def taken(given: Sequence[Acknowledgement | None], now: datetime) -> list[TableColumn]:
+    """Who has alerts."""
+    return [
+        tables.text("Who has it", [one and one.by for one in given]),
+        tables.ago("Since", [None if one is None else one.at for one in given], now),
+        tables.text("Comment", [one and one.comment for one in given], width=_COMMENT_WIDTH),
+    ]
+
+
+def muted(mutes: Sequence[Mute | None], now: datetime) -> list[TableColumn]:
+    """What mutes alerts, and for how long."""
+    return [
+        tables.text("Muted by", [one and _mute(one) for one in mutes]),
+        tables.duration("Muted for", [None if one is None else (one.until - now).total_seconds() for one in mutes]),
+    ]
+
+
+def _mute(one: Mute) -> str:
+    return f"silence {one.name}" if one.cause is MuteCause.SILENCE else f"maintenance {one.name}"
+
+
+def show_silences(silences: list[Silence], now: datetime) -> None:
+    """Draw silences, the next to end first."""
+    columns = [
+        tables.number("Silence", [one.id for one in silences]),
+        tables.text("Of", [matcher_words(one.matcher) for one in silences]),
+        tables.duration("Ends in", [(one.ends_at - now).total_seconds() for one in silences]),
+        tables.text("By", [one.created_by for one in silences]),
+        tables.text("Because", [one.comment for one in silences], width=_COMMENT_WIDTH),
+    ]
+    grid.show(columns, name="silences", label="Silences, the next to end first", rows_seen=8)
+
+
+def show_actions(found: ListPage[ActionRow], now: datetime, whole: Callable[[], list[ActionRow]]) -> None:
+    """Draw what people did, the latest first, a page of the ``whole``."""
+
+    def columns(rows: list[ActionRow]) -> list[TableColumn]:
+        return [
+            tables.moment("When", [r.at for r in rows], now),
+            tables.text("Who", [r.who for r in rows]),
+            tables.text("Did", [_ACTIONS.get(r.action, r.action) for r in rows]),
+            tables.text("What", [r.subject for r in rows], width=_COMMENT_WIDTH),
+            tables.text("Comment", [r.comment for r in rows], width=_COMMENT_WIDTH),
+            tables.text("Where", [r.via for r in rows]),
+        ]
+
+    grid.show(
+        columns(found.rows),
+        name="actions",
+        label="What people did about alerts, the latest first",
+        rows_seen=12,
+        sorts=found.pages == 1,
+        whole=lambda: columns(whole()),
+    )
+
+
+def show_history(found: ListPage[AlertRow], now: datetime, whole: Callable[[], list[AlertRow]]) -> None:
+    """Draw alerts that ended, a page of the ``whole``."""
+
+    def columns(rows: list[AlertRow]) -> list[TableColumn]:
+        return [
+            tables.moment("Ended", [r.resolved_at for r in rows], now),
+            _severities(rows),
+            tables.statuses("Status", [lag_columns.labels(r.status) for r in rows]),
+            tables.text("About", [about(r) for r in rows]),
+            tables.duration(
+                "Lasted", [None if r.resolved_at is None else tables.lasted(r.since, r.resolved_at) for r in rows]
+            ),
+            tables.text("Because", [_RESOLUTIONS.get(r.resolution or "", r.resolution) for r in rows]),
+            tables.text("Why it fired", [r.sentence for r in rows], width=_SENTENCE_WIDTH, wraps=True),
+        ]
+
+    grid.show(
+        columns(found.rows),
+        name="ended-alerts",
+        label="Alerts that ended, the latest first",
+        links=[link(r) for r in found],
+        linked="About",
+        rows_seen=8,
+        sorts=found.pages == 1,
+        whole=lambda: columns(whole()),
+    )
+
+
+def show_deliveries(
+    found: ListPage[DeliveryRow],
+    subjects_of: Callable[[list[DeliveryRow]], dict[str, str]],
+    now: datetime,
+    *,
+    whole: Callable[[], list[DeliveryRow]],
+) -> None:
+    """Draw messages, a page of the ``whole``; ``subjects_of`` says what incidents are about, by their ids."""
+
+    def columns(rows: list[DeliveryRow]) -> list[TableColumn]:
+        subjects = subjects_of(rows)
+        return [
+            tables.number("Number", [r.id for r in rows]),
+            tables.moment("Decided", [r.created_at for r in rows], now),
+            tables.text("Channel", [r.channel for r in rows]),
+            tables.text("Event", [r.event for r in rows]),
+            tables.text("About", [subjects.get(r.incident_id) for r in rows]),
+            tables.text("State", [_DELIVERY_STATES.get(r.state, r.state) for r in rows]),
+            tables.count("Attempts", [r.attempts for r in rows]),
+            tables.moment("Delivered", [r.delivered_at for r in rows], now),
+            tables.duration("Next attempt in", [_next_attempt(r, now) for r in rows], zero="due now"),
+            tables.text("Last error", [r.last_error for r in rows], width=_COMMENT_WIDTH),
+            tables.text("Key", [r.idempotency_key for r in rows]).described(
+                "Sent with every attempt, so that a receiver can drop duplicates."
+            ),
+        ]
+
+    grid.show(
+        columns(found.rows),
+        name="deliveries",
+        label="Deliveries of alerts, the latest first",
+        rows_seen=12,
+        sorts=found.pages == 1,
+        whole=lambda: columns(whole()),
+    )
+
+
+def about(row: AlertRow) -> str:
+    """What an alert is about, in plain text."""
+    if row.kind is AlertKind.ANALYSIS:
+        return "the analysis"
+    if row.kind is AlertKind.COLLECTION:
+        return f"collection from {escaping.shown(row.cluster)}"
+    finding = "" if row.kind is AlertKind.GROUP else f"{_finding_words(row)}: "
+    return f"{finding}{escaping.shown(row.group)} ({escaping.shown(row.cluster)})"
+
+
+def _finding_words(row: AlertRow) -> str:
+    return row.kind.value.replace("_", " ")
+
+
+def severity_words(severity: Severity) -> str:
+    """Sign and word of a severity."""
+    return _SEVERITIES[severity].label
+
+
+def _severities(rows: list[AlertRow]) -> TableColumn:
+    return tables.badges("Severity", [[severity_words(r.severity)] for r in rows], _SEVERITIES.values())
+
+
+def _next_attempt(row: DeliveryRow, now: datetime) -> float | None:
+    return None if row.state != "queued" else max(0.0, (row.next_attempt_at - now).total_seconds())
+
+
+def mark_text(row: AlertRow, *, resolved: bool) -> str:
+    """An alert as a mark in a chart."""
+    is_finding = row.group is not None and row.kind is not AlertKind.GROUP
+    word = _finding_words(row) if is_finding else appearance.look(row.status).word
+    return f"Alert resolved ({word})" if resolved else f"Alert {severity_words(row.severity)}: {word}"

@@ -1,0 +1,63 @@
+"""Which topic, or which group: asked for where the address does not say. Names are looked for in the lake and listed a
+page at a time, so that any of very many is found; each is a link."""
+
+import streamlit as st
+
+from lagwise.domain import humanise
+from lagwise.links import pages, parameters
+from lagwise.links.pages import Page
+from lagwise_dashboard import address, appearance, escaping
+from lagwise_dashboard.cache import ask
+from lagwise_dashboard.queries import overview, topic
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.queries.listing import ListPage
+from lagwise_dashboard.widgets import filters, list_view
+
+#: Links of a page.
+PAGE_LINKS = 20
+_WIDTH = 560
+
+
+def group(page: Page, prompt: str) -> None:
+    """Ask for a group, the worst first, and link each to the page."""
+    st.markdown(prompt)
+    filters.search("A part of its name")
+    found = ask(overview.names, list_view.asked(parameters.NAME_LIST, PAGE_LINKS))
+    for row in found:
+        address.page_link(
+            page,
+            f"{appearance.look(row['status']).sign} {_named(row, 'group')}",
+            values={
+                parameters.CLUSTER: row["cluster"],
+                parameters.GROUP: row["group"],
+                parameters.TOPIC: None,
+                parameters.SEARCH: None,
+            },
+        )
+    _counted(found, "group")
+
+
+def a_topic(prompt: str) -> None:
+    """Ask for a topic, in the order of names, and link each to its page."""
+    st.markdown(prompt)
+    filters.search("A part of its name")
+    found = ask(topic.names, list_view.asked(parameters.NAME_LIST, PAGE_LINKS))
+    for row in found:
+        address.page_link(
+            pages.TOPIC,
+            f"{_named(row, 'topic')} · {humanise.plural(row['groups'], 'group')}",
+            values={parameters.CLUSTER: row["cluster"], parameters.TOPIC: row["topic"], parameters.SEARCH: None},
+        )
+    _counted(found, "topic")
+
+
+def _named(row: Row, kind: str) -> str:
+    return f"{escaping.markdown(row[kind])} ({escaping.markdown(row['cluster'])})"
+
+
+def _counted(found: ListPage[Row], kind: str) -> None:
+    if not found:
+        st.caption(f"No {kind} has this in its name.")
+    elif found.pages > 1:
+        st.caption(f"{found.counted(kind)}. Type a part of the name to find another.")
+    list_view.pages(parameters.NAME_LIST, found)

@@ -1,0 +1,58 @@
+"""Filters that several pages have: text, statuses and cluster. What is chosen stands in the address."""
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from lagwise.domain.vocabulary import DISPLAY_ORDER
+from lagwise.links import parameters
+from lagwise.links.parameter_types import Parameter
+from lagwise_dashboard import address, appearance, escaping
+
+
+def search(placeholder: str, parameter: Parameter[str] = parameters.SEARCH, label: str = "Search") -> None:
+    """A field for text, which filters while it is typed."""
+    st.text_input(
+        label,
+        type="search",
+        live=True,
+        placeholder=placeholder,
+        label_visibility="collapsed",
+        width=320,
+        **address.bound(parameter, empty="", typed=True),
+    )
+
+
+def statuses(label: str, counts: Mapping[str, int], parameter: Parameter[tuple[str, ...]]) -> None:
+    """Counts by status, each a filter."""
+    chosen = address.get(parameter)
+
+    def chip(status: str) -> str:
+        look = appearance.look(status)
+        return f":{look.markdown}[{look.sign}] {look.word} **{counts.get(status, 0):,}**"
+
+    st.pills(
+        label,
+        [s.value for s in DISPLAY_ORDER if counts.get(s) or s in chosen],
+        selection_mode="multi",
+        format_func=chip,
+        label_visibility="collapsed",
+        **address.bound(parameter),
+    )
+
+
+def cluster(known: Sequence[str]) -> None:
+    """A choice between the clusters, where there are several or one is asked for."""
+    asked = address.get(parameters.CLUSTER)
+    options = [*known, *([asked] if asked and asked not in known else [])]
+    if len(options) > 1 or asked:
+        st.selectbox(
+            "Cluster",
+            options,
+            index=None,
+            placeholder="All clusters",
+            format_func=escaping.shown,
+            label_visibility="collapsed",
+            width=180,
+            **address.bound(parameters.CLUSTER, resets=(parameters.GROUP, parameters.TOPIC)),
+        )

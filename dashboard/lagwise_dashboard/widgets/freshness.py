@@ -1,0 +1,255 @@
+"""How old the data is, on every page: old data never passes for the present.
+
+Three things have an age: the collection of each cluster, the analysis, and what the verdicts rest on. The last can be
+old while the first two work: a sample may wait for the lake, or for its turn.
+"""
+
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import streamlit as st
+
+from lagwise.config import Config
+from lagwise.domain import humanise, staleness
+from lagwise.links import pages
+from lagwise.platform.logs import clean
+from lagwise_dashboard import address, context, escaping
+from lagwise_dashboard.cache import ask
+from lagwise_dashboard.queries import health
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.widgets.error_boundary import LAKE_ADVICE
+
+_NAMED = 3
+_START = timedelta(seconds=staleness.START_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class DataSource:
+    """One thing that must be fresh: a cluster's collection or verdicts, or the analysis. ``at`` None: never happened.
+
+    It is expected every ``interval_seconds``, and late when it is older than ``allowed_seconds``: stale, unless it
+    ``has_just_started``. ``trouble`` is why the newest attempt read nothing: its first error's kind and words.
+    """
+
+    name: str
+    at: datetime | None
+    interval_seconds: float
+    allowed_seconds: float
+    now: datetime
+    trouble: tuple[str, str] | None = None
+    has_just_started: bool = False
+
+    @property
+    def age_seconds(self) -> float | None:
+        return staleness.age_seconds(self.at, self.now)
+
+    @property
+    def is_late(self) -> bool:
+        return self.age_seconds is None or self.age_seconds > self.allowed_seconds
+
+    @property
+    def starting(self) -> bool:
+        """Whether the first data of a new start is awaited. An attempt that failed is no start any more."""
+        return self.is_late and self.has_just_started and self.trouble is None
+
+    @property
+    def stale(self) -> bool:
+        return self.is_late and not self.starting
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """How old everything is at ``now``; ``verdicts`` are those on the clusters that have any. ``trouble`` is why the
+    last two are not known: a line for each table that cannot be read."""
+
+    collections: tuple[DataSource, ...]
+    analysis: DataSource
+    verdicts: tuple[DataSource, ...]
+    now: datetime
+    trouble: tuple[str, ...] = ()
+
+    @property
+    def as_of(self) -> datetime | None:
+        """The moment that the verdicts speak of; where clusters differ, the oldest."""
+        return min((v.at for v in self.verdicts if v.at is not None), default=None)
+
+    @property
+    def nothing_collected(self) -> bool:
+        return self.as_of is None and all(source.at is None for source in self.collections)
+
+    @property
+    def sources(self) -> tuple[DataSource, ...]:
+        return (*self.collections, self.analysis, *self.verdicts)
+
+    @property
+    def stale(self) -> tuple[DataSource, ...]:
+        return tuple(s for s in self.sources if s.stale)
+
+    @property
+    def starting(self) -> bool:
+        """Whether a new start is awaited, and nothing is stale."""
+        return not self.stale and any(s.starting for s in self.sources)
+
+    @property
+    def held_up(self) -> tuple[DataSource, ...]:
+        """Stale verdicts that neither a stale collection nor a stale analysis explains."""
+        if self.analysis.stale:
+            return ()
+        late = {source.name for source in self.collections if source.stale}
+        return tuple(v for v in self.verdicts if v.stale and v.name not in late)
+
+
+def read(now: datetime) -> Freshness:
+    """How old everything is now. A cluster that is configured and was never collected counts, too."""
+    newest = ask(health.newest, now.replace(hour=0, minute=0, second=0, microsecond=0))
+    return judge(newest, context.config(), now, context.started_at())
+
+
+def judge(newest: health.Newest, config: Config, now: datetime, started_at: datetime) -> Freshness:
+    """The ages of what is newest, against the intervals that were asked for, of pages that were started at a time.
+
+    The analysis may have been started later, with the first sample of all.
+    """
+    is_new = now - started_at < _START
+    is_new_to_the_analysis = is_new or (newest.first_sample_at is not None and now - newest.first_sample_at < _START)
+    sampled: dict[str, Row] = {row["cluster"]: row for row in newest.samples}
+    intervals = {cluster.name: cluster.interval_seconds for cluster in config.clusters}
+    intervals |= {name: sample["interval_seconds"] for name, sample in sampled.items()}
+    collections = tuple(_collection(name, sampled.get(name), intervals[name], now, is_new) for name in intervals)
+    each, tick = config.analysis.interval_seconds, newest.tick
+    analysis = _source(
+        "analysis",
+        tick["finished_at"] if tick else None,
+        each,
+        tick["wall_seconds"] if tick else 0.0,
+        now,
+        is_new_to_the_analysis,
+    )
+    verdicts = tuple(
+        DataSource(
+            name,
+            as_of,
+            each,
+            staleness.allowed_age_seconds(intervals.get(name, each), each),
+            now,
+            has_just_started=is_new_to_the_analysis,
+        )
+        for name, as_of in newest.as_of.items()
+    )
+    return Freshness(collections, analysis, verdicts, now, newest.trouble)
+
+
+def _collection(name: str, sample: Row | None, interval_seconds: float, now: datetime, is_new: bool) -> DataSource:
+    if sample is None:
+        return _source(name, None, interval_seconds, 0.0, now, is_new)
+    return _source(name, sample["read_at"], interval_seconds, sample["wall_seconds"], now, is_new, _trouble(sample))
+
+
+def _source(
+    name: str,
+    at: datetime | None,
+    interval_seconds: float,
+    round_seconds: float,
+    now: datetime,
+    is_new: bool,
+    trouble: tuple[str, str] | None = None,
+) -> DataSource:
+    """Something that may be late by some intervals and the time that one round takes."""
+    allowed = staleness.STALE_INTERVALS * interval_seconds + round_seconds
+    return DataSource(name, at, interval_seconds, allowed, now, trouble, is_new)
+
+
+def _age_or_never(source: DataSource) -> float:
+    return math.inf if source.age_seconds is None else source.age_seconds
+
+
+def _trouble(sample: Row) -> tuple[str, str] | None:
+    if sample["finished_at"] == sample["read_at"] or not sample["errors"]:
+        return None
+    first = sample["errors"][0]
+    return first["kind"], first["example"] or ""
+
+
+def strip(freshness: Freshness) -> None:
+    """One line: data as of when, and the ages; a warning below it where something is stale."""
+    now = freshness.now
+    oldest = max(freshness.collections, key=_age_or_never, default=None)
+    as_of = freshness.as_of
+    parts = ["**No data yet**" if as_of is None else f"**Data as of {humanise.clock(as_of, now)}**"]
+    if any(verdict.is_late for verdict in freshness.verdicts):
+        old = f"{humanise.since(as_of, now)} old"
+        parts.append(f":blue-badge[… {old}]" if freshness.starting else f":red-badge[✕ {old}]")
+    if oldest is not None:
+        which = f" ({escaping.markdown(oldest.name)})" if len(freshness.collections) > 1 else ""
+        parts.append(_badge("collected", oldest, freshness.collections, which))
+    parts.append(_badge("analysed", freshness.analysis, (freshness.analysis,), ""))
+    st.markdown(" &nbsp; ".join(parts))
+    for line in freshness.trouble:
+        st.error(f"{escaping.markdown(clean(line))}\n\n{LAKE_ADVICE}", icon=":material/error:")
+    if freshness.starting:
+        old = f" What you see below is {humanise.since(as_of, now)} old." if as_of else ""
+        st.info(f"**Starting.** {_awaited(freshness)}{old}", icon=":material/hourglass_top:")
+    if freshness.stale and not freshness.nothing_collected:
+        st.error(f"**Stale: do not trust what you see below.** {_complaints(freshness)}", icon=":material/schedule:")
+        address.page_link(pages.HEALTH, "What to do about it", icon=":material/build:")
+
+
+def _badge(verb: str, oldest: DataSource, sources: tuple[DataSource, ...], which: str) -> str:
+    """How old the oldest of these is, with a sign for the gravest."""
+    stale, starting = any(s.stale for s in sources), any(s.starting for s in sources)
+    colour, sign = ("red", "✕") if stale else ("blue", "…") if starting else ("green", "✓")
+    when = f"{humanise.since(oldest.at, oldest.now)} ago" if oldest.at else "not yet" if oldest.starting else "never"
+    return f":{colour}-badge[{sign} {verb} {when}{which}]"
+
+
+def _awaited(fresh: Freshness) -> str:
+    """What a new start waits for, and until when: a sentence. Clusters beyond the first few are counted."""
+    clusters = [s for s in fresh.collections if s.starting]
+    named = [f"the next sample of **{escaping.markdown(s.name)}**" for s in clusters[:_NAMED]]
+    if len(clusters) > _NAMED:
+        named.append(f"those of {humanise.plural(len(clusters) - _NAMED, 'other cluster')}")
+    if fresh.analysis.starting or any(s.starting for s in fresh.verdicts):
+        named.append("the next round of the analysis")
+    awaited = " and ".join([", ".join(named[:-1]), named[-1]] if named[1:] else named)
+    return f"Waiting for {awaited}, expected within {humanise.duration(staleness.START_SECONDS)} of the start."
+
+
+def _complaints(fresh: Freshness) -> str:
+    """What is stale, in sentences. Clusters beyond the first few are counted."""
+    clusters = [s for s in fresh.collections if s.stale]
+    said = [
+        f"The cluster **{escaping.markdown(s.name)}** has {_not_for(s, 'been collected')}{why(s)}."
+        for s in clusters[:_NAMED]
+    ]
+    if len(clusters) > _NAMED:
+        said.append(f"So have {humanise.plural(len(clusters) - _NAMED, 'other cluster')}.")
+    if fresh.analysis.stale:
+        said.append(f"The analysis has {_not_for(fresh.analysis, 'finished a round')}.")
+    said += [
+        f"The newest judged sample of **{escaping.markdown(s.name)}** is {too_old(s)}." for s in fresh.held_up[:_NAMED]
+    ]
+    return " ".join(said)
+
+
+def too_old(source: DataSource) -> str:
+    """How old it is and how old it may be, as half a sentence in which the two never read alike."""
+    age, allowed = humanise.duration(round(source.age_seconds or 0)), humanise.duration(source.allowed_seconds)
+    return (
+        f"just over {allowed} old, the most expected" if age == allowed else f"{age} old (expected at most {allowed})"
+    )
+
+
+def why(source: DataSource) -> str:
+    """Why nothing could be read, to go on a sentence with; empty where that is not known."""
+    if source.trouble is None:
+        return ""
+    kind, example = source.trouble
+    return f": {escaping.markdown(kind)}" + (f" ({escaping.markdown(example)})" if example else "")
+
+
+def _not_for(source: DataSource, done: str) -> str:
+    expected = f"every {humanise.duration(source.interval_seconds)}"
+    if source.age_seconds is None:
+        return f"never {done} (expected {expected})"
+    return f"not {done} for {humanise.duration(round(source.age_seconds))} (expected {expected})"

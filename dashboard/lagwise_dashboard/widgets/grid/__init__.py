@@ -1,0 +1,136 @@
+"""Draw a table. It is a component of our own, as Streamlit's is a picture: a picture is cut when it is printed, holds
+the Tab key, and cannot be searched, copied or read aloud."""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from lagwise.links.parameter_types import REVERSED, Parameter
+from lagwise_dashboard import address, context
+from lagwise_dashboard.queries.ordering import Orders, is_descending
+from lagwise_dashboard.tables.columns import TableColumn
+from lagwise_dashboard.tables.export import as_csv, file_name
+
+_HERE = Path(__file__).parent
+_COMPONENT = st.components.v2.component(
+    "lagwise_table",
+    css=(_HERE / "grid.css").read_text(encoding="utf-8"),
+    js=(_HERE / "grid.js").read_text(encoding="utf-8"),
+)
+MOST_ROWS_SEEN = 25
+#: JSON knows no infinity.
+_LARGEST = 1e308
+#: For so long every refresh sends a file that was asked for; the browser saves it once. A refresh may replace what was
+#: sent before the browser has seen it.
+_FILE_OFFERED_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sorting:
+    """Sorting by whoever finds the rows, where there may be more than are shown: ``by`` are the names of ``orders`` by
+    the title of a column, and ``parameter`` is where the address holds the name of the one that is in force."""
+
+    by: Mapping[str, str]
+    orders: Orders
+    parameter: Parameter[str]
+
+    def choose(self, title: str) -> None:
+        """Sort by this column: by its order first, turned round next, as usual then. To be called in a callback."""
+        now, key = address.get(self.parameter), self.by[title]
+        asked = {key: REVERSED + key, REVERSED + key: None}.get(now, key)
+        address.change({self.parameter: asked})
+
+    @property
+    def direction(self) -> str:
+        """Of what is in force, as ARIA calls it."""
+        return "descending" if is_descending(self.orders, address.get(self.parameter)) else "ascending"
+
+
+def show(
+    columns: Sequence[TableColumn],
+    *,
+    name: str,
+    label: str,
+    about: Iterable[str] = (),
+    links: Sequence[str] | None = None,
+    linked: str = "Group",
+    rows_seen: int = MOST_ROWS_SEEN,
+    sorting: Sorting | None = None,
+    sorts: bool = True,
+    whole: Callable[[], Sequence[TableColumn]] | None = None,
+) -> None:
+    """Draw the table; a click on a row goes where its link leads.
+
+    ``name`` is its own on its page; with what the table is ``about`` it names the file of a CSV. ``label`` is what a
+    screen reader says. The column ``linked`` holds the links. More than ``rows_seen`` rows can be scrolled to.
+
+    Where the rows are a page of a longer list, ``whole`` finds all of it: that is what a CSV holds. Without ``sorting``
+    the browser sorts the rows that are here; not where ``sorts`` is false, as for one page of several.
+    """
+    key = f"table_{name}"
+    data: dict[str, Any] = {
+        "label": label,
+        "columns": [_column(column, links=links is not None and column.title == linked) for column in columns],
+        "keys": _keys(columns, links),
+        "links": links,
+        "rows_seen": rows_seen,
+        "orders": dict(sorting.by) if sorting else None if sorts else {},
+        "ordered_by": sorting and address.get(sorting.parameter).removeprefix(REVERSED),
+        "direction": sorting and sorting.direction,
+    }
+    asked, asked_at = st.session_state.get(f"{key}_file", (None, -math.inf))
+    if time.monotonic() - asked_at < _FILE_OFFERED_SECONDS:
+        data["file"] = {
+            "id": asked,
+            "name": file_name(name, about, context.now()),
+            "text": as_csv(whole() if whole else columns),
+        }
+
+    def export() -> None:
+        st.session_state[f"{key}_file"] = st.session_state[key].export, time.monotonic()
+
+    def sort() -> None:
+        if sorting is not None and st.session_state[key].sort in sorting.by:
+            sorting.choose(st.session_state[key].sort)
+
+    _COMPONENT(
+        key=key,
+        data=data,
+        on_export_change=export,
+        on_sort_change=sort,
+    )
+
+
+def _column(column: TableColumn, *, links: bool) -> dict[str, Any]:
+    """What the browser is told of a column."""
+    return {
+        "title": column.title,
+        "kind": column.kind,
+        "shown": column.shown,
+        "order": None if column.order is None else [_finite(value) for value in column.order],
+        "help": column.help,
+        "width": column.width,
+        "wraps": column.wraps,
+        "colours": column.colours,
+        "links": links,
+    }
+
+
+def _keys(columns: Sequence[TableColumn], links: Sequence[str] | None) -> list[str]:
+    """What a row is known by from one refresh to the next: where it leads, and its place among those that do."""
+    number = len(columns[0].shown) if columns else 0
+    named = [str(i) for i in range(number)] if links is None else list(links)
+    seen: dict[str, int] = {}
+    for i, key in enumerate(named):
+        seen[key] = times = seen.get(key, 0) + 1
+        named[i] = f"{key}#{times}"
+    return named
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is None or math.isfinite(value) else math.copysign(_LARGEST, value)

@@ -1,0 +1,222 @@
+"""The history of one group on one time axis: status, age of the oldest unread record, records written and read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import plotly.graph_objects as go
+import pyarrow as pa
+
+from lagwise.domain import humanise
+from lagwise_dashboard import appearance, escaping, plot_theme
+from lagwise_dashboard.plot_theme import Panel
+from lagwise_dashboard.widgets import heat_map
+
+#: A gap of more than this many times the usual distance between points is drawn as a gap.
+_GAP = 3.0
+_PANELS = (
+    Panel("Status", 21),
+    Panel("Age of the oldest unread record", 165),
+    Panel("Records per second, written and read", 165),
+)
+#: Above the heat map: room for the times below the charts over it, and for its scale.
+_HEAT_GAP = 72
+_FILL, _FAINT_FILL = "rgba(13,148,136,0.14)", "rgba(13,148,136,0.05)"
+#: More lines than this across the charts are a smear: of the others only the triangles are drawn …
+MOST_LINES = 12
+#: … and of more than these not even those; the caption says so.
+MOST_MARKS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ChartMark:
+    """Something that happened: a triangle on the time axis, and where there are few a thin line across the charts.
+
+    ``text`` may hold outside names. A ``minor`` one gives way first where there are many.
+    """
+
+    at: datetime
+    text: str
+    dash: str = "dot"
+    colour: str = plot_theme.MARK
+    minor: bool = True
+
+
+def chart(
+    history: pa.Table,
+    marks: Sequence[ChartMark],
+    since: datetime,
+    until: datetime,
+    *,
+    objective_seconds: float | None,
+    cells: pa.Table | None,
+    zoom: str,
+) -> go.Figure:
+    """The charts over a span. ``objective_seconds`` draws the age from which a steady lag is called ``lagging``,
+    ``cells`` (of :func:`lagwise_dashboard.queries.heat.lags`) the heat map of partitions.
+
+    ``marks`` come latest first.
+    """
+    lowest = () if cells is None else (Panel(heat_map.TITLE, heat_map.height(cells), _HEAT_GAP),)
+    made = plot_theme.stack((*_PANELS, *lowest), zoom=zoom)
+    points = _with_gaps(history)
+    _status(made, points, until)
+    scale, unit = _unit(max((v for v in points["lag_seconds"] if v is not None), default=0.0))
+    _lines(made, points, scale)
+    if objective_seconds is not None and _worth_drawing(objective_seconds, points["lag_seconds"]):
+        made.add_hline(
+            y=objective_seconds / scale, row=2, col=1, line={"color": plot_theme.MARK, "width": 1, "dash": "dash"},
+            annotation={"text": f"objective {humanise.duration(objective_seconds)}", "font": {"size": 11}},
+            annotation_position="top left",
+        )  # fmt: skip
+    for row, columns in ((2, ("lag_seconds",)), (3, ("produce_rate_per_second", "consume_rate_per_second"))):
+        if all(value is None for column in columns for value in points[column]):
+            _not_known(made, row)
+    _marks(made, marks[:MOST_MARKS])
+    made.update_xaxes(range=[since, until])
+    made.update_yaxes(ticksuffix=f" {unit}", row=2, col=1)
+    made.update_yaxes(ticksuffix=" /s", row=3, col=1)
+    made.update_yaxes(visible=False, range=[0, 1], row=1, col=1)
+    made.update_xaxes(showgrid=False, row=1, col=1)
+    if cells is not None:
+        made.update_xaxes(showticklabels=True, row=3, col=1)
+        heat_map.add(made, cells, row=4)
+    return made
+
+
+def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
+    at = points["at"]
+    is_bound = [bool(b) for b in points["lag_seconds_is_lower_bound"]]
+    ages = [None if v is None else v / scale for v in points["lag_seconds"]]
+    told = [
+        humanise.duration(v, lower_bound=b) + f" · {humanise.count(n)} records"
+        for v, b, n in zip(points["lag_seconds"], is_bound, points["lag"], strict=True)
+    ]
+    # The line is drawn up to its first point of the other kind, so that it is not broken there.
+    reaches = [b or any(is_bound[max(0, i - 1) : i + 2]) for i, b in enumerate(is_bound)]
+    for name, extra, dash, fill, shown in (
+        ("age", "oldest unread", "solid", _FILL, [not b for b in is_bound]),
+        ("age, at least", "oldest unread, at least so old", "dot", _FAINT_FILL, reaches),
+    ):
+        if name != "age" and not any(is_bound):
+            continue
+        made.add_trace(
+            plot_theme.line(
+                at, [v if s else None for v, s in zip(ages, shown, strict=True)],
+                name=name, line={"color": plot_theme.LAG, "width": 2, "dash": dash}, fill="tozeroy", fillcolor=fill,
+                customdata=told, hovertemplate="%{customdata}<extra>" + extra + "</extra>",
+                showlegend=any(is_bound) and any(shown),
+            ),
+            row=2, col=1,
+        )  # fmt: skip
+    for name, column, colour in (
+        ("written", "produce_rate_per_second", plot_theme.PRODUCED),
+        ("read", "consume_rate_per_second", plot_theme.CONSUMED),
+    ):
+        made.add_trace(
+            plot_theme.line(
+                at, points[column], name=name, line={"color": colour, "width": 1.8},
+                customdata=[humanise.rate(v) for v in points[column]],
+                hovertemplate="%{customdata}/s<extra>" + name + "</extra>",
+            ),
+            row=3, col=1,
+        )  # fmt: skip
+
+
+def _status(made: go.Figure, points: dict[str, list[Any]], until: datetime) -> None:
+    """The status over time as a band; the words are in the hover text, so that colour does not stand alone."""
+    for start, end, status in _runs(points, until):
+        look = appearance.look(status)
+        made.add_trace(
+            go.Scatter(
+                x=[start, end, end, start], y=[0, 0, 1, 1], mode="lines", line={"width": 0}, fill="toself",
+                fillcolor=look.colour, hoveron="fills", hoverinfo="text", text=look.label, showlegend=False,
+            ),
+            row=1, col=1,
+        )  # fmt: skip
+        wide = (end - start) > 0.12 * (until - points["at"][0])
+        if wide:
+            made.add_annotation(
+                x=start + (end - start) / 2, y=0.5, text=look.label, showarrow=False,
+                font={"size": 11, "color": "#FFFFFF"}, row=1, col=1,
+            )  # fmt: skip
+
+
+def _runs(points: dict[str, list[Any]], until: datetime) -> list[tuple[datetime, datetime, str]]:
+    """Stretches of one status; a gap in the history ends one."""
+    runs: list[tuple[datetime, datetime, str]] = []
+    previous: datetime | None = None
+    for at, status in zip(points["at"], points["status"], strict=True):
+        if status is None:
+            previous = None
+            continue
+        if runs and previous is not None:
+            start, _, last = runs[-1]
+            runs[-1] = (start, at, last)
+        if not runs or previous is None or runs[-1][2] != status:
+            runs.append((at, at, status))
+        previous = at
+    return [run for run in runs if run[1] > run[0] and run[0] <= until]
+
+
+def _with_gaps(history: pa.Table) -> dict[str, list[Any]]:
+    """The columns, with a row of nulls where points are missing, so that no line bridges a time nobody looked at."""
+    columns: dict[str, list[Any]] = {name: [] for name in history.column_names}
+    rows = history.to_pylist()
+    steps = sorted(later["at"] - earlier["at"] for earlier, later in pairwise(rows))
+    usual = steps[len(steps) // 2] if steps else timedelta(0)
+    for i, row in enumerate(rows):
+        if i and row["at"] - rows[i - 1]["at"] > _GAP * usual:
+            for name, values in columns.items():
+                values.append(rows[i - 1]["at"] + usual if name == "at" else None)
+        for name, values in columns.items():
+            values.append(row[name])
+    return columns
+
+
+def _not_known(made: go.Figure, row: int) -> None:
+    """Nothing to draw: that is said, and no axis made up for it."""
+    made.add_annotation(
+        text="not known", x=0.5, y=0.5, xref="x domain", yref="y domain", showarrow=False, row=row, col=1,
+        font={"size": 12, "color": plot_theme.MARK},
+    )  # fmt: skip
+    made.update_yaxes(showticklabels=False, showgrid=False, row=row, col=1)
+
+
+def _marks(made: go.Figure, marks: Sequence[ChartMark]) -> None:
+    with_lines = marks if len(marks) <= MOST_LINES else [mark for mark in marks if not mark.minor][:MOST_LINES]
+    # All at once: each add_vline copies what there is already.
+    made.layout.shapes += tuple(
+        {
+            "type": "line", "xref": f"x{row}", "yref": f"y{row} domain", "x0": mark.at, "x1": mark.at, "y0": 0, "y1": 1,
+            "line": {"color": mark.colour, "width": 1, "dash": mark.dash},
+        }
+        for mark in with_lines
+        for row in (2, 3)
+    )  # fmt: skip
+    if marks:
+        made.add_trace(
+            go.Scatter(
+                x=[mark.at for mark in marks], y=[0] * len(marks), mode="markers",
+                marker={"symbol": "triangle-up", "size": 9, "color": [mark.colour for mark in marks]},
+                customdata=[escaping.plotly(mark.text, longest=120) for mark in marks],
+                hovertemplate="%{customdata}<extra></extra>", showlegend=False,
+            ),
+            row=3, col=1,
+        )  # fmt: skip
+
+
+def _unit(largest_seconds: float) -> tuple[float, str]:
+    if largest_seconds < 180:
+        return 1.0, "s"
+    if largest_seconds < 3 * 3600:
+        return 60.0, "min"
+    return (3600.0, "h") if largest_seconds < 3 * 86400 else (86400.0, "d")
+
+
+def _worth_drawing(objective: float, values: Sequence[float | None]) -> bool:
+    """An objective far above everything would only flatten the line."""
+    largest = max((v for v in values if v is not None), default=0.0)
+    return objective <= 2.5 * largest

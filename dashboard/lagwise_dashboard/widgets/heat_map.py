@@ -1,0 +1,156 @@
+"""A group's partitions as a heat map: a row for each, the stronger the more lag, so that the odd ones are seen.
+
+It is the lowest of the group's charts, on their time axis.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import pyarrow as pa
+
+from lagwise.domain import humanise
+from lagwise_dashboard import escaping
+from lagwise_dashboard.cache import ask
+from lagwise_dashboard.queries import heat
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.widgets.time_range import TimeRange
+
+TITLE = "Lag by partition, records"
+#: Pixels: of a row, and of all rows together at least; of the scale that stands above them.
+_ROW, _LEAST, _SCALE, _SCALE_WIDTH = 14, 300, 8, 260
+_LONGEST_NAME = 20
+#: The scale is one hue over the page's own background, from invisible to opaque: no lag is the background itself and
+#: much lag stands out, in light, in dark and on paper. The hue has a contrast of more than 4 with both backgrounds.
+_COLOURS = ((0.0, "rgba(12,135,124,0)"), (1.0, "rgba(12,135,124,1)"))
+_UNKNOWN = "rgba(128,128,128,0.28)"
+#: Strength is the cube root of lag: a tenth of the largest is drawn at half its strength, a thousandth at a tenth. On a
+#: logarithmic scale a harmless lag of ten would be as strong as a quarter of one of ten thousand.
+_ROOT = 3
+#: The scale reaches at least to this lag, so that a handful of records is never drawn at full strength.
+_LEAST_MOST = 100
+_TICKS = tuple(10.0**n for n in range(12, 0, -1))
+#: Numbers on the scale that are nearer to each other than this share of it would overlap.
+_APART = 0.13
+#: Answers are shared for so long: a heat map of an hour does not change by the second.
+_STEP_SECONDS = 60
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def find(cluster: str, group: str, partitions: int, span: TimeRange) -> pa.Table | None:
+    """The cells of a group of many partitions; None for others, and where nothing is known of the span."""
+    if partitions < heat.FEWEST_PARTITIONS:
+        return None
+    until = span.until if span.is_zoom else _whole(span.until)
+    found = ask(heat.lags, cluster, group, until - (span.until - span.since), until)
+    return found if found.num_rows else None
+
+
+def height(found: pa.Table) -> int:
+    """Pixels that the rows take."""
+    return max(_LEAST, _ROW * len(_rows(found)))
+
+
+def caption(found: pa.Table) -> str:
+    """What the heat map shows, in sentences."""
+    text = "In the heat map, a stronger colour means more unread records, and grey means unknown."
+    rows = _rows(found)
+    shared = [row["partitions"] for row in _shared(rows)]
+    if not shared:
+        return text
+    return (
+        f"{text} Of {sum(row['partitions'] for row in rows):,} partitions, the {heat.WORST_ROWS} with the largest lag "
+        f"in this span have a row each, the worst on top. The other {sum(shared):,} share the {len(shared)} rows "
+        f"below, up to {max(shared):,} in a row, in the order of topics and numbers; such a row shows the largest lag "
+        "among them."
+    )
+
+
+def add(made: go.Figure, found: pa.Table, *, row: int) -> None:
+    """Draw the cells into this row of a stack of charts, and their scale above it."""
+    line, bucket = found["line"].to_numpy(), found["bucket"].to_numpy()
+    rows, first, width = _rows(found), int(bucket.min()), found["width_seconds"][0].as_py()
+    # As arrays of numbers: lists would be looked through number by number, and sent as text.
+    lags = np.full((len(rows), bucket.max() - first + 1), np.nan, np.float32)
+    lags[line, bucket - first] = found["lag"].to_numpy(zero_copy_only=False)
+    middles = [_EPOCH + timedelta(seconds=(first + i + 0.5) * width) for i in range(lags.shape[1])]
+    most = max(_LEAST_MOST, 0.0 if np.isnan(lags).all() else float(np.nanmax(lags)))
+    axis = made.layout[f"yaxis{row}"]
+    ticks = _ticks(most)
+    made.add_trace(
+        go.Heatmap(
+            x=middles, z=np.where(np.isnan(lags), 1.0, np.nan), colorscale=((0, _UNKNOWN), (1, _UNKNOWN)),
+            showscale=False, hoverongaps=False, ygap=1, hovertemplate="%{y}: unknown<extra></extra>",
+        ),
+        row=row, col=1,
+    )  # fmt: skip
+    made.add_trace(
+        go.Heatmap(
+            x=middles, z=_strength(lags), zmin=0, zmax=_strength(most), colorscale=_COLOURS, customdata=lags,
+            hoverongaps=False, ygap=1, hovertemplate="%{y}: %{customdata:,} records<extra></extra>",
+            colorbar={
+                "orientation": "h", "x": 1, "xanchor": "right", "y": axis.domain[1], "yanchor": "bottom", "ypad": 2,
+                "xpad": 16, "thickness": _SCALE, "lenmode": "pixels", "len": _SCALE_WIDTH, "outlinewidth": 1,
+                "tickvals": [_strength(n) for n in ticks], "ticktext": [humanise.count(n) for n in ticks],
+                "ticklabelposition": "outside top",
+            },
+        ),
+        row=row, col=1,
+    )  # fmt: skip
+    made.update_yaxes(
+        tickvals=list(range(len(rows))), ticktext=_names(rows), range=[len(rows) - 0.5, -0.5], rangemode="normal",
+        showgrid=False, row=row, col=1,
+    )  # fmt: skip
+    made.update_xaxes(showgrid=False, row=row, col=1)
+
+
+def _strength(lag: Any) -> Any:
+    return np.cbrt(np.maximum(lag, 0))
+
+
+def _ticks(most: float) -> list[float]:
+    """Numbers for the scale: the largest lag, zero, and the powers of ten between them for which there is room."""
+    found = [most, 0.0]
+    for tick in _TICKS:
+        place = _strength(tick / most)
+        if tick < most and all(abs(place - _strength(other / most)) > _APART for other in found):
+            found.append(tick)
+    return sorted(found)
+
+
+def _rows(found: pa.Table) -> list[Row]:
+    """What is in each row, from the top on."""
+    cells = found.select(["line", "partitions", "topic", "partition", "last_topic", "last_partition"]).to_pylist()
+    return list({row["line"]: row for row in cells}.values())
+
+
+def _shared(rows: list[Row]) -> list[Row]:
+    """The rows that several partitions share."""
+    return rows[heat.WORST_ROWS :] if sum(row["partitions"] for row in rows) > heat.MOST_ROWS else []
+
+
+def _names(rows: list[Row]) -> list[str]:
+    """The number of a partition, or the first and last of several; with the topic where there is more than one."""
+    one_topic = len({row[which] for row in rows for which in ("topic", "last_topic")}) == 1
+    return [_name(row, one_topic=one_topic) for row in rows]
+
+
+def _name(row: Row, *, one_topic: bool) -> str:
+    first = f"{row['partition']}" if one_topic else f"{_short(row['topic'])}-{row['partition']}"
+    if row["partitions"] == 1:
+        return first
+    return f"{first} to {row['last_partition']}" if one_topic else f"{first} …"
+
+
+def _short(topic: str) -> str:
+    """A topic's name, cut in the middle: names of topics mostly differ at their ends."""
+    line = escaping.shown(topic)
+    if len(line) > _LONGEST_NAME:
+        half = _LONGEST_NAME // 2
+        line = f"{line[:half]}…{line[-half:]}"
+    return escaping.plotly(line)
+
+
+def _whole(at: datetime) -> datetime:
+    return datetime.fromtimestamp(-(-at.timestamp() // _STEP_SECONDS) * _STEP_SECONDS, at.tzinfo)

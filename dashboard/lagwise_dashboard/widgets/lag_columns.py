@@ -1,0 +1,49 @@
+"""Columns that tables of groups, partitions and members share: how far behind they are, and how fast they move."""
+
+from collections.abc import Sequence
+
+from lagwise_dashboard import appearance, tables
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.tables import TableColumn
+
+WRITTEN_HELP = "Records written per second, the mean of the last 5 minutes (longer for groups that commit rarely)."
+READ_HELP = (
+    "Records committed per second, the mean of the last 5 minutes (longer for groups that commit rarely); 0 for "
+    "partitions that are stopped or stalled."
+)
+
+
+def labels(*statuses: str | None) -> list[str]:
+    """Statuses as the cell of a column of statuses; None is left out."""
+    return [appearance.look(status).label for status in statuses if status is not None]
+
+
+def oldest_unread(rows: Sequence[Row], help: str) -> TableColumn:
+    """The age of the oldest unread record."""
+    return tables.duration(
+        "Oldest unread",
+        [r["lag_seconds"] for r in rows],
+        at_least=[r["lag_seconds_is_lower_bound"] for r in rows],
+    ).described(f"{help} ≥ marks a lower bound: it is older than the history that was kept.")
+
+
+def lag(rows: Sequence[Row], help: str, title: str = "Lag") -> TableColumn:
+    """Unread records."""
+    return tables.count(title, [r["lag"] for r in rows], of="records").described(help)
+
+
+def written(rows: Sequence[Row], help: str = WRITTEN_HELP) -> TableColumn:
+    """Records written per second."""
+    return tables.rate("In/s", [r["produce_rate_per_second"] for r in rows]).described(help)
+
+
+def read(rows: Sequence[Row]) -> TableColumn:
+    """Records read per second."""
+    return tables.rate("Out/s", [r["consume_rate_per_second"] for r in rows]).described(READ_HELP)
+
+
+def loss_in(title: str, rows: Sequence[Row], seconds: Sequence[float | None], help: str) -> TableColumn:
+    """The time until something is lost; ``now`` where it already is."""
+    return tables.duration(
+        title, seconds, at_most=[r["seconds_to_loss_is_upper_bound"] for r in rows], zero="now"
+    ).described(help)

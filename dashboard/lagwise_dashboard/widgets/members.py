@@ -1,0 +1,106 @@
+"""The members of a group, what each of them owns, and how it does."""
+
+from datetime import datetime
+
+import streamlit as st
+
+from lagwise.domain import humanise
+from lagwise.links import parameters
+from lagwise_dashboard import context, tables
+from lagwise_dashboard.queries import group as queries
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.queries.listing import ListPage
+from lagwise_dashboard.tables import TableColumn
+from lagwise_dashboard.widgets import grid, lag_columns, list_view
+
+_MOST_RANGES = 12
+#: Orders of :data:`queries.group.MEMBER_ORDERS` by the title of the column whose heading asks for them.
+SORTS = {
+    "Status": "status",
+    "Client": "client",
+    "Host": "host",
+    "Owns": "owns",
+    "Oldest unread": "age",
+    "Lag": "lag",
+    "In/s": "in",
+    "Out/s": "out",
+    "Static id": "static_id",
+    "Member id": "id",
+}
+
+
+def show(found: ListPage[Row], row: Row, now: datetime, *, rebalancing: bool) -> None:
+    """Draw the members of the group of a row of `group_status`, a page of them.
+
+    While the group is ``rebalancing``, owning nothing means nothing.
+    """
+    its, cluster, group = parameters.MEMBER_LIST, row["cluster"], row["group"]
+    is_searched = list_view.is_searched(its)
+    st.subheader("Members", anchor=False)
+    if not found and not is_searched:
+        st.caption(
+            "The group has no members: nobody reads."
+            if row["members"] is not None
+            else "None is known: the group could not be described."
+        )
+        return
+    list_view.search(its, found, "Client, host or id", "Search the members")
+    if not found:
+        st.caption("No member matches.")
+        return
+    idle = found[0]["idle"]
+    idle_note = f" {humanise.plural(idle, 'member')} {'owns' if idle == 1 else 'own'} nothing" if idle else ""
+    if idle and rebalancing:
+        idle_note += ": the group is rebalancing, and partitions are still being given out."
+    elif idle:
+        idle_note += ": a partition has one reader, so more members than partitions cannot help."
+    st.caption(
+        f"{found.counted('member')}{list_view.match(found, is_filtered=is_searched)}, as of "
+        f"{humanise.clock(found[0]['sampled_at'], now)}." + idle_note
+    )
+    grid.show(
+        columns(found.rows),
+        name="members",
+        label="Members of the group and what they own",
+        about=(cluster, group),
+        rows_seen=10,
+        sorting=list_view.sorting(its, SORTS, queries.MEMBER_ORDERS),
+        whole=lambda: columns(queries.members(context.lake(), cluster, group, row["as_of"], found.asked.whole).rows),
+    )
+    list_view.pages(its, found)
+
+
+def columns(rows: list[Row]) -> list[TableColumn]:
+    """The columns."""
+    return [
+        tables.statuses("Status", [lag_columns.labels(r["status"]) for r in rows]),
+        tables.text("Client", [r["client_id"] for r in rows]),
+        tables.text("Host", [(r["host"] or "").removeprefix("/") for r in rows]),
+        tables.count("Owns", [r["assigned_partitions"] for r in rows], of="partitions").described(
+            "How many partitions it owns."
+        ),
+        tables.text("Partitions", [owned(r) for r in rows]),
+        lag_columns.oldest_unread(rows, "Of the partitions it owns."),
+        lag_columns.lag(rows, "Unread records of the partitions it owns."),
+        lag_columns.written(rows, "Written to the partitions it owns. " + lag_columns.WRITTEN_HELP),
+        lag_columns.read(rows),
+        tables.text("Static id", [r["static_instance_id"] for r in rows]),
+        tables.text("Member id", [r["member_id"] for r in rows]),
+    ]
+
+
+def owned(row: Row) -> str:
+    """``orders 0–3, 7; audit 1``: the partitions of each topic, neighbours joined."""
+    return "; ".join(f"{a['topic']} {ranges(a['partitions'])}" for a in row["assignment"] or [] if a["partitions"])
+
+
+def ranges(numbers: list[int]) -> str:
+    """``0–3, 7``."""
+    found: list[list[int]] = []
+    for number in sorted(numbers):
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    shown = [str(a) if a == b else f"{a}–{b}" if b > a + 1 else f"{a}, {b}" for a, b in found[:_MOST_RANGES]]
+    return ", ".join(shown) + (" …" if len(found) > _MOST_RANGES else "")

@@ -1,0 +1,39 @@
+"""The menu: a link to every page, which keeps the cluster, the group, the topic and the span that are looked at.
+
+Streamlit's own menu forgets what stands in the address, so this one is made of links.
+"""
+
+import streamlit as st
+
+from lagwise.links import pages
+from lagwise.links.pages import Page
+from lagwise_dashboard import address
+from lagwise_dashboard.widgets import browser_window
+
+ICONS: dict[Page, str] = {
+    pages.OVERVIEW: ":material/format_list_bulleted:",
+    pages.GROUP: ":material/monitoring:",
+    pages.TOPIC: ":material/topic:",
+    pages.RETENTION: ":material/hourglass_bottom:",
+    pages.REBALANCES: ":material/sync_alt:",
+    pages.ALERTS: ":material/notifications:",
+    pages.CAPACITY: ":material/speed:",
+    pages.HEALTH: ":material/health_and_safety:",
+}
+
+
+def show(asked: st.Page) -> None:
+    """Draw the menu: a line of links, which a narrow window gets folded. ``asked`` is the page that is open."""
+    if browser_window.is_narrow():
+        with st.popover(address.here().title, icon=":material/menu:"):
+            _links(asked)
+    else:
+        with st.container(horizontal=True, gap="small", key="menu"):
+            _links(asked)
+
+
+def _links(asked: st.Page) -> None:
+    for page in pages.PAGES:
+        # The link to the open page is marked; at the root that is another page of the same file.
+        opens = asked if page is address.here() else None
+        address.page_link(page, page.title, icon=ICONS[page], opens=opens)

@@ -1,0 +1,77 @@
+"""The frame of every page: a title, the switch that pauses it, and a body that refreshes itself."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from lagwise_dashboard import address, context, escaping, identity
+from lagwise_dashboard.widgets import damaged_files
+from lagwise_dashboard.widgets.error_boundary import boundary
+
+LIVE = "live"
+#: Kept beside the switch, which is another one on every page.
+_PAUSED = "paused"
+#: Letters of a wrong part of an address that are repeated.
+_LONGEST_SAID = 60
+
+
+def show(
+    title: str,
+    body: Callable[[], None],
+    *,
+    below: Callable[[], None] | None = None,
+    help_text: str | None = None,
+    tab: str | None = None,
+) -> None:
+    """Draw a page. ``title`` is Markdown of our own making; ``body`` is run again at every refresh, and alone.
+
+    ``below`` is what stands below the body and is not refreshed. ``tab`` names the browser's tab, in plain text, where
+    that is not the title.
+
+    Only the body is refreshed, never the whole page, so that an open dialog or a half-typed filter survives.
+    """
+    st.set_page_config(page_title=f"{tab or title} · Lagwise")
+    with boundary():
+        seconds = context.config().dashboard.refresh_seconds
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+            st.header(title, anchor=False, help=help_text, width="content")
+            live = st.toggle(
+                "Live",
+                value=not st.session_state.get(_PAUSED, False),
+                key=LIVE,
+                on_change=_remember,
+                help=f"Looks for new data every {seconds:g} s. Switch it off to keep what you see.",
+            )
+            identity.sign_out()
+
+        _say_what_is_ignored()
+
+        def guarded() -> None:
+            way, above = st.empty(), st.container()
+            with boundary():
+                body()
+            # Damage is found while the page is made, and concerns all of it.
+            with above, boundary():
+                damaged_files.left_out()
+            address.follow(way)
+
+        st.fragment(guarded, run_every=seconds if live else None)()
+        if below is not None:
+            below()
+
+
+def _say_what_is_ignored() -> None:
+    """What the address asks for and this page does not have: nothing else is shown in its place unsaid."""
+    said = []
+    for one in address.ignored():
+        texts = ", ".join(escaping.quoted(text, longest=_LONGEST_SAID) for text in one.texts)
+        if one.allowed is None:
+            said.append(f"This page has no parameter {escaping.quoted(one.name, longest=_LONGEST_SAID)}.")
+        else:
+            said.append(f"`{one.name}` must be {one.allowed}, not {texts}.")
+    if said:
+        st.warning("**Part of the address was ignored.** " + " ".join(said), icon=":material/link_off:")
+
+
+def _remember() -> None:
+    st.session_state[_PAUSED] = not st.session_state[LIVE]

@@ -1,0 +1,135 @@
+"""The partitions of a group, worst first: how bad, why, and whose."""
+
+import streamlit as st
+
+from lagwise.domain.vocabulary import UnknownReason
+from lagwise.links import parameters
+from lagwise_dashboard import address, appearance, context, escaping, tables
+from lagwise_dashboard.queries import group as queries
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.queries.listing import ListPage
+from lagwise_dashboard.tables import TableColumn
+from lagwise_dashboard.widgets import filters, grid, lag_columns, list_view
+from lagwise_dashboard.widgets.partition_names import Names
+
+QUEUE_HELP = "Broker and queue, as RocketMQ's own tools name them."
+
+
+#: Orders of :data:`queries.group.PARTITION_ORDERS` by the title of the column whose heading asks for them.
+SORTS = {
+    "What holds": "worst",
+    "Topic": "topic",
+    "Partition": "number",
+    "Oldest unread": "age",
+    "Lag": "lag",
+    "In/s": "in",
+    "Out/s": "out",
+    "Owner": "owner",
+    "Committed": "committed",
+    "Unmoved for": "unmoved",
+    "Log start": "log_start",
+    "Log end": "log_end",
+    "Loss in": "loss",
+    "Lost": "lost",
+}
+
+
+def show(row: Row, found: ListPage[Row], names: Names) -> None:
+    """Draw the partitions of the group of a row of `group_status`, a page of them. ``names`` are those that the system
+    itself has for them."""
+    cluster, group, its = row["cluster"], row["group"], parameters.PARTITION_LIST
+    statuses = address.get(parameters.PARTITION_STATUS)
+    is_filtered = bool(statuses) or list_view.is_searched(its)
+    st.subheader("Partitions", anchor=False)
+    if not found and not is_filtered:
+        st.caption(
+            "None is known: the group could not be read."
+            if row["reason"] == UnknownReason.UNREADABLE
+            else "It has no partitions: nothing is committed and nothing is assigned."
+        )
+        return
+    _filters(row, found)
+    if not found:
+        st.caption("No partition matches.")
+        return
+    topics = {*row["topics"], *(r["topic"] for r in found)}
+    with_topic = len(topics) > 1
+    of = "" if with_topic else f" of **{escaping.markdown(found[0]['topic'])}**"
+    match, order = list_view.match(found, is_filtered=is_filtered), list_view.usual(its, ", the worst first")
+    st.caption(f"{found.counted('partition')}{of}{match}{order}.")
+    grid.show(
+        columns(found.rows, names, with_topic=with_topic),
+        name="partitions",
+        label=f"Partitions of the group{order}",
+        about=(cluster, group),
+        rows_seen=12,
+        sorting=list_view.sorting(its, SORTS, queries.PARTITION_ORDERS),
+        whole=lambda: columns(
+            queries.partitions(context.lake(), cluster, group, found.asked.whole, statuses).rows,
+            names,
+            with_topic=with_topic,
+        ),
+    )
+    list_view.pages(its, found)
+
+
+def _filters(row: Row, found: ListPage[Row]) -> None:
+    """A field for text, and the statuses that partitions of the group have, each with its number."""
+    counts = {one["status"]: one["partitions"] for one in row["partitions_by_status"] or []}
+    chosen = address.get(parameters.PARTITION_STATUS)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        list_view.search(parameters.PARTITION_LIST, found, "Topic-partition, client or host", "Search the partitions")
+        if len(counts) > 1 or chosen:
+            filters.statuses("Statuses of partitions", counts, parameters.PARTITION_STATUS)
+
+
+def columns(rows: list[Row], names: Names, *, with_topic: bool) -> list[TableColumn]:
+    """The columns; those that are empty throughout are left out. ``names`` are the system's own for partitions."""
+    found = [
+        tables.statuses("What holds", [_what_holds(r) for r in rows]),
+        tables.text("Topic", [r["topic"] if with_topic else None for r in rows]),
+        tables.number("Partition", [r["partition"] for r in rows]),
+        tables.text("Queue", [names.get((r["topic"], r["partition"])) for r in rows]).described(QUEUE_HELP),
+        lag_columns.oldest_unread(rows, "Age of the oldest unread record."),
+        lag_columns.lag(rows, "Unread records that still exist."),
+        lag_columns.written(rows),
+        lag_columns.read(rows),
+        tables.text("Owner", [_owner(r) for r in rows]),
+        tables.offset("Committed", [r["committed"] for r in rows]).described("Committed offset."),
+        tables.duration("Unmoved for", [_unmoved(r) for r in rows]).described(
+            "How long the committed offset has had its value."
+        ),
+        tables.offset("Log start", [r["log_start"] for r in rows]).described("Offset of the oldest record."),
+        tables.offset("Log end", [r["high_watermark"] for r in rows]).described("High watermark."),
+        lag_columns.loss_in(
+            "Loss in",
+            rows,
+            [r["seconds_to_loss"] for r in rows],
+            "Time until unread records are deleted or the commits expire. ≤ marks an upper bound.",
+        ),
+        tables.count("Lost", [r["records_lost"] or None for r in rows], of="records").described(
+            "Records deleted before they were read."
+        ),
+    ]
+    return tables.without_empty(found, "Topic", "Queue", "Lost", "Loss in")
+
+
+def _what_holds(row: Row) -> list[str]:
+    """The status, then whatever else holds; for an unknown one the reason in the place of that."""
+    held = lag_columns.labels(row["status"], *(r for r in row["reasons"] if r != row["status"]))
+    reason = appearance.reason_in_words(row["reason"])
+    return [*held, reason] if reason else held
+
+
+def _unmoved(row: Row) -> float | None:
+    """As of the sample, like every number beside it: since then the group has had no chance to show a commit."""
+    if row["committed"] is None or row["committed_since"] is None:
+        return None
+    return tables.lasted(row["committed_since"], row["as_of"])
+
+
+def _owner(row: Row) -> str | None:
+    if row["owner"] is None:
+        return "none"
+    client, host = row["client_id"], (row["host"] or "").removeprefix("/")
+    return " · ".join(filter(None, (client, host))) or str(row["owner"])

@@ -1,0 +1,105 @@
+"""What to do when something about Lagwise itself is off."""
+
+from lagwise.domain import humanise
+from lagwise.tables.quarantine import CHECK_DISK_FOR, SetAside
+from lagwise_dashboard import escaping
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.widgets.freshness import Freshness, why
+
+#: By the kind the collectors give an error. A kind that is not here explains itself by its example.
+_ERRORS = {
+    "timeout": "No broker answered in time. Check that the brokers are up and reachable; raise `timeout_seconds` if "
+    "they are merely slow.",
+    "unreachable": "Nothing answers there. Check the bootstrap address and port, and whether the brokers run.",
+    "host_not_found": "The host name cannot be resolved. Check the bootstrap address and the DNS.",
+    "tls_failed": "The TLS handshake failed. Check `security.protocol` and the `ssl.*` settings.",
+    "authentication_failed": "The sign-in was refused. Check `sasl.mechanism`, the user, and the secret.",
+    "setting_refused": "librdkafka refuses a setting. Check the cluster's `librdkafka` settings.",
+    "cluster_not_authorized": "Grant the account Describe on the cluster.",
+    "group_not_authorized": "Grant the account Describe on these groups, or leave them out by `groups.exclude`.",
+    "topic_not_authorized": "Grant the account Describe on these topics.",
+    "config_topic_not_authorized": "Grant the account DescribeConfigs on these topics: without it there is no warning "
+    "before retention deletes.",
+    "leader_not_available": "These partitions have no leader: look at the brokers. Their groups are judged "
+    "without them.",
+    "leader_moved": "A leader moved during the sample; the next one usually succeeds.",
+    "coordinator_moved": "A coordinator moved during the sample; the next one usually succeeds.",
+    "coordinator_loading": "A coordinator is still loading; the next sample usually succeeds.",
+    "unknown_topic": "The topic was deleted, or between two requests; it goes away by itself.",
+    "group_gone": "The group was deleted between two requests; it goes away by itself.",
+    "not_supported": "The brokers are too old for this request. What rests on it stays unknown.",
+}
+
+
+def for_error(kind: str) -> str:
+    """What to do about a kind of collection error; empty where only the example can say."""
+    return _ERRORS.get(kind, "")
+
+
+def troubles(
+    fresh: Freshness,
+    runs: list[Row],
+    errors: list[Row],
+    tick_seconds: float | None,
+    damaged: list[SetAside],
+) -> list[str]:
+    """Everything that is off now, the gravest first, each with what to do. Markdown."""
+    found: list[str] = []
+    for source in fresh.collections:
+        name = escaping.markdown(source.name)
+        if source.trouble is not None and source.stale:
+            found.append(
+                f"**{name} cannot be read**{why(source)}. {for_error(source.trouble[0])}"
+                + (" What is shown of it is as old as its last good sample." if source.at else "")
+            )
+        elif source.at is None and source.stale:
+            found.append(
+                f"**{name} has never been collected.** See that the collector runs (`lagwise collect` runs it alone "
+                "and prints what it meets), and that it may reach the cluster: `lagwise doctor` checks both."
+            )
+        elif source.stale:
+            found.append(
+                f"**{name} has not been collected for {humanise.duration(round(source.age_seconds or 0))}**, though it "
+                f"should be every {humanise.duration(source.interval_seconds)}. Either the collector does not run, or "
+                "it cannot write: look at its log, at free space on the disk of the lake, and at `lagwise doctor`."
+            )
+    found += [
+        f"**The newest judged sample of {escaping.markdown(s.name)} is {humanise.duration(round(s.age_seconds or 0))} "
+        "old**, though the cluster is collected and the analysis finishes its rounds: samples wait on the way. See in "
+        "the parts below whether any wait for the lake, and in the log of the analysis whether it reads new ones."
+        for s in fresh.held_up
+    ]
+    analysis = fresh.analysis
+    if analysis.stale and not fresh.nothing_collected:
+        age = "ever" if analysis.at is None else f"for {humanise.duration(round(analysis.age_seconds or 0))}"
+        found.append(
+            f"**The analysis has not finished a round {age}**, though it should every "
+            f"{humanise.duration(analysis.interval_seconds)}: every verdict is as old as that. See that it runs "
+            "(`lagwise analyze`), and look at its log; after a start, Spark takes up to half a minute."
+        )
+    elif tick_seconds is not None and tick_seconds > analysis.interval_seconds:
+        found.append(
+            f"**A round of the analysis takes {humanise.duration(tick_seconds)}**, longer than its interval of "
+            f"{humanise.duration(analysis.interval_seconds)}. Give it more cores, or raise `analysis.interval_seconds`."
+        )
+    for run in runs:
+        if run["median_seconds"] > run["interval_seconds"]:
+            found.append(
+                f"**A sample of {escaping.markdown(run['cluster'])} takes "
+                f"{humanise.duration(run['median_seconds'])}**, longer than its interval of "
+                f"{humanise.duration(run['interval_seconds'])}. Raise `interval_seconds`, or leave groups out."
+            )
+    newest = max((one.newest_at for one in damaged), default=None)
+    if newest is not None and fresh.now - newest < CHECK_DISK_FOR:
+        files = humanise.plural(sum(one.files for one in damaged), "damaged file")
+        found.append(
+            f"**{files} set aside**, the last {humanise.since(newest, fresh.now)} ago; the tables are listed below. "
+            "Check the disk, and that nothing else deletes or changes files of the lake."
+        )
+    if errors:
+        total = sum(e["count"] for e in errors)
+        found.append(
+            f"**{humanise.plural(total, 'error')} in the last hour**, of {humanise.plural(len(errors), 'kind')}. "
+            "What could be read was kept; the rest is shown as unknown. Each kind is listed below with what to do."
+        )
+    return found

@@ -1,0 +1,110 @@
+"""Does the slowest reader of a topic get to its records before retention deletes them? One sentence and the numbers."""
+
+from datetime import datetime, timedelta
+
+import streamlit as st
+
+from lagwise.domain import humanise
+from lagwise.domain.vocabulary import LossCause, Status
+from lagwise_dashboard import escaping
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.queries.topic import Totals
+from lagwise_dashboard.widgets import lag_columns, tiles
+
+#: From this share of the retention on, the slowest reader is worth a look.
+_CLOSE = 0.5
+
+
+def show(settings: Row | None, readers: list[Row], totals: Totals, now: datetime) -> None:
+    """The sentence, loud as it deserves, and the topic's numbers below it."""
+    counted = [r for r in readers if r["status"] != Status.GHOST]
+    dying = [r for r in counted if r["loss_cause"] == LossCause.DELETION]
+    text = sentence(settings, counted, now)
+    share = used_share(slowest(counted), settings)
+    if any(r["seconds_to_loss"] <= 0 for r in dying):
+        st.error(text)
+    elif dying or (share is not None and share >= _CLOSE):
+        st.warning(text)
+    elif share is not None:
+        st.success(text)
+    else:
+        st.info(text)
+    tiles.show(_metrics(settings, totals), missing_because="the newest samples do not tell")
+
+
+def sentence(settings: Row | None, readers: list[Row], now: datetime) -> str:
+    """Markdown. ``readers`` come nearest to losing records first, ghosts left out."""
+    keeps = f"The topic keeps records {retention(settings)}."
+    if not readers:
+        return f"**Nobody reads it.** {keeps}"
+    losing = [r for r in readers if r["loss_cause"] == LossCause.DELETION]
+    if losing:
+        first = losing[0]
+        name = f"**{escaping.markdown(first['group'])}**"
+        if first["seconds_to_loss"] <= 0:
+            return f"{name} loses records: retention deletes them before it reads them. {keeps}"
+        within = "at the latest, maybe sooner" if first["seconds_to_loss_is_upper_bound"] else "at the earliest"
+        at = first["as_of"] + timedelta(seconds=first["seconds_to_loss"])
+        return (
+            f"{keeps} Retention gets to what {name} has not read in "
+            f"{humanise.duration(first['seconds_to_loss'])} {within}: at {humanise.clock(at, now)}."
+        )
+    slow = slowest(readers)
+    if slow is None:
+        return f"{keeps} How far behind its readers are is not known."
+    name, share = f"**{escaping.markdown(slow['group'])}**", used_share(slow, settings)
+    if not slow["lag_seconds"]:
+        return f"{keeps} Its readers have read everything."
+    used = "" if share is None else f", which is {_percent(share)} of that"
+    return f"{keeps} The slowest reader, {name}, is {_behind(slow)} behind{used}."
+
+
+def retention(settings: Row | None) -> str:
+    """Half a sentence: for how long, up to which size, or that nobody knows."""
+    if settings is None or settings["retention_ms"] is None:
+        return "for a time that is not known"
+    policy = settings["cleanup_policy"] or ""
+    if "delete" not in policy and "compact" in policy:
+        return "by key: it is compacted, and only older values of a key go"
+    limits = []
+    if settings["retention_ms"] >= 0:
+        limits.append(f"for {humanise.duration(settings['retention_ms'] / 1000)}")
+    if (settings["retention_bytes"] or -1) >= 0:
+        limits.append(f"up to {humanise.size(settings['retention_bytes'])} a partition")
+    return " and ".join(limits) or "for ever"
+
+
+def slowest(readers: list[Row]) -> Row | None:
+    """The reader whose oldest unread record is the oldest; None where none is known."""
+    return max((r for r in readers if r["lag_seconds"] is not None), key=lambda r: r["lag_seconds"], default=None)
+
+
+def used_share(reader: Row | None, settings: Row | None) -> float | None:
+    """The age of a reader's oldest unread record as a share of the time that records are kept; None is not known, or
+    for ever."""
+    if reader is None or reader["lag_seconds"] is None or settings is None:
+        return None
+    kept_ms = settings["retention_ms"]
+    if kept_ms is None or kept_ms <= 0 or "delete" not in (settings["cleanup_policy"] or "delete"):
+        return None
+    return float(reader["lag_seconds"] * 1000 / kept_ms)
+
+
+def _behind(reader: Row) -> str:
+    return humanise.duration(reader["lag_seconds"], lower_bound=bool(reader["lag_seconds_is_lower_bound"]))
+
+
+def _percent(share: float) -> str:
+    return "less than 1 %" if share < 0.01 else f"{100 * share:.0f} %"
+
+
+def _metrics(settings: Row | None, totals: Totals) -> list[tiles.Tile]:
+    known = settings or {}
+    return [
+        ("Written /s", humanise.rate(totals.rate_per_second), lag_columns.WRITTEN_HELP),
+        ("Offsets kept", humanise.count(totals.offsets_kept), "End less log start."),
+        ("Partitions", humanise.count(totals.partitions or known.get("partitions")), None),
+        ("Replicas", humanise.count(known.get("replication_factor")), "Of each partition."),
+        ("Least in sync", humanise.count(known.get("min_isr")), "`min.insync.replicas`: with fewer nobody can write."),
+        ("Clean-up", escaping.shown(known.get("cleanup_policy")) or humanise.DASH, "`cleanup.policy`."),
+    ]

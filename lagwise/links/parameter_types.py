@@ -1,0 +1,192 @@
+"""What may stand in the query of an address: named values, how each is written and read, and what it may be."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+#: Before the name of an order: turned round.
+REVERSED = "-"
+_YES = "yes"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter(Generic[T]):
+    """One name in the query of an address. ``allowed`` says in words what it may be, to go on "must be" with.
+
+    ``parse`` gets the texts behind every occurrence of the name, at least one, and raises ValueError for what cannot
+    be. ``write`` is its inverse; an address without the name means ``default``, and so does one with nothing behind it,
+    unless ``may_be_empty``.
+    """
+
+    name: str
+    meaning: str
+    allowed: str
+    default: T
+    parse: Callable[[Sequence[str]], T]
+    write: Callable[[T], list[str]]
+    may_be_empty: bool = field(default=False, kw_only=True)
+
+    def read(self, texts: Iterable[str]) -> T:
+        """The value that the texts behind this name mean. Raises ValueError."""
+        given = [text for text in texts if text or self.may_be_empty]
+        return self.parse(given) if given else self.default
+
+    def written(self, value: T | None) -> list[str]:
+        """The texts that mean this value; none for the default."""
+        return [] if value is None or value == self.default else self.write(value)
+
+
+def text(name: str, meaning: str) -> Parameter[str]:
+    """Any text; empty where there is none."""
+    return Parameter(name, meaning, "text, given once", "", _single, _as_text)
+
+
+def name(name: str, meaning: str) -> Parameter[str | None]:
+    """A name, which may be empty; None where there is none."""
+
+    def write(value: str | None) -> list[str]:
+        return [] if value is None else [value]
+
+    return Parameter(name, meaning, "text, given once", None, _single, write, may_be_empty=True)
+
+
+def choice(name: str, meaning: str, options: Iterable[str], default: str) -> Parameter[str]:
+    """One of some words."""
+    known = tuple(options)
+
+    def parse(given: Sequence[str]) -> str:
+        return _known(_single(given), known)
+
+    return Parameter(name, meaning, f"one of {', '.join(known)}", default, parse, _as_text)
+
+
+def choices(name: str, meaning: str, options: Iterable[str]) -> Parameter[tuple[str, ...]]:
+    """Any of some words, the name once for each; none of them where there is no such name."""
+    known = tuple(options)
+
+    def parse(given: Sequence[str]) -> tuple[str, ...]:
+        chosen = {_known(one, known) for one in given}
+        return tuple(word for word in known if word in chosen)
+
+    return Parameter(name, meaning, f"any of {', '.join(known)}, the name once for each", (), parse, list)
+
+
+@dataclass(frozen=True, slots=True)
+class SortOrder(Parameter[str]):
+    """What a table is sorted by: one of the ``keys``, or one turned round."""
+
+    keys: tuple[str, ...]
+
+
+def order(name: str, meaning: str, keys: Iterable[str]) -> SortOrder:
+    """What a table is sorted by: one of the keys, the first of them where nothing is said, or one turned round."""
+    known = tuple(keys)
+
+    def parse(given: Sequence[str]) -> str:
+        word = _single(given)
+        _known(word.removeprefix(REVERSED), known)
+        return word
+
+    allowed = f"one of {', '.join(known)}; turned round with a {REVERSED} before it"
+    return SortOrder(name, meaning, allowed, known[0], parse, _as_text, known)
+
+
+def flag(name: str, meaning: str) -> Parameter[bool]:
+    """Something that is so, or is not."""
+
+    def parse(given: Sequence[str]) -> bool:
+        return bool(_known(_single(given), (_YES,)))
+
+    return Parameter(name, meaning, _YES, False, parse, lambda value: [_YES] if value else [])
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Parameter[float | None]):
+    """A number from ``low`` to ``high``, or None where there is none and no default."""
+
+    low: float
+    high: float
+    is_whole: bool
+
+
+def number(name: str, meaning: str, low: float, high: float, default: float | None = None) -> Number:
+    """A number in a range."""
+
+    def parse(given: Sequence[str]) -> float:
+        value = float(_single(given))
+        if not math.isfinite(value) or not low <= value <= high:
+            raise ValueError(given)
+        return value
+
+    return Number(name, meaning, f"a number from {low:,g} to {high:,g}", default, parse, _as_number, low, high, False)
+
+
+def whole(name: str, meaning: str, low: int, high: int, default: int | None = None) -> Number:
+    """A whole number in a range."""
+    allowed = f"a whole number from {low:,} to {high:,}"
+    return Number(name, meaning, allowed, default, _whole(low, high), _as_number, low, high, True)
+
+
+def page_number(name: str, meaning: str) -> Parameter[int]:
+    """Which page of a table, from 1 on."""
+    return Parameter(name, meaning, "a whole number from 1 on", 1, _whole(1, 10**9), lambda value: [str(value)])
+
+
+def moment(name: str, meaning: str) -> Parameter[datetime | None]:
+    """A moment to the second, UTC where it names no zone; None where there is none."""
+
+    def parse(given: Sequence[str]) -> datetime | None:
+        at = datetime.fromisoformat(_single(given))
+        try:
+            return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+        except OverflowError as error:
+            raise ValueError(given) from error
+
+    return Parameter(name, meaning, "a moment such as 2026-11-21T11:20:00Z", None, parse, _as_moment)
+
+
+def texts(name: str, meaning: str) -> Parameter[tuple[str, ...]]:
+    """Any texts, the name once for each."""
+
+    def parse(given: Sequence[str]) -> tuple[str, ...]:
+        return tuple(given)
+
+    return Parameter(name, meaning, "any text, the name once for each", (), parse, list)
+
+
+def _single(given: Sequence[str]) -> str:
+    if len(set(given)) != 1:
+        raise ValueError(given)
+    return given[0]
+
+
+def _known(word: str, known: Sequence[str]) -> str:
+    if word not in known:
+        raise ValueError(word)
+    return word
+
+
+def _whole(low: int, high: int) -> Callable[[Sequence[str]], int]:
+    def parse(given: Sequence[str]) -> int:
+        value = int(_single(given))
+        if not low <= value <= high:
+            raise ValueError(given)
+        return value
+
+    return parse
+
+
+def _as_text(value: str) -> list[str]:
+    return [value]
+
+
+def _as_number(value: float | None) -> list[str]:
+    return [] if value is None else [f"{value:.12g}"]
+
+
+def _as_moment(value: datetime | None) -> list[str]:
+    return [] if value is None else [value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")]

@@ -1,0 +1,185 @@
+"""Every name that may stand in the query of an address of the dashboard. A name means the same on every page.
+
+Those in :data:`KEPT` say what is looked at: every page accepts them, whether it uses them or not, and hands them on to
+the others.
+"""
+
+from typing import Any
+
+from lagwise.domain.simulation.scenario import DEFAULT_OUTAGE_SECONDS
+from lagwise.domain.sizing.formulas import DEFAULT_OUTAGE_CATCH_UP_SECONDS
+from lagwise.domain.sizing.ranges import MAX_CORES, MIN_CORES
+from lagwise.domain.sizing.workload import (
+    DEFAULT_CATCH_UP_SECONDS,
+    DEFAULT_RESTART_SECONDS,
+    DEFAULT_SHARE_OF_CEILING,
+    MAX_PARTITIONS,
+    Concurrency,
+    Ordering,
+)
+from lagwise.domain.vocabulary import Status
+from lagwise.links.list_parameters import listing, named
+from lagwise.links.parameter_types import (
+    Parameter,
+    choice,
+    choices,
+    moment,
+    name,
+    number,
+    order,
+    page_number,
+    text,
+    texts,
+    whole,
+)
+
+# What is looked at
+
+CLUSTER = text("cluster", "The cluster: of the group or the topic, and on pages of several clusters the only one.")
+GROUP = name("group", "The consumer group.")
+TOPIC = text("topic", "The topic.")
+RANGE = choice(
+    "range", "The span of time up to now that charts and lists of events show.", ("15m", "1h", "6h", "24h", "7d"), "1h"
+)
+FROM = moment("from", "Instead of `range`: the beginning of the span. Needs `to`.")
+TO = moment("to", "Instead of `range`: the end of the span.")
+#: Handed on from page to page.
+KEPT: tuple[Parameter[Any], ...] = (CLUSTER, GROUP, TOPIC, RANGE, FROM, TO)
+
+# Filters and orders
+
+SEARCH = text("q", "Only what has this text in its name: capitals and small letters are the same.")
+STATUS = choices("status", "Only these statuses.", (status.value for status in Status))
+OWNER = text("owner", "Only the groups of this team, as the alert rules name it.")
+GROUP_SORT = order(
+    "sort",
+    "The order of the groups.",
+    ("worst", "age", "lag", "catch_up", "in", "out", "loss", "since", "members", "name", "cluster"),
+)
+SHOWN_AS = choice("as", "A table, or cards. A phone is shown cards where nothing is said.", ("table", "cards"), "")
+WITHIN = choice("within", "Only what is lost within this time.", ("1h", "6h", "24h", "7d", "any"), "any")
+
+# Lists that may be longer than a page
+
+_OF_GROUPS = (CLUSTER, STATUS, OWNER)
+_OF_GROUP = (CLUSTER, GROUP)
+_IN_SPAN = (*_OF_GROUP, RANGE, FROM, TO)
+_PAGE = page_number("page", "Which page of the groups; where a group or a topic is to be chosen, of the names.")
+NAME_LIST = listing(_PAGE, search=SEARCH)
+GROUP_LIST = listing(
+    _PAGE,
+    search=SEARCH,
+    sort=GROUP_SORT,
+    follows=(*_OF_GROUPS, SHOWN_AS),
+)
+QUIET_LIST = listing(
+    page_number("quiet_page", "Which page of the quiet groups."),
+    search=SEARCH,
+    sort=GROUP_SORT,
+    follows=(*_OF_GROUPS, SHOWN_AS),
+)
+PARTITION_STATUS = choices(
+    "partitions_status", "Only partitions of these statuses.", (status.value for status in Status)
+)
+PARTITION_LIST = named(
+    "partitions",
+    "partitions",
+    searched="topic and number (`orders-12`), or in client or host of the owner",
+    orders=(
+        "worst", "age", "lag", "in", "out", "number", "topic", "owner", "committed", "unmoved", "log_start", "log_end",
+        "loss", "lost",
+    ),
+    follows=(*_OF_GROUP, PARTITION_STATUS),
+)  # fmt: skip
+MEMBER_LIST = named(
+    "members",
+    "members",
+    searched="client, host or id",
+    orders=("owns", "status", "client", "host", "age", "lag", "in", "out", "static_id", "id"),
+    follows=_OF_GROUP,
+)
+CHANGE_LIST = named("changes", "changes of status", follows=_IN_SPAN)
+EVENT_LIST = named("events", "events", searched="kind, topic, values, cause or members", follows=_IN_SPAN)
+HOUR_LIST = named("hours", "hours with rebalances", follows=_IN_SPAN)
+REBALANCE_LIST = named("rebalances", "rebalances", follows=_IN_SPAN)
+READER_LIST = named(
+    "readers",
+    "readers",
+    searched="the name of the group",
+    orders=("loss", "status", "group", "age", "lag", "in", "out", "slowest", "partitions", "members"),
+    follows=(CLUSTER, TOPIC),
+)
+TOPIC_PARTITION_LIST = named(
+    "topic_partitions",
+    "partitions",
+    searched="number (`12`), leader (`leader 2`), queue or slowest reader",
+    orders=("in", "number", "replicas", "leader", "log_start", "log_end", "reader", "behind"),
+    follows=(CLUSTER, TOPIC),
+)
+LOSS_LIST = named(
+    "losses",
+    "losses",
+    orders=("soonest", "status", "group", "topic", "unread", "age", "in", "out", "lost", "partitions", "cluster"),
+    follows=(SEARCH, CLUSTER, WITHIN),
+)
+REBALANCED_LIST = named(
+    "rebalanced",
+    "groups that were rebalanced",
+    orders=("storms", "group", "rebalances", "downtime", "moved", "joined", "left", "last", "cluster"),
+    follows=(SEARCH, CLUSTER, RANGE, FROM, TO),
+)
+HEADROOM_LIST = named(
+    "headroom",
+    "verdicts",
+    searched="the name of the group or the topic",
+    orders=("worst", "group", "topic", "peak", "forecast", "cluster"),
+)
+ENDED_LIST = named("ended", "alerts that ended", searched="group, cluster, rule or sentence")
+DELIVERY_LIST = named("deliveries", "deliveries", searched="channel, event, state, error, or the alert's group")
+ACTION_LIST = named("actions", "actions", searched="who, what it was done to, or comment")
+
+# The capacity page
+
+_MOST_MS, _MOST_MINUTES, _MOST_SECONDS = 8.64e7, 43_200.0, 86_400.0
+PEAK = number("peak_per_s", "Messages per second at peak.", 0.0, 1e12)
+PARTITIONS = whole("partitions", "Partitions of the topic.", 1, MAX_PARTITIONS)
+HOTTEST = number("hottest_percent", "Share of the traffic in the hottest partition; 0 is even.", 0.0, 100.0)
+MESSAGE_MS = number("message_ms", "Time per message as a whole, where T1 and T2 are not known apart.", 1e-6, _MOST_MS)
+T1_MS = number("t1_ms", "T1: time per message spent waiting.", 0.0, _MOST_MS)
+T2_MS = number("t2_ms", "T2: time per message on the CPU.", 0.0, _MOST_MS)
+CORES = number("cores", "Cores of a node.", MIN_CORES, MAX_CORES)
+CONCURRENCY = choice("concurrency", "How a node's threads get their messages.", (c.value for c in Concurrency), "")
+ORDERING = choice("ordering", "The order that must be kept.", (o.value for o in Ordering), "")
+UTILISATION = number("utilisation_percent", "How much of the capacity the demand may use.", 1.0, 100.0)
+SPARE_NODES = whole("spare_nodes", "Nodes that may fail at once.", 0, 100, 1)
+CATCH_UP = number(
+    "catch_up_min",
+    "Time in which the backlog of a restart must be gone.",
+    1.0,
+    _MOST_MINUTES,
+    DEFAULT_CATCH_UP_SECONDS / 60.0,
+)
+RESTART = number("restart_s", "How long a restart reads nothing.", 0.0, _MOST_SECONDS, DEFAULT_RESTART_SECONDS)
+SIZED_OUTAGE = number("sized_outage_min", "An outage at peak that is sized for.", 0.0, _MOST_MINUTES, 0.0)
+OUTAGE_CATCH_UP = number(
+    "outage_catch_up_min",
+    "Time in which its backlog must be gone.",
+    1.0,
+    _MOST_MINUTES,
+    DEFAULT_OUTAGE_CATCH_UP_SECONDS / 60.0,
+)
+CEILING = number(
+    "ceiling_percent",
+    "Share of its cores' ceiling that a node is given threads for.",
+    1.0,
+    99.9,
+    100.0 * DEFAULT_SHARE_OF_CEILING,
+)
+BACKLOG = number("lag", "Messages that already wait.", 0.0, 1e15, 0.0)
+MAX_THREADS = whole("max_threads", "No node is given more threads.", 1, 10_000)
+WHAT_IF = choice("what_if", "What happens in the what-if.", ("outage", "rolling-restart"), "outage")
+OUTAGE = number("outage_min", "How long the outage of the what-if lasts.", 0.0, 10_080.0, DEFAULT_OUTAGE_SECONDS / 60.0)
+NODE_RESTART = number("node_restart_s", "How long each node is away in a rolling restart.", 0.0, _MOST_SECONDS, 60.0)
+RUNNING_NODES = whole("running_nodes", "Nodes that run now.", 1, 1_000)
+RUNNING_THREADS = whole("running_threads", "Threads on each of them.", 1, 10_000)
+SCENARIO = texts("scenario", "A scenario kept for comparison: its name and every input, as the page writes them.")

@@ -1,0 +1,1 @@
+"""What every room needs of the machine: errors, logs, secrets, files, processes. Nothing here knows consumer groups."""

@@ -1,0 +1,105 @@
+"""Heartbeats: each running part says in one small file that it is alive, and what it did last.
+
+A reader believes nothing: a file that is damaged, foreign or just vanishing is no beat.
+"""
+
+import contextlib
+import json
+import logging
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from lagwise.platform.files import KeptFile
+from lagwise.platform.logs import escape
+from lagwise.platform.private_files import make_own_folder
+from lagwise.platform.secrets import redact
+
+log = logging.getLogger("lagwise.health")
+
+#: Names of the parts: of their heartbeats, processes and logs.
+COLLECTOR = "collector"
+ANALYSIS = "analysis"
+ALERTS = "alerts"
+DASHBOARD = "dashboard"
+SCALING = "scaling"
+
+_LONGEST_LINE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """One heartbeat: ``at`` (UTC) the process ``pid`` of a part said ``line`` about what it had just done."""
+
+    part: str
+    at: datetime
+    pid: int
+    line: str
+
+    def age_seconds(self, now: datetime) -> float:
+        """Seconds since the beat; never negative, so that a clock set back does not make it look fresher than now."""
+        return max(0.0, (now - self.at).total_seconds())
+
+
+def folder(state: Path) -> Path:
+    """Where the beats of a state folder lie."""
+    return state / "health"
+
+
+class Heart:
+    """Writes the heartbeats of one part, one of the names above, into a state folder. For one thread."""
+
+    def __init__(self, state: Path, part: str) -> None:
+        cost = "the part goes on, but what is shown of it stays as it was"
+        self._file = KeptFile(_file_of(state, part), log, cost)
+        with contextlib.suppress(OSError):  # the first beat says so
+            make_own_folder(folder(state))
+
+    def beat(self, line: str, *, unless_by: int | None = None) -> None:
+        """Replace the heartbeat, unless it is that of the process ``unless_by``: one that waits for another on the same
+        folder leaves that one's alone.
+
+        ``line`` is one line for people, escaped and redacted here. A folder that cannot be written is said in the log,
+        once, and ends nothing.
+        """
+        if unless_by is not None and (found := _parse(self._file.path)) is not None and found.pid == unless_by:
+            return
+        document = {
+            "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "pid": os.getpid(),
+            "line": escape(redact(line))[:_LONGEST_LINE],
+        }
+        self._file.write(json.dumps(document, ensure_ascii=False).encode())
+
+
+def read(state: Path) -> dict[str, Beat]:
+    """The last heartbeat of every part that has left one, by part. What cannot be read as a beat is left out."""
+    try:
+        files = sorted(folder(state).glob("*.json"))
+    except OSError:
+        return {}
+    return {beat.part: beat for file in files if (beat := _parse(file)) is not None}
+
+
+def clear(state: Path, part: str) -> None:
+    """Forget the heartbeat of a part, so that the beat of an earlier run is not taken for one of this run. Where that
+    is not possible, its process number tells the two apart."""
+    with contextlib.suppress(OSError):
+        _file_of(state, part).unlink(missing_ok=True)
+
+
+def _file_of(state: Path, part: str) -> Path:
+    return folder(state) / f"{part}.json"
+
+
+def _parse(file: Path) -> Beat | None:
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+        at = datetime.fromisoformat(document["at"])
+        if at.tzinfo is None:
+            return None
+        line = escape(str(document["line"]))[:_LONGEST_LINE]
+        return Beat(part=file.stem, at=at.astimezone(UTC), pid=int(document["pid"]), line=line)
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
+        return None

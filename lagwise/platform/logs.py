@@ -1,0 +1,114 @@
+"""Logging for every part: one line per record on stderr, in UTC, harmless to a terminal, without secrets.
+
+Trouble that was foreseen is one line. What nobody foresaw (a record with an exception) is followed by its stack trace,
+because a log is where whoever mends it looks.
+
+Names of topics, groups and clients are written by strangers. A newline in one would forge a log line, a terminal
+escape could rewrite what is on the screen: both are shown as escapes (``\\n``, ``\\x1b``) instead.
+"""
+
+import logging
+import os
+import sys
+import threading
+import traceback
+import unicodedata
+from datetime import UTC, datetime
+
+from lagwise.platform.secrets import redact
+
+#: Set (to anything but 0) by ``lagwise --debug``: debug messages, and a command that fails shows its stack trace.
+#: Not a setting: it changes no result.
+DEBUG_VARIABLE = "LAGWISE_DEBUG"
+
+_NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+#: Control, format (bidirectional overrides, zero width), surrogate, private and unassigned characters, line separators.
+_UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+def escape(text: str) -> str:
+    """Text on one line in which nothing but visible characters and spaces is left; the rest is shown as an escape."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_NAMED.get(c) or _escape_one(c) for c in text)
+
+
+def _escape_one(character: str) -> str:
+    if unicodedata.category(character) not in _UNSAFE_CATEGORIES:
+        return character
+    return (
+        character.encode("ascii", "backslashreplace").decode("ascii")
+        if ord(character) > 127
+        else (f"\\x{ord(character):02x}")
+    )
+
+
+def debugging() -> bool:
+    """Whether debug output was asked for."""
+    return os.environ.get(DEBUG_VARIABLE, "0") not in ("", "0")
+
+
+class OneLine(logging.Formatter):
+    """``2026-11-21T03:14:15.926Z collector WARNING lagwise.kafka: message``, whatever the message holds."""
+
+    def __init__(self, part: str) -> None:
+        super().__init__()
+        self._part = part
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as one line; an exception's trace follows on lines of its own, each indented."""
+        at = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+        line = f"{at} {self._part} {record.levelname} {record.name}: {clean(_message(record))}"
+        if record.exc_info and record.exc_info[1] is not None:
+            error = record.exc_info[1]
+            line += f" [{type(error).__name__}: {clean(str(error))}]"
+            trace = self.formatException(record.exc_info)
+            line += "".join(f"\n    {clean(row)}" for row in trace.splitlines())
+        return line
+
+
+def clean(text: str) -> str:
+    """Text that may be shown: passwords of URLs blotted out, control characters escaped, on one line."""
+    return escape(redact(text))
+
+
+def configure(part: str) -> None:
+    """Send this process's log records to stderr under the name of its part. May be called again; the last wins.
+
+    INFO and above, of other people's libraries WARNING and above; everything with ``LAGWISE_DEBUG=1``.
+    """
+    debug = debugging()
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(OneLine(part))
+    root = logging.getLogger()
+    for old in list(root.handlers):
+        root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG if debug else logging.WARNING)
+    logging.getLogger("lagwise").setLevel(logging.DEBUG if debug else logging.INFO)
+    logging.captureWarnings(capture=True)
+
+
+def redact_uncaught_errors() -> None:
+    """Redact the traces of uncaught errors as log lines are redacted. To be called once, as a process starts.
+
+    The interpreter itself would print errors as they are, with the addresses and settings that they quote.
+    """
+    sys.excepthook = lambda _kind, error, _trace: _print_trace("", error)
+    threading.excepthook = lambda args: _print_trace(f"in {args.thread and args.thread.name}: ", args.exc_value)
+    sys.unraisablehook = lambda args: _print_trace(f"{args.err_msg or 'ignored'}: ", args.exc_value)
+
+
+def _print_trace(where: str, error: BaseException | None) -> None:
+    if error is None or isinstance(error, SystemExit) or sys.stderr is None:
+        return
+    text = where + "".join(traceback.format_exception(error))
+    sys.stderr.write("".join(f"{clean(line)}\n" for line in text.splitlines()))
+    sys.stderr.flush()
+
+
+def _message(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError) as error:  # a log call whose arguments do not fit must not end the program
+        return f"{record.msg} {record.args!r} (unformattable: {error})"

@@ -1,0 +1,1 @@
+"""Traces: recorded or constructed histories in folders of CSV files."""
