@@ -132,7 +132,7 @@ def page_link(
 
 def script(page: Page) -> str:
     """The file that draws a page."""
-    return str(_PAGES / page.path / "page.py")
+    return str(_PAGES / page.path / f"{page.path}.py")
 
 
 def href(page: Page, values: Values | None = None) -> str:

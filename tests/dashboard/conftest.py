@@ -23,7 +23,7 @@ from tests.dashboard.lakes import Scene
 from tests.dashboard.serving import served, write_settings
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_GROUPS
 
-APP = Path(lagwise_dashboard.__file__).parent / "app.py"
+APP = Path(lagwise_dashboard.__file__).parent / "server" / "app.py"
 #: The moment that the AppTests take for the present.
 NOW = datetime(2026, 11, 21, 12, 0, 5, tzinfo=UTC)
 _LONG = timedelta(hours=10)
@@ -54,7 +54,7 @@ def open_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
         monkeypatch.setattr("lagwise_dashboard.context._in_use", load_config())
         app = AppTest.from_file(str(APP), default_timeout=30)
         if view != "overview":
-            app.switch_page(f"views/{view}.py")
+            app.switch_page(f"../pages/{view}/{view}.py")
         for name, value in query.items():
             app.query_params[name] = value
         app.run()

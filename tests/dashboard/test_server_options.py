@@ -118,7 +118,8 @@ def test_the_wheel_carries_app_views_assets_and_settings(tmp_path: Path) -> None
         names = set(packed.namelist())
         packed.extractall(tmp_path / "unpacked")
     assert {
-        f"lagwise_dashboard/{n}" for n in ("app.py", "views/group.py", "assets/lagwise.svg", "streamlit_config.toml")
+        f"lagwise_dashboard/{n}"
+        for n in ("server/app.py", "pages/group/group.py", "assets/lagwise.svg", "streamlit_config.toml")
     } <= names
     code = "from lagwise_dashboard import server_options as o; f = o.installed_file(); o.from_file(f); print(f)"
     found = subprocess.run(

@@ -613,5 +613,5 @@ def test_a_page_refreshes_itself_until_it_is_paused(
     assert asked == [5.0], "one fragment a page, at the interval of the settings"
     app.toggle(key="live").set_value(False).run()
     assert asked == [5.0, None]
-    app.switch_page("views/health.py").run()
+    app.switch_page("../pages/health/health.py").run()
     assert asked == [5.0, None, None], "paused is paused on every page"

@@ -1,1 +1,1 @@
-"""The pages, a folder each: `page.py` draws it, the modules beside it are its own."""
+"""The pages, a folder each: the module of its name draws it, those beside it are its own."""
