@@ -33,7 +33,7 @@ class Bulk:
         clock = rows[table.clock]
         bounds = pc.min_max(clock).as_py()
         day = pc.cast(clock.slice(0, 1), DAY)[0].as_py().isoformat()
-        schema = pa.schema([f for f in table.arrow if f.name != "day"])
+        schema = table.without_day
         path = f"day={day}/part-00000-{uuid.uuid4()}-c000.snappy.parquet"
         file = Path(self._lake.location(table)) / path
         file.parent.mkdir(exist_ok=True)

@@ -59,7 +59,7 @@ def write_history(lake: Lake, topics: int, days: int, until: datetime) -> None:
             "rates": pa.ListArray.from_arrays(ends, counts, type=RATE_COUNTS),
             "partition_records": pa.array([[]] * rows, PARTITION_RECORDS),
         }
-        schema = pa.schema([f for f in TOPIC_HOURS.arrow if f.name != "day"])
+        schema = TOPIC_HOURS.without_day
         bulk.append(TOPIC_HOURS, pa.table([columns[name] for name in schema.names], schema=schema))
     bulk.commit()
 

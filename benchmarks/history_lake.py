@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.bulk import Bulk
-from benchmarks.synthetic_lake import Offsets, Shape, group_names, named, topic_names, write_samples, write_topics
+from benchmarks.lake_columns import named, same
+from benchmarks.synthetic_lake import Offsets, Shape, group_names, topic_names, write_samples, write_topics
 from lagwise.config import RetentionSettings
 from lagwise.domain.history import gap_seconds
 from lagwise.tables.analysis import GROUP_HISTORY, STATUS_CHANGES
@@ -86,11 +87,9 @@ class History:
         at = first
         until = self.end - (self.end - datetime.min.replace(tzinfo=UTC)) % length
         while at < until:
-            schema = pa.schema([f for f in table.arrow if f.name != "day"])
             columns = made(at, length)
-            rows = len(columns["partition"])
-            data = [columns.get(f.name, pa.nulls(rows, f.type)) for f in schema]
-            (sink if at < until - LOOSE else self._bulk).append(table, pa.table(data, schema=schema))
+            rows = table.from_columns(len(columns["partition"]), columns)
+            (sink if at < until - LOOSE else self._bulk).append(table, rows)
             at += length
             if at >= until - LOOSE:
                 sink.flush()
@@ -118,10 +117,10 @@ class History:
         assert dt <= gap_seconds(dt)
         times = pa.array([self._time(n) for n in every], TIMESTAMP)
         return self._of_pairs() | {
-            "minute": _same(at, rows),
+            "minute": same(at, rows),
             "samples": np.full(rows, len(numbers), np.int32),
-            "first_at": _same(self._time(numbers[0]), rows),
-            "last_at": _same(self._time(numbers[-1]), rows),
+            "first_at": same(self._time(numbers[0]), rows),
+            "last_at": same(self._time(numbers[-1]), rows),
             "first_committed": its[0],
             "last_committed": its[-1],
             "last_lag": lag[-1],
@@ -158,14 +157,14 @@ class History:
             "cluster": pa.array(["bench"] * rows),
             "topic": named(shape.topic_index, self._topics),
             "partition": shape.partition_index,
-            "minute": _same(at, rows),
+            "minute": same(at, rows),
             "topic_id": named(shape.topic_index, self._topics),
             "first_log_start": np.zeros(rows, np.int64),
             "last_log_start": np.zeros(rows, np.int64),
             "first_high_watermark": high[0],
             "last_high_watermark": high[-1],
-            "first_at": _same(self._time(numbers[0]), rows),
-            "last_at": _same(self._time(numbers[-1]), rows),
+            "first_at": same(self._time(numbers[0]), rows),
+            "last_at": same(self._time(numbers[-1]), rows),
             "points": pa.ListArray.from_arrays(starts, points, type=WATERMARK_POINT),
         }
 
@@ -222,8 +221,7 @@ class History:
 
     def _append(self, table: Table, rows: list[dict[str, Any]]) -> None:
         if rows:
-            schema = pa.schema([f for f in table.arrow if f.name != "day"])
-            self._bulk.append(table, pa.Table.from_pylist(rows, schema=schema))
+            self._bulk.append(table, table.from_rows(rows))
 
 
 class _Compacting:
@@ -255,10 +253,6 @@ class _Compacting:
 
 def _day(rows: pa.Table, table: Table) -> str:
     return str(rows[str(table.clock)][0].as_py().astimezone(UTC).date())
-
-
-def _same(at: datetime, rows: int) -> pa.Array:
-    return pa.array([at], TIMESTAMP).take(pa.array(np.zeros(rows, np.int32)))
 
 
 def _latest(holds: np.ndarray, times: pa.Array) -> pa.Array:

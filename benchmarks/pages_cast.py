@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.synthetic_lake import named
+from benchmarks.lake_columns import named
 from lagwise.domain.vocabulary import Status
-from lagwise.tables.schema import TIMESTAMP, Table
 
 CLUSTER = "bench"
 #: The group that has a whole day of minutes, and its topic.
@@ -86,20 +85,3 @@ def back(end: datetime, seconds: float, count: int) -> Iterator[datetime]:
     last = datetime.fromtimestamp(end.timestamp() // seconds * seconds, end.tzinfo)
     for number in range(count, 0, -1):
         yield last - timedelta(seconds=seconds * number)
-
-
-def same(at: datetime, rows: int) -> pa.Array:
-    """A column of one moment."""
-    return pa.array([at], TIMESTAMP).take(pa.array(np.zeros(rows, np.int32)))
-
-
-def rows_of(table: Table, rows: list[dict[str, Any]]) -> pa.Table:
-    """Rows of a table as Arrow; columns that a row does not name are null."""
-    schema = pa.schema([f for f in table.arrow if f.name != "day"])
-    return pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema=schema)
-
-
-def table_of(table: Table, rows: int, columns: dict[str, Any]) -> pa.Table:
-    """Columns of a table as Arrow; those that are not given are null."""
-    schema = pa.schema([f for f in table.arrow if f.name != "day"])
-    return pa.table([columns.get(f.name, pa.nulls(rows, f.type)) for f in schema], schema=schema)

@@ -12,8 +12,8 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from benchmarks.bulk import Bulk
-from benchmarks.pages_cast import CLUSTER, GROUP, INTERVAL_SECONDS, Cast, Size, back, rows_of, same, table_of
-from benchmarks.synthetic_lake import named
+from benchmarks.lake_columns import named, same
+from benchmarks.pages_cast import CLUSTER, GROUP, INTERVAL_SECONDS, Cast, Size, back
 from lagwise.domain.vocabulary import Status
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
@@ -72,15 +72,15 @@ class PagesLake:
         for table, rows in ((GROUP_STATUS, self._group_status(at)), (PARTITION_STATUS, self._partition_status(at))):
             write_deltalake(self._lake.location(table), rows.cast(table.arrow), mode="overwrite")
         self._lake.append(GROUP_HISTORY, self._points([at]))
-        self._lake.append(TICKS, rows_of(TICKS, [_tick(at, self._size.pairs)]))
-        self._lake.append(SAMPLES, rows_of(SAMPLES, [self._sample(at)]))
+        self._lake.append(TICKS, TICKS.from_rows([_tick(at, self._size.pairs)]))
+        self._lake.append(SAMPLES, SAMPLES.from_rows([self._sample(at)]))
 
     def _buckets(self, at: datetime, seconds: int, which: Any) -> pa.Table:
         rows = len(self._lag[which])
         lag = self._lag[which] + self._random.integers(0, 500, rows)
         samples = seconds // int(INTERVAL_SECONDS)
         moments = INTERVAL_SECONDS * np.arange(samples)
-        return table_of(MINUTES if seconds < 3600 else HOURS, rows, {
+        return (MINUTES if seconds < 3600 else HOURS).from_columns(rows, {
             **self._cast.names(which),
             "minute": same(at, rows),
             "samples": np.full(rows, samples, np.int32),
@@ -107,7 +107,7 @@ class PagesLake:
         size = self._size
         rows = size.topics * size.partitions
         end = (np.arange(rows) % 97 + 3) * int(at.timestamp() - 1.7e9)
-        return table_of(WATERMARK_MINUTES, rows, {
+        return WATERMARK_MINUTES.from_columns(rows, {
             "cluster": pa.array([CLUSTER] * rows),
             "topic": named(np.arange(rows) // size.partitions, self._cast.topics),
             "partition": (np.arange(rows) % size.partitions).astype(np.int32),
@@ -131,20 +131,20 @@ class PagesLake:
             if at.date() == times[-1].date():
                 self._append(GROUP_HISTORY, self._points([at]))
         for hour in back(self._now, 3600, max(1, self._size.day_minutes // 60)):
-            self._append(TICKS, rows_of(TICKS, [_tick(hour, self._size.pairs)]))
+            self._append(TICKS, TICKS.from_rows([_tick(hour, self._size.pairs)]))
             names = self._cast.groups.to_pylist()
             changes = [
                 {"cluster": CLUSTER, "group": names[i % len(names)], "at": hour, "before": "ok", "after": "lagging"}
                 for i in range(200)
             ]
-            self._append(STATUS_CHANGES, rows_of(STATUS_CHANGES, changes))
+            self._append(STATUS_CHANGES, STATUS_CHANGES.from_rows(changes))
 
     def _points(self, times: list[datetime]) -> pa.Table:
         groups = self._size.groups
         rows = groups * len(times)
         each = np.tile(np.arange(groups), len(times))
         lag = self._random.integers(0, 100_000, rows)
-        return table_of(GROUP_HISTORY, rows, {
+        return GROUP_HISTORY.from_columns(rows, {
             "cluster": pa.array([CLUSTER]).take(pa.array(np.zeros(rows, np.int32))),
             "group": named(each, self._cast.groups),
             "as_of": pa.array(times, TIMESTAMP).take(pa.array(np.repeat(np.arange(len(times)), groups))),
@@ -161,12 +161,12 @@ class PagesLake:
         names, ends = self._cast.groups.to_pylist(), size.topics * size.partitions
         for number, at in enumerate(back(self._now, INTERVAL_SECONDS, 40)):
             sample = {"sample_id": f"{number:08d}", "cluster": CLUSTER, "sampled_at": at}
-            self._append(SAMPLES, rows_of(SAMPLES, [self._sample(at)]))
-            self._append(GROUPS, rows_of(GROUPS, [
+            self._append(SAMPLES, SAMPLES.from_rows([self._sample(at)]))
+            self._append(GROUPS, GROUPS.from_rows([
                 {**sample, "group": g, "state": "Stable", "type": "classic", "assignor": "range", "member_count": 4}
                 for g in names
             ]))  # fmt: skip
-            self._append(MEMBERS, rows_of(MEMBERS, [
+            self._append(MEMBERS, MEMBERS.from_rows([
                 {**sample, "group": g, "member_id": f"{g}-{m}", "client_id": f"worker-{m}", "host": f"/10.0.0.{m}",
                  "assignment": [{"topic": self._cast.topic_of(i),
                                  "partitions": list(range(m, size.partitions, 4))}],
@@ -174,7 +174,7 @@ class PagesLake:
                 for i, g in enumerate(names) for m in range(4)
             ]))  # fmt: skip
             high = (np.arange(ends) % 97 + 3) * int(at.timestamp() - 1.7e9)
-            self._append(WATERMARKS, table_of(WATERMARKS, ends, {
+            self._append(WATERMARKS, WATERMARKS.from_columns(ends, {
                 "sample_id": pa.array([sample["sample_id"]] * ends),
                 "cluster": pa.array([CLUSTER] * ends),
                 "sampled_at": same(at, ends),
@@ -198,7 +198,7 @@ class PagesLake:
         }  # fmt: skip
 
     def _topic_settings(self) -> pa.Table:
-        return rows_of(TOPICS, [
+        return TOPICS.from_rows([
             {"sample_id": "0", "cluster": CLUSTER, "sampled_at": self._now, "topic": t, "retention_bytes": -1,
              "partitions": self._size.partitions, "replication_factor": 3, "retention_ms": _RETENTION_MS,
              "cleanup_policy": "delete", "min_isr": 2}
@@ -208,12 +208,12 @@ class PagesLake:
     def _shaken(self) -> None:
         """Twenty rebalances of the one group, and an hour of statistics for every tenth."""
         hour = self._now.replace(minute=0, second=0)
-        self._append(EVENTS, rows_of(EVENTS, [
+        self._append(EVENTS, EVENTS.from_rows([
             {"cluster": CLUSTER, "at": at, "kind": "rebalance", "group": GROUP, "source": "samples", "joined": [],
              "left": ["worker-0 (/10.0.0.0)"], "partitions_moved": 25, "duration_seconds": 3.0}
             for at in back(self._now, 240, 20) if at.date() == self._now.date()
         ]))  # fmt: skip
-        self._append(REBALANCE_STATS, rows_of(REBALANCE_STATS, [
+        self._append(REBALANCE_STATS, REBALANCE_STATS.from_rows([
             {"cluster": CLUSTER, "group": g, "hour": hour, "rebalances": 3, "exact": False,
              "downtime_seconds_at_most": 9.0, "partitions_moved": 12, "joined": 1, "left": 1, "churning": [],
              "is_storm": i % 50 == 0, "cause": "failing_members", "sentence": "Members crashed.", "last_at": self._now,
@@ -239,7 +239,7 @@ class PagesLake:
                 "records_lost": 0, "worst_topic": self._cast.topic_of(g), "worst_partition": 0,
                 "findings": [],
             })  # fmt: skip
-        return rows_of(GROUP_STATUS, rows)
+        return GROUP_STATUS.from_rows(rows)
 
     def _partition_status(self, at: datetime) -> pa.Table:
         rows = self._size.pairs
@@ -249,7 +249,7 @@ class PagesLake:
         group = pa.array(self._cast.group)
         member = pa.array(self._cast.partition % 4)
         status = words.take(group)
-        return table_of(PARTITION_STATUS, rows, {
+        return PARTITION_STATUS.from_columns(rows, {
             **self._cast.names(),
             "as_of": same(at, rows),
             "status": status,

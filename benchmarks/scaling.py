@@ -23,7 +23,7 @@ from pathlib import Path
 import psutil
 import yaml
 
-from benchmarks.pages_cast import CLUSTER, INTERVAL_SECONDS, Size, back, rows_of
+from benchmarks.pages_cast import CLUSTER, INTERVAL_SECONDS, Size, back
 from benchmarks.pages_lake import PagesLake
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.membership import ASSIGNMENTS
@@ -56,13 +56,15 @@ class ScalingLake:
         words = {"verdict": "enough", "sentence": "", "unit": "node", "capacity_source": "probe", "confidence": "high"}
         self._lake.append(
             CAPACITY,
-            rows_of(CAPACITY, [
+            CAPACITY.from_rows([
                 {**shared, **known, **words, "group": g, "topic": t, "hottest_share": 0.02, "inputs": []}
                 for g, t in self._groups
             ]),
         )  # fmt: skip
         dealt = {"assignor": "range", "members": _MEMBERS, "idle_members": 0, "alternatives": [], "sentences": []}
-        self._lake.append(ASSIGNMENTS, rows_of(ASSIGNMENTS, [{**shared, **dealt, "group": g} for g, _ in self._groups]))
+        self._lake.append(
+            ASSIGNMENTS, ASSIGNMENTS.from_rows([{**shared, **dealt, "group": g} for g, _ in self._groups])
+        )
 
     def tick(self, now: datetime) -> None:
         """A sample and a round."""
@@ -72,7 +74,7 @@ class ScalingLake:
     def _sample(self, at: datetime) -> None:
         sample = {"sample_id": f"{at:%H%M%S}", "cluster": CLUSTER, "sampled_at": at}
         told = {"state": "Stable", "type": "classic", "assignor": "range", "member_count": _MEMBERS}
-        self._lake.append(GROUPS, rows_of(GROUPS, [{**sample, **told, "group": g} for g, _ in self._groups]))
+        self._lake.append(GROUPS, GROUPS.from_rows([{**sample, **told, "group": g} for g, _ in self._groups]))
 
 
 def write_rounds(folder: str, size: Size, ready: "object") -> None:

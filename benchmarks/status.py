@@ -15,7 +15,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.pages_cast import CLUSTER, INTERVAL_SECONDS, Size, back, rows_of
+from benchmarks.pages_cast import CLUSTER, INTERVAL_SECONDS, Size, back
 from benchmarks.pages_lake import PagesLake
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.raw import SAMPLES
@@ -47,7 +47,7 @@ def write(folder: Path, groups: int) -> None:
             {**read, "sample_id": f"{at:%d%H%M%S}", "started_at": at, "finished_at": at, "written_at": at}
             for at in moments[first : first + 240]
         ]
-        lake.append(SAMPLES, rows_of(SAMPLES, rows))
+        lake.append(SAMPLES, SAMPLES.from_rows(rows))
     PagesLake(lake, size, now).tick(now)
 
 

@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.lake_columns import named
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.raw import ASSIGNMENT, COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
@@ -113,13 +114,13 @@ def write_samples(lake: Sink, shape: Shape, start: datetime, samples: int, inter
             ),
             "assigned_partitions": pa.array(np.ones(shape.groups, dtype=np.int32)),
         })  # fmt: skip
-        lake.append(SAMPLES, pa.Table.from_pylist([{
+        lake.append(SAMPLES, SAMPLES.from_rows([{
             "sample_id": f"{sample:08d}", "cluster": "bench", "system": "kafka", "started_at": at,
             "commits_read_at": at, "watermarks_read_at": at, "finished_at": at, "written_at": at,
             "interval_seconds": interval, "groups": shape.groups, "group_partitions": shape.pairs,
             "partitions": shape.partitions, "wall_seconds": 1.0, "cpu_seconds": 1.0,
             "offsets_retention_seconds": 604800.0, "errors": [],
-        }], schema=pa.schema([f for f in SAMPLES.arrow if f.name != "day"])))  # fmt: skip
+        }]))  # fmt: skip
     return at
 
 
@@ -151,18 +152,11 @@ def make_lake(uri: str) -> Lake:
     return lake
 
 
-def named(index: np.ndarray, names: pa.Array) -> pa.Array:
-    """Names by their numbers."""
-    return pa.DictionaryArray.from_arrays(pa.array(index.astype(np.int32)), names).cast(pa.string())
-
-
 def _append(lake: Sink, table: Table, at: datetime, sample: int, columns: dict[str, pa.Array]) -> None:
     rows = len(next(iter(columns.values())))
-    schema = pa.schema([f for f in table.arrow if f.name != "day"])
     constants = {
         "sample_id": pa.array([f"{sample:08d}"] * rows),
         "cluster": pa.array(["bench"] * rows),
         "sampled_at": pa.array([at] * rows, pa.timestamp("us", tz="UTC")),
     }
-    data = constants | columns
-    lake.append(table, pa.table([data.get(f.name, pa.nulls(rows, f.type)) for f in schema], schema=schema))
+    lake.append(table, table.from_columns(rows, constants | columns))

@@ -165,7 +165,7 @@ def rows_of(
     ``sample_id``, ``cluster`` and the table's clock are the same in every row and cost next to nothing; columns that
     are not given are null. Raises ValueError for a column that the table does not have.
     """
-    fields = {f.name: f for f in table.arrow if f.name != "day"}
+    fields = {f.name: f for f in table.without_day}
     unknown = set(columns) - set(fields)
     if unknown:
         raise ValueError(f"the table {table.name} has no column {sorted(unknown)[0]}")

@@ -129,7 +129,7 @@ def _how(table: Table) -> dict[str, Any]:
 
 def _schema(table: Table) -> pa.Schema:
     """The columns of a data file; the day is in its path."""
-    return pa.schema([f for f in table.arrow if f.name != "day"])
+    return table.without_day
 
 
 def _iso(at: datetime) -> str:

@@ -147,7 +147,7 @@ def unreadable(content: bytes, table: Table, rows: int | None, place: Path | Non
 
     ``place`` is the path of the file on a disk. DuckDB then reads it too: it rejects content that pyarrow accepts.
     """
-    declared = {f.name: f for f in table.arrow if f.name != "day"}
+    declared = {f.name: f for f in table.without_day}
     try:
         with pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True) as file:
             # Spark also writes the partition into the file.

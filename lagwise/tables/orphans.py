@@ -60,7 +60,7 @@ def recover(lake: Lake, table: Table, orphans: Mapping[str, int], now: datetime)
 def _holds_none_of(lake: Lake, connection: duckdb.DuckDBPyConnection, table: Table, file: str) -> bool:
     """Whether the table has none of the rows of this data file."""
     place, day = f"{lake.location(table)}/{file}", str(day_of(file))
-    names = [f.name for f in table.arrow if f.name != "day"]
+    names = table.without_day.names
     # The rows of a sample are written in one file.
     columns = ", ".join(f'"{name}"' for name in (["sample_id"] if "sample_id" in names else names))
     try:

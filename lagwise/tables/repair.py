@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeVar
 
-import pyarrow as pa
 from deltalake.transaction import RemoveAction
 
 from lagwise.domain.humanise import plural
@@ -177,9 +176,8 @@ class _Repair:
             }
             for one in damaged
         ]
-        schema = pa.schema([f for f in DAMAGED_FILES.arrow if f.name != "day"])
         self.lake.create(DAMAGED_FILES)
-        self.lake.append(DAMAGED_FILES, pa.Table.from_pylist(rows, schema=schema))
+        self.lake.append(DAMAGED_FILES, DAMAGED_FILES.from_rows(rows))
 
 
 def repairing(lake: Lake, work: Callable[[], T], *, repaired: Callable[[], None] = lambda: None) -> T:

@@ -1,7 +1,8 @@
 """How a table is declared: an Arrow type and a sentence per column. Everything else is derived from that."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -52,6 +53,21 @@ class Table:
         if self.partitioned:
             fields.append(pa.field("day", DAY, nullable=False))
         return pa.schema(fields)
+
+    @property
+    def without_day(self) -> pa.Schema:
+        """The schema of rows that are appended: ``day`` follows from the clock."""
+        return pa.schema([f for f in self.arrow if f.name != "day"])
+
+    def from_rows(self, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+        """Rows as Arrow, without ``day``; columns that a row does not name are null."""
+        names = self.without_day.names
+        return pa.Table.from_pylist([{name: row.get(name) for name in names} for row in rows], schema=self.without_day)
+
+    def from_columns(self, rows: int, columns: Mapping[str, Any]) -> pa.Table:
+        """Columns as Arrow, without ``day``; those that are not given are null in all ``rows``."""
+        schema = self.without_day
+        return pa.table([columns.get(f.name, pa.nulls(rows, f.type)) for f in schema], schema=schema)
 
 
 #: The first columns of every table whose rows belong to a sample.

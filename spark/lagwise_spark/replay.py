@@ -245,13 +245,8 @@ def _inputs(
 
     def raw(table: Table, rows_of: Sequence[Sequence[Row]]) -> DataFrame:
         """A raw table's rows of all recordings, each recording a cluster."""
-        schema = pa.schema([f for f in table.arrow if f.name != "day"])
-        rows = [
-            {name: row.get(name) for name in schema.names} | {"cluster": f"{source:06d}"}
-            for source, rows in enumerate(rows_of)
-            for row in rows
-        ]
-        return frame(session, pa.Table.from_pylist(rows, schema))
+        rows = ({**row, "cluster": f"{source:06d}"} for source, rows in enumerate(rows_of) for row in rows)
+        return frame(session, table.from_rows(rows))
 
     def seen(rows: DataFrame, when: Column) -> DataFrame:
         """Each row once for every evaluation that sees it, as a row of that evaluation's cluster."""

@@ -200,7 +200,7 @@ class LakeWriter:
             "cpu_seconds": 0.1,
             "errors": list(errors),
         }
-        self.lake.append(SAMPLES, rows_of(SAMPLES, [row]))
+        self.lake.append(SAMPLES, SAMPLES.from_rows([row]))
 
     def tick(self, moment: datetime, read_until: datetime | None = None) -> None:
         progress = {"cluster": self.cluster, "read_until": read_until or moment, "finished_until": None}
@@ -212,11 +212,11 @@ class LakeWriter:
             "group_partitions": 1,
             "progress": [progress],
         }
-        self.lake.append(TICKS, rows_of(TICKS, [row]))
+        self.lake.append(TICKS, TICKS.from_rows([row]))
 
     def change(self, moment: datetime, group: str, before: str | None, after: str, topic: str | None = None) -> None:
         row = {"cluster": self.cluster, "group": group, "topic": topic, "at": moment, "before": before, "after": after}
-        self.lake.append(STATUS_CHANGES, rows_of(STATUS_CHANGES, [row]))
+        self.lake.append(STATUS_CHANGES, STATUS_CHANGES.from_rows([row]))
 
     def storm(self, moment: datetime, group: str, *, is_storm: bool = True) -> None:
         """An hour of rebalances, the last of them at that moment."""
@@ -235,7 +235,7 @@ class LakeWriter:
             "last_at": moment,
             "events": 7,
         }
-        self.lake.append(REBALANCE_STATS, rows_of(REBALANCE_STATS, [row]))
+        self.lake.append(REBALANCE_STATS, REBALANCE_STATS.from_rows([row]))
 
     def capacity(self, moment: datetime, group: str, verdicts: Mapping[str, str]) -> None:
         """Replace the verdicts on capacity by those of one group, by topic."""
@@ -266,11 +266,6 @@ class LakeWriter:
         self.sample(moment)
         self.groups(moment, statuses)
         self.tick(moment)
-
-
-def rows_of(table: Any, rows: list[dict[str, Any]]) -> pa.Table:
-    fields = [f for f in table.arrow if f.name != "day"]
-    return pa.Table.from_pylist(rows, schema=pa.schema(fields))
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from lagwise.tables.store import Lake
 from lagwise_alerts.evaluate.lake_reader import LakeReader
 from lagwise_alerts.evaluate.observation import GETTING_OLDER, LakeSnapshot, observe
 from lagwise_alerts.model import AlertKind, AlertSubject, Freshness, GroupCondition, Situation
-from tests.alerts.support import CLUSTER, LakeWriter, Player, at, book, rows_of
+from tests.alerts.support import CLUSTER, LakeWriter, Player, at, book
 
 pytestmark = pytest.mark.thorough
 
@@ -225,7 +225,7 @@ class TestGettingOlder:
             }
             for second, age in ages.items()
         ]
-        lake.append(GROUP_HISTORY, rows_of(GROUP_HISTORY, rows))
+        lake.append(GROUP_HISTORY, GROUP_HISTORY.from_rows(rows))
 
     def test_is_known_at_once_from_the_history_and_followed_from_then_on(self, lake: Lake, writer: LakeWriter) -> None:
         past = range(-3600, 0, 15)

@@ -23,7 +23,7 @@ from lagwise_alerts.model import AlertKind, AlertSubject, Condition, GroupCondit
 from lagwise_alerts.rules.rule_file import RuleBook, load_rules
 from lagwise_app.cli import cli
 from lagwise_app.replay.trace_events import events_of
-from tests.alerts.support import CLUSTER, LakeWriter, Player, at, book, rows_of, write_yaml
+from tests.alerts.support import CLUSTER, LakeWriter, Player, at, book, write_yaml
 
 pytestmark = pytest.mark.thorough
 
@@ -163,10 +163,10 @@ def lake_of_the_past(lake: Lake) -> Lake:
                 change = {"at": moment, "before": before.get(group, "").partition(":")[0] or None, "after": status}
                 changes.append({**key, "topic": None, **change, "reason": reason or None})
                 before[group] = word
-    lake.append(GROUP_HISTORY, rows_of(GROUP_HISTORY, history))
-    lake.append(STATUS_CHANGES, rows_of(STATUS_CHANGES, changes))
-    lake.append(SAMPLES, rows_of(SAMPLES, samples))
-    lake.append(TICKS, rows_of(TICKS, ticks))
+    lake.append(GROUP_HISTORY, GROUP_HISTORY.from_rows(history))
+    lake.append(STATUS_CHANGES, STATUS_CHANGES.from_rows(changes))
+    lake.append(SAMPLES, SAMPLES.from_rows(samples))
+    lake.append(TICKS, TICKS.from_rows(ticks))
     return lake
 
 
@@ -257,7 +257,7 @@ class TestTheLakesPast:
 
     def test_a_status_of_the_future_is_unknown(self, lake: Lake, rules: RuleBook) -> None:
         row = {"cluster": CLUSTER, "group": "g", "as_of": at(0), "status": "sleepy", "lag": 5000, "lag_seconds": 9000.0}
-        lake.append(GROUP_HISTORY, rows_of(GROUP_HISTORY, [row]))
+        lake.append(GROUP_HISTORY, GROUP_HISTORY.from_rows([row]))
         found = _of_lake(lake, rules)
         assert [(n.alert.rule, n.status) for n in found.told] == [("old", "unknown")]
 
@@ -379,7 +379,7 @@ class TestTheCommand:
         now = datetime.now(UTC)
         columns = {"cluster": CLUSTER, "group": "orders", "status": "falling_behind", "lag": 5, "lag_seconds": 1.0}
         rows = [{**columns, "as_of": now - timedelta(seconds=seconds)} for seconds in range(600, 0, -15)]
-        lake.append(GROUP_HISTORY, rows_of(GROUP_HISTORY, rows))
+        lake.append(GROUP_HISTORY, GROUP_HISTORY.from_rows(rows))
         file = write_yaml(tmp_path / "rules.yaml", RULES)
         arguments = ("--data", str(Path(lake.uri).parent), "--rules", str(file), "--json")
         for last, begins_seconds_ago in (("1h", 600), ("2m", 120)):

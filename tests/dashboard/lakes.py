@@ -11,9 +11,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-from deltalake import write_deltalake
-
 from lagwise.domain.assignment.rows import assignment_rows
 from lagwise.domain.vocabulary import GroupState, Status, UnknownReason
 from lagwise.tables import ALL_TABLES
@@ -22,10 +19,10 @@ from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.minutes import MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.rounds import TICKS
-from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.heat import FEWEST_PARTITIONS
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, Story
+from tests.lake_rows import append, overwrite
 
 INTERVAL = timedelta(seconds=15)
 Row = dict[str, Any]
@@ -84,21 +81,6 @@ def write_to(folder: Path, scene: Scene) -> Lake:
     lake = Lake(str(folder / "lake"))
     write(lake, scene)
     return lake
-
-
-def append(lake: Lake, table: Table, rows: Iterable[Row]) -> None:
-    """Add rows; columns a row does not name are null."""
-    lake.append(table, _arrow(table, rows))
-
-
-def overwrite(lake: Lake, table: Table, rows: Iterable[Row]) -> None:
-    """Replace the table's rows, as the analysis does with the present state."""
-    write_deltalake(lake.location(table), _arrow(table, rows).cast(table.arrow), mode="overwrite")
-
-
-def _arrow(table: Table, rows: Iterable[Row]) -> pa.Table:
-    schema = pa.schema([f for f in table.arrow if f.name != "day"])
-    return pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema=schema)
 
 
 def _group_status(scene: Scene, s: Story) -> Row:

@@ -233,7 +233,7 @@ def test_without_a_lower_bound_the_legend_does_not_speak_of_one() -> None:
 
 
 def no_history() -> pa.Table:
-    history = lakes._arrow(GROUP_HISTORY, []).select(["as_of", "lag_seconds", "lag_seconds_is_lower_bound", "lag"])
+    history = GROUP_HISTORY.from_rows([]).select(["as_of", "lag_seconds", "lag_seconds_is_lower_bound", "lag"])
     history = history.rename_columns(["at", *history.column_names[1:]])
     for name in ("produce_rate_per_second", "consume_rate_per_second", "status"):
         history = history.append_column(name, [[]])

@@ -1,42 +1,22 @@
 """Rows of a lake in which some groups have been judged, as the analysis would have written them."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
-
-import pyarrow as pa
 
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
+from tests import lake_rows
+from tests.lake_rows import AT, row
 
-AT = datetime(2026, 11, 21, 3, 14, 15, tzinfo=UTC)
 #: Everything that a group or topic name could do to a terminal, to rich's markup, or to a line.
 HOSTILE = "evil\n\x1b[2J[bold red]x[/bold red]\u202e'; drop table groups; --<script>"
 
-_FILLERS: dict[str, Any] = {
-    "string": "x",
-    "int32": 0,
-    "int64": 0,
-    "double": 0.0,
-    "bool": False,
-    "timestamp[us, tz=UTC]": AT,
-}
-
-
-def row(table: Table, **values: Any) -> dict[str, Any]:
-    """A row with these values; what else may not be null is filled with something harmless."""
-    filled: dict[str, Any] = {}
-    for column in table.columns:
-        filler = [] if pa.types.is_list(column.type) else _FILLERS.get(str(column.type))
-        filled[column.name] = values.pop(column.name, None if column.nullable else filler)
-    assert not values, f"no such column: {sorted(values)}"
-    return filled
-
 
 def append(lake: Lake, table: Table, *rows: dict[str, Any]) -> None:
-    lake.append(table, pa.Table.from_pylist(list(rows), schema=pa.schema([f for f in table.arrow if f.name != "day"])))
+    lake_rows.append(lake, table, rows)
 
 
 def group(name: str, status: str, *, cluster: str = "shop", **values: Any) -> dict[str, Any]:

@@ -147,15 +147,11 @@ class Recorder:
         return f"{self.count:08d}"
 
     def _finish(self, row: dict[str, Any]) -> None:
-        schema = pa.schema([f for f in SAMPLES.arrow if f.name != "day"])
-        full = {"cluster": self.cluster} | row
-        self._keep(SAMPLES, pa.Table.from_pylist([{n: full.get(n) for n in schema.names}], schema=schema))
+        self._keep(SAMPLES, SAMPLES.from_rows([{"cluster": self.cluster} | row]))
 
     def _append(self, table: Table, at: datetime, rows: list[dict[str, Any]]) -> None:
         common = {"sample_id": self._sample_id, "cluster": self.cluster, "sampled_at": at}
-        schema = pa.schema([f for f in table.arrow if f.name != "day"])
-        full = [{n: (common | row).get(n) for n in schema.names} for row in rows]
-        self._keep(table, pa.Table.from_pylist(full, schema=schema))
+        self._keep(table, table.from_rows([common | row for row in rows]))
 
     def _keep(self, table: Table, rows: pa.Table) -> None:
         self._gathered.setdefault(table.name, (table, []))[1].append(rows)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from lagwise.config import Config
@@ -153,8 +152,7 @@ def write_histories(lake: Lake, days: int = 35) -> dict[str, np.ndarray]:
     for topic, rates in series.items():
         first = START.replace(minute=0) - timedelta(hours=len(rates))
         rows += history(topic, rates, first, known=known if topic == "gaps" else None)
-    schema = pa.schema([f for f in TOPIC_HOURS.arrow if f.name != "day"])
-    lake.append(TOPIC_HOURS, pa.Table.from_pylist(rows, schema=schema))
+    lake.append(TOPIC_HOURS, TOPIC_HOURS.from_rows(rows))
     return series
 
 
@@ -225,8 +223,7 @@ def test_what_becomes_due(spark: "SparkSession", lake: Lake) -> None:
     def hours_pass(hours: int, after: int) -> None:
         first = START.replace(minute=0) + timedelta(hours=after)
         rows = [r for topic in ("weekly", "new") for r in history(topic, np.full(hours, 4.0), first)]
-        schema = pa.schema([f for f in TOPIC_HOURS.arrow if f.name != "day"])
-        lake.append(TOPIC_HOURS, pa.Table.from_pylist(rows, schema=schema))
+        lake.append(TOPIC_HOURS, TOPIC_HOURS.from_rows(rows))
 
     hours_pass(1, 0)
     assert forecast_topics(spark, lake, settings) == 2, "those whose history was too short"

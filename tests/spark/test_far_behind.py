@@ -33,7 +33,6 @@ BURST = 360_000
 def write_history(lake: Lake, reset_at: datetime | None = None, burst_at: datetime | None = None) -> None:
     """Thirty hours of one partition that is written to at a steady rate, and once in a burst, sampled every fifteen
     seconds. Before it was reset, the offsets were a million higher; the log start jumps every ten hours."""
-    schema = pa.schema([f for f in WATERMARK_FIVE_MINUTES.arrow if f.name != "day"])
     rows = []
     at = START - HISTORY
     while at < START:
@@ -56,9 +55,9 @@ def write_history(lake: Lake, reset_at: datetime | None = None, burst_at: dateti
             "last_at": times[-1],
             "points": [{"at": t, "high_watermark": offset_at(t) + more} for t in times],
         }
-        rows.append({name: row.get(name) for name in schema.names})
+        rows.append(row)
         at += timedelta(minutes=5)
-    lake.append(WATERMARK_FIVE_MINUTES, pa.Table.from_pylist(rows, schema=schema))
+    lake.append(WATERMARK_FIVE_MINUTES, WATERMARK_FIVE_MINUTES.from_rows(rows))
 
 
 @pytest.mark.parametrize("together", [False, True], ids=["each by itself", "with one beyond all history"])

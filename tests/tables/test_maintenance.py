@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -39,9 +38,8 @@ def test_old_days_go_and_young_ones_stay(lake: Lake) -> None:
 
 
 def test_topics_are_kept_whatever_their_age(lake: Lake) -> None:
-    schema = pa.schema([f for f in TOPICS.arrow if f.name != "day"])
     row = {"sample_id": "s", "cluster": "c", "sampled_at": NOW - timedelta(days=400), "topic": "t"}
-    lake.append(TOPICS, pa.Table.from_pylist([{n: row.get(n) for n in schema.names}], schema=schema))
+    lake.append(TOPICS, TOPICS.from_rows([row]))
     maintain(lake, RetentionSettings(), now=NOW)
     assert lake.read(TOPICS).num_rows == 1
 
@@ -56,12 +54,11 @@ def test_each_table_has_its_time() -> None:
 
 
 def test_past_days_of_what_is_kept_for_long_become_a_file_each(lake: Lake) -> None:
-    schema = pa.schema([f for f in TOPIC_HOURS.arrow if f.name != "day"])
     empty = {"partitions": 1, "minutes": 0, "records": 0, "seconds": 0.0, "max_rate_per_second": 0.0, "zero_minutes": 0}
     hours = [NOW - timedelta(hours=hour) for hour in range(72)]
     for hour in hours:
         row = empty | {"cluster": "c", "topic": "t", "hour": hour, "max_at": hour, "rates": [], "partition_records": []}
-        lake.append(TOPIC_HOURS, pa.Table.from_pylist([row], schema=schema))
+        lake.append(TOPIC_HOURS, TOPIC_HOURS.from_rows([row]))
     maintain(lake, RetentionSettings(), now=NOW)
     by_day = [len(lake.files(TOPIC_HOURS, days=(day, day))) for day in ("2026-03-07", "2026-03-08", "2026-03-09")]
     assert by_day == [1, 1, 24], "late samples may still come for yesterday's hours"

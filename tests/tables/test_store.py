@@ -23,9 +23,8 @@ AT = datetime(2026, 3, 1, 23, 59, 59, 999_999, tzinfo=UTC)
 
 
 def groups(*names: str, at: datetime = AT) -> pa.Table:
-    schema = pa.schema([f for f in GROUPS.arrow if f.name != "day"])
     rows = [{"sample_id": "s", "cluster": "c", "sampled_at": at, "group": name, "state": "Stable"} for name in names]
-    return pa.Table.from_pylist([{n: row.get(n) for n in schema.names} for row in rows], schema=schema)
+    return GROUPS.from_rows(rows)
 
 
 def test_tables_are_created_plain_and_pinned(lake: Lake) -> None:

@@ -37,7 +37,6 @@ def statistics(lag: Lag, since: datetime, until: datetime, origin: datetime) -> 
 
 
 def rows(table: Table, lags: Iterable[Lag], starts: Iterable[datetime], length: timedelta) -> pa.Table:
-    schema = pa.schema([f for f in table.arrow if f.name != "day"])
     starts = list(starts)
     made: list[dict[str, Any]] = []
     for partition, lag in enumerate(lags):
@@ -47,7 +46,7 @@ def rows(table: Table, lags: Iterable[Lag], starts: Iterable[datetime], length: 
             key |= {"until": start + length} if table is DAYS else {}
             key |= {"first_at": start}
             made.append(key | {name: getattr(sums, name) for name in Statistics.__dataclass_fields__})
-    return pa.Table.from_pylist([{n: row.get(n) for n in schema.names} for row in made], schema=schema)
+    return table.from_rows(made)
 
 
 def every(length: timedelta, since: datetime, until: datetime) -> list[datetime]:
@@ -116,8 +115,7 @@ def test_partitions_that_do_not_count_in_the_lag_do_not_count_here(lake: Lake, k
     write(lake, line(1.0), line(50.0))
     rest = {"cluster": "c", "group": "g", "topic": "t", "lag": 1}
     kept = [row(PARTITION_STATUS, **rest, partition=0, status="ok"), row(PARTITION_STATUS, **rest | known, partition=1)]
-    schema = pa.schema([f for f in PARTITION_STATUS.arrow if f.name != "day"])
-    write_deltalake(lake.location(PARTITION_STATUS), pa.Table.from_pylist(kept, schema=schema), mode="overwrite")
+    write_deltalake(lake.location(PARTITION_STATUS), PARTITION_STATUS.from_rows(kept), mode="overwrite")
     for trend in trends(lake, "c", "g", AS_OF):
         assert trend.partitions == 1
         assert trend.slope_per_second == pytest.approx(defined(line(1.0), trend.window_seconds).slope, rel=1e-6)
@@ -127,8 +125,7 @@ def test_until_the_newest_hour_is_merged_the_day_is_an_hour_longer(lake: Lake) -
     """Its five minutes are read instead."""
     hour = timedelta(hours=1)
     write(lake, line(2.5))
-    schema = pa.schema([f for f in DAYS.arrow if f.name != "day"])
-    before = rows(DAYS, [line(2.5)], [HOURS_FROM - hour], 23 * hour).cast(schema)
+    before = rows(DAYS, [line(2.5)], [HOURS_FROM - hour], 23 * hour)
     write_deltalake(lake.location(DAYS), before, mode="overwrite")
     day = trends(lake, "c", "g", AS_OF)[-1]
     expected = trend_of(statistics(line(2.5), HOURS_FROM - hour, END, END))
@@ -141,9 +138,8 @@ def test_what_came_before_a_re_creation_is_another_log(lake: Lake) -> None:
     """Ten minutes ago; the minute in which it happened holds samples of both."""
     write(lake, line(1.0))
     at = END - timedelta(minutes=10)
-    schema = pa.schema([f for f in WATERMARK_MINUTES.arrow if f.name != "day"])
     row = {"cluster": "c", "topic": "t", "partition": 0, "minute": at, "reset_at": at, "recreated_at": at}
-    lake.append(WATERMARK_MINUTES, pa.Table.from_pylist([{n: row.get(n) for n in schema.names} for _ in (0,)], schema))
+    lake.append(WATERMARK_MINUTES, WATERMARK_MINUTES.from_rows([row]))
     found = trends(lake, "c", "g", AS_OF)
     assert [t.window_seconds for t in found] == [300.0, 900.0]
     nine = trend_of(statistics(line(1.0), at + timedelta(minutes=1), END, END))

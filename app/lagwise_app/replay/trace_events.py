@@ -36,10 +36,8 @@ def events_of(trace: Trace) -> list[Row]:
 
 def _by_sample(table: Table, rows: Sequence[Row]) -> Mapping[str, pa.Table]:
     """The rows of a raw table, sample by sample."""
-    schema = pa.schema([f for f in table.arrow if f.name != "day"])
     ordered = sorted(rows, key=lambda row: row["sample_id"])
-    values = [{name: row.get(name) for name in schema.names} | {"cluster": _CLUSTER} for row in ordered]
-    whole = pa.Table.from_pylist(values, schema)
+    whole = table.from_rows(row | {"cluster": _CLUSTER} for row in ordered)
     starts: dict[str, int] = {}
     for position, row in enumerate(ordered):
         starts.setdefault(row["sample_id"], position)

@@ -56,7 +56,7 @@ def assign(lake: Lake, news: Sequence[News]) -> int:
     made = _made(lake, news, [settled[group] for group in due])
     kept = [row for group, row in before.items() if group in settled and group not in made]
     if made or len(kept) < len(before):
-        write.replace_small(lake, ASSIGNMENTS, write.table_of(ASSIGNMENTS, [*kept, *made.values()]))
+        write.replace_small(lake, ASSIGNMENTS, ASSIGNMENTS.from_rows([*kept, *made.values()]))
     return len(made)
 
 

@@ -44,7 +44,7 @@ def plan(lake: Lake, settings: CapacitySettings, now: datetime, at_most: int = A
     facts = Facts(lake, settings, now, {(cluster, topic) for cluster, _, topic in due})
     made = {key: _row(readers[key], assess(facts.known(readers[key]), settings.target_utilisation)) for key in due}
     kept = [row for key, row in before.items() if key in readers and key not in made]
-    write.replace_small(lake, CAPACITY, write.table_of(CAPACITY, [*kept, *made.values()]))
+    write.replace_small(lake, CAPACITY, CAPACITY.from_rows([*kept, *made.values()]))
     return len(made)
 
 

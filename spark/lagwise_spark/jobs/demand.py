@@ -116,14 +116,14 @@ def _write(lake: Lake, made: list[dict[str, Any]]) -> None:
         for row in made
         for one in row["ahead"]
     ]
-    lake.append(FORECASTS, write.table_of(FORECASTS, ahead))
+    lake.append(FORECASTS, FORECASTS.from_rows(ahead))
     kept = [
         row
         for row in lake.read(DEMAND).to_pylist()
         if (row["cluster"], row["topic"]) not in topics and row["as_of"] > newest - KNOWN_FOR
     ]
     rows = sorted([*kept, *made], key=lambda row: (row["cluster"], row["topic"]))
-    write.replace_small(lake, DEMAND, write.table_of(DEMAND, rows))
+    write.replace_small(lake, DEMAND, DEMAND.from_rows(rows))
 
 
 def _forget(lake: Lake, made: list[dict[str, Any]]) -> None:

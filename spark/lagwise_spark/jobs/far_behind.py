@@ -101,7 +101,7 @@ def telling_rows(lake: Lake, positions: pa.Table, start: datetime, until: Mappin
     and around each jump of the log start, of the topic-partitions that ``positions`` has any of, and those in which a
     log became another one."""
     ends = pa.table({"cluster": list(until), "until": pa.array(until.values(), TIMESTAMP)})
-    schema = pa.schema([f for f in WATERMARK_FIVE_MINUTES.arrow if f.name != "day"])
+    schema = WATERMARK_FIVE_MINUTES.without_day
     return (
         lake.query(
             _TELLING.format(columns=", ".join(name for name in schema.names if name != "points")),

@@ -82,7 +82,7 @@ def observe(session: SparkSession, lake: Lake, news: Sequence[News]) -> list[New
         left.append(replace(n, observed_from=max(start, end)))
     if left != list(news):
         estimates = list(_estimates(lake, left))
-        write.replace_small(lake, OBSERVED_CAPACITY, write.table_of(OBSERVED_CAPACITY, estimates))
+        write.replace_small(lake, OBSERVED_CAPACITY, OBSERVED_CAPACITY.from_rows(estimates))
     return left
 
 
@@ -233,9 +233,9 @@ def _write(lake: Lake, cluster: str, start: datetime, end: datetime, rows: Seque
     ).to_pylist()
     kept = [row for row in there if row["cluster"] != cluster or not start <= row["hour"] < end]
     if len(kept) == len(there):
-        lake.append(THROUGHPUT, write.table_of(THROUGHPUT, rows))
+        lake.append(THROUGHPUT, THROUGHPUT.from_rows(rows))
     else:
-        write.replace_days_since(lake, THROUGHPUT, write.table_of(THROUGHPUT, [*kept, *rows]), first)
+        write.replace_days_since(lake, THROUGHPUT, THROUGHPUT.from_rows([*kept, *rows]), first)
 
 
 def _estimates(lake: Lake, news: Sequence[News]) -> Iterator[Row]:

@@ -56,7 +56,7 @@ def stretch(session: SparkSession, lake: Lake, table: Table, start: datetime, en
     files = lake.files(table, since=start, until=end)
     if not files:
         return empty(session, table).drop("day")
-    schema = pa.schema([f for f in table.arrow if f.name != "day"])
+    schema = table.without_day
     return session.read.schema(struct_type(schema)).parquet(*files)
 
 
@@ -200,7 +200,7 @@ def steady(at: datetime) -> datetime:
 
 def _typed(table: Table, rows: pa.Table) -> pa.Table:
     """Rows as the table declares them, without the partition column; columns that are missing are null."""
-    schema = pa.schema([f for f in table.arrow if f.name != "day"])
+    schema = table.without_day
     for field in schema:
         if field.name not in rows.column_names:
             rows = rows.append_column(field.name, pa.nulls(rows.num_rows, field.type))

@@ -61,7 +61,7 @@ def sum_up(lake: Lake, news: Sequence[News]) -> int:
         reread = _sum(exposures, key[:2], told[key]) if key in fresh else before[key]["reread_records_at_most"]
         made[key] = _row(key, stats, len(told[key]), reread)
     rows = list((before | made).values())
-    write.replace_days_since(lake, REBALANCE_STATS, write.table_of(REBALANCE_STATS, rows), start.date())
+    write.replace_days_since(lake, REBALANCE_STATS, REBALANCE_STATS.from_rows(rows), start.date())
     return len(made)
 
 

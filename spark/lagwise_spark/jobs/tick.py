@@ -242,7 +242,7 @@ def _tick_row(started_at: datetime, cost: TickCost, news: Sequence[News]) -> pa.
             for n in news
         ],
     }
-    return pa.Table.from_pylist([row], schema=pa.schema([f for f in TICKS.arrow if f.name != "day"]))
+    return TICKS.from_rows([row])
 
 
 def _cpu_seconds() -> float:

@@ -104,9 +104,9 @@ def groups(
                     "reason": str(verdict.reason) if verdict.reason else None,
                 }
             )
-    lake.append(STATUS_CHANGES, table_of(STATUS_CHANGES, changes))
-    lake.append(GROUP_HISTORY, table_of(GROUP_HISTORY, rows))
-    replace_small(lake, GROUP_STATUS, table_of(GROUP_STATUS, rows))
+    lake.append(STATUS_CHANGES, STATUS_CHANGES.from_rows(changes))
+    lake.append(GROUP_HISTORY, GROUP_HISTORY.from_rows(rows))
+    replace_small(lake, GROUP_STATUS, GROUP_STATUS.from_rows(rows))
     return len(changes)
 
 
@@ -171,12 +171,6 @@ def _ends(what: str, forecast: Forecast | None) -> dict[str, float | None]:
     if forecast is None:
         return dict.fromkeys((name, f"{name}_low", f"{name}_high"))
     return {name: forecast.seconds, f"{name}_low": forecast.low, f"{name}_high": forecast.high}
-
-
-def table_of(table: Table, rows: Sequence[Row]) -> pa.Table:
-    """Rows as the table declares them, without its ``day``; what a row does not have is null."""
-    schema = pa.schema([f for f in table.arrow if f.name != "day"])
-    return pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema=schema)
 
 
 def replace_days_since(lake: Lake, table: Table, rows: pa.Table, first: date) -> None:
