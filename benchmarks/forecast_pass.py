@@ -81,7 +81,7 @@ def main() -> int:
                 done = forecast_topics(session, lake, settings)
                 seconds = time.perf_counter() - began
                 print(f"pass {number + 1}: {done} of {topics} topics with {days} days of hours in {seconds:.1f} s")
-            nothing = ForecastSettings(every_hours=10_000, topics_per_round=topics)
+            nothing = ForecastSettings(interval_hours=10_000, max_topics_per_round=topics)
             forecast_topics(session, lake, nothing)
             began = time.perf_counter()
             assert forecast_topics(session, lake, nothing) == 0

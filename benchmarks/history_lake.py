@@ -57,7 +57,7 @@ class History:
         """Write every table, as far back as it is kept."""
         today = self.end.replace(hour=0, minute=0)
         raw = max(self._start, today - timedelta(days=retention.raw_days))
-        minutes = max(self._start, today - timedelta(days=retention.minutes_days))
+        minutes = max(self._start, today - timedelta(days=retention.minute_stats_days))
         write_topics(self._bulk, self._shape, self._start)
         self._raw(raw)
         pairs, ends = self._minutes_of_pairs, self._minutes_of_ends

@@ -38,7 +38,7 @@ class IsolatedSource(ReaderProcess):
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         order = ReaderOrder("cluster", cluster, str(state or "")).as_json()
-        places = cluster.offsets_from if isinstance(cluster, Cluster) else ()
+        places = cluster.external_offsets if isinstance(cluster, Cluster) else ()
         elsewhere = max((place.timeout_seconds for place in places), default=0.0)
         super().__init__(order, hang_seconds or _STEPS * (cluster.timeout_seconds + 2) + elsewhere + _GRACE_SECONDS)
         self._cluster = cluster

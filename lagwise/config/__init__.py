@@ -11,7 +11,7 @@ from lagwise.config.channels import (
     Teams,
     Webhook,
 )
-from lagwise.config.external_offsets import FlinkJobs, OffsetFiles, OffsetsFrom, SparkCheckpoints, SqlOffsets
+from lagwise.config.external_offsets import ExternalOffsets, FlinkJobs, OffsetFiles, SparkCheckpoints, SqlOffsets
 from lagwise.config.load import load_config, settings_file, validated
 from lagwise.config.model import (
     AlertSettings,
@@ -42,6 +42,7 @@ __all__ = [
     "Config",
     "DashboardSettings",
     "Email",
+    "ExternalOffsets",
     "FlinkJobs",
     "Grouping",
     "Heartbeat",
@@ -50,7 +51,6 @@ __all__ = [
     "MaintenanceWindow",
     "NameFilter",
     "OffsetFiles",
-    "OffsetsFrom",
     "PagerDuty",
     "RetentionSettings",
     "RocketmqCluster",

@@ -92,4 +92,4 @@ class FlinkJobs(_Place):
 is a group of its own name."""
 
 
-OffsetsFrom = Annotated[SparkCheckpoints | SqlOffsets | OffsetFiles | FlinkJobs, Field(discriminator="type")]
+ExternalOffsets = Annotated[SparkCheckpoints | SqlOffsets | OffsetFiles | FlinkJobs, Field(discriminator="type")]

@@ -13,7 +13,7 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from lagwise.config.base import Settings as _Settings
 from lagwise.config.channels import AnyChannel
-from lagwise.config.external_offsets import OffsetsFrom
+from lagwise.config.external_offsets import ExternalOffsets
 from lagwise.config.name_filter import NameFilter
 from lagwise.config.objectives import WithObjectives
 from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, SignIn
@@ -64,14 +64,14 @@ references: `${env:NAME}` or `${file:/path}`."""
     """How often the cluster is sampled."""
     timeout_seconds: Annotated[float, Field(ge=1, le=300)] = 10.0
     """How long one request to the cluster may take."""
-    look_past_markers: bool = True
+    skip_control_records: bool = True
     """Whether the next record is fetched where a group stands still just before the end, to tell unread records from \
 commit markers of transactions and gaps of compaction, which take offsets too. Needs Read on those topics; without it \
 they count as lag."""
     offsets_topic: bool = False
     """Whether the topic `__consumer_offsets` is followed too: exact rebalances with causes, rewinds, commit times. \
 Needs Read on that topic."""
-    offsets_from: tuple[OffsetsFrom, ...] = ()
+    external_offsets: tuple[ExternalOffsets, ...] = ()
     """Where offsets on the cluster's topics are kept that are not committed to Kafka: see \
 [docs/offsets-elsewhere.md](../offsets-elsewhere.md)."""
 
@@ -85,9 +85,9 @@ Needs Read on that topic."""
                 )
         return settings
 
-    @field_validator("offsets_from")
+    @field_validator("external_offsets")
     @classmethod
-    def _sources_have_names(cls, sources: tuple[OffsetsFrom, ...]) -> tuple[OffsetsFrom, ...]:
+    def _sources_have_names(cls, sources: tuple[ExternalOffsets, ...]) -> tuple[ExternalOffsets, ...]:
         names = [source.name for source in sources]
         twice = sorted({n for n in names if names.count(n) > 1})
         if twice:
@@ -141,17 +141,17 @@ class ForecastSettings(_Settings):
 
     horizon_days: Annotated[int, Field(ge=7, le=730)] = 90
     """How far ahead is planned. The highest rate to expect is that of the last week before then."""
-    every_hours: Annotated[int, Field(ge=1)] = 24
+    interval_hours: Annotated[int, Field(ge=1)] = 24
     """How old the forecast of a topic becomes before it is made anew; that of one with too little history, an hour."""
-    topics_per_round: Annotated[int, Field(ge=1)] = 50
+    max_topics_per_round: Annotated[int, Field(ge=1)] = 50
     """How many topics are forecast after one round at most, the stalest first (hundredths of a second each)."""
 
 
 class NodeSize(_Settings):
     """What the nodes of some groups are like."""
 
-    groups: tuple[str, ...] = (".*",)
-    """Groups whose whole name one of these regular expressions matches."""
+    groups: NameFilter = NameFilter()
+    """Groups whose nodes these are: regular expressions on the whole name."""
     cores: Annotated[float, Field(ge=0.01, le=4096)]
     """Cores of one node, or its CPU limit."""
 
@@ -166,10 +166,7 @@ class CapacitySettings(_Settings):
 
     def cores_of(self, group: str) -> float | None:
         """Cores of a node of this group; None is not known."""
-        for node in self.nodes:
-            if any(re.fullmatch(pattern, group, re.DOTALL) for pattern in node.groups):
-                return node.cores
-        return None
+        return next((node.cores for node in self.nodes if node.groups.selects(group)), None)
 
 
 class AnalysisSettings(_Settings):
@@ -194,7 +191,7 @@ class RetentionSettings(_Settings):
 
     raw_days: Annotated[int, Field(ge=1)] = 2
     """Samples as they were read."""
-    minutes_days: Annotated[int, Field(ge=1)] = 7
+    minute_stats_days: Annotated[int, Field(ge=1)] = 7
     """Minute statistics and watermark history; `lag_seconds` is exact as far back as this."""
     demand_days: Annotated[int, Field(ge=14)] = 400
     """What each topic was sent, by the hour: what forecasts are made of."""

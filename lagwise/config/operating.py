@@ -85,7 +85,7 @@ class MaintenanceWindow(Settings):
 class Grouping(Settings):
     """When many messages to a channel become one, so that an outage of many groups is no flood."""
 
-    most_messages: Annotated[int, Field(ge=1)] | None = 5
+    max_messages: Annotated[int, Field(ge=1)] | None = 5
     """At most so many messages go to a channel one by one within `interval_seconds`; what is more becomes one summary \
 (`lagwise.alerts.v1`). Null sends each by itself, however many they are."""
     interval_seconds: Seconds = 60.0

@@ -30,11 +30,11 @@ _GROUP_ERRORS = {
     "coordinator_loading": _COORDINATOR_CHANGES,
     "coordinator_not_available": _COORDINATOR_CHANGES,
     "elsewhere_timeout": "where its offsets are kept did not answer in time; see how that is, or raise the "
-    "timeout_seconds of the source in offsets_from",
+    "timeout_seconds of the source in external_offsets",
     "elsewhere_unreachable": "where its offsets are kept cannot be reached; see whether that runs",
     "elsewhere_refused": "the collector is not let in where its offsets are kept; check the secret and the rights of "
-    "the source in offsets_from",
-    "elsewhere_missing": "where its offsets are kept there is nothing any more; check the source in offsets_from",
+    "the source in external_offsets",
+    "elsewhere_missing": "where its offsets are kept there is nothing any more; check the source in external_offsets",
     "elsewhere_malformed": "what is found where its offsets are kept cannot be understood",
 }
 

@@ -55,7 +55,7 @@ def days_kept(table: Table, retention: RetentionSettings) -> int | None:
         return retention.demand_days
     if table is FORECASTS:
         return FORECASTS_DAYS
-    return retention.minutes_days if table in _MINUTES else retention.history_days
+    return retention.minute_stats_days if table in _MINUTES else retention.history_days
 
 
 def maintain(lake: Lake, retention: RetentionSettings, *, now: datetime | None = None) -> Maintained:

@@ -138,8 +138,8 @@ GROUPS = Table(
         Column(
             "source",
             pa.string(),
-            "where its offsets come from: a source in `offsets_from`; of a broadcasting group of RocketMQ its members' "
-            "`local files`, or the broker's `broadcast hint`: what was fetched; null is the cluster itself",
+            "where the offsets come from: a source in `external_offsets`; for a broadcasting group of RocketMQ, "
+            "`local files` of its members or the broker's `broadcast hint` (what was fetched); null is the cluster",
         ),
         Column(
             "subscriptions",

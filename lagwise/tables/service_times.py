@@ -81,7 +81,7 @@ JOBS = Table(
         *SAMPLE,
         Column("sampled_at", TIMESTAMP, "when the committed offsets had been read", nullable=False),
         Column("group", pa.string(), "consumer group that the job is shown as", nullable=False),
-        Column("source", pa.string(), "the source in `offsets_from` that tells of it", nullable=False),
+        Column("source", pa.string(), "the source in `external_offsets` that tells of it", nullable=False),
         Column("job_id", pa.string(), "id of the job in its engine", nullable=False),
         Column("job", pa.string(), "name of the job", nullable=False),
         Column("checkpoint_duration_seconds", pa.float64(), "how long the last completed checkpoint took"),

@@ -27,7 +27,7 @@ from tests.alerts.support import at, book, group_condition, observation
 
 Receivers = Callable[..., Receiver]
 NEVER = threading.Event()
-FIVE_A_MINUTE = Grouping(most_messages=5, interval_seconds=60.0)
+FIVE_A_MINUTE = Grouping(max_messages=5, interval_seconds=60.0)
 
 
 def one(second: float) -> Sent:
@@ -62,7 +62,7 @@ def test_when(waiting: int, sent: list[Sent], expected: Plan, why: str) -> None:
 
 
 def test_without_a_limit_each_goes_by_itself() -> None:
-    assert plan(300, [many(-1)], Grouping(most_messages=None), at(0)) == Singly(300)
+    assert plan(300, [many(-1)], Grouping(max_messages=None), at(0)) == Singly(300)
 
 
 class Clock:

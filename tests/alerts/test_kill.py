@@ -39,8 +39,8 @@ rules:
 """
 
 
-SINGLY: dict[str, object] = {"most_messages": None}
-TOGETHER: dict[str, object] = {"most_messages": 2, "interval_seconds": 0.3}
+SINGLY: dict[str, object] = {"max_messages": None}
+TOGETHER: dict[str, object] = {"max_messages": 2, "interval_seconds": 0.3}
 
 
 def settings(folder: Path, lake: Path, channels: dict[str, str], database: str | None = None, **alerts: object) -> Path:

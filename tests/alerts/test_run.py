@@ -107,18 +107,18 @@ class TestOnce:
         assert alert_once(settings, at(20)).fired == 1
         assert [got.document["group"] for got in to.got] == ["alive"], "its members were seen by an earlier process"
 
-    @pytest.mark.parametrize(("most_messages", "messages"), [(5, 1), (None, 300)])
+    @pytest.mark.parametrize(("max_messages", "messages"), [(5, 1), (None, 300)])
     def test_three_hundred_groups_at_once(
         self,
         config: MakeConfig,
         writer: LakeWriter,
         receiver: Receivers,
-        most_messages: int | None,
+        max_messages: int | None,
         messages: int,
     ) -> None:
         """One message, unless the settings want one for each; in either all of them."""
         to = receiver()
-        settings = config({"ops": to.url}, alerts={"grouping": {"most_messages": most_messages}})
+        settings = config({"ops": to.url}, alerts={"grouping": {"max_messages": max_messages}})
         writer.all_well(at(0), {f"g{i}": {"status": "stalled", "members": 1} for i in range(300)})
         began = time.monotonic()
         report = alert_once(settings, at(5))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lagwise.config import FlinkJobs, OffsetFiles, OffsetsFrom, SparkCheckpoints, SqlOffsets
+from lagwise.config import ExternalOffsets, FlinkJobs, OffsetFiles, SparkCheckpoints, SqlOffsets
 from lagwise.domain.evaluation import Evaluation, Moment, evaluate
 from lagwise.domain.evidence import Policy
 from lagwise.domain.vocabulary import Status, UnknownReason
@@ -31,9 +31,9 @@ TABLES = ("commits", "watermarks", "groups", "members", "topics")
 class History:
     """Samples of a cluster every 15 s of a clock of the test's own, and what the rules say of them."""
 
-    def __init__(self, lab: Lab, sources: tuple[OffsetsFrom, ...]) -> None:
+    def __init__(self, lab: Lab, sources: tuple[ExternalOffsets, ...]) -> None:
         self.now = datetime.now(UTC)
-        self.source = KafkaSource(lab.cluster(offsets_from=sources), clock=lambda: self.now)
+        self.source = KafkaSource(lab.cluster(external_offsets=sources), clock=lambda: self.now)
         self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in (*TABLES, "events")}
         self.last: Snapshot | None = None
         self._known = PreviousSample()
@@ -59,7 +59,7 @@ class History:
 
 
 @contextmanager
-def history(lab: Lab, *sources: OffsetsFrom) -> Iterator[History]:
+def history(lab: Lab, *sources: ExternalOffsets) -> Iterator[History]:
     made = History(lab, sources)
     try:
         yield made

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lagwise.config import Cluster, FlinkJobs, OffsetFiles, OffsetsFrom
+from lagwise.config import Cluster, ExternalOffsets, FlinkJobs, OffsetFiles
 from lagwise_collectors.external_offsets.access import check_elsewhere
 from lagwise_collectors.external_offsets.join import Join
 from lagwise_collectors.external_offsets.model import FoundOffsets, GroupFound, Job, Offset
@@ -44,7 +44,7 @@ def look(sources: Sources, selects: Any = lambda name: True) -> tuple[dict[str, 
 def test_a_source_that_hangs_costs_its_time_out_and_its_own_groups(tmp_path: Path) -> None:
     flink = FlinkServer("healthy")
     with flink.running() as url:
-        hanging: OffsetsFrom = FlinkJobs(name="jobs", url=url, timeout_seconds=4.0)
+        hanging: ExternalOffsets = FlinkJobs(name="jobs", url=url, timeout_seconds=4.0)
         sources = Sources([hanging, files(tmp_path / "f", billing=3)])
         groups, errors = look(sources)
         assert (set(groups), errors) == ({"orders-job", "billing"}, {})
@@ -138,7 +138,7 @@ def test_what_a_library_raises_costs_only_its_source(tmp_path: Path, monkeypatch
 
 def test_sources_reach_the_process_that_reads_them(tmp_path: Path) -> None:
     flink = FlinkJobs(name="jobs", url="http://h", token="${env:T}", jobs={"a": "b"})
-    cluster = Cluster(bootstrap="h:1", offsets_from=(flink, files(tmp_path / "f")))
+    cluster = Cluster(bootstrap="h:1", external_offsets=(flink, files(tmp_path / "f")))
     order = ReaderOrder("cluster", cluster, "state")
     assert ReaderOrder.of_json(json.loads(json.dumps(order.as_json()))) == order
 

@@ -183,7 +183,7 @@ class TestPrivileges:
             assert [looked_up(source) for _ in range(4)] == [[None]] * 4
         assert [r.getMessage() for r in caplog.records if "may not read" in r.getMessage()] == [
             f"lab: the account may not read {topic}, so commit markers of transactions on it count as lag; granting it "
-            "Read, or setting look_past_markers to false, ends this"
+            "Read, or setting skip_control_records to false, ends this"
         ]
         assert (check().ok, check().required, check().privilege) == (False, False, "Read on Topic")
         grant(lab, (ResourceType.TOPIC, lab.prefix, AclOperation.READ))

@@ -285,7 +285,7 @@ class TestOnABroker:
         topic = lab.topic(partitions=1)
         self.transaction(lab, topic, b"a")
         lab.commit(lab.name("reader"), topic, {0: 1})
-        source = KafkaSource(lab.cluster(look_past_markers=False))
+        source = KafkaSource(lab.cluster(skip_control_records=False))
         assert self.next_of(source) == {0: None}
 
     def test_nothing_is_committed_and_no_group_is_made(self, lab: Lab, source: KafkaSource) -> None:

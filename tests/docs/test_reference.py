@@ -116,12 +116,13 @@ _OTHER = {
     "clusters[].name": "other",
     "clusters[].bootstrap": "h:2",
     "clusters[].librdkafka": "{client.id: me}",
-    "clusters[].look_past_markers": "false",
+    "clusters[].skip_control_records": "false",
     "clusters[].side_topics.retry": "['(a)']",
     "clusters[].side_topics.dead_letter": "['(a)']",
     "scaling.token": "${env:X}",
     "analysis.capacity.nodes": "[{cores: 4}]",
-    "analysis.capacity.nodes[].groups": "['a']",
+    "analysis.capacity.nodes[].groups.include": "['a']",
+    "analysis.capacity.nodes[].groups.exclude": "['a']",
     "analysis.capacity.target_utilisation": "0.5",
     "alerts.rules_file": "/tmp/rules.yaml",
     "alerts.dashboard_url": "https://other",
@@ -144,13 +145,13 @@ _OTHER = {
     "clusters[rocketmq].tls.verify": "false",
     "clusters[rocketmq].tls.verify_host_name": "false",
     "clusters[].groups.exclude": "['a']",
-    "clusters[].offsets_from": "[{name: b, type: files, path: /y}]",
-    "clusters[].offsets_from[flink].jobs": "{a: b}",
-    "clusters[].offsets_from[flink].token": "${env:X}",
-    "clusters[].offsets_from[flink].url": "http://other",
-    "clusters[].offsets_from[sql].url": "sqlite:///other",
-    "clusters[].offsets_from[files].format": "csv",
-    **{f"clusters[].offsets_from[{kind}].timeout_seconds": "7" for kind in ("spark", "sql", "files", "flink")},
+    "clusters[].external_offsets": "[{name: b, type: files, path: /y}]",
+    "clusters[].external_offsets[flink].jobs": "{a: b}",
+    "clusters[].external_offsets[flink].token": "${env:X}",
+    "clusters[].external_offsets[flink].url": "http://other",
+    "clusters[].external_offsets[sql].url": "sqlite:///other",
+    "clusters[].external_offsets[files].format": "csv",
+    **{f"clusters[].external_offsets[{kind}].timeout_seconds": "7" for kind in ("spark", "sql", "files", "flink")},
     "clusters[].lag_objectives": "[{groups: {}, lag_objective_seconds: 7}]",
     "clusters[].lag_objectives[].groups.include": "['a']",
     "clusters[].lag_objectives[].groups.exclude": "['a']",
@@ -237,9 +238,9 @@ def test_the_documented_variable_sets_the_setting(key: str, tmp_path: Path) -> N
     if of_rocketmq:
         other = _OTHER_OF_ROCKETMQ.get(of_rocketmq, "77")
     cluster: dict[str, Any] = {"bootstrap": "h:1"} if not of_rocketmq else _ROCKETMQ
-    place = key.partition("offsets_from[")[2].partition("]")[0]
+    place = key.partition("external_offsets[")[2].partition("]")[0]
     if place:
-        cluster["offsets_from"] = [{"name": "a", "type": place, **_SOURCES[place]}]
+        cluster["external_offsets"] = [{"name": "a", "type": place, **_SOURCES[place]}]
     tree = {
         "clusters": [{**cluster, "lag_objectives": [{"groups": {}, "lag_objective_seconds": 5}]}],
         "alerts": {"channels": [channel], "heartbeat": {"url": "https://h"}, "maintenance": [_window(key)]},

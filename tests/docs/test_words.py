@@ -93,7 +93,7 @@ class TestStatuses:
             "transaction_seconds",
             "stands_still",
             "cause",
-            "look_past_markers",
+            "skip_control_records",
             "findings",
             "side_topics",
             "since",

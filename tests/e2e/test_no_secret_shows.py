@@ -122,7 +122,7 @@ def everything(its: Installation, broker: "KafkaBroker", echo: Echo, mails: Mail
             "offsets_topic": True,
             "librdkafka": {k: v for k, v in broker.client_settings().items() if k != "bootstrap.servers"}
             | {"sasl.password": marked.reference("right", broker.client_settings()["sasl.password"])},
-            "offsets_from": [sql, flink],
+            "external_offsets": [sql, flink],
         },
         {
             **wrong,

@@ -16,7 +16,7 @@ PUBLIC = {
     "AlertSettings.dashboard_url", "Cluster.bootstrap", "Cluster.name", "Config.data", "DashboardSettings.host",
     "DashboardSettings.runbook_url", "Email.host", "Email.sender", "Email.to", "Email.username", "FlinkJobs.jobs",
     "NameFilter.exclude", "NameFilter.include", "LocalOffsetFiles.path", "MaintenanceWindow.name",
-    "MaintenanceWindow.time_zone", "NodeSize.groups", "RocketmqCluster.name", "RocketmqCluster.name_servers",
+    "MaintenanceWindow.time_zone", "RocketmqCluster.name", "RocketmqCluster.name_servers",
     "ScalingSettings.host", "SideTopicSettings.dead_letter", "SideTopicSettings.retry", "SignIn.claim",
     "SignIn.operators", "SignIn.viewers",
     "SparkSettings.driver_memory", "SparkSettings.master", "SqlOffsets.query", "_AlertmanagerLabels.labels",
@@ -79,7 +79,7 @@ def test_settings_are_shown_without_secrets() -> None:
                 {
                     "bootstrap": "h:1",
                     "librdkafka": {"sasl.password": "${env:X}", "ssl.ca.pem": "a", "socket.keepalive.enable": True},
-                    "offsets_from": [
+                    "external_offsets": [
                         {"name": "s", "type": "sql", "url": "sqlite:///x.db", "query": "select"},
                         {"name": "f", "type": "flink", "url": "http://f:1/hunter2", "token": "${file:/run/t}"},
                     ],
@@ -112,7 +112,7 @@ def test_settings_are_shown_without_secrets() -> None:
     assert tree["database"] == f"postgresql+psycopg://me:{REDACTED}@host/db?sslmode=require&sslpassword={REDACTED}"
     kafka, rocketmq = tree["clusters"]
     assert kafka["librdkafka"] == {"sasl.password": "${env:X}", "ssl.ca.pem": "a", "socket.keepalive.enable": True}
-    assert [place["url"] for place in kafka["offsets_from"]] == ["sqlite:///x.db", f"http://f:1/{REDACTED}"]
+    assert [place["url"] for place in kafka["external_offsets"]] == ["sqlite:///x.db", f"http://f:1/{REDACTED}"]
     assert (rocketmq["access_key"], rocketmq["secret_key"]) == (REDACTED, "${env:Y}")
     assert tree["analysis"]["spark"]["conf"] == {
         "spark.hadoop.fs.s3a.secret.key": REDACTED,

@@ -16,7 +16,7 @@ from lagwise_spark.jobs.capacity import AGAIN_AFTER
 from tests.platform.judged import append, partition, row
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
-EIGHT_CORES = CapacitySettings.model_validate({"nodes": [{"groups": ["bill.*"], "cores": 8}]})
+EIGHT_CORES = CapacitySettings.model_validate({"nodes": [{"groups": {"include": ["bill.*"]}, "cores": 8}]})
 
 
 def reads(lake: Lake, name: str, *, members: int = 4, partitions: int = 12, rate: float = 50.0) -> None:

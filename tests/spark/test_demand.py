@@ -162,8 +162,8 @@ def test_topics_are_forecast_the_stalest_first_and_once(spark: "SparkSession", l
 
     series = write_histories(lake)
     until = START.replace(minute=0)
-    assert forecast_topics(spark, lake, ForecastSettings(topics_per_round=4)) == 4
-    assert forecast_topics(spark, lake, ForecastSettings(topics_per_round=4)) == 3
+    assert forecast_topics(spark, lake, ForecastSettings(max_topics_per_round=4)) == 4
+    assert forecast_topics(spark, lake, ForecastSettings(max_topics_per_round=4)) == 3
     assert forecast_topics(spark, lake, ForecastSettings()) == 0, "nothing is due"
     rows = {row["topic"]: row for row in lake.read(DEMAND).to_pylist()}
     assert rows.keys() == series.keys()

@@ -45,7 +45,7 @@ def test_topics_are_kept_whatever_their_age(lake: Lake) -> None:
 
 
 def test_each_table_has_its_time() -> None:
-    retention = RetentionSettings(raw_days=1, minutes_days=2, history_days=3)
+    retention = RetentionSettings(raw_days=1, minute_stats_days=2, history_days=3)
     assert days_kept(GROUPS, retention) == 1
     assert days_kept(GROUP_HISTORY, retention) == 2
     assert days_kept(SAMPLES, retention) == 3

@@ -44,14 +44,14 @@ Plan = Singly | Together | Wait
 def plan(waiting: int, sent: Sequence[Sent], policy: Grouping, now: datetime) -> Plan:
     """What is to be done with ``waiting`` messages that nobody has tried to deliver yet, given what was delivered
     lately."""
-    if policy.most_messages is None:
+    if policy.max_messages is None:
         return Singly(waiting)
     interval = timedelta(seconds=policy.interval_seconds)
     lately = sorted((one for one in sent if one.at > now - interval), key=lambda one: one.at)
     summaries = [one for one in lately if one.is_summary]
     if summaries:
         return Wait(summaries[-1].at + interval)
-    left = policy.most_messages - len(lately)
+    left = policy.max_messages - len(lately)
     if left <= 0:
-        return Wait(lately[len(lately) - policy.most_messages].at + interval)
+        return Wait(lately[len(lately) - policy.max_messages].at + interval)
     return Singly(waiting) if waiting <= left else Together()

@@ -55,7 +55,7 @@ class Worker:
         self._clock = clock
         self._random = random
         self._policy = policy or RetryPolicy()
-        self._grouping = grouping or Grouping(most_messages=None)
+        self._grouping = grouping or Grouping(max_messages=None)
         self._lease = lease
         self._complaints = LogThrottle(log)
         self._unrecorded: tuple[DeliveryRow, RetryStep] | None = None
@@ -119,7 +119,7 @@ class Worker:
 
     def _plan(self) -> Plan:
         """What to do next. A summary, or what was tried before, goes out as it is: it has its key, and the order."""
-        if self._grouping.most_messages is None:
+        if self._grouping.max_messages is None:
             return Singly(_BATCH)
         waiting = untried(self._engine, self.channel.name)
         if waiting is None:

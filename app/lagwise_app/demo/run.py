@@ -107,7 +107,7 @@ def _settings(options: Options, cluster: Mapping[str, Any], folder: Path, webhoo
                 "alerts": {
                     "interval_seconds": 2,
                     "channels": [{"name": "demo", "url": webhook, "secret": f"${{file:{folder / _KEY_FILE}}}"}],
-                    "grouping": {"most_messages": None},  # a line for each: the groups get into trouble all at once
+                    "grouping": {"max_messages": None},  # a line for each: the groups get into trouble all at once
                 },
                 "dashboard": {"port": options.port, "refresh_seconds": 5},
             }

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lagwise.config import OffsetsFrom
+from lagwise.config import ExternalOffsets
 from lagwise.domain.humanise import plural
 from lagwise_collectors.external_offsets.sources import Sources
 from lagwise_collectors.protocol import Check, ErrorTally
@@ -16,12 +16,12 @@ _ADVICE = {
 }
 
 
-def check_elsewhere(settings: Sequence[OffsetsFrom]) -> list[Check]:
+def check_elsewhere(settings: Sequence[ExternalOffsets]) -> list[Check]:
     """One check a source. None of them is required: a source that cannot be read costs its own groups."""
     return [_check(source) for source in settings]
 
 
-def _check(settings: OffsetsFrom) -> Check:
+def _check(settings: ExternalOffsets) -> Check:
     sources, errors = Sources([settings]), ErrorTally()
     sources.begin()
     found = sources.finish(lambda name: True, errors)

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lagwise.config import FlinkJobs, OffsetFiles, OffsetsFrom, SparkCheckpoints, SqlOffsets
+from lagwise.config import ExternalOffsets, FlinkJobs, OffsetFiles, SparkCheckpoints, SqlOffsets
 from lagwise_collectors.external_offsets.group_cache import GroupCache
 from lagwise_collectors.external_offsets.model import GroupFound, OffsetReader, Trouble
 from lagwise_collectors.external_offsets.timed_read import TimedRead
 from lagwise_collectors.protocol import ErrorTally
 
 
-def reader_of(settings: OffsetsFrom, clock: Callable[[], datetime]) -> OffsetReader:
+def reader_of(settings: ExternalOffsets, clock: Callable[[], datetime]) -> OffsetReader:
     """What reads a source. A new kind is added here and in the settings, and nowhere else."""
     # Imported here: whoever has no such source need not load a database's or HTTP's library in the reader process.
     match settings:
@@ -47,7 +47,7 @@ class Sources:
 
     def __init__(
         self,
-        settings: Sequence[OffsetsFrom],
+        settings: Sequence[ExternalOffsets],
         *,
         state: Path | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),

@@ -85,7 +85,7 @@ class _Steps:
         ]
 
     def _records(self) -> list[Check]:
-        if not self.cluster.look_past_markers or self.place is None:
+        if not self.cluster.skip_control_records or self.place is None:
             return []
         place = self.place
         return [
@@ -94,7 +94,7 @@ class _Steps:
                 "Read on Topic",
                 lambda: try_one(self.cluster, place),
                 "grant the account Read on the topics: without it the commit markers of transactions count as lag (or "
-                "set look_past_markers to false)",
+                "set skip_control_records to false)",
             )
         ]
 

@@ -60,7 +60,7 @@ class KafkaSource:
         self._clock = clock
         self._looked_up = None if state is None else NextRecordCache(state)
         self._elsewhere = Sources(
-            cluster.offsets_from, state=None if state is None else state.with_suffix(".elsewhere"), clock=clock
+            cluster.external_offsets, state=None if state is None else state.with_suffix(".elsewhere"), clock=clock
         )
         self._session: _Session | None = None
 
@@ -78,7 +78,7 @@ class KafkaSource:
 
     def check(self) -> list[Check]:
         """What ``lagwise doctor`` shows of this cluster."""
-        return check_access(self._cluster) + check_elsewhere(self._cluster.offsets_from)
+        return check_access(self._cluster) + check_elsewhere(self._cluster.external_offsets)
 
     def close(self) -> None:
         """Drop the connection; the next sample makes a new one."""

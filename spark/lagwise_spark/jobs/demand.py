@@ -78,9 +78,9 @@ def _due(lake: Lake, settings: ForecastSettings) -> pa.Table:
         """,
         [
             settings.horizon_days,
-            settings.every_hours,
+            settings.interval_hours,
             FORECAST_FOR // timedelta(hours=1),
-            settings.topics_per_round,
+            settings.max_topics_per_round,
         ],
         over=[TOPIC_HOURS, DEMAND],
         since=since,

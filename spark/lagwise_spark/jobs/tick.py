@@ -189,7 +189,7 @@ def _inputs(
         return read.of_samples(session, lake, table, latest_ids, latest_from)
 
     watermark_minutes = finished(WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES).unionByName(minutes.watermarks)
-    older = older_history(session, lake, news, config.lake.retention.minutes_days, latest_from)
+    older = older_history(session, lake, news, config.lake.retention.minute_stats_days, latest_from)
     if older is not None:
         watermark_minutes = watermark_minutes.unionByName(older)
     return Inputs(

@@ -151,7 +151,7 @@ class Fetcher:
             self._forbidden.add(topic)
             log.info(
                 "%s: the account may not read %s, so commit markers of transactions on it count as lag; granting it "
-                "Read, or setting look_past_markers to false, ends this",
+                "Read, or setting skip_control_records to false, ends this",
                 self._cluster.name,
                 topic,
             )
@@ -180,7 +180,7 @@ def _consumer(cluster: Cluster) -> Consumer:
 
 def fetcher_of(cluster: Cluster) -> Fetcher | None:
     """The fetcher of a cluster whose settings allow it."""
-    return Fetcher(cluster) if cluster.look_past_markers else None
+    return Fetcher(cluster) if cluster.skip_control_records else None
 
 
 def try_one(cluster: Cluster, place: LogPosition) -> str:

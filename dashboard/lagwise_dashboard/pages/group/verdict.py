@@ -97,7 +97,9 @@ def _ways(described: Row) -> list[tiles.Tile]:
         found.append(("Consumes as", escaping.shown(described["type"]), _TYPE_HELP))
     if described.get("source"):
         source = described["source"]
-        found.append(("Offsets from", escaping.shown(source), _SOURCE_HELP.get(source, "A source in `offsets_from`.")))
+        found.append(
+            ("Offsets from", escaping.shown(source), _SOURCE_HELP.get(source, "A source in `external_offsets`."))
+        )
     filtered = [Subscription(**one) for one in described.get("subscriptions") or () if one["filter"] != ALL]
     if filtered:
         wanted = ", ".join(sorted({str(one) for one in filtered}))
