@@ -13,7 +13,8 @@ import yaml
 
 from benchmarks.pages_cast import CLUSTER, INTERVAL_SECONDS
 from lagwise.platform.health import DASHBOARD
-from lagwise_app.supervisor.processes import child_environment, part_command
+from lagwise_app.supervisor.effective_settings import child_environment
+from lagwise_app.supervisor.processes import part_command
 from tests.dashboard.serving import wait_until_served
 
 #: Starts a server in a folder, on a port.

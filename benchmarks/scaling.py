@@ -29,7 +29,7 @@ from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.membership import ASSIGNMENTS
 from lagwise.tables.raw import GROUPS
 from lagwise.tables.store import Lake
-from lagwise_app.supervisor.processes import free_port
+from lagwise_app.supervisor.effective_settings import free_port
 
 #: What must be reached.
 CPU_MS = 2.0

@@ -22,10 +22,10 @@ from typing import Any
 
 from lagwise.platform.die_with_parent import end_with_parent, leashed
 from lagwise.platform.errors import LagwiseError
-from lagwise_sandbox import server
+from lagwise_sandbox import server_properties
 from lagwise_sandbox.jars import Progress, broker_classpath
 from lagwise_sandbox.java import find_java
-from lagwise_sandbox.launch import free_ports, listens, spawn
+from lagwise_sandbox.server_process import free_ports, listens, spawn
 
 log = logging.getLogger("lagwise.sandbox")
 
@@ -41,7 +41,7 @@ class KafkaBroker:
 
     ``port`` 0 takes a free one. ``data`` is where it keeps its files: a folder given is kept (and a broker started on
     it again finds its topics), the default temporary one is removed by :meth:`stop`. ``extra`` are server properties
-    that win over the sandbox's. ``secured`` asks for SASL/PLAIN and ACLs, see :mod:`lagwise_sandbox.server`.
+    that win over the sandbox's. ``secured`` asks for SASL/PLAIN and ACLs, see :mod:`lagwise_sandbox.server_properties`.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class KafkaBroker:
         self._secured = secured
         self._extra = dict(extra or {})
         self._data: Path | None = None
-        self._ports: server.Ports | None = None
+        self._ports: server_properties.Ports | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._failed = False
 
@@ -86,9 +86,9 @@ class KafkaBroker:
         """Whether the broker's process runs."""
         return self._process is not None and self._process.poll() is None
 
-    def client_settings(self, user: str = server.ADMIN) -> dict[str, str]:
+    def client_settings(self, user: str = server_properties.ADMIN) -> dict[str, str]:
         """librdkafka settings of a client of this broker, signed in as ``user`` where the broker is secured."""
-        login = server.librdkafka_login(user) if self._secured else {}
+        login = server_properties.librdkafka_login(user) if self._secured else {}
         return {"bootstrap.servers": self.bootstrap, **login}
 
     def start(self, progress: Progress | None = None) -> "KafkaBroker":
@@ -151,14 +151,14 @@ class KafkaBroker:
     ) -> None:
         self.stop()
 
-    def _try_to_start(self, java: Path, classpath: str, ports: server.Ports) -> bool:
+    def _try_to_start(self, java: Path, classpath: str, ports: server_properties.Ports) -> bool:
         """Format the data folder once, run the broker, wait. False if its process ended; raises if it hangs."""
         data = self.log_file.parent
         settings, log4j = data / "server.properties", data / "log4j2.properties"
         logs = data / "logs"
-        text = server.properties(ports, str(logs), secured=self._secured, extra=self._extra)
+        text = server_properties.properties(ports, str(logs), secured=self._secured, extra=self._extra)
         settings.write_text(text, encoding="utf-8")
-        log4j.write_text(server.LOG4J_PROPERTIES, encoding="utf-8")
+        log4j.write_text(server_properties.LOG4J_PROPERTIES, encoding="utf-8")
         jvm = [str(java), *_SMALL_JVM, f"-Dlog4j2.configurationFile={log4j.as_uri()}", "-cp", classpath]
         if not (logs / "meta.properties").exists():
             self._format(jvm, settings)

@@ -96,8 +96,8 @@ def main(bootstrap: str, only: str | None) -> None:
 
 def run(bootstrap: str, scenarios: list[DemoScenario], stop: threading.Event, *, alone: bool) -> None:
     """Play the scenarios until ``stop`` is set. ``alone`` leaves out topics and producers."""
-    from lagwise_sandbox.members import DemoClients, start_members
-    from lagwise_sandbox.producing import leave_topic, preload, start_producing
+    from lagwise_sandbox.consumer_behaviours import DemoClients, start_members
+    from lagwise_sandbox.producers import leave_topic, preload, start_producing
 
     stage = DemoClients(bootstrap, stop)
     threads: list[threading.Thread] = []

@@ -13,7 +13,8 @@ import httpx
 import yaml
 
 from lagwise.platform.health import DASHBOARD
-from lagwise_app.supervisor.processes import child_environment, part_command
+from lagwise_app.supervisor.effective_settings import child_environment
+from lagwise_app.supervisor.processes import part_command
 
 _START_SECONDS = 60.0
 

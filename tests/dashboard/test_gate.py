@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from lagwise.platform.health import DASHBOARD
-from lagwise_app.supervisor.processes import child_environment, free_port, part_command
+from lagwise_app.supervisor.effective_settings import child_environment, free_port
+from lagwise_app.supervisor.processes import part_command
 from lagwise_dashboard.server.http_layer import HEADERS
 from tests.dashboard import alerts, lakes
 from tests.dashboard.lakes import Scene

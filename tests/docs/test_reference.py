@@ -326,8 +326,8 @@ def test_the_described_demo_is_what_the_demo_prints() -> None:
 
     from lagwise_app.demo.expectations import Watch
     from lagwise_app.demo.memory_use import MemoryUse
-    from lagwise_app.demo.receiver import Received
     from lagwise_app.demo.report import DemoOutcome, document
+    from lagwise_app.demo.webhook_receiver import Received
     from lagwise_app.supervisor.supervisor import ProcessState, ProcessStatus
     from lagwise_sandbox.scenarios import SCENARIOS
 

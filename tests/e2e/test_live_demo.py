@@ -21,7 +21,7 @@ from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.store import Lake
 from lagwise_alerts.operate import queries
-from lagwise_app.supervisor.processes import EFFECTIVE_SETTINGS, summary
+from lagwise_app.supervisor.effective_settings import EFFECTIVE_SETTINGS, summary
 from lagwise_app.terminal import lake_queries
 from lagwise_sandbox.scenarios import SCENARIOS, TOPIC
 from tests.dashboard.browsing import Visit

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from lagwise_sandbox.broker import KafkaBroker
-from lagwise_sandbox.parity import describe
+from lagwise_sandbox.consumer_groups_tool import describe
 from tests.collectors.kafka import Lab, eventually
 
 pytestmark = [pytest.mark.e2e, pytest.mark.broker, pytest.mark.spark]

@@ -23,9 +23,10 @@ from lagwise_app.demo.expectations import Watch
 from lagwise_app.demo.folder import demo_folder
 from lagwise_app.demo.memory_use import MemoryUse
 from lagwise_app.demo.progress import DemoProgress, groups_table
-from lagwise_app.demo.receiver import Received, Receiver
 from lagwise_app.demo.report import DemoOutcome, document
-from lagwise_app.supervisor.supervisor import ProcessState, ProcessStatus, locked
+from lagwise_app.demo.webhook_receiver import Received, Receiver
+from lagwise_app.supervisor.state_lock import locked
+from lagwise_app.supervisor.supervisor import ProcessState, ProcessStatus
 from lagwise_app.terminal import output
 from lagwise_sandbox.scenarios import DemoScenario
 from tests.platform.judged import HOSTILE, group

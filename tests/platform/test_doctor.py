@@ -23,7 +23,7 @@ from lagwise_alerts.outbox.database import SCHEMA, open_engine, prepare, transac
 from lagwise_app.cli import cli
 from lagwise_app.doctor.checks import diagnoses
 from lagwise_app.doctor.diagnosis import Diagnosis, Result
-from lagwise_app.supervisor.processes import write_settings
+from lagwise_app.supervisor.effective_settings import write_settings
 from tests.fixtures.postgresql import PASSWORD, PostgresServer
 
 pytestmark = pytest.mark.timeout(120)

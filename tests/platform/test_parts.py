@@ -10,14 +10,14 @@ import pytest
 
 from lagwise.config import Config, load_config
 from lagwise.platform.errors import ConfigError, LagwiseError
-from lagwise_app.supervisor.processes import (
+from lagwise_app.supervisor.effective_settings import (
     child_environment,
     dashboard_address,
     overridden,
-    product_parts,
     with_dashboard_port,
     write_settings,
 )
+from lagwise_app.supervisor.processes import product_parts
 
 
 def config(**settings: object) -> Config:

@@ -14,9 +14,9 @@ from lagwise.platform import health, private_files
 from lagwise_alerts.outbox.database import open_engine, prepare
 from lagwise_app.doctor.checks import diagnoses
 from lagwise_app.doctor.diagnosis import Result
+from lagwise_app.supervisor.effective_settings import write_settings
 from lagwise_app.supervisor.process_log import ProcessLog
-from lagwise_app.supervisor.processes import write_settings
-from lagwise_app.supervisor.supervisor import locked
+from lagwise_app.supervisor.state_lock import locked
 
 
 @pytest.fixture(autouse=True)

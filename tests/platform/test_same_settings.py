@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from lagwise.config import load_config
-from lagwise_app.supervisor.processes import fingerprint, free_port, linked
+from lagwise_app.supervisor.effective_settings import fingerprint, free_port, linked
 
 pytestmark = pytest.mark.process
 

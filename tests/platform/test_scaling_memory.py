@@ -21,9 +21,9 @@ from lagwise.tables.membership import ASSIGNMENTS
 from lagwise.tables.raw import GROUPS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_app.scaling import memory as scaling_memory
-from lagwise_app.scaling import windows
-from lagwise_app.scaling.memory import LOOK_SECONDS, KnownGroup, NoAnswer, ScalingMemory, UnknownGroup
+from lagwise_app.scaling import history_windows
+from lagwise_app.scaling import lake_cache as scaling_memory
+from lagwise_app.scaling.lake_cache import LOOK_SECONDS, KnownGroup, NoAnswer, ScalingMemory, UnknownGroup
 from lagwise_app.scaling.signal import StaleData, signal
 from tests.fixtures.object_store import Bucket
 from tests.platform.judged import append, group, partition, row
@@ -379,7 +379,7 @@ def test_a_mistake_of_ours_is_not_taken_for_trouble_with_the_lake(
     lake: CountingLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(lake, "billing")
-    monkeypatch.setattr(windows, "_MEMBERS", "select nonsense from groups where $since is null")
+    monkeypatch.setattr(history_windows, "_MEMBERS", "select nonsense from groups where $since is null")
     with pytest.raises(duckdb.BinderException):
         asked(ScalingMemory(lake))
 

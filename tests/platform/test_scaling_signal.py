@@ -23,10 +23,11 @@ from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.membership import ASSIGNMENTS
 from lagwise.tables.raw import GROUPS
 from lagwise.tables.store import Lake
-from lagwise_app.scaling.memory import ScalingMemory, TopicRate, UnknownGroup
+from lagwise_app.scaling.lake_cache import ScalingMemory, TopicRate, UnknownGroup
 from lagwise_app.scaling.server import Server, serve_forever
 from lagwise_app.scaling.signal import StaleData, UndecidedSignal, mixed_rate, shared_work, signal
-from lagwise_app.supervisor.processes import free_port, product_parts
+from lagwise_app.supervisor.effective_settings import free_port
+from lagwise_app.supervisor.processes import product_parts
 from tests.platform.judged import HOSTILE, append, group, partition, row
 
 pytestmark = pytest.mark.thorough

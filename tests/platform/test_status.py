@@ -27,9 +27,9 @@ from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
 from lagwise_app.cli import cli
-from lagwise_app.status.changes import StatusChange, StatusChanges
-from lagwise_app.status.display import MARKED_FOR, WatchedStatus, watch
+from lagwise_app.status.display import watch
 from lagwise_app.status.groups import StatusFilters
+from lagwise_app.status.snapshots import MARKED_FOR, StatusChange, StatusChanges, WatchedStatus
 from tests.platform.judged import HOSTILE, analyzed, append, group, sampled
 from tests.platform.test_cli import harmless
 

@@ -14,7 +14,8 @@ import psutil
 import pytest
 
 from lagwise.platform.errors import LagwiseError
-from lagwise_app.supervisor.supervisor import BackOff, ProcessSpec, ProcessState, ProcessStatus, Supervisor, locked
+from lagwise_app.supervisor.state_lock import locked
+from lagwise_app.supervisor.supervisor import BackOff, ProcessSpec, ProcessState, ProcessStatus, Supervisor
 
 pytestmark = pytest.mark.process
 

@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from lagwise.platform.errors import LagwiseError
-from lagwise_sandbox import server
+from lagwise_sandbox import server_properties
 from lagwise_sandbox.broker import KafkaBroker, main
 from lagwise_sandbox.java import find_java
 
@@ -151,14 +151,17 @@ def test_secured_refuses_a_wrong_password_and_what_is_not_granted(secured_broker
     admin.create_topics([NewTopic("guarded", 1, 1)])["guarded"].result(20)
     assert _await(lambda: "guarded" in admin.list_topics(timeout=10).topics, 10)
 
-    monitor = AdminClient(secured_broker.client_settings(server.MONITOR))
+    monitor = AdminClient(secured_broker.client_settings(server_properties.MONITOR))
     assert "guarded" not in monitor.list_topics(timeout=10).topics
     with pytest.raises(KafkaException) as refused:
         monitor.create_topics([NewTopic("mine", 1, 1)])["mine"].result(20)
     assert refused.value.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
 
     errors: list[KafkaError] = []
-    wrong = {"bootstrap.servers": secured_broker.bootstrap, **server.librdkafka_login(server.MONITOR, "wrong")}
+    wrong = {
+        "bootstrap.servers": secured_broker.bootstrap,
+        **server_properties.librdkafka_login(server_properties.MONITOR, "wrong"),
+    }
     stranger = AdminClient({**wrong, "log_level": 0, "error_cb": errors.append})
     with pytest.raises(KafkaException):
         stranger.list_topics(timeout=2)

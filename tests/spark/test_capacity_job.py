@@ -13,7 +13,7 @@ from lagwise.tables.planning import TOPIC_HOURS
 from lagwise.tables.raw import GROUPS
 from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise.tables.store import Lake
-from lagwise_app.scaling.memory import ScalingMemory
+from lagwise_app.scaling.lake_cache import ScalingMemory
 from lagwise_app.scaling.signal import signal
 from lagwise_spark.jobs.capacity import AGAIN_AFTER, plan
 from tests.platform.judged import append, group, partition

@@ -9,18 +9,18 @@ from pathlib import Path
 import click
 
 from lagwise.platform.logs import DEBUG_VARIABLE, redact_uncaught_errors
-from lagwise_app.cli.alert import ack, deliveries, list_command, resend, silence, unsilence
-from lagwise_app.cli.alert_backtest import alert_test
-from lagwise_app.cli.doctor import config_command, doctor
+from lagwise_app.cli.alert import alert
+from lagwise_app.cli.config import config_command
+from lagwise_app.cli.demo import demo, sandbox
+from lagwise_app.cli.doctor import doctor
 from lagwise_app.cli.lag import lag
 from lagwise_app.cli.replay import replay
-from lagwise_app.cli.services import alert, analyze, collect, dashboard, scaling
+from lagwise_app.cli.services import analyze, collect, dashboard, scaling
 from lagwise_app.cli.shared import CommandSettings, LagwiseGroup
 from lagwise_app.cli.ship_offsets import ship_offsets
 from lagwise_app.cli.size import size
 from lagwise_app.cli.status import status
-from lagwise_app.cli.test_channel import try_channel
-from lagwise_app.cli.up import demo, sandbox, up
+from lagwise_app.cli.up import up
 
 
 @click.group(cls=LagwiseGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -50,9 +50,6 @@ def cli(context: click.Context, config_file: Path | None, debug: bool) -> None:
         os.environ[DEBUG_VARIABLE] = "1"
     context.obj = CommandSettings(config_file)
 
-
-for _command in (list_command, silence, unsilence, ack, deliveries, resend, alert_test, try_channel):
-    alert.add_command(_command)
 
 for _command in (
     demo,

@@ -1,16 +1,26 @@
 """Is everything in order: the machine, the cluster, the settings."""
 
-from typing import TYPE_CHECKING
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lagwise_app.cli.shared import CommandSettings, bootstrap_option, data_option, json_option, require_clients
+from lagwise.domain.humanise import plural
+from lagwise.platform.errors import LakeError
+from lagwise.platform.logs import clean
+from lagwise_app.cli.shared import CommandSettings, bootstrap_option, data_option, json_option, open_lake
 from lagwise_app.terminal.json_output import print_json
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from lagwise.config import Config
+    from lagwise.tables.damage import Damage, Inspection
+    from lagwise.tables.repair import Repaired
+    from lagwise.tables.store import Lake
     from lagwise_app.doctor.diagnosis import Diagnosis
 
 
@@ -50,8 +60,6 @@ def doctor(
     last_run = None if bootstrap else settings.load_last_run(data)
     config = last_run[0] if last_run else settings.load(bootstrap=bootstrap, data=data)
     if repair:
-        from lagwise_app.cli.doctor_repair import repair_lake
-
         context.exit(0 if repair_lake(config, yes=yes, as_json=as_json) else 1)
     if yes:
         raise click.UsageError("--yes belongs to --repair")
@@ -80,7 +88,7 @@ def _line(diagnosis: "Diagnosis") -> "Text":
     from rich.text import Text
 
     from lagwise_app.doctor.diagnosis import Result
-    from lagwise_app.terminal.words import plain
+    from lagwise_app.terminal.safe_text import plain
 
     mark, style = {
         Result.OK: ("✓", "green"),
@@ -94,64 +102,107 @@ def _line(diagnosis: "Diagnosis") -> "Text":
     return line
 
 
-def _try_out(config: "Config") -> int:
-    """Everything about settings that can be tried without a network.
+def repair_lake(config: "Config", *, yes: bool, as_json: bool) -> bool:
+    """Inspect the lake, print what is damaged, and repair it if that is confirmed; whether no damage remains.
 
-    References, the file of the sign-in, rules, database, librdkafka's own settings. Returns how many references were
-    resolved. Raises LagwiseError.
+    As JSON it does not ask: without ``yes`` nothing is repaired. Raises LagwiseError.
     """
-    from lagwise.config.auth_file import check_auth_file
-    from lagwise.config.references import resolve_everything
-    from lagwise_alerts.outbox.database import open_engine
-    from lagwise_alerts.rules.rule_file import load_rules
+    from lagwise.tables.repair import inspect, repair
+    from lagwise_app.terminal import output
 
-    resolved = resolve_everything(config)
-    if config.dashboard.sign_in is not None:
-        check_auth_file(config.dashboard.sign_in.auth_file)
-    load_rules(config.alerts.rules_file, [channel.name for channel in config.alerts.channels])
-    open_engine(config.database_url).dispose()
-    if config.clusters:
-        require_clients(config)
-        from lagwise_collectors.run import check_settings
-
-        for cluster in config.clusters:
-            check_settings(cluster)
-    return resolved
-
-
-@click.command("config", short_help="Show the settings in effect, secrets redacted.")
-@click.option("--check", is_flag=True, help="Only say whether the settings can be used.")
-@json_option("the settings")
-@click.pass_obj
-def config_command(settings: CommandSettings, check: bool, as_json: bool) -> None:
-    """Show the settings in effect: file and environment together, secrets redacted.
-
-    Of the addresses of channels, the heartbeat and Flink only scheme and host are shown: the rest may be a token.
-
-    With --check nothing is shown: references, the file of the sign-in, alert rules, the database's address and
-    librdkafka's settings are tried, without connecting to anything.
-
-    Every key is described in docs/reference/configuration.md.
-
-    \b
-      lagwise config
-      lagwise --config lagwise.yaml config --check
-    """
-    from lagwise.config.secrecy import shown
-
-    config = settings.load()
-    if check:
-        from lagwise.domain.humanise import plural
-
-        names = _try_out(config)
-        click.echo(
-            f"the settings can be used: {plural(len(config.clusters), 'cluster')}, "
-            f"{plural(names, 'reference')} to secrets resolved"
-        )
-        return
+    lake, console = open_lake(config), output.console()
+    _require_lake(lake)
     if as_json:
-        print_json(shown(config))
+        found = inspect(lake, thorough=True)
     else:
-        import yaml
+        with console.status("reading every file of the lake …") as progress:
+            found = inspect(
+                lake, thorough=True, progress=lambda table: progress.update(f"reading every file of {table.path} …")
+            )
+        _print(found, lake.uri)
+        yes = bool(found.damaged) and (yes or click.confirm("Repair now?", default=False))
+    done: Repaired | None = None
+    if yes and found.damaged:
+        with _alone(config, lake, found):
+            done = repair(lake, found, datetime.now(UTC))
+    if as_json:
+        print_json(
+            {
+                "damaged": [_document(one) for one in found.damaged],
+                "unchecked": [clean(line) for line in found.unchecked],
+                "set_aside": None if done is None else len(done.set_aside),
+                "recovered": None if done is None else done.recovered,
+            }
+        )
+    elif done is not None:
+        click.echo(done)
+    return not found.unchecked and (done is not None or not found.damaged)
 
-        click.echo(yaml.safe_dump(shown(config), sort_keys=False, allow_unicode=False), nl=False)
+
+def _print(found: "Inspection", uri: str) -> None:
+    from lagwise.tables.quarantine import QUARANTINE
+    from lagwise.tables.repair import consequence
+
+    for line in found.unchecked:
+        click.echo(f"cannot be checked now, and is left alone: {clean(line)}")
+    for one in found.damaged:
+        click.echo(clean(f"{one}: {consequence(one)}"))
+    if found.damaged:
+        files = plural(len(found.damaged), "damaged file")
+        click.echo(
+            f"{files}. A repair removes damaged files from their tables and moves what is left of them to "
+            f"{clean(uri)}/{QUARANTINE}"
+        )
+    elif not found.unchecked:
+        click.echo(f"no file of {clean(uri)} is damaged")
+
+
+def _require_lake(lake: "Lake") -> None:
+    """Raise LakeError where there is no table: whoever looks into an empty folder is not told that all is well."""
+    from lagwise.tables import ALL_TABLES
+
+    for table in ALL_TABLES:
+        try:
+            if lake.open(table) is not None:
+                return
+        except LakeError:
+            return  # a table whose log is damaged
+    raise LakeError(f"there is no lake at {lake.uri}: give the folder with --data, or its settings with --config")
+
+
+@contextmanager
+def _alone(config: "Config", lake: "Lake", found: "Inspection") -> Iterator[None]:
+    """Where a log is damaged, keep the analysis from running meanwhile: it has logs in memory that it has read.
+
+    Raises LagwiseError if it runs.
+    """
+    from lagwise.operational.engine import open_engine
+    from lagwise.operational.lease import Lease
+    from lagwise.operational.turn import Turn
+    from lagwise.tables.damage import is_of_log
+
+    if not any(map(is_of_log, found.damaged)):
+        yield
+        return
+    engine = open_engine(config.database_url)
+    try:
+        with Turn(Lease(engine, "analysis"), "the analysis", logging.getLogger("lagwise.lake")).taken() as turn:
+            lake.before_writing = turn.check
+            yield
+    finally:
+        engine.dispose()
+
+
+def _document(one: "Damage") -> dict[str, Any]:
+    from lagwise.tables.repair import consequence
+
+    return {
+        "table": one.table.path,
+        "file": one.file,
+        "fault": str(one.fault),
+        "detail": clean(one.detail),
+        "rows": one.rows,
+        "first_at": one.first_at,
+        "last_at": one.last_at,
+        "consequence": consequence(one),
+    }

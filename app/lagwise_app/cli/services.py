@@ -8,17 +8,15 @@ from lagwise.platform.errors import ConfigError
 from lagwise.platform.logs import clean
 from lagwise_app.cli.shared import (
     CommandSettings,
-    LagwiseGroup,
     bootstrap_option,
     data_option,
     json_option,
+    once_option,
     require_clients,
     require_package,
     stop_on_signals,
 )
 from lagwise_app.terminal.json_output import print_json
-
-_ONCE = click.option("--once", is_flag=True, help="One round, then exit.")
 
 
 def _only_once(as_json: bool, once: bool) -> None:
@@ -29,7 +27,7 @@ def _only_once(as_json: bool, once: bool) -> None:
 @click.command(short_help="Run the collector alone.")
 @bootstrap_option
 @data_option
-@_ONCE
+@once_option
 @json_option("what the round cost")
 @click.pass_obj
 def collect(settings: CommandSettings, bootstrap: str | None, data: str | None, once: bool, as_json: bool) -> None:
@@ -65,7 +63,7 @@ def collect(settings: CommandSettings, bootstrap: str | None, data: str | None, 
 
 @click.command(short_help="Run the analysis (Spark) alone.")
 @data_option
-@_ONCE
+@once_option
 @json_option("what the round cost")
 @click.pass_obj
 def analyze(settings: CommandSettings, data: str | None, once: bool, as_json: bool) -> None:
@@ -93,39 +91,6 @@ def analyze(settings: CommandSettings, data: str | None, once: bool, as_json: bo
         click.echo(clean(run.line_of(cost)))
 
 
-@click.group(
-    cls=LagwiseGroup, invoke_without_command=True, short_help="Run the alerts alone, or see them and act on them."
-)
-@data_option
-@_ONCE
-@click.pass_context
-def alert(context: click.Context, data: str | None, once: bool) -> None:
-    """Decide which alerts fire or resolve, and deliver them; or, with a command, see them and act on them.
-
-    Without a command it runs until SIGINT or SIGTERM. What was decided is kept before it is sent: nothing is lost by a
-    kill. The commands work beside a running one, on the same --data.
-
-    \b
-      lagwise alert
-      lagwise alert list
-      lagwise alert ack billing --comment 'restarting the consumers'
-    """
-    if context.invoked_subcommand is not None:
-        if data is not None or once:
-            raise click.UsageError("options of `lagwise alert` itself do not go with a command: put them behind it")
-        return
-    settings: CommandSettings = context.obj
-    from lagwise.platform.health import ALERTS
-
-    config = settings.load_for(ALERTS, data=data)
-    from lagwise_alerts import run
-
-    if once:
-        click.echo(clean(run.alert_once(config).line))
-    else:
-        run.alert_forever(config, stop_on_signals(), config.state)
-
-
 @click.command(short_help="Run the dashboard alone.")
 @data_option
 @click.pass_obj
@@ -141,7 +106,7 @@ def dashboard(settings: CommandSettings, data: str | None) -> None:
       lagwise --config /etc/lagwise.yaml dashboard
     """
     from lagwise.platform.health import DASHBOARD
-    from lagwise_app.supervisor.processes import dashboard_address, with_dashboard_port
+    from lagwise_app.supervisor.effective_settings import dashboard_address, with_dashboard_port
 
     require_package("streamlit")
     config = with_dashboard_port(settings.load_for(DASHBOARD, data=data))

@@ -41,7 +41,7 @@ class CommandSettings:
     def load(self, *, bootstrap: str | None = None, data: str | None = None) -> "Config":
         """The settings, with what the command line said about them. Raises ConfigError."""
         from lagwise.config import load_config
-        from lagwise_app.supervisor.processes import linked, overridden
+        from lagwise_app.supervisor.effective_settings import linked, overridden
 
         return linked(overridden(load_config(self.config_file), bootstrap=bootstrap, data=data))
 
@@ -54,7 +54,7 @@ class CommandSettings:
 
         from lagwise.platform import logs
         from lagwise.platform.private_files import make_state_folder
-        from lagwise_app.supervisor.processes import summary
+        from lagwise_app.supervisor.effective_settings import summary
 
         logs.configure(part)
         config = self.load(bootstrap=bootstrap, data=data)
@@ -71,7 +71,7 @@ class CommandSettings:
         import os
 
         from lagwise.config import load_config, settings_file
-        from lagwise_app.supervisor.processes import EFFECTIVE_SETTINGS
+        from lagwise_app.supervisor.effective_settings import EFFECTIVE_SETTINGS
 
         if data is None or settings_file(self.config_file, os.environ) is not None:
             return None
@@ -155,6 +155,11 @@ def bootstrap_option(command: _Command) -> _Command:
     return click.option("--bootstrap", metavar="HOST:PORT", help="The cluster. Default: `clusters` in the settings.")(
         command
     )
+
+
+def once_option(command: _Command) -> _Command:
+    """The option ``--once``."""
+    return click.option("--once", is_flag=True, help="Run one round, then exit.")(command)
 
 
 def open_lake(config: "Config") -> "Lake":

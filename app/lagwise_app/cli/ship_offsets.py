@@ -7,7 +7,7 @@ import click
 
 from lagwise.domain.humanise import plural
 from lagwise.platform.logs import clean
-from lagwise_app.cli.shared import json_option, stop_on_signals
+from lagwise_app.cli.shared import json_option, once_option, stop_on_signals
 from lagwise_app.terminal.json_output import print_json
 
 _FOLDER = Path("~/.rocketmq_offsets")
@@ -39,7 +39,7 @@ _FOLDER = Path("~/.rocketmq_offsets")
     show_default=True,
     help="Hours. A file that was not written for so long is left alone.",
 )
-@click.option("--once", is_flag=True, help="One round, then exit.")
+@once_option
 @json_option("what the round did (with --once)")
 def ship_offsets(
     place: str, folder: Path, every_seconds: float, max_age_hours: float, once: bool, as_json: bool

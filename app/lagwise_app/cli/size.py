@@ -191,7 +191,7 @@ def size(
     Exits 0 whenever there is an answer, also where it is that no number of nodes is enough, or that too little is known
     of the GROUP.
     """
-    from lagwise_app.cli.size_answer import SizingAnswer
+    from lagwise_app.size.answer import SizingAnswer
 
     now, typed = datetime.now(UTC), _typed(context)
     if "seconds_per_message" in typed and typed & set(_TAKEN_APART):
@@ -224,13 +224,13 @@ def size(
             raise click.BadParameter(allowed, ctx=context, param_hint=OPTIONS["seconds_per_message"]) from None
         raise click.BadParameter(_in_options(error), ctx=context, param_hint=OPTIONS.get(error.argument)) from None
     if html_file is not None or csv_file is not None:
-        from lagwise_app.cli.size_files import write
+        from lagwise_app.size.answer import write
 
         write(answer, html_file, csv_file)
     if as_json:
         print_json(answer.as_document(values))
         return
-    from lagwise_app.cli.size_report import page
+    from lagwise_app.size.terminal_report import page
     from lagwise_app.terminal import output
 
     console = output.console()

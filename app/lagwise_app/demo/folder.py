@@ -10,7 +10,7 @@ from pathlib import Path
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
 from lagwise.platform.private_files import make_folder
-from lagwise_app.supervisor.supervisor import locked
+from lagwise_app.supervisor.state_lock import locked
 
 _MARKER = "lagwise-demo"
 _EARLIER = "earlier-"

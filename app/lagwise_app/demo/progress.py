@@ -13,11 +13,11 @@ from rich.text import Text
 
 from lagwise.domain.humanise import count, duration
 from lagwise_app.demo.expectations import ExpectedGroup, Watch
-from lagwise_app.demo.receiver import Received
-from lagwise_app.supervisor.process_table import parts_table
+from lagwise_app.demo.webhook_receiver import Received
+from lagwise_app.supervisor.display import parts_table
 from lagwise_app.supervisor.supervisor import ProcessState, ProcessStatus
 from lagwise_app.terminal import output
-from lagwise_app.terminal.words import in_one_line, plain, status_text
+from lagwise_app.terminal.safe_text import in_one_line, plain, status_text
 
 #: Without a terminal, a step that takes long says so this often.
 _PLAIN_SECONDS = 3.0

@@ -8,7 +8,7 @@ from typing import Any
 from lagwise.domain.humanise import duration
 from lagwise_app.demo.expectations import ExpectedGroup, Watch
 from lagwise_app.demo.memory_use import MemoryUse
-from lagwise_app.demo.receiver import Received
+from lagwise_app.demo.webhook_receiver import Received
 from lagwise_app.supervisor.supervisor import ProcessStatus
 
 _ALERT_KEYS = ("event", "severity", "kind", "group", "status", "summary")

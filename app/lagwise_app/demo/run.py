@@ -14,15 +14,16 @@ from lagwise.links.first_commands import shell_word
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.program import program
 from lagwise.tables.store import Lake
-from lagwise_app.demo.cast import CLUSTER, Cast, kafka_cast, rocketmq_cast
 from lagwise_app.demo.expectations import Watch
 from lagwise_app.demo.folder import demo_folder
 from lagwise_app.demo.memory_use import MemoryUse
 from lagwise_app.demo.progress import DemoProgress
-from lagwise_app.demo.receiver import Receiver
 from lagwise_app.demo.report import DemoOutcome, document
 from lagwise_app.demo.signals import Interrupted, Signals
-from lagwise_app.supervisor.processes import dashboard_address, running_product, with_dashboard_port
+from lagwise_app.demo.watched_cluster import CLUSTER, Cast, kafka_cast, rocketmq_cast
+from lagwise_app.demo.webhook_receiver import Receiver
+from lagwise_app.supervisor.effective_settings import dashboard_address, with_dashboard_port
+from lagwise_app.supervisor.processes import running_product
 from lagwise_app.supervisor.supervisor import Supervisor
 from lagwise_app.terminal import lake_queries
 

@@ -19,8 +19,8 @@ from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
 from lagwise.platform.private_files import is_open_to_others
 from lagwise_app.doctor.diagnosis import Diagnosis, Result, as_found
-from lagwise_app.doctor.lake import check_lake
-from lagwise_app.supervisor.processes import child_environment
+from lagwise_app.doctor.lake_check import check_lake
+from lagwise_app.supervisor.effective_settings import child_environment
 
 if TYPE_CHECKING:
     from lagwise_collectors.protocol import Check
@@ -215,11 +215,11 @@ def _delta_jars(config: Config) -> Iterator[Diagnosis]:
 
 def _spark(config: Config) -> Iterator[Diagnosis]:
     """In a process of its own: the JVM writes to our output, and stays until its process ends."""
-    from lagwise_app.supervisor.processes import write_settings
+    from lagwise_app.supervisor.effective_settings import write_settings
 
     with tempfile.TemporaryDirectory(prefix="lagwise-doctor-") as folder:
         settings = write_settings(config.model_copy(update={"state_dir": Path(folder)}))
-        command = [sys.executable, "-P", "-m", "lagwise_app.doctor.spark_trial", str(Path(folder) / "table")]
+        command = [sys.executable, "-P", "-m", "lagwise_app.doctor.spark_check", str(Path(folder) / "table")]
         try:
             ran = subprocess.run(
                 leashed(command),

@@ -1,7 +1,7 @@
 """The endpoint that autoscalers ask: ``GET /scaling/CLUSTER/GROUP`` answers with the replicas to have, as JSON.
 
 Its form is what KEDA's ``metrics-api`` scaler reads (``valueLocation: replicas``, ``targetValue: "1"``); see
-``docs/scaling-signal.md``. It only reads the lake, and answers from memory (:mod:`lagwise_app.scaling.memory`).
+``docs/scaling-signal.md``. It only reads the lake, and answers from memory (:mod:`lagwise_app.scaling.lake_cache`).
 """
 
 import hmac
@@ -25,7 +25,7 @@ from lagwise.platform import health
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.secrets import resolve
 from lagwise.tables.store import Lake
-from lagwise_app.scaling.memory import NoAnswer, ScalingMemory, UnknownGroup
+from lagwise_app.scaling.lake_cache import NoAnswer, ScalingMemory, UnknownGroup
 from lagwise_app.scaling.signal import signal
 
 log = logging.getLogger("lagwise.scaling")

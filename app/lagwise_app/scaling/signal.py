@@ -13,7 +13,7 @@ from lagwise.domain.capacity.scaling import (
     need_at,
 )
 from lagwise.domain.vocabulary import REBALANCING_STATES, GroupState
-from lagwise_app.scaling.memory import NoAnswer, ScalingMemory, TopicRate
+from lagwise_app.scaling.lake_cache import NoAnswer, ScalingMemory, TopicRate
 
 #: States in which the number of members says nothing about how many replicas there are.
 _UNSETTLED = frozenset({*REBALANCING_STATES, GroupState.DEAD, GroupState.UNKNOWN})

@@ -3,91 +3,23 @@
 import itertools
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import click
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from lagwise.config import Config
 from lagwise.domain.humanise import plural
-from lagwise.platform.errors import LakeError
-from lagwise.platform.logs import clean
-from lagwise.tables.analysis import GROUP_STATUS
-from lagwise.tables.store import Lake
-from lagwise_app.status.changes import StatusChange, StatusChanges
-from lagwise_app.status.groups import Key, ShownGroups, StatusFilters, overview
+from lagwise_app.status.groups import ShownGroups, overview
+from lagwise_app.status.snapshots import Looks, StatusChange, StatusFrame, WatchedStatus
 from lagwise_app.status.table import ChangeMark, footer, table
-from lagwise_app.terminal import lake_queries, output
-from lagwise_app.terminal.words import plain, status_text
+from lagwise_app.terminal import output
+from lagwise_app.terminal.safe_text import plain, status_text
 
 #: Seconds between two looks at the lake.
 LOOK_SECONDS = 2.0
-#: How long a change stays marked.
-MARKED_FOR = timedelta(minutes=1)
 _LEGEND = "Within the last minute: ▲ worse, ▼ better, + new. Times are UTC. Ctrl-C ends."
-
-
-@dataclass(frozen=True, slots=True)
-class WatchedStatus:
-    """What is watched, and what of it is shown."""
-
-    lake: Lake
-    config: Config
-    filters: StatusFilters
-    everything: bool = False
-
-    def is_shown(self, change: StatusChange) -> bool:
-        """Whether a change is of something that is, or was, asked for."""
-        wanted = self.filters.statuses
-        return not wanted or change.before in wanted or change.after in wanted
-
-
-@dataclass(frozen=True, slots=True)
-class StatusFrame:
-    """The lake at ``now``. Where it cannot be read, ``trouble`` says why, and the groups are those of the look before.
-
-    ``changes`` happened since the look before, ``recent`` ones within the last minute.
-    """
-
-    now: datetime
-    groups: ShownGroups
-    fresh: lake_queries.Freshness | None
-    changes: list[StatusChange]
-    recent: dict[Key, StatusChange]
-    trouble: str | None
-
-
-class Looks:
-    """Successive looks at the lake; groups are read again only if a newer version was written."""
-
-    def __init__(self, watched: WatchedStatus) -> None:
-        self._watched = watched
-        # Of any status: a group that no longer has a wanted status has changed, too.
-        self._filters = replace(watched.filters, statuses=frozenset())
-        self._version: int | None = None
-        self._groups: ShownGroups | None = None
-        self._changes = StatusChanges(MARKED_FOR)
-
-    def look(self, now: datetime) -> StatusFrame:
-        """How it stands. Raises LakeError if that is not known from a look before either."""
-        lake, found = self._watched.lake, list[StatusChange]()
-        fresh, trouble = None, None
-        try:
-            version = lake.version(GROUP_STATUS)
-            if self._groups is None or version != self._version:
-                self._groups, self._version = ShownGroups.read(lake), version
-                found = self._changes.see(self._groups.statuses(self._filters), now)
-            fresh = lake_queries.freshness(lake, self._watched.config, now)
-        except LakeError as error:
-            if self._groups is None:
-                raise
-            trouble = clean(str(error))
-        shown = [change for change in found if self._watched.is_shown(change)]
-        recent = {k: change for k, change in self._changes.recent(now).items() if self._watched.is_shown(change)}
-        return StatusFrame(now, self._groups, fresh, shown, recent, trouble)
 
 
 def watch(

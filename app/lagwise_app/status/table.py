@@ -16,7 +16,7 @@ from lagwise.domain.humanise import count, duration, plural
 from lagwise.domain.vocabulary import DISPLAY_ORDER, Status
 from lagwise.platform.logs import clean
 from lagwise_app.status.groups import Key, Overview, StatusFilters
-from lagwise_app.terminal.words import status_text
+from lagwise_app.terminal.safe_text import status_text
 
 _GAP = "  "
 #: The sentence gets at least so many columns of a terminal; where that is not possible it begins a line of its own.

@@ -1,146 +1,17 @@
 """Which processes make up the product, and the one way in which each is given its settings."""
 
 import contextlib
-import hashlib
-import json
-import os
-import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import yaml
-
-from lagwise.config import Cluster, Config, validated
-from lagwise.config.source import setting_variables
-from lagwise.platform.errors import ConfigError, LagwiseError
-from lagwise.platform.files import replace_file, why
-from lagwise.platform.health import ALERTS as ALERTS
-from lagwise.platform.health import ANALYSIS as ANALYSIS
-from lagwise.platform.health import COLLECTOR as COLLECTOR
-from lagwise.platform.health import DASHBOARD as DASHBOARD
-from lagwise.platform.health import SCALING
-from lagwise.platform.logs import clean
-from lagwise.platform.private_files import make_state_folder
+from lagwise.config import Config
+from lagwise.platform.health import ALERTS, ANALYSIS, COLLECTOR, DASHBOARD, SCALING
+from lagwise_app.supervisor.effective_settings import child_environment, dashboard_address, write_settings
 from lagwise_app.supervisor.supervisor import ProcessSpec, Supervisor
 
-#: The file in the state folder that holds the settings of the parts as they run, or ran last.
-EFFECTIVE_SETTINGS = "effective.yaml"
 #: Command of each part of ours, by the part's name. -P: whatever lies in the working directory is not imported.
 _COMMANDS = {COLLECTOR: "collect", ANALYSIS: "analyze", ALERTS: "alert", SCALING: "scaling", DASHBOARD: "dashboard"}
-
-
-def overridden(config: Config, *, bootstrap: str | None, data: str | None) -> Config:
-    """The settings with what the command line said. Raises ConfigError where that makes no sense."""
-    changes: dict[str, Any] = {}
-    if data is not None:
-        changes["data"] = data
-    if bootstrap is not None:
-        if len(config.clusters) > 1:
-            names = ", ".join(c.name for c in config.clusters)
-            raise ConfigError(f"--bootstrap is for one cluster, but the settings name {names}: leave it out")
-        if config.clusters and not isinstance(config.clusters[0], Cluster):
-            name = config.clusters[0].name
-            raise ConfigError(f"--bootstrap is for Kafka, but {name} of the settings is not: leave it out")
-        cluster = config.clusters[0].model_dump(exclude_unset=True) if config.clusters else {}
-        changes["clusters"] = [cluster | {"bootstrap": bootstrap}]
-    return validated(config.model_dump(exclude_unset=True) | changes, where="the command line")
-
-
-def anchored(config: Config) -> Config:
-    """The settings with absolute local paths: they mean the same from every working directory."""
-    rules = config.alerts.rules_file
-    channels = tuple(
-        channel.model_copy(update={"ca_file": ca_file.expanduser().resolve()}) if ca_file else channel
-        for channel in config.alerts.channels
-        for ca_file in [getattr(channel, "ca_file", None)]
-    )
-    alerts = {"rules_file": rules and rules.expanduser().resolve(), "channels": channels}
-    sign_in = config.dashboard.sign_in
-    if sign_in is not None:
-        sign_in = sign_in.model_copy(update={"auth_file": sign_in.auth_file.expanduser().resolve()})
-    return config.model_copy(
-        update={
-            "data": config.data if config.data_is_remote else config.lake_uri.removesuffix("/lake"),
-            "state_dir": config.state,
-            "alerts": config.alerts.model_copy(update=alerts),
-            "dashboard": config.dashboard.model_copy(update={"sign_in": sign_in}),
-        }
-    )
-
-
-def with_dashboard_port(config: Config) -> Config:
-    """The settings with a real port where 0 was asked for, and the links of alerts pointing there by default."""
-    port = config.dashboard.port or free_port(config.dashboard.host)
-    return linked(config.model_copy(update={"dashboard": config.dashboard.model_copy(update={"port": port})}))
-
-
-def linked(config: Config) -> Config:
-    """The settings with the links of alerts pointing to the dashboard by default, if its port is known."""
-    host, port = config.dashboard.host, config.dashboard.port
-    if "dashboard_url" in config.alerts.model_fields_set or port == 0:
-        return config
-    alerts = config.alerts.model_copy(update={"dashboard_url": dashboard_address(host, port)})
-    return config.model_copy(update={"alerts": alerts})
-
-
-def fingerprint(config: Config) -> str:
-    """Twelve hexadecimal digits that two processes share exactly if they run with the same settings."""
-    tree = anchored(config).model_dump(mode="json")
-    return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def summary(config: Config) -> str:
-    """What a part says it runs with, as it starts: in one line, without any secret of the settings."""
-    clusters = ", ".join(cluster.name for cluster in config.clusters) or "none"
-    sign_in = "required" if config.dashboard.sign_in else "off"
-    return f"settings {fingerprint(config)}: data {anchored(config).data}, clusters {clusters}, sign-in {sign_in}"
-
-
-def dashboard_address(host: str, port: int) -> str:
-    """What a person on this machine opens in a browser."""
-    shown = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host  # noqa: S104 (compared, not listened on)
-    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
-
-
-def free_port(host: str = "127.0.0.1") -> int:
-    """A port that nothing listens on at this moment."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
-
-
-def write_settings(config: Config) -> Path:
-    """Write the settings as the children are to see them into the state folder. Secrets stay references.
-
-    Readable by this user only, because addresses may carry tokens. Raises LagwiseError where it cannot be written.
-    """
-    state = config.state
-    target = state / EFFECTIVE_SETTINGS
-    config = anchored(config)
-    text = "# Written by lagwise for its parts; a change here is overwritten at the next start.\n"
-    text += yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
-    try:
-        make_state_folder(state)
-        replace_file(target, text.encode())
-    except OSError as error:
-        raise LagwiseError(f"cannot write to the state folder {clean(str(state))}: {why(error)}") from error
-    return target
-
-
-def child_environment(settings: Path, environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of every process that is to run with the settings of a file, and with those alone.
-
-    It is the caller's (by default this process's) without the variables that are settings.
-    """
-    env = dict(os.environ if environment is None else environment)
-    for name in setting_variables(env):  # they are in the file already, and would win over --data and --bootstrap
-        del env[name]
-    env["LAGWISE_CONFIG"] = str(settings)
-    env["PYTHONUNBUFFERED"] = "1"
-    return env
 
 
 @contextlib.contextmanager

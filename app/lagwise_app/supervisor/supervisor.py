@@ -6,14 +6,12 @@ and can be ended as a whole. Each dies with this process (:mod:`lagwise.platform
 """
 
 import contextlib
-import fcntl
 import os
 import signal
-import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -21,15 +19,11 @@ from pathlib import Path
 
 from lagwise.platform import health
 from lagwise.platform.die_with_parent import leashed
-from lagwise.platform.errors import LagwiseError
 from lagwise.platform.files import why
 from lagwise.platform.logs import clean
-from lagwise.platform.private_files import make_state_folder, opened
 from lagwise_app.supervisor.process_log import ProcessLog
 
 _READ_BYTES = 65_536
-#: Of what the lock's file says of its holder.
-_LONGEST_HOLDER = 300
 #: How long the end of a part waits for what it wrote last.
 _LAST_WORDS_SECONDS = 0.5
 
@@ -250,32 +244,6 @@ class Supervisor:
             beat_age_seconds=beat.age_seconds(datetime.now(UTC)) if beat else None,
             retry_in_seconds=retry_in,
         )
-
-
-@contextlib.contextmanager
-def locked(state: Path) -> Iterator[None]:
-    """Hold the state folder for this process alone. The kernel gives the lock back however the process ends."""
-    try:
-        make_state_folder(state)
-        file = opened(state / "lagwise.lock", "a+b")
-    except OSError as error:
-        raise LagwiseError(f"cannot write to the state folder {clean(str(state))}: {why(error)}") from error
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            said = file.read(_LONGEST_HOLDER).decode("utf-8", "replace")
-            holder = clean(said.strip()) or "another process"
-            raise LagwiseError(
-                f"Lagwise is already running on {clean(str(state))}: {holder}. Stop that one first, or give this one "
-                "another folder with --data"
-            ) from None
-        with contextlib.suppress(OSError):  # a full disk: the lock is held all the same
-            holder = f"process {os.getpid()} on {socket.gethostname()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
-            os.ftruncate(file.fileno(), 0)
-            os.write(file.fileno(), holder.encode())
-        yield
 
 
 def _read(process: subprocess.Popen[bytes], log: ProcessLog) -> None:

@@ -13,7 +13,7 @@ from lagwise.domain.humanise import duration
 from lagwise.links.first_commands import first_command
 from lagwise.platform.program import program
 from lagwise_app.terminal.lake_queries import ClusterFreshness, Freshness
-from lagwise_app.terminal.words import exact, plain, status_text
+from lagwise_app.terminal.safe_text import exact, plain, status_text
 
 
 def console(file: IO[str] | None = None) -> Console:

@@ -17,9 +17,9 @@ from lagwise.platform.die_with_parent import leashed
 from lagwise.platform.errors import LagwiseError
 from lagwise_sandbox.jars import Progress, rocketmq_classpath
 from lagwise_sandbox.java import find_java
-from lagwise_sandbox.launch import spawn
 from lagwise_sandbox.rocketmq import settings
 from lagwise_sandbox.rocketmq.settings import ADMIN, BrokerPlace
+from lagwise_sandbox.server_process import spawn
 
 _START_SECONDS = 120.0
 _STOP_SECONDS = 8.0

@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
+
+import click
 
 from lagwise.domain.capacity.outlook import Outlook, provenance
 from lagwise.domain.capacity.verdict import CapacityVerdict, DemandAhead
@@ -17,8 +20,7 @@ from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.task_slots import TaskSlots
 from lagwise.domain.sizing.workload import Workload
 from lagwise.tables.store import Lake
-from lagwise_app.cli.size_group import load_test_for, row_of
-from lagwise_app.cli.size_horizon import ahead_within, highest, judged_within
+from lagwise_app.size.group_capacity import ahead_within, highest, judged_within, load_test_for, row_of
 
 
 @dataclass(slots=True)
@@ -151,3 +153,31 @@ class SizingAnswer:
             }
             for step in self.ramp
         ]
+
+
+def write(answer: SizingAnswer, html_file: Path | None, csv_file: Path | None) -> None:
+    """Write the files that are asked for, and say so where it is not in the way of the answer. Raises OSError, and
+    ModuleNotFoundError where the charts of the report cannot be drawn."""
+    from lagwise_dashboard.report.contents import CapacityReport
+
+    report = CapacityReport(
+        advice=answer.advice,
+        missing=answer.missing,
+        sources=answer.sources,
+        row=answer.row,
+        outlook=answer.outlook,
+        what_if=answer.what_if,
+        ramp=answer.ramp,
+        target_utilisation=answer.target_utilisation,
+        now=answer.now,
+    )
+    if csv_file is not None:
+        from lagwise_dashboard.report.csv_file import as_csv
+
+        csv_file.write_text(as_csv(report), encoding="utf-8", newline="")
+        click.echo(f"wrote {csv_file}", err=True)
+    if html_file is not None:
+        from lagwise_dashboard.report.html_file import as_html
+
+        html_file.write_text(as_html(report), encoding="utf-8")
+        click.echo(f"wrote {html_file}", err=True)

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 
 from rich.console import Group
 from rich.live import Live
+from rich.table import Table
 from rich.text import Text
 
 from lagwise.config import Config
+from lagwise.domain.humanise import duration
 from lagwise.platform.logs import clean
+from lagwise_app.supervisor.effective_settings import dashboard_address
 from lagwise_app.supervisor.process_log import MOST_WAITING_BYTES, newest
-from lagwise_app.supervisor.process_table import parts_table
-from lagwise_app.supervisor.processes import dashboard_address
-from lagwise_app.supervisor.supervisor import ProcessStatus, Supervisor
+from lagwise_app.supervisor.supervisor import ProcessState, ProcessStatus, Supervisor
 from lagwise_app.terminal import output
-from lagwise_app.terminal.words import plain
+from lagwise_app.terminal.safe_text import in_one_line, plain
 
 #: How often ended parts are noticed.
 STEP_SECONDS = 0.25
@@ -76,3 +77,23 @@ class _Output:
 
 def _what_counts(part: ProcessStatus) -> object:
     return part.state, part.restarts, part.beat_age_seconds is None
+
+
+def parts_table(statuses: Sequence[ProcessStatus]) -> Table:
+    """The supervised processes, one line each."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for part in statuses:
+        word = str(part.state) if part.retry_in_seconds is None else f"restarts in {part.retry_in_seconds:.0f} s"
+        if part.restarts:
+            word += f", {part.restarts}× restarted"
+        style = "green" if part.state is ProcessState.RUNNING else "bold red"
+        age = "" if part.beat_age_seconds is None else f" ({duration(part.beat_age_seconds)} ago)"
+        table.add_row(
+            plain(part.name),
+            Text(word, style=style),
+            in_one_line(plain(part.line or "starting").append(age, style="dim")),
+        )
+    return table

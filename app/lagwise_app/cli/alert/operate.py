@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from lagwise_alerts.operate.actions import Operator
     from lagwise_alerts.operate.queries import AlertRow
 
-_BY = click.option("--by", metavar="NAME", help="Who does it. Default: the user of this terminal.")
-_COMMENT = click.option("--comment", metavar="TEXT", default="", help="Why, for others.")
+by_option = click.option("--by", metavar="NAME", help="Who does it. Default: the user of this terminal.")
 
 
-def _open(settings: CommandSettings, data: str | None) -> "tuple[Config, Engine]":
+def open_database(settings: CommandSettings, data: str | None) -> "tuple[Config, Engine]":
     """The settings and the operational database that go with a data folder."""
     from lagwise_alerts.operate import queries
 
@@ -32,7 +31,7 @@ def _open(settings: CommandSettings, data: str | None) -> "tuple[Config, Engine]
     return config, queries.connect(config)
 
 
-def _operator(name: str | None) -> "Operator":
+def operator(name: str | None) -> "Operator":
     from lagwise_alerts.operate.actions import Operator, Via
 
     try:
@@ -54,7 +53,7 @@ def list_command(settings: CommandSettings, data: str | None, as_json: bool) -> 
     """
     from lagwise_alerts.operate import queries
 
-    config, engine = _open(settings, data)
+    config, engine = open_database(settings, data)
     now = datetime.now(UTC)
     orders = queries.orders(engine, config.alerts.maintenance, now)
     alerts = [(alert, queries.standing(alert, orders, now)) for alert in queries.open_alerts(engine)]
@@ -63,16 +62,16 @@ def list_command(settings: CommandSettings, data: str | None, as_json: bool) -> 
         shown = [{**asdict(alert), **asdict(standing)} for alert, standing in alerts]
         print_json({"alerts": shown, "silences": [_flat(asdict(silence)) for silence in silences]})
         return
-    from lagwise_app.cli import alert_tables
+    from lagwise_app.cli.alert.tables import alert_table, silence_table
     from lagwise_app.terminal import output
 
     console = output.console()
     if alerts:
-        console.print(alert_tables.alert_table(alerts, now))
+        console.print(alert_table(alerts, now))
     else:
         console.print("No alert is open.", highlight=False)
     if silences:
-        console.print(alert_tables.silence_table(silences, now))
+        console.print(silence_table(silences, now))
 
 
 @click.command(short_help="Tell nobody of some alerts for a while.")
@@ -82,7 +81,7 @@ def list_command(settings: CommandSettings, data: str | None, as_json: bool) -> 
 @click.option("--severity", metavar="PATTERN", help="Severities, likewise: page, warn, info.")
 @click.option("--for", "lasts", metavar="DURATION", required=True, help="How long, as in 30m, 2h or 1d12h.")
 @click.option("--comment", metavar="TEXT", required=True, help="Why, for whoever wonders at night.")
-@_BY
+@by_option
 @data_option
 @json_option("the silence")
 @click.pass_obj
@@ -115,7 +114,7 @@ def silence(
         seconds = parse_duration(lasts)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--for") from None
-    _, engine = _open(settings, data)
+    _, engine = open_database(settings, data)
     now = datetime.now(UTC)
     made = actions.silence(
         engine,
@@ -123,7 +122,7 @@ def silence(
         starts_at=now,
         ends_at=now + timedelta(seconds=seconds),
         comment=comment,
-        by=_operator(by),
+        by=operator(by),
         now=now,
     )
     if as_json:
@@ -135,7 +134,7 @@ def silence(
 
 @click.command(short_help="End a silence now.")
 @click.argument("number", type=int)
-@_BY
+@by_option
 @data_option
 @json_option("the silence")
 @click.pass_obj
@@ -147,8 +146,8 @@ def unsilence(settings: CommandSettings, number: int, by: str | None, data: str 
     """
     from lagwise_alerts.operate import actions
 
-    _, engine = _open(settings, data)
-    ended = actions.unsilence(engine, number, by=_operator(by), now=datetime.now(UTC))
+    _, engine = open_database(settings, data)
+    ended = actions.unsilence(engine, number, by=operator(by), now=datetime.now(UTC))
     if as_json:
         print_json(_flat(asdict(ended)))
     else:
@@ -161,8 +160,8 @@ def unsilence(settings: CommandSettings, number: int, by: str | None, data: str 
     "--cluster", metavar="NAME", help="The group's cluster, where several clusters have a group of this name."
 )
 @click.option("--take-back", is_flag=True, help="You do not have it any more: tell others again.")
-@_COMMENT
-@_BY
+@click.option("--comment", metavar="TEXT", default="", help="Why, for others.")
+@by_option
 @data_option
 @json_option("the alerts")
 @click.pass_obj
@@ -189,10 +188,10 @@ def ack(
     from lagwise_alerts.model import Phase
     from lagwise_alerts.operate import actions, queries
 
-    _, engine = _open(settings, data)
+    _, engine = open_database(settings, data)
     firing = [one for one in queries.open_alerts(engine) if one.state is Phase.FIRING]
     meant = _meant(firing, alert, cluster)
-    now, who = datetime.now(UTC), _operator(by)
+    now, who = datetime.now(UTC), operator(by)
     for one in meant:
         if take_back:
             actions.take_back(engine, one.incident_id, by=who, now=now)
@@ -215,89 +214,6 @@ def _meant(firing: "list[AlertRow]", named: str, cluster: str | None) -> "list[A
     if len(clusters) > 1:
         raise LagwiseError(f"group {clean(named)!r} fires in {clean(', '.join(clusters))}: name one with --cluster")
     return found
-
-
-@click.command(short_help="What was sent to whom, and what became of it.")
-@click.option("--state", type=click.Choice(["queued", "delivered", "dead", "summarised"]), help="Only those.")
-@click.option("--channel", metavar="NAME", help="Only those to this channel.")
-@click.option("--incident", metavar="ID", help="Only those of this incident.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many at most.")
-@data_option
-@json_option("the messages")
-@click.pass_obj
-def deliveries(
-    settings: CommandSettings,
-    state: str | None,
-    channel: str | None,
-    incident: str | None,
-    limit: int,
-    data: str | None,
-    as_json: bool,
-) -> None:
-    """Show messages to channels, the latest first: when, how often tried, the last error.
-
-    A dead one was given up: the receiver refused it five times, or could not be reached for a day. A summarised one
-    went out in a summary, which is a message of its own.
-
-    \b
-      lagwise alert deliveries --state dead
-      lagwise alert deliveries --channel on-call --json | jq '.deliveries[0]'
-    """
-    from lagwise_alerts.operate import queries
-
-    _, engine = _open(settings, data)
-    rows = queries.deliveries(engine, incident_id=incident, state=state, channel=channel, limit=limit)
-    if as_json:
-        print_json({"deliveries": [asdict(row) for row in rows]})
-        return
-    from lagwise_app.cli import alert_tables
-    from lagwise_app.terminal import output
-
-    console = output.console()
-    if rows:
-        console.print(alert_tables.delivery_table(rows, datetime.now(UTC)))
-    else:
-        console.print("No message fits.", highlight=False)
-
-
-@click.command(short_help="Send dead letters again.")
-@click.argument("numbers", metavar="[NUMBER]...", type=int, nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="All that were given up.")
-@click.option("--channel", metavar="NAME", help="Only those to this channel.")
-@_BY
-@data_option
-@json_option("how many go again")
-@click.pass_obj
-def resend(
-    settings: CommandSettings,
-    numbers: tuple[int, ...],
-    everything: bool,
-    channel: str | None,
-    by: str | None,
-    data: str | None,
-    as_json: bool,
-) -> None:
-    """Send messages again that were given up: those of these NUMBERs (`lagwise alert deliveries`), or --all.
-
-    Each goes with the others of its incident, in order and with its old key. Those after which a later message of their
-    incident was delivered do not go: whoever heard of the end must not hear of the beginning afterwards. The running
-    `lagwise alert` sends them.
-
-    \b
-      lagwise alert resend 4711
-      lagwise alert resend --all --channel team-chat
-    """
-    if bool(numbers) == everything:
-        raise click.UsageError("name messages by their numbers, or say --all")
-    from lagwise_alerts.operate.resend import resend as send_again
-
-    _, engine = _open(settings, data)
-    now, who = datetime.now(UTC), _operator(by)
-    done = send_again(engine, None if everything else numbers, channel=channel, by=who, now=now)
-    if as_json:
-        print_json(asdict(done))
-        return
-    click.echo(f"{done.queued} queued again" + (f", {done.outdated} outdated and left" if done.outdated else ""))
 
 
 def _flat(silence: dict[str, Any]) -> dict[str, Any]:

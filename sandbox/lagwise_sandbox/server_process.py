@@ -8,7 +8,7 @@ from typing import IO
 
 from lagwise.platform.die_with_parent import leashed
 from lagwise.platform.errors import LagwiseError
-from lagwise_sandbox.server import Ports
+from lagwise_sandbox.server_properties import Ports
 
 
 def spawn(command: list[str], output: IO[bytes]) -> subprocess.Popen[bytes]:

@@ -12,7 +12,7 @@ from lagwise_alerts.notify.mute import Silence
 from lagwise_alerts.operate.actions import matcher_words
 from lagwise_alerts.operate.queries import AlertRow, OperatorState
 from lagwise_alerts.outbox.store import DeliveryRow
-from lagwise_app.terminal.words import plain
+from lagwise_app.terminal.safe_text import plain
 
 
 def alert_table(alerts: Sequence[tuple[AlertRow, OperatorState]], now: datetime) -> Table:

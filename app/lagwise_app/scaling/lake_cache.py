@@ -27,8 +27,8 @@ from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.membership import ASSIGNMENTS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_app.scaling import windows
-from lagwise_app.scaling.windows import WINDOW_SECONDS, KeptWindow, Key, first_kept, tuples_of
+from lagwise_app.scaling import history_windows
+from lagwise_app.scaling.history_windows import WINDOW_SECONDS, KeptWindow, Key, first_kept, tuples_of
 
 log = logging.getLogger("lagwise.scaling")
 
@@ -115,7 +115,7 @@ class ScalingMemory:
         self._versions: dict[str, int | None] = {}
         self._trouble: str | None = None
         self._present: dict[str, dict[Key, Any]] = {}
-        self._loads, self._seen = windows.loads(), windows.members()
+        self._loads, self._seen = history_windows.loads(), history_windows.members()
         #: Groups of which a longer window is kept: its seconds, and when it was last asked for.
         self._longer: dict[Key, tuple[float, float]] = {}
 

@@ -1,6 +1,6 @@
 """Tries Spark with the settings: starts it, writes and reads a Delta table in a folder, ends.
 
-``python -m lagwise_app.doctor.spark_trial FOLDER``.
+``python -m lagwise_app.doctor.spark_check FOLDER``.
 
 For the doctor, which runs it as a process of its own. Prints one JSON object: Spark's version and the seconds taken.
 """

@@ -1,0 +1,46 @@
+"""``lagwise alert``: run the alerts, see them, and act on them."""
+
+import click
+
+from lagwise.platform.logs import clean
+from lagwise_app.cli.alert.backtest import alert_test
+from lagwise_app.cli.alert.deliveries import deliveries, resend, try_channel
+from lagwise_app.cli.alert.operate import ack, list_command, silence, unsilence
+from lagwise_app.cli.shared import CommandSettings, LagwiseGroup, data_option, once_option, stop_on_signals
+
+
+@click.group(
+    cls=LagwiseGroup, invoke_without_command=True, short_help="Run the alerts alone, or see them and act on them."
+)
+@data_option
+@once_option
+@click.pass_context
+def alert(context: click.Context, data: str | None, once: bool) -> None:
+    """Decide which alerts fire or resolve, and deliver them; or, with a command, see them and act on them.
+
+    Without a command it runs until SIGINT or SIGTERM. What was decided is kept before it is sent: nothing is lost by a
+    kill. The commands work beside a running one, on the same --data.
+
+    \b
+      lagwise alert
+      lagwise alert list
+      lagwise alert ack billing --comment 'restarting the consumers'
+    """
+    if context.invoked_subcommand is not None:
+        if data is not None or once:
+            raise click.UsageError("options of `lagwise alert` itself do not go with a command: put them behind it")
+        return
+    settings: CommandSettings = context.obj
+    from lagwise.platform.health import ALERTS
+
+    config = settings.load_for(ALERTS, data=data)
+    from lagwise_alerts import run
+
+    if once:
+        click.echo(clean(run.alert_once(config).line))
+    else:
+        run.alert_forever(config, stop_on_signals(), config.state)
+
+
+for _command in (list_command, silence, unsilence, ack, deliveries, resend, alert_test, try_channel):
+    alert.add_command(_command)

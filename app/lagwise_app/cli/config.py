@@ -1,0 +1,74 @@
+"""``lagwise config``: the settings in effect, and whether they can be used."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from lagwise_app.cli.shared import CommandSettings, json_option, require_clients
+from lagwise_app.terminal.json_output import print_json
+
+if TYPE_CHECKING:
+    from lagwise.config import Config
+
+
+def _try_out(config: "Config") -> int:
+    """Everything about settings that can be tried without a network.
+
+    References, the file of the sign-in, rules, database, librdkafka's own settings. Returns how many references were
+    resolved. Raises LagwiseError.
+    """
+    from lagwise.config.auth_file import check_auth_file
+    from lagwise.config.references import resolve_everything
+    from lagwise_alerts.outbox.database import open_engine
+    from lagwise_alerts.rules.rule_file import load_rules
+
+    resolved = resolve_everything(config)
+    if config.dashboard.sign_in is not None:
+        check_auth_file(config.dashboard.sign_in.auth_file)
+    load_rules(config.alerts.rules_file, [channel.name for channel in config.alerts.channels])
+    open_engine(config.database_url).dispose()
+    if config.clusters:
+        require_clients(config)
+        from lagwise_collectors.run import check_settings
+
+        for cluster in config.clusters:
+            check_settings(cluster)
+    return resolved
+
+
+@click.command("config", short_help="Show the settings in effect, secrets redacted.")
+@click.option("--check", is_flag=True, help="Only say whether the settings can be used.")
+@json_option("the settings")
+@click.pass_obj
+def config_command(settings: CommandSettings, check: bool, as_json: bool) -> None:
+    """Show the settings in effect: file and environment together, secrets redacted.
+
+    Of the addresses of channels, the heartbeat and Flink only scheme and host are shown: the rest may be a token.
+
+    With --check nothing is shown: references, the file of the sign-in, alert rules, the database's address and
+    librdkafka's settings are tried, without connecting to anything.
+
+    Every key is described in docs/reference/configuration.md.
+
+    \b
+      lagwise config
+      lagwise --config lagwise.yaml config --check
+    """
+    from lagwise.config.secrecy import shown
+
+    config = settings.load()
+    if check:
+        from lagwise.domain.humanise import plural
+
+        names = _try_out(config)
+        click.echo(
+            f"the settings can be used: {plural(len(config.clusters), 'cluster')}, "
+            f"{plural(names, 'reference')} to secrets resolved"
+        )
+        return
+    if as_json:
+        print_json(shown(config))
+    else:
+        import yaml
+
+        click.echo(yaml.safe_dump(shown(config), sort_keys=False, allow_unicode=False), nl=False)

@@ -1,0 +1,78 @@
+"""``lagwise demo``: the whole product on a real broker; and ``lagwise sandbox``, that broker alone."""
+
+from pathlib import Path
+
+import click
+
+from lagwise_app.cli.shared import json_option, require_package
+
+
+@click.command(short_help="See it work on a real broker, with groups in trouble.")
+@click.option(
+    "--for",
+    "for_seconds",
+    type=click.FloatRange(min=1),
+    metavar="SECONDS",
+    help="End by itself after this long, counted from the start of the workload. Default: until Ctrl-C.",
+)
+@click.option("--rocketmq", is_flag=True, help="On RocketMQ instead of Kafka; needs a JDK.")
+@click.option("--no-dashboard", is_flag=True, help="Leave the dashboard out.")
+@click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Keep everything in this folder. Default: a new temporary folder, removed at the end.",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The dashboard's port. Default: any free one.")
+@json_option("one object at the end (progress goes to stderr)")
+@click.pass_context
+def demo(
+    context: click.Context,
+    for_seconds: float | None,
+    rocketmq: bool,
+    no_dashboard: bool,
+    data: Path | None,
+    port: int,
+    as_json: bool,
+) -> None:
+    """Show everything on a real broker, of Kafka or RocketMQ, with consumers that misbehave on purpose.
+
+    Starts a broker on loopback, producers and consumers (healthy, falling behind, stalled, stopped, …), and the whole
+    product on top; then shows what each group is expected to be and what Lagwise says. The first run fetches the
+    broker's and Delta's jars. Needs Java 17 or newer.
+
+    With --for it exits 0 if at its end every group is shown as expected, else 1; without, Ctrl-C ends it with 0.
+
+    \b
+      lagwise demo
+      lagwise demo --for 120 --no-dashboard --json
+      lagwise demo --rocketmq
+    """
+    from lagwise.platform import logs
+    from lagwise_app.demo.run import Options, run_demo
+    from lagwise_app.demo.signals import Signals
+
+    for module in (*(() if rocketmq else ("confluent_kafka",)), "pyspark", "streamlit"):
+        require_package(module)
+    logs.configure("demo")
+    spark = context.obj.load().analysis.spark
+    options = Options(for_seconds, not no_dashboard, data, port, as_json, rocketmq, spark)
+    context.exit(run_demo(options, Signals()))
+
+
+@click.command(short_help="Run just a Kafka broker on loopback.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1. Default: any free one.")
+@click.pass_context
+def sandbox(context: click.Context, port: int) -> None:
+    """Run just a Kafka broker on loopback, for trying things out.
+
+    Prints the line `BOOTSTRAP host:port` when it is ready and runs until SIGINT or SIGTERM. Nothing is kept.
+
+    \b
+      lagwise sandbox --port 9092
+    """
+    from lagwise.platform import logs
+    from lagwise_sandbox.broker import main
+
+    logs.configure("sandbox")
+    context.exit(main(port))

@@ -1,0 +1,43 @@
+"""The lock of a state folder: one product at a time runs on it."""
+
+import contextlib
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from lagwise.platform.errors import LagwiseError
+from lagwise.platform.files import why
+from lagwise.platform.logs import clean
+from lagwise.platform.private_files import make_state_folder, opened
+
+#: Bytes of the lock file that are read to name its holder.
+_MAX_HOLDER_BYTES = 300
+
+
+@contextlib.contextmanager
+def locked(state: Path) -> Iterator[None]:
+    """Hold the state folder for this process alone. The kernel gives the lock back however the process ends."""
+    try:
+        make_state_folder(state)
+        file = opened(state / "lagwise.lock", "a+b")
+    except OSError as error:
+        raise LagwiseError(f"cannot write to the state folder {clean(str(state))}: {why(error)}") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            said = file.read(_MAX_HOLDER_BYTES).decode("utf-8", "replace")
+            holder = clean(said.strip()) or "another process"
+            raise LagwiseError(
+                f"Lagwise is already running on {clean(str(state))}: {holder}. Stop that one first, or give this one "
+                "another folder with --data"
+            ) from None
+        with contextlib.suppress(OSError):  # a full disk: the lock is held all the same
+            holder = f"process {os.getpid()} on {socket.gethostname()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+            os.ftruncate(file.fileno(), 0)
+            os.write(file.fileno(), holder.encode())
+        yield
