@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from lagwise.config import OffsetFiles, SparkCheckpoints, SqlOffsets
-from lagwise_collectors.external_offsets.files import OffsetFilesReader
+from lagwise_collectors.external_offsets.json_csv_files import OffsetFilesReader
 from lagwise_collectors.external_offsets.model import FoundOffsets, Trouble, offset_of, time_of
 from lagwise_collectors.external_offsets.spark_checkpoint import SparkCheckpointReader, kafka_offsets
 from lagwise_collectors.external_offsets.sql_database import SqlReader

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lagwise.config import FlinkJobs
-from lagwise_collectors.external_offsets.flink import FlinkReader
+from lagwise_collectors.external_offsets.flink_checkpoints import FlinkReader
 from lagwise_collectors.external_offsets.model import FoundOffsets, GroupFound, Trouble
 from lagwise_collectors.external_offsets.sources import Sources
 from lagwise_collectors.protocol import ErrorTally

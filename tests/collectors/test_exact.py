@@ -9,7 +9,7 @@ import pytest
 
 from lagwise.domain.vocabulary import EventKind, EventSource
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS
-from lagwise_collectors.event_merge import EventMerge
+from lagwise_collectors.merge_events import EventMerge
 from lagwise_collectors.offsets_topic.commit_cadence import CADENCE, Cadence, cadence_of
 from lagwise_collectors.offsets_topic.commit_history import CommitHistory
 from lagwise_collectors.protocol import ErrorTally, EventSourceState, Snapshot

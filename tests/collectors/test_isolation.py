@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from lagwise.config import Cluster
-from lagwise_collectors.isolated_source import IsolatedSource, Stopped
 from lagwise_collectors.protocol import Snapshot
+from lagwise_collectors.reader_process.isolated_source import IsolatedSource, Stopped
 from tests.collectors.kafka import eventually
 
 pytestmark = pytest.mark.process
@@ -144,7 +144,7 @@ def test_whoever_waits_for_an_abandoned_reader_is_released(make: Callable[[], Is
 def test_no_reader_outlives_its_parent(nobody: Cluster) -> None:
     program = (
         "from lagwise.config import Cluster\n"
-        "from lagwise_collectors.isolated_source import IsolatedSource\n"
+        "from lagwise_collectors.reader_process.isolated_source import IsolatedSource\n"
         f"source = IsolatedSource(Cluster(bootstrap={nobody.bootstrap!r}, timeout_seconds=1))\n"
         "source.collect()\n"
         "print(source.pid, flush=True)\n"
@@ -173,7 +173,7 @@ def test_a_ctrl_c_in_the_terminal_is_not_for_the_reader(make: Callable[[], Isola
 def test_the_reader_loads_neither_the_lake_nor_duckdb(nobody: Cluster) -> None:
     """Memory: a reader is started for each cluster."""
     program = (
-        "import sys, lagwise_collectors.reader_main, lagwise_collectors.kafka.source\n"
+        "import sys, lagwise_collectors.reader_process.child_main, lagwise_collectors.kafka.source\n"
         "print([name for name in ('duckdb', 'deltalake', 'sqlalchemy', 'pyspark') if name in sys.modules])"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}

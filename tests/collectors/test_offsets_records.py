@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from lagwise_collectors.offsets_topic import records
 from lagwise_collectors.offsets_topic.ledger import Ledger
-from lagwise_collectors.offsets_topic.primitives import GarbageError
 from lagwise_collectors.offsets_topic.records import (
     Assigned,
     ClassicGroup,
@@ -23,6 +22,7 @@ from lagwise_collectors.offsets_topic.records import (
     UnknownVersionError,
 )
 from lagwise_collectors.offsets_topic.state_file import dumped
+from lagwise_collectors.offsets_topic.wire_types import GarbageError
 from tests.collectors.offsets_records import Rec, commit_key, commit_value
 
 #: Written by golden/WriteRecords.java.

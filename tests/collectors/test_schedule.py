@@ -2,7 +2,7 @@
 
 import pytest
 
-from lagwise_collectors.schedule import FixedRate, rest_after_failures
+from lagwise_collectors.sampling_schedule import FixedRate, rest_after_failures
 
 
 def test_the_first_tick_is_at_once() -> None:

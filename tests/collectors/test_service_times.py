@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from lagwise.tables.raw import COMMITS
 from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise_collectors import snapshot_format
+from lagwise_collectors.probe_service_times import measurements
 from lagwise_collectors.protocol import ErrorTally, Snapshot
-from lagwise_collectors.service_times import measurements
 from tests.collectors.snapshots import INTERVAL, START, sample
 
 Text = Mapping[tuple[str, str, int], str]

@@ -19,10 +19,10 @@ from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, SAMPLES, TOPICS, WATERMA
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_collectors import snapshot_format
+from lagwise_collectors.lake_delivery.deliver_from_spool import ORDER, Sink, mark_of
+from lagwise_collectors.lake_delivery.spool import Spool
 from lagwise_collectors.protocol import Snapshot
 from lagwise_collectors.sample_diff.events import Event, as_rows
-from lagwise_collectors.sink import ORDER, Sink, mark_of
-from lagwise_collectors.spool import Spool
 from tests.collectors.snapshots import INTERVAL, START, sample
 
 pytestmark = pytest.mark.thorough

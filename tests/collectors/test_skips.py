@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from lagwise_collectors.sample_diff.commits import skip_events
-from lagwise_collectors.sample_diff.skips import OffsetSkip, Readers, readers_now
+from lagwise_collectors.sample_diff.commit_rewinds import skip_events
+from lagwise_collectors.sample_diff.offset_skips import OffsetSkip, Readers, readers_now
 
 INTERVAL = 15.0
 SLOW, WRITTEN = 250, 600

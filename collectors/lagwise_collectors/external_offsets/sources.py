@@ -25,11 +25,11 @@ def reader_of(settings: OffsetsFrom, clock: Callable[[], datetime]) -> OffsetRea
 
             return SqlReader(settings)
         case OffsetFiles():
-            from lagwise_collectors.external_offsets.files import OffsetFilesReader
+            from lagwise_collectors.external_offsets.json_csv_files import OffsetFilesReader
 
             return OffsetFilesReader(settings)
         case FlinkJobs():
-            from lagwise_collectors.external_offsets.flink import FlinkReader
+            from lagwise_collectors.external_offsets.flink_checkpoints import FlinkReader
 
             return FlinkReader(settings, clock)
 

@@ -10,11 +10,11 @@ from lagwise.config import Cluster
 from lagwise.domain.humanise import plural
 from lagwise.platform.errors import ConfigError
 from lagwise_collectors.kafka.requests.client import KafkaClient
+from lagwise_collectors.kafka.requests.committed_offsets import CommitReader
 from lagwise_collectors.kafka.requests.errors import WHOLE_CLUSTER_ADVICE, KafkaTrouble
-from lagwise_collectors.kafka.requests.groups import KafkaGroup, describe_groups, list_groups, topics_of
+from lagwise_collectors.kafka.requests.group_members import KafkaGroup, describe_groups, list_groups, topics_of
 from lagwise_collectors.kafka.requests.next_record_cache import LogPosition
 from lagwise_collectors.kafka.requests.next_records import try_one
-from lagwise_collectors.kafka.requests.offsets import CommitReader
 from lagwise_collectors.kafka.requests.topics import (
     KafkaTopic,
     ask_topics,

@@ -13,8 +13,8 @@ from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERM
 from lagwise.tables.schema import Table
 from lagwise.tables.service_times import JOBS
 from lagwise_collectors.external_offsets.sources import Elsewhere
-from lagwise_collectors.kafka.requests.groups import KafkaGroup
-from lagwise_collectors.kafka.requests.offsets import Commits
+from lagwise_collectors.kafka.requests.committed_offsets import Commits
+from lagwise_collectors.kafka.requests.group_members import KafkaGroup
 from lagwise_collectors.kafka.requests.watermarks import Watermarks
 from lagwise_collectors.protocol import ErrorTally, Snapshot, encoded, rows_of, run_row
 

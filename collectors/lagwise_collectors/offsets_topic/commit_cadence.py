@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from lagwise.tables.raw import COMMITS
 from lagwise_collectors.offsets_topic.commit_history import CommitHistory
-from lagwise_collectors.sample_diff.commits import KEYS
+from lagwise_collectors.sample_diff.commit_rewinds import KEYS
 
 #: Name of the table on the pipe; it is none of the lake's.
 CADENCE = "cadence"

@@ -9,10 +9,10 @@ from typing import Any
 from lagwise.domain.vocabulary import BROADCASTING
 from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.rocketmq.broker_reader import BrokerView
-from lagwise_collectors.rocketmq.errors import Malformed
-from lagwise_collectors.rocketmq.groups import DEAD_LETTER, RETRY, RocketmqGroup, retry_topics
+from lagwise_collectors.rocketmq.group_view import DEAD_LETTER, RETRY, RocketmqGroup, retry_topics
 from lagwise_collectors.rocketmq.partition_numbers import QUEUES, label_of, partition_of
-from lagwise_collectors.rocketmq.requests import Queue, Range
+from lagwise_collectors.rocketmq.remoting.errors import Malformed
+from lagwise_collectors.rocketmq.remoting.requests import Queue, Range
 
 
 @dataclass(slots=True)

@@ -14,11 +14,11 @@ from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERM
 from lagwise.tables.schema import Table
 from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise_collectors.protocol import ErrorTally, Snapshot, encoded, rows_of, run_row
+from lagwise_collectors.rocketmq.ask_members import MemberAnswers
 from lagwise_collectors.rocketmq.broker_rows import BrokerRows
-from lagwise_collectors.rocketmq.groups import RocketmqGroup, RocketmqMember
-from lagwise_collectors.rocketmq.members import MemberAnswers
+from lagwise_collectors.rocketmq.group_view import RocketmqGroup, RocketmqMember
 from lagwise_collectors.rocketmq.partition_numbers import BrokerNumbers, partition_of
-from lagwise_collectors.rocketmq.requests import WORK_SECONDS
+from lagwise_collectors.rocketmq.remoting.requests import WORK_SECONDS
 
 
 class RocketmqSampleRows:

@@ -10,16 +10,16 @@ from lagwise.config import RocketmqCluster
 from lagwise.platform.errors import ConfigError
 from lagwise_collectors.protocol import Check, Snapshot, new_sample_id
 from lagwise_collectors.rocketmq.access import check_access
+from lagwise_collectors.rocketmq.ask_members import Member, MemberAnswers, Present
 from lagwise_collectors.rocketmq.broker_reader import BrokerReader, BrokerView
+from lagwise_collectors.rocketmq.broker_retention import Brokers
 from lagwise_collectors.rocketmq.broker_rows import BrokerRows, dead_letter_topic, rows_of, topics_read
-from lagwise_collectors.rocketmq.brokers import Brokers
-from lagwise_collectors.rocketmq.client import RocketmqBroker, RocketmqClient
-from lagwise_collectors.rocketmq.errors import RocketmqTrouble
-from lagwise_collectors.rocketmq.groups import RocketmqGroup, measure_members, put_together
+from lagwise_collectors.rocketmq.group_view import RocketmqGroup, measure_members, put_together
 from lagwise_collectors.rocketmq.local_offsets import LocalOffsets
-from lagwise_collectors.rocketmq.members import Member, MemberAnswers, Present
 from lagwise_collectors.rocketmq.partition_numbers import BrokerNumbers
-from lagwise_collectors.rocketmq.requests import Queue, Told
+from lagwise_collectors.rocketmq.remoting.client import RocketmqBroker, RocketmqClient
+from lagwise_collectors.rocketmq.remoting.errors import RocketmqTrouble
+from lagwise_collectors.rocketmq.remoting.requests import Queue, Told
 from lagwise_collectors.rocketmq.sample_rows import RocketmqSampleRows
 from lagwise_collectors.rocketmq.topics import TopicRows, sides_of
 

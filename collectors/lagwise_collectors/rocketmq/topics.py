@@ -7,9 +7,9 @@ from typing import Any
 
 from lagwise.domain.vocabulary import TopicRole
 from lagwise_collectors.rocketmq.broker_reader import BrokerView
+from lagwise_collectors.rocketmq.broker_retention import Brokers
 from lagwise_collectors.rocketmq.broker_rows import dead_letter_topic
-from lagwise_collectors.rocketmq.brokers import Brokers
-from lagwise_collectors.rocketmq.groups import RETRY
+from lagwise_collectors.rocketmq.group_view import RETRY
 
 
 @dataclass(slots=True)

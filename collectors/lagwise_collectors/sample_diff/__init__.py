@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise_collectors.protocol import Snapshot
-from lagwise_collectors.sample_diff import commits as commit_changes
+from lagwise_collectors.sample_diff import commit_rewinds as commit_changes
 from lagwise_collectors.sample_diff.events import Event, as_rows
-from lagwise_collectors.sample_diff.groups import GroupView, group_events
-from lagwise_collectors.sample_diff.skips import Readers, readers_now
-from lagwise_collectors.sample_diff.topics import TopicView, setting_events, topic_events
+from lagwise_collectors.sample_diff.offset_skips import Readers, readers_now
+from lagwise_collectors.sample_diff.rebalances import GroupView, group_events
+from lagwise_collectors.sample_diff.topic_changes import TopicView, setting_events, topic_events
 
 #: More events than this in one sample are counted, not told: a whole cluster's restart must not flood the lake.
 MOST_EVENTS = 2_000

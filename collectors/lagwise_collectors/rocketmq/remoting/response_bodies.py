@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from json.decoder import JSONDecodeError
 from typing import Any
 
-from lagwise_collectors.rocketmq.errors import Malformed
+from lagwise_collectors.rocketmq.remoting.errors import Malformed
 
 _DEEPEST = 64
 _decoder = json.JSONDecoder(strict=False)

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lagwise_collectors.rocketmq.errors import Malformed
-from lagwise_collectors.rocketmq.response_bodies import without_halves
+from lagwise_collectors.rocketmq.remoting.errors import Malformed
+from lagwise_collectors.rocketmq.remoting.response_bodies import without_halves
 
 #: Longer frames are refused: 500 groups on 20 topics of 16 queues answer with about 2 MB.
 LONGEST_FRAME = 256 * 1024 * 1024

@@ -8,9 +8,9 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lagwise_collectors.rocketmq.acl_signature import Signer
-from lagwise_collectors.rocketmq.errors import RocketmqTrouble, refused, unusable
-from lagwise_collectors.rocketmq.frames import Frame, Request, decode, encode, length_of
+from lagwise_collectors.rocketmq.remoting.acl_signature import Signer
+from lagwise_collectors.rocketmq.remoting.errors import RocketmqTrouble, refused, unusable
+from lagwise_collectors.rocketmq.remoting.frames import Frame, Request, decode, encode, length_of
 
 #: So many requests are on their way at once: more would only wait in the broker, whose threads others need, too.
 _AHEAD = 32

@@ -1,4 +1,4 @@
-"""Sources in processes of their own, see :mod:`lagwise_collectors.reader_process`: a crash or a hang of one costs a
+"""Sources in processes of their own, see :mod:`lagwise_collectors.reader_process.kill_on_hang`: a crash or a hang of one costs a
 sample at most."""
 
 import time
@@ -10,9 +10,9 @@ from lagwise.config import AnyCluster, Cluster
 from lagwise.tables.raw import SAMPLES
 from lagwise_collectors import snapshot_format
 from lagwise_collectors.protocol import Check, ErrorTally, EventSourceState, Snapshot, new_sample_id, run_row
-from lagwise_collectors.reader_process import ReaderLost, ReaderProcess
-from lagwise_collectors.reader_process import Stopped as Stopped
-from lagwise_collectors.sources import ReaderOrder, system_of
+from lagwise_collectors.reader_process.kill_on_hang import ReaderLost, ReaderProcess
+from lagwise_collectors.reader_process.kill_on_hang import Stopped as Stopped
+from lagwise_collectors.source_of_cluster import ReaderOrder, system_of
 
 #: A sample has this many steps that can each take the cluster's timeout.
 _STEPS = 8

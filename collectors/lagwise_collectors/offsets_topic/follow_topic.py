@@ -1,6 +1,6 @@
 """The second source of a Kafka cluster: follows ``__consumer_offsets`` in a thread and tells on request what happened.
 
-Lives in a reader process of its own, like the samples' source (see :mod:`lagwise_collectors.isolated_source`).
+Lives in a reader process of its own, like the samples' source (see :mod:`lagwise_collectors.reader_process.isolated_source`).
 """
 
 import logging

@@ -19,7 +19,7 @@ import pyarrow as pa
 from lagwise.platform.logs import clean, redact_uncaught_errors
 from lagwise_collectors import snapshot_format
 from lagwise_collectors.protocol import Snapshot
-from lagwise_collectors.sources import ReaderOrder, reader_of
+from lagwise_collectors.source_of_cluster import ReaderOrder, reader_of
 
 
 def main() -> int:

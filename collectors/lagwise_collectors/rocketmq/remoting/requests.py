@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from lagwise_collectors.rocketmq import response_bodies
-from lagwise_collectors.rocketmq.errors import Malformed
-from lagwise_collectors.rocketmq.frames import Request
-from lagwise_collectors.rocketmq.response_bodies import ObjectKey, mapping, text_of, whole, whole_of
+from lagwise_collectors.rocketmq.remoting import response_bodies
+from lagwise_collectors.rocketmq.remoting.errors import Malformed
+from lagwise_collectors.rocketmq.remoting.frames import Request
+from lagwise_collectors.rocketmq.remoting.response_bodies import ObjectKey, mapping, text_of, whole, whole_of
 
 TOPIC_CONFIGS = Request(21, "listing topics")
 BROKER_CONFIG = Request(26, "reading the broker's settings")

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from lagwise.domain.loss.skips import FROM_LOG_START
 from lagwise.domain.vocabulary import EventKind
 from lagwise_collectors.sample_diff.events import Event
-from lagwise_collectors.sample_diff.skips import OffsetSkip
+from lagwise_collectors.sample_diff.offset_skips import OffsetSkip
 
 KEYS = ["group", "topic", "partition"]
 _PLAIN = pa.schema(

@@ -20,8 +20,8 @@ from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, RAW_TABLES, SAM
 from lagwise.tables.schema import Table
 from lagwise.tables.service_times import JOBS, SERVICE_TIMES
 from lagwise.tables.store import Lake
+from lagwise_collectors.lake_delivery.spool import Spool
 from lagwise_collectors.protocol import ErrorTally, Snapshot
-from lagwise_collectors.spool import Spool
 
 log = logging.getLogger("lagwise.collectors.sink")
 

@@ -17,7 +17,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
 from lagwise_collectors.kafka.requests.client import KafkaClient
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, kind_of
-from lagwise_collectors.kafka.requests.groups import KafkaGroup, owners
+from lagwise_collectors.kafka.requests.group_members import KafkaGroup, owners
 from lagwise_collectors.protocol import ErrorTally
 
 #: From this many partitions on a group is asked for in slices.

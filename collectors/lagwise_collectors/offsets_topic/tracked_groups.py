@@ -9,7 +9,7 @@ from lagwise_collectors.offsets_topic import classic_protocol
 from lagwise_collectors.offsets_topic.classic_protocol import ClassicView
 from lagwise_collectors.offsets_topic.commit_history import CommitHistory
 from lagwise_collectors.offsets_topic.consumer_protocol import ConsumerGroup
-from lagwise_collectors.offsets_topic.membership import Members
+from lagwise_collectors.offsets_topic.rebalance_cause import Members
 from lagwise_collectors.offsets_topic.rebalance_events import TrackedRebalance
 from lagwise_collectors.offsets_topic.records import (
     GroupKey,

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from lagwise_collectors.external_offsets.model import GroupFound, Offset, Trouble
 from lagwise_collectors.external_offsets.sources import Elsewhere
 from lagwise_collectors.external_offsets.topic_names import TopicNames
-from lagwise_collectors.kafka.requests.groups import KafkaGroup, KafkaMember
-from lagwise_collectors.kafka.requests.offsets import Commits
+from lagwise_collectors.kafka.requests.committed_offsets import Commits
+from lagwise_collectors.kafka.requests.group_members import KafkaGroup, KafkaMember
 from lagwise_collectors.protocol import ErrorTally
 
 #: Rows by topic and partition.

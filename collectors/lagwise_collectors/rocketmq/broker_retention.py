@@ -13,9 +13,9 @@ from datetime import datetime
 
 from lagwise.domain.humanise import duration, size
 from lagwise_collectors.protocol import ErrorTally
-from lagwise_collectors.rocketmq import requests
-from lagwise_collectors.rocketmq.client import RocketmqBroker, RocketmqClient
-from lagwise_collectors.rocketmq.errors import RocketmqTrouble
+from lagwise_collectors.rocketmq.remoting import requests
+from lagwise_collectors.rocketmq.remoting.client import RocketmqBroker, RocketmqClient
+from lagwise_collectors.rocketmq.remoting.errors import RocketmqTrouble
 
 #: A broker's settings are read again after so long.
 CONFIG_SECONDS = 300.0

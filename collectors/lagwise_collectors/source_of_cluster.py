@@ -11,7 +11,7 @@ from lagwise.config import AnyCluster, RocketmqCluster
 from lagwise_collectors.protocol import Source
 
 if TYPE_CHECKING:
-    from lagwise_collectors.offsets_topic.tail import OffsetsTail
+    from lagwise_collectors.offsets_topic.follow_topic import OffsetsTail
 
 
 _CLUSTER: TypeAdapter[AnyCluster] = TypeAdapter(AnyCluster)
@@ -45,7 +45,7 @@ def reader_of(order: ReaderOrder) -> "Source | OffsetsTail":
         return RocketmqSource(order.cluster, state=state)
     # Imported here, so that only the processes that read Kafka load librdkafka.
     if order.reads == "offsets_topic":
-        from lagwise_collectors.offsets_topic.tail import OffsetsTail
+        from lagwise_collectors.offsets_topic.follow_topic import OffsetsTail
 
         return OffsetsTail(order.cluster, Path(order.state))
     from lagwise_collectors.kafka.source import KafkaSource

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from lagwise_collectors.protocol import ErrorTally
-from lagwise_collectors.rocketmq.errors import RocketmqTrouble
-from lagwise_collectors.rocketmq.requests import WORK_SECONDS, Told, Work
+from lagwise_collectors.rocketmq.remoting.errors import RocketmqTrouble
+from lagwise_collectors.rocketmq.remoting.requests import WORK_SECONDS, Told, Work
 
 #: What a member said counts for so long while its group has the same members. After a change it is asked each time for
 #: a while: clients look for new topics, their own retry topic among them, every 30 s, and share queues out every 20 s.

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from lagwise.domain.subscriptions import Subscription
 from lagwise.domain.vocabulary import BROADCAST_HINT, BROADCASTING, LOCAL_FILES, ROCKETMQ_RETRY, GroupState
+from lagwise_collectors.rocketmq.ask_members import MemberAnswers
 from lagwise_collectors.rocketmq.broker_reader import BrokerView
-from lagwise_collectors.rocketmq.members import MemberAnswers
-from lagwise_collectors.rocketmq.requests import Online, Queue, Range, Told
+from lagwise_collectors.rocketmq.remoting.requests import Online, Queue, Range, Told
 
 RETRY, DEAD_LETTER = ROCKETMQ_RETRY, "%DLQ%"
 

@@ -42,7 +42,7 @@ class ReaderLost(ClusterError):
 class ReaderProcess:
     """A process that is asked and answers, started at the first request and again whenever it was lost.
 
-    ``order`` is what it is told first, see :mod:`lagwise_collectors.reader_main`. To be used from one thread, which
+    ``order`` is what it is told first, see :mod:`lagwise_collectors.reader_process.child_main`. To be used from one thread, which
     must live as long as the process may (see :mod:`lagwise.platform.die_with_parent`).
     """
 
@@ -127,7 +127,7 @@ class ReaderProcess:
         self._said = deque(maxlen=_LAST_WORDS)
         try:
             process = subprocess.Popen(
-                leashed([sys.executable, "-P", "-m", "lagwise_collectors.reader_main"]),
+                leashed([sys.executable, "-P", "-m", "lagwise_collectors.reader_process.child_main"]),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

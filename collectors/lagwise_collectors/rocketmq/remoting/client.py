@@ -8,11 +8,11 @@ from typing import TypeVar
 
 from lagwise.config import RocketmqCluster
 from lagwise.platform.errors import ConfigError
-from lagwise_collectors.rocketmq import response_bodies
-from lagwise_collectors.rocketmq.acl_signature import signer_of
-from lagwise_collectors.rocketmq.connection import Answer, Connection, Reach
-from lagwise_collectors.rocketmq.errors import RocketmqTrouble, unusable
-from lagwise_collectors.rocketmq.frames import Frame, Request
+from lagwise_collectors.rocketmq.remoting import response_bodies
+from lagwise_collectors.rocketmq.remoting.acl_signature import signer_of
+from lagwise_collectors.rocketmq.remoting.connection import Answer, Connection, Reach
+from lagwise_collectors.rocketmq.remoting.errors import RocketmqTrouble, unusable
+from lagwise_collectors.rocketmq.remoting.frames import Frame, Request
 
 #: Brokers that are asked at the same time.
 _AT_ONCE = 16
