@@ -28,7 +28,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, To
 from lagwise.config import Cluster
 from lagwise.tables.raw import COMMITS
 from lagwise_collectors.offsets_topic import state_file
-from lagwise_collectors.offsets_topic.commit_cadence import CADENCE, Cadence, cadence_of
+from lagwise_collectors.offsets_topic.commit_history import CADENCE, Cadence, cadence_of
 from lagwise_collectors.offsets_topic.ledger import Ledger
 from lagwise_collectors.offsets_topic.records import OFFSETS_TOPIC
 from lagwise_collectors.protocol import rows_of

@@ -9,10 +9,10 @@ import pyarrow.compute as pc
 
 from lagwise.domain.vocabulary import Engine, EventKind
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, WATERMARKS
-from lagwise_collectors.offsets_topic.commit_cadence import CADENCE, Cadence
+from lagwise_collectors.offsets_topic.commit_history import CADENCE, Cadence
 from lagwise_collectors.protocol import ErrorTally, EventSourceState, Snapshot
-from lagwise_collectors.sample_diff import MOST_EVENTS, PreviousSample
-from lagwise_collectors.sample_diff.events import Event
+from lagwise_collectors.sample_diff.compare_samples import PreviousSample
+from lagwise_collectors.sample_diff.events import MOST_EVENTS, Event
 
 #: What ``__consumer_offsets`` tells. Changes of state stay with the samples: they are what a sample saw.
 _TOLD = (EventKind.REBALANCE, EventKind.COMMIT_REWOUND, EventKind.OFFSETS_GONE, EventKind.GROUP_GONE)

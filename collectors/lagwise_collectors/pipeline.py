@@ -17,7 +17,7 @@ from lagwise_collectors.lake_delivery.spool import Spool
 from lagwise_collectors.merge_events import EventMerge, Tail
 from lagwise_collectors.probe_service_times import Measurements, measurements
 from lagwise_collectors.protocol import ErrorTally, Snapshot, Source
-from lagwise_collectors.sample_diff import PreviousSample, differences
+from lagwise_collectors.sample_diff.compare_samples import PreviousSample, differences
 
 log = logging.getLogger("lagwise.collectors")
 

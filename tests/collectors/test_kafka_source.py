@@ -13,7 +13,7 @@ from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, RAW_TABLES, TOP
 from lagwise_collectors.kafka.requests import committed_offsets
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.protocol import Snapshot
-from lagwise_collectors.sample_diff import PreviousSample, differences
+from lagwise_collectors.sample_diff.compare_samples import PreviousSample, differences
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, eventually, rows
 

@@ -28,7 +28,7 @@ from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.protocol import Check, Snapshot
 from lagwise_collectors.reader_process.isolated_source import IsolatedSource
 from lagwise_collectors.run import check_access
-from lagwise_collectors.sample_diff import PreviousSample, differences
+from lagwise_collectors.sample_diff.compare_samples import PreviousSample, differences
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, eventually, rows
 

@@ -162,7 +162,7 @@ def mangled(draw: st.DrawFn, whole: list[bytes]) -> bytes:
 @settings(max_examples=400, deadline=None)
 def test_no_bytes_can_stop_the_reading(given: list[tuple[bytes | None, bytes | None, int]]) -> None:
     """Whatever is written there: no exception, every record is passed, rows and state can be made of the outcome."""
-    from lagwise_collectors.offsets_topic.commit_cadence import cadence_of
+    from lagwise_collectors.offsets_topic.commit_history import cadence_of
     from lagwise_collectors.sample_diff.events import as_rows
 
     ledger = Ledger(lambda name: True)

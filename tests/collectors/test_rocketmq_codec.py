@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lagwise_collectors.rocketmq.remoting import requests, response_bodies
-from lagwise_collectors.rocketmq.remoting.acl_signature import Signer
+from lagwise_collectors.rocketmq.remoting.connection import Signer
 from lagwise_collectors.rocketmq.remoting.errors import Malformed
 from lagwise_collectors.rocketmq.remoting.frames import LONGEST_FRAME, Frame, Request, decode, encode, length_of
 from lagwise_collectors.rocketmq.remoting.requests import Work

@@ -14,7 +14,7 @@ from lagwise.tables.schema import Table
 from lagwise.traces.csv_files import Row
 from lagwise.traces.trace import Trace, moment, sample_id
 from lagwise_collectors.protocol import ErrorTally, Snapshot, run_row
-from lagwise_collectors.sample_diff import PreviousSample, differences
+from lagwise_collectors.sample_diff.compare_samples import PreviousSample, differences
 
 _CLUSTER = "trace"
 _TABLES = (WATERMARKS, COMMITS, GROUPS, MEMBERS, TOPICS)

@@ -13,8 +13,7 @@ import pyarrow.fs as pafs
 from lagwise.config import OffsetFiles
 from lagwise.domain.vocabulary import Engine
 from lagwise_collectors.external_offsets.file_system import OffsetFileSystem
-from lagwise_collectors.external_offsets.model import FoundOffsets, Trouble
-from lagwise_collectors.external_offsets.records import groups_of
+from lagwise_collectors.external_offsets.model import FoundOffsets, Trouble, groups_of
 
 _Record = Mapping[str, Any]
 

@@ -12,16 +12,14 @@ from confluent_kafka import KafkaException
 
 from lagwise.config import Cluster
 from lagwise.platform.errors import ConfigError
-from lagwise_collectors.external_offsets.access import check_elsewhere
 from lagwise_collectors.external_offsets.merge_with_kafka import Join
-from lagwise_collectors.external_offsets.sources import Sources
+from lagwise_collectors.external_offsets.sources import Sources, check_elsewhere
 from lagwise_collectors.kafka.access import check_access
 from lagwise_collectors.kafka.requests.client import KafkaClient
 from lagwise_collectors.kafka.requests.committed_offsets import CommitReader, Commits
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, trouble_of
 from lagwise_collectors.kafka.requests.group_members import GroupListing, describe_groups, list_groups, topics_of
-from lagwise_collectors.kafka.requests.next_record_cache import LogPosition, NextRecordCache
-from lagwise_collectors.kafka.requests.next_records import NextRecords, fetcher_of
+from lagwise_collectors.kafka.requests.next_records import LogPosition, NextRecordCache, NextRecords, fetcher_of
 from lagwise_collectors.kafka.requests.side_topics import Side, side_topics
 from lagwise_collectors.kafka.requests.topics import (
     CONFIG_REFRESH_SECONDS,
@@ -44,9 +42,9 @@ _DELETED, _FORBIDDEN = "unknown_topic", "topic_not_authorized"
 class KafkaSource:
     """Samples one Kafka cluster.
 
-    librdkafka can end the process it runs in (see :mod:`lagwise_collectors.reader_process.isolated_source`): outside of tests and
-    benchmarks this runs in a process of its own. ``state`` is the file in which next records that were looked up
-    outlive it.
+    librdkafka can crash its process, so outside tests and benchmarks this runs in a reader process of its own
+    (:mod:`lagwise_collectors.reader_process.isolated_source`). ``state`` is the file in which the offsets of next
+    records survive that process.
     """
 
     def __init__(

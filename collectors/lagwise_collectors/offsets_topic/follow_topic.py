@@ -1,6 +1,6 @@
-"""The second source of a Kafka cluster: follows ``__consumer_offsets`` in a thread and tells on request what happened.
+"""The second source of a Kafka cluster: a thread follows ``__consumer_offsets`` and hands over new events on request.
 
-Lives in a reader process of its own, like the samples' source (see :mod:`lagwise_collectors.reader_process.isolated_source`).
+It runs in a reader process of its own (:mod:`lagwise_collectors.reader_process.isolated_source`), as sampling does.
 """
 
 import logging
@@ -21,12 +21,11 @@ from lagwise.platform.files import KeptFile
 from lagwise.tables.raw import EVENTS, SAMPLES
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, trouble_of
 from lagwise_collectors.offsets_topic import state_file
-from lagwise_collectors.offsets_topic.commit_cadence import CADENCE, cadence_of
+from lagwise_collectors.offsets_topic.commit_history import CADENCE, cadence_of
 from lagwise_collectors.offsets_topic.records import OFFSETS_TOPIC
 from lagwise_collectors.offsets_topic.session import Knowledge, LostPositionError, Session
 from lagwise_collectors.protocol import ErrorTally, EventSourceState, Snapshot, new_sample_id, run_row
-from lagwise_collectors.sample_diff import MOST_EVENTS
-from lagwise_collectors.sample_diff.events import as_rows
+from lagwise_collectors.sample_diff.events import MOST_EVENTS, as_rows
 
 log = logging.getLogger("lagwise.collectors.offsets_topic")
 

@@ -1,5 +1,5 @@
-"""Sources in processes of their own, see :mod:`lagwise_collectors.reader_process.kill_on_hang`: a crash or a hang of one costs a
-sample at most."""
+"""Sources that run in reader processes (:mod:`lagwise_collectors.reader_process.kill_on_hang`): a crash or a hang costs
+at most one sample."""
 
 import time
 from collections.abc import Callable, Mapping

@@ -1,9 +1,9 @@
-"""A process of its own for what uses librdkafka, because librdkafka can take its process down with it.
+"""A reader process: client libraries run in it, and it is killed when a request hangs.
 
-Seen with confluent-kafka 2.16.1 when a broker restarts, a coordinator moves, or a request times out: a segmentation
-fault in ``rd_kafka_handle_OffsetFetch`` on NOT_COORDINATOR, where an admin client has no consumer group to look the
-coordinator up for, and a failed assertion in ``rd_kafka_enq_once_del_source_return`` when DescribeConsumerGroups times
-out. Here both cost one reader process.
+librdkafka can crash its whole process. Seen with confluent-kafka 2.16.1 when a broker restarts, a coordinator moves, or
+a request times out: a segmentation fault in ``rd_kafka_handle_OffsetFetch`` on NOT_COORDINATOR, where an admin client
+has no consumer group to look the coordinator up for, and a failed assertion in ``rd_kafka_enq_once_del_source_return``
+when DescribeConsumerGroups times out. Here both cost one reader process.
 """
 
 import contextlib
@@ -40,10 +40,11 @@ class ReaderLost(ClusterError):
 
 
 class ReaderProcess:
-    """A process that is asked and answers, started at the first request and again whenever it was lost.
+    """A process that answers requests. It starts at the first request, and again after it was lost.
 
-    ``order`` is what it is told first, see :mod:`lagwise_collectors.reader_process.child_main`. To be used from one thread, which
-    must live as long as the process may (see :mod:`lagwise.platform.die_with_parent`).
+    ``task`` is the first line that the process receives (:mod:`lagwise_collectors.reader_process.child_main`). For one
+    thread, which must live as long as the process may (:mod:`lagwise.platform.die_with_parent`). A request that takes
+    longer than ``hang_seconds`` kills the process.
     """
 
     def __init__(self, order: Mapping[str, Any], hang_seconds: float) -> None:

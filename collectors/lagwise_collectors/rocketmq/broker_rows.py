@@ -6,13 +6,13 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from lagwise.domain.vocabulary import BROADCASTING
 from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.rocketmq.broker_reader import BrokerView
-from lagwise_collectors.rocketmq.group_view import DEAD_LETTER, RETRY, RocketmqGroup, retry_topics
+from lagwise_collectors.rocketmq.group_view import RocketmqGroup
 from lagwise_collectors.rocketmq.partition_numbers import QUEUES, label_of, partition_of
 from lagwise_collectors.rocketmq.remoting.errors import Malformed
 from lagwise_collectors.rocketmq.remoting.requests import Queue, Range
+from lagwise_collectors.rocketmq.retry_topics import RETRY, topics_read
 
 
 @dataclass(slots=True)
@@ -38,23 +38,6 @@ class BrokerRows:
         nothing: list[Any] = [None] * len(self.mark_topic)
         known = {"log_start": nothing, "high_watermark": nothing, "newest_record_at": nothing}
         return replace(self, **known, error=[kind] * len(nothing))
-
-
-def topics_read(group: RocketmqGroup, view: BrokerView) -> set[str]:
-    """Topics of a broker that a group has to do with: committed on, subscribed to, or its retries.
-
-    A broadcasting group commits nothing, tries nothing again, and who is not there does not matter to it: without
-    members nothing can be said of it. What is committed in its name is of when it was no broadcasting group.
-    """
-    if group.type == BROADCASTING:
-        return {topic for topic in group.topics & view.topics.keys() if not topic.startswith(RETRY)}
-    known = set(view.offsets.get(group.name, ())) | group.topics
-    return (known | retry_topics(group.name, known)) & view.topics.keys()
-
-
-def dead_letter_topic(group: str) -> str:
-    """Where a group's messages go that it gave up. The broker makes the topic for the first of them."""
-    return f"{DEAD_LETTER}{group}"
 
 
 def rows_of(

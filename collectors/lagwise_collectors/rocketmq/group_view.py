@@ -10,8 +10,6 @@ from lagwise_collectors.rocketmq.ask_members import MemberAnswers
 from lagwise_collectors.rocketmq.broker_reader import BrokerView
 from lagwise_collectors.rocketmq.remoting.requests import Online, Queue, Range, Told
 
-RETRY, DEAD_LETTER = ROCKETMQ_RETRY, "%DLQ%"
-
 
 @dataclass(slots=True)
 class RocketmqMember:
@@ -162,7 +160,7 @@ def _reached(
     client that is not there, only what its file names counts."""
     reached: dict[Queue, dict[str, int | None]] = {}
     for queue in queues:
-        if queue.topic.startswith(RETRY):
+        if queue.topic.startswith(ROCKETMQ_RETRY):
             continue  # what a broadcasting member could not process is not tried again
         at = {client: said.progress.get(queue) if said is not None else None for client, said in told.items()}
         for client, offsets in local.items():
@@ -190,7 +188,7 @@ def _subscriptions(online: Sequence[Online], told: Sequence[Told]) -> list[Subsc
     return [
         Subscription(topic, expression, number if said else None, len(said) or None)
         for (topic, expression), number in sorted(wanted.items())
-        if not topic.startswith(RETRY)
+        if not topic.startswith(ROCKETMQ_RETRY)
     ]
 
 
@@ -227,10 +225,3 @@ def measure_members(group: RocketmqGroup, ranges: Mapping[Queue, Range]) -> None
             lags.append(None if offset is None or ends is None else max(0, ends.end - max(ends.start, offset)))
         known = [lag for lag in lags if lag is not None]
         member.lag = sum(known) if known and len(known) == len(lags) else None
-
-
-def retry_topics(group: str, topics: Iterable[str]) -> set[str]:
-    """The names that retry topics of a group may have: of its own, and of a topic that it pops from (both versions)."""
-    return {f"{RETRY}{group}"} | {
-        f"{RETRY}{group}{sign}{topic}" for topic in topics if not topic.startswith("%") for sign in ("_", "+")
-    }

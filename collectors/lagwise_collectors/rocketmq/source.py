@@ -13,15 +13,16 @@ from lagwise_collectors.rocketmq.access import check_access
 from lagwise_collectors.rocketmq.ask_members import Member, MemberAnswers, Present
 from lagwise_collectors.rocketmq.broker_reader import BrokerReader, BrokerView
 from lagwise_collectors.rocketmq.broker_retention import Brokers
-from lagwise_collectors.rocketmq.broker_rows import BrokerRows, dead_letter_topic, rows_of, topics_read
+from lagwise_collectors.rocketmq.broker_rows import BrokerRows, rows_of
 from lagwise_collectors.rocketmq.group_view import RocketmqGroup, measure_members, put_together
 from lagwise_collectors.rocketmq.local_offsets import LocalOffsets
 from lagwise_collectors.rocketmq.partition_numbers import BrokerNumbers
 from lagwise_collectors.rocketmq.remoting.client import RocketmqBroker, RocketmqClient
 from lagwise_collectors.rocketmq.remoting.errors import RocketmqTrouble
 from lagwise_collectors.rocketmq.remoting.requests import Queue, Told
+from lagwise_collectors.rocketmq.retry_topics import dead_letter_topic, sides_of, topics_read
 from lagwise_collectors.rocketmq.sample_rows import RocketmqSampleRows
-from lagwise_collectors.rocketmq.topics import TopicRows, sides_of
+from lagwise_collectors.rocketmq.topics import TopicRows
 
 #: A broker that the name servers list no more is shown as one that cannot be read for so long: it may be down. After
 #: that it was taken out of the cluster.

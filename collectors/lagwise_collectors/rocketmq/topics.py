@@ -8,8 +8,6 @@ from typing import Any
 from lagwise.domain.vocabulary import TopicRole
 from lagwise_collectors.rocketmq.broker_reader import BrokerView
 from lagwise_collectors.rocketmq.broker_retention import Brokers
-from lagwise_collectors.rocketmq.broker_rows import dead_letter_topic
-from lagwise_collectors.rocketmq.group_view import RETRY
 
 
 @dataclass(slots=True)
@@ -73,15 +71,3 @@ def _is_about(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
     was, kept = before["retention_ms"], now["retention_ms"]
     is_near = was is not None and kept is not None and abs(kept - was) <= _SAME * was
     return {**before, "retention_ms": None} == {**now, "retention_ms": None} and (was == kept or is_near)
-
-
-def sides_of(groups: Iterable[str], topics: Iterable[str]) -> dict[str, tuple[TopicRole, str]]:
-    """Role and main topic of the retry and dead-letter topics of groups.
-
-    They belong to a group and not to a topic. Their main topic is what only this group reads: its retry topic, which so
-    is its own main topic. Whoever reads a main topic is told of its side topics, and that must be nobody else.
-    """
-    there = set(topics)
-    sides = {topic: (TopicRole.RETRY, topic) for topic in there if topic.startswith(RETRY)}
-    own = {dead_letter_topic(group): (TopicRole.DEAD_LETTER, f"{RETRY}{group}") for group in groups}
-    return sides | {topic: side for topic, side in own.items() if topic in there}

@@ -10,6 +10,8 @@ from lagwise.domain.vocabulary import EventKind, EventSource
 from lagwise.tables.raw import EVENTS
 from lagwise_collectors.protocol import rows_of
 
+#: Events written of one sample; the rest is counted, so that a restart of a whole cluster does not flood the lake.
+MOST_EVENTS = 2_000
 #: Names in one list of members; the rest is counted.
 _MOST_NAMES = 50
 

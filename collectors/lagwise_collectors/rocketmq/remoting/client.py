@@ -9,8 +9,7 @@ from typing import TypeVar
 from lagwise.config import RocketmqCluster
 from lagwise.platform.errors import ConfigError
 from lagwise_collectors.rocketmq.remoting import response_bodies
-from lagwise_collectors.rocketmq.remoting.acl_signature import signer_of
-from lagwise_collectors.rocketmq.remoting.connection import Answer, Connection, Reach
+from lagwise_collectors.rocketmq.remoting.connection import Answer, Connection, Reach, signer_of
 from lagwise_collectors.rocketmq.remoting.errors import RocketmqTrouble, unusable
 from lagwise_collectors.rocketmq.remoting.frames import Frame, Request
 

@@ -1,16 +1,44 @@
 """One connection to a name server or broker: requests are sent ahead of their answers, which are told by number."""
 
+import base64
+import hashlib
+import hmac
 import itertools
 import socket
 import ssl
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lagwise_collectors.rocketmq.remoting.acl_signature import Signer
+from lagwise.config import RocketmqCluster
+from lagwise.platform.secrets import resolve
 from lagwise_collectors.rocketmq.remoting.errors import RocketmqTrouble, refused, unusable
 from lagwise_collectors.rocketmq.remoting.frames import Frame, Request, decode, encode, length_of
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """Signs requests of one user."""
+
+    access_key: str
+    secret_key: bytes
+
+    def signed(self, fields: Mapping[str, str]) -> dict[str, str]:
+        """The fields with the user's key and a signature: HMAC-SHA1 over the values in the order of their names, and
+        over the body, which no request of ours has."""
+        named = {**fields, "AccessKey": self.access_key}
+        content = "".join(named[name] for name in sorted(named)).encode()
+        digest = hmac.new(self.secret_key, content, hashlib.sha1).digest()
+        return {**named, "Signature": base64.b64encode(digest).decode()}
+
+
+def signer_of(cluster: RocketmqCluster) -> Signer | None:
+    """The signer of a cluster that asks for one. Raises ConfigError where a secret is not there."""
+    if cluster.access_key is None or cluster.secret_key is None:
+        return None
+    return Signer(resolve(cluster.access_key), resolve(cluster.secret_key).encode())
+
 
 #: So many requests are on their way at once: more would only wait in the broker, whose threads others need, too.
 _AHEAD = 32

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from lagwise.config import Cluster, FlinkJobs, OffsetFiles, OffsetsFrom
-from lagwise_collectors.external_offsets.access import check_elsewhere
 from lagwise_collectors.external_offsets.merge_with_kafka import Join
 from lagwise_collectors.external_offsets.model import FoundOffsets, GroupFound, Job, Offset
-from lagwise_collectors.external_offsets.sources import Elsewhere, Sources
+from lagwise_collectors.external_offsets.sources import Elsewhere, Sources, check_elsewhere
 from lagwise_collectors.external_offsets.timed_read import TimedRead
 from lagwise_collectors.kafka.requests.committed_offsets import Commits
 from lagwise_collectors.kafka.requests.group_members import KafkaGroup, KafkaMember

@@ -8,7 +8,8 @@ import pytest
 from lagwise.domain.vocabulary import EventKind
 from lagwise.tables.raw import GROUPS
 from lagwise_collectors.protocol import ErrorTally, Snapshot
-from lagwise_collectors.sample_diff import MOST_EVENTS, PreviousSample, differences
+from lagwise_collectors.sample_diff.compare_samples import PreviousSample, differences
+from lagwise_collectors.sample_diff.events import MOST_EVENTS
 from lagwise_collectors.sample_diff.topic_changes import setting_events
 from tests.collectors.snapshots import INTERVAL, START, Commits, sample
 

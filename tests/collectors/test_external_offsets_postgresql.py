@@ -9,9 +9,8 @@ import pytest
 from sqlalchemy import make_url
 
 from lagwise.config import SqlOffsets
-from lagwise_collectors.external_offsets.access import check_elsewhere
 from lagwise_collectors.external_offsets.model import FoundOffsets, Trouble
-from lagwise_collectors.external_offsets.sources import Sources
+from lagwise_collectors.external_offsets.sources import Sources, check_elsewhere
 from lagwise_collectors.external_offsets.sql_database import SqlReader
 from lagwise_collectors.protocol import ErrorTally
 from tests.alerts.rounds import until

@@ -10,11 +10,10 @@ import pytest
 from lagwise.domain.vocabulary import EventKind, EventSource
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS
 from lagwise_collectors.merge_events import EventMerge
-from lagwise_collectors.offsets_topic.commit_cadence import CADENCE, Cadence, cadence_of
-from lagwise_collectors.offsets_topic.commit_history import CommitHistory
+from lagwise_collectors.offsets_topic.commit_history import CADENCE, Cadence, CommitHistory, cadence_of
 from lagwise_collectors.protocol import ErrorTally, EventSourceState, Snapshot
-from lagwise_collectors.sample_diff import MOST_EVENTS, PreviousSample, differences
-from lagwise_collectors.sample_diff.events import Event, as_rows
+from lagwise_collectors.sample_diff.compare_samples import PreviousSample, differences
+from lagwise_collectors.sample_diff.events import MOST_EVENTS, Event, as_rows
 from tests.collectors.snapshots import INTERVAL, START, sample
 
 T0, T1 = ("t", 0), ("t", 1)

@@ -18,7 +18,7 @@ from lagwise.tables.raw import COMMITS, GROUPS, SAMPLES, WATERMARKS
 from lagwise.tables.service_times import JOBS
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.protocol import Snapshot
-from lagwise_collectors.sample_diff import PreviousSample, differences
+from lagwise_collectors.sample_diff.compare_samples import PreviousSample, differences
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.flink_server import FlinkServer
 from tests.collectors.kafka import Lab, rows
