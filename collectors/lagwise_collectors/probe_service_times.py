@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from lagwise.domain.capacity.service_times import PREFIX, MeasuredBy, ServiceTimes, parse_service_times
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS
 from lagwise.tables.service_times import SERVICE_TIMES
-from lagwise_collectors.protocol import Snapshot, rows_of
+from lagwise_collectors.protocol import Snapshot
+from lagwise_collectors.sample_builder import rows_from_columns
 
 #: Group, topic and text.
 _Key = tuple[str, str, str]
@@ -96,7 +97,9 @@ def _rows(new: list[tuple[_Key, int, str | None, ServiceTimes]], snapshot: Snaps
         "source": [MeasuredBy.PROBE.value] * len(new),
         **{name: [getattr(one, name) for *_, one in new] for name in _MEASURED},
     }
-    return rows_of(SERVICE_TIMES, columns, sample_id=snapshot.sample_id, cluster=snapshot.cluster, at=sampled_at)
+    return rows_from_columns(
+        SERVICE_TIMES, columns, sample_id=snapshot.sample_id, cluster=snapshot.cluster, at=sampled_at
+    )
 
 
 _MEMBER = ["group", "member_id", "client_id", "host"]

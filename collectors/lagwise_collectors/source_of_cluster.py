@@ -51,8 +51,3 @@ def reader_of(order: ReaderOrder) -> "Source | OffsetsTail":
     from lagwise_collectors.kafka.source import KafkaSource
 
     return KafkaSource(order.cluster, state=state)
-
-
-def system_of(cluster: AnyCluster) -> str:
-    """The word in ``samples.system``."""
-    return cluster.system

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,14 @@ from confluent_kafka import KafkaException
 from lagwise.config import Cluster
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.files import KeptFile
-from lagwise.tables.raw import EVENTS, SAMPLES
+from lagwise.tables.raw import EVENTS
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, trouble_of
 from lagwise_collectors.offsets_topic import state_file
 from lagwise_collectors.offsets_topic.commit_history import CADENCE, cadence_of
 from lagwise_collectors.offsets_topic.records import OFFSETS_TOPIC
 from lagwise_collectors.offsets_topic.session import Knowledge, LostPositionError, Session
-from lagwise_collectors.protocol import ErrorTally, EventSourceState, Snapshot, new_sample_id, run_row
+from lagwise_collectors.protocol import EventSourceState, Snapshot
+from lagwise_collectors.sample_builder import SampleBuilder
 from lagwise_collectors.sample_diff.events import MOST_EVENTS, as_rows
 
 log = logging.getLogger("lagwise.collectors.offsets_topic")
@@ -68,15 +68,14 @@ class OffsetsTail:
 
         ``topics`` are names by id, for groups whose partitions go by that.
         """
-        started_at = datetime.now(UTC)
+        sample = SampleBuilder(self._cluster)
         self._topics.update(topics)
         with self._lock:
             session, known, trouble = self._session, self._known, self._trouble
             if session is None or known is None:
-                errors = ErrorTally()
                 if trouble is not None:
-                    errors.note(trouble.kind, str(trouble))
-                return self._snapshot(started_at, {}, errors), asdict(EventSourceState())
+                    sample.errors.note(trouble.kind, str(trouble))
+                return self._finished(sample, {}), asdict(EventSourceState())
             known.ledger.groups.topics.update(self._topics)
             taken = known.ledger.take()
             left = session.left()
@@ -97,7 +96,8 @@ class OffsetsTail:
         if dropped:
             taken.errors.note("events_dropped", "too many things happened at once to tell each", dropped)
         tables = {EVENTS.name: as_rows(events, self._cluster.name), CADENCE: cadence}
-        return self._snapshot(started_at, tables, taken.errors), asdict(EventSourceState(live, fresh, whole, left))
+        sample.errors.add(taken.errors)
+        return self._finished(sample, tables), asdict(EventSourceState(live, fresh, whole, left))
 
     def keep(self) -> None:
         """What was taken last is in safe hands: the next start goes on behind it."""
@@ -111,22 +111,12 @@ class OffsetsTail:
         self._stop.set()
         self._thread.join(self._cluster.timeout_seconds)
 
-    def _snapshot(self, started_at: datetime, tables: dict[str, pa.Table], errors: ErrorTally) -> Snapshot:
-        name, sample_id = self._cluster.name, new_sample_id(started_at)
-        finished_at, cpu_seconds = datetime.now(UTC), time.process_time()
-        row = run_row(
-            sample_id=sample_id,
-            cluster=name,
-            system="kafka",
-            started_at=started_at,
-            finished_at=finished_at,
-            interval_seconds=self._cluster.interval_seconds,
-            wall_seconds=max(0.0, (finished_at - started_at).total_seconds()),
-            cpu_seconds=cpu_seconds - self._cpu_seconds,
-            errors=errors,
-        )
+    def _finished(self, sample: SampleBuilder, tables: Mapping[str, pa.Table]) -> Snapshot:
+        """The snapshot with these tables. Its CPU time is that of the whole process since the last one."""
+        cpu_seconds, before = time.process_time(), self._cpu_seconds
         self._cpu_seconds = cpu_seconds
-        return Snapshot(name, sample_id, {**tables, SAMPLES.name: row})
+        snapshot = sample.finish(cpu_seconds=cpu_seconds - before)
+        return Snapshot(snapshot.cluster, snapshot.sample_id, {**tables, **snapshot.tables})
 
     def _run(self) -> None:
         """The life of the thread: one session after the other, with a rest after each that failed."""

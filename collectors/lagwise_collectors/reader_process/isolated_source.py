@@ -1,18 +1,17 @@
 """Sources that run in reader processes (:mod:`lagwise_collectors.reader_process.kill_on_hang`): a crash or a hang costs
 at most one sample."""
 
-import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 from lagwise.config import AnyCluster, Cluster
-from lagwise.tables.raw import SAMPLES
 from lagwise_collectors import snapshot_format
-from lagwise_collectors.protocol import Check, ErrorTally, EventSourceState, Snapshot, new_sample_id, run_row
+from lagwise_collectors.protocol import Check, ErrorTally, EventSourceState, Snapshot
 from lagwise_collectors.reader_process.kill_on_hang import ReaderLost, ReaderProcess
 from lagwise_collectors.reader_process.kill_on_hang import Stopped as Stopped
-from lagwise_collectors.source_of_cluster import ReaderOrder, system_of
+from lagwise_collectors.sample_builder import SampleBuilder
+from lagwise_collectors.source_of_cluster import ReaderOrder
 
 #: A sample has this many steps that can each take the cluster's timeout.
 _STEPS = 8
@@ -49,8 +48,8 @@ class IsolatedSource(ReaderProcess):
 
         Raises Stopped if the source was abandoned meanwhile.
         """
-        started_at, started = self._clock(), time.monotonic()
-        errors = ErrorTally()
+        failed = SampleBuilder(self._cluster, self._clock)
+        errors = failed.errors
         while True:
             try:
                 _, body = self._ask("collect")
@@ -61,7 +60,7 @@ class IsolatedSource(ReaderProcess):
                 errors.note(kind, str(lost))
                 if kind == "reader_crashed" and errors.counts[kind] == 1:
                     continue
-                return self._failed(started_at, time.monotonic() - started, errors)
+                return failed.finish(cpu_seconds=0.0)
             return snapshot.with_errors(errors)
 
     def check(self) -> list[Check]:
@@ -72,21 +71,6 @@ class IsolatedSource(ReaderProcess):
             self.close()
             return [Check("reader", False, str(lost), advice="try again; if it persists, report it as a bug")]
         return [Check(**check) for check in answer["checks"]]
-
-    def _failed(self, started_at: datetime, wall_seconds: float, errors: ErrorTally) -> Snapshot:
-        sample_id = new_sample_id(started_at)
-        row = run_row(
-            sample_id=sample_id,
-            cluster=self._cluster.name,
-            system=system_of(self._cluster),
-            started_at=started_at,
-            finished_at=self._clock(),
-            interval_seconds=self._cluster.interval_seconds,
-            wall_seconds=wall_seconds,
-            cpu_seconds=0.0,
-            errors=errors,
-        )
-        return Snapshot(self._cluster.name, sample_id, {SAMPLES.name: row})
 
 
 class IsolatedTail(ReaderProcess):
