@@ -27,11 +27,12 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, To
 
 from lagwise.config import Cluster
 from lagwise.tables.raw import COMMITS
-from lagwise_collectors.isolated_source import IsolatedTail
 from lagwise_collectors.offsets_topic import state_file
-from lagwise_collectors.offsets_topic.commit_cadence import CADENCE, Cadence, cadence_of
+from lagwise_collectors.offsets_topic.commit_history import CADENCE, Cadence, cadence_of
 from lagwise_collectors.offsets_topic.ledger import Ledger
 from lagwise_collectors.offsets_topic.records import OFFSETS_TOPIC
+from lagwise_collectors.reader_process.isolated_source import IsolatedTail
+from lagwise_collectors.sample_builder import rows_from_columns
 from lagwise_sandbox.broker import KafkaBroker
 
 _GOAL = 100_000
@@ -186,7 +187,7 @@ def fill_rows() -> dict[str, float]:
         "partition": [p for _, _, p in pairs],
         "committed": list(range(len(pairs))),
     }
-    rows = COMMITS.from_rows(columns, sample_id="1", cluster="bench", at=datetime.now(UTC))
+    rows = rows_from_columns(COMMITS, columns, sample_id="1", cluster="bench", at=datetime.now(UTC))
     from lagwise_collectors.offsets_topic.commit_history import CommitHistory
 
     everything = cadence_of([CommitHistory(*pair, 1, _START_MS) for pair in pairs], counted=True)

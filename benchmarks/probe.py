@@ -37,8 +37,8 @@ from lagwise.domain.capacity.service_times import ServiceTimes, parse_service_ti
 from lagwise.domain.sizing.formulas import knee_threads
 from lagwise.probe import Probe
 from lagwise.tables.raw import COMMITS
+from lagwise_collectors.probe_service_times import measurements
 from lagwise_collectors.protocol import Snapshot
-from lagwise_collectors.service_times import measurements
 
 CPU_SHARES = (0.01, 0.1, 0.5, 0.9, 0.99)
 #: The smaller one of T1 and T2: a sleep is late by some 0.06 ms, which must be little of it.

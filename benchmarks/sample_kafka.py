@@ -37,8 +37,8 @@ from lagwise.config import AnyCluster, Cluster, Config, NameFilter
 from lagwise.operational.engine import open_engine
 from lagwise.tables.raw import COMMITS, RAW_TABLES, WATERMARKS
 from lagwise.tables.store import Lake
-from lagwise_collectors.isolated_source import IsolatedSource
 from lagwise_collectors.pipeline import pipeline_of
+from lagwise_collectors.reader_process.isolated_source import IsolatedSource
 from lagwise_collectors.run import turn_of
 from lagwise_sandbox.broker import KafkaBroker
 

@@ -34,10 +34,10 @@ from benchmarks.sample_rocketmq.members import READY
 from lagwise.config import RocketmqCluster
 from lagwise.platform.die_with_parent import leashed
 from lagwise_collectors.protocol import Snapshot
-from lagwise_collectors.rocketmq import requests
-from lagwise_collectors.rocketmq.connection import Connection, Reach
-from lagwise_collectors.rocketmq.errors import CONSUMER_NOT_ONLINE, RocketmqTrouble
-from lagwise_collectors.rocketmq.frames import Request
+from lagwise_collectors.rocketmq.remoting import requests
+from lagwise_collectors.rocketmq.remoting.connection import Connection, Reach
+from lagwise_collectors.rocketmq.remoting.errors import CONSUMER_NOT_ONLINE, RocketmqTrouble
+from lagwise_collectors.rocketmq.remoting.frames import Request
 from lagwise_collectors.rocketmq.source import RocketmqSource
 from lagwise_sandbox.rocketmq.servers import Rocketmq
 

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from lagwise_collectors.rocketmq.connection import Connection, Reach
-from lagwise_collectors.rocketmq.errors import RocketmqTrouble
-from lagwise_collectors.rocketmq.frames import Request, decode, encode, length_of
+from lagwise_collectors.rocketmq.remoting.connection import Connection, Reach
+from lagwise_collectors.rocketmq.remoting.errors import RocketmqTrouble
+from lagwise_collectors.rocketmq.remoting.frames import Request, decode, encode, length_of
 
 #: So long may a broker take to answer one request while it is filled.
 _FILLING_SECONDS = 60.0

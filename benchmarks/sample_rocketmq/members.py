@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 from benchmarks.sample_rocketmq.filling import Size, with_body
-from lagwise_collectors.rocketmq.frames import Request, decode, encode, length_of
+from lagwise_collectors.rocketmq.remoting.frames import Request, decode, encode, length_of
 
 #: What is printed once all are registered.
 READY = "READY"

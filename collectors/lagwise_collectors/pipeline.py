@@ -12,12 +12,12 @@ from lagwise.platform.program import program
 from lagwise.tables.raw import EVENTS
 from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise.tables.store import Lake
-from lagwise_collectors.event_merge import EventMerge, Tail
+from lagwise_collectors.lake_delivery.deliver_from_spool import Delivery, Sink
+from lagwise_collectors.lake_delivery.spool import Spool
+from lagwise_collectors.merge_events import EventMerge, Tail
+from lagwise_collectors.probe_service_times import Measurements, measurements
 from lagwise_collectors.protocol import ErrorTally, Snapshot, Source
-from lagwise_collectors.sample_diff import PreviousSample, differences
-from lagwise_collectors.service_times import Measurements, measurements
-from lagwise_collectors.sink import Delivery, Sink
-from lagwise_collectors.spool import Spool
+from lagwise_collectors.sample_diff.compare_samples import PreviousSample, differences
 
 log = logging.getLogger("lagwise.collectors")
 

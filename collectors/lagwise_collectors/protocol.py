@@ -5,16 +5,14 @@ nothing is interpreted here, and nothing is lost in between. Sources do not writ
 scheduler and the differences do that for all of them alike.
 """
 
-import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from lagwise.tables.raw import ERRORS, SAMPLES
-from lagwise.tables.schema import TIMESTAMP, Table
+from lagwise.tables.schema import Table
 
 _LONGEST_EXAMPLE = 300
 
@@ -155,76 +153,3 @@ class ErrorTally:
     def as_array(self) -> pa.Array:
         """The same as an Arrow array of one element."""
         return pa.array([self.as_rows()], ERRORS)
-
-
-def rows_of(
-    table: Table, columns: Mapping[str, pa.Array | Sequence[Any]], *, sample_id: str, cluster: str, at: datetime
-) -> pa.Table:
-    """Rows of a raw table from its columns.
-
-    ``sample_id``, ``cluster`` and the table's clock are the same in every row and cost next to nothing; columns that
-    are not given are null. Raises ValueError for a column that the table does not have.
-    """
-    fields = {f.name: f for f in table.without_day}
-    unknown = set(columns) - set(fields)
-    if unknown:
-        raise ValueError(f"the table {table.name} has no column {sorted(unknown)[0]}")
-    count = len(next(iter(columns.values())))
-    made: dict[str, pa.Array] = {"cluster": _constant(cluster, count)}
-    if "sample_id" in fields:
-        made["sample_id"] = _constant(sample_id, count)
-    if table.clock is not None and table.clock not in columns:
-        made[table.clock] = pa.repeat(pa.scalar(at, TIMESTAMP), count)
-    for name, values in columns.items():
-        made[name] = values if isinstance(values, pa.Array) else pa.array(values, fields[name].type)
-    arrays = [made[name] if name in made else pa.nulls(count, f.type) for name, f in fields.items()]
-    return pa.table(arrays, names=list(fields))
-
-
-def run_row(
-    *,
-    sample_id: str,
-    cluster: str,
-    system: str,
-    started_at: datetime,
-    finished_at: datetime,
-    interval_seconds: float,
-    wall_seconds: float,
-    cpu_seconds: float,
-    errors: ErrorTally,
-    **facts: Any,
-) -> pa.Table:
-    """The one row of ``samples`` that ends a snapshot; ``facts`` are its other columns, counts being 0 by default.
-
-    ``written_at`` is a placeholder: the sink sets it when it writes.
-    """
-    columns: dict[str, Any] = {
-        "system": system,
-        # A clock that was set back during the run must not make it end before it began.
-        "finished_at": max(started_at, finished_at),
-        "written_at": max(started_at, finished_at),
-        "interval_seconds": interval_seconds,
-        "groups": 0,
-        "group_partitions": 0,
-        "partitions": 0,
-        "wall_seconds": wall_seconds,
-        "cpu_seconds": cpu_seconds,
-        "errors": errors.as_rows(),
-        **facts,
-    }
-    one_each = {name: [value] for name, value in columns.items()}
-    return rows_of(SAMPLES, one_each, sample_id=sample_id, cluster=cluster, at=started_at)
-
-
-def new_sample_id(started_at: datetime) -> str:
-    """Sorts by time; the random end tells samples apart that begin in the same microsecond."""
-    return f"{started_at:%Y%m%dT%H%M%S%f}-{secrets.token_hex(3)}"
-
-
-def encoded(values: Sequence[str | None]) -> pa.Array:
-    """A dictionary-encoded column of text with few different values."""
-    return pa.array(values, pa.string()).dictionary_encode()
-
-
-def _constant(value: str, count: int) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int8()), count), pa.array([value], pa.string()))

@@ -16,12 +16,12 @@ from lagwise.platform import health
 from lagwise.platform.errors import ConfigError
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
-from lagwise_collectors.isolated_source import IsolatedSource, IsolatedTail, Stopped
+from lagwise_collectors.lake_delivery.deliver_from_spool import mark_of
 from lagwise_collectors.pipeline import Pipeline, RunCost, pipeline_of
 from lagwise_collectors.pipeline import line_of as line_of
 from lagwise_collectors.protocol import Check
-from lagwise_collectors.schedule import FixedRate, rest_after_failures
-from lagwise_collectors.sink import mark_of
+from lagwise_collectors.reader_process.isolated_source import IsolatedSource, IsolatedTail, Stopped
+from lagwise_collectors.sampling_schedule import FixedRate, rest_after_failures
 
 log = logging.getLogger("lagwise.collectors")
 
@@ -57,7 +57,7 @@ def collect_once(config: Config) -> list[RunCost]:
 def check_settings(cluster: AnyCluster) -> None:
     """Have the cluster's client made, without reaching for the cluster. Raises ConfigError where it is refused."""
     if isinstance(cluster, RocketmqCluster):
-        from lagwise_collectors.rocketmq.client import RocketmqClient
+        from lagwise_collectors.rocketmq.remoting.client import RocketmqClient
 
         RocketmqClient(cluster).close()
         return

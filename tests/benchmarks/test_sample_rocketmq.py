@@ -2,7 +2,7 @@
 
 from benchmarks.sample_rocketmq.__main__ import FULL, requests_of_sample, requests_of_tool
 from benchmarks.sample_rocketmq.filling import with_body
-from lagwise_collectors.rocketmq.frames import Request, decode, encode, length_of
+from lagwise_collectors.rocketmq.remoting.frames import Request, decode, encode, length_of
 
 
 def test_a_frame_with_a_body_is_as_long_as_it_says() -> None:

@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
+
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
-from lagwise_collectors.protocol import ErrorTally, Snapshot, encoded, rows_of, run_row
+from lagwise_collectors.protocol import ErrorTally, Snapshot
+from lagwise_collectors.sample_builder import rows_from_columns, samples_row
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 INTERVAL = timedelta(seconds=15)
@@ -39,7 +42,7 @@ def sample(
 
     def keep(table: Any, columns: Mapping[str, Any]) -> None:
         if len(next(iter(columns.values()))):
-            tables[table.name] = rows_of(table, columns, **named)  # type: ignore[arg-type]  # the three of `named`
+            tables[table.name] = rows_from_columns(table, columns, **named)  # type: ignore[arg-type]  # the three of `named`
 
     keep(
         GROUPS,
@@ -70,8 +73,8 @@ def sample(
             "topic": [t for _, t, _ in commits],
             "partition": [p for _, _, p in commits],
             "committed": list(commits.values()),
-            "metadata": encoded([(metadata or {}).get(key) for key in commits]),
-            "owner": encoded([owners.get(key) for key in commits]),
+            "metadata": pa.array([(metadata or {}).get(key) for key in commits], pa.string()).dictionary_encode(),
+            "owner": pa.array([owners.get(key) for key in commits], pa.string()).dictionary_encode(),
         },
     )
     marks = [(t, i, p) for t, (i, count) in (topics or {}).items() for p in range(count)]
@@ -86,7 +89,7 @@ def sample(
     )
     configured = settings or {}
     keep(TOPICS, {"topic": list(configured), **_columns(list(configured.values()))})
-    tables[SAMPLES.name] = run_row(
+    tables[SAMPLES.name] = samples_row(
         sample_id=str(number),
         cluster="shop",
         system="kafka",

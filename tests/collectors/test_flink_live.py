@@ -13,7 +13,7 @@ from lagwise.tables.service_times import JOBS
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors import flink_job
 from tests.collectors.kafka import Lab, eventually, rows
-from tests.collectors.test_elsewhere_kafka import History, committed, group_row, history
+from tests.collectors.test_external_offsets_kafka import History, committed, group_row, history
 
 pytestmark = [pytest.mark.long, pytest.mark.broker, pytest.mark.timeout(900)]
 

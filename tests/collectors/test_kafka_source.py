@@ -10,10 +10,10 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from lagwise.domain.vocabulary import EventKind
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, RAW_TABLES, TOPICS, WATERMARKS
-from lagwise_collectors.kafka.requests import offsets
+from lagwise_collectors.kafka.requests import committed_offsets
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.protocol import Snapshot
-from lagwise_collectors.sample_diff import PreviousSample, differences
+from lagwise_collectors.sample_diff.compare_samples import PreviousSample, differences
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, eventually, rows
 
@@ -297,20 +297,20 @@ class TestGroups:
     def test_big_groups_are_read_in_slices_and_still_show_everything(
         self, lab: Lab, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(offsets, "BIG_GROUP", 10)
-        monkeypatch.setattr(offsets, "SLICE", 4)
-        monkeypatch.setattr(offsets, "WHOLE_EVERY", 3)
+        monkeypatch.setattr(committed_offsets, "BIG_GROUP", 10)
+        monkeypatch.setattr(committed_offsets, "SLICE", 4)
+        monkeypatch.setattr(committed_offsets, "WHOLE_EVERY", 3)
         topic, late, group = lab.topic(partitions=15), lab.topic("late", 1), lab.name("big")
         lab.commit(group, topic, dict.fromkeys(range(13), 0))
         source = KafkaSource(lab.cluster())
         asked: list[bool] = []
-        ask = offsets.CommitReader._ask
+        ask = committed_offsets.CommitReader._ask
 
-        def watched(self: offsets.CommitReader, group: object, slices: object) -> object:
+        def watched(self: committed_offsets.CommitReader, group: object, slices: object) -> object:
             asked.append(slices is None)
             return ask(self, group, slices)  # type: ignore[arg-type]  # passed on as it came
 
-        monkeypatch.setattr(offsets.CommitReader, "_ask", watched)
+        monkeypatch.setattr(committed_offsets.CommitReader, "_ask", watched)
         first = source.collect()
         assert set(commits_of(first, group)) == {(topic, p) for p in range(13)}
         lab.commit(group, topic, dict.fromkeys(range(13), 3))

@@ -23,12 +23,12 @@ from confluent_kafka.admin import (
 
 from lagwise.config import Cluster
 from lagwise.tables.raw import COMMITS, GROUPS, TOPICS, WATERMARKS
-from lagwise_collectors.isolated_source import IsolatedSource
-from lagwise_collectors.kafka.requests import offsets
+from lagwise_collectors.kafka.requests import committed_offsets
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.protocol import Check, Snapshot
+from lagwise_collectors.reader_process.isolated_source import IsolatedSource
 from lagwise_collectors.run import check_access
-from lagwise_collectors.sample_diff import PreviousSample, differences
+from lagwise_collectors.sample_diff.compare_samples import PreviousSample, differences
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, eventually, rows
 
@@ -217,7 +217,7 @@ class TestPrivileges:
         self, lab: Lab, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, big: int
     ) -> None:
         """Kafka leaves them out as if they had never been, or gives each an error where they are asked for by name."""
-        monkeypatch.setattr(offsets, "BIG_GROUP", big)
+        monkeypatch.setattr(committed_offsets, "BIG_GROUP", big)
         mine, theirs, group = lab.topic("mine"), lab.topic("theirs"), lab.name("reader")
         describe = AclOperation.DESCRIBE
         grant(lab, (ResourceType.GROUP, lab.prefix, describe))

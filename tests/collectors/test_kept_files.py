@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lagwise_collectors.external_offsets.group_cache import GroupCache
-from lagwise_collectors.kafka.requests.next_record_cache import LogPosition, Next, NextRecordCache
+from lagwise_collectors.external_offsets.sources import GroupCache
+from lagwise_collectors.kafka.requests.next_records import LogPosition, Next, NextRecordCache
 from lagwise_collectors.rocketmq.partition_numbers import BrokerNumbers
 
 

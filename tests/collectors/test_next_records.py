@@ -7,8 +7,14 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 
 from lagwise.tables.raw import COMMITS
-from lagwise_collectors.kafka.requests.next_record_cache import LogPosition, Next, NextRecordCache
-from lagwise_collectors.kafka.requests.next_records import MOST_LOOK_UPS, NEAR, NextRecords
+from lagwise_collectors.kafka.requests.next_records import (
+    MOST_LOOK_UPS,
+    NEAR,
+    LogPosition,
+    Next,
+    NextRecordCache,
+    NextRecords,
+)
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, rows

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from lagwise_collectors.offsets_topic import records
 from lagwise_collectors.offsets_topic.ledger import Ledger
-from lagwise_collectors.offsets_topic.primitives import GarbageError
 from lagwise_collectors.offsets_topic.records import (
     Assigned,
     ClassicGroup,
@@ -23,6 +22,7 @@ from lagwise_collectors.offsets_topic.records import (
     UnknownVersionError,
 )
 from lagwise_collectors.offsets_topic.state_file import dumped
+from lagwise_collectors.offsets_topic.wire_types import GarbageError
 from tests.collectors.offsets_records import Rec, commit_key, commit_value
 
 #: Written by golden/WriteRecords.java.
@@ -162,7 +162,7 @@ def mangled(draw: st.DrawFn, whole: list[bytes]) -> bytes:
 @settings(max_examples=400, deadline=None)
 def test_no_bytes_can_stop_the_reading(given: list[tuple[bytes | None, bytes | None, int]]) -> None:
     """Whatever is written there: no exception, every record is passed, rows and state can be made of the outcome."""
-    from lagwise_collectors.offsets_topic.commit_cadence import cadence_of
+    from lagwise_collectors.offsets_topic.commit_history import cadence_of
     from lagwise_collectors.sample_diff.events import as_rows
 
     ledger = Ledger(lambda name: True)

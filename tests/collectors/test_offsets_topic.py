@@ -21,9 +21,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewPartitions
 
 from lagwise.tables.raw import EVENTS
-from lagwise_collectors.isolated_source import IsolatedTail
-from lagwise_collectors.offsets_topic.commit_cadence import CADENCE
+from lagwise_collectors.offsets_topic.commit_history import CADENCE
 from lagwise_collectors.protocol import EventSourceState
+from lagwise_collectors.reader_process.isolated_source import IsolatedTail
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, eventually
 

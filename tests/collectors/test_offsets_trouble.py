@@ -11,7 +11,7 @@ from confluent_kafka.admin import AclOperation, ResourceType
 from lagwise.config import Cluster, Config
 from lagwise.tables.raw import COMMITS, EVENTS, SAMPLES
 from lagwise.tables.store import Lake
-from lagwise_collectors.isolated_source import IsolatedTail
+from lagwise_collectors.reader_process.isolated_source import IsolatedTail
 from lagwise_collectors.run import check_access
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, eventually

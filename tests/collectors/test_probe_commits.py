@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, Message, TopicPartition
 from lagwise.probe import Probe
 from lagwise.tables.raw import COMMITS
 from lagwise_collectors.kafka.source import KafkaSource
-from lagwise_collectors.service_times import measurements
+from lagwise_collectors.probe_service_times import measurements
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, eventually, rows
 

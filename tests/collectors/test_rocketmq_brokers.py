@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from lagwise_collectors.rocketmq import requests
-from lagwise_collectors.rocketmq.brokers import BrokerSettings, BrokerState, Keeping, troubles_of
+from lagwise_collectors.rocketmq.broker_retention import BrokerSettings, BrokerState, Keeping, troubles_of
+from lagwise_collectors.rocketmq.remoting import requests
 
 NOW = 1_795_400_000.0
 HOUR, DAY, GIB, TIB = 3600.0, 86_400.0, 1024**3, 1024**4

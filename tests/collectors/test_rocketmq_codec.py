@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lagwise_collectors.rocketmq import requests, response_bodies
-from lagwise_collectors.rocketmq.acl_signature import Signer
-from lagwise_collectors.rocketmq.errors import Malformed
-from lagwise_collectors.rocketmq.frames import LONGEST_FRAME, Frame, Request, decode, encode, length_of
-from lagwise_collectors.rocketmq.requests import Work
+from lagwise_collectors.rocketmq.remoting import requests, response_bodies
+from lagwise_collectors.rocketmq.remoting.connection import Signer
+from lagwise_collectors.rocketmq.remoting.errors import Malformed
+from lagwise_collectors.rocketmq.remoting.frames import LONGEST_FRAME, Frame, Request, decode, encode, length_of
+from lagwise_collectors.rocketmq.remoting.requests import Work
 
 #: Bodies as a broker 5.5.0 sent them, shortened: a name and the body in each line.
 _GOLDEN = (Path(__file__).with_name("golden") / "rocketmq_bodies.txt").read_bytes().splitlines()

@@ -7,12 +7,12 @@ import pytest
 
 from lagwise.domain.vocabulary import BROADCAST_HINT, LOCAL_FILES, GroupState
 from lagwise_collectors.protocol import ErrorTally
+from lagwise_collectors.rocketmq.ask_members import MemberAnswers, Present
 from lagwise_collectors.rocketmq.broker_reader import BrokerView
-from lagwise_collectors.rocketmq.client import RocketmqBroker
-from lagwise_collectors.rocketmq.errors import RocketmqTrouble
-from lagwise_collectors.rocketmq.groups import RocketmqGroup, measure_members, put_together
-from lagwise_collectors.rocketmq.members import MemberAnswers, Present
-from lagwise_collectors.rocketmq.requests import Online, Queue, Range, Told, TopicConfig
+from lagwise_collectors.rocketmq.group_view import RocketmqGroup, measure_members, put_together
+from lagwise_collectors.rocketmq.remoting.client import RocketmqBroker
+from lagwise_collectors.rocketmq.remoting.errors import RocketmqTrouble
+from lagwise_collectors.rocketmq.remoting.requests import Online, Queue, Range, Told, TopicConfig
 
 Q = [Queue("orders", "broker-a", number) for number in range(3)]
 TOPICS = {"orders": TopicConfig(3, "delete"), "%RETRY%g": TopicConfig(1, "delete")}

@@ -16,7 +16,7 @@ from lagwise.tables.raw import COMMITS, GROUPS
 from lagwise_app.cli import cli
 from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.rocketmq.local_offsets import LocalOffsets, progress_of
-from lagwise_collectors.rocketmq.requests import Queue, Told
+from lagwise_collectors.rocketmq.remoting.requests import Queue, Told
 from lagwise_collectors.rocketmq.ship_offsets import OffsetShipper
 from lagwise_collectors.rocketmq.source import RocketmqSource
 from tests.collectors.kafka import rows

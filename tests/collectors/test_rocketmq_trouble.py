@@ -14,10 +14,10 @@ import pytest
 from lagwise.config import RocketmqCluster
 from lagwise.tables.raw import COMMITS, GROUPS, TOPICS, WATERMARKS
 from lagwise_collectors.protocol import ErrorTally, Snapshot
-from lagwise_collectors.rocketmq.errors import RocketmqTrouble
-from lagwise_collectors.rocketmq.members import MemberAnswers, Present
+from lagwise_collectors.rocketmq.ask_members import MemberAnswers, Present
 from lagwise_collectors.rocketmq.partition_numbers import BrokerNumbers
-from lagwise_collectors.rocketmq.requests import Queue, Told, Work
+from lagwise_collectors.rocketmq.remoting.errors import RocketmqTrouble
+from lagwise_collectors.rocketmq.remoting.requests import Queue, Told, Work
 from lagwise_collectors.rocketmq.source import RocketmqSource
 from tests.collectors.rocketmq_server import Broker, Server, name_server
 

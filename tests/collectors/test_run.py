@@ -74,7 +74,7 @@ def _command_of(process: psutil.Process) -> str:
 
 def readers() -> list[psutil.Process]:
     children = psutil.Process().children(recursive=True)
-    return [p for p in children if "lagwise_collectors.reader_main" in _command_of(p)]
+    return [p for p in children if "lagwise_collectors.reader_process.child_main" in _command_of(p)]
 
 
 @pytest.mark.broker

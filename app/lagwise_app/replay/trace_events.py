@@ -13,8 +13,9 @@ from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERM
 from lagwise.tables.schema import Table
 from lagwise.traces.csv_files import Row
 from lagwise.traces.trace import Trace, moment, sample_id
-from lagwise_collectors.protocol import ErrorTally, Snapshot, run_row
-from lagwise_collectors.sample_diff import PreviousSample, differences
+from lagwise_collectors.protocol import ErrorTally, Snapshot
+from lagwise_collectors.sample_builder import samples_row
+from lagwise_collectors.sample_diff.compare_samples import PreviousSample, differences
 
 _CLUSTER = "trace"
 _TABLES = (WATERMARKS, COMMITS, GROUPS, MEMBERS, TOPICS)
@@ -46,7 +47,7 @@ def _by_sample(table: Table, rows: Sequence[Row]) -> Mapping[str, pa.Table]:
 
 
 def _header(name: str, at: datetime, interval_seconds: float) -> pa.Table:
-    return run_row(
+    return samples_row(
         sample_id=name,
         cluster=_CLUSTER,
         system="files",

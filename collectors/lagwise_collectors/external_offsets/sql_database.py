@@ -17,8 +17,7 @@ from lagwise.domain.vocabulary import Engine as KeptBy
 from lagwise.platform.database_drivers import missing_driver, patience
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.secrets import redact, resolve
-from lagwise_collectors.external_offsets.model import FoundOffsets, Trouble
-from lagwise_collectors.external_offsets.records import groups_of
+from lagwise_collectors.external_offsets.model import FoundOffsets, Trouble, groups_of
 
 #: A query that returns more is not one about offsets.
 _MOST_ROWS = 200_000

@@ -10,11 +10,10 @@ from lagwise.config import Cluster
 from lagwise.domain.humanise import plural
 from lagwise.platform.errors import ConfigError
 from lagwise_collectors.kafka.requests.client import KafkaClient
+from lagwise_collectors.kafka.requests.committed_offsets import CommitReader
 from lagwise_collectors.kafka.requests.errors import WHOLE_CLUSTER_ADVICE, KafkaTrouble
-from lagwise_collectors.kafka.requests.groups import KafkaGroup, describe_groups, list_groups, topics_of
-from lagwise_collectors.kafka.requests.next_record_cache import LogPosition
-from lagwise_collectors.kafka.requests.next_records import try_one
-from lagwise_collectors.kafka.requests.offsets import CommitReader
+from lagwise_collectors.kafka.requests.group_members import KafkaGroup, describe_groups, list_groups, topics_of
+from lagwise_collectors.kafka.requests.next_records import LogPosition, try_one
 from lagwise_collectors.kafka.requests.topics import (
     KafkaTopic,
     ask_topics,
@@ -23,8 +22,8 @@ from lagwise_collectors.kafka.requests.topics import (
     read_offsets_retention,
 )
 from lagwise_collectors.kafka.requests.watermarks import read_watermarks
-from lagwise_collectors.offsets_topic.consumer_settings import try_reading
 from lagwise_collectors.offsets_topic.records import OFFSETS_TOPIC
+from lagwise_collectors.offsets_topic.session import try_reading
 from lagwise_collectors.protocol import Check, ErrorTally
 
 _ADVICE = {

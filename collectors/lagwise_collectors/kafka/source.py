@@ -12,16 +12,15 @@ from confluent_kafka import KafkaException
 
 from lagwise.config import Cluster
 from lagwise.platform.errors import ConfigError
-from lagwise_collectors.external_offsets.access import check_elsewhere
-from lagwise_collectors.external_offsets.join import Join
-from lagwise_collectors.external_offsets.sources import Sources
+from lagwise.tables.raw import TOPICS
+from lagwise_collectors.external_offsets.merge_with_kafka import Join
+from lagwise_collectors.external_offsets.sources import Sources, check_elsewhere
 from lagwise_collectors.kafka.access import check_access
 from lagwise_collectors.kafka.requests.client import KafkaClient
+from lagwise_collectors.kafka.requests.committed_offsets import CommitReader, Commits
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, trouble_of
-from lagwise_collectors.kafka.requests.groups import GroupListing, describe_groups, list_groups, topics_of
-from lagwise_collectors.kafka.requests.next_record_cache import LogPosition, NextRecordCache
-from lagwise_collectors.kafka.requests.next_records import NextRecords, fetcher_of
-from lagwise_collectors.kafka.requests.offsets import CommitReader, Commits
+from lagwise_collectors.kafka.requests.group_members import GroupListing, describe_groups, list_groups, topics_of
+from lagwise_collectors.kafka.requests.next_records import LogPosition, NextRecordCache, NextRecords, fetcher_of
 from lagwise_collectors.kafka.requests.side_topics import Side, side_topics
 from lagwise_collectors.kafka.requests.topics import (
     CONFIG_REFRESH_SECONDS,
@@ -32,8 +31,9 @@ from lagwise_collectors.kafka.requests.topics import (
     read_offsets_retention,
 )
 from lagwise_collectors.kafka.requests.watermarks import Watermarks, read_watermarks
-from lagwise_collectors.kafka.sample_rows import KafkaSampleRows
-from lagwise_collectors.protocol import Check, ErrorTally, Snapshot, new_sample_id
+from lagwise_collectors.kafka.sample_rows import add_commits, add_groups, add_jobs, add_watermarks
+from lagwise_collectors.protocol import Check, ErrorTally, Snapshot
+from lagwise_collectors.sample_builder import SampleBuilder
 
 log = logging.getLogger("lagwise.collectors.kafka")
 
@@ -44,9 +44,9 @@ _DELETED, _FORBIDDEN = "unknown_topic", "topic_not_authorized"
 class KafkaSource:
     """Samples one Kafka cluster.
 
-    librdkafka can end the process it runs in (see :mod:`lagwise_collectors.isolated_source`): outside of tests and
-    benchmarks this runs in a process of its own. ``state`` is the file in which next records that were looked up
-    outlive it.
+    librdkafka can crash its process, so outside tests and benchmarks this runs in a reader process of its own
+    (:mod:`lagwise_collectors.reader_process.isolated_source`). ``state`` is the file in which the offsets of next
+    records survive that process.
     """
 
     def __init__(
@@ -66,15 +66,13 @@ class KafkaSource:
 
     def collect(self) -> Snapshot:
         """One sample. Where the cluster cannot be used at all, its ``samples`` row is all there is, and says why."""
-        started_at, wall, cpu = self._clock(), time.perf_counter(), time.process_time()
-        run = KafkaSampleRows(self._cluster, new_sample_id(started_at))
+        sample = SampleBuilder(self._cluster, self._clock)
         try:
-            self._read(run)
+            self._read(sample)
         except (KafkaTrouble, ConfigError) as error:
-            run.errors.note(error.kind if isinstance(error, KafkaTrouble) else "setting_refused", str(error))
+            sample.errors.note(error.kind if isinstance(error, KafkaTrouble) else "setting_refused", str(error))
             self.close()
-        run.finish(started_at, self._clock(), time.perf_counter() - wall, time.process_time() - cpu)
-        return run.snapshot()
+        return sample.finish()
 
     def check(self) -> list[Check]:
         """What ``lagwise doctor`` shows of this cluster."""
@@ -86,13 +84,13 @@ class KafkaSource:
         if session is not None:
             session.close()
 
-    def _read(self, run: KafkaSampleRows) -> None:
+    def _read(self, sample: SampleBuilder) -> None:
         if self._session is None:
             self._session = _Session(self._cluster, self._clock, self._looked_up, self._elsewhere)
         session, level = self._session, logging.DEBUG
         self._elsewhere.begin()
         try:
-            session.read(run)
+            session.read(sample)
             level = logging.WARNING  # else the sample's own error says it better
         finally:
             session.client.serve()
@@ -124,33 +122,33 @@ class _Session:
         self._retention_read_at = -CONFIG_REFRESH_SECONDS
         self._retention_trouble: str | None = None
 
-    def read(self, run: KafkaSampleRows) -> None:
-        """Read everything into the run, commits strictly before watermarks."""
-        listing = list_groups(self.client, self._selects, run.errors)
+    def read(self, sample: SampleBuilder) -> None:
+        """Read everything into the sample, commits strictly before watermarks."""
+        listing = list_groups(self.client, self._selects, sample.errors)
         self.client.answered()
-        groups = describe_groups(self.client, self._with_unlisted(listing), run.errors)
+        groups = describe_groups(self.client, self._with_unlisted(listing), sample.errors)
         described_at = self._clock()
         # Nearly all topics are those of the last sample: the broker describes them while the commits come in.
         asked = ask_topics(self.client, self._topics)
-        commits = self._reader.read(groups, run.errors)
+        commits = self._reader.read(groups, sample.errors)
         of_kafka = {group.name: group.type for group in groups}
-        elsewhere = self._elsewhere.finish(self._selects, run.errors)
-        self._join.into(elsewhere, groups, commits, run.errors)
+        elsewhere = self._elsewhere.finish(self._selects, sample.errors)
+        self._join.into(elsewhere, groups, commits, sample.errors)
         wanted = set(commits.topic) | topics_of(groups)
-        sides = self._sides_of(wanted, run.errors)
+        sides = self._sides_of(wanted, sample.errors)
         wanted |= set(sides)
-        topics = self._described(wanted, asked, run.errors)
+        topics = self._described(wanted, asked, sample.errors)
         forbidden = {name for name, topic in topics.items() if topic.error == _FORBIDDEN}
         wanted |= commits.keep_hidden(self._commits, forbidden, {group.name for group in groups})
         lost = [name for name, topic in topics.items() if topic.error is not None]
-        marks = read_watermarks(self.client, topics, self._partitions(lost, commits), run.errors, self._clock)
+        marks = read_watermarks(self.client, topics, self._partitions(lost, commits), sample.errors, self._clock)
         commits.next_record = self._next_record(commits, marks)
-        run.keep_groups(groups, described_at)
-        run.keep_jobs(elsewhere, commits.read_at or described_at)
-        run.keep_commits(commits, self._clock())
-        run.keep_watermarks(marks, self._clock())
-        run.keep_topics(self._configs.rows(topics, sides, self._clock(), run.errors), self._clock())
-        run.offsets_retention_seconds = self._offsets_retention(topics)
+        add_groups(sample, groups, described_at)
+        add_jobs(sample, elsewhere, commits.read_at or described_at)
+        add_commits(sample, commits, self._clock())
+        add_watermarks(sample, marks, self._clock())
+        sample.add_rows(TOPICS, self._configs.rows(topics, sides, self._clock(), sample.errors), self._clock())
+        sample.facts["offsets_retention_seconds"] = self._offsets_retention(topics)
         self._groups = of_kafka
         self._topics = {
             name: topic for name, topic in topics.items() if name in wanted and topic.error in (None, _FORBIDDEN)

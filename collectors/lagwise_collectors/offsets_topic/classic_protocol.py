@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lagwise.domain.vocabulary import RebalanceCause
-from lagwise_collectors.offsets_topic.membership import (
+from lagwise_collectors.offsets_topic.rebalance_cause import (
     CommitsOn,
     Members,
     TrackedMember,

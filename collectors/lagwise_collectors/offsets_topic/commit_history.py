@@ -1,18 +1,20 @@
-"""What is known of the commits on group-partitions, and what happened to them: went back, or are gone."""
+"""Commits on each group-partition: the latest, how often, and from there the cadence columns of ``raw/commits``."""
 
-from collections.abc import Iterable, Iterator
-from itertools import groupby
-from operator import attrgetter
-from typing import NamedTuple
+from collections.abc import Sequence
 
-from lagwise.domain.vocabulary import EventKind, EventSource
-from lagwise_collectors.offsets_topic.rebalance_events import moment
-from lagwise_collectors.sample_diff.events import Event
+import pyarrow as pa
+import pyarrow.compute as pc
 
-#: Up to this many partitions of a group and topic in one request are told one by one; more become one event.
-_ONE_BY_ONE = 10
+from lagwise.tables.raw import COMMITS
+from lagwise_collectors.sample_diff.commit_rewinds import KEYS
+
 #: A smoothed pause follows the last one by this power of two.
 _SMOOTHING = 3
+#: Name of the table on the pipe; it is none of the lake's.
+CADENCE = "cadence"
+_COLUMNS = ("committed_at", "commits_since")
+#: What fits into a timestamp that others can read: the end of the year 9999.
+_LAST_MS = 253_402_300_799_999
 
 
 class CommitHistory:
@@ -38,47 +40,61 @@ class CommitHistory:
         self.at_ms = at_ms
 
 
-class Moved(NamedTuple):
-    """A committed offset that went back (``after``), or is gone (None; ``why`` in a word, where known)."""
-
-    group: str
-    topic: str
-    partition: int
-    at_ms: int
-    before: int
-    after: int | None = None
-    why: str | None = None
-
-
-def commit_events(moved: Iterable[Moved]) -> Iterator[Event]:
-    """Events of rewinds and losses: those of one group, topic and moment together, where they are many."""
-    order = attrgetter("at_ms", "group", "topic", "partition")
-    for _, same in groupby(sorted(moved, key=order), key=attrgetter("at_ms", "group", "topic")):
-        together = list(same)
-        yield from _told(EventKind.COMMIT_REWOUND, [m for m in together if m.after is not None])
-        yield from _told(EventKind.OFFSETS_GONE, [m for m in together if m.after is None])
+def cadence_of(pairs: Sequence[CommitHistory], *, counted: bool) -> pa.Table:
+    """A row per pair, times in µs; ``counted``: their commits were counted from the sample before on."""
+    times = pa.array([min(max(pair.at_ms, 0), _LAST_MS) for pair in pairs], pa.int64())
+    return pa.table(
+        {
+            "group": pa.array([pair.group for pair in pairs], pa.string()).dictionary_encode(),
+            "topic": pa.array([pair.topic for pair in pairs], pa.string()).dictionary_encode(),
+            "partition": pa.array([pair.partition for pair in pairs], pa.int32()),
+            "committed_at": pc.multiply(times, 1000),
+            "commits_since": pa.array([pair.commits if counted else None for pair in pairs], pa.int32()),
+        }
+    )
 
 
-def _told(kind: EventKind, moved: list[Moved]) -> Iterator[Event]:
-    if len(moved) <= _ONE_BY_ONE:
-        for m in moved:
-            after = None if m.after is None else str(m.after)
-            yield Event(
-                kind,
-                moment(m.at_ms),
-                m.group,
-                m.topic,
-                m.partition,
-                before=str(m.before),
-                after=after,
-                cause=m.why,
-                source=EventSource.OFFSETS_TOPIC,
-            )
-        return
-    cause = f"{len(moved)} partitions"
-    if kind is EventKind.COMMIT_REWOUND:
-        cause += f", {sum(m.before - (m.after or 0) for m in moved)} records in all"
-    why = sorted({m.why for m in moved if m.why is not None})
-    cause += f", {' and '.join(why)}" if why else ""
-    first = moved[0]
-    yield Event(kind, moment(first.at_ms), first.group, first.topic, cause=cause, source=EventSource.OFFSETS_TOPIC)
+class Cadence:
+    """Fills the columns ``committed_at`` and ``commits_since`` of sample after sample.
+
+    The pairs of a cluster hardly change from one sample to the next, so the place of each is remembered.
+    """
+
+    def __init__(self) -> None:
+        self._at: dict[tuple[str, str, int], int] = {}
+        self._keys: pa.Table | None = None
+        self._places: dict[tuple[str, str, int], int] = {}
+        self._times: list[int | None] = []
+
+    def fill(self, commits: pa.Table, committed: pa.Table | None, *, whole: bool) -> pa.Table:
+        """The rows of ``raw/commits`` with the columns filled: ``committed`` is what came from the tail.
+
+        ``whole``: it has every pair there is. None: the tail is off or behind, and nothing is known.
+        """
+        if committed is None:
+            return commits
+        if whole:
+            self._at, self._keys = {}, None
+        keys = commits.select(KEYS)
+        if self._keys is None or not keys.equals(self._keys):
+            columns = [keys[name].to_pylist() for name in KEYS]
+            self._places = {key: place for place, key in enumerate(zip(*columns, strict=True))}
+            self._times = [self._at.get(key) for key in self._places]
+            self._keys = keys
+        # Of pairs that are not among all there are, nothing is known.
+        since: list[int | None] = [None if whole else 0] * commits.num_rows
+        *names, times, counts = (committed[name].to_pylist() for name in (*KEYS, *_COLUMNS))
+        for key, at, count in zip(zip(*names, strict=True), times, counts, strict=True):
+            self._at[key] = at
+            place = self._places.get(key)
+            if place is not None:
+                self._times[place] = at
+                since[place] = count
+        known = pc.and_(commits["committed"].is_valid(), pa.chunked_array([pa.array(self._times).is_valid()]))
+        for name, values in (("committed_at", self._times), ("commits_since", since)):
+            field = COMMITS.arrow.field(name)
+            column = pa.array(values, pa.int64()).cast(field.type)
+            place = commits.schema.get_field_index(name)
+            # What is there already is the time of an offset that is kept elsewhere.
+            commits = commits.set_column(place, field, pc.if_else(known, column, commits[name].cast(field.type)))
+        return commits

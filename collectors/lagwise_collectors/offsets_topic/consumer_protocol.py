@@ -10,7 +10,7 @@ from typing import Any
 
 from lagwise.domain.vocabulary import RebalanceCause
 from lagwise_collectors.offsets_topic.classic_protocol import members_as_json, members_of_json
-from lagwise_collectors.offsets_topic.membership import (
+from lagwise_collectors.offsets_topic.rebalance_cause import (
     CommitsOn,
     Members,
     MembershipChange,

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lagwise.domain.vocabulary import EventKind, EventSource
-from lagwise_collectors.offsets_topic.commit_history import CommitHistory, Moved, commit_events
-from lagwise_collectors.offsets_topic.groups import TOGETHER_MS, Ended, TrackedGroup, TrackedGroups
-from lagwise_collectors.offsets_topic.primitives import GarbageError
+from lagwise_collectors.offsets_topic.commit_history import CommitHistory
+from lagwise_collectors.offsets_topic.commit_rewinds import Moved, commit_events
 from lagwise_collectors.offsets_topic.rebalance_events import TrackedRebalance, moment, rebalance_event
 from lagwise_collectors.offsets_topic.records import CommitKey, UnknownVersionError, commit_of, full_commit_of, key_of
+from lagwise_collectors.offsets_topic.tracked_groups import TOGETHER_MS, Ended, TrackedGroup, TrackedGroups
+from lagwise_collectors.offsets_topic.wire_types import GarbageError
 from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.sample_diff.events import Event
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from lagwise.domain.vocabulary import EventKind, EventSource
-from lagwise_collectors.offsets_topic.membership import MembershipChange, Moves
+from lagwise_collectors.offsets_topic.rebalance_cause import MembershipChange, Moves
 from lagwise_collectors.offsets_topic.records import Owned
 from lagwise_collectors.sample_diff.events import Event
 

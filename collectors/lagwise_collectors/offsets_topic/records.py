@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 
-from lagwise_collectors.offsets_topic.primitives import Bytes, GarbageError
+from lagwise_collectors.offsets_topic.wire_types import Bytes, GarbageError
 
 #: The name of the topic.
 OFFSETS_TOPIC = "__consumer_offsets"

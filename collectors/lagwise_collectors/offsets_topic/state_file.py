@@ -17,10 +17,10 @@ from lagwise.platform.errors import LagwiseError
 from lagwise_collectors.offsets_topic.classic_protocol import as_json, of_json
 from lagwise_collectors.offsets_topic.commit_history import CommitHistory
 from lagwise_collectors.offsets_topic.consumer_protocol import ConsumerGroup
-from lagwise_collectors.offsets_topic.groups import TrackedGroup
 from lagwise_collectors.offsets_topic.ledger import Ledger
-from lagwise_collectors.offsets_topic.primitives import GarbageError
 from lagwise_collectors.offsets_topic.records import CommitKey, key_of
+from lagwise_collectors.offsets_topic.tracked_groups import TrackedGroup
+from lagwise_collectors.offsets_topic.wire_types import GarbageError
 
 _FORMAT = b"lagwise-offsets-topic-1"
 _PAIRS = pa.schema([("key", pa.binary()), ("offset", pa.int64()), ("at_ms", pa.int64()), ("pause_ms", pa.int64())])

@@ -10,10 +10,10 @@ from lagwise.domain.humanise import duration, plural
 from lagwise.platform.errors import ConfigError
 from lagwise_collectors.protocol import Check, ErrorTally
 from lagwise_collectors.rocketmq.broker_reader import BrokerReader, BrokerView
-from lagwise_collectors.rocketmq.brokers import Brokers
-from lagwise_collectors.rocketmq.client import RocketmqBroker, RocketmqClient
-from lagwise_collectors.rocketmq.errors import ADVICE, RocketmqTrouble
+from lagwise_collectors.rocketmq.broker_retention import Brokers
 from lagwise_collectors.rocketmq.local_offsets import LocalOffsets
+from lagwise_collectors.rocketmq.remoting.client import RocketmqBroker, RocketmqClient
+from lagwise_collectors.rocketmq.remoting.errors import ADVICE, RocketmqTrouble
 
 _TOPICS, _GROUPS, _CLUSTER = "Get, List on Topic:*", "Get, List on Group:*", "Get, List on Cluster:*"
 

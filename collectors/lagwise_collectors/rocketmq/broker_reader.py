@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
-from lagwise_collectors.rocketmq import requests
-from lagwise_collectors.rocketmq.client import RocketmqBroker, RocketmqClient
-from lagwise_collectors.rocketmq.connection import Answer
-from lagwise_collectors.rocketmq.errors import CONSUMER_NOT_ONLINE, RocketmqTrouble
-from lagwise_collectors.rocketmq.frames import Frame, Request
-from lagwise_collectors.rocketmq.requests import Offsets, Online, Range, Told, TopicConfig
+from lagwise_collectors.rocketmq.remoting import requests
+from lagwise_collectors.rocketmq.remoting.client import RocketmqBroker, RocketmqClient
+from lagwise_collectors.rocketmq.remoting.connection import Answer
+from lagwise_collectors.rocketmq.remoting.errors import CONSUMER_NOT_ONLINE, RocketmqTrouble
+from lagwise_collectors.rocketmq.remoting.frames import Frame, Request
+from lagwise_collectors.rocketmq.remoting.requests import Offsets, Online, Range, Told, TopicConfig
 
 T = TypeVar("T")
 

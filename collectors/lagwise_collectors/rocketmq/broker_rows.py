@@ -1,63 +1,41 @@
 """Rows of commits and watermarks from what one broker told."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from lagwise.domain.vocabulary import BROADCASTING
 from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.rocketmq.broker_reader import BrokerView
-from lagwise_collectors.rocketmq.errors import Malformed
-from lagwise_collectors.rocketmq.groups import DEAD_LETTER, RETRY, RocketmqGroup, retry_topics
+from lagwise_collectors.rocketmq.group_view import RocketmqGroup
 from lagwise_collectors.rocketmq.partition_numbers import QUEUES, label_of, partition_of
-from lagwise_collectors.rocketmq.requests import Queue, Range
+from lagwise_collectors.rocketmq.remoting.errors import Malformed
+from lagwise_collectors.rocketmq.remoting.requests import Queue, Range
+from lagwise_collectors.rocketmq.retry_topics import RETRY, topics_read
+
+Columns = dict[str, list[Any]]
+_ENDS = ("log_start", "high_watermark", "newest_record_at")
 
 
 @dataclass(slots=True)
 class BrokerRows:
-    """Columns of ``raw/commits`` and ``raw/watermarks`` that are about one broker's queues."""
+    """Columns of ``raw/commits`` and ``raw/watermarks``, by name, that are about one broker's queues."""
 
-    group: list[str] = field(default_factory=list)
-    topic: list[str] = field(default_factory=list)
-    partition: list[int] = field(default_factory=list)
-    committed: list[int | None] = field(default_factory=list)
-    owner: list[str | None] = field(default_factory=list)
-
-    mark_topic: list[str] = field(default_factory=list)
-    mark_partition: list[int] = field(default_factory=list)
-    label: list[str] = field(default_factory=list)
-    log_start: list[int | None] = field(default_factory=list)
-    high_watermark: list[int | None] = field(default_factory=list)
-    newest_record_at: list[datetime | None] = field(default_factory=list)
-    error: list[str | None] = field(default_factory=list)
+    commits: Columns = field(
+        default_factory=lambda: {name: [] for name in ("group", "topic", "partition", "committed", "owner")}
+    )
+    watermarks: Columns = field(
+        default_factory=lambda: {name: [] for name in ("topic", "partition", "label", *_ENDS, "error")}
+    )
 
     def unread(self, kind: str) -> "BrokerRows":
-        """The same queues, of which nothing can be said now: who was how far stands as it was read last."""
-        nothing: list[Any] = [None] * len(self.mark_topic)
-        known = {"log_start": nothing, "high_watermark": nothing, "newest_record_at": nothing}
-        return replace(self, **known, error=[kind] * len(nothing))
+        """The same queues while the broker cannot be read: committed offsets as they were read last, ends unknown."""
+        count = len(self.watermarks["topic"])
+        unknown: Columns = {name: [None] * count for name in _ENDS}
+        return BrokerRows(self.commits, {**self.watermarks, **unknown, "error": [kind] * count})
 
 
-def topics_read(group: RocketmqGroup, view: BrokerView) -> set[str]:
-    """Topics of a broker that a group has to do with: committed on, subscribed to, or its retries.
-
-    A broadcasting group commits nothing, tries nothing again, and who is not there does not matter to it: without
-    members nothing can be said of it. What is committed in its name is of when it was no broadcasting group.
-    """
-    if group.type == BROADCASTING:
-        return {topic for topic in group.topics & view.topics.keys() if not topic.startswith(RETRY)}
-    known = set(view.offsets.get(group.name, ())) | group.topics
-    return (known | retry_topics(group.name, known)) & view.topics.keys()
-
-
-def dead_letter_topic(group: str) -> str:
-    """Where a group's messages go that it gave up. The broker makes the topic for the first of them."""
-    return f"{DEAD_LETTER}{group}"
-
-
-def rows_of(
+def rows_of_broker(
     view: BrokerView, number: int, groups: Sequence[RocketmqGroup], wanted: Collection[str], errors: ErrorTally
 ) -> BrokerRows:
     """The rows of a broker that could be read; ``wanted`` are the topics whose ends were asked for."""
@@ -91,11 +69,11 @@ def _commits(rows: BrokerRows, view: BrokerView, number: int, group: RocketmqGro
                 # Members begin a retry topic at its first message where nothing is committed: all of it waits.
                 committed = [offset or 0 for offset in committed]
         owned = owners.get(topic, {})
-        rows.group += [group.name] * count
-        rows.topic += [topic] * count
-        rows.partition += _partitions(number, count)
-        rows.committed += committed
-        rows.owner += map(owned.get, range(count)) if owned else [None] * count
+        rows.commits["group"] += [group.name] * count
+        rows.commits["topic"] += [topic] * count
+        rows.commits["partition"] += _partitions(number, count)
+        rows.commits["committed"] += committed
+        rows.commits["owner"] += map(owned.get, range(count)) if owned else [None] * count
 
 
 def _offsets(found: Mapping[str, Any], count: int) -> list[int | None]:
@@ -118,17 +96,18 @@ def _watermarks(rows: BrokerRows, view: BrokerView, number: int, topic: str, err
     trouble, ranges = view.topic_troubles.get(topic), view.ranges.get(topic, {})
     if trouble is not None:
         errors.note(trouble.kind, str(trouble))
-    rows.mark_topic += [topic] * count
-    rows.mark_partition += _partitions(number, count)
+    columns = rows.watermarks
+    columns["topic"] += [topic] * count
+    columns["partition"] += _partitions(number, count)
     for queue in range(count):
         found = ranges.get(queue)
         kind = trouble.kind if trouble else "unknown_queue" if found is None else None
-        rows.label.append(label_of(view.broker.name, queue))
+        columns["label"].append(label_of(view.broker.name, queue))
         # A queue that was cleaned to its end tells a beginning beyond it.
-        rows.log_start.append(None if found is None else min(found.start, found.end))
-        rows.high_watermark.append(None if found is None else found.end)
-        rows.newest_record_at.append(None if found is None else found.newest_at)
-        rows.error.append(kind)
+        columns["log_start"].append(None if found is None else min(found.start, found.end))
+        columns["high_watermark"].append(None if found is None else found.end)
+        columns["newest_record_at"].append(None if found is None else found.newest_at)
+        columns["error"].append(kind)
         if kind == "unknown_queue":
             errors.note(kind, f"{topic} {label_of(view.broker.name, queue)}: the broker told nothing of it")
 

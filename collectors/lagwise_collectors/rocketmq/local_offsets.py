@@ -14,10 +14,10 @@ from lagwise_collectors.external_offsets.file_system import OffsetFileSystem
 from lagwise_collectors.external_offsets.model import Trouble
 from lagwise_collectors.external_offsets.timed_read import TimedRead
 from lagwise_collectors.protocol import ErrorTally
-from lagwise_collectors.rocketmq import response_bodies
-from lagwise_collectors.rocketmq.errors import Malformed
-from lagwise_collectors.rocketmq.requests import Queue, queue_of
-from lagwise_collectors.rocketmq.response_bodies import mapping, whole_of
+from lagwise_collectors.rocketmq.remoting import response_bodies
+from lagwise_collectors.rocketmq.remoting.errors import Malformed
+from lagwise_collectors.rocketmq.remoting.requests import Queue, queue_of
+from lagwise_collectors.rocketmq.remoting.response_bodies import mapping, whole_of
 
 FILE, BEFORE = "offsets.json", ".bak"
 

@@ -13,8 +13,8 @@ from lagwise.platform.errors import ConfigError
 from lagwise.platform.logs import clean
 from lagwise.platform.secrets import redact
 from lagwise_collectors.external_offsets.file_system import file_system_of
-from lagwise_collectors.rocketmq.errors import Malformed
 from lagwise_collectors.rocketmq.local_offsets import FILE, progress_of
+from lagwise_collectors.rocketmq.remoting.errors import Malformed
 
 
 @dataclass(slots=True)

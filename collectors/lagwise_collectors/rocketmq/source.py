@@ -8,20 +8,28 @@ from pathlib import Path
 
 from lagwise.config import RocketmqCluster
 from lagwise.platform.errors import ConfigError
-from lagwise_collectors.protocol import Check, Snapshot, new_sample_id
+from lagwise.tables.raw import TOPICS
+from lagwise_collectors.protocol import Check, Snapshot
 from lagwise_collectors.rocketmq.access import check_access
+from lagwise_collectors.rocketmq.ask_members import Member, MemberAnswers, Present
 from lagwise_collectors.rocketmq.broker_reader import BrokerReader, BrokerView
-from lagwise_collectors.rocketmq.broker_rows import BrokerRows, dead_letter_topic, rows_of, topics_read
-from lagwise_collectors.rocketmq.brokers import Brokers
-from lagwise_collectors.rocketmq.client import RocketmqBroker, RocketmqClient
-from lagwise_collectors.rocketmq.errors import RocketmqTrouble
-from lagwise_collectors.rocketmq.groups import RocketmqGroup, measure_members, put_together
+from lagwise_collectors.rocketmq.broker_retention import Brokers
+from lagwise_collectors.rocketmq.broker_rows import BrokerRows, rows_of_broker
+from lagwise_collectors.rocketmq.group_view import RocketmqGroup, measure_members, put_together
 from lagwise_collectors.rocketmq.local_offsets import LocalOffsets
-from lagwise_collectors.rocketmq.members import Member, MemberAnswers, Present
 from lagwise_collectors.rocketmq.partition_numbers import BrokerNumbers
-from lagwise_collectors.rocketmq.requests import Queue, Told
-from lagwise_collectors.rocketmq.sample_rows import RocketmqSampleRows
-from lagwise_collectors.rocketmq.topics import TopicRows, sides_of
+from lagwise_collectors.rocketmq.remoting.client import RocketmqBroker, RocketmqClient
+from lagwise_collectors.rocketmq.remoting.errors import RocketmqTrouble
+from lagwise_collectors.rocketmq.remoting.requests import Queue, Told
+from lagwise_collectors.rocketmq.retry_topics import dead_letter_topic, sides_of, topics_read
+from lagwise_collectors.rocketmq.sample_rows import (
+    TopicRows,
+    add_commits,
+    add_groups,
+    add_service_times,
+    add_watermarks,
+)
+from lagwise_collectors.sample_builder import SampleBuilder
 
 #: A broker that the name servers list no more is shown as one that cannot be read for so long: it may be down. After
 #: that it was taken out of the cluster.
@@ -55,16 +63,14 @@ class RocketmqSource:
 
     def collect(self) -> Snapshot:
         """One sample. Where the cluster cannot be used at all, its ``samples`` row is all there is, and says why."""
-        started_at, wall, cpu = self._clock(), time.perf_counter(), time.process_time()
-        run = RocketmqSampleRows(self._cluster, new_sample_id(started_at))
+        sample = SampleBuilder(self._cluster, self._clock)
         try:
-            self._read(run)
+            self._read(sample)
         except RocketmqTrouble as trouble:
-            run.errors.note(trouble.kind, str(trouble))
+            sample.errors.note(trouble.kind, str(trouble))
         except ConfigError as error:
-            run.errors.note("setting_refused", str(error))
-        run.finish(started_at, self._clock(), time.perf_counter() - wall, time.process_time() - cpu)
-        return run.snapshot()
+            sample.errors.note("setting_refused", str(error))
+        return sample.finish()
 
     def check(self) -> list[Check]:
         """What ``lagwise doctor`` shows of this cluster."""
@@ -77,13 +83,13 @@ class RocketmqSource:
         if client is not None:
             client.close()
 
-    def _read(self, run: RocketmqSampleRows) -> None:
+    def _read(self, sample: SampleBuilder) -> None:
         if self._client is None:
             self._client = RocketmqClient(self._cluster)
             self._brokers = Brokers(self._client, self._clock, self._monotonic)
         client, brokers = self._client, self._brokers
         assert brokers is not None
-        views = self._views(client, run)
+        views = self._views(client, sample)
         reader = BrokerReader(client, self._clock)
         if self._local is not None:
             self._local.begin()
@@ -93,10 +99,10 @@ class RocketmqSource:
         names = sorted({name for view in views for name in view.groups if self._cluster.groups.selects(name)})
         reader.on_each(views, partial(reader.members, groups=names))
         if self._cluster.ask_members:
-            self._ask_members(reader, views, names, run)
+            self._ask_members(reader, views, names, sample)
         described_at = self._clock()
         reader.on_each(views, reader.offsets)
-        local = self._local.finish(run.errors) if self._local is not None else {}
+        local = self._local.finish(sample.errors) if self._local is not None else {}
         groups = [self._group(name, views, local.get(name)) for name in self._with_unlisted(names, views)]
         wanted = {
             view.broker.name: {topic for group in groups for topic in topics_read(group, view)}
@@ -104,11 +110,11 @@ class RocketmqSource:
             for view in views
         }
         reader.on_each(views, lambda view: reader.ranges(view, wanted[view.broker.name]))
-        self._read_keeping(client, brokers, views, run)
-        self._keep(run, views, groups, wanted, described_at)
-        self._keep_topics(run, views, groups, wanted, brokers)
+        self._read_keeping(client, brokers, views, sample)
+        self._keep(sample, views, groups, wanted, described_at)
+        self._keep_topics(sample, views, groups, wanted, brokers)
 
-    def _views(self, client: RocketmqClient, run: RocketmqSampleRows) -> list[BrokerView]:
+    def _views(self, client: RocketmqClient, sample: SampleBuilder) -> list[BrokerView]:
         """A view for each broker, also for those that are not listed any more but were a moment ago."""
         now = self._monotonic()
         listed = client.brokers()
@@ -117,7 +123,7 @@ class RocketmqSource:
         views = [BrokerView(broker) for broker in listed]
         for broker in listed:
             if not broker.is_master:
-                run.errors.note("no_master", f"{broker.name}: it has no master now; a slave is read instead")
+                sample.errors.note("no_master", f"{broker.name}: it has no master now; a slave is read instead")
         for name, (seen_at, broker) in list(self._seen.items()):
             if now - seen_at >= _REMEMBERED_SECONDS:
                 for known in (self._seen, self._rows, self._groups_of):
@@ -130,7 +136,7 @@ class RocketmqSource:
         return views
 
     def _ask_members(
-        self, reader: BrokerReader, views: Sequence[BrokerView], names: Sequence[str], run: RocketmqSampleRows
+        self, reader: BrokerReader, views: Sequence[BrokerView], names: Sequence[str], sample: SampleBuilder
     ) -> None:
         present = {}
         for name in names:
@@ -150,7 +156,7 @@ class RocketmqSource:
 
         reader.on_each(views, ask)
         asked = [member for member in due if member in answers]
-        self._answers.take(asked, [answers[member] for member in asked], run.errors)
+        self._answers.take(asked, [answers[member] for member in asked], sample.errors)
 
     def _with_unlisted(self, names: Sequence[str], views: Sequence[BrokerView]) -> list[str]:
         """The groups to show: those that only a broker knows that cannot be asked now are not gone."""
@@ -166,17 +172,17 @@ class RocketmqSource:
         return put_together(name, well, self._answers, before, lost, local, asks_members=asks)
 
     def _read_keeping(
-        self, client: RocketmqClient, brokers: Brokers, views: Sequence[BrokerView], run: RocketmqSampleRows
+        self, client: RocketmqClient, brokers: Brokers, views: Sequence[BrokerView], sample: SampleBuilder
     ) -> None:
         """How brokers are, and how long they keep messages. Where one does not tell, that costs just this."""
         well = [view.broker for view in views if view.trouble is None]
         for outcome in client.on_each(well, brokers.read).values():
             if isinstance(outcome, RocketmqTrouble):
-                run.errors.note(f"config_{outcome.kind}", str(outcome))
+                sample.errors.note(f"config_{outcome.kind}", str(outcome))
 
     def _keep(
         self,
-        run: RocketmqSampleRows,
+        sample: SampleBuilder,
         views: Sequence[BrokerView],
         groups: Sequence[RocketmqGroup],
         wanted: dict[str, set[str]],
@@ -186,12 +192,12 @@ class RocketmqSource:
         for view in views:
             name = view.broker.name
             if view.trouble is not None:
-                run.errors.note(view.trouble.kind, f"{name}: {view.trouble}")
+                sample.errors.note(view.trouble.kind, f"{name}: {view.trouble}")
                 rows[name] = self._rows.get(name, BrokerRows()).unread(view.trouble.kind)
                 continue
             for trouble in view.group_troubles.values():
-                run.errors.note(trouble.kind, str(trouble))
-            rows[name] = rows_of(view, self._numbers[name], groups, wanted[name], run.errors)
+                sample.errors.note(trouble.kind, str(trouble))
+            rows[name] = rows_of_broker(view, self._numbers[name], groups, wanted[name], sample.errors)
             self._rows[name] = rows[name]
             self._groups_of[name] = {group.name for group in groups if group.name in view.groups}
         self._groups = {group.name: group for group in groups}
@@ -203,17 +209,17 @@ class RocketmqSource:
         }
         for group in groups:
             measure_members(group, ranges)
-        run.keep_groups(groups, self._numbers, described_at)
-        run.keep_work(self._answers, self._groups, self._numbers, described_at)
+        add_groups(sample, groups, self._numbers, described_at)
+        add_service_times(sample, self._answers, self._groups, self._numbers, described_at)
         now = self._clock()
         commits_at = [view.offsets_read_at for view in views if view.offsets_read_at is not None]
         marks_at = [view.ranges_read_at for view in views if view.ranges_read_at is not None]
-        run.keep_commits(rows.values(), min(commits_at, default=now))
-        run.keep_watermarks(rows, self._numbers, max(marks_at, default=now))
+        add_commits(sample, rows.values(), min(commits_at, default=now))
+        add_watermarks(sample, rows, self._numbers, max(marks_at, default=now))
 
     def _keep_topics(
         self,
-        run: RocketmqSampleRows,
+        sample: SampleBuilder,
         views: Sequence[BrokerView],
         groups: Sequence[RocketmqGroup],
         wanted: dict[str, set[str]],
@@ -222,8 +228,8 @@ class RocketmqSource:
         at = self._clock()
         topics = {topic for view in views for topic in wanted[view.broker.name] & view.topics.keys()}
         sides = sides_of([group.name for group in groups], topics)
-        run.keep_topics(self._topic_rows.due(topics, views, sides, brokers, at), at)
-        brokers.tell([view.broker.name for view in views if view.trouble is None], run.errors)
+        sample.add_rows(TOPICS, self._topic_rows.due(topics, views, sides, brokers, at), at)
+        brokers.tell([view.broker.name for view in views if view.trouble is None], sample.errors)
 
 
 def _no_broker() -> RocketmqTrouble:

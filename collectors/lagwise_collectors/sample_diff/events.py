@@ -8,8 +8,10 @@ import pyarrow as pa
 
 from lagwise.domain.vocabulary import EventKind, EventSource
 from lagwise.tables.raw import EVENTS
-from lagwise_collectors.protocol import rows_of
+from lagwise_collectors.sample_builder import rows_from_columns
 
+#: Events written of one sample; the rest is counted, so that a restart of a whole cluster does not flood the lake.
+MOST_EVENTS = 2_000
 #: Names in one list of members; the rest is counted.
 _MOST_NAMES = 50
 
@@ -56,7 +58,7 @@ def as_rows(events: Iterable[Event], cluster: str) -> pa.Table:
         None if moved is None else [{"topic": topic, "partitions": partitions} for topic, partitions in moved]
         for moved in columns["moved"]
     ]
-    return rows_of(EVENTS, columns, sample_id="", cluster=cluster, at=events[0].at)
+    return rows_from_columns(EVENTS, columns, sample_id="", cluster=cluster, at=events[0].at)
 
 
 def _bounded(names: Sequence[str] | None) -> list[str] | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 
 from confluent_kafka import TopicCollection
@@ -13,6 +13,7 @@ from lagwise_collectors.kafka.requests.client import KafkaClient
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble
 from lagwise_collectors.kafka.requests.side_topics import Side
 from lagwise_collectors.protocol import ErrorTally
+from lagwise_collectors.sample_builder import DueTopicRows
 
 #: Configurations of every topic are read again within about this time.
 CONFIG_REFRESH_SECONDS = 300.0
@@ -90,11 +91,7 @@ def described_topics(
 
 
 class TopicConfigs:
-    """Topic settings, read in turns: all topics at first, then a share of them in each sample.
-
-    Rows are due where something changed, and once on every UTC day, so that no retention of the table can ever remove
-    the only row about a topic.
-    """
+    """Topic settings, read in turns: all topics at first, then a share of them in each sample."""
 
     def __init__(self, client: KafkaClient, interval_seconds: float) -> None:
         self._client = client
@@ -102,27 +99,23 @@ class TopicConfigs:
         self._turn = 0
         self._settings: dict[str, dict[str, Any]] = {}
         self._unreadable: dict[str, KafkaTrouble] = {}
-        self._written: dict[str, dict[str, Any]] = {}
-        self._written_on: date | None = None
+        self._rows = DueTopicRows()
 
     def rows(
         self, topics: Mapping[str, KafkaTopic], sides: Mapping[str, Side], at: datetime, errors: ErrorTally
-    ) -> list[dict[str, Any]]:
+    ) -> list[Mapping[str, Any]]:
         """Rows of ``raw/topics`` that are due (without sample, cluster and time); ``sides`` are those of the topics
         that belong to another one."""
         present = {name: topic for name, topic in topics.items() if topic.error is None}
-        for known in (self._settings, self._unreadable, self._written):
+        for known in (self._settings, self._unreadable):
             for name in [name for name in known if name not in topics]:
                 del known[name]
+        self._rows.forget_all_but(topics)
         self._read(self._whose_turn(list(present)))
         for name, trouble in self._unreadable.items():
             errors.note(f"config_{trouble.kind}", f"configuration of topic {name}: {trouble}")
-        if self._written_on != at.date():
-            self._written.clear()
-            self._written_on = at.date()
-        due = []
-        for name, topic in present.items():
-            row = {
+        rows = [
+            {
                 "topic": name,
                 "topic_id": topic.topic_id,
                 "role": str(sides[name].role) if name in sides else None,
@@ -132,10 +125,9 @@ class TopicConfigs:
                 **dict.fromkeys(CONFIG_COLUMNS.values()),
                 **self._settings.get(name, {}),
             }
-            if self._written.get(name) != row:
-                due.append(row)
-                self._written[name] = row
-        return due
+            for name, topic in present.items()
+        ]
+        return self._rows.due(rows, at)
 
     def _whose_turn(self, names: list[str]) -> list[str]:
         turn = self._turn % self._rounds

@@ -1,0 +1,166 @@
+"""A reader process: client libraries run in it, and it is killed when a request hangs.
+
+librdkafka can crash its whole process. Seen with confluent-kafka 2.16.1 when a broker restarts, a coordinator moves, or
+a request times out: a segmentation fault in ``rd_kafka_handle_OffsetFetch`` on NOT_COORDINATOR, where an admin client
+has no consumer group to look the coordinator up for, and a failed assertion in ``rd_kafka_enq_once_del_source_return``
+when DescribeConsumerGroups times out. Here both cost one reader process.
+"""
+
+import contextlib
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from lagwise.platform.die_with_parent import leashed
+from lagwise.platform.errors import ClusterError
+from lagwise.platform.logs import clean
+
+log = logging.getLogger("lagwise.collectors")
+
+_LAST_WORDS = 20
+
+
+class Stopped(ClusterError):
+    """The source was abandoned while it was being asked."""
+
+
+class ReaderLost(ClusterError):
+    """The reader process ended or hung before it had answered."""
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(detail)
+        self.kind = kind
+
+
+class ReaderProcess:
+    """A process that answers requests. It starts at the first request, and again after it was lost.
+
+    ``task`` is the first line that the process receives (:mod:`lagwise_collectors.reader_process.child_main`). For one
+    thread, which must live as long as the process may (:mod:`lagwise.platform.die_with_parent`). A request that takes
+    longer than ``hang_seconds`` kills the process.
+    """
+
+    def __init__(self, order: Mapping[str, Any], hang_seconds: float) -> None:
+        self._order = order
+        self._hang_seconds = hang_seconds
+        self._process: subprocess.Popen[bytes] | None = None
+        self._abandoned = False
+        self._said: deque[str] = deque(maxlen=_LAST_WORDS)
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the reader; None while there is none."""
+        return self._process.pid if self._process is not None and self._process.poll() is None else None
+
+    def abandon(self) -> None:
+        """End the reader process for good, from another thread: whoever waits for it gets Stopped."""
+        self._abandoned = True
+        process = self._process
+        if process is not None:
+            process.kill()
+
+    def close(self) -> None:
+        """End the reader process."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                with contextlib.suppress(OSError):  # a request that was never read cannot be flushed
+                    pipe.close()
+
+    def _ask(self, what: str, **arguments: Any) -> tuple[dict[str, Any], bytes]:
+        """Send a request and read its answer; the answer's log records go to this process's logging."""
+        process = self._running()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        hung = threading.Event()
+
+        def end_it() -> None:
+            hung.set()
+            process.kill()
+
+        watchdog = threading.Timer(self._hang_seconds, end_it)
+        watchdog.daemon = True
+        watchdog.start()
+        try:
+            process.stdin.write(json.dumps({"do": what, **arguments}).encode() + b"\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
+            answer: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
+            body = process.stdout.read(answer.get("bytes", 0))
+        except (OSError, ValueError) as error:
+            raise self._lost(process, hung.is_set()) from error
+        finally:
+            watchdog.cancel()
+        if not answer or len(body) < answer["bytes"]:
+            raise self._lost(process, hung.is_set())
+        for level, name, message in answer["log"]:
+            logging.getLogger(name).log(level, "%s", message)
+        return answer, body
+
+    def _lost(self, process: subprocess.Popen[bytes], hung: bool) -> ClusterError:
+        if self._abandoned:
+            return Stopped("the collector is stopping")
+        if hung:
+            return ReaderLost("reader_hung", f"the reader process gave no answer for {self._hang_seconds:g} s")
+        process.kill()
+        code = process.wait()
+        ended = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        words = self._said[-1] if self._said else "it left no word"
+        return ReaderLost("reader_crashed", clean(f"the reader process {ended} ({words})"))
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._abandoned:
+            raise Stopped("the collector is stopping")
+        if self._process is not None and self._process.poll() is None:
+            return self._process
+        self.close()
+        self._said = deque(maxlen=_LAST_WORDS)
+        try:
+            process = subprocess.Popen(
+                leashed([sys.executable, "-P", "-m", "lagwise_collectors.reader_process.child_main"]),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=_environment(),
+            )
+        except OSError as error:  # no memory, too many processes
+            raise ReaderLost("reader_crashed", f"the reader process cannot be started: {error.strerror}") from error
+        assert process.stdin is not None
+        threading.Thread(target=_listen, args=(process, self._said), daemon=True).start()
+        with contextlib.suppress(OSError):  # it ended at once: the request that follows finds that out
+            process.stdin.write(json.dumps(self._order).encode() + b"\n")
+            process.stdin.flush()
+        self._process = process
+        return process
+
+
+def _listen(process: subprocess.Popen[bytes], said: deque[str]) -> None:
+    """Keep what the process says on stderr: the words of a dying C library. Also keeps its pipe from filling up."""
+    assert process.stderr is not None
+    with contextlib.suppress(ValueError, OSError):  # closed under our feet when the process is given up
+        for line in process.stderr:
+            text = clean(line.decode(errors="replace").strip())
+            if text:
+                said.append(text)
+                log.debug("reader %d: %s", process.pid, text)
+
+
+def _environment() -> dict[str, str]:
+    return {
+        **os.environ,
+        # What can be imported here can be imported there, also where the tests extended the path.
+        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+        # NumPy comes along with pyarrow; its threads would spin for nothing.
+        "OPENBLAS_NUM_THREADS": "1",
+    }

@@ -1,0 +1,372 @@
+"""The sink and its spool on a real file system: in order, exactly once, bounded, and never in the way."""
+
+import logging
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from lagwise.domain.vocabulary import EventKind
+from lagwise.operational.engine import open_engine
+from lagwise.operational.lease import Lease
+from lagwise.operational.turn import Turn
+from lagwise.platform.errors import LakeError
+from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, SAMPLES, TOPICS, WATERMARKS
+from lagwise.tables.schema import Table
+from lagwise.tables.store import Lake
+from lagwise_collectors import snapshot_format
+from lagwise_collectors.lake_delivery.deliver_from_spool import ORDER, Sink, mark_of
+from lagwise_collectors.lake_delivery.spool import Spool
+from lagwise_collectors.protocol import Snapshot
+from lagwise_collectors.sample_diff.events import Event, as_rows
+from tests.collectors.snapshots import INTERVAL, START, sample
+
+pytestmark = pytest.mark.thorough
+
+
+def whole(number: int) -> Snapshot:
+    """A snapshot with rows in every table that a sample of a quiet cluster has."""
+    return sample(
+        number,
+        commits={("g", "t", p): number for p in range(4)},
+        topics={"t": ("a", 4)},
+        settings={"t": {"retention_ms": 60000}},
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "spool"
+
+
+@contextmanager
+def out_of_order(lake: Lake, *tables: Table) -> Iterator[None]:
+    """While this lasts the tables' folders are files, so that nothing can be written there, by root neither."""
+    places = [Path(lake.location(table)) for table in tables]
+    for place in places:
+        place.rename(place.with_suffix(".aside"))
+        place.write_text("not a folder")
+    try:
+        yield
+    finally:
+        for place in places:
+            place.unlink()
+            place.with_suffix(".aside").rename(place)
+
+
+def event_at(number: int, group: str) -> pa.Table:
+    """The row of an event at the time of a sample, of a table whose rows have no sample's id."""
+    event = Event(EventKind.COMMIT_REWOUND, START + number * INTERVAL, group=group, topic="t", partition=0)
+    return as_rows([event], "shop")
+
+
+def numbers(lake: Lake, table: Table) -> list[int]:
+    """The samples that the rows of a table belong to, sorted."""
+    return sorted(int(row) for row in lake.read(table)["sample_id"].to_pylist())
+
+
+def in_order_of_writing(lake: Lake) -> list[int]:
+    rows = lake.read(SAMPLES).sort_by("written_at")
+    return [int(row) for row in rows["sample_id"].to_pylist()]
+
+
+def sink_on(lake: Lake, folder: Path, **bounds: int) -> Sink:
+    return Sink(lake, Spool(folder, **bounds), "shop")
+
+
+class TestDelivery:
+    def test_a_snapshot_goes_to_its_tables_and_leaves_nothing_behind(self, lake: Lake, folder: Path) -> None:
+        before = datetime.now(UTC)
+        delivery = sink_on(lake, folder).write(whole(1))
+        assert (delivery.waiting, delivery.trouble) == (0, None)
+        assert numbers(lake, COMMITS) == numbers(lake, WATERMARKS) == [1] * 4
+        assert numbers(lake, GROUPS) == numbers(lake, TOPICS) == numbers(lake, SAMPLES) == [1]
+        assert not folder.exists()
+        [written_at] = lake.read(SAMPLES)["written_at"].to_pylist()
+        assert before <= written_at <= datetime.now(UTC)
+
+    def test_the_row_that_makes_a_sample_count_is_written_last(self) -> None:
+        assert ORDER[-1] is SAMPLES
+
+    def test_tables_that_do_not_exist_yet_are_created(self, tmp_path: Path, folder: Path) -> None:
+        lake = Lake(str(tmp_path / "new"))
+        sink_on(lake, folder).write(whole(1))
+        delta = lake.open(COMMITS)
+        assert delta is not None
+        assert delta.metadata().partition_columns == ["day"]
+
+    def test_nothing_is_lost_while_the_lake_is_away_and_all_comes_in_order_afterwards(
+        self, lake: Lake, folder: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.INFO, "lagwise.collectors")
+        sink = sink_on(lake, folder)
+        with out_of_order(lake, *ORDER):
+            deliveries = [sink.write(whole(number)) for number in range(3)]
+            assert [d.waiting for d in deliveries] == [1, 2, 3]
+            assert all(d.trouble and "cannot" in d.trouble for d in deliveries)
+            assert len(list(folder.iterdir())) == 3
+        assert sink.write(whole(3)).waiting == 0
+        assert in_order_of_writing(lake) == [0, 1, 2, 3]
+        assert numbers(lake, COMMITS) == [n for n in range(4) for _ in range(4)]
+        assert list(folder.iterdir()) == []
+        told = [r.getMessage() for r in caplog.records if r.levelno >= logging.ERROR]
+        assert len(told) == 1  # one clear line, not one a round
+        assert "1 samples are kept in the spool" in told[0]
+        assert "4 samples were delivered" in caplog.records[-1].getMessage()
+
+    @pytest.mark.parametrize("refusing", [GROUPS, COMMITS, WATERMARKS, SAMPLES])
+    def test_a_sample_that_was_written_half_is_completed_and_not_repeated(
+        self, lake: Lake, folder: Path, refusing: Table
+    ) -> None:
+        sink = sink_on(lake, folder)
+        sink.write(whole(1))
+        with out_of_order(lake, refusing):
+            assert sink.write(whole(2)).waiting == 1
+            assert sink.write(whole(3)).waiting == 2
+        assert sink.write(whole(4)).waiting == 0
+        for table in (COMMITS, WATERMARKS):
+            assert numbers(lake, table) == [n for n in (1, 2, 3, 4) for _ in range(4)]
+        for table in (GROUPS, TOPICS, SAMPLES):
+            assert numbers(lake, table) == [1, 2, 3, 4]
+
+    def test_a_half_written_sample_is_completed_by_the_next_process_too(self, lake: Lake, folder: Path) -> None:
+        with out_of_order(lake, WATERMARKS):
+            first = sink_on(lake, folder)
+            # The tables exist: as for a process that has written before, the first refusal comes from `watermarks`.
+            first._created = True
+            assert first.write(whole(1)).waiting == 1
+            first.close()
+        assert numbers(lake, COMMITS) == [1] * 4
+        sink_on(lake, folder).write(whole(2))
+        assert numbers(lake, COMMITS) == numbers(lake, WATERMARKS) == [1] * 4 + [2] * 4
+        assert in_order_of_writing(lake) == [1, 2]
+
+    def test_a_commit_of_which_nothing_was_heard_is_not_repeated(
+        self, lake: Lake, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The rows are in the lake, but the answer was lost on the way back (as an object store's can be)."""
+        append = Lake.append
+        lost = iter([COMMITS.name, SAMPLES.name])
+        awaited: list[str] = [next(lost)]
+
+        def losing(self: Lake, table: Table, *arguments: object, **options: object) -> None:
+            append(self, table, *arguments, **options)  # type: ignore[arg-type]  # passed on as it came
+            if awaited and table.name == awaited[0]:
+                awaited[:] = [name] if (name := next(lost, None)) else []
+                raise LakeError("the connection was lost")
+
+        monkeypatch.setattr(Lake, "append", losing)
+        sink = sink_on(lake, folder)
+        assert [sink.write(whole(number)).waiting for number in (1, 2, 3)] == [1, 2, 0]
+        assert numbers(lake, COMMITS) == [n for n in (1, 2, 3) for _ in range(4)]
+        assert numbers(lake, SAMPLES) == [1, 2, 3]
+
+    def test_a_slow_lake_does_not_keep_the_cluster_waiting(
+        self, lake: Lake, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        import threading
+
+        append, released = Lake.append, threading.Event()
+
+        def slow(self: Lake, *arguments: object, **options: object) -> None:
+            assert released.wait(30)
+            append(self, *arguments, **options)  # type: ignore[arg-type]  # passed on as it came
+
+        monkeypatch.setattr(Lake, "append", slow)
+        sink = sink_on(lake, folder)
+        assert sink.write(whole(1), patience_seconds=0.01).trouble == "the lake is slow"
+        assert sink.write(whole(2), patience_seconds=0.01).waiting == 2
+        assert len(list(folder.iterdir())) == 2  # a crash now would lose neither
+        released.set()
+        assert sink.settle(30).waiting == 0
+        assert in_order_of_writing(lake) == [1, 2]
+
+    def test_two_clusters_share_a_lake(self, lake: Lake, folder: Path) -> None:
+        one, two = (Sink(lake, Spool(folder / name), name) for name in ("one", "two"))
+        with out_of_order(lake, WATERMARKS):
+            one._created = two._created = True
+            one.write(whole(1))
+            two.write(whole(1))
+        one.write(whole(2))
+        two.write(whole(2))
+        assert numbers(lake, COMMITS) == [1] * 8 + [2] * 8
+
+
+class TestTakingTurns:
+    """Two processes that collect the same cluster, one after the other, each with a spool of its own."""
+
+    @pytest.fixture
+    def sides(self, lake: Lake, tmp_path: Path) -> Iterator[list[tuple[Sink, Lease]]]:
+        made, engines = [], []
+        for name in ("one", "two"):
+            engines.append(open_engine(f"sqlite:///{tmp_path / 'lagwise.db'}"))
+            lease = Lease(engines[-1], "collector shop")
+            turn = Turn(lease, "the collection of shop", logging.getLogger("lagwise.test"))
+            made.append((Sink(lake, Spool(tmp_path / name), "shop", turn=turn), lease))
+        yield made
+        for engine in engines:
+            engine.dispose()
+
+    def test_nothing_is_written_out_of_turn_nor_twice(self, lake: Lake, sides: list[tuple[Sink, Lease]]) -> None:
+        (one, its_lease), (two, other_lease) = sides
+        quiet = [event_at(number, "g") for number in range(8)]
+        its_lease.ask()
+        other_lease.ask()
+        assert one.write(whole(0)).waiting == 0
+        assert lake.last_transaction(SAMPLES, mark_of("shop")) == its_lease.hold_id
+        waiting = two.write(whole(1))
+        assert waiting.waiting == 1
+        assert str(waiting.trouble).startswith("the collection of shop is run by process ")
+
+        with out_of_order(lake, WATERMARKS):
+            one._created = True
+            assert one.write(whole(2).with_rows(EVENTS, quiet[2])).waiting == 1  # half of it is there
+        its_lease.give_back()
+        other_lease.ask()
+        assert two.write(whole(3)).waiting == 0
+        assert lake.last_transaction(SAMPLES, mark_of("shop")) == other_lease.hold_id
+        assert one.write(whole(4).with_rows(EVENTS, quiet[4])).waiting == 2
+        other_lease.give_back()
+        its_lease.ask()
+        assert one.write(whole(5)).waiting == 0  # the half one, too, although later ones have been written since
+        for table in (COMMITS, WATERMARKS):
+            assert numbers(lake, table) == [n for n in range(6) for _ in range(4)], table.name
+        for table in (GROUPS, TOPICS, SAMPLES):
+            assert numbers(lake, table) == list(range(6)), table.name
+        assert sorted(lake.read(EVENTS)["at"].to_pylist()) == [START + n * INTERVAL for n in (2, 4)]
+
+    def test_a_file_that_could_not_be_removed_is_known_to_be_delivered(
+        self, lake: Lake, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with out_of_order(lake, *ORDER):
+            first = sink_on(lake, folder)
+            first.write(whole(1).with_rows(EVENTS, event_at(1, "g")))
+            first.close()
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "unlink", refuse)  # as in a folder that is read-only
+            for number in (2, 3):
+                assert sink_on(lake, folder).write(whole(number)).waiting == 0
+        assert len(list(folder.iterdir())) == 1
+        sink_on(lake, folder).write(whole(4))
+        assert list(folder.iterdir()) == []
+        assert numbers(lake, SAMPLES) == [1, 2, 3, 4]
+        assert numbers(lake, COMMITS) == [n for n in (1, 2, 3, 4) for _ in range(4)]
+        assert lake.read(EVENTS).num_rows == 1
+
+
+def refuse(*_: object, **__: object) -> None:
+    raise OSError(30, "Read-only file system")
+
+
+class TestSpool:
+    def test_what_an_earlier_process_left_comes_first(self, lake: Lake, folder: Path) -> None:
+        with out_of_order(lake, *ORDER):
+            first = sink_on(lake, folder)
+            first.write(whole(1))
+            first.write(whole(2))
+            first.close()
+        assert sink_on(lake, folder).write(whole(3)).waiting == 0
+        assert in_order_of_writing(lake) == [1, 2, 3]
+
+    def test_beyond_its_bound_the_oldest_go_and_the_next_sample_says_how_many(
+        self, lake: Lake, folder: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with out_of_order(lake, *ORDER):
+            sink = sink_on(lake, folder)
+            sink.write(whole(0))
+            size = next(folder.iterdir()).stat().st_size
+            sink = sink_on(lake, folder, disk_bytes=int(size * 3.5))
+            for number in range(1, 9):
+                assert sink.write(whole(number)).waiting <= 3
+        sink.write(whole(9))
+        assert in_order_of_writing(lake) == [6, 7, 8, 9]
+        told = [error for row in lake.read(SAMPLES).to_pylist() for error in row["errors"]]
+        assert {error["kind"] for error in told} == {"samples_dropped"}
+        # Those that told of dropped ones and were dropped themselves are told for: 0 to 5, each once.
+        assert sum(error["count"] for error in told) == 6
+        assert any("dropped" in r.getMessage() for r in caplog.records)
+
+    def test_where_the_disk_takes_nothing_either_samples_stay_in_memory(
+        self, lake: Lake, folder: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        folder.parent.mkdir(parents=True)
+        folder.write_text("not a folder")
+        sink = sink_on(lake, folder)
+        with out_of_order(lake, *ORDER):
+            assert [sink.write(whole(number)).waiting for number in range(3)] == [1, 2, 3]
+        assert sink.write(whole(3)).waiting == 0
+        assert in_order_of_writing(lake) == [0, 1, 2, 3]
+        assert sum("cannot write the spool" in r.getMessage() for r in caplog.records) == 1
+
+    def test_memory_is_bounded_too(self, lake: Lake, folder: Path) -> None:
+        folder.parent.mkdir(parents=True)
+        folder.write_text("not a folder")
+        size = sum(rows.nbytes for rows in whole(0).tables.values())
+        sink = sink_on(lake, folder, memory_bytes=int(size * 2.5))
+        with out_of_order(lake, *ORDER):
+            assert [sink.write(whole(number)).waiting for number in range(4)] == [1, 2, 2, 2]
+        sink.write(whole(4))
+        assert in_order_of_writing(lake) == [2, 3, 4]
+
+    def test_a_full_disk_fills_memory_and_nothing_is_lost(self, lake: Lake, folder: Path) -> None:
+        """A limit on file sizes refuses writes in the middle of a file, as a disk does that becomes full."""
+        sink = sink_on(lake, folder)
+        sink.write(whole(0))
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (512, hard))
+        try:
+            assert sink.write(whole(1)).waiting == 1
+            assert sink.write(whole(2)).waiting == 2
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert not list(folder.glob("*.arrows"))
+        assert sink.write(whole(3)).waiting == 0
+        assert in_order_of_writing(lake) == [0, 1, 2, 3]
+        assert numbers(lake, COMMITS) == [n for n in range(4) for _ in range(4)]
+
+    def test_a_damaged_file_costs_only_itself(self, lake: Lake, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+        with out_of_order(lake, *ORDER):
+            sink = sink_on(lake, folder)
+            for number in range(3):
+                sink.write(whole(number))
+        first, second, _ = sorted(folder.iterdir())
+        first.write_bytes(first.read_bytes()[:-200])
+        second.write_bytes(b"nonsense")
+        (folder / "000000000009.part").write_bytes(b"cut off by a crash")
+        (folder / "notes.txt").write_text("somebody else's")
+        sink = sink_on(lake, folder)
+        sink.write(whole(3))
+        assert in_order_of_writing(lake) == [2, 3]
+        assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+        assert sum("is dropped" in r.getMessage() for r in caplog.records) == 2
+        sink.write(whole(4))
+        [last] = [r["errors"] for r in lake.read(SAMPLES).to_pylist() if r["sample_id"] == "4"]
+        assert [(e["kind"], e["count"]) for e in last] == [("samples_dropped", 2)]
+
+
+class TestWire:
+    def test_a_snapshot_survives_the_way_through_bytes(self, tmp_path: Path) -> None:
+        snapshot = whole(7)
+        for compression in (None, "zstd"):
+            path = tmp_path / f"{compression}"
+            with path.open("wb") as file:
+                snapshot_format.write(file, snapshot, compression=compression)
+            with path.open("rb") as file:
+                read = snapshot_format.read(file)
+            assert (read.cluster, read.sample_id) == (snapshot.cluster, snapshot.sample_id)
+            assert set(read.tables) == set(snapshot.tables)
+            for name, rows in snapshot.tables.items():
+                assert read.tables[name].to_pylist() == rows.to_pylist()
+
+    def test_one_cut_short_anywhere_is_recognised(self, tmp_path: Path) -> None:
+        path = tmp_path / "whole"
+        with path.open("wb") as file:
+            snapshot_format.write(file, whole(7))
+        data = path.read_bytes()
+        for length in range(0, len(data) - 64, 97):
+            with pytest.raises(snapshot_format.BrokenSnapshot):
+                snapshot_format.read(snapshot_format.buffer(data[:length]))
