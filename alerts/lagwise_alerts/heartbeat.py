@@ -37,7 +37,7 @@ class DeadMansSwitch:
         self._settings = settings
         self._believed_seconds = 3 * round_seconds + _BELIEVED_SECONDS
         self._said: _Said | None = None
-        self._complaints = LogThrottle(log)
+        self._log_throttle = LogThrottle(log)
         self._changed = threading.Event()
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
@@ -76,14 +76,14 @@ class DeadMansSwitch:
         age = time.monotonic() - said.at
         unfit = said.unfit if age <= self._believed_seconds else f"no round has ended for {age:.0f} s"
         if unfit is not None:
-            self._complaints.say("unfit", f"the dead man's switch is not fed: {unfit}", same="unfit")
+            self._log_throttle.say("unfit", f"the dead man's switch is not fed: {unfit}", same="unfit")
             return
-        self._complaints.clear("unfit", "the dead man's switch is fed again")
+        self._log_throttle.clear("unfit", "the dead man's switch is fed again")
         error = ping(self._settings)
         if error is None:
-            self._complaints.clear("ping", "the dead man's switch can be reached again")
+            self._log_throttle.clear("ping", "the dead man's switch can be reached again")
         else:
-            self._complaints.say("ping", f"the dead man's switch ({error})")
+            self._log_throttle.say("ping", f"the dead man's switch ({error})")
 
 
 def ping(settings: Heartbeat) -> str | None:

@@ -54,7 +54,7 @@ class AlertKind(StrEnum):
     CAPACITY = "capacity"
 
 
-class Phase(StrEnum):
+class AlertState(StrEnum):
     """Where an alert stands. A pending one holds, but not yet for long enough to tell anybody."""
 
     PENDING = "pending"
@@ -206,36 +206,31 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
-    """How long a rule has matched a subject, or has not.
-
-    ``seconds`` counts data time in the present mode (``matching`` or not) and stands still while ``held``. An
-    ``active`` clock has matched for as long as its rule asks and keeps its alert firing.
-    """
+class RuleTimer:
+    """How long a rule has matched a subject, or has not."""
 
     rule: str
+    #: The rule has matched for as long as it asks: it keeps its alert firing.
     active: bool
+    #: Whether ``seconds`` counts the time with a match, or the time without one.
     matching: bool
+    #: The timer stands still, because the newest observation says nothing about the rule.
     held: bool
+    #: Time of the data, not of the wall clock.
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One subject's trouble, from its first sign to its end.
+    """One subject's trouble, from its first sign to its end (an incident).
 
-    ``rule``, ``severity``, ``status``, ``reason``, ``since``, ``sentence`` and ``numbers`` are of the worst rule that
-    is active, as it last matched. ``told`` names the rules that were notified of, ``peak_severity`` is the loudest of
-    them, ``channels`` everybody who was told and must be told of the end, ``told_at`` when that was last. ``labels``
-    are those of the group's owner. ``begun_at`` is when it began to be told, and the alerts of this subject before it,
-    as far as that counts for whether it is ``flapping``. ``inhibited_by`` is the incident that tells the same trouble,
-    so that this alert, or its worsening, was not told.
+    ``rule`` to ``numbers`` belong to the worst active rule, as it last matched.
     """
 
     fingerprint: str
     incident_id: str
     subject: AlertSubject
-    phase: Phase
+    state: AlertState
     rule: str
     severity: Severity
     status: str
@@ -245,20 +240,31 @@ class Alert:
     last_as_of: datetime
     sentence: str
     numbers: Numbers
-    clocks: tuple[Clock, ...]
-    calm: Clock | None
+    #: Timers of the rules that match, or matched lately.
+    rule_timers: tuple[RuleTimer, ...]
+    #: How long no rule has matched.
+    clear_timer: RuleTimer | None
+    #: The newest data is stale or unknown: the alert stays as it was.
     on_hold: bool = False
     fired_at: datetime | None = None
     resolved_at: datetime | None = None
     resolution: Resolution | None = None
-    told: tuple[str, ...] = ()
+    #: Names of the rules that were notified.
+    notified_rules: tuple[str, ...] = ()
+    #: The loudest severity that was notified.
     peak_severity: Severity | None = None
+    #: Every channel that was notified, and so must be notified of the end.
     channels: tuple[str, ...] = ()
+    #: How many notifications there were.
     sequence: int = 0
+    #: Labels of the group's owner.
     labels: Mapping[str, str] = field(default_factory=dict)
-    told_at: datetime | None = None
-    begun_at: tuple[datetime, ...] = ()
+    #: When the latest notification was decided on.
+    notified_at: datetime | None = None
+    #: When alerts of this subject lately began to fire, this one included; counted to detect flapping.
+    recent_starts: tuple[datetime, ...] = ()
     flapping: bool = False
+    #: The incident that already reports the same trouble, so that this alert, or its worsening, was not notified.
     inhibited_by: str | None = None
 
 

@@ -192,7 +192,7 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
     outbox = Outbox(workers)
     heartbeat = config.alerts.heartbeat
     switch = DeadMansSwitch(heartbeat, config.alerts.interval_seconds) if heartbeat else None
-    complaints, heart = LogThrottle(log), health.Heart(state, health.ALERTS)
+    log_throttle, heart = LogThrottle(log), health.Heart(state, health.ALERTS)
     where = ", ".join(f"{w.channel.name} ({w.channel.receiver})" for w in workers)
     log.info("%d rules; channels: %s", len(alerts.book.rules), where or "none, alerts are kept and shown only")
     _mention_unusable(workers)
@@ -211,15 +211,15 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 if reason is not None:
                     raise NotOurTurn(reason)
                 report = alerts.round(_now())
-                complaints.clear("database", "the database works again")
+                log_throttle.clear("database", "the database works again")
                 if report.trouble:
-                    complaints.say("lake", "; ".join(report.trouble) + "; what rests on it is held as it is")
+                    log_throttle.say("lake", "; ".join(report.trouble) + "; what rests on it is held as it is")
                 else:
-                    complaints.clear("lake", "the lake can be read again")
+                    log_throttle.clear("lake", "the lake can be read again")
                 if report.rules_trouble is not None:
-                    complaints.say("rules", report.rules_trouble)
+                    log_throttle.say("rules", report.rules_trouble)
                 else:
-                    complaints.clear("rules", "the file of rules can be used again")
+                    log_throttle.clear("rules", "the file of rules can be used again")
                 if not started:
                     _mention_orphans(alerts, {w.channel.name for w in workers})
                     outbox.start()
@@ -231,7 +231,7 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
                     switch.say(report.unfit if outbox.is_alive else "a channel's thread has ended")
                 line = report.line
             except NotOurTurn as error:
-                complaints.clear("database", "the database works again")
+                log_throttle.clear("database", "the database works again")
                 if switch is not None and started:
                     switch.say(str(error))
                 line = f"{error}; this process waits"
@@ -239,7 +239,7 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
             except DatabaseError as error:
                 line = str(error)
                 same = "gone" if isinstance(error, DatabaseGone) else line
-                complaints.say("database", f"{line}; nothing is decided until it works", same=same)
+                log_throttle.say("database", f"{line}; nothing is decided until it works", same=same)
             heart.beat(line, unless_by=None if waits_for is None else waits_for.process.pid)
             stop.wait(config.alerts.interval_seconds)
     finally:

@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 import streamlit as st
 from sqlalchemy import Engine
 
-from lagwise_alerts.operate import ActionRow, AlertCounts, AlertRow, DeliveryRow, Orders, Silence, queries
+from lagwise_alerts.operate import ActionRow, AlertCounts, AlertRow, DeliveryRow, MuteState, Silence, queries
 from lagwise_dashboard import context
 from lagwise_dashboard.queries.listing import ListPage, ListQuery
 
@@ -53,10 +53,10 @@ def alerts_of(rows: Iterable[DeliveryRow]) -> list[AlertRow]:
     return found
 
 
-def orders() -> Orders:
+def orders() -> MuteState:
     """What operators and settings say about telling, now. Raises DatabaseError."""
     config = context.config()
-    found: Orders = _orders(config.database_url)
+    found: MuteState = _orders(config.database_url)
     return found
 
 
@@ -159,8 +159,8 @@ def _alerts_of(url: str, incident_ids: tuple[str, ...]) -> list[AlertRow]:
 
 
 @st.cache_data(ttl=_KEEP_SECONDS, max_entries=1, show_spinner=False)
-def _orders(url: str) -> Orders:
-    return queries.orders(_engine(url), context.config().alerts.maintenance, context.now())
+def _orders(url: str) -> MuteState:
+    return queries.mute_state(_engine(url), context.config().alerts.maintenance, context.now())
 
 
 @st.cache_data(ttl=_KEEP_SECONDS, max_entries=1, show_spinner=False)

@@ -5,16 +5,14 @@ transaction takes the write lock at its beginning, so that what it read is still
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Column, Connection, Table, create_engine, event, func, inspect, make_url, select
+from sqlalchemy import Connection, Table, create_engine, event, func, make_url, select
 from sqlalchemy import Engine as Engine
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.schema import ExecutableDDLElement
 
 from lagwise.operational.columns import metadata
 from lagwise.platform.database_drivers import missing_driver, patience
@@ -110,35 +108,10 @@ def make_database_folder(engine: Engine) -> None:
 
 
 def make_tables(connection: Connection, *tables: Table) -> None:
-    """Make what does not exist yet of these tables, with what they refer to: tables, and columns of those that an
-    earlier Lagwise made."""
+    """Make the tables that do not exist yet."""
     if waits_for_locks(connection):
         connection.execute(select(func.pg_advisory_xact_lock(_MAKING_TABLES)))
     metadata.create_all(connection, tables=list(tables))
-    _add_columns(connection, tables)
-
-
-def _add_columns(connection: Connection, tables: Sequence[Table]) -> None:
-    """Add what the tables of an earlier Lagwise lack. All that came later may be null: it can go on with them."""
-    inspector = inspect(connection)
-    for table in tables:
-        there = {column["name"] for column in inspector.get_columns(table.name)}
-        for column in table.columns:
-            if column.name not in there:
-                connection.execute(AddColumn(column))
-
-
-class AddColumn(ExecutableDDLElement):
-    """``ALTER TABLE … ADD COLUMN …``, in the words of the database."""
-
-    def __init__(self, column: Column[Any]) -> None:
-        self.column = column
-
-
-@compiles(AddColumn)
-def _add_column(element: AddColumn, compiler: Any, **_options: Any) -> str:
-    table = compiler.preparer.format_table(element.column.table)
-    return f"ALTER TABLE {table} ADD COLUMN {compiler.get_column_specification(element.column)}"
 
 
 def waits_for_locks(connection: Connection) -> bool:

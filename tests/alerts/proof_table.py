@@ -17,7 +17,7 @@ class Row:
     name: str
     why: str
     history: History
-    told: Told
+    notified: Told
     seen_active: bool | None = True
 
 

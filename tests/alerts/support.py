@@ -22,6 +22,7 @@ from lagwise_alerts.evaluate.decide import decide
 from lagwise_alerts.model import (
     Alert,
     AlertKind,
+    AlertState,
     AlertSubject,
     ClusterView,
     Condition,
@@ -29,7 +30,6 @@ from lagwise_alerts.model import (
     GroupCondition,
     Notification,
     Numbers,
-    Phase,
     Situation,
 )
 from lagwise_alerts.outbox.database import transaction
@@ -112,14 +112,14 @@ class Player:
 
     rules: RuleBook
     alerts: dict[str, Alert] = field(default_factory=dict)
-    told: list[Notification] = field(default_factory=list)
+    notified: list[Notification] = field(default_factory=list)
     ended: list[Alert] = field(default_factory=list)
 
     def see(self, now: float, seen: Situation) -> list[Notification]:
         decision = decide(self.rules, seen, self.alerts, at(now), self.ended_lately)
         self.alerts, ended = carried_out(self.alerts, decision.changed, decision.cancelled)
         self.ended += ended
-        self.told += decision.notifications
+        self.notified += decision.notifications
         return list(decision.notifications)
 
     @property
@@ -136,7 +136,7 @@ def carried_out(
     after = {key: alert for key, alert in alerts.items() if alert.incident_id not in gone}
     ended = []
     for alert in changed:
-        if alert.phase is Phase.RESOLVED:
+        if alert.state is AlertState.RESOLVED:
             after.pop(alert.fingerprint, None)
             ended.append(alert)
         else:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lagwise_alerts.model import AlertEvent, AlertKind, AlertSubject, Numbers, Phase, Resolution, Severity
+from lagwise_alerts.model import AlertEvent, AlertKind, AlertState, AlertSubject, Numbers, Resolution, Severity
 from lagwise_alerts.rules.rule_file import RuleBook, load_rules
 from tests.alerts.proof_table import ROWS, ROWS_BY_NAME, History, Row
 from tests.alerts.support import CLUSTER, Player, at, book, freshness, group_condition, observation, write_yaml
@@ -42,8 +42,10 @@ def _play(row: Row, rules: RuleBook) -> Player:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name.replace(" ", "-"))
 def test_proof_table(row: Row) -> None:
     player = _play(_with_running_since(row), book())
-    told = [((n.decided_at - at(5)).total_seconds(), n.event.value, n.severity.value, n.status) for n in player.told]
-    assert told == row.told, row.why
+    notified = [
+        ((n.decided_at - at(5)).total_seconds(), n.event.value, n.severity.value, n.status) for n in player.notified
+    ]
+    assert notified == row.notified, row.why
 
 
 def _with_running_since(row: Row) -> Row:
@@ -85,25 +87,25 @@ class TestFindings:
         for seconds in range(0, 1500, 15):
             status, since = ("stalled", 300) if 300 <= seconds < 600 else ("ok", 600 if seconds >= 600 else 0)
             self._see(player, seconds, status, since=since, is_found=30 <= seconds < 900)
-        told = [
+        notified = [
             ((n.decided_at - at(5)).total_seconds(), n.event.value, n.severity.value, n.alert.subject.kind.value)
-            for n in player.told
+            for n in player.notified
         ]
-        assert told == [
+        assert notified == [
             (150, "firing", "warn", "left_topics"),
             (300, "firing", "page", "group"),
             (660, "resolved", "page", "group"),
             (1200, "resolved", "warn", "left_topics"),
         ]
         assert {alert.resolution for alert in player.ended} == {Resolution.RECOVERED}
-        assert player.told[3].alert.since == at(30), "since it was first seen"
+        assert player.notified[3].alert.since == at(30), "since it was first seen"
 
     def test_are_held_while_the_group_cannot_be_judged(self) -> None:
         player = Player(book())
         for seconds in range(0, 1500, 15):
             is_blind = seconds >= 300
             self._see(player, seconds, "unknown" if is_blind else "ok", is_found=not is_blind)
-        assert [n.event for n in player.told] == [AlertEvent.FIRING]
+        assert [n.event for n in player.notified] == [AlertEvent.FIRING]
         assert [alert.on_hold for alert in player.alerts.values()] == [True]
 
     def test_end_with_their_group(self) -> None:
@@ -120,21 +122,21 @@ class TestTheAlertItself:
         player = _play(_with_running_since(ROWS_BY_NAME["worse is told in the same alert"]), book())
         player.see(50, observation(group_condition(45, "ok"), judged_until=45))
         player.see(405, observation(group_condition(400, "ok", since=45), judged_until=400))
-        assert [n.event for n in player.told] == [
+        assert [n.event for n in player.notified] == [
             AlertEvent.FIRING,
             AlertEvent.ESCALATED,
             AlertEvent.ESCALATED,
             AlertEvent.RESOLVED,
         ]
-        assert len({n.alert.incident_id for n in player.told}) == 1
-        assert {n.alert.fingerprint for n in player.told} == {
+        assert len({n.alert.incident_id for n in player.notified}) == 1
+        assert {n.alert.fingerprint for n in player.notified} == {
             AlertSubject(AlertKind.GROUP, CLUSTER, "orders").fingerprint
         }
-        assert [n.alert.sequence for n in player.told] == [1, 2, 3, 4]
-        assert len({n.idempotency_key for n in player.told}) == 4
-        assert player.told[2].previous_status == "stopped"
-        assert player.told[2].previous_severity is Severity.PAGE
-        assert player.told[3].previous_status == "losing_data"
+        assert [n.alert.sequence for n in player.notified] == [1, 2, 3, 4]
+        assert len({n.idempotency_key for n in player.notified}) == 4
+        assert player.notified[2].previous_status == "stopped"
+        assert player.notified[2].previous_severity is Severity.PAGE
+        assert player.notified[3].previous_status == "losing_data"
         assert player.ended[0].resolution is Resolution.RECOVERED
         assert player.ended[0].resolved_at == at(405)
         assert not player.alerts
@@ -161,14 +163,14 @@ class TestTheAlertItself:
             since = 0 if seconds < 60 else 60
             seen = group_condition(seconds, "unknown", reason=reason, since=since, numbers=numbers)
             player.see(seconds + 5, observation(seen))
-        assert [n.event for n in player.told] == [AlertEvent.FIRING]
+        assert [n.event for n in player.notified] == [AlertEvent.FIRING]
 
     def test_a_pending_alert_is_kept_but_not_told(self) -> None:
         player = Player(book())
         player.see(5, observation(group_condition(0, "falling_behind")))
         (alert,) = player.alerts.values()
-        assert alert.phase is Phase.PENDING
-        assert not player.told
+        assert alert.state is AlertState.PENDING
+        assert not player.notified
 
     def test_a_pending_alert_that_passes_leaves_nothing(self) -> None:
         player = Player(book())
@@ -190,7 +192,7 @@ class TestTheAlertItself:
         player.see(5, observation(group_condition(0, "stopped")))
         for seconds in range(15, 300, 15):
             player.see(seconds + 5, observation(group_condition(seconds, "stopped", since=0, seen_active=None)))
-        assert [n.event for n in player.told] == [AlertEvent.FIRING]
+        assert [n.event for n in player.notified] == [AlertEvent.FIRING]
         assert [alert.on_hold for alert in player.alerts.values()] == [True]
 
     def test_an_alert_on_stale_data_says_that_it_is_on_hold(self) -> None:
@@ -222,7 +224,7 @@ def test_a_verdict_that_is_old_when_first_seen_is_not_believed() -> None:
     player = Player(book())
     for now in range(1200, 1500, 5):
         player.see(now, observation(group_condition(0, "stopped"), judged_until=0))
-    assert not player.told
+    assert not player.notified
     assert not player.alerts
 
 
@@ -231,9 +233,9 @@ def test_a_group_that_was_missing_when_all_stood_still_is_not_gone() -> None:
     player = Player(book())
     player.see(5, observation(group_condition(0, "stopped"), judged_until=0))
     player.see(10_000, observation(judged_until=90))
-    assert [n.event for n in player.told] == [AlertEvent.FIRING]
+    assert [n.event for n in player.notified] == [AlertEvent.FIRING]
     player.see(10_005, observation(judged_until=10_000))
-    assert [n.event for n in player.told] == [AlertEvent.FIRING, AlertEvent.RESOLVED]
+    assert [n.event for n in player.notified] == [AlertEvent.FIRING, AlertEvent.RESOLVED]
 
 
 class TestRulesThatChange:
@@ -241,9 +243,9 @@ class TestRulesThatChange:
         player = Player(book())
         player.see(5, observation(group_condition(0, "stopped")))
         player.rules = RuleBook(tuple(r for r in player.rules.rules if r.name != "stopped"), ("ops",))
-        (told,) = player.see(10, observation(group_condition(0, "stopped")))
-        assert told.event is AlertEvent.RESOLVED
-        assert told.alert.resolution is Resolution.RULE_CHANGED
+        (notified,) = player.see(10, observation(group_condition(0, "stopped")))
+        assert notified.event is AlertEvent.RESOLVED
+        assert notified.alert.resolution is Resolution.RULE_CHANGED
 
     def test_putting_it_back_is_another_incident(self) -> None:
         whole = book()
@@ -253,14 +255,14 @@ class TestRulesThatChange:
         player.see(10, observation(group_condition(0, "stopped")))
         player.rules = whole
         player.see(15, observation(group_condition(0, "stopped")))
-        assert [n.event for n in player.told] == [AlertEvent.FIRING, AlertEvent.RESOLVED, AlertEvent.FIRING]
-        assert player.told[0].alert.incident_id != player.told[2].alert.incident_id
+        assert [n.event for n in player.notified] == [AlertEvent.FIRING, AlertEvent.RESOLVED, AlertEvent.FIRING]
+        assert player.notified[0].alert.incident_id != player.notified[2].alert.incident_id
 
     def test_a_cluster_that_is_no_longer_watched_ends_its_alerts(self) -> None:
         player = Player(book())
         player.see(5, observation(group_condition(0, "stopped")))
-        (told,) = player.see(10, observation(clusters=["other"]))
-        assert told.alert.resolution is Resolution.CLUSTER_REMOVED
+        (notified,) = player.see(10, observation(clusters=["other"]))
+        assert notified.alert.resolution is Resolution.CLUSTER_REMOVED
 
     def test_what_was_never_told_ends_without_a_word(self) -> None:
         player = Player(book())
@@ -269,15 +271,15 @@ class TestRulesThatChange:
         player.see(95, observation(group_condition(90, "falling_behind", since=0), judged_until=90))
         assert [alert.subject.group for alert in player.alerts.values()] == ["orders"]
         player.see(100, observation(clusters=["another"]))
-        assert (player.alerts, player.told, player.ended) == ({}, [], [])
+        assert (player.alerts, player.notified, player.ended) == ({}, [], [])
 
     def test_the_end_goes_to_channels_that_are_still_there_and_to_no_new_ones(self) -> None:
         player = Player(book(("ops", "old")))
         player.see(5, observation(group_condition(0, "stopped")))
         player.rules = book(("ops", "new"))
         player.see(20, observation(group_condition(15, "ok")))
-        (told,) = player.see(95, observation(group_condition(90, "ok", since=15)))
-        assert (told.event, told.channels) == (AlertEvent.RESOLVED, ("ops",))
+        (notified,) = player.see(95, observation(group_condition(90, "ok", since=15)))
+        assert (notified.event, notified.channels) == (AlertEvent.RESOLVED, ("ops",))
 
     def test_the_end_goes_to_whoever_heard_of_the_beginning(self) -> None:
         rules = tuple(
@@ -289,7 +291,7 @@ class TestRulesThatChange:
         player.see(35, observation(group_condition(30, "ok")))
         player.see(205, observation(group_condition(130, "ok", since=30)))
         player.see(310, observation(group_condition(235, "ok", since=30)))
-        assert [(n.event.value, set(n.channels)) for n in player.told] == [
+        assert [(n.event.value, set(n.channels)) for n in player.notified] == [
             ("firing", {"team"}),
             ("escalated", {"ops", "team"}),
             ("resolved", {"ops", "team"}),
@@ -314,8 +316,8 @@ class TestStaleness:
         self, why: str, now: float, newest: float | None, floor: float, watching_since: float | None, fires: bool
     ) -> None:
         player = Player(book())
-        told = player.see(now, observation(freshness(now, newest, floor=floor, watching_since=watching_since)))
-        assert [n.status for n in told] == (["stale"] if fires else []), why
+        notified = player.see(now, observation(freshness(now, newest, floor=floor, watching_since=watching_since)))
+        assert [n.status for n in notified] == (["stale"] if fires else []), why
 
     def test_fires_once_and_resolves_when_data_comes_again(self) -> None:
         player = Player(book())
@@ -323,11 +325,11 @@ class TestStaleness:
             player.see(now, observation(freshness(now, min(now, 100))))
         for now in range(400, 500, 5):
             player.see(now, observation(freshness(now, now - 3)))
-        assert [(n.decided_at, n.event.value, n.severity.value, n.status) for n in player.told] == [
+        assert [(n.decided_at, n.event.value, n.severity.value, n.status) for n in player.notified] == [
             (at(225), "firing", "page", "stale"),
             (at(430), "resolved", "page", "fresh"),
         ]
-        assert player.told[0].alert.since == at(100)
+        assert player.notified[0].alert.since == at(100)
 
     def test_a_restart_in_the_middle_neither_repeats_nor_ends_it(self) -> None:
         player = Player(book())
@@ -335,7 +337,7 @@ class TestStaleness:
             player.see(now, observation(freshness(now, 0, watching_since=0)))
         for now in range(300, 400, 5):
             player.see(now, observation(freshness(now, 0, watching_since=300)))
-        assert [n.event for n in player.told] == [AlertEvent.FIRING]
+        assert [n.event for n in player.notified] == [AlertEvent.FIRING]
         assert len(player.alerts) == 1
 
     def test_while_the_collection_is_late_its_groups_are_held(self) -> None:
@@ -343,21 +345,21 @@ class TestStaleness:
         stopped, ok = group_condition(0, "stopped"), group_condition(0, "ok", group="payments")
         for now in range(0, 1200, 5):
             player.see(now, observation(stopped, ok, freshness(now, 0), judged_until=0))
-        assert [(n.alert.subject.kind, n.event) for n in player.told] == [
+        assert [(n.alert.subject.kind, n.event) for n in player.notified] == [
             (AlertKind.GROUP, AlertEvent.FIRING),
             (AlertKind.COLLECTION, AlertEvent.FIRING),
         ]
 
     def test_the_analysis_has_one_alert_for_all_clusters(self) -> None:
         player = Player(book())
-        (told,) = player.see(300, observation(freshness(300, 0, kind=AlertKind.ANALYSIS)))
-        assert told.alert.subject == AlertSubject(AlertKind.ANALYSIS)
-        assert told.alert.rule == "analysis_stale"
+        (notified,) = player.see(300, observation(freshness(300, 0, kind=AlertKind.ANALYSIS)))
+        assert notified.alert.subject == AlertSubject(AlertKind.ANALYSIS)
+        assert notified.alert.rule == "analysis_stale"
 
 
 def test_the_loudest_comes_first() -> None:
     player = Player(book())
-    told = player.see(
+    notified = player.see(
         5,
         observation(
             group_condition(0, "falling_behind", group="a", since=-600),
@@ -366,4 +368,4 @@ def test_the_loudest_comes_first() -> None:
             group_condition(0, "losing_data", group="d"),
         ),
     )
-    assert [n.severity.value for n in told] == ["page", "page", "warn", "warn"]
+    assert [n.severity.value for n in notified] == ["page", "page", "warn", "warn"]

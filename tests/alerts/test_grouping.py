@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 from lagwise.config import Config, Grouping, Webhook
 from lagwise_alerts.channels import make_channel
 from lagwise_alerts.evaluate.decide import decide
-from lagwise_alerts.notify.group import Plan, Sent, Singly, Together, Wait, plan
+from lagwise_alerts.notify.group import NextSend, SendSingly, SendSummary, SentMessage, Wait, next_send
 from lagwise_alerts.notify.message import render
 from lagwise_alerts.operate import queries
 from lagwise_alerts.outbox import store
@@ -30,39 +30,39 @@ NEVER = threading.Event()
 FIVE_A_MINUTE = Grouping(max_messages=5, interval_seconds=60.0)
 
 
-def one(second: float) -> Sent:
-    return Sent(at(second), is_summary=False)
+def one(second: float) -> SentMessage:
+    return SentMessage(at(second), is_summary=False)
 
 
-def many(second: float) -> Sent:
-    return Sent(at(second), is_summary=True)
+def many(second: float) -> SentMessage:
+    return SentMessage(at(second), is_summary=True)
 
 
 @pytest.mark.parametrize(
     ("waiting", "sent", "expected", "why"),
     [
-        (1, [], Singly(1), "one outage is told at once"),
-        (5, [], Singly(5), "as many as are allowed"),
-        (6, [], Together(), "more than that at once is an outage of something they share"),
-        (300, [], Together(), "and 300 are one message"),
-        (1, [one(-10)] * 4, Singly(1), "the fifth within a minute"),
-        (2, [one(-10)] * 4, Together(), "one more than is left"),
+        (1, [], SendSingly(1), "one outage is told at once"),
+        (5, [], SendSingly(5), "as many as are allowed"),
+        (6, [], SendSummary(), "more than that at once is an outage of something they share"),
+        (300, [], SendSummary(), "and 300 are one message"),
+        (1, [one(-10)] * 4, SendSingly(1), "the fifth within a minute"),
+        (2, [one(-10)] * 4, SendSummary(), "one more than is left"),
         (1, [one(-10)] * 5, Wait(at(50)), "the sixth waits until the first is a minute ago"),
         (9, [one(-50), *[one(-10)] * 4], Wait(at(10)), "until the oldest is"),
-        (1, [one(-70), *[one(-10)] * 4], Singly(1), "what is over a minute ago does not count"),
-        (1, [one(-60), *[one(-10)] * 4], Singly(1), "a minute is over when it is over"),
+        (1, [one(-70), *[one(-10)] * 4], SendSingly(1), "what is over a minute ago does not count"),
+        (1, [one(-60), *[one(-10)] * 4], SendSingly(1), "a minute is over when it is over"),
         (1, [many(-10)], Wait(at(50)), "a summary uses up the minute"),
-        (1, [many(-70)], Singly(1), "but no more than that"),
+        (1, [many(-70)], SendSingly(1), "but no more than that"),
         (9, [many(-50), many(-20)], Wait(at(40)), "of two the later"),
         (9, [one(-20)] * 7, Wait(at(40)), "where more went out than is allowed now, until fewer than that are left"),
     ],
 )
-def test_when(waiting: int, sent: list[Sent], expected: Plan, why: str) -> None:
-    assert plan(waiting, sent, FIVE_A_MINUTE, at(0)) == expected, why
+def test_when(waiting: int, sent: list[SentMessage], expected: NextSend, why: str) -> None:
+    assert next_send(waiting, sent, FIVE_A_MINUTE, at(0)) == expected, why
 
 
 def test_without_a_limit_each_goes_by_itself() -> None:
-    assert plan(300, [many(-1)], Grouping(max_messages=None), at(0)) == Singly(300)
+    assert next_send(300, [many(-1)], Grouping(max_messages=None), at(0)) == SendSingly(300)
 
 
 class Clock:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lagwise_alerts.model import AlertEvent, AlertKind, Condition, Phase, Resolution
+from lagwise_alerts.model import AlertEvent, AlertKind, AlertState, Condition, Resolution
 from lagwise_alerts.rules.rule_file import RuleBook, load_rules
 from tests.alerts.support import Player, at, freshness, group_condition, observation, write_yaml
 
@@ -30,7 +30,7 @@ class Row:
     name: str
     why: str
     history: list[Step]
-    told: list[tuple[int, str, str]]
+    notified: list[tuple[int, str, str]]
 
 
 def steps(collection: str, status: str, first: int, last: int, *, lost: bool = False) -> list[Step]:
@@ -145,29 +145,30 @@ def _play(history: list[Step], rules: RuleBook) -> Player:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name.replace(" ", "-"))
 def test_proof_table(row: Row, tmp_path: Path) -> None:
     player = _play(row.history, _rules(tmp_path))
-    told = [
-        (round((n.decided_at - at(0)).total_seconds()), n.event.value, n.alert.subject.kind.value) for n in player.told
+    notified = [
+        (round((n.decided_at - at(0)).total_seconds()), n.event.value, n.alert.subject.kind.value)
+        for n in player.notified
     ]
-    assert told == row.told, row.why
+    assert notified == row.notified, row.why
 
 
 def test_an_alert_that_is_not_told_says_by_which_one_it_is(tmp_path: Path) -> None:
     player = _play(steps("fresh", "losing_data", 0, 60, lost=True), _rules(tmp_path))
     alerts = {alert.subject.kind: alert for alert in player.alerts.values()}
-    assert alerts[AlertKind.LOSS].phase is Phase.PENDING
+    assert alerts[AlertKind.LOSS].state is AlertState.PENDING
     assert alerts[AlertKind.LOSS].inhibited_by == alerts[AlertKind.GROUP].incident_id
 
 
 def test_a_quieter_alert_silences_no_louder_one(tmp_path: Path) -> None:
     text = RULES.replace("losing, severity: page", "losing, severity: info")
     player = _play(steps("fresh", "losing_data", 0, 60, lost=True), _rules(tmp_path, text))
-    assert {n.alert.subject.kind for n in player.told} == {AlertKind.GROUP, AlertKind.LOSS}
+    assert {n.alert.subject.kind for n in player.notified} == {AlertKind.GROUP, AlertKind.LOSS}
 
 
 def test_who_was_not_told_of_the_one_is_told_of_the_other(tmp_path: Path) -> None:
     text = RULES.replace("losing, severity: page", "losing, channels: [ops], severity: page")
     player = _play(steps("fresh", "losing_data", 0, 60, lost=True), _rules(tmp_path, text))
-    assert [(n.alert.subject.kind, n.channels) for n in player.told] == [
+    assert [(n.alert.subject.kind, n.channels) for n in player.notified] == [
         (AlertKind.GROUP, ("ops",)),
         (AlertKind.LOSS, ("ops", "chat")),
     ]
@@ -184,7 +185,7 @@ def test_other_clusters_are_told_of(tmp_path: Path) -> None:
                 clusters=["kafka", "another"],
             ),
         )
-    assert [n.alert.subject.kind for n in player.told] == [AlertKind.GROUP, AlertKind.COLLECTION]
+    assert [n.alert.subject.kind for n in player.notified] == [AlertKind.GROUP, AlertKind.COLLECTION]
 
 
 def test_a_collection_that_flaps_is_blind_only_while_it_is(tmp_path: Path) -> None:
@@ -198,11 +199,11 @@ def test_a_collection_that_flaps_is_blind_only_while_it_is(tmp_path: Path) -> No
         since = 1215 if second > 1200 else 0
         seen = [group_condition(newest, status, since=min(since, newest)), freshness(second, newest, floor=0)]
         player.see(second, observation(*seen, judged_until=newest))
-    (group,) = [n for n in player.told if n.alert.subject.kind is AlertKind.GROUP]
+    (group,) = [n for n in player.notified if n.alert.subject.kind is AlertKind.GROUP]
     assert (group.event, group.decided_at) == (AlertEvent.FIRING, at(1215))
     blind = next(a for a in player.alerts.values() if a.subject.kind is AlertKind.COLLECTION)
     assert blind.flapping
-    assert blind.phase is Phase.FIRING
+    assert blind.state is AlertState.FIRING
 
 
 def test_what_was_held_back_and_passes_leaves_nothing(tmp_path: Path) -> None:

@@ -217,7 +217,7 @@ def _kill_at_random(
     writer = lake_at(tmp_path / "data")
     statuses = {f"g{i:02}": "ok" for i in range(groups)}
     expected: Counter[tuple[str, str]] = Counter()
-    told: dict[str, set[str]] = {group: set() for group in statuses}
+    notified: dict[str, set[str]] = {group: set() for group in statuses}
     with Receiver() as good, Receiver() as bad:
         bad.answers.extend(random.choice(MOODS) for _ in range(100 * steps * groups))
         config = settings(
@@ -235,7 +235,7 @@ def _kill_at_random(
                 moment = datetime.now(UTC)
                 for group in statuses:
                     was, now = statuses[group], random.choice(["ok", "stopped", "losing_data"])
-                    event = _event(was, now, told[group])
+                    event = _event(was, now, notified[group])
                     if event:
                         expected[group, event] += 1
                     statuses[group] = now
@@ -266,16 +266,16 @@ def _kill_at_random(
 MOODS = [Answer()] * 40 + [Answer(503), Answer(drop=True), Answer(delay_seconds=0.1), Answer(delay_seconds=0.1)]
 
 
-def _event(was: str, now: str, told: set[str]) -> str | None:
+def _event(was: str, now: str, notified: set[str]) -> str | None:
     """What is to be told of a change; ``told`` are the statuses that were told in this incident."""
     if was == now:
         return None
     if now == "ok":
-        told.clear()
+        notified.clear()
         return "resolved"
     # From losing_data to stopped is better, which is not told; and the way back is told once per incident.
-    news = was == "ok" or (now == "losing_data" and now not in told)
-    told.add(now)
+    news = was == "ok" or (now == "losing_data" and now not in notified)
+    notified.add(now)
     return ("firing" if was == "ok" else "escalated") if news else None
 
 

@@ -71,7 +71,7 @@ def _examples() -> dict[str, Notification]:
     player.see(50, observation(group_condition(45, "catching_up", numbers=better)))
     player.see(375, observation(group_condition(370, "catching_up", since=45, numbers=better)))
     names = ["group_firing", "group_escalated", "group_losing_data", "group_resolved"]
-    examples = dict(zip(names, player.told, strict=True))
+    examples = dict(zip(names, player.notified, strict=True))
 
     for seconds, is_found in (
         (400, True),
@@ -84,13 +84,13 @@ def _examples() -> dict[str, Notification]:
     ):
         left = group_condition(seconds, "ok", kind=AlertKind.LEFT_TOPICS, is_found=is_found, since=seconds)
         player.see(seconds + 5, observation(left))
-    examples |= dict(zip(["finding_firing", "finding_resolved"], player.told[4:], strict=True))
+    examples |= dict(zip(["finding_firing", "finding_resolved"], player.notified[4:], strict=True))
 
     other = Player(book())
     other.see(5, observation(group_condition(0, "stopped", numbers=MEASURED)))
     for seconds in (30, 60):
         other.see(seconds + 5, observation(judged_until=seconds))
-    examples["group_gone"] = other.told[1]
+    examples["group_gone"] = other.notified[1]
 
     examples |= _owned()
     monitor = Player(book())
@@ -98,7 +98,9 @@ def _examples() -> dict[str, Notification]:
     for seconds in (305, 340):
         monitor.see(seconds, observation(freshness(seconds, 300)))
     monitor.see(700, observation(freshness(700, 340, kind=AlertKind.ANALYSIS)))
-    examples |= dict(zip(["collection_firing", "collection_resolved", "analysis_firing"], monitor.told, strict=True))
+    examples |= dict(
+        zip(["collection_firing", "collection_resolved", "analysis_firing"], monitor.notified, strict=True)
+    )
     return examples
 
 
@@ -121,9 +123,9 @@ def _owned() -> dict[str, Notification]:
     idle = group_condition(0, "ok", kind=AlertKind.IDLE_MEMBERS, is_found=True)
     members.see(5, observation(replace(idle, found_count=2, sentence="2 of 5 members own no partition.")))
     return {
-        "group_flapping": owned.told[4],
-        "group_repeated": owned.told[5],
-        "idle_members_firing": members.told[0],
+        "group_flapping": owned.notified[4],
+        "group_repeated": owned.notified[5],
+        "idle_members_firing": members.notified[0],
     }
 
 
@@ -160,7 +162,7 @@ def test_the_outlook_names_what_will_be_lost(
     numbers = Numbers(seconds_to_loss=seconds, loss_cause=cause, records_lost=lost)
     player = Player(book())
     player.see(20, observation(group_condition(15, "stopped", numbers=numbers)))
-    said = document(player.told[0], CONFIG)["outlook"]
+    said = document(player.notified[0], CONFIG)["outlook"]
     assert said is None if outlook is None else said.startswith(outlook)
 
 
@@ -168,7 +170,7 @@ def test_a_loss_that_may_come_sooner_is_not_told_as_one_that_comes_later() -> No
     numbers = Numbers(seconds_to_loss=4800.0, seconds_to_loss_is_upper_bound=True, loss_cause="deletion")
     player = Player(book())
     player.see(20, observation(group_condition(15, "stopped", numbers=numbers)))
-    said = document(player.told[0], CONFIG)["outlook"]
+    said = document(player.notified[0], CONFIG)["outlook"]
     assert said == "Unread records may be deleted at any moment, and are past the retention in about 1 h 20 min."
 
 
@@ -177,7 +179,10 @@ def test_offsets_that_expire_with_nothing_unread_are_not_called_a_risk_of_losing
     for unread, now in ((0, 0), (0, 15), (1, 30), (1, 45)):
         numbers = Numbers(lag_records=unread, seconds_to_loss=4800.0, loss_cause="expiry")
         player.see(now + 5, observation(group_condition(now, "at_risk", numbers=numbers)))
-    said = [(told["event"], told["severity"], told["summary"]) for told in (document(n, CONFIG) for n in player.told)]
+    said = [
+        (notified["event"], notified["severity"], notified["summary"])
+        for notified in (document(n, CONFIG) for n in player.notified)
+    ]
     assert said == [
         ("firing", "info", "Group orders on kafka will lose its committed offsets; it has read everything"),
         ("escalated", "page", "Group orders on kafka is at risk of losing data"),
@@ -260,7 +265,7 @@ class TestNamesThatStrangersChose:
     def test_the_document_is_ascii_and_gives_the_name_back(self, name: str) -> None:
         player = Player(book())
         player.see(5, observation(group_condition(0, "stopped", group=name)))
-        body = render(player.told[0], CONFIG)
+        body = render(player.notified[0], CONFIG)
         assert body.isascii()
         assert body.isprintable()
         assert json.loads(body)["group"] == name

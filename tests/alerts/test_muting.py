@@ -18,7 +18,16 @@ from hypothesis import strategies as st
 from lagwise.config.operating import MaintenanceWindow
 from lagwise_alerts.evaluate.decide import decide
 from lagwise_alerts.model import Alert, AlertEvent, AlertKind, AlertSubject, Notification, Severity
-from lagwise_alerts.notify.mute import Acknowledgement, Matcher, MuteCause, Orders, Owed, Silence, exactly, tell
+from lagwise_alerts.notify.mute import (
+    Acknowledgement,
+    Matcher,
+    MuteCause,
+    MuteState,
+    Silence,
+    Withheld,
+    literal_pattern,
+    mute,
+)
 from lagwise_alerts.rules.rule_file import RuleBook, load_rules
 from tests.alerts.support import CLUSTER, at, book, carried_out, group_condition, observation, write_yaml
 
@@ -49,10 +58,10 @@ class Operated:
     silences: list[Silence] = field(default_factory=list)
     windows: list[MaintenanceWindow] = field(default_factory=list)
     taken: dict[str, Acknowledgement] = field(default_factory=dict)
-    owed: dict[str, Owed] = field(default_factory=dict)
+    withheld: dict[str, Withheld] = field(default_factory=dict)
     alerts: dict[str, Alert] = field(default_factory=dict)
     ended: list[Alert] = field(default_factory=list)
-    told: list[tuple[float, Notification]] = field(default_factory=list)
+    notified: list[tuple[float, Notification]] = field(default_factory=list)
 
     def see(self, second: float, status: str) -> None:
         """``falling_behind@-600`` is a status that has held since that second."""
@@ -60,19 +69,19 @@ class Operated:
         word, _, since = status.partition("@")
         seen = group_condition(second, word, since=float(since) if since else None)
         known = {alert.incident_id: alert for alert in self.alerts.values()}
-        orders = Orders(tuple(self.silences), tuple(self.windows), self.taken, self.owed)
+        orders = MuteState(tuple(self.silences), tuple(self.windows), self.taken, self.withheld)
         decision = decide(self.rules, observation(seen), self.alerts, now, {})
-        telling = tell(decision, self.alerts, orders, now)
+        telling = mute(decision, self.alerts, orders, now)
         self.alerts, ended = carried_out(self.alerts, telling.decision.changed, telling.decision.cancelled)
         self.ended += ended
-        assert not set(telling.settled) & {debt.incident_id for debt in telling.owed}
-        self.owed = {key: debt for key, debt in self.owed.items() if key not in telling.settled}
-        self.owed |= {debt.incident_id: debt for debt in telling.owed}
+        assert not set(telling.no_longer_withheld) & {debt.incident_id for debt in telling.withheld}
+        self.withheld = {key: debt for key, debt in self.withheld.items() if key not in telling.no_longer_withheld}
+        self.withheld |= {debt.incident_id: debt for debt in telling.withheld}
         for notification in telling.decision.notifications:
             if notification.channels:
                 before = known.get(notification.alert.incident_id)
                 assert notification.alert.sequence == (before.sequence if before else 0) + 1, "no number is left out"
-                self.told.append((second, notification))
+                self.notified.append((second, notification))
 
     def take(self) -> None:
         for alert in self.alerts.values():
@@ -90,7 +99,7 @@ class Operated:
             if ("release", second) in orders:
                 self.taken.clear()
             self.see(second, status)
-        return [(s, n.event.value, n.severity.value, n.status) for s, n in self.told]
+        return [(s, n.event.value, n.severity.value, n.status) for s, n in self.notified]
 
 
 @dataclass(frozen=True)
@@ -99,7 +108,7 @@ class Row:
     why: str
     history: History
     orders: list[tuple[Any, ...]]
-    told: Told
+    notified: Told
 
 
 ROWS = [
@@ -253,7 +262,7 @@ ROWS = [
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_what_is_told(row: Row) -> None:
     """The correctness proof of what is told."""
-    assert Operated().play(row.history, row.orders) == row.told, row.why
+    assert Operated().play(row.history, row.orders) == row.notified, row.why
 
 
 WORDS = st.sampled_from(["ok", "falling_behind@-600", "stopped", "losing_data", "unknown"])
@@ -271,14 +280,14 @@ def test_whatever_is_ordered(statuses: list[str], muted: set[int], taken: set[in
             operated.take()
         operated.see(15.0 * i, status)
     open_incidents: set[str] = set()
-    for second, told in operated.told:
-        incident = told.alert.incident_id
-        if told.event is AlertEvent.FIRING:
+    for second, notified in operated.notified:
+        incident = notified.alert.incident_id
+        if notified.event is AlertEvent.FIRING:
             assert incident not in open_incidents
             open_incidents.add(incident)
         else:
             assert incident in open_incidents, "nobody hears of what he never heard of"
-        if told.event is AlertEvent.RESOLVED:
+        if notified.event is AlertEvent.RESOLVED:
             open_incidents.remove(incident)
         else:
             assert int(second / 15 + 5 / 15) not in muted
@@ -289,20 +298,20 @@ def test_whatever_is_ordered(statuses: list[str], muted: set[int], taken: set[in
     if last in ("stopped", "losing_data"):
         [alert] = operated.alerts.values()
         assert alert.incident_id in operated.taken or alert.incident_id in {
-            n.alert.incident_id for _, n in operated.told
+            n.alert.incident_id for _, n in operated.notified
         }
-        assert not operated.owed
+        assert not operated.withheld
 
 
 def test_late_news_is_as_things_stand_and_goes_to_whom_it_was_meant_for() -> None:
     operated = Operated(silences=[silence(0, 60)])
     for second in (0, 15, 30, 45, 60):
         operated.see(float(second), "stopped")
-    [(_, told)] = operated.told
-    assert told.channels == ("ops",)
-    assert told.alert.fired_at == told.decided_at == at(65)
-    assert told.idempotency_key.endswith("-1")
-    assert told.alert.channels == ("ops",), "who was told must be told of the end"
+    [(_, notified)] = operated.notified
+    assert notified.channels == ("ops",)
+    assert notified.alert.fired_at == notified.decided_at == at(65)
+    assert notified.idempotency_key.endswith("-1")
+    assert notified.alert.channels == ("ops",), "who was told must be told of the end"
 
 
 @pytest.mark.parametrize(
@@ -336,20 +345,20 @@ def test_matching(matcher: Matcher, subject: AlertSubject, severity: str, meant:
 
 @pytest.mark.parametrize("name", ["fraud-check", "team/orders @home #1", "a.b", "(x)[y]{2}|$^*+?\\", "a\nb", "ä"])
 def test_the_pattern_of_a_name_matches_that_name_and_no_other(name: str) -> None:
-    matcher = Matcher(group=exactly(name))
+    matcher = Matcher(group=literal_pattern(name))
     assert matcher.matches(AlertSubject(AlertKind.GROUP, CLUSTER, name), Severity.PAGE)
     for other in (name + "x", "x" + name, name.replace(".", "x").replace("(", "")):
         assert other == name or not matcher.matches(AlertSubject(AlertKind.GROUP, CLUSTER, other), Severity.PAGE)
     if name.replace("-", "").isalnum():
-        assert exactly(name) == name, "people read it"
+        assert literal_pattern(name) == name, "people read it"
 
 
 def test_of_several_mutes_the_longest_is_named() -> None:
-    orders = Orders((silence(0, 60),), (window(0, 90),))
-    mute = orders.mute(AlertSubject(AlertKind.GROUP, CLUSTER, "orders"), Severity.PAGE, at(30))
+    orders = MuteState((silence(0, 60),), (window(0, 90),))
+    mute = orders.mute_of(AlertSubject(AlertKind.GROUP, CLUSTER, "orders"), Severity.PAGE, at(30))
     assert mute is not None
     assert (mute.cause, mute.name, mute.until) == (MuteCause.MAINTENANCE, "w", at(90))
-    assert orders.mute(AlertSubject(AlertKind.GROUP, CLUSTER, "orders"), Severity.PAGE, at(90)) is None
+    assert orders.mute_of(AlertSubject(AlertKind.GROUP, CLUSTER, "orders"), Severity.PAGE, at(90)) is None
 
 
 REPEATING = """
@@ -360,7 +369,7 @@ rules:
 
 
 @pytest.mark.parametrize(
-    ("orders", "told", "why"),
+    ("orders", "notified", "why"),
     [
         ([], [(0, "firing"), (60, "repeated"), (120, "repeated"), (180, "repeated")], "nobody has it: it is repeated"),
         ([("take", 30)], [(0, "firing")], "somebody has it"),
@@ -373,7 +382,7 @@ rules:
         ([("silence", 0, 90)], [(90, "firing"), (150, "repeated")], "first of all it begins, as far as people know"),
     ],
 )
-def test_repeats(tmp_path: Path, orders: list[tuple[Any, ...]], told: list[tuple[float, str]], why: str) -> None:
+def test_repeats(tmp_path: Path, orders: list[tuple[Any, ...]], notified: list[tuple[float, str]], why: str) -> None:
     rules = load_rules(write_yaml(tmp_path / "rules.yaml", REPEATING), ("ops",))
     found = Operated(rules=rules).play(steps("stopped", 0, 195), orders)
-    assert [(second, event) for second, event, _, _ in found] == told, why
+    assert [(second, event) for second, event, _, _ in found] == notified, why

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, select, text, update
+from sqlalchemy import Engine, update
 
 from lagwise.config import MaintenanceWindow
 from lagwise.platform.errors import OperatorError
@@ -17,8 +17,8 @@ from lagwise_alerts.operate import actions, queries
 from lagwise_alerts.operate.actions import Operator, Via
 from lagwise_alerts.operate.resend import Letter, Resent, choose, resend
 from lagwise_alerts.outbox import store
-from lagwise_alerts.outbox.database import DELIVERIES, SCHEMA, SCHEMA_VERSION, open_engine, prepare, transaction
-from lagwise_alerts.outbox.summarise import seal
+from lagwise_alerts.outbox.database import DELIVERIES, open_engine, transaction
+from lagwise_alerts.outbox.summarise import queue_summaries
 from tests.alerts.support import at, book, group_condition, observation
 
 JO = Operator("jo", Via.CLI)
@@ -36,7 +36,7 @@ def happen(engine: Engine, second: float, windows: tuple[MaintenanceWindow, ...]
     return store.apply(engine, decided, lambda _: render, windows=windows, now=at(second + 5))
 
 
-def told(engine: Engine) -> list[tuple[str, str]]:
+def notified(engine: Engine) -> list[tuple[str, str]]:
     """(group, event) of all messages, in their order."""
     names = {a.incident_id: a.group or "" for a in (*queries.open_alerts(engine), *queries.history(engine))}
     return [(names[row.incident_id], row.event) for row in reversed(queries.deliveries(engine))]
@@ -54,20 +54,20 @@ class TestSilences:
         silence(engine, 0, 60, group="orders|billing")
         for second in (0, 15, 30, 45):
             happen(engine, second, orders="stopped", audit="stopped")
-        assert told(engine) == [("audit", "firing")]
+        assert notified(engine) == [("audit", "firing")]
         happen(engine, 60, orders="stopped", audit="stopped")
         happen(engine, 75, orders="stopped", audit="stopped")
-        assert told(engine) == [("audit", "firing"), ("orders", "firing")]
+        assert notified(engine) == [("audit", "firing"), ("orders", "firing")]
 
     def test_ended_early_it_tells_what_still_holds(self, engine: Engine) -> None:
         number = silence(engine, 0, 600, group=".*")
         happen(engine, 0, orders="stopped", billing="stopped")
         happen(engine, 15, orders="stopped", billing="ok")
         happen(engine, 90, orders="stopped", billing="ok")
-        assert told(engine) == []
+        assert notified(engine) == []
         actions.unsilence(engine, number, by=JO, now=at(100))
         happen(engine, 105, orders="stopped", billing="ok")
-        assert told(engine) == [("orders", "firing")]
+        assert notified(engine) == [("orders", "firing")]
         assert queries.silences(engine, at(105)) == []
 
     def test_one_to_come_is_shown_and_holds_nothing_yet(self, engine: Engine) -> None:
@@ -75,18 +75,18 @@ class TestSilences:
             engine, Matcher(group=".*"), starts_at=at(60), ends_at=at(90), comment="later", by=JO, now=at(0)
         )
         happen(engine, 0, orders="stopped")
-        assert told(engine) == [("orders", "firing")]
+        assert notified(engine) == [("orders", "firing")]
         assert len(queries.silences(engine, at(5))) == 1
 
     def test_maintenance_in_the_settings(self, engine: Engine) -> None:
         window = MaintenanceWindow.model_validate({"name": "move", "starts_at": at(0), "ends_at": at(60)})
         happen(engine, 0, (window,), orders="stopped")
         [alert] = queries.open_alerts(engine)
-        muted = queries.standing(alert, queries.orders(engine, (window,), at(5)), at(5)).muted
+        muted = queries.operator_state(alert, queries.mute_state(engine, (window,), at(5)), at(5)).muted
         assert muted is not None
         assert (muted.cause, muted.name, muted.until) == (MuteCause.MAINTENANCE, "move", at(60))
         happen(engine, 60, (window,), orders="stopped")
-        assert told(engine) == [("orders", "firing")]
+        assert notified(engine) == [("orders", "firing")]
 
     @pytest.mark.parametrize(
         ("patterns", "last", "comment", "said"),
@@ -124,15 +124,15 @@ class TestAcknowledgements:
         actions.acknowledge(engine, alert.incident_id, comment="on it", by=JO, now=at(10))
         happen(engine, 15, orders="losing_data")
         [alert] = queries.open_alerts(engine)
-        standing = queries.standing(alert, queries.orders(engine, (), at(20)), at(20))
+        standing = queries.operator_state(alert, queries.mute_state(engine, (), at(20)), at(20))
         assert standing.acknowledged is not None
         assert (standing.acknowledged.by, standing.acknowledged.comment) == ("jo", "on it")
-        assert told(engine) == [("orders", "firing")]
+        assert notified(engine) == [("orders", "firing")]
         for second in range(30, 391, 60):
             happen(engine, second, orders="ok")
-        assert told(engine) == [("orders", "firing"), ("orders", "resolved")]
+        assert notified(engine) == [("orders", "firing"), ("orders", "resolved")]
         happen(engine, 405, orders="stopped")
-        assert told(engine)[-1] == ("orders", "firing")
+        assert notified(engine)[-1] == ("orders", "firing")
 
     def test_taken_back(self, engine: Engine) -> None:
         happen(engine, 0, orders="stopped")
@@ -142,7 +142,7 @@ class TestAcknowledgements:
         actions.acknowledge(engine, alert.incident_id, comment="", by=JO, now=at(10))
         actions.take_back(engine, alert.incident_id, by=JO, now=at(12))
         happen(engine, 15, orders="losing_data")
-        assert told(engine) == [("orders", "firing"), ("orders", "escalated")]
+        assert notified(engine) == [("orders", "firing"), ("orders", "escalated")]
 
     def test_only_what_fires_can_be_acknowledged(self, engine: Engine) -> None:
         happen(engine, 0, orders="falling_behind")
@@ -215,7 +215,7 @@ class TestResending:
     def test_a_dead_summary_is_taken_apart_and_what_is_outdated_stays(self, engine: Engine) -> None:
         happen(engine, 0, orders="stopped", billing="stopped", audit="stopped")
         _document_all(engine)
-        seal(engine, "ops", at(10))
+        queue_summaries(engine, "ops", at(10))
         [summary] = queries.deliveries(engine, state="queued")
         _mark(engine, "dead", summary.id)
         for second in (15, 75):
@@ -226,7 +226,7 @@ class TestResending:
         assert sorted(group for group, _ in _in_state(engine, "queued")) == ["audit", "billing"]
         assert _in_state(engine, "dead") == [("orders", "firing")]
         assert queries.summary_sizes(engine) == {}
-        seal(engine, "ops", at(110))
+        queue_summaries(engine, "ops", at(110))
         [again] = queries.deliveries(engine, state="queued")
         assert again.event == "summary"
 
@@ -245,41 +245,6 @@ def test_an_order_to_a_database_that_is_not_there_makes_none(tmp_path: Path) -> 
     assert not (tmp_path / "typo").exists()
 
 
-class TestUpgrade:
-    """A file of the first version: without the tables of operators."""
-
-    @pytest.fixture
-    def old(self, engine: Engine) -> Engine:
-        happen(engine, 0, orders="stopped")
-        with transaction(engine) as connection:
-            for table in ("silences", "acknowledgements", "owed", "summarised", "actions"):
-                connection.execute(text(f"drop table {table}"))
-            connection.execute(update(SCHEMA).values(version=1))
-        return engine
-
-    def test_pages_read_it_as_it_is(self, old: Engine) -> None:
-        assert [a.group for a in queries.open_alerts(old)] == ["orders"]
-        assert queries.silences(old, at(5)) == queries.actions(old) == []
-        assert queries.orders(old, (), at(5)).silences == ()
-        assert queries.summary_sizes(old) == {}
-
-    def test_the_next_start_upgrades_it_and_keeps_everything(self, old: Engine) -> None:
-        again = open_engine(old.url.render_as_string(hide_password=False))
-        prepare(again)
-        prepare(again)
-        with transaction(again, read_only=True) as connection:
-            assert connection.scalar(select(SCHEMA.c.version)) == SCHEMA_VERSION
-        silence(again, 5, 60, group="orders")
-        happen(again, 15, orders="losing_data")
-        assert told(again) == [("orders", "firing")]
-        again.dispose()
-
-    def test_so_does_the_first_order(self, old: Engine) -> None:
-        silence(old, 5, 60, group="orders")
-        with transaction(old, read_only=True) as connection:
-            assert connection.scalars(text("select version from lagwise_schema")).all() == [SCHEMA_VERSION]
-
-
 def test_what_is_old_is_forgotten(engine: Engine) -> None:
     silence(engine, 0, 60, group="x")
     happen(engine, 0, orders="stopped")
@@ -290,7 +255,7 @@ def test_what_is_old_is_forgotten(engine: Engine) -> None:
     _mark(engine, "delivered", *[row.id for row in queries.deliveries(engine)])
     store.prune(engine, datetime.max.replace(tzinfo=at(0).tzinfo))
     assert queries.actions(engine) == []
-    assert queries.orders(engine, (), at(30)).acknowledgements == {}
+    assert queries.mute_state(engine, (), at(30)).acknowledgements == {}
 
 
 def _in_state(engine: Engine, state: str) -> list[tuple[str, str]]:

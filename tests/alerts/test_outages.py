@@ -26,7 +26,7 @@ def told_of(world: World, group: str, folder: Path) -> tuple[list[tuple[float, s
     """What is told (when, what, with which status), and what the group was before the first outage."""
     world.run()
     trace = read_trace(world.write(folder))
-    player, told, healthy = Player(book()), [], set()
+    player, notified, healthy = Player(book()), [], set()
     before, since = None, 0.0
     for now, evaluation in judged(trace, range(len(trace.sample_times)), 4600):
         verdict = evaluation.groups[group]
@@ -44,8 +44,8 @@ def told_of(world: World, group: str, folder: Path) -> tuple[list[tuple[float, s
             numbers=Numbers(lag_records=verdict.lag, known_partitions=known_partitions(verdict)),
         )
         seen = observation(condition, freshness(now, now), judged_until=now)
-        told += [(now, n.event.value, n.status) for n in player.see(now, seen)]
-    return told, healthy
+        notified += [(now, n.event.value, n.status) for n in player.see(now, seen)]
+    return notified, healthy
 
 
 def test_a_second_outage_is_told_of_a_group_that_is_never_wholly_known(tmp_path: Path) -> None:
@@ -61,15 +61,15 @@ def test_a_second_outage_is_told_of_a_group_that_is_never_wholly_known(tmp_path:
     for pair in pairs("busy", 2):
         group.speed[pair] = OUTAGES
 
-    told, healthy = told_of(world, "g", tmp_path)
+    notified, healthy = told_of(world, "g", tmp_path)
 
     assert healthy == {UnknownReason.NO_COMMIT.value}
-    assert [(event, status) for _, event, status in told] == [
+    assert [(event, status) for _, event, status in notified] == [
         ("firing", "stalled"),
         ("resolved", "unknown"),
         ("firing", "stalled"),
     ]
-    first, over, second = (at for at, _, _ in told)
+    first, over, second = (at for at, _, _ in notified)
     assert 0 <= first - HANGS_AT_S <= UNTIL_STALLED_S + 30
     assert READS_AGAIN_AT_S < over < HANGS_AGAIN_AT_S
     assert 0 <= second - HANGS_AGAIN_AT_S <= UNTIL_STALLED_S + 30
@@ -93,8 +93,8 @@ def test_a_second_outage_is_told_of_a_group_one_of_whose_topics_was_deleted(tmp_
 
     world.at(300, delete)
 
-    told, healthy = told_of(world, "g", tmp_path)
+    notified, healthy = told_of(world, "g", tmp_path)
 
     assert UnknownReason.EXPIRED.value in healthy
-    assert [event for _, event, _ in told] == ["firing", "resolved", "firing"]
-    assert 0 <= told[2][0] - HANGS_AGAIN_AT_S <= UNTIL_STALLED_S + 30
+    assert [event for _, event, _ in notified] == ["firing", "resolved", "firing"]
+    assert 0 <= notified[2][0] - HANGS_AGAIN_AT_S <= UNTIL_STALLED_S + 30

@@ -67,8 +67,8 @@ def test_alerts_carry_the_labels_and_go_to_who_owns_the_group(rules: RuleBook) -
     groups = ("payments-api", "payments-test-1", "logs-a")
     conditions = [group_condition(0, "stopped", group=group) for group in groups]
     player.see(5, observation(*conditions))
-    told = {n.alert.subject.group: (n.alert.rule, dict(n.alert.labels), n.channels) for n in player.told}
-    assert told == {
+    notified = {n.alert.subject.group: (n.alert.rule, dict(n.alert.labels), n.channels) for n in player.notified}
+    assert notified == {
         "payments-api": ("ours", {"team": "payments", "tier": "1"}, ("ops",)),
         "payments-test-1": ("stopped", {"team": "payments", "stage": "test"}, ()),
         "logs-a": ("stopped", {"team": "platform"}, CHANNELS),
@@ -77,8 +77,8 @@ def test_alerts_carry_the_labels_and_go_to_who_owns_the_group(rules: RuleBook) -
 
 def test_the_monitor_has_no_owner(rules: RuleBook) -> None:
     player = Player(rules)
-    (told,) = player.see(300, observation(freshness(300, 0)))
-    assert (told.alert.labels, told.channels) == ({}, CHANNELS)
+    (notified,) = player.see(300, observation(freshness(300, 0)))
+    assert (notified.alert.labels, notified.channels) == ({}, CHANNELS)
 
 
 def test_a_group_that_is_given_to_another_team_says_so_at_its_end(rules: RuleBook, tmp_path: Path) -> None:
@@ -89,9 +89,13 @@ def test_a_group_that_is_given_to_another_team_says_so_at_its_end(rules: RuleBoo
     player.rules = load_rules(write_yaml(tmp_path / "changed.yaml", text), CHANNELS)
     player.see(20, observation(group_condition(15, "ok", group="logs-a")))
     assert [alert.labels for alert in player.alerts.values()] == [{"team": "search"}]
-    (told,) = player.see(95, observation(group_condition(90, "ok", group="logs-a", since=15)))
-    assert (told.event, told.alert.labels, told.channels) == (AlertEvent.RESOLVED, {"team": "search"}, CHANNELS)
-    assert told.decided_at == at(95)
+    (notified,) = player.see(95, observation(group_condition(90, "ok", group="logs-a", since=15)))
+    assert (notified.event, notified.alert.labels, notified.channels) == (
+        AlertEvent.RESOLVED,
+        {"team": "search"},
+        CHANNELS,
+    )
+    assert notified.decided_at == at(95)
 
 
 @pytest.mark.parametrize(

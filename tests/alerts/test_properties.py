@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from lagwise.domain.vocabulary import Status
 from lagwise_alerts.evaluate.decide import decide
-from lagwise_alerts.evaluate.rule_matching import is_too_old, judge
+from lagwise_alerts.evaluate.rule_matching import is_too_old, match_rule
 from lagwise_alerts.evaluate.rule_timers import TimerVerdict
-from lagwise_alerts.model import AlertEvent, Condition, GroupCondition, Notification, Phase, Resolution, Situation
+from lagwise_alerts.model import AlertEvent, AlertState, Condition, GroupCondition, Notification, Resolution, Situation
 from lagwise_alerts.outbox import store
 from lagwise_alerts.outbox.database import open_engine, prepare, transaction
 from tests.alerts.support import Player, at, book, freshness, group_condition, observation
@@ -119,9 +119,9 @@ def test_every_incident_begins_once_ends_at_most_once_and_counts_its_events(roun
         player.see(now, seen)
     by_incident: dict[str, list[Notification]] = defaultdict(list)
     by_subject: dict[str, str] = defaultdict(str)
-    for told in player.told:
-        by_incident[told.alert.incident_id].append(told)
-        by_subject[told.alert.fingerprint] += told.event.value[0]
+    for notified in player.notified:
+        by_incident[notified.alert.incident_id].append(notified)
+        by_subject[notified.alert.fingerprint] += notified.event.value[0]
     for events in by_incident.values():
         letters = "".join(n.event.value[0] for n in events)
         assert re.fullmatch("fe*r?", letters), letters
@@ -129,7 +129,7 @@ def test_every_incident_begins_once_ends_at_most_once_and_counts_its_events(roun
         assert len({n.alert.fingerprint for n in events}) == 1
     for letters in by_subject.values():
         assert re.fullmatch("(fe*r)*(fe*)?", letters), f"two alerts of one subject were open at once: {letters}"
-    assert len({n.idempotency_key for n in player.told}) == len(player.told)
+    assert len({n.idempotency_key for n in player.notified}) == len(player.notified)
 
 
 @many
@@ -146,7 +146,7 @@ def test_whatever_has_begun_ends_once_all_is_well_for_long(rounds: list[Round]) 
         well = [group_condition(now, "ok", group=group, since=began_well) for group in GROUPS]
         player.see(now, observation(*well, freshness(now, now), judged_until=now))
     assert not player.alerts
-    events = [n.event for n in player.told]
+    events = [n.event for n in player.notified]
     assert events.count(AlertEvent.FIRING) == events.count(AlertEvent.RESOLVED) == len(player.ended)
 
 
@@ -156,14 +156,14 @@ def test_only_fresh_and_known_trouble_is_told_and_only_fresh_and_known_calm_ends
     player = Player(RULES)
     for now, seen in histories(rounds):
         conditions = {c.subject: c for c in seen.conditions}
-        for told in player.see(now, seen):
-            condition = conditions.get(told.alert.subject)
+        for notified in player.see(now, seen):
+            condition = conditions.get(notified.alert.subject)
             if condition is None:
-                assert told.alert.resolution is Resolution.GROUP_GONE
+                assert notified.alert.resolution is Resolution.GROUP_GONE
                 continue
-            verdicts = {judge(rule, condition, at(now))[0] for rule in RULES.rules}
+            verdicts = {match_rule(rule, condition, at(now))[0] for rule in RULES.rules}
             assert not is_too_old(condition, at(now))
-            assert (TimerVerdict.MATCH in verdicts) == (told.event is not AlertEvent.RESOLVED)
+            assert (TimerVerdict.MATCH in verdicts) == (notified.event is not AlertEvent.RESOLVED)
             if isinstance(condition, GroupCondition):
                 assert condition.status is not Status.UNKNOWN
 
@@ -214,7 +214,7 @@ def test_groups_do_not_disturb_each_other(rounds: list[Round], random: object) -
         together.see(now, seen)
         only = tuple(c for c in seen.conditions if c.subject.group in ("a", None))
         alone.see(now, Situation(only, seen.clusters))
-    assert [n for n in together.told if n.alert.subject.group in ("a", None)] == alone.told
+    assert [n for n in together.notified if n.alert.subject.group in ("a", None)] == alone.notified
 
 
 def test_the_histories_are_rich_enough_to_prove_anything() -> None:
@@ -226,12 +226,12 @@ def test_the_histories_are_rich_enough_to_prove_anything() -> None:
     def play(rounds: list[Round]) -> None:
         player = Player(RULES)
         for now, seen in histories(rounds):
-            for told in player.see(now, seen):
-                events[told.event.value] += 1
-                if told.alert.resolution:
-                    events[told.alert.resolution.value] += 1
+            for notified in player.see(now, seen):
+                events[notified.event.value] += 1
+                if notified.alert.resolution:
+                    events[notified.alert.resolution.value] += 1
             events["held"] += sum(alert.on_hold for alert in player.alerts.values())
-            events["pending"] += sum(alert.phase is Phase.PENDING for alert in player.alerts.values())
+            events["pending"] += sum(alert.state is AlertState.PENDING for alert in player.alerts.values())
 
     play()
     for kind in ("firing", "escalated", "resolved", "recovered", "group_gone", "held", "pending"):

@@ -192,10 +192,10 @@ def _of_lake(lake: Lake, rules: RuleBook, since: int = 0) -> Backtest:
     return rehearse(rules, lake_history.scenes(lake, span, rules), at(since), at(END))
 
 
-def _said(told: Any) -> list[tuple[Any, ...]]:
+def _said(notified: Any) -> list[tuple[Any, ...]]:
     return [
         (n.decided_at, n.event.value, n.severity.value, n.alert.subject, n.alert.rule, n.status, n.alert.labels)
-        for n in told
+        for n in notified
     ]
 
 
@@ -208,9 +208,9 @@ class TestTheLakesPast:
     def test_is_told_as_the_present_would_have_been(self, lake_of_the_past: Lake, rules: RuleBook) -> None:
         live = _tell_live(rules)
         found = _of_lake(lake_of_the_past, rules)
-        assert _said(found.told) == _said(live.told)
+        assert _said(found.notifications) == _said(live.notified)
         assert {alert.fingerprint for alert in found.firing} == set(live.alerts)
-        said = {(n.alert.rule, n.alert.subject.group, n.event.value) for n in found.told}
+        said = {(n.alert.rule, n.alert.subject.group, n.event.value) for n in found.notifications}
         # Guards the comparison: the story is rich enough to prove anything.
         assert said >= {
             ("stopped", "orders", "firing"),
@@ -225,18 +225,18 @@ class TestTheLakesPast:
             ("blind", None, "firing"),
             ("late", None, "resolved"),
         }
-        assert not {n.alert.subject.group for n in found.told} & {"abandoned", "well"}
+        assert not {n.alert.subject.group for n in found.notifications} & {"abandoned", "well"}
 
     def test_of_a_lake_with_nothing_in_it_there_is_nothing(self, lake: Lake, rules: RuleBook) -> None:
         found = _of_lake(lake, rules)
-        assert (found.moments, found.told, found.firing) == (0, (), ())
+        assert (found.moments, found.notifications, found.firing) == (0, (), ())
 
     def test_begins_in_the_middle_with_what_stands_then(self, lake_of_the_past: Lake, rules: RuleBook) -> None:
         """That a group was alive before is known from elsewhere, and since when it has its status from its changes."""
         alive = frozenset({AlertSubject(AlertKind.GROUP, CLUSTER, "orders").fingerprint})
         span = lake_history.HistorySpan(at(300), at(END), 15.0, alive)
         found = rehearse(rules, lake_history.scenes(lake_of_the_past, span, rules), at(300), at(END))
-        first = found.told[0]
+        first = found.notifications[0]
         assert (first.alert.subject.group, first.event.value, first.decided_at) == ("orders", "firing", at(300))
         assert first.alert.since == at(60)
 
@@ -244,7 +244,7 @@ class TestTheLakesPast:
         mirrored = frozenset({AlertSubject(AlertKind.GROUP, CLUSTER, "orders").fingerprint})
         span = lake_history.HistorySpan(at(0), at(END), 15.0, mirrored=mirrored)
         found = rehearse(rules, lake_history.scenes(lake_of_the_past, span, rules), at(0), at(END))
-        assert "orders" not in {n.alert.subject.group for n in found.told}
+        assert "orders" not in {n.alert.subject.group for n in found.notifications}
 
     def test_storms_last_from_hour_to_hour(self, lake_of_the_past: Lake, rules: RuleBook) -> None:
         writer = LakeWriter(lake_of_the_past)
@@ -252,14 +252,14 @@ class TestTheLakesPast:
         writer.storm(at(600), "well")
         writer.storm(at(300), "orders", is_storm=False)
         found = _of_lake(lake_of_the_past, rules)
-        told = [n for n in found.told if n.alert.subject.kind is AlertKind.REBALANCE_STORM]
-        assert [(n.alert.subject.group, n.event.value, n.decided_at) for n in told] == [("well", "firing", at(0))]
+        notified = [n for n in found.notifications if n.alert.subject.kind is AlertKind.REBALANCE_STORM]
+        assert [(n.alert.subject.group, n.event.value, n.decided_at) for n in notified] == [("well", "firing", at(0))]
 
     def test_a_status_of_the_future_is_unknown(self, lake: Lake, rules: RuleBook) -> None:
         row = {"cluster": CLUSTER, "group": "g", "as_of": at(0), "status": "sleepy", "lag": 5000, "lag_seconds": 9000.0}
         lake.append(GROUP_HISTORY, GROUP_HISTORY.from_rows([row]))
         found = _of_lake(lake, rules)
-        assert [(n.alert.rule, n.status) for n in found.told] == [("old", "unknown")]
+        assert [(n.alert.rule, n.status) for n in found.notifications] == [("old", "unknown")]
 
 
 def test_interest_leaves_out_nothing(lake_of_the_past: Lake, rules: RuleBook) -> None:
@@ -277,12 +277,12 @@ def test_interest_leaves_out_nothing(lake_of_the_past: Lake, rules: RuleBook) ->
             now=scene.now,
         )
         whole.see((scene.now - at(0)).total_seconds(), type(seen)(scene.conditions, scene.clusters))
-    assert _said(rehearse(rules, scenes, at(0), at(END)).told) == _said(whole.told)
+    assert _said(rehearse(rules, scenes, at(0), at(END)).notifications) == _said(whole.notifications)
 
 
 class TestTraces:
     @pytest.mark.parametrize(
-        ("trace", "told"),
+        ("trace", "notified"),
         [
             ("one-rebalance", []),
             ("bursts", []),
@@ -290,17 +290,19 @@ class TestTraces:
             ("collector-gap", [("firing", "stale"), ("resolved", "fresh"), ("firing", "stopped")]),
         ],
     )
-    def test_default_rules(self, trace: str, told: list[tuple[str, str]]) -> None:
+    def test_default_rules(self, trace: str, notified: list[tuple[str, str]]) -> None:
         scenes = self._scenes(trace)
         found = rehearse(book(), scenes, scenes[0].now, scenes[-1].now)
-        assert [(n.event.value, n.status) for n in found.told] == told
+        assert [(n.event.value, n.status) for n in found.notifications] == notified
 
     def test_a_crash_loop_pages_once_whatever_its_status_and_those_that_keep_pace_do_not(self) -> None:
         """Of those that read too little, one gets no certain trend from the noise of its restarts; of the others it is
         certain, and they page when records have been getting older for longer than the objective."""
         scenes = self._scenes("crash-loop")
         found = rehearse(book(), scenes, scenes[0].now, scenes[-1].now)
-        said = [(n.alert.subject.group, n.event.value, n.alert.rule, n.alert.severity.value) for n in found.told]
+        said = [
+            (n.alert.subject.group, n.event.value, n.alert.rule, n.alert.severity.value) for n in found.notifications
+        ]
         assert [one for one in said if one[0] == "exports"] == [
             ("exports", "firing", "getting_older", "page"),
             ("exports", "resolved", "getting_older", "page"),
@@ -312,19 +314,19 @@ class TestTraces:
         }
         paged = {
             n.alert.subject.group: (n.event.value, (n.decided_at - scenes[0].now).total_seconds())
-            for n in found.told
+            for n in found.notifications
             if n.alert.rule == "getting_older" and n.event.value != "resolved"
         }
         assert paged == {"invoices": ("escalated", 1860), "exports": ("firing", 2760), "reports": ("escalated", 1860)}
-        (first,) = [n for n in found.told if n.alert.subject.group == "exports" and n.event.value == "firing"]
+        (first,) = [n for n in found.notifications if n.alert.subject.group == "exports" and n.event.value == "firing"]
         assert "keeps getting older" in first.sentence
 
     def test_a_loss_is_told_once_for_each_group(self) -> None:
         scenes = self._scenes("retention-overrun")
         found = rehearse(book(), scenes, scenes[0].now, scenes[-1].now)
-        lost = [n for n in found.told if n.status == "losing_data"]
+        lost = [n for n in found.notifications if n.status == "losing_data"]
         assert len(lost) == len({n.alert.subject.group for n in lost}) == 2
-        assert {n.alert.subject.kind for n in found.told} == {AlertKind.GROUP}
+        assert {n.alert.subject.kind for n in found.notifications} == {AlertKind.GROUP}
 
     def _scenes(self, name: str) -> list[Scene]:
         trace = read_trace(TRACES / name)
@@ -386,9 +388,9 @@ class TestTheCommand:
             ran = self._run(*arguments, "--last", last)
             assert ran.exit_code == 0, ran.output
             (found,) = json.loads(ran.output)["rehearsals"]
-            ((rule, event, told_at),) = [(e["rule"], e["event"], e["at"]) for e in found["events"]]
+            ((rule, event, notified_at),) = [(e["rule"], e["event"], e["at"]) for e in found["events"]]
             assert (rule, event) == ("behind", "firing")
-            waited = datetime.fromisoformat(told_at) - (now - timedelta(seconds=begins_seconds_ago))
+            waited = datetime.fromisoformat(notified_at) - (now - timedelta(seconds=begins_seconds_ago))
             assert timedelta(seconds=59) <= waited <= timedelta(seconds=90)
 
     def test_a_bad_file_is_refused(self, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from lagwise_alerts.evaluate.decide import decide
-from lagwise_alerts.model import AlertEvent, AlertKind, GroupCondition, Notification, Phase, Severity
+from lagwise_alerts.model import AlertEvent, AlertKind, AlertState, GroupCondition, Notification, Severity
 from lagwise_alerts.rules.rule_file import RuleBook, load_rules
 from tests.alerts.support import Player, at, book, group_condition, observation, write_yaml
 from tests.alerts.test_properties import ROUNDS, Round, histories, many
@@ -34,7 +34,7 @@ class Row:
     name: str
     why: str
     history: list[tuple[int, str]]
-    told: list[tuple[int, str]]
+    notified: list[tuple[int, str]]
 
 
 def steps(status: str, first: int, last: int, step: int = 60) -> list[tuple[int, str]]:
@@ -161,17 +161,17 @@ def _play(history: list[tuple[int, str]], rules: RuleBook) -> Player:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name.replace(" ", "-"))
 def test_proof_table(row: Row, tmp_path: Path) -> None:
     player = _play(row.history, _rules(tmp_path))
-    told = [
-        (round((n.decided_at - at(0)).total_seconds()), n.event.value + "!" * n.alert.flapping) for n in player.told
+    notified = [
+        (round((n.decided_at - at(0)).total_seconds()), n.event.value + "!" * n.alert.flapping) for n in player.notified
     ]
-    assert told == row.told, row.why
+    assert notified == row.notified, row.why
 
 
 def test_flapping_can_be_turned_off(tmp_path: Path) -> None:
     text = RULES.replace("flapping: {times: 3, within: 1h, calm: 20m}", "flapping: null")
     player = _play(comes_and_goes(5, until=3600), _rules(tmp_path, text))
-    assert [n.event for n in player.told] == [AlertEvent.FIRING, AlertEvent.RESOLVED] * 5
-    assert not any(n.alert.flapping for n in player.told)
+    assert [n.event for n in player.notified] == [AlertEvent.FIRING, AlertEvent.RESOLVED] * 5
+    assert not any(n.alert.flapping for n in player.notified)
 
 
 def test_what_was_long_ago_is_forgotten_when_the_next_alert_is_opened(tmp_path: Path) -> None:
@@ -180,25 +180,33 @@ def test_what_was_long_ago_is_forgotten_when_the_next_alert_is_opened(tmp_path: 
     player.rules = _rules(tmp_path, RULES.replace("{name: stopped,", "{name: stopped, for: 10m,"))
     player.see(3661, observation(group_condition(3661, "stopped", since=3661), judged_until=3661))
     (alert,) = player.alerts.values()
-    assert (alert.phase, alert.begun_at) == (Phase.PENDING, ())
+    assert (alert.state, alert.recent_starts) == (AlertState.PENDING, ())
 
 
 def test_a_repetition_is_another_event_of_the_same_incident(tmp_path: Path) -> None:
     player = _play(steps("stopped", 0, 1500), _rules(tmp_path))
-    assert [n.alert.sequence for n in player.told] == [1, 2, 3]
-    assert len({n.idempotency_key for n in player.told}) == 3
-    assert len({n.alert.incident_id for n in player.told}) == 1
-    assert {n.channels for n in player.told} == {("ops",)}
+    assert [n.alert.sequence for n in player.notified] == [1, 2, 3]
+    assert len({n.idempotency_key for n in player.notified}) == 3
+    assert len({n.alert.incident_id for n in player.notified}) == 1
+    assert {n.channels for n in player.notified} == {("ops",)}
 
 
 def _repeating(rules: RuleBook) -> RuleBook:
     return RuleBook(rules.rules, rules.channels, rules.owners, dict.fromkeys(Severity, 60.0), rules.flapping)
 
 
-def _essence(told: Notification) -> tuple[object, ...]:
+def _essence(notified: Notification) -> tuple[object, ...]:
     """All but what counts the events that were told."""
-    alert = told.alert
-    return (told.event, told.decided_at, alert.incident_id, alert.rule, told.status, alert.flapping, alert.begun_at)
+    alert = notified.alert
+    return (
+        notified.event,
+        notified.decided_at,
+        alert.incident_id,
+        alert.rule,
+        notified.status,
+        alert.flapping,
+        alert.recent_starts,
+    )
 
 
 @many
@@ -208,7 +216,9 @@ def test_repetitions_change_nothing_else(rounds: list[Round]) -> None:
     for now, seen in histories(rounds):
         once.see(now, seen)
         again.see(now, seen)
-    assert [_essence(n) for n in again.told if n.event is not AlertEvent.REPEATED] == [_essence(n) for n in once.told]
+    assert [_essence(n) for n in again.notified if n.event is not AlertEvent.REPEATED] == [
+        _essence(n) for n in once.notified
+    ]
 
 
 @many
@@ -218,12 +228,12 @@ def test_what_is_told_again_is_known_to_last_and_was_told_a_while_ago(rounds: li
     last: dict[str, float] = {}
     for now, seen in histories(rounds):
         conditions = {c.subject: c for c in seen.conditions}
-        for told in player.see(now, seen):
-            condition = conditions.get(told.alert.subject)
-            if told.event is AlertEvent.REPEATED:
-                assert now - last[told.alert.incident_id] >= 60
-                assert not isinstance(condition, GroupCondition) or condition.status == told.status
-            last[told.alert.incident_id] = now
+        for notified in player.see(now, seen):
+            condition = conditions.get(notified.alert.subject)
+            if notified.event is AlertEvent.REPEATED:
+                assert now - last[notified.alert.incident_id] >= 60
+                assert not isinstance(condition, GroupCondition) or condition.status == notified.status
+            last[notified.alert.incident_id] = now
         again = decide(player.rules, seen, player.alerts, at(now), player.ended_lately)
         assert not again.notifications
         assert not again.changed
@@ -237,12 +247,12 @@ def test_nothing_begins_for_the_third_time_within_an_hour_without_being_told_as_
     for now, seen in histories(rounds):
         player.see(now, seen)
     begun: dict[str, list[Notification]] = {}
-    for told in player.told:
-        if told.event is AlertEvent.FIRING:
-            earlier = begun.setdefault(told.alert.fingerprint, [])
-            lately = [n for n in earlier if told.decided_at - n.decided_at < timedelta(hours=1)]
-            assert told.alert.flapping or len(lately) < 2
-            earlier.append(told)
+    for notified in player.notified:
+        if notified.event is AlertEvent.FIRING:
+            earlier = begun.setdefault(notified.alert.fingerprint, [])
+            lately = [n for n in earlier if notified.decided_at - n.decided_at < timedelta(hours=1)]
+            assert notified.alert.flapping or len(lately) < 2
+            earlier.append(notified)
 
 
 @many
@@ -250,9 +260,9 @@ def test_nothing_begins_for_the_third_time_within_an_hour_without_being_told_as_
 def test_groups_of_a_blind_cluster_are_told_nothing_but_good_news(rounds: list[Round]) -> None:
     player = Player(book())
     for now, seen in histories(rounds):
-        told = player.see(now, seen)
+        notified = player.see(now, seen)
         blind = [
-            a for a in player.alerts.values() if a.subject.kind is AlertKind.COLLECTION and a.phase is Phase.FIRING
+            a for a in player.alerts.values() if a.subject.kind is AlertKind.COLLECTION and a.state is AlertState.FIRING
         ]
         if blind and blind[0].calm is None:
-            assert all(n.event is AlertEvent.RESOLVED for n in told if n.alert.subject.group is not None)
+            assert all(n.event is AlertEvent.RESOLVED for n in notified if n.alert.subject.group is not None)

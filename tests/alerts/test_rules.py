@@ -6,7 +6,7 @@ import pytest
 
 from lagwise.platform.durations import duration_words, parse_duration
 from lagwise.platform.errors import ConfigError
-from lagwise_alerts.evaluate.rule_matching import judge
+from lagwise_alerts.evaluate.rule_matching import match_rule
 from lagwise_alerts.model import Numbers, Severity
 from lagwise_alerts.rules.rule_file import load_rules
 from tests.alerts.support import at, group_condition, write_yaml
@@ -181,12 +181,12 @@ class TestMatching:
         rule = f"rules: [{{name: a, severity: page, when: {{statuses: [at_risk], {when}}}}}]"
         file = write_yaml(tmp_path / "r.yaml", rule)
         condition = group_condition(0, "at_risk", numbers=Numbers(lag_records=lag))
-        verdict, _ = judge(load_rules(file).rules[0], condition, at(5))
+        verdict, _ = match_rule(load_rules(file).rules[0], condition, at(5))
         assert verdict.value == expected
 
     def _verdict(self, tmp_path: Path, rule: str, **condition: str) -> str:
         file = write_yaml(tmp_path / "r.yaml", f"rules: [{{name: a, severity: page, {rule}}}]")
-        verdict, _ = judge(load_rules(file).rules[0], group_condition(0, **condition), at(5))
+        verdict, _ = match_rule(load_rules(file).rules[0], group_condition(0, **condition), at(5))
         return verdict.value
 
     @pytest.mark.parametrize(

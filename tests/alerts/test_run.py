@@ -125,8 +125,8 @@ class TestOnce:
         seconds = time.monotonic() - began
         assert (report.fired, report.counts.delivered) == (300, messages)
         assert len(set(to.keys)) == messages
-        told = {one["group"] for got in to.got for one in got.document.get("alerts", [got.document])}
-        assert told == {f"g{i}" for i in range(300)}
+        notified = {one["group"] for got in to.got for one in got.document.get("alerts", [got.document])}
+        assert notified == {f"g{i}" for i in range(300)}
         assert seconds < 60, "a message for each took 2 s where this was written"
         assert alert_once(settings, at(10)).fired == 0
 
@@ -229,9 +229,9 @@ class TestForever:
         with running(settings):
             until(lambda: "cannot make the folder" in beat_of(settings))
             time.sleep(0.3)  # several rounds: the line must not be said again
-            complaints = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
-            assert len(complaints) == 1
-            assert "nothing is decided until it works" in complaints[0]
+            log_throttle = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+            assert len(log_throttle) == 1
+            assert "nothing is decided until it works" in log_throttle[0]
             obstacle.unlink()
             to.wait_for(1)
         assert "the database works again" in caplog.text

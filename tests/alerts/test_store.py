@@ -8,11 +8,19 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, insert, inspect, select, text, update
+from sqlalchemy import Engine, insert, select, text, update
 
 from lagwise.platform.errors import ConfigError, DatabaseError
 from lagwise_alerts.evaluate.decide import decide
-from lagwise_alerts.model import Alert, AlertEvent, AlertKind, AlertSubject, Decision, Notification, Phase, Situation
+from lagwise_alerts.model import (
+    Alert,
+    AlertKind,
+    AlertState,
+    AlertSubject,
+    Decision,
+    Notification,
+    Situation,
+)
 from lagwise_alerts.operate import queries
 from lagwise_alerts.outbox import store
 from lagwise_alerts.outbox.database import ALERTS, DELIVERIES, SCHEMA, open_engine, prepare, transaction
@@ -45,13 +53,13 @@ def test_an_alert_comes_back_as_it_was(engine: Engine) -> None:
         (35, observation(group_condition(30, "unknown", reason="rebalancing", group="naïve\n\x1b'\";--"))),
         (50, observation(group_condition(45, "ok", group="naïve\n\x1b'\";--"))),
     ]
-    told: list[Notification] = []
+    notified: list[Notification] = []
     for now, seen in history:
         decision = keep(engine, seen, now)
         player.see(now, seen)
         assert opened(engine) == player.alerts
-        told += decision.notifications
-        assert told == player.told
+        notified += decision.notifications
+        assert notified == player.notified
     assert player.alerts
 
 
@@ -143,14 +151,14 @@ def test_the_database_itself_refuses_doubles(engine: Engine) -> None:
 def test_a_resolved_alert_leaves_room_for_the_next(engine: Engine) -> None:
     for now, status in ((5, "stopped"), (20, "ok"), (95, "ok"), (110, "stopped")):
         keep(engine, observation(group_condition(now - 5, status, since=15 if status == "ok" else None)), now)
-    assert [a.state for a in queries.open_alerts(engine)] == [Phase.FIRING]
+    assert [a.state for a in queries.open_alerts(engine)] == [AlertState.FIRING]
     (ended,) = queries.history(engine)
     assert (ended.resolved_at, ended.resolution, ended.status) == (at(95), "recovered", "stopped")
 
 
 def test_pending_alerts_that_pass_leave_no_row(engine: Engine) -> None:
     keep(engine, observation(group_condition(0, "falling_behind")), 5)
-    assert [a.state for a in queries.open_alerts(engine)] == [Phase.PENDING]
+    assert [a.state for a in queries.open_alerts(engine)] == [AlertState.PENDING]
     keep(engine, observation(group_condition(15, "ok")), 20)
     with transaction(engine, read_only=True) as connection:
         assert not connection.execute(select(ALERTS)).all()
@@ -237,6 +245,12 @@ class TestTheDatabase:
         with pytest.raises(DatabaseError, match="newer Lagwise"):
             prepare(engine)
 
+    def test_one_from_before_the_first_release_is_refused(self, engine: Engine) -> None:
+        with transaction(engine) as connection:
+            connection.execute(update(SCHEMA).values(version=2))
+        with pytest.raises(DatabaseError, match="before the first release"):
+            prepare(engine)
+
     def test_preparing_again_changes_nothing(self, engine: Engine) -> None:
         keep(engine, observation(group_condition(0, "stopped")), 5)
         prepare(engine)
@@ -320,34 +334,6 @@ class TestQueries:
         assert len(queries.history(engine, limit=1)) == 1
 
 
-class TestTablesOfAnEarlierLagwise:
-    #: What came after the first version, each of which may be null.
-    LATER = ("labels", "told_at", "begun_at", "flapping", "inhibited_by")
-
-    def _made_old(self, engine: Engine) -> None:
-        keep(engine, observation(group_condition(0, "stopped")), 5)
-        with transaction(engine) as connection:
-            for column in self.LATER:
-                connection.execute(text(f"alter table alerts drop column {column}"))
-
-    def test_get_the_columns_that_came_later(self, engine: Engine) -> None:
-        self._made_old(engine)
-        prepare(engine)
-        columns = {column["name"]: column["nullable"] for column in inspect(engine).get_columns("alerts")}
-        assert all(columns[name] for name in self.LATER)
-        prepare(engine)
-
-    def test_keep_their_alerts(self, engine: Engine) -> None:
-        self._made_old(engine)
-        prepare(engine)
-        (alert,) = opened(engine).values()
-        assert (alert.status, alert.labels, alert.told_at, alert.begun_at) == ("stopped", {}, None, ())
-        assert not keep(engine, observation(group_condition(15, "stopped", since=0)), 20).notifications
-        keep(engine, observation(group_condition(30, "ok")), 35)
-        (told,) = keep(engine, observation(group_condition(105, "ok", since=30)), 110).notifications
-        assert told.event is AlertEvent.RESOLVED
-
-
 def test_what_flaps_is_known_after_a_restart(engine: Engine) -> None:
     rules = book(("ops",))
     for start in (0, 600, 1200):
@@ -356,7 +342,7 @@ def test_what_flaps_is_known_after_a_restart(engine: Engine) -> None:
         keep(engine, observation(group_condition(start + 100, "ok", since=start + 15)), start + 100, rules)
     (alert,) = opened(engine).values()
     assert alert.flapping
-    assert alert.begun_at == (at(0), at(600), at(1200))
+    assert alert.recent_starts == (at(0), at(600), at(1200))
     (row,) = queries.open_alerts(engine)
     assert row.flapping
-    assert row.told_at == at(1200)
+    assert row.notified_at == at(1200)

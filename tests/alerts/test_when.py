@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lagwise_alerts.evaluate.rule_matching import judge
+from lagwise_alerts.evaluate.rule_matching import match_rule
 from lagwise_alerts.evaluate.rule_timers import TimerVerdict
 from lagwise_alerts.model import AlertEvent, AlertKind, GroupCondition, Numbers, Resolution
 from lagwise_alerts.rules.rule_file import load_rules
@@ -77,12 +77,12 @@ def _condition(row: Row) -> GroupCondition:
 
 @pytest.mark.parametrize("row", OF_GROUPS, ids=lambda row: f"{row.when}-{row.status}-{row.why}")
 def test_what_a_rule_about_groups_matches(row: Row, tmp_path: Path) -> None:
-    assert judge(_rule(tmp_path, row.when), _condition(row), at(5))[0] is row.verdict, row.why
+    assert match_rule(_rule(tmp_path, row.when), _condition(row), at(5))[0] is row.verdict, row.why
 
 
 @pytest.mark.parametrize("row", OF_GROUPS, ids=lambda row: f"{row.when}-{row.status}-{row.why}")
 def test_nothing_too_old_is_believed(row: Row, tmp_path: Path) -> None:
-    assert judge(_rule(tmp_path, row.when), _condition(row), at(121))[0] is HOLD
+    assert match_rule(_rule(tmp_path, row.when), _condition(row), at(121))[0] is HOLD
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_what_stands_beside_a_group(
     condition = replace(
         group_condition(0, "ok", kind=kind, is_found=count > 0), found_count=count, found_words=frozenset(words)
     )
-    assert judge(_rule(tmp_path, when), condition, at(5))[0] is verdict
+    assert match_rule(_rule(tmp_path, when), condition, at(5))[0] is verdict
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_labels_choose_groups_by_their_owner(
     labels: str, owned: dict[str, str], verdict: TimerVerdict, tmp_path: Path
 ) -> None:
     rule = _rule(tmp_path, "{statuses: [stopped]}", f", labels: {labels}")
-    assert judge(rule, group_condition(0, "stopped"), at(5), None, owned)[0] is verdict
+    assert match_rule(rule, group_condition(0, "stopped"), at(5), None, owned)[0] is verdict
 
 
 @pytest.mark.parametrize(
@@ -149,12 +149,12 @@ def test_topics_choose_groups_by_what_they_read(
     topics: str, reads: tuple[str, ...], verdict: TimerVerdict, tmp_path: Path
 ) -> None:
     rule = _rule(tmp_path, "{statuses: [stopped]}", f", topics: {topics}")
-    assert judge(rule, group_condition(0, "stopped", topics=reads), at(5))[0] is verdict
+    assert match_rule(rule, group_condition(0, "stopped", topics=reads), at(5))[0] is verdict
 
 
 def test_a_rule_about_groups_says_nothing_of_the_monitor(tmp_path: Path) -> None:
     rule = _rule(tmp_path, "{lag_above: 0}")
-    assert judge(rule, freshness(1000, 0), at(1000))[0] is CLEAR
+    assert match_rule(rule, freshness(1000, 0), at(1000))[0] is CLEAR
 
 
 def test_a_number_must_hold_for_as_long_as_the_rule_says_however_old_the_status(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_number_must_hold_for_as_long_as_the_rule_says_however_old_the_status(
     for seconds in range(0, 300, 15):
         numbers = Numbers(lag_records=200 if seconds >= 60 else 50)
         player.see(seconds + 5, observation(group_condition(seconds, "lagging", since=-3600, numbers=numbers)))
-    assert [(n.event, n.decided_at) for n in player.told] == [(AlertEvent.FIRING, at(60 + 120 + 5))]
+    assert [(n.event, n.decided_at) for n in player.notified] == [(AlertEvent.FIRING, at(60 + 120 + 5))]
 
 
 def test_a_number_that_is_well_again_has_recovered_whatever_the_status(tmp_path: Path) -> None:
@@ -179,5 +179,5 @@ def test_a_number_that_is_well_again_has_recovered_whatever_the_status(tmp_path:
     for seconds in range(0, 300, 15):
         numbers = Numbers(lag_records=200 if seconds < 60 else 50)
         player.see(seconds + 5, observation(group_condition(seconds, "lagging", since=0, numbers=numbers)))
-    assert [n.event for n in player.told] == [AlertEvent.FIRING, AlertEvent.RESOLVED]
+    assert [n.event for n in player.notified] == [AlertEvent.FIRING, AlertEvent.RESOLVED]
     assert player.ended[0].resolution is Resolution.RECOVERED

@@ -85,7 +85,7 @@ def test_acknowledge_silence_and_see_it_gone(visitor: Visit, engine: Engine) -> 
     expect(page.get_by_role("heading", name="Silenced")).to_be_visible()
     assert visitor.overflow() == 0
 
-    [taken] = queries.orders(engine, (), datetime.now(UTC)).acknowledgements.values()
+    [taken] = queries.mute_state(engine, (), datetime.now(UTC)).acknowledgements.values()
     assert (taken.incident_id, taken.comment) == (first.incident_id, "restarting it")
     assert [one.comment for one in queries.silences(engine, datetime.now(UTC))] == ["deploy"]
     assert {action.via for action in queries.actions(engine)} == {"dashboard"}

@@ -9,7 +9,7 @@ from lagwise.config import Cluster, Config
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import DISPLAY_ORDER, Status, UnknownReason
 from lagwise.links.first_commands import shell_word
-from lagwise_alerts.model import AlertKind, Numbers, Phase, Severity
+from lagwise_alerts.model import AlertKind, AlertState, Numbers, Severity
 from lagwise_alerts.operate.queries import AlertRow
 from lagwise_dashboard import appearance, escaping
 from lagwise_dashboard.pages.group import commands
@@ -227,7 +227,7 @@ def test_an_alert_on_a_finding_is_called_after_it(kind: AlertKind, about: str, m
         severity=Severity.WARN,
         status="ok",
         reason=None,
-        state=Phase.FIRING,
+        state=AlertState.FIRING,
         since=NOW,
         started_at=NOW,
         fired_at=NOW,

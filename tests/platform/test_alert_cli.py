@@ -14,12 +14,12 @@ from lagwise_alerts.model import (
     Alert,
     AlertEvent,
     AlertKind,
+    AlertState,
     AlertSubject,
-    Clock,
     Decision,
     Notification,
     Numbers,
-    Phase,
+    RuleTimer,
     Severity,
 )
 from lagwise_alerts.outbox import store
@@ -41,11 +41,11 @@ def data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     prepare(engine)
     now = datetime.now(UTC)
     alerts = [fired(cluster, group, now) for cluster, group in (("a", "billing"), ("b", "billing"), ("a", HOSTILE))]
-    told = [
+    notified = [
         Notification(AlertEvent.FIRING, now, a, "stopped", None, a.severity, "", Numbers(), None, None, ("ops",))
         for a in alerts
     ]
-    store.apply(engine, lambda *_: Decision(tuple(alerts), (), tuple(told)), lambda _: "{}", now=now)
+    store.apply(engine, lambda *_: Decision(tuple(alerts), (), tuple(notified)), lambda _: "{}", now=now)
     engine.dispose()
     return folder
 
@@ -56,7 +56,7 @@ def fired(cluster: str, group: str, now: datetime) -> Alert:
         fingerprint=subject.fingerprint,
         incident_id=f"{subject.fingerprint}-{now:%Y%m%dT%H%M%S.%fZ}",
         subject=subject,
-        phase=Phase.FIRING,
+        state=AlertState.FIRING,
         rule="stopped",
         severity=Severity.PAGE,
         status="stopped",
@@ -66,10 +66,10 @@ def fired(cluster: str, group: str, now: datetime) -> Alert:
         last_as_of=now,
         sentence=f"{group} has lag and no members.",
         numbers=Numbers(lag_records=10),
-        clocks=(Clock("stopped", active=True, matching=True, held=False, seconds=0.0),),
-        calm=None,
+        rule_timers=(RuleTimer("stopped", active=True, matching=True, held=False, seconds=0.0),),
+        clear_timer=None,
         fired_at=now,
-        told=("stopped",),
+        notified_rules=("stopped",),
         peak_severity=Severity.PAGE,
         channels=("ops",),
         sequence=1,

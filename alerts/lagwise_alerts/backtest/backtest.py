@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lagwise_alerts.evaluate.decide import decide
-from lagwise_alerts.evaluate.rule_matching import judge
+from lagwise_alerts.evaluate.rule_matching import match_rule
 from lagwise_alerts.evaluate.rule_timers import TimerVerdict
 from lagwise_alerts.model import (
     Alert,
     AlertKind,
+    AlertState,
     AlertSubject,
     ClusterView,
     Condition,
     Decision,
     GroupCondition,
     Notification,
-    Phase,
     Situation,
 )
 from lagwise_alerts.rules.rule_file import RuleBook
@@ -39,14 +39,14 @@ class Backtest:
     since: datetime
     until: datetime
     moments: int
-    told: tuple[Notification, ...]
+    notifications: tuple[Notification, ...]
     firing: tuple[Alert, ...]
 
     @property
     def incidents(self) -> dict[str, list[Notification]]:
         """What was told, by incident."""
         found: dict[str, list[Notification]] = {}
-        for notification in self.told:
+        for notification in self.notifications:
             found.setdefault(notification.alert.incident_id, []).append(notification)
         return found
 
@@ -56,7 +56,7 @@ def rehearse(book: RuleBook, scenes: Iterable[Scene], since: datetime, until: da
     is_of_interest = _Interest(book)
     alerts: dict[str, Alert] = {}
     ended: dict[str, Alert] = {}
-    told: list[Notification] = []
+    notifications: list[Notification] = []
     moments = 0
     for scene in scenes:
         moments += 1
@@ -66,10 +66,10 @@ def rehearse(book: RuleBook, scenes: Iterable[Scene], since: datetime, until: da
         )
         decision = decide(book, Situation(conditions, scene.clusters), alerts, scene.now, ended)
         _carry_out(decision, alerts, ended)
-        told += decision.notifications
-    firing = [alert for alert in alerts.values() if alert.phase is Phase.FIRING]
+        notifications += decision.notifications
+    firing = [alert for alert in alerts.values() if alert.state is AlertState.FIRING]
     return Backtest(
-        since, until, moments, tuple(told), tuple(sorted(firing, key=lambda a: (a.started_at, a.fingerprint)))
+        since, until, moments, tuple(notifications), tuple(sorted(firing, key=lambda a: (a.started_at, a.fingerprint)))
     )
 
 
@@ -78,7 +78,7 @@ def _carry_out(decision: Decision, alerts: dict[str, Alert], ended: dict[str, Al
     for fingerprint in [f for f, alert in alerts.items() if alert.incident_id in cancelled]:
         del alerts[fingerprint]
     for alert in decision.changed:
-        if alert.phase is Phase.RESOLVED:
+        if alert.state is AlertState.RESOLVED:
             alerts.pop(alert.fingerprint, None)
             ended[alert.fingerprint] = alert
         else:
@@ -106,7 +106,7 @@ class _Interest:
         key = self._key(condition.subject, condition)
         if key not in self._known:
             labels = self._book.labels_of(condition.subject)
-            verdicts = (judge(rule, condition, condition.as_of, None, labels)[0] for rule in self._book.rules)
+            verdicts = (match_rule(rule, condition, condition.as_of, None, labels)[0] for rule in self._book.rules)
             self._known[key] = TimerVerdict.MATCH in verdicts
         return self._known[key]
 

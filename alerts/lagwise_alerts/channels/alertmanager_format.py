@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from lagwise_alerts.channels.facts import tell
+from lagwise_alerts.channels.facts import message_text
 from lagwise_alerts.model import Severity
 
 #: The labels that say which alert it is.
@@ -37,7 +37,7 @@ def _label_name(name: str) -> str:
 
 def annotations_of(document: Mapping[str, Any]) -> dict[str, str]:
     """What people read, and what receivers need to tell incidents apart."""
-    told = tell(document)
+    told = message_text(document)
     facts = {label.lower().replace(" ", "_"): text for label, text in told.facts}
     return {
         "summary": told.title,

@@ -18,7 +18,7 @@ from lagwise.platform.secrets import resolve_address
 from lagwise_alerts.channels import apprise_process
 from lagwise_alerts.channels.apprise_process import AppriseOrder, Done, service_of
 from lagwise_alerts.channels.base import DeliveryOutcome, Message
-from lagwise_alerts.channels.facts import MessageText, some_lines, tell
+from lagwise_alerts.channels.facts import MessageText, message_text, some_lines
 from lagwise_alerts.channels.http import address_parts, harmless
 from lagwise_alerts.model import Severity
 
@@ -66,7 +66,7 @@ class AppriseChannel:
 
     def send(self, message: Message) -> DeliveryOutcome:
         """Let Apprise send one message."""
-        told = tell(json.loads(message.body))
+        told = message_text(json.loads(message.body))
         limit = self._settings.attempt_timeout_seconds
         try:
             self.check()

@@ -43,7 +43,7 @@ class MessageText:
     is_over: bool
 
 
-def tell(document: Mapping[str, Any]) -> MessageText:
+def message_text(document: Mapping[str, Any]) -> MessageText:
     """The words of a document."""
     if document["schema"] == SUMMARY_SCHEMA:
         return _tell_many(document)

@@ -25,7 +25,7 @@ from lagwise.platform.logs import escape
 from lagwise.platform.secrets import resolve
 from lagwise_alerts.channels.attempt import Attempt
 from lagwise_alerts.channels.base import DeliveryOutcome, Message
-from lagwise_alerts.channels.facts import MessageText, cut, some_lines, tell
+from lagwise_alerts.channels.facts import MessageText, cut, message_text, some_lines
 from lagwise_alerts.channels.http import harmless, tls_context
 from lagwise_alerts.model import AlertKind, Severity
 from lagwise_alerts.notify.summary import SCHEMA as SUMMARY_SCHEMA
@@ -43,19 +43,19 @@ _PERMANENT = 500
 
 def mail(document: Mapping[str, Any], settings: Email) -> EmailMessage:
     """The mail of a document."""
-    told = tell(document)
+    told = message_text(document)
     domain = settings.sender.rpartition("@")[2]
     decided_at = datetime.fromisoformat(document["decided_at"])
     # A summary of many incidents is a conversation of its own; its key is a number that a new database gives again.
     is_summary = document["schema"] == SUMMARY_SCHEMA
     is_first = is_summary or document["sequence"] == 1
-    told_at = f"-{decided_at:%Y%m%dT%H%M%S.%f}" if is_summary else ""
+    notified_at = f"-{decided_at:%Y%m%dT%H%M%S.%f}" if is_summary else ""
     made = EmailMessage(policy=SMTP)
     made["From"] = Address("Lagwise", addr_spec=settings.sender)
     made["To"] = [Address(addr_spec=address) for address in settings.to]
     made["Subject"] = ("" if is_first else "Re: ") + cut(f"[Lagwise] {_about(document)}", _LONGEST_SUBJECT)
     made["Date"] = format_datetime(decided_at)
-    made["Message-ID"] = f"<{document['idempotency_key']}{told_at}@{domain}>"
+    made["Message-ID"] = f"<{document['idempotency_key']}{notified_at}@{domain}>"
     if not is_first:
         first = f"<{document['incident_id']}-1@{domain}>"
         made["In-Reply-To"] = first

@@ -13,7 +13,7 @@ from lagwise.config import PagerDuty
 from lagwise.platform.logs import escape
 from lagwise.platform.secrets import resolve
 from lagwise_alerts.channels.base import Message
-from lagwise_alerts.channels.facts import cut, tell
+from lagwise_alerts.channels.facts import cut, message_text
 from lagwise_alerts.channels.http import HttpChannel, Post
 from lagwise_alerts.model import Severity
 
@@ -28,7 +28,7 @@ _SEVERITIES = {Severity.PAGE: "critical", Severity.WARN: "warning", Severity.INF
 
 def payload(document: Mapping[str, Any], routing_key: str) -> dict[str, Any]:
     """The event."""
-    told = tell(document)
+    told = message_text(document)
     partition = document["worst_partition"]
     details = {label: cut(text, _LONGEST_DETAIL) for label, text in told.facts}
     details |= {

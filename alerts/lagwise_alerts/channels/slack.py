@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lagwise_alerts.channels.base import Message
-from lagwise_alerts.channels.facts import MessageText, cut, some_lines, tell, whole_command
+from lagwise_alerts.channels.facts import MessageText, cut, message_text, some_lines, whole_command
 from lagwise_alerts.channels.http import HttpChannel, Post
 
 #: Limits of Block Kit: blocks of a message; characters of a header, a section, a section's field; fields of a section.
@@ -26,7 +26,7 @@ _PROSE = ("Why", "What will happen")
 
 def payload(document: Mapping[str, Any]) -> dict[str, Any]:
     """The message."""
-    told = tell(document)
+    told = message_text(document)
     return {"text": mrkdwn(cut(f"{told.symbol} {told.title}", _LONGEST_TITLE)), "blocks": list(_blocks(told))}
 
 

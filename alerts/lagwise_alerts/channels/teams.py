@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lagwise_alerts.channels.base import Message
-from lagwise_alerts.channels.facts import cut, some_lines, tell, whole_command
+from lagwise_alerts.channels.facts import cut, message_text, some_lines, whole_command
 from lagwise_alerts.channels.http import HttpChannel, Post
 from lagwise_alerts.model import Severity
 
@@ -28,7 +28,7 @@ _COLOURS = {Severity.PAGE: "Attention", Severity.WARN: "Warning", Severity.INFO:
 
 def payload(document: Mapping[str, Any]) -> dict[str, Any]:
     """The message with its card."""
-    told = tell(document)
+    told = message_text(document)
     title = cut(f"{told.symbol} {told.title}", _LONGEST_TITLE)
     colour = "Good" if told.is_over else _COLOURS[told.severity]
     body = [_text({"text": title, "size": "Large", "weight": "Bolder", "color": colour})]

@@ -12,21 +12,21 @@ from types import MappingProxyType
 from lagwise.domain.findings import FindingKind
 from lagwise.domain.vocabulary import Status
 from lagwise_alerts.evaluate.gone import why_gone
-from lagwise_alerts.evaluate.rule_matching import holds, is_as_known, is_too_old, judge
-from lagwise_alerts.evaluate.rule_timers import TimerMoment, TimerVerdict, advance
+from lagwise_alerts.evaluate.rule_matching import condition_matches, is_as_known, is_too_old, match_rule
+from lagwise_alerts.evaluate.rule_timers import TimerMoment, TimerVerdict, advance_timer
 from lagwise_alerts.model import (
     STALE,
     Alert,
     AlertKind,
+    AlertState,
     AlertSubject,
-    Clock,
     Condition,
     Decision,
     GroupCondition,
     Notification,
     Numbers,
-    Phase,
     Resolution,
+    RuleTimer,
     Situation,
 )
 from lagwise_alerts.notify.notify import counting, resolve, tell
@@ -52,7 +52,7 @@ def decide(
     """
     changed: list[Alert] = []
     cancelled: list[str] = []
-    told: list[Notification] = []
+    notifications: list[Notification] = []
     seen = set()
     # Those that may tell the trouble of others come first: the cluster, then the group, then what stands beside it.
     standing = {alert.subject: alert for alert in alerts.values()}
@@ -70,19 +70,21 @@ def decide(
         elif after is not None and after != before:
             changed.append(after)
         if notification is not None:
-            told.append(notification)
+            notifications.append(notification)
     for fingerprint, alert in alerts.items():
         resolution = None if fingerprint in seen else why_gone(alert, observation, now)
         if resolution is None:
             continue
-        if alert.phase is Phase.PENDING:
+        if alert.state is AlertState.PENDING:
             cancelled.append(alert.incident_id)
             continue
         after, notification = resolve(book, alert, None, resolution, now)
         changed.append(after)
-        told.append(notification)
-    told.sort(key=lambda n: (n.severity.rank, n.alert.subject.kind, n.alert.subject.cluster or "", n.alert.fingerprint))
-    return Decision(tuple(changed), tuple(cancelled), tuple(told))
+        notifications.append(notification)
+    notifications.sort(
+        key=lambda n: (n.severity.rank, n.alert.subject.kind, n.alert.subject.cluster or "", n.alert.fingerprint)
+    )
+    return Decision(tuple(changed), tuple(cancelled), tuple(notifications))
 
 
 #: In which order kinds of conditions are decided on; all others follow.
@@ -98,23 +100,23 @@ def _step(
     now: datetime,
 ) -> tuple[Alert | None, Notification | None]:
     labels = book.labels_of(condition.subject)
-    judged = [(rule, *judge(rule, condition, now, _known_in_trouble(before), labels)) for rule in book.rules]
+    judged = [(rule, *match_rule(rule, condition, now, _known_in_trouble(before), labels)) for rule in book.rules]
     if before is None and not any(verdict is TimerVerdict.MATCH for _, verdict, _ in judged):
         return None, None
     calm_for = book.flapping.calm if before is not None and before.flapping and book.flapping is not None else 0.0
-    clocks, calm = _advance(condition, before, judged, calm_for)
-    active = [(rule, clock) for rule, clock in clocks if clock.active]
-    kept = tuple(clock for _, clock in clocks)
+    rule_timers, clear_timer = _advance(condition, before, judged, calm_for)
+    active = [(rule, timer) for rule, timer in rule_timers if timer.active]
+    kept = tuple(timer for _, timer in rule_timers)
     if not active:
-        if before is not None and before.phase is Phase.FIRING:
+        if before is not None and before.state is AlertState.FIRING:
             why = _why_over(book, before, condition)
-            return resolve(book, replace(before, clocks=(), calm=calm), condition, why, now)
-        if not clocks:
+            return resolve(book, replace(before, rule_timers=(), clear_timer=clear_timer), condition, why, now)
+        if not rule_timers:
             return None, None
-    rule, clock = min(active or clocks, key=lambda pair: book.rank(pair[0].name, pair[0].severity))
-    shows = clock.matching and not clock.held
+    rule, timer = min(active or rule_timers, key=lambda pair: book.rank(pair[0].name, pair[0].severity))
+    shows = timer.matching and not timer.held
     after = _updated(
-        before or _opened(book, condition, rule, ended, now), condition, rule, kept, calm, now, shows=shows
+        before or _opened(book, condition, rule, ended, now), condition, rule, kept, clear_timer, now, shows=shows
     )
     after = replace(after, labels=labels)
     return tell(book, before, after, rule, now, standing, shows=shows) if active else (after, None)
@@ -134,10 +136,10 @@ def _advance(
     before: Alert | None,
     judged: list[tuple[Rule, TimerVerdict, datetime]],
     calm_for: float,
-) -> tuple[list[tuple[Rule, Clock]], Clock | None]:
+) -> tuple[list[tuple[Rule, RuleTimer]], RuleTimer | None]:
     """The clocks of the rules that still matter, and the clock of the calm in which no rule matches, which must last
     for ``calm_for`` at least."""
-    old = {clock.rule: clock for clock in before.clocks} if before else {}
+    old = {timer.rule: timer for timer in before.rule_timers} if before else {}
     step = (condition.as_of - before.last_as_of).total_seconds() if before else None
     longest = condition.valid_for_seconds if isinstance(condition, GroupCondition) else LONGEST_STEP_SECONDS
     step = None if step is None or step > longest else max(0.0, step)
@@ -145,34 +147,36 @@ def _advance(
     def moment(since: datetime) -> TimerMoment:
         return TimerMoment(step, max(0.0, (condition.as_of - since).total_seconds()))
 
-    clocks = []
+    rule_timers = []
     for rule, verdict, since in judged:
-        clock = advance(old.get(rule.name), rule.name, verdict, moment(since), rule.for_seconds)
-        if clock is not None:
-            clocks.append((rule, clock))
+        timer = advance_timer(old.get(rule.name), rule.name, verdict, moment(since), rule.for_seconds)
+        if timer is not None:
+            rule_timers.append((rule, timer))
     verdicts = {verdict for _, verdict, _ in judged}
     if TimerVerdict.MATCH in verdicts:
         calm_verdict = TimerVerdict.CLEAR
     else:
         calm_verdict = TimerVerdict.HOLD if TimerVerdict.HOLD in verdicts else TimerVerdict.MATCH
     calm_since = max((since for rule, _, since in judged if rule.name in old), default=condition.as_of)
-    calm = advance(before.calm if before else None, "", calm_verdict, moment(calm_since), float("inf"))
-    calm_seconds = -1.0 if calm is None or calm.held else calm.seconds
-    another_matches = {r.name for r, c in clocks if c.active and c.matching}
+    clear_timer = advance_timer(
+        before.clear_timer if before else None, "", calm_verdict, moment(calm_since), float("inf")
+    )
+    calm_seconds = -1.0 if clear_timer is None or clear_timer.held else clear_timer.seconds
+    another_matches = {r.name for r, c in rule_timers if c.active and c.matching}
     return [
-        (rule, clock)
-        for rule, clock in clocks
+        (rule, timer)
+        for rule, timer in rule_timers
         if not _is_done(
-            clock, calm_seconds, bool(another_matches - {rule.name}), max(rule.keep_firing_seconds, calm_for)
+            timer, calm_seconds, bool(another_matches - {rule.name}), max(rule.keep_firing_seconds, calm_for)
         )
-    ], calm
+    ], clear_timer
 
 
-def _is_done(clock: Clock, calm_seconds: float, another_matches: bool, keep: float) -> bool:
+def _is_done(timer: RuleTimer, calm_seconds: float, another_matches: bool, keep: float) -> bool:
     """Whether an active rule has not matched for so long that it lets go: into calm, or to another rule."""
-    if not clock.active or clock.matching:
+    if not timer.active or timer.matching:
         return False
-    return calm_seconds >= keep or (another_matches and clock.seconds >= keep)
+    return calm_seconds >= keep or (another_matches and timer.seconds >= keep)
 
 
 def _opened(book: RuleBook, condition: Condition, rule: Rule, ended: Alert | None, now: datetime) -> Alert:
@@ -182,7 +186,7 @@ def _opened(book: RuleBook, condition: Condition, rule: Rule, ended: Alert | Non
         # Not from `since`: a rule that is taken out and put back would make the same incident twice.
         incident_id=f"{subject.fingerprint}-{now:%Y%m%dT%H%M%S.%fZ}",
         subject=subject,
-        phase=Phase.PENDING,
+        state=AlertState.PENDING,
         rule=rule.name,
         severity=rule.severity,
         status=STALE,
@@ -192,9 +196,9 @@ def _opened(book: RuleBook, condition: Condition, rule: Rule, ended: Alert | Non
         last_as_of=condition.as_of,
         sentence=condition.sentence,
         numbers=Numbers(),
-        clocks=(),
-        calm=None,
-        begun_at=counting(book, ended.begun_at, now) if ended is not None else (),
+        rule_timers=(),
+        clear_timer=None,
+        recent_starts=counting(book, ended.recent_starts, now) if ended is not None else (),
     )
 
 
@@ -202,8 +206,8 @@ def _updated(
     alert: Alert,
     condition: Condition,
     rule: Rule,
-    clocks: tuple[Clock, ...],
-    calm: Clock | None,
+    rule_timers: tuple[RuleTimer, ...],
+    clear_timer: RuleTimer | None,
     now: datetime,
     *,
     shows: bool,
@@ -214,10 +218,10 @@ def _updated(
         subject=condition.subject,  # as it is called now: a database may have had to change a character
         rule=rule.name,
         severity=rule.severity,
-        clocks=clocks,
-        calm=calm,
+        rule_timers=rule_timers,
+        clear_timer=clear_timer,
         last_as_of=max(alert.last_as_of, condition.as_of),
-        on_hold=is_too_old(condition, now) or any(clock.held for clock in clocks),
+        on_hold=is_too_old(condition, now) or any(timer.held for timer in rule_timers),
     )
     if not shows:
         return alert
@@ -244,7 +248,7 @@ def _why_over(book: RuleBook, alert: Alert, condition: Condition) -> Resolution:
         return Resolution.RECOVERED
     # Calm, though all is as the rule describes it, or is still found: then the rule has come to mean other groups.
     is_finding = condition.subject.kind.value in _FINDINGS
-    if holds(rule.when, condition) or (is_finding and condition.is_found):
+    if condition_matches(rule.when, condition) or (is_finding and condition.is_found):
         return Resolution.RULE_CHANGED
     is_unknown = condition.status is Status.UNKNOWN and not is_as_known(condition, _known_in_trouble(alert))
     return Resolution.UNKNOWN if is_unknown else Resolution.RECOVERED

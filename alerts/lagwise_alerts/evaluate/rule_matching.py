@@ -24,7 +24,7 @@ _LASTING_REASONS = frozenset(
 UNKNOWN_FOR_GOOD_SECONDS = 3600.0
 
 
-def judge(
+def match_rule(
     rule: Rule,
     condition: Condition,
     now: datetime,
@@ -70,7 +70,7 @@ def _judge_group(
         return TimerVerdict.CLEAR
     if is_too_old(condition, now):
         return TimerVerdict.HOLD
-    if rule.applies_to(condition.subject, labels, condition.topics) and holds(rule.when, condition):
+    if rule.applies_to(condition.subject, labels, condition.topics) and condition_matches(rule.when, condition):
         if not rule.only_if_seen_active or condition.seen_active:
             return TimerVerdict.MATCH
         return TimerVerdict.HOLD if condition.seen_active is None else TimerVerdict.CLEAR
@@ -84,7 +84,7 @@ def _may_hide_trouble(condition: GroupCondition, known_in_trouble: int | None) -
     return condition.reason not in _LASTING_REASONS or lasted_seconds < UNKNOWN_FOR_GOOD_SECONDS
 
 
-def holds(when: RuleCondition, condition: GroupCondition) -> bool:
+def condition_matches(when: RuleCondition, condition: GroupCondition) -> bool:
     """Whether what a rule looks for is so, whoever the rule applies to."""
     if condition.subject.kind not in when.kinds:
         return False

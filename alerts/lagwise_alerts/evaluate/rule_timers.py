@@ -8,7 +8,7 @@ with it: the monitor's own lag can neither raise an alert nor end one.
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from lagwise_alerts.model import Clock
+from lagwise_alerts.model import RuleTimer
 
 
 class TimerVerdict(StrEnum):
@@ -31,33 +31,33 @@ class TimerMoment:
     lasted_seconds: float
 
 
-def advance(
-    clock: Clock | None, rule: str, verdict: TimerVerdict, moment: TimerMoment, for_seconds: float
-) -> Clock | None:
+def advance_timer(
+    timer: RuleTimer | None, rule: str, verdict: TimerVerdict, moment: TimerMoment, for_seconds: float
+) -> RuleTimer | None:
     """The clock of a rule after an observation; None if there is nothing to remember.
 
     A clock that has matched for ``for_seconds`` becomes active and stays so, whatever follows: when an active rule is
     done is not for its own clock to say.
     """
     if verdict is TimerVerdict.HOLD:
-        return replace(clock, held=True) if clock else None
+        return replace(timer, held=True) if timer else None
     matching = verdict is TimerVerdict.MATCH
-    if clock is None:
+    if timer is None:
         if not matching:
             return None
-        clock = Clock(rule, active=False, matching=True, held=False, seconds=moment.lasted_seconds)
-    elif not matching and not clock.active:
+        timer = RuleTimer(rule, active=False, matching=True, held=False, seconds=moment.lasted_seconds)
+    elif not matching and not timer.active:
         return None
     else:
-        clock = replace(clock, matching=matching, held=False, seconds=_seconds(clock, matching, moment))
-    return replace(clock, active=True) if matching and clock.seconds >= for_seconds else clock
+        timer = replace(timer, matching=matching, held=False, seconds=_seconds(timer, matching, moment))
+    return replace(timer, active=True) if matching and timer.seconds >= for_seconds else timer
 
 
-def _seconds(clock: Clock, matching: bool, moment: TimerMoment) -> float:
+def _seconds(timer: RuleTimer, matching: bool, moment: TimerMoment) -> float:
     if moment.step_seconds is None:
         return moment.lasted_seconds
-    if clock.matching == matching and not clock.held:
-        return clock.seconds + moment.step_seconds
+    if timer.matching == matching and not timer.held:
+        return timer.seconds + moment.step_seconds
     # It turned, or was unknown, somewhere between the two observations: only what the status itself vouches for.
     known = min(moment.step_seconds, moment.lasted_seconds)
-    return clock.seconds + known if clock.matching == matching else known
+    return timer.seconds + known if timer.matching == matching else known

@@ -12,7 +12,7 @@ from lagwise.config.operating import Grouping
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentMessage:
     """A message that was delivered: when, and whether it was a summary."""
 
     at: datetime
@@ -20,14 +20,14 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Singly:
+class SendSingly:
     """The first so many of the queue go out one by one."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class SendSummary:
     """All that waits goes out as one."""
 
 
@@ -38,14 +38,14 @@ class Wait:
     until: datetime
 
 
-Plan = Singly | Together | Wait
+NextSend = SendSingly | SendSummary | Wait
 
 
-def plan(waiting: int, sent: Sequence[Sent], policy: Grouping, now: datetime) -> Plan:
+def next_send(waiting: int, sent: Sequence[SentMessage], policy: Grouping, now: datetime) -> NextSend:
     """What is to be done with ``waiting`` messages that nobody has tried to deliver yet, given what was delivered
     lately."""
     if policy.max_messages is None:
-        return Singly(waiting)
+        return SendSingly(waiting)
     interval = timedelta(seconds=policy.interval_seconds)
     lately = sorted((one for one in sent if one.at > now - interval), key=lambda one: one.at)
     summaries = [one for one in lately if one.is_summary]
@@ -54,4 +54,4 @@ def plan(waiting: int, sent: Sequence[Sent], policy: Grouping, now: datetime) ->
     left = policy.max_messages - len(lately)
     if left <= 0:
         return Wait(lately[len(lately) - policy.max_messages].at + interval)
-    return Singly(waiting) if waiting <= left else Together()
+    return SendSingly(waiting) if waiting <= left else SendSummary()

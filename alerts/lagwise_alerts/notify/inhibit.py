@@ -8,7 +8,7 @@
 from collections.abc import Mapping
 
 from lagwise.domain.vocabulary import Status
-from lagwise_alerts.model import Alert, AlertKind, AlertSubject, Phase, Severity
+from lagwise_alerts.model import Alert, AlertKind, AlertState, AlertSubject, Severity
 
 #: How long samples must have come again, in their own time, before groups are told of.
 BACK_AFTER_SECONDS = 60.0
@@ -26,25 +26,30 @@ def inhibitor_of(
     if subject.group is None:
         return None
     blind = open_alerts.get(AlertSubject(AlertKind.COLLECTION, subject.cluster))
-    if blind is not None and blind.phase is Phase.FIRING and _is_blind(blind):
+    if blind is not None and blind.state is AlertState.FIRING and _is_blind(blind):
         return blind
     if subject.kind not in _TOLD_AS_LOSS:
         return None
     loss = open_alerts.get(AlertSubject(AlertKind.GROUP, subject.cluster, subject.group))
-    if loss is None or loss.phase is not Phase.FIRING or loss.status != Status.LOSING_DATA:
+    if loss is None or loss.state is not AlertState.FIRING or loss.status != Status.LOSING_DATA:
         return None
-    was_told = (loss.peak_severity or loss.severity).rank <= severity.rank and set(channels) <= set(loss.channels)
-    return loss if was_told else None
+    was_notified = (loss.peak_severity or loss.severity).rank <= severity.rank and set(channels) <= set(loss.channels)
+    return loss if was_notified else None
 
 
 def stays_inhibited(alert: Alert) -> bool:
     """Whether what was told by another alert is not told by this one either when that one is over: a loss that is over
     is found for a day."""
     subject = alert.subject
-    if alert.phase is not Phase.PENDING or alert.inhibited_by is None or subject.kind not in _TOLD_AS_LOSS:
+    if alert.state is not AlertState.PENDING or alert.inhibited_by is None or subject.kind not in _TOLD_AS_LOSS:
         return False
     return alert.inhibited_by.startswith(AlertSubject(AlertKind.GROUP, subject.cluster, subject.group).fingerprint)
 
 
 def _is_blind(alert: Alert) -> bool:
-    return alert.calm is None or alert.calm.held or not alert.calm.matching or alert.calm.seconds < BACK_AFTER_SECONDS
+    return (
+        alert.clear_timer is None
+        or alert.clear_timer.held
+        or not alert.clear_timer.matching
+        or alert.clear_timer.seconds < BACK_AFTER_SECONDS
+    )

@@ -61,7 +61,7 @@ def document(notification: Notification, config: Config) -> dict[str, Any]:
         "ended_at": _time(alert.resolved_at),
         "decided_at": _time(notification.decided_at),
         "flapping": alert.flapping,
-        "times_begun": max(1, len(alert.begun_at)),
+        "times_begun": max(1, len(alert.recent_starts)),
         **numbers,
         "worst_partition": (None if worst_topic is None else {"topic": worst_topic, "partition": worst_partition}),
         "first_command": first_command(notification, config.clusters),
@@ -109,7 +109,7 @@ def summary(notification: Notification) -> str:
     alert = notification.alert
     if not alert.flapping or notification.event is AlertEvent.RESOLVED:
         return _what(notification)
-    return f"{_what(notification)} (flapping: it began {len(alert.begun_at)} times)"
+    return f"{_what(notification)} (flapping: it began {len(alert.recent_starts)} times)"
 
 
 def _what(notification: Notification) -> str:

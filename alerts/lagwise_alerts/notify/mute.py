@@ -16,7 +16,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from lagwise.config.operating import MaintenanceWindow
-from lagwise_alerts.model import Alert, AlertEvent, AlertSubject, Decision, Notification, Phase, Severity
+from lagwise_alerts.model import Alert, AlertEvent, AlertState, AlertSubject, Decision, Notification, Severity
 from lagwise_alerts.notify import maintenance
 
 
@@ -42,7 +42,7 @@ class Matcher:
         )
 
 
-def exactly(name: str) -> str:
+def literal_pattern(name: str) -> str:
     """The pattern of one name and no other, for people to read: what has no meaning in a pattern is left as it is."""
     return re.sub(r"([\\.^$*+?{}\[\]()|])", r"\\\1", name)
 
@@ -96,7 +96,7 @@ class Mute:
 
 
 @dataclass(frozen=True, slots=True)
-class Owed:
+class Withheld:
     """Something that was withheld: ``firing`` where nobody was told anything, else ``escalated``.
 
     ``rule`` is the rule it was withheld for, the previous status and severity what people know.
@@ -112,15 +112,15 @@ class Owed:
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
+class MuteState:
     """Everything that operators and settings say about telling; acknowledgements and debts by incident."""
 
     silences: tuple[Silence, ...] = ()
     windows: tuple[MaintenanceWindow, ...] = ()
     acknowledgements: Mapping[str, Acknowledgement] = field(default_factory=dict)
-    owed: Mapping[str, Owed] = field(default_factory=dict)
+    withheld: Mapping[str, Withheld] = field(default_factory=dict)
 
-    def mute(self, subject: AlertSubject, severity: Severity, now: datetime) -> Mute | None:
+    def mute_of(self, subject: AlertSubject, severity: Severity, now: datetime) -> Mute | None:
         """What mutes an alert at this moment; the one that lasts longest. None is nothing."""
         found = [
             Mute(MuteCause.SILENCE, str(silence.id), silence.ends_at)
@@ -133,96 +133,98 @@ class Orders:
                 found.append(Mute(MuteCause.MAINTENANCE, window.name, until))
         return max(found, key=lambda mute: mute.until, default=None)
 
-    def is_taken(self, alert: Alert) -> bool:
+    def is_acknowledged(self, alert: Alert) -> bool:
         """Whether somebody has acknowledged the alert, as loud as it is."""
         given = self.acknowledgements.get(alert.incident_id)
         return given is not None and given.covers(alert.severity)
 
 
 @dataclass(frozen=True, slots=True)
-class Muted:
+class MuteResult:
     """A decision of which only what is to be told is told; the debts that are new or changed, and those that are over
     (incidents)."""
 
     decision: Decision
-    owed: tuple[Owed, ...] = ()
-    settled: tuple[str, ...] = ()
+    withheld: tuple[Withheld, ...] = ()
+    no_longer_withheld: tuple[str, ...] = ()
 
 
-def tell(decision: Decision, before: Mapping[str, Alert], orders: Orders, now: datetime) -> Muted:
+def mute(decision: Decision, before: Mapping[str, Alert], state: MuteState, now: datetime) -> MuteResult:
     """What of a decision is told, given the open alerts ``before`` it by fingerprint."""
     changed = {alert.incident_id: alert for alert in decision.changed}
     known = {alert.incident_id: alert for alert in before.values()}
-    told: list[Notification] = []
-    owed: list[Owed] = []
-    settled = [incident for incident in decision.cancelled if incident in orders.owed]
+    notifications: list[Notification] = []
+    withheld: list[Withheld] = []
+    no_longer_withheld = [incident for incident in decision.cancelled if incident in state.withheld]
     for notification in decision.notifications:
         incident = notification.alert.incident_id
-        former, debt = known.get(incident), orders.owed.get(incident)
+        former, withheld_before = known.get(incident), state.withheld.get(incident)
         if notification.event is AlertEvent.RESOLVED:
-            told.append(notification)
-            settled += [incident] if debt else []
-        elif orders.mute(notification.alert.subject, notification.severity, now) is not None:
+            notifications.append(notification)
+            no_longer_withheld += [incident] if withheld_before else []
+        elif state.mute_of(notification.alert.subject, notification.severity, now) is not None:
             changed[incident] = _untold(notification.alert, former)
             if notification.event is not AlertEvent.REPEATED:
-                owed.append(_debt(notification, former, debt, now))
-        elif orders.is_taken(notification.alert):
+                withheld.append(_debt(notification, former, withheld_before, now))
+        elif state.is_acknowledged(notification.alert):
             changed[incident] = _untold(notification.alert, former)
-            settled += [incident] if debt else []
+            no_longer_withheld += [incident] if withheld_before else []
         else:
-            told.append(_as_people_know(notification, former, debt))
-            changed[incident] = told[-1].alert
-            settled += [incident] if debt else []
+            notifications.append(_as_people_know(notification, former, withheld_before))
+            changed[incident] = notifications[-1].alert
+            no_longer_withheld += [incident] if withheld_before else []
     spoken = {notification.alert.incident_id for notification in decision.notifications}
-    for incident, debt in orders.owed.items():
+    for incident, withheld_before in state.withheld.items():
         alert = changed.get(incident) or known.get(incident)
-        if incident in spoken or alert is None or alert.phase is not Phase.FIRING:
+        if incident in spoken or alert is None or alert.state is not AlertState.FIRING:
             continue
-        if orders.is_taken(alert) or not _is_worth_telling(alert, debt):
-            settled.append(incident)
-        elif _matches_now(alert) and orders.mute(alert.subject, alert.severity, now) is None:
-            told.append(_late(alert, debt, now))
-            changed[incident] = told[-1].alert
-            settled.append(incident)
-    return Muted(
-        Decision(tuple(changed.values()), decision.cancelled, tuple(told)),
-        tuple(owed),
-        tuple(dict.fromkeys(settled)),
+        if state.is_acknowledged(alert) or not _is_worth_telling(alert, withheld_before):
+            no_longer_withheld.append(incident)
+        elif _matches_now(alert) and state.mute_of(alert.subject, alert.severity, now) is None:
+            notifications.append(_late(alert, withheld_before, now))
+            changed[incident] = notifications[-1].alert
+            no_longer_withheld.append(incident)
+    return MuteResult(
+        Decision(tuple(changed.values()), decision.cancelled, tuple(notifications)),
+        tuple(withheld),
+        tuple(dict.fromkeys(no_longer_withheld)),
     )
 
 
 def _untold(alert: Alert, former: Alert | None) -> Alert:
     """The alert as it is, and what people know of it as it was."""
-    was_told = former is not None and former.sequence > 0
+    was_notified = former is not None and former.sequence > 0
     return replace(
         alert,
         sequence=former.sequence if former else 0,
         channels=former.channels if former else (),
         peak_severity=former.peak_severity if former else None,
-        told=former.told if former and was_told else alert.told,
-        told_at=former.told_at if former else None,
+        notified_rules=former.notified_rules if former and was_notified else alert.notified_rules,
+        notified_at=former.notified_at if former else None,
     )
 
 
-def _debt(notification: Notification, former: Alert | None, debt: Owed | None, now: datetime) -> Owed:
+def _debt(
+    notification: Notification, former: Alert | None, withheld_before: Withheld | None, now: datetime
+) -> Withheld:
     never_told = former is None or former.sequence == 0
-    channels = (*(debt.channels if debt else ()), *notification.channels)
-    return Owed(
+    channels = (*(withheld_before.channels if withheld_before else ()), *notification.channels)
+    return Withheld(
         incident_id=notification.alert.incident_id,
         event=AlertEvent.FIRING if never_told else AlertEvent.ESCALATED,
         rule=notification.alert.rule,
         channels=tuple(dict.fromkeys(channels)),
-        previous_status=debt.previous_status if debt else notification.previous_status,
-        previous_severity=debt.previous_severity if debt else notification.previous_severity,
-        withheld_at=debt.withheld_at if debt else now,
+        previous_status=withheld_before.previous_status if withheld_before else notification.previous_status,
+        previous_severity=withheld_before.previous_severity if withheld_before else notification.previous_severity,
+        withheld_at=withheld_before.withheld_at if withheld_before else now,
     )
 
 
-def _as_people_know(notification: Notification, former: Alert | None, debt: Owed | None) -> Notification:
+def _as_people_know(notification: Notification, former: Alert | None, withheld_before: Withheld | None) -> Notification:
     """What gets worse after its beginning was withheld begins, as far as people know."""
-    if debt is None and (former is None or former.sequence > 0):
+    if withheld_before is None and (former is None or former.sequence > 0):
         return notification
-    channels = tuple(dict.fromkeys((*(debt.channels if debt else ()), *notification.channels)))
+    channels = tuple(dict.fromkeys((*(withheld_before.channels if withheld_before else ()), *notification.channels)))
     never_told = former is None or former.sequence == 0
     alert = replace(notification.alert, channels=tuple(dict.fromkeys((*notification.alert.channels, *channels))))
     if not never_told:
@@ -237,34 +239,36 @@ def _as_people_know(notification: Notification, former: Alert | None, debt: Owed
     )
 
 
-def _is_worth_telling(alert: Alert, debt: Owed) -> bool:
+def _is_worth_telling(alert: Alert, withheld_before: Withheld) -> bool:
     """Whether what was withheld is still the case. Where it got better than that, people know what is left."""
-    if debt.event is AlertEvent.FIRING:
+    if withheld_before.event is AlertEvent.FIRING:
         return True
-    is_louder = debt.previous_severity is not None and alert.severity.rank < debt.previous_severity.rank
-    return is_louder or alert.rule == debt.rule
+    is_louder = (
+        withheld_before.previous_severity is not None and alert.severity.rank < withheld_before.previous_severity.rank
+    )
+    return is_louder or alert.rule == withheld_before.rule
 
 
 def _matches_now(alert: Alert) -> bool:
     """Not in the calm that may be its end, nor on hold: then it is waited for what comes of that."""
-    return any(clock.active and clock.matching and not clock.held for clock in alert.clocks)
+    return any(timer.active and timer.matching and not timer.held for timer in alert.rule_timers)
 
 
-def _late(alert: Alert, debt: Owed, now: datetime) -> Notification:
+def _late(alert: Alert, withheld_before: Withheld, now: datetime) -> Notification:
     """What was withheld, told as it stands now."""
-    is_first = debt.event is AlertEvent.FIRING
+    is_first = withheld_before.event is AlertEvent.FIRING
     louder: Iterable[Severity] = (alert.peak_severity or alert.severity, alert.severity)
     alert = replace(
         alert,
         sequence=alert.sequence + 1,
-        channels=tuple(dict.fromkeys((*alert.channels, *debt.channels))),
+        channels=tuple(dict.fromkeys((*alert.channels, *withheld_before.channels))),
         peak_severity=min(louder, key=lambda severity: severity.rank),
-        told=tuple(dict.fromkeys((*alert.told, alert.rule))),
+        notified_rules=tuple(dict.fromkeys((*alert.notified_rules, alert.rule))),
         fired_at=now if is_first else alert.fired_at,
-        told_at=now,
+        notified_at=now,
     )
     return Notification(
-        event=debt.event,
+        event=withheld_before.event,
         decided_at=now,
         alert=alert,
         status=alert.status,
@@ -272,7 +276,7 @@ def _late(alert: Alert, debt: Owed, now: datetime) -> Notification:
         severity=alert.severity,
         sentence=alert.sentence,
         numbers=alert.numbers,
-        previous_status=None if is_first else debt.previous_status,
-        previous_severity=None if is_first else debt.previous_severity,
-        channels=debt.channels,
+        previous_status=None if is_first else withheld_before.previous_status,
+        previous_severity=None if is_first else withheld_before.previous_severity,
+        channels=withheld_before.channels,
     )

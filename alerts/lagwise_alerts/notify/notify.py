@@ -13,13 +13,13 @@ from lagwise_alerts.model import (
     FRESH,
     Alert,
     AlertEvent,
+    AlertState,
     AlertSubject,
     Condition,
     Freshness,
     GroupCondition,
     Notification,
     Numbers,
-    Phase,
     Resolution,
 )
 from lagwise_alerts.notify.inhibit import inhibitor_of, stays_inhibited
@@ -67,14 +67,14 @@ def tell(
 
 
 def _event(book: RuleBook, before: Alert | None, after: Alert, rule: Rule, now: datetime) -> AlertEvent | None:
-    if before is None or before.phase is Phase.PENDING:
+    if before is None or before.state is AlertState.PENDING:
         return AlertEvent.FIRING
     louder = after.severity.rank < before.severity.rank
     worse = book.rank(after.rule, after.severity) < book.rank(before.rule, before.severity)
-    if louder or (worse and rule.name not in after.told):
+    if louder or (worse and rule.name not in after.notified_rules):
         return AlertEvent.ESCALATED
-    told_at = before.told_at or before.fired_at or before.started_at
-    return AlertEvent.REPEATED if (now - told_at).total_seconds() >= book.repeat_seconds_of(rule) else None
+    notified_at = before.notified_at or before.fired_at or before.started_at
+    return AlertEvent.REPEATED if (now - notified_at).total_seconds() >= book.repeat_seconds_of(rule) else None
 
 
 def _untold(before: Alert | None, after: Alert, event: AlertEvent) -> Alert:
@@ -96,27 +96,27 @@ def _untold(before: Alert | None, after: Alert, event: AlertEvent) -> Alert:
 def _told(
     book: RuleBook, after: Alert, rule: Rule, event: AlertEvent, channels: tuple[str, ...], now: datetime
 ) -> Alert:
-    begins = event is AlertEvent.FIRING or (event is AlertEvent.ESCALATED and rule.name in after.told)
-    begun_at = (*counting(book, after.begun_at, now), now) if begins else after.begun_at
+    begins = event is AlertEvent.FIRING or (event is AlertEvent.ESCALATED and rule.name in after.notified_rules)
+    recent_starts = (*counting(book, after.recent_starts, now), now) if begins else after.recent_starts
     return replace(
         after,
-        phase=Phase.FIRING,
+        state=AlertState.FIRING,
         fired_at=now if event is AlertEvent.FIRING else after.fired_at,
-        told=tuple(dict.fromkeys((*after.told, rule.name))),
+        notified_rules=tuple(dict.fromkeys((*after.notified_rules, rule.name))),
         peak_severity=min(after.peak_severity or after.severity, after.severity, key=lambda s: s.rank),
         channels=tuple(dict.fromkeys((*after.channels, *channels))),
         sequence=after.sequence + 1,
-        told_at=now,
-        begun_at=begun_at,
-        flapping=after.flapping or (book.flapping is not None and len(begun_at) >= book.flapping.times),
+        notified_at=now,
+        recent_starts=recent_starts,
+        flapping=after.flapping or (book.flapping is not None and len(recent_starts) >= book.flapping.times),
         inhibited_by=None,
     )
 
 
-def counting(book: RuleBook, begun_at: tuple[datetime, ...], now: datetime) -> tuple[datetime, ...]:
+def counting(book: RuleBook, recent_starts: tuple[datetime, ...], now: datetime) -> tuple[datetime, ...]:
     """The beginnings that count, at a moment, for whether an alert flaps."""
     within = 0.0 if book.flapping is None else book.flapping.within
-    return tuple(at for at in begun_at if (now - at).total_seconds() < within)
+    return tuple(at for at in recent_starts if (now - at).total_seconds() < within)
 
 
 _ENDINGS = {
@@ -132,12 +132,12 @@ def resolve(
     """End an alert that was told, and tell that. ``condition`` is the state of things now; None is not known."""
     ended = replace(
         alert,
-        phase=Phase.RESOLVED,
+        state=AlertState.RESOLVED,
         resolved_at=now,
         resolution=resolution,
         on_hold=False,
         inhibited_by=None,
-        told_at=now,
+        notified_at=now,
         sequence=alert.sequence + 1,
     )
     status: str | None = None

@@ -13,7 +13,7 @@ from enum import StrEnum
 from sqlalchemy import Connection, Engine, Row, delete, insert, select, update
 
 from lagwise.platform.errors import OperatorError
-from lagwise_alerts.model import AlertKind, AlertSubject, Phase, Severity
+from lagwise_alerts.model import AlertKind, AlertState, AlertSubject, Severity
 from lagwise_alerts.notify.mute import Acknowledgement, Matcher, Silence
 from lagwise_alerts.outbox.database import ALERTS, lock, prepare, sqlite_file, transaction
 from lagwise_alerts.outbox.operator_store import silence_of
@@ -154,7 +154,7 @@ def _ready(engine: Engine) -> None:
 
 def _firing(connection: Connection, incident_id: str) -> Row[*tuple[object, ...]]:
     row = connection.execute(select(ALERTS).where(ALERTS.c.incident_id == incident_id)).one_or_none()
-    if row is None or row.state != Phase.FIRING.value:
+    if row is None or row.state != AlertState.FIRING.value:
         state = "there is no alert" if row is None else f"the alert is {row.state}, not firing:"
         raise OperatorError(f"{state} {incident_id}; `lagwise alert list` shows those that fire")
     return row

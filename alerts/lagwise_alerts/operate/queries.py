@@ -8,10 +8,10 @@ from typing import Any
 from sqlalchemy import Column, ColumnElement, Connection, Engine, Row, Select, Table, func, inspect, or_, select, true
 
 from lagwise.config import Config, MaintenanceWindow
-from lagwise_alerts.model import AlertKind, AlertSubject, Numbers, Phase, Severity
-from lagwise_alerts.notify.mute import Acknowledgement, Mute, Orders, Silence
+from lagwise_alerts.model import AlertKind, AlertState, AlertSubject, Numbers, Severity
+from lagwise_alerts.notify.mute import Acknowledgement, Mute, MuteState, Silence
 from lagwise_alerts.outbox.database import ACTIVE_GROUPS, ALERTS, DELIVERIES, open_engine, sqlite_file, transaction
-from lagwise_alerts.outbox.operator_store import load_orders, silence_of
+from lagwise_alerts.outbox.operator_store import load_mute_state, silence_of
 from lagwise_alerts.outbox.operator_tables import ACTIONS, SILENCES
 from lagwise_alerts.outbox.operator_tables import SUMMARISED as IN_SUMMARIES
 from lagwise_alerts.outbox.store import DEAD, DELIVERED, QUEUED, SUMMARISED, DeliveryRow, numbers_of
@@ -35,7 +35,7 @@ class AlertRow:
     severity: Severity
     status: str
     reason: str | None
-    state: Phase
+    state: AlertState
     since: datetime
     started_at: datetime
     fired_at: datetime | None
@@ -46,7 +46,7 @@ class AlertRow:
     on_hold: bool
     channels: tuple[str, ...]
     labels: Mapping[str, str] = field(default_factory=dict)
-    told_at: datetime | None = None
+    notified_at: datetime | None = None
     flapping: bool = False
     inhibited_by: str | None = None
 
@@ -94,28 +94,28 @@ def connect(config: Config) -> Engine:
 
 def open_alerts(engine: Engine) -> list[AlertRow]:
     """Firing alerts, then pending ones; the loudest first, then the oldest. Raises DatabaseError."""
-    rows = _fetch(engine, select(ALERTS).where(ALERTS.c.state.in_((Phase.PENDING.value, Phase.FIRING.value))))
+    rows = _fetch(engine, select(ALERTS).where(ALERTS.c.state.in_((AlertState.PENDING.value, AlertState.FIRING.value))))
     alerts = [_alert_row(row) for row in rows]
-    return sorted(alerts, key=lambda a: (a.state is Phase.PENDING, a.severity.rank, a.started_at, a.fingerprint))
+    return sorted(alerts, key=lambda a: (a.state is AlertState.PENDING, a.severity.rank, a.started_at, a.fingerprint))
 
 
-def standing(alert: AlertRow, orders: Orders, now: datetime) -> OperatorState:
+def operator_state(alert: AlertRow, mute_state: MuteState, now: datetime) -> OperatorState:
     """How an alert stands with people. An acknowledgement of something milder than it has become does not count."""
-    taken = orders.acknowledgements.get(alert.incident_id)
+    taken = mute_state.acknowledgements.get(alert.incident_id)
     return OperatorState(
         acknowledged=taken if taken is not None and taken.covers(alert.severity) else None,
-        muted=orders.mute(alert.subject, alert.severity, now),
+        muted=mute_state.mute_of(alert.subject, alert.severity, now),
     )
 
 
-def orders(engine: Engine, windows: Sequence[MaintenanceWindow], now: datetime) -> Orders:
+def mute_state(engine: Engine, windows: Sequence[MaintenanceWindow], now: datetime) -> MuteState:
     """What operators and settings say about telling at this moment. Raises DatabaseError."""
     if not _is_there(engine):
-        return Orders(windows=tuple(windows))
+        return MuteState(windows=tuple(windows))
     with transaction(engine, read_only=True) as connection:
         if not _has(connection, SILENCES):
-            return Orders(windows=tuple(windows))
-        return load_orders(connection, windows, now)
+            return MuteState(windows=tuple(windows))
+        return load_mute_state(connection, windows, now)
 
 
 def silences(engine: Engine, now: datetime) -> list[Silence]:
@@ -169,7 +169,7 @@ def count_history(engine: Engine, *, text: str = "") -> int:
 
 def _ended(cluster: str | None, group: str | None, text: str) -> Select[*tuple[Any, ...]]:
     a = ALERTS.c
-    query = select(ALERTS).where(a.state == Phase.RESOLVED.value)
+    query = select(ALERTS).where(a.state == AlertState.RESOLVED.value)
     if cluster is not None:
         query = query.where(a.cluster == cluster)
     if group is not None:
@@ -245,8 +245,8 @@ def counts(engine: Engine) -> AlertCounts:
     alerts = _tally(engine, ALERTS.c.state)
     messages = _tally(engine, DELIVERIES.c.state)
     return AlertCounts(
-        firing=alerts.get(Phase.FIRING.value, 0),
-        pending=alerts.get(Phase.PENDING.value, 0),
+        firing=alerts.get(AlertState.FIRING.value, 0),
+        pending=alerts.get(AlertState.PENDING.value, 0),
         delivered=messages.get(DELIVERED, 0),
         queued=messages.get(QUEUED, 0),
         dead=messages.get(DEAD, 0),
@@ -296,7 +296,7 @@ def _alert_row(row: Row[Any]) -> AlertRow:
         severity=Severity(row.severity),
         status=row.status,
         reason=row.reason,
-        state=Phase(row.state),
+        state=AlertState(row.state),
         since=row.since,
         started_at=row.started_at,
         fired_at=row.fired_at,
@@ -307,7 +307,7 @@ def _alert_row(row: Row[Any]) -> AlertRow:
         on_hold=row.on_hold,
         channels=tuple(row.channels),
         labels=row.labels or {},
-        told_at=row.told_at,
+        notified_at=row.notified_at,
         flapping=bool(row.flapping),
         inhibited_by=row.inhibited_by,
     )

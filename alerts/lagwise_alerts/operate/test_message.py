@@ -28,7 +28,7 @@ class ChannelTestResult:
     answer: str
 
 
-def unusable(config: Config) -> Iterator[tuple[AnyChannel, str]]:
+def unusable_channels(config: Config) -> Iterator[tuple[AnyChannel, str]]:
     """The channels that cannot be used as they are set, each with why. No receiver is asked."""
     for settings in config.alerts.channels:
         try:
@@ -42,7 +42,7 @@ def send_test(
 ) -> ChannelTestResult:
     """Send one test message, or (``over``) the end of the test. Raises ConfigError where there is no such channel."""
     settings = _channel_named(config, name)
-    document = trial_document(name, severity, clock(), config.alerts.dashboard_url, over=over)
+    document = make_test_document(name, severity, clock(), config.alerts.dashboard_url, over=over)
     channel = make_channel(settings, clock)
     try:
         outcome = channel.send(Message(document["idempotency_key"], json.dumps(document)))
@@ -53,7 +53,7 @@ def send_test(
         channel.close()
 
 
-def trial_document(
+def make_test_document(
     channel: str, severity: Severity, now: datetime, dashboard_url: str, *, over: bool = False
 ) -> dict[str, Any]:
     """The document of a test. All tests of a channel are one incident, so that a later one can end it."""

@@ -17,7 +17,6 @@ from sqlalchemy import (
     insert,
     select,
     text,
-    update,
 )
 
 from lagwise.operational import lease as _lease  # noqa: F401 (declares the table of leases)
@@ -30,7 +29,7 @@ from lagwise.platform.errors import DatabaseError
 from lagwise_alerts.outbox import operator_tables as _  # noqa: F401 (declares tables that `prepare` makes)
 
 #: Version of the tables below and in `operator_tables`. A database that says more was written by a newer Lagwise.
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 SCHEMA = Table(
     "lagwise_schema",
@@ -63,15 +62,15 @@ ALERTS = Table(
     Column("numbers", JSON, nullable=False),
     Column("on_hold", Boolean, nullable=False),
     Column("last_as_of", UtcDateTime, nullable=False),
-    Column("clocks", JSON, nullable=False),
-    Column("calm", JSON),
-    Column("told", JSON, nullable=False),
+    Column("rule_timers", JSON, nullable=False),
+    Column("clear_timer", JSON),
+    Column("notified_rules", JSON, nullable=False),
     Column("peak_severity", String(20)),
     Column("channels", JSON, nullable=False),
     Column("sequence", Integer, nullable=False),
     Column("labels", JSON),
-    Column("told_at", UtcDateTime),
-    Column("begun_at", JSON),
+    Column("notified_at", UtcDateTime),
+    Column("recent_starts", JSON),
     Column("flapping", Boolean),
     Column("inhibited_by", String(60)),
     Index("alerts_one_open", "fingerprint", unique=True, sqlite_where=_OPEN, postgresql_where=_OPEN),
@@ -140,12 +139,10 @@ def _make_tables(engine: Engine, connection: Connection) -> None:
             f"{version}, this one knows {SCHEMA_VERSION}): upgrade Lagwise, or name another database"
         )
     elif version < SCHEMA_VERSION:
-        _upgrade(connection)
-
-
-def _upgrade(connection: Connection) -> None:
-    """From version 1: silences and the like are tables of their own, made like all that do not exist yet."""
-    connection.execute(update(SCHEMA).where(SCHEMA.c.component == "alerts").values(version=SCHEMA_VERSION))
+        raise DatabaseError(
+            f"the database {shown(engine)} was written by a Lagwise before the first release (its alert tables have "
+            f"version {version}, this one needs {SCHEMA_VERSION}): delete it, or name another database"
+        )
 
 
 def lock(connection: Connection) -> None:

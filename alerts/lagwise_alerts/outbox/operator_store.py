@@ -7,9 +7,9 @@ from sqlalchemy import Connection, Row, delete, insert, or_, select
 
 from lagwise.config.operating import MaintenanceWindow
 from lagwise_alerts.model import Alert, AlertEvent, Decision, Severity
-from lagwise_alerts.notify.mute import Acknowledgement, Matcher, Muted, Orders, Owed, Silence, tell
+from lagwise_alerts.notify.mute import Acknowledgement, Matcher, MuteResult, MuteState, Silence, Withheld, mute
 from lagwise_alerts.outbox.database import ALERTS, DELIVERIES
-from lagwise_alerts.outbox.operator_tables import ACKNOWLEDGEMENTS, ACTIONS, OWED, SILENCES, SUMMARISED
+from lagwise_alerts.outbox.operator_tables import ACKNOWLEDGEMENTS, ACTIONS, SILENCES, SUMMARISED, WITHHELD
 
 #: Databases allow so many values in one statement (SQLite 32,766, others fewer).
 _VALUES_AT_A_TIME = 500
@@ -23,26 +23,26 @@ def obey(
     now: datetime,
 ) -> Decision:
     """What of a decision is told, by the orders as they stand; what is owed is kept."""
-    orders = load_orders(connection, windows, now)
-    telling = tell(decision, before, orders, now)
+    orders = load_mute_state(connection, windows, now)
+    telling = mute(decision, before, orders, now)
     _keep(connection, orders, telling)
     return telling.decision
 
 
-def load_orders(connection: Connection, windows: Sequence[MaintenanceWindow], now: datetime) -> Orders:
+def load_mute_state(connection: Connection, windows: Sequence[MaintenanceWindow], now: datetime) -> MuteState:
     """The silences in force, all debts, and the acknowledgements of alerts that have not ended."""
     in_force = select(SILENCES).where(SILENCES.c.starts_at <= now, SILENCES.c.ends_at > now)
-    return Orders(
+    return MuteState(
         silences=tuple(silence_of(row) for row in connection.execute(in_force.order_by(SILENCES.c.id))),
         windows=tuple(windows),
         acknowledgements={
             row.incident_id: acknowledgement_of(row) for row in connection.execute(select(ACKNOWLEDGEMENTS))
         },
-        owed={row.incident_id: _owed(row) for row in connection.execute(select(OWED))},
+        withheld={row.incident_id: _owed(row) for row in connection.execute(select(WITHHELD))},
     )
 
 
-def forget(connection: Connection, before: datetime) -> None:
+def prune_operator_data(connection: Connection, before: datetime) -> None:
     """Forget silences that ended, and actions, before a time, and what belonged to what is forgotten already."""
     connection.execute(delete(SILENCES).where(SILENCES.c.ends_at < before))
     connection.execute(delete(ACTIONS).where(ACTIONS.c.at < before))
@@ -57,13 +57,16 @@ def forget(connection: Connection, before: datetime) -> None:
     )
 
 
-def _keep(connection: Connection, orders: Orders, telling: Muted) -> None:
-    gone = [*telling.settled, *(debt.incident_id for debt in telling.owed if debt.incident_id in orders.owed)]
+def _keep(connection: Connection, orders: MuteState, telling: MuteResult) -> None:
+    gone = [
+        *telling.no_longer_withheld,
+        *(debt.incident_id for debt in telling.withheld if debt.incident_id in orders.withheld),
+    ]
     for some in _in_parts(gone):
-        connection.execute(delete(OWED).where(OWED.c.incident_id.in_(some)))
-    if telling.owed:
+        connection.execute(delete(WITHHELD).where(WITHHELD.c.incident_id.in_(some)))
+    if telling.withheld:
         connection.execute(
-            insert(OWED),
+            insert(WITHHELD),
             [
                 {
                     "incident_id": debt.incident_id,
@@ -74,7 +77,7 @@ def _keep(connection: Connection, orders: Orders, telling: Muted) -> None:
                     "previous_severity": debt.previous_severity.value if debt.previous_severity else None,
                     "withheld_at": debt.withheld_at,
                 }
-                for debt in telling.owed
+                for debt in telling.withheld
             ],
         )
 
@@ -103,10 +106,10 @@ def acknowledgement_of(row: Row[*tuple[object, ...]]) -> Acknowledgement:
     return Acknowledgement(kept["incident_id"], Severity(kept["severity"]), kept["by"], kept["at"], kept["comment"])
 
 
-def _owed(row: Row[*tuple[object, ...]]) -> Owed:
+def _owed(row: Row[*tuple[object, ...]]) -> Withheld:
     kept = row._mapping
     severity = kept["previous_severity"]
-    return Owed(
+    return Withheld(
         incident_id=kept["incident_id"],
         event=AlertEvent(kept["event"]),
         rule=kept["rule"],

@@ -1,6 +1,6 @@
 """What operators do about alerts, in the operational database: silences, acknowledgements, and who did what when.
 
-Also what follows from it: what was withheld and is owed, and which messages went out in which summary.
+Also what follows from it: notifications that were withheld, and which messages went out in which summary.
 """
 
 from sqlalchemy import JSON, Column, Index, Integer, String, Table
@@ -36,9 +36,9 @@ ACKNOWLEDGEMENTS = Table(
     Column("comment", AnyText, nullable=False),
 )
 
-#: One row per incident of which something was withheld that is to be told if it still holds when nothing mutes it.
-OWED = Table(
-    "owed",
+#: One row per incident with a withheld notification. It is sent once nothing mutes it any more, if it still applies.
+WITHHELD = Table(
+    "withheld",
     metadata,
     Column("incident_id", String(60), primary_key=True),
     Column("event", String(20), nullable=False),

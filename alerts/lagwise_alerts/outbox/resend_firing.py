@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Engine, func, select
 
 from lagwise_alerts.channels.base import DeliveryOutcome, Repeating
-from lagwise_alerts.model import AlertEvent, Phase
+from lagwise_alerts.model import AlertEvent, AlertState
 from lagwise_alerts.outbox.database import ALERTS, DELIVERIES, transaction
 from lagwise_alerts.outbox.store import DELIVERED
 
@@ -50,7 +50,7 @@ class FiringResender:
         told = (
             select(func.max(_D.id))
             .join(ALERTS, ALERTS.c.incident_id == _D.incident_id)
-            .where(ALERTS.c.state == Phase.FIRING.value, _D.channel == self._channel.name, _D.state == DELIVERED)
+            .where(ALERTS.c.state == AlertState.FIRING.value, _D.channel == self._channel.name, _D.state == DELIVERED)
             .group_by(_D.incident_id)
         )
         query = select(_D.payload).where(_D.id.in_(told), _D.event != AlertEvent.RESOLVED.value).order_by(_D.id)

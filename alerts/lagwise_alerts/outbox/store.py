@@ -16,17 +16,17 @@ from lagwise.operational.lease import Lease
 from lagwise_alerts.model import (
     Alert,
     AlertKind,
+    AlertState,
     AlertSubject,
-    Clock,
     Decision,
     Notification,
     Numbers,
-    Phase,
     Resolution,
+    RuleTimer,
     Severity,
 )
 from lagwise_alerts.outbox.database import ACTIVE_GROUPS, ALERTS, DELIVERIES, lock, transaction
-from lagwise_alerts.outbox.operator_store import forget, obey
+from lagwise_alerts.outbox.operator_store import obey, prune_operator_data
 
 QUEUED = "queued"
 DELIVERED = "delivered"
@@ -34,7 +34,7 @@ DEAD = "dead"
 #: In a summary, which is a message of its own: that one is queued, delivered or dead.
 SUMMARISED = "summarised"
 
-_OPEN = (Phase.PENDING.value, Phase.FIRING.value)
+_OPEN = (AlertState.PENDING.value, AlertState.FIRING.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def load_open(connection: Connection) -> dict[str, Alert]:
 
 def load_ended(connection: Connection, since: datetime) -> dict[str, Alert]:
     """The latest alert of each subject that ended since then, by fingerprint."""
-    ended = (ALERTS.c.state == Phase.RESOLVED.value, ALERTS.c.resolved_at >= since)
+    ended = (ALERTS.c.state == AlertState.RESOLVED.value, ALERTS.c.resolved_at >= since)
     rows = connection.execute(select(ALERTS).where(*ended).order_by(ALERTS.c.resolved_at))
     return {alert.fingerprint: alert for alert in map(_alert, rows)}
 
@@ -119,12 +119,12 @@ def prune(engine: Engine, before: datetime) -> None:
         kept = select(DELIVERIES.c.incident_id)
         connection.execute(
             delete(ALERTS).where(
-                ALERTS.c.state == Phase.RESOLVED.value,
+                ALERTS.c.state == AlertState.RESOLVED.value,
                 ALERTS.c.resolved_at < before,
                 ALERTS.c.incident_id.not_in(kept),
             )
         )
-        forget(connection, before)
+        prune_operator_data(connection, before)
 
 
 def _keep_alerts(connection: Connection, before: Mapping[str, Alert], decision: Decision) -> None:
@@ -187,7 +187,7 @@ def _columns(alert: Alert) -> dict[str, Any]:
         "severity": alert.severity.value,
         "status": alert.status,
         "reason": alert.reason,
-        "state": alert.phase.value,
+        "state": alert.state.value,
         "since": alert.since,
         "started_at": alert.started_at,
         "fired_at": alert.fired_at,
@@ -197,15 +197,15 @@ def _columns(alert: Alert) -> dict[str, Any]:
         "numbers": asdict(alert.numbers),
         "on_hold": alert.on_hold,
         "last_as_of": alert.last_as_of,
-        "clocks": [asdict(clock) for clock in alert.clocks],
-        "calm": asdict(alert.calm) if alert.calm else None,
-        "told": list(alert.told),
+        "rule_timers": [asdict(clock) for clock in alert.rule_timers],
+        "clear_timer": asdict(alert.clear_timer) if alert.clear_timer else None,
+        "notified_rules": list(alert.notified_rules),
         "peak_severity": alert.peak_severity.value if alert.peak_severity else None,
         "channels": list(alert.channels),
         "sequence": alert.sequence,
         "labels": dict(alert.labels),
-        "told_at": alert.told_at,
-        "begun_at": [at.isoformat() for at in alert.begun_at],
+        "notified_at": alert.notified_at,
+        "recent_starts": [at.isoformat() for at in alert.recent_starts],
         "flapping": alert.flapping,
         "inhibited_by": alert.inhibited_by,
     }
@@ -222,7 +222,7 @@ def _alert(row: Row[Any]) -> Alert:
         fingerprint=row.fingerprint,
         incident_id=row.incident_id,
         subject=AlertSubject(AlertKind(row.kind), row.cluster, row._mapping["group"]),
-        phase=Phase(row.state),
+        state=AlertState(row.state),
         rule=row.rule,
         severity=Severity(row.severity),
         status=row.status,
@@ -232,19 +232,19 @@ def _alert(row: Row[Any]) -> Alert:
         last_as_of=row.last_as_of,
         sentence=row.sentence,
         numbers=numbers_of(row.numbers),
-        clocks=tuple(Clock(**clock) for clock in row.clocks),
-        calm=Clock(**row.calm) if row.calm else None,
+        rule_timers=tuple(RuleTimer(**clock) for clock in row.rule_timers),
+        clear_timer=RuleTimer(**row.clear_timer) if row.clear_timer else None,
         on_hold=row.on_hold,
         fired_at=row.fired_at,
         resolved_at=row.resolved_at,
         resolution=Resolution(row.resolution) if row.resolution else None,
-        told=tuple(row.told),
+        notified_rules=tuple(row.notified_rules),
         peak_severity=Severity(row.peak_severity) if row.peak_severity else None,
         channels=tuple(row.channels),
         sequence=row.sequence,
         labels=row.labels or {},
-        told_at=row.told_at,
-        begun_at=tuple(datetime.fromisoformat(at) for at in row.begun_at or ()),
+        notified_at=row.notified_at,
+        recent_starts=tuple(datetime.fromisoformat(at) for at in row.recent_starts or ()),
         flapping=bool(row.flapping),
         inhibited_by=row.inhibited_by,
     )

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, Engine, Row, func, insert, or_, select, update
 
 from lagwise.operational.lease import Lease
-from lagwise_alerts.notify.group import Sent
+from lagwise_alerts.notify.group import SentMessage
 from lagwise_alerts.notify.summary import SUMMARY_EVENT, summarise
 from lagwise_alerts.outbox.database import DELIVERIES, lock, transaction
 from lagwise_alerts.outbox.operator_tables import SUMMARISED as IN_SUMMARIES
@@ -21,7 +21,7 @@ from lagwise_alerts.outbox.store import DELIVERED, QUEUED, SUMMARISED
 MOST_IN_A_SUMMARY = 500
 
 
-def untried(engine: Engine, channel: str) -> int | None:
+def count_untried(engine: Engine, channel: str) -> int | None:
     """How many messages of a channel wait; None where a summary is among them or one that was tried before.
 
     Those go out as they are, in their place: nothing may be taken past them into a summary.
@@ -34,16 +34,16 @@ def untried(engine: Engine, channel: str) -> int | None:
     return None if True in found else found.get(False, 0)
 
 
-def sent_lately(engine: Engine, channel: str, now: datetime, within_seconds: float) -> list[Sent]:
+def sent_recently(engine: Engine, channel: str, now: datetime, within_seconds: float) -> list[SentMessage]:
     """What was delivered to a channel within the last so many seconds."""
     d = DELIVERIES.c
     since = now - timedelta(seconds=within_seconds)
     query = select(d.delivered_at, d.event).where(d.channel == channel, d.state == DELIVERED, d.delivered_at > since)
     with transaction(engine, read_only=True) as connection:
-        return [Sent(at, event == SUMMARY_EVENT) for at, event in connection.execute(query)]
+        return [SentMessage(at, event == SUMMARY_EVENT) for at, event in connection.execute(query)]
 
 
-def seal(engine: Engine, channel: str, now: datetime, lease: Lease | None = None) -> int:
+def queue_summaries(engine: Engine, channel: str, now: datetime, lease: Lease | None = None) -> int:
     """Make summaries of all that waits, none of which was tried before; returns how many messages are in them. Raises
     DatabaseError, also where ``lease`` is another process's by now."""
     d = DELIVERIES.c

@@ -17,12 +17,12 @@ from lagwise.operational.lease import Lease
 from lagwise.platform.errors import DatabaseError, DatabaseGone
 from lagwise.platform.log_throttle import LogThrottle
 from lagwise_alerts.channels import Channel, Message, Repeating
-from lagwise_alerts.notify.group import Plan, Singly, Together, Wait, plan
+from lagwise_alerts.notify.group import NextSend, SendSingly, SendSummary, Wait, next_send
 from lagwise_alerts.outbox.database import DELIVERIES, transaction
 from lagwise_alerts.outbox.resend_firing import FiringResender
 from lagwise_alerts.outbox.retry import RetryPolicy, RetryStep, after_attempt
 from lagwise_alerts.outbox.store import DEAD, DELIVERED, QUEUED, DeliveryRow
-from lagwise_alerts.outbox.summarise import seal, sent_lately, untried
+from lagwise_alerts.outbox.summarise import count_untried, queue_summaries, sent_recently
 
 log = logging.getLogger("lagwise.alerts")
 
@@ -57,7 +57,7 @@ class Worker:
         self._policy = policy or RetryPolicy()
         self._grouping = grouping or Grouping(max_messages=None)
         self._lease = lease
-        self._complaints = LogThrottle(log)
+        self._log_throttle = LogThrottle(log)
         self._unrecorded: tuple[DeliveryRow, RetryStep] | None = None
         self._repeater = FiringResender(engine, channel, clock) if isinstance(channel, Repeating) else None
 
@@ -74,13 +74,13 @@ class Worker:
             if not queue:
                 self._repeat()
                 return None
-            plan = self._plan()
-            if isinstance(plan, Wait):
-                return plan.until
-            if isinstance(plan, Together):
-                seal(self._engine, self.channel.name, self._clock(), self._lease)
+            following = self._next_send()
+            if isinstance(following, Wait):
+                return following.until
+            if isinstance(following, SendSummary):
+                queue_summaries(self._engine, self.channel.name, self._clock(), self._lease)
                 continue
-            for row, payload in queue[: plan.count]:
+            for row, payload in queue[: following.count]:
                 if stop.is_set() or not self._may_send():
                     break
                 if row.next_attempt_at > self._clock():
@@ -98,12 +98,12 @@ class Worker:
             self.wake.clear()
             try:
                 due = self.deliver_due(stop)
-                self._complaints.clear("database")
+                self._log_throttle.clear("database")
                 wait = _LOOK_EVERY_SECONDS if due is None else (due - self._clock()).total_seconds()
             except DatabaseGone:
                 wait = _PAUSE_SECONDS  # the rounds use the same server, and say it once for all channels
             except DatabaseError as error:
-                self._complaints.say("database", f"channel {self.channel.name}: {error}; deliveries wait")
+                self._log_throttle.say("database", f"channel {self.channel.name}: {error}; deliveries wait")
                 wait = _PAUSE_SECONDS
             except Exception:
                 # A defect in one channel must not end the thread that is its only way out: say it and try again.
@@ -117,16 +117,16 @@ class Worker:
         """A message that is begun now has TAKE_OVER_SECONDS − HOLD_SECONDS until another process could begin."""
         return self._lease is None or self._lease.holds()
 
-    def _plan(self) -> Plan:
+    def _next_send(self) -> NextSend:
         """What to do next. A summary, or what was tried before, goes out as it is: it has its key, and the order."""
         if self._grouping.max_messages is None:
-            return Singly(_BATCH)
-        waiting = untried(self._engine, self.channel.name)
+            return SendSingly(_BATCH)
+        waiting = count_untried(self._engine, self.channel.name)
         if waiting is None:
-            return Singly(1)
+            return SendSingly(1)
         now, interval = self._clock(), self._grouping.interval_seconds
-        sent = sent_lately(self._engine, self.channel.name, now, interval)
-        return plan(waiting, sent, self._grouping, now)
+        sent = sent_recently(self._engine, self.channel.name, now, interval)
+        return next_send(waiting, sent, self._grouping, now)
 
     def _queue(self) -> list[tuple[DeliveryRow, str]]:
         d = DELIVERIES.c
@@ -147,13 +147,13 @@ class Worker:
         step = after_attempt(outcome, row.attempts + 1, row.created_at, now, self._random, self._policy)
         where = f"channel {self.channel.name} ({self.channel.receiver})"
         if step.state == DELIVERED:
-            self._complaints.clear("receiver", f"{where} takes messages again")
+            self._log_throttle.clear("receiver", f"{where} takes messages again")
         elif step.state == DEAD:
             log.error("%s: %s of %s is a dead letter: %s", where, row.event, row.incident_id, step.error)
         else:
             wait = (step.next_attempt_at - now).total_seconds()
             line = f"{where}: {step.error}; its messages wait, next attempt in {wait:.0f} s"
-            self._complaints.say("receiver", line, same=step.error)
+            self._log_throttle.say("receiver", line, same=step.error)
         return step
 
     def _repeat(self) -> None:
@@ -161,9 +161,9 @@ class Worker:
         if outcome is not None and outcome.error is not None:
             where = f"channel {self.channel.name} ({self.channel.receiver})"
             line = f"{where}: {outcome.error}; what fires is told again later"
-            self._complaints.say("repeat", line, same=outcome.error)
+            self._log_throttle.say("repeat", line, same=outcome.error)
         elif outcome is not None:
-            self._complaints.clear("repeat")
+            self._log_throttle.clear("repeat")
 
     def _record(self) -> None:
         if self._unrecorded is None:

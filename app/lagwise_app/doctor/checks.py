@@ -153,7 +153,7 @@ def _alerts(config: Config) -> Iterator[Diagnosis]:
     resolve_everything(config)
     channels = config.alerts.channels
     rules = len(load_rules(config.alerts.rules_file, [channel.name for channel in channels]).rules)
-    broken = list(test_message.unusable(config))
+    broken = list(test_message.unusable_channels(config))
     for channel, problem in broken:
         advice = f"check the channel {channel.name} ({channel.type}) under alerts.channels"
         yield Diagnosis("alerts", Result.FAILED, clean(f"channel {channel.name}: {problem}"), advice)

@@ -84,9 +84,9 @@ def as_json(outcome: BacktestOutcome) -> dict[str, Any]:
         "not_tried": outcome.not_tried,
         "moments": outcome.rehearsal.moments,
         "alerts": len(outcome.rehearsal.incidents),
-        "messages": len(outcome.rehearsal.told),
+        "messages": len(outcome.rehearsal.notifications),
         "firing": [alert.incident_id for alert in outcome.rehearsal.firing],
-        "events": [_event(outcome, notification) for notification in outcome.rehearsal.told],
+        "events": [_event(outcome, notification) for notification in outcome.rehearsal.notifications],
     }
 
 
@@ -125,7 +125,7 @@ def lines(outcome: BacktestOutcome, rules: str) -> Iterator[str]:
         yield f"{found.since:{_TIME}} to {found.until:{_TIME}} UTC, {by}:"
     else:
         yield f"{clean(outcome.trace)}, {by}:"
-    for told in found.told:
+    for told in found.notifications:
         at = _seconds(outcome, told.decided_at)
         when = f"{told.decided_at:{_TIME}}" if at is None else f"{at:>9g} s"
         to = f" to {', '.join(told.channels)}" if told.channels else ""
@@ -149,7 +149,7 @@ def _in_all(found: Backtest) -> str:
     loudest = [min((told.severity for told in its), key=lambda s: s.rank) for its in incidents.values()]
     each = ", ".join(f"{loudest.count(severity)} {severity.value}" for severity in Severity if severity in loudest)
     lasting = f"; {len(found.firing)} still firing at the end" if found.firing else ""
-    text = f"{plural(len(incidents), 'alert')} ({each}), {plural(len(found.told), 'message')}{lasting}."
+    text = f"{plural(len(incidents), 'alert')} ({each}), {plural(len(found.notifications), 'message')}{lasting}."
     return text + _most(list(incidents.values()))
 
 

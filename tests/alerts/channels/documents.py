@@ -33,7 +33,7 @@ def of_group(group: str, topic: str = "purchases") -> dict[str, Any]:
     numbers = Numbers(lag_records=12000, lag_seconds=431.5, worst_topic=topic, worst_partition=3, members=0)
     player = Player(book())
     player.see(5, observation(group_condition(0, "stopped", group=group, numbers=numbers)))
-    return document(player.told[0], Config.model_validate({"clusters": [{"bootstrap": "broker-1:9092"}]}))
+    return document(player.notified[0], Config.model_validate({"clusters": [{"bootstrap": "broker-1:9092"}]}))
 
 
 DOCUMENTS = {

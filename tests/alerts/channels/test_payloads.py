@@ -23,7 +23,7 @@ from lagwise_alerts.channels import (
     slack,
     teams,
 )
-from lagwise_alerts.channels.facts import tell
+from lagwise_alerts.channels.facts import message_text
 from lagwise_alerts.channels.mail import mail
 from tests.alerts.channels.documents import DOCUMENTS, HOSTILE, LONGEST, SUMMARIES, of_group, summary
 
@@ -45,8 +45,8 @@ def _mail(document: Document) -> str:
 
 
 def _apprise(document: Document) -> str:
-    told = tell(document)
-    return f"{apprise_url.notify_type(told)}\n{told.symbol} {told.title}\n\n{apprise_url.text(told)}\n"
+    notified = message_text(document)
+    return f"{apprise_url.notify_type(notified)}\n{notified.symbol} {notified.title}\n\n{apprise_url.text(notified)}\n"
 
 
 JSON_FORMATS: dict[str, Callable[[Document], Any]] = {
@@ -175,10 +175,10 @@ class TestAlertmanager:
         assert old["labels"] | {"severity": "critical"} == new["labels"]
 
     def test_the_end_is_that_of_the_alert_that_alertmanager_has(self) -> None:
-        told = DOCUMENTS[
+        notified = DOCUMENTS[
             "firing"
         ]  # a warning; the loudest of the incident, which this channel was not told, was a page
-        (alert,) = alertmanager.payload(DOCUMENTS["resolved"], told, PUSHED, NOW)
+        (alert,) = alertmanager.payload(DOCUMENTS["resolved"], notified, PUSHED, NOW)
         assert alert["labels"]["severity"] == "warning"
         assert alert["endsAt"] == DOCUMENTS["resolved"]["decided_at"]
 
@@ -325,14 +325,14 @@ class TestMail:
 
 @pytest.mark.parametrize("channel", sorted(TAKE_SUMMARIES - {"webhook"}))
 def test_a_summary_names_its_alerts_or_says_how_many_more_there_are(channel: str) -> None:
-    def told(document: Document) -> str:
+    def notified(document: Document) -> str:
         made = FORMATS[channel](document)
         text = made if isinstance(made, str) else json.dumps(made, ensure_ascii=False)
         return str(message_from_bytes(text.encode(), policy=default).get_content()) if channel == "email" else text
 
-    few = told(SUMMARIES["summary"])
+    few = notified(SUMMARIES["summary"])
     assert all(DOCUMENTS[name]["summary"] in few for name in ("firing", "escalated", "resolved", "collection"))
-    many = told(SUMMARIES["summary_many"])
+    many = notified(SUMMARIES["summary_many"])
     shown = sum(f"group-{i:03}" in many for i in range(300))
     assert shown == 300 or f"and {300 - shown} more, see the dashboard" in many
 

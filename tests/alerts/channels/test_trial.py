@@ -17,7 +17,7 @@ from lagwise.config import Config
 from lagwise.platform.errors import ConfigError
 from lagwise_alerts import run
 from lagwise_alerts.model import Severity
-from lagwise_alerts.operate.test_message import send_test, trial_document, unusable
+from lagwise_alerts.operate.test_message import make_test_document, send_test, unusable_channels
 from lagwise_app.cli import cli
 from tests.alerts.receiver import Answer, Receiver
 
@@ -33,13 +33,13 @@ def config(*channels: dict[str, Any]) -> Config:
 @pytest.mark.parametrize("severity", Severity)
 def test_the_document_obeys_the_published_schema(over: bool, severity: Severity) -> None:
     text = resources.files("lagwise_alerts.notify").joinpath("lagwise.alert.v1.schema.json").read_text(encoding="utf-8")
-    document = trial_document("ops", severity, NOW, "https://lagwise.example", over=over)
+    document = make_test_document("ops", severity, NOW, "https://lagwise.example", over=over)
     Draft202012Validator(json.loads(text) | {"additionalProperties": False}).validate(document)
 
 
 def test_the_end_belongs_to_the_test_and_each_message_has_a_key_of_its_own() -> None:
-    begin, end = (trial_document("ops", Severity.PAGE, NOW, "https://x", over=over) for over in (False, True))
-    later = trial_document("ops", Severity.PAGE, NOW.replace(minute=30), "https://x")
+    begin, end = (make_test_document("ops", Severity.PAGE, NOW, "https://x", over=over) for over in (False, True))
+    later = make_test_document("ops", Severity.PAGE, NOW.replace(minute=30), "https://x")
     assert begin["incident_id"] == end["incident_id"] == later["incident_id"]
     assert begin["idempotency_key"] != later["idempotency_key"]
 
@@ -63,7 +63,7 @@ def test_a_channel_that_is_not_there() -> None:
 
 def test_what_cannot_be_used_is_known_without_asking_anybody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAGWISE_SECRET_NONSENSE", "nonsense")
-    found = unusable(
+    found = unusable_channels(
         config(
             {"name": "good", "url": "https://127.0.0.1:1/"},
             {"name": "unset", "type": "slack", "url": "${env:LAGWISE_SECRET_NOWHERE}"},

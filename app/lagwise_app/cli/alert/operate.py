@@ -55,8 +55,8 @@ def list_command(settings: CommandSettings, data: str | None, as_json: bool) -> 
 
     config, engine = open_database(settings, data)
     now = datetime.now(UTC)
-    orders = queries.orders(engine, config.alerts.maintenance, now)
-    alerts = [(alert, queries.standing(alert, orders, now)) for alert in queries.open_alerts(engine)]
+    orders = queries.mute_state(engine, config.alerts.maintenance, now)
+    alerts = [(alert, queries.operator_state(alert, orders, now)) for alert in queries.open_alerts(engine)]
     silences = queries.silences(engine, now)
     if as_json:
         shown = [{**asdict(alert), **asdict(standing)} for alert, standing in alerts]
@@ -185,11 +185,11 @@ def ack(
       lagwise alert ack 3f0c5a7e91b2d4c6-20261121T031415.926535Z --by jo
       lagwise alert ack billing --take-back
     """
-    from lagwise_alerts.model import Phase
+    from lagwise_alerts.model import AlertState
     from lagwise_alerts.operate import actions, queries
 
     _, engine = open_database(settings, data)
-    firing = [one for one in queries.open_alerts(engine) if one.state is Phase.FIRING]
+    firing = [one for one in queries.open_alerts(engine) if one.state is AlertState.FIRING]
     meant = _meant(firing, alert, cluster)
     now, who = datetime.now(UTC), operator(by)
     for one in meant:

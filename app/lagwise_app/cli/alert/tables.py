@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lagwise.domain.humanise import duration
-from lagwise_alerts.model import Phase
+from lagwise_alerts.model import AlertState
 from lagwise_alerts.notify.mute import Silence
 from lagwise_alerts.operate.actions import matcher_words
 from lagwise_alerts.operate.queries import AlertRow, OperatorState
@@ -71,7 +71,7 @@ def _table(*columns: str) -> Table:
 
 def _state(alert: AlertRow, standing: OperatorState, now: datetime) -> Text:
     """The word, and who has it or what mutes it."""
-    if alert.state is Phase.PENDING:
+    if alert.state is AlertState.PENDING:
         return Text("pending", style="dim")
     if standing.acknowledged is not None:
         return Text("acknowledged by ").append_text(plain(standing.acknowledged.by))

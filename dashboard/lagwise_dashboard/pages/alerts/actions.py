@@ -25,7 +25,7 @@ from lagwise_alerts.operate import (
     Silence,
     Via,
     actions,
-    exactly,
+    literal_pattern,
     resend,
     test_message,
 )
@@ -218,8 +218,8 @@ def _fill(rows: dict[str, AlertRow]) -> None:
     """The patterns that mean this alert's subject and no other."""
     row = rows.get(st.session_state[_SILENCE.field(_LIKE)])
     if row is not None:
-        st.session_state[_SILENCE.field(_GROUP)] = "" if row.group is None else exactly(row.group)
-        st.session_state[_SILENCE.field(_CLUSTER)] = "" if row.cluster is None else exactly(row.cluster)
+        st.session_state[_SILENCE.field(_GROUP)] = "" if row.group is None else literal_pattern(row.group)
+        st.session_state[_SILENCE.field(_CLUSTER)] = "" if row.cluster is None else literal_pattern(row.cluster)
         st.session_state[_SILENCE.field(_KIND)] = [] if row.kind is AlertKind.GROUP else [row.kind.value]
 
 

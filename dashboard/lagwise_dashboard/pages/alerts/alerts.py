@@ -11,7 +11,7 @@ from lagwise.domain import humanise
 from lagwise.links import parameters
 from lagwise.links.list_parameters import ListParameters
 from lagwise.platform import health as heartbeats
-from lagwise_alerts.operate import AlertRow, DeliveryRow, OperatorState, Phase, queries
+from lagwise_alerts.operate import AlertRow, AlertState, DeliveryRow, OperatorState, queries
 from lagwise_dashboard import alert_reader, context, escaping
 from lagwise_dashboard.pages.alerts import actions
 from lagwise_dashboard.queries.listing import ListPage
@@ -46,8 +46,8 @@ def _sorted_out(rows: list[AlertRow], now: datetime) -> _Open:
     orders = alert_reader.orders()
     found = _Open(rows, [], [], [], [])
     for row in rows:
-        standing = queries.standing(row, orders, now)
-        if row.state is Phase.PENDING:
+        standing = queries.operator_state(row, orders, now)
+        if row.state is AlertState.PENDING:
             place = found.pending
         elif standing.acknowledged is not None:
             place = found.taken

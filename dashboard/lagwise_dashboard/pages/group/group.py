@@ -8,7 +8,7 @@ import streamlit as st
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import REBALANCING_STATES, UnknownReason
 from lagwise.links import pages, parameters
-from lagwise_alerts.operate import AlertRow, Phase
+from lagwise_alerts.operate import AlertRow, AlertState
 from lagwise_dashboard import address, alert_reader, context, escaping, plot_theme
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.group import assignment, commands, current_round, loss_clock, runbook, verdict
@@ -105,7 +105,7 @@ def _alerts(cluster: str, group: str) -> list[AlertRow]:
     with boundary():
         own = [a for a in alert_reader.open_alerts() if (a.cluster, a.group) == (cluster, group)]
         for alert in own:
-            if alert.state is Phase.FIRING:
+            if alert.state is AlertState.FIRING:
                 badge = f":red-badge[{alert_tables.severity_words(alert.severity)}]"
                 lasted = humanise.since(alert.fired_at, context.now())
                 address.page_link(pages.ALERTS, f"{badge} An alert has been firing for {lasted}.")
