@@ -121,7 +121,7 @@ class TestRules:
             "transaction_seconds",
             "stands_still",
             "cause",
-            "look_past_markers",
+            "skip_control_records",
             "findings",
             "side_topics",
             "since",
@@ -168,8 +168,8 @@ class TestRules:
         assert "needs a minute of samples" in text and status.Policy().minimum_span_seconds == 60
 
     def test_the_files_it_names_hold_what_it_says(self) -> None:
-        assert "The rules stand in `lagwise/domain/status.py`" in RULES
-        assert "windows they look at in `lagwise/domain/history.py`" in RULES
+        assert "The rules are in `lagwise/domain/status.py`" in RULES
+        assert "windows they use in `lagwise/domain/history.py`" in RULES
         assert {Path(path) for path in code(RULES) if path.endswith(".py")} == {
             Path(str(module.__file__)).relative_to(ROOT) for module in (status, history)
         }
