@@ -212,7 +212,7 @@ def test_the_schema_notices_what_is_wrong() -> None:
 
 
 def test_the_schema_in_the_docs_is_the_one_in_the_package() -> None:
-    docs = (Path(__file__).parents[2] / "docs" / "alerts.md").read_text(encoding="utf-8")
+    docs = (Path(__file__).parents[2] / "docs" / "alerts" / "messages.md").read_text(encoding="utf-8")
     published = resources.files("lagwise_alerts.notify").joinpath("lagwise.alert.v1.schema.json")
     schema = json.loads(published.read_text("utf-8"))
     undocumented = [name for name in schema["properties"] if f"`{name}`" not in docs]

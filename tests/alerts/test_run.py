@@ -300,7 +300,7 @@ class TestForever:
 
 
 def test_the_rules_in_the_docs_are_rules(tmp_path: Path, config: MakeConfig) -> None:
-    docs = (Path(__file__).parents[2] / "docs" / "alerts.md").read_text(encoding="utf-8")
+    docs = (Path(__file__).parents[2] / "docs" / "alerts" / "rules.md").read_text(encoding="utf-8")
     blocks = [block.split("```")[0] for block in docs.split("```yaml\n")[1:]]
     rules = [block for block in blocks if "rules:" in block]
     settings = [block for block in blocks if "channels:\n    -" in block]

@@ -76,11 +76,23 @@ def test_every_lagwise_command_and_option_exists(page: str, line: str) -> None:
     assert used <= known | {"--help"}, f"{page}: {line}"
 
 
-def test_the_settings_in_the_readme_can_be_used(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+def settings_examples() -> list[tuple[str, str]]:
+    """The YAML in the README and in the guides, all of which is settings."""
+    examples = [
+        (str(page.relative_to(ROOT)), text)
+        for page in (ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md")))
+        for text in re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    ]
+    assert {page for page, _ in examples} >= {"README.md", "docs/guides/get-paged.md"}
+    return examples
+
+
+@pytest.mark.parametrize(("page", "example"), settings_examples())
+def test_the_settings_of_the_examples_can_be_used(page: str, example: str, tmp_path: Path) -> None:
     path = tmp_path / "lagwise.yaml"
     path.write_text(example, encoding="utf-8")
-    assert load_config(path, environment={}).clusters
+    config = load_config(path, environment={})
+    assert config.clusters or config.alerts.channels, page
 
 
 def test_the_makefile_s_targets_are_explained() -> None:

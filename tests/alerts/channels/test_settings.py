@@ -93,7 +93,7 @@ def test_settings_survive_being_written_and_read(tmp_path: Path) -> None:
 
 
 def test_the_docs_have_an_example_of_each_type_that_can_be_used() -> None:
-    docs = (Path(__file__).parents[3] / "docs" / "alerts.md").read_text(encoding="utf-8")
+    docs = (Path(__file__).parents[3] / "docs" / "alerts" / "channels.md").read_text(encoding="utf-8")
     examples = [
         yaml.safe_load(text) for text in re.findall(r"^```yaml\n(- name:.*?)^```", docs, re.DOTALL | re.MULTILINE)
     ]
