@@ -173,8 +173,11 @@ def test_a_key_without_a_value_in_the_file_can_be_filled_from_the_environment(tm
         ("lake: {retention: {raw_days: 1.5}}", "lake.retention.raw_days: must be a whole number, not 1.5"),
         (
             "analysis: {interval_seconds: soon}",
-            "analysis.interval_seconds: must be a number of seconds, or a number and a unit (ns, us, ms, s, m, h, d), as in 12ms, 30s or 1h30m, not 'soon'",
+            "analysis.interval_seconds: must be a number of seconds, or a number and a unit (ns, us, ms, s, m, h, d), "
+            "as in 12ms, 30s or 1h30m, not 'soon'",
         ),
+        ("lake: {retention: {raw_days: 36h}}", "lake.retention.raw_days: must be a whole number, not 1.5"),
+        ("dashboard: {refresh_seconds: 500ms}", "dashboard.refresh_seconds: must be greater than or equal to 2"),
         ("dashboard: {host: 5}", "dashboard.host: must be a text, not 5"),
         ("clusters: {name: a}", "clusters: must be a list"),
         ("dashboard: here", "dashboard: must have keys and values"),
