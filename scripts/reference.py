@@ -45,6 +45,9 @@ underscores, positions in a list as numbers (the `0` below; the first that is fr
 given whole, as YAML. Under `librdkafka` an underscore stands for the dot of librdkafka's own names
 (`…__LIBRDKAFKA__SASL_MECHANISM` is `sasl.mechanism`).
 
+Keys that end in `_seconds`, `_hours` or `_days` take a plain number of that unit, or a duration with units of its own:
+`90s`, `1h30m`, `2d`.
+
 Unknown keys and invalid values are rejected at the start, all at once, each with its path and what is allowed.
 
 Secrets are not written into the file but named there: `${{env:NAME}}` is the environment variable `NAME`,
@@ -171,7 +174,8 @@ def _allowed(schema: dict[str, Any], root: dict[str, Any]) -> str:
             return "path"
         return str(schema.get("allowed", "text"))
     if kind in ("number", "integer"):
-        return ("whole number" if kind == "integer" else "number") + _bounds(schema)
+        number = "whole number" if kind == "integer" else "number"
+        return number + _bounds(schema) + (", or a duration" if "duration" in schema else "")
     return {"boolean": "true or false", "null": "null"}[str(kind)]
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from random import Random
 
 from lagwise.config import Config
+from lagwise.domain.humanise import duration
 from lagwise.operational.lease import Lease
 from lagwise.operational.turn import NotOurTurn, Turn
 from lagwise.platform import health
-from lagwise.platform.durations import duration_words
 from lagwise.platform.errors import ConfigError, DatabaseError, DatabaseGone
 from lagwise.platform.log_throttle import LogThrottle
 from lagwise.tables.store import Lake
@@ -285,7 +285,7 @@ def _mention_orphans(alerts: AlertProcess, channels: set[str]) -> None:
     """Messages for a channel that was taken out of the settings wait there until it is back: say so once."""
     for name, oldest in store.waiting_channels(alerts.engine).items():
         if name not in channels:
-            age = duration_words((_now() - oldest).total_seconds())
+            age = duration(round((_now() - oldest).total_seconds()))
             log.warning("messages for channel %s have waited for %s, but the settings have no such channel", name, age)
 
 

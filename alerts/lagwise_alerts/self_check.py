@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from lagwise.platform.durations import duration_words
+from lagwise.domain.humanise import duration
 from lagwise_alerts.model import AlertKind, Freshness, Situation
 
 #: Data that is older than this (and than three of its intervals) is not fresh; the default rules page at that age, too.
@@ -44,15 +44,15 @@ def _late(condition: Freshness, now: datetime) -> str | None:
     if age <= max(OLDEST_DATA_SECONDS, condition.floor_seconds):
         return None
     if condition.subject.kind is AlertKind.ANALYSIS:
-        return f"samples have waited for the analysis for {duration_words(age)}"
-    return f"{condition.subject} has brought no data for {duration_words(age)}"
+        return f"samples have waited for the analysis for {duration(round(age))}"
+    return f"{condition.subject} has brought no data for {duration(round(age))}"
 
 
 def _undelivered(channel: ChannelState, now: datetime, summary_seconds: float) -> str | None:
     if channel.waiting_since is not None:
         waited = (now - channel.waiting_since).total_seconds()
         if waited > LONGEST_WAIT_SECONDS + summary_seconds:
-            return f"messages to channel {channel.channel} have waited for {duration_words(waited)}"
+            return f"messages to channel {channel.channel} have waited for {duration(round(waited))}"
     if channel.gave_up_at is not None and (channel.delivered_at is None or channel.delivered_at < channel.gave_up_at):
         return f"the last message to channel {channel.channel} was given up"
     return None

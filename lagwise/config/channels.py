@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from lagwise.config.base import Settings
-from lagwise.config.values import HttpAddress, MailAddress, Matching, Name, Reference, Seconds
+from lagwise.config.values import IN_SECONDS, HttpAddress, MailAddress, Matching, Name, Reference, Seconds
 
 _LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
@@ -80,9 +80,9 @@ class Alertmanager(_AlertmanagerLabels):
     """The kind of channel: alerts are put into an Alertmanager (`/api/v2/alerts`), which groups and routes them."""
     url: HttpAddress
     """Address of one Alertmanager, `http://alertmanager:9093`. Of several that form a cluster, each is a channel."""
-    repeat_seconds: Annotated[float, Field(ge=15, le=3600)] = 60.0
+    repeat_seconds: Annotated[float, Field(ge=15, le=3600), IN_SECONDS] = 60.0
     """How often what fires is sent again, so that an Alertmanager that was restarted knows it."""
-    expire_seconds: Annotated[float, Field(ge=60, le=86400)] = 3600.0
+    expire_seconds: Annotated[float, Field(ge=60, le=86400), IN_SECONDS] = 3600.0
     """When an alert ends in Alertmanager of which it hears no more because Lagwise is gone. The end of an alert that \
 Lagwise sees is told at once."""
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from lagwise.config.base import Settings
-from lagwise.config.values import Holds, HttpAddress, Name, PathOrUri, Reference
+from lagwise.config.values import IN_SECONDS, Holds, HttpAddress, Name, PathOrUri, Reference
 from lagwise.platform.secrets import is_reference, redact
 
 _Text = Annotated[str, Field(min_length=1)]
@@ -14,7 +14,7 @@ _Text = Annotated[str, Field(min_length=1)]
 class _Place(Settings):
     name: Name
     """How the source is called in tables, pages and messages."""
-    timeout_seconds: Annotated[float, Field(ge=0.1, le=60)] = 5.0
+    timeout_seconds: Annotated[float, Field(ge=0.1, le=60), IN_SECONDS] = 5.0
     """How long reading it may take. Its groups are `unreadable` where it takes longer; nothing else waits for it."""
 
 

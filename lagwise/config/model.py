@@ -18,7 +18,7 @@ from lagwise.config.name_filter import NameFilter
 from lagwise.config.objectives import WithObjectives
 from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, SignIn
 from lagwise.config.rocketmq import RocketmqCluster
-from lagwise.config.values import Holds, Memory, Name, Reference, RunbookAddress, Seconds
+from lagwise.config.values import IN_DAYS, IN_HOURS, IN_SECONDS, Holds, Memory, Name, Reference, RunbookAddress, Seconds
 from lagwise.platform.secrets import SECRET_KEYS, is_reference, is_secret_key, redact, resolve_map
 
 
@@ -60,9 +60,9 @@ references: `${env:NAME}` or `${file:/path}`."""
     """Which groups are watched."""
     side_topics: SideTopicSettings = SideTopicSettings()
     """Retry and dead-letter topics of the topics that watched groups read."""
-    interval_seconds: Annotated[float, Field(ge=1, le=3600)] = 15.0
+    interval_seconds: Annotated[float, Field(ge=1, le=3600), IN_SECONDS] = 15.0
     """How often the cluster is sampled."""
-    timeout_seconds: Annotated[float, Field(ge=1, le=300)] = 10.0
+    timeout_seconds: Annotated[float, Field(ge=1, le=300), IN_SECONDS] = 10.0
     """How long one request to the cluster may take."""
     skip_control_records: bool = True
     """Whether the next record is fetched where a group stands still just before the end, to tell unread records from \
@@ -139,9 +139,9 @@ a file that only this account can read. What executors have on their command lin
 class ForecastSettings(_Settings):
     """The forecast of what topics will be sent."""
 
-    horizon_days: Annotated[int, Field(ge=7, le=730)] = 90
+    horizon_days: Annotated[int, Field(ge=7, le=730), IN_DAYS] = 90
     """How far ahead is planned. The highest rate to expect is that of the last week before then."""
-    interval_hours: Annotated[int, Field(ge=1)] = 24
+    interval_hours: Annotated[int, Field(ge=1), IN_HOURS] = 24
     """How old the forecast of a topic becomes before it is made anew; that of one with too little history, an hour."""
     max_topics_per_round: Annotated[int, Field(ge=1)] = 50
     """How many topics are forecast after one round at most, the stalest first (hundredths of a second each)."""
@@ -189,13 +189,13 @@ class AnalysisSettings(_Settings):
 class RetentionSettings(_Settings):
     """How long the lake keeps what. The present state is not subject to it."""
 
-    raw_days: Annotated[int, Field(ge=1)] = 2
+    raw_days: Annotated[int, Field(ge=1), IN_DAYS] = 2
     """Samples as they were read."""
-    minute_stats_days: Annotated[int, Field(ge=1)] = 7
+    minute_stats_days: Annotated[int, Field(ge=1), IN_DAYS] = 7
     """Minute statistics and watermark history; `lag_seconds` is exact as far back as this."""
-    demand_days: Annotated[int, Field(ge=14)] = 400
+    demand_days: Annotated[int, Field(ge=14), IN_DAYS] = 400
     """What each topic was sent, by the hour: what forecasts are made of."""
-    history_days: Annotated[int, Field(ge=1)] = 90
+    history_days: Annotated[int, Field(ge=1), IN_DAYS] = 90
     """Group history, status changes, events, topics, and the health of collector and analysis."""
 
 
@@ -258,7 +258,7 @@ class DashboardSettings(_Settings):
 that asks who it is."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8501
     """Port to listen on; 0 takes a free one."""
-    refresh_seconds: Annotated[float, Field(ge=2)] = 15.0
+    refresh_seconds: Annotated[float, Field(ge=2), IN_SECONDS] = 15.0
     """How often an open page looks for new data."""
     sign_in: SignIn | None = None
     """Sign-in with OpenID Connect; null is none: then a browser acts only if it opens the page on the machine that \

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from lagwise.config.base import Settings
 from lagwise.config.name_filter import NameFilter
-from lagwise.config.values import HttpAddress, Name, Seconds
+from lagwise.config.values import IN_SECONDS, HttpAddress, Name, Seconds
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 WEEKDAYS: tuple[Weekday, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -97,7 +97,7 @@ class Heartbeat(Settings):
 
     url: HttpAddress
     """What is fetched (GET) while collection, analysis and delivery are all fresh; may be a reference."""
-    interval_seconds: Annotated[float, Field(ge=5)] = 60.0
+    interval_seconds: Annotated[float, Field(ge=5), IN_SECONDS] = 60.0
     """How often. The service should wait for at least three of them."""
     timeout_seconds: Seconds = 10.0
     """How long one request may take."""

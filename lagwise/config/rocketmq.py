@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 from lagwise.config.base import Settings
 from lagwise.config.name_filter import NameFilter
 from lagwise.config.objectives import WithObjectives
-from lagwise.config.values import Holds, Name, PathOrUri, Reference
+from lagwise.config.values import IN_HOURS, IN_SECONDS, Holds, Name, PathOrUri, Reference
 
 
 class Tls(Settings):
@@ -34,9 +34,9 @@ class LocalOffsetFiles(Settings):
     path: PathOrUri
     """Where they are: a local path or a URI (`s3://…`, `gs://…`, `abfss://…`, `hdfs://…`) that ends with \
 `/CLIENT_ID/GROUP/offsets.json`, as RocketMQ's clients name them; `*` stands for any characters within a name."""
-    max_age_hours: Annotated[float, Field(gt=0, le=24 * 365)] = 1.0
+    max_age_hours: Annotated[float, Field(gt=0, le=24 * 365), IN_HOURS] = 1.0
     """A client that has not written its file for so long has gone for good: the file is not looked at."""
-    timeout_seconds: Annotated[float, Field(ge=0.1, le=60)] = 5.0
+    timeout_seconds: Annotated[float, Field(ge=0.1, le=60), IN_SECONDS] = 5.0
     """How long reading them all may take. Nothing else waits for it."""
 
     @field_validator("path")
@@ -62,9 +62,9 @@ class RocketmqCluster(WithObjectives):
     """The user's secret, as a reference `${env:NAME}` or `${file:/path}`."""
     groups: NameFilter = NameFilter()
     """Which groups are watched."""
-    interval_seconds: Annotated[float, Field(ge=1, le=3600)] = 15.0
+    interval_seconds: Annotated[float, Field(ge=1, le=3600), IN_SECONDS] = 15.0
     """How often the cluster is sampled."""
-    timeout_seconds: Annotated[float, Field(ge=1, le=300)] = 10.0
+    timeout_seconds: Annotated[float, Field(ge=1, le=300), IN_SECONDS] = 10.0
     """How long one request to the cluster may take."""
     tls: Tls = Tls()
     """TLS towards name servers and brokers."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, WithJsonSchema
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from lagwise.platform.durations import ALLOWED, UNIT_SECONDS, parse_duration
 from lagwise.platform.secrets import is_reference, redact
 
 
@@ -34,6 +35,40 @@ class Matching:
         return value
 
 
+@dataclass(frozen=True, slots=True)
+class DurationIn:
+    """Annotates a number that is a duration in the unit its key names: a text such as ``1h30m`` is converted to it."""
+
+    unit: str
+    """A key of :data:`~lagwise.platform.durations.UNIT_SECONDS`."""
+    plural: str
+    """The unit in words."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self._number, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {**handler(core), "duration": self.plural}
+
+    def _number(self, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        try:
+            return float(value)
+        except ValueError:
+            pass
+        try:
+            return parse_duration(value) / UNIT_SECONDS[self.unit]
+        except ValueError:
+            allowed = f"a number of {self.plural}, or {ALLOWED}"
+            raise PydanticCustomError("not_a_duration", "must be {allowed}", {"allowed": allowed}) from None
+
+
+IN_SECONDS = DurationIn("s", "seconds")
+IN_HOURS = DurationIn("h", "hours")
+IN_DAYS = DurationIn("d", "days")
+
+
 class Holds(Enum):
     """Annotates a setting that may hold a secret: which part of its value is secret."""
 
@@ -43,7 +78,7 @@ class Holds(Enum):
     MAP = "values under the keys of secrets"
 
 
-Seconds = Annotated[float, Field(gt=0)]
+Seconds = Annotated[float, Field(gt=0), IN_SECONDS]
 Name = Annotated[str, Matching(r"[A-Za-z0-9._-]{1,100}", "1 to 100 letters, digits, dots, hyphens or underscores")]
 Memory = Annotated[str, Matching(r"\d+[mg]", "a whole number and its unit, as in 512m or 1g")]
 RunbookAddress = Annotated[str, Matching(r"https?://[^/{}\s]+(/.*)?", "an address http://… or https://…")]

@@ -1,25 +1,39 @@
-"""Durations as people write them (``30s``, ``1h30m``) and as people read them (``1 h 30 min``)."""
+"""Durations as people write them, in rules, settings and options: ``90s``, ``1h30m``, ``1.5h``, ``250ms``.
+
+:func:`lagwise.domain.humanise.duration` writes them for people to read.
+"""
 
 import re
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_PART = re.compile(r"(\d+)(ms|s|m|h|d)")
+UNIT_SECONDS = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "μs": 1e-6,
+    "ms": 0.001,
+    "s": 1.0,
+    "m": 60.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "d": 86400.0,
+}
+#: Completes "must be …" and "write …".
+ALLOWED = "a number and a unit (ns, us, ms, s, m, h, d), as in 12ms, 30s or 1h30m"
+_NUMBER = r"(?:\d+(?:\.\d+)?|\.\d+)"
+_PART = re.compile(rf"({_NUMBER})\s*([a-zµμ]+)\s*")
+_PARTS = re.compile(rf"(?:{_PART.pattern})+")
 
 
-def parse_duration(value: object) -> float:
-    """Seconds of a duration such as ``30s``, ``5m``, ``1h30m`` or ``0s``. Raises ValueError with what is allowed."""
-    text = value.strip().replace(" ", "") if isinstance(value, str) else ""
-    parts = _PART.findall(text)
-    if not parts or "".join(n + u for n, u in parts) != text:
-        raise ValueError(f"{value!r} is not a duration: write number and unit (ms, s, m, h, d), as in 30s or 1h30m")
-    return float(sum(int(n) * _UNITS[u] for n, u in parts))
+def parse_duration(value: object, *, plain_unit: str | None = None) -> float:
+    """Seconds of a duration such as ``30s``, ``1h30m`` or ``1.5h``. ``0`` needs no unit.
 
-
-def duration_words(seconds: float) -> str:
-    """A duration in at most two units, for people: ``45 s``, ``3 min 20 s``, ``1 h 20 min``, ``2 d 3 h``."""
-    whole = round(max(0.0, seconds))
-    for size, unit, below, smaller in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
-        if whole >= size:
-            rest = whole % size // below
-            return f"{whole // size} {unit} {rest} {smaller}" if rest else f"{whole // size} {unit}"
-    return f"{whole} s"
+    ``plain_unit`` (a key of ``UNIT_SECONDS``) is the unit of other numbers without one; without it they are rejected.
+    Raises ValueError, which says what is accepted.
+    """
+    text = str(value).strip().lower() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+    if re.fullmatch(_NUMBER, text) and (plain_unit is not None or float(text) == 0.0):
+        return float(text) * UNIT_SECONDS[plain_unit or "s"]
+    parts = _PART.findall(text) if _PARTS.fullmatch(text) else []
+    if not parts or any(unit not in UNIT_SECONDS for _, unit in parts):
+        raise ValueError(f"{value!r} is not a duration: write {ALLOWED}")
+    return float(sum(float(number) * UNIT_SECONDS[unit] for number, unit in parts))

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.platform.durations import duration_words, parse_duration
+from lagwise.domain.humanise import duration
+from lagwise.platform.durations import parse_duration
 from lagwise.platform.errors import ConfigError
 from lagwise_alerts.evaluate.rule_matching import match_rule
 from lagwise_alerts.model import Numbers, Severity
@@ -219,15 +220,29 @@ class TestMatching:
 
 class TestDurations:
     @pytest.mark.parametrize(
-        ("text", "seconds"), [("0s", 0), ("500ms", 0.5), ("30s", 30), ("5m", 300), ("1h30m", 5400), ("2d", 172800)]
+        ("text", "seconds"),
+        [
+            ("0s", 0),
+            ("500ms", 0.5),
+            ("30s", 30),
+            ("5m", 300),
+            ("1h30m", 5400),
+            ("2d", 172800),
+            ("1.5h", 5400),
+            ("0", 0),
+        ],
     )
     def test_parsed(self, text: str, seconds: float) -> None:
         assert parse_duration(text) == seconds
 
-    @pytest.mark.parametrize("value", ["", "5", 5, None, "5 weeks", "m5", "1.5h", "-1s", "5mm"])
+    @pytest.mark.parametrize("value", ["", "5", 5, None, "5 weeks", "m5", "1h30", "-1s", "5mm", True])
     def test_refused(self, value: object) -> None:
         with pytest.raises(ValueError, match="is not a duration"):
             parse_duration(value)
+
+    def test_a_plain_number_has_the_unit_of_its_place(self) -> None:
+        assert (parse_duration("2", plain_unit="h"), parse_duration(2, plain_unit="d")) == (7200, 172800)
+        assert parse_duration("90s", plain_unit="h") == 90
 
     @pytest.mark.parametrize(
         ("seconds", "words"),
@@ -242,4 +257,4 @@ class TestDurations:
         ],
     )
     def test_in_words(self, seconds: float, words: str) -> None:
-        assert duration_words(seconds) == words
+        assert duration(round(seconds)) == words

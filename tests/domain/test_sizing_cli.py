@@ -98,7 +98,7 @@ def test_no_answer_is_an_answer() -> None:
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [("12ms", 0.012), ("3us", 3e-6), ("3µs", 3e-6), ("3μs", 3e-6), ("800ns", 8e-7), ("1.5s", 1.5), ("0", 0.0),
-     ("2m", 120.0), ("2min", 120.0), (" .5 H ", 1800.0), ("1d", 86_400.0)],
+     ("2m", 120.0), ("2min", 120.0), (" .5 H ", 1800.0), ("1d", 86_400.0), ("1h30m", 5_400.0)],
 )  # fmt: skip
 def test_durations(text: str, seconds: float) -> None:
     assert document(t1=text)["inputs"]["t1_seconds"]["value"] == pytest.approx(seconds)
@@ -117,7 +117,7 @@ def test_amounts(text: str, rate: float) -> None:
 @pytest.mark.parametrize(
     ("changed", "named", "allowed"),
     [
-        ({"t1": "12"}, "--t1", "write a number and ns, us, ms, s, m, h or d, such as 12ms"),
+        ({"t1": "12"}, "--t1", "write a number and a unit (ns, us, ms, s, m, h, d), as in 12ms, 30s or 1h30m"),
         ({"t1": "-5ms"}, "--t1", "is not a duration"),
         ({"t1": "5 parsecs"}, "--t1", "is not a duration"),
         ({"t1": "2d"}, "--t1", "must be 0, or from 1 ns to 1 day."),

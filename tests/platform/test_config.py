@@ -103,6 +103,19 @@ def test_librdkafka_keys_are_reached_from_the_environment() -> None:
     }
 
 
+def test_a_duration_may_be_written_with_units(tmp_path: Path) -> None:
+    text = """
+    analysis: {interval_seconds: 1m30s, forecast: {interval_hours: 2d}}
+    lake: {retention: {raw_days: 48h, history_days: 90}}
+    clusters: [{bootstrap: 'h:1', interval_seconds: 0.5m, lag_objective_seconds: "300"}]
+    """
+    config = load_config(written(tmp_path, text), environment={"LAGWISE_ALERTS__INTERVAL_SECONDS": "1500ms"})
+    assert (config.analysis.interval_seconds, config.analysis.forecast.interval_hours) == (90.0, 48)
+    assert (config.lake.retention.raw_days, config.lake.retention.history_days) == (2, 90)
+    assert (config.clusters[0].interval_seconds, config.clusters[0].lag_objective_seconds) == (30.0, 300.0)
+    assert config.alerts.interval_seconds == 1.5
+
+
 def test_a_key_without_a_value_in_the_file_can_be_filled_from_the_environment(tmp_path: Path) -> None:
     path = written(tmp_path, "clusters:\nanalysis:\n  interval_seconds: 3\n")
     config = load_config(path, environment={"LAGWISE_CLUSTERS__0__BOOTSTRAP": "h:1"})
@@ -158,7 +171,13 @@ def test_a_key_without_a_value_in_the_file_can_be_filled_from_the_environment(tm
         ),
         ("dashboard: {port: x}", "dashboard.port: must be a whole number, not 'x'"),
         ("lake: {retention: {raw_days: 1.5}}", "lake.retention.raw_days: must be a whole number, not 1.5"),
-        ("analysis: {interval_seconds: soon}", "analysis.interval_seconds: must be a number, not 'soon'"),
+        (
+            "analysis: {interval_seconds: soon}",
+            "analysis.interval_seconds: must be a number of seconds, or a number and a unit (ns, us, ms, s, m, h, d), "
+            "as in 12ms, 30s or 1h30m, not 'soon'",
+        ),
+        ("lake: {retention: {raw_days: 36h}}", "lake.retention.raw_days: must be a whole number, not 1.5"),
+        ("dashboard: {refresh_seconds: 500ms}", "dashboard.refresh_seconds: must be greater than or equal to 2"),
         ("dashboard: {host: 5}", "dashboard.host: must be a text, not 5"),
         ("clusters: {name: a}", "clusters: must be a list"),
         ("dashboard: here", "dashboard: must have keys and values"),

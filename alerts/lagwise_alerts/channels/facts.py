@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from lagwise.domain.humanise import count, rate
-from lagwise.platform.durations import duration_words
+from lagwise.domain.humanise import count, duration, rate
 from lagwise.platform.logs import escape
 from lagwise_alerts.model import AlertEvent, Severity
 from lagwise_alerts.notify.summary import SCHEMA as SUMMARY_SCHEMA
@@ -146,7 +145,7 @@ def _how_bad(document: Mapping[str, Any]) -> str | None:
 
 def _seconds(seconds: float) -> str:
     """``431 s (7 min 11 s)``: to compare, and to read."""
-    words, exact = duration_words(seconds), f"{round(max(0.0, seconds)):,} s"
+    words, exact = duration(round(seconds)), f"{round(max(0.0, seconds)):,} s"
     return exact if words == exact else f"{exact} ({words})"
 
 
@@ -159,7 +158,7 @@ def _worst(partition: Mapping[str, Any] | None) -> str | None:
 
 def _lasted(document: Mapping[str, Any]) -> str:
     begin, end = _moment(document["fired_at"]), _moment(document["ended_at"])
-    return f"{duration_words((end - begin).total_seconds())}, until {_time(document['ended_at'])}"
+    return f"{duration(round((end - begin).total_seconds()))}, until {_time(document['ended_at'])}"
 
 
 def _time(text: str) -> str:

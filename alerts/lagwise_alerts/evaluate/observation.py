@@ -5,9 +5,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from lagwise.domain.findings import FindingKind
-from lagwise.domain.humanise import plural
+from lagwise.domain.humanise import duration, plural
 from lagwise.domain.vocabulary import Status, UnknownReason
-from lagwise.platform.durations import duration_words
 from lagwise_alerts.evaluate.group_facts import STORM_LASTS, CapacityRow, Group, capacity_sentence
 from lagwise_alerts.model import (
     AlertKind,
@@ -228,7 +227,7 @@ def _collection(
         sentence = f"No sample of cluster {name} has been read in the last two days, or ever."
     else:
         sentence = (
-            f"No sample of cluster {name} has been read for {duration_words((now - newest).total_seconds())}, "
+            f"No sample of cluster {name} has been read for {duration(round((now - newest).total_seconds()))}, "
             f"since {newest:%Y-%m-%d %H:%M:%S} UTC."
         )
     if row and row.errors:
@@ -248,7 +247,7 @@ def _analysis(
 ) -> Freshness:
     """The analysis is late when samples wait for it. Without new samples it is the collection that is late."""
     newest = min(waiting, default=now)
-    age = duration_words((now - newest).total_seconds())
+    age = duration(round((now - newest).total_seconds()))
     return Freshness(
         subject=AlertSubject(AlertKind.ANALYSIS),
         as_of=now,

@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lagwise.config import Config
-from lagwise.domain.humanise import count
+from lagwise.domain.humanise import count, duration
 from lagwise.domain.vocabulary import LossCause, Status
-from lagwise.platform.durations import duration_words
 from lagwise_alerts.model import FRESH, STALE, AlertEvent, AlertKind, Notification, Numbers
 from lagwise_alerts.notify.first_step import dashboard_link, first_command
 from lagwise_alerts.rules.owners import TEAM
@@ -140,12 +139,12 @@ def _outlook(event: AlertEvent, numbers: Numbers) -> str | None:
     if event is not AlertEvent.RESOLVED and numbers.seconds_to_loss is not None:
         parts.append(_next_loss(numbers.seconds_to_loss, numbers))
     if numbers.seconds_to_catch_up is not None:
-        parts.append(f"Caught up in about {duration_words(numbers.seconds_to_catch_up)}.")
+        parts.append(f"Caught up in about {duration(round(numbers.seconds_to_catch_up))}.")
     return " ".join(parts) or None
 
 
 def _next_loss(seconds: float, numbers: Numbers) -> str:
-    when = duration_words(seconds)
+    when = duration(round(seconds))
     if numbers.loss_cause == LossCause.EXPIRY:
         return f"The committed offsets will expire {f'in about {when}' if seconds > 0 else 'at any moment'}."
     if seconds > 0 and numbers.seconds_to_loss_is_upper_bound:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from lagwise_app.cli.option_types import Duration
 from lagwise_app.cli.shared import json_option, require_package
 
 
@@ -11,9 +12,8 @@ from lagwise_app.cli.shared import json_option, require_package
 @click.option(
     "--for",
     "for_seconds",
-    type=click.FloatRange(min=1),
-    metavar="SECONDS",
-    help="End by itself after this long, counted from the start of the workload. Default: until Ctrl-C.",
+    type=Duration("s", at_least=1),
+    help="End by itself after this long (2m, 120), counted from the start of the workload. Default: until Ctrl-C.",
 )
 @click.option("--rocketmq", is_flag=True, help="On RocketMQ instead of Kafka; needs a JDK.")
 @click.option("--no-dashboard", is_flag=True, help="Leave the dashboard out.")

@@ -1,46 +1,43 @@
 """Numbers as people type them: durations, shares, amounts."""
 
-import re
+import math
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from lagwise.domain.humanise import duration
+from lagwise.platform.durations import parse_duration
 
 if TYPE_CHECKING:
     _NumberType = click.ParamType[float]
 else:
     _NumberType = click.ParamType  # not generic at run time before click 8.4
 
-_UNIT_SECONDS = {
-    "ns": 1e-9,
-    "us": 1e-6,
-    "µs": 1e-6,
-    "μs": 1e-6,
-    "ms": 1e-3,
-    "s": 1.0,
-    "m": 60.0,
-    "min": 60.0,
-    "h": 3_600.0,
-    "d": 86_400.0,
-}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*([a-zµμ]+)")
-
 
 class Duration(_NumberType):
-    """A duration with its unit (12ms, 3us, 1.5s, 30m, 2h, 3d); 0 needs none. Converted to seconds."""
+    """A duration (12ms, 90s, 1h30m), converted to seconds.
+
+    With ``plain_unit``, a number without a unit is in that one. ``at_least`` and ``at_most`` are in seconds.
+    """
 
     name = "duration"
 
+    def __init__(self, plain_unit: str | None = None, *, at_least: float = 0.0, at_most: float = math.inf) -> None:
+        self._plain_unit = plain_unit
+        self._at_least, self._at_most = at_least, at_most
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Seconds; a default is passed through as it is."""
+        """Seconds; a number (of a default, or from code) is seconds already."""
         if isinstance(value, int | float):
             return float(value)
-        text = str(value).strip().lower()
-        if text == "0":
-            return 0.0
-        match = _DURATION.fullmatch(text)
-        if match is None or match[2] not in _UNIT_SECONDS:
-            self.fail(f"{value!r} is not a duration: write a number and ns, us, ms, s, m, h or d, such as 12ms.", param)
-        return float(match[1]) * _UNIT_SECONDS[match[2]]
+        try:
+            seconds = parse_duration(value, plain_unit=self._plain_unit)
+        except ValueError as error:
+            self.fail(f"{error}.", param)
+        if not self._at_least <= seconds <= self._at_most:
+            most = f" and at most {duration(self._at_most)}" if self._at_most < math.inf else ""
+            self.fail(f"{value!r} is out of range: it must be at least {duration(self._at_least)}{most}.", param)
+        return seconds
 
 
 class Share(_NumberType):

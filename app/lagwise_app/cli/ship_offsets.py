@@ -7,6 +7,7 @@ import click
 
 from lagwise.domain.humanise import plural
 from lagwise.platform.logs import clean
+from lagwise_app.cli.option_types import Duration
 from lagwise_app.cli.shared import json_option, once_option, stop_on_signals
 from lagwise_app.terminal.json_output import print_json
 
@@ -26,23 +27,23 @@ _FOLDER = Path("~/.rocketmq_offsets")
 @click.option(
     "--every",
     "every_seconds",
-    type=click.FloatRange(1, 3600),
-    default=10.0,
+    type=Duration("s", at_least=1, at_most=3600),
+    default="10s",
     show_default=True,
-    help="Seconds between rounds.",
+    help="Time between rounds.",
 )
 @click.option(
     "--max-age",
-    "max_age_hours",
-    type=click.FloatRange(0, 8760, min_open=True),
-    default=24.0,
+    "max_age_seconds",
+    type=Duration("h", at_least=1, at_most=365 * 86400),
+    default="24h",
     show_default=True,
-    help="Hours. A file that was not written for so long is left alone.",
+    help="A file that was not written for longer is not copied.",
 )
 @once_option
 @json_option("what the round did (with --once)")
 def ship_offsets(
-    place: str, folder: Path, every_seconds: float, max_age_hours: float, once: bool, as_json: bool
+    place: str, folder: Path, every_seconds: float, max_age_seconds: float, once: bool, as_json: bool
 ) -> None:
     """Copy offsets.json files of RocketMQ clients to where the collector can read them.
 
@@ -52,7 +53,7 @@ def ship_offsets(
 
     \b
       lagwise ship-offsets --to /mnt/shared/rocketmq-offsets
-      lagwise ship-offsets --from /srv/app/.rocketmq_offsets --to s3://ops/rocketmq-offsets --every 30
+      lagwise ship-offsets --from /srv/app/.rocketmq_offsets --to s3://ops/rocketmq-offsets --every 30s
       # local_offsets: {path: /mnt/shared/rocketmq-offsets/*/*/offsets.json}
 
     Only files that were written anew are copied. Runs until SIGINT or SIGTERM, and goes on where a copy fails.
@@ -61,7 +62,7 @@ def ship_offsets(
         raise click.UsageError("--json prints what one round did: use it with --once")
     from lagwise_collectors.rocketmq.ship_offsets import OffsetShipper
 
-    shipping = OffsetShipper(folder.expanduser(), place, max_age_seconds=max_age_hours * 3600)
+    shipping = OffsetShipper(folder.expanduser(), place, max_age_seconds=max_age_seconds)
     stop = stop_on_signals()
     said = None
     while True:

@@ -12,10 +12,6 @@ from lagwise.domain.sizing.search import (
 )
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
 
-_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
-#: From here on whole seconds are enough.
-_LONG_SECONDS = 10.0
-
 
 def say_number(value: float) -> str:
     """A number with as many digits as a reader can use: 29,524 or 66.7 or 0.0123."""
@@ -30,13 +26,8 @@ def say_rate(per_second: float) -> str:
 
 
 def say_duration(seconds: float) -> str:
-    """A duration in the unit that suits it: 850 µs, 12 ms, 1.5 s, 30 min."""
-    if seconds == 0.0 or seconds >= _LONG_SECONDS:
-        return duration(seconds)
-    for size, unit in _UNITS:
-        if seconds >= size:
-            return f"{say_number(seconds / size)} {unit}"
-    return f"{say_number(seconds * 1e9)} ns"
+    """A duration to three digits: 850 µs, 12.3 ms, 1.52 s, 30 min."""
+    return duration(seconds, three_digits=True)
 
 
 def say_share(share: float) -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from lagwise_app.cli.option_types import Duration
 from lagwise_app.cli.shared import CommandSettings, data_option, json_option
 from lagwise_app.terminal.json_output import print_json
 
@@ -17,7 +18,9 @@ from lagwise_app.terminal.json_output import print_json
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="File of rules. Default: `alerts.rules_file` in the settings, else the rules that come with Lagwise.",
 )
-@click.option("--last", default="24h", show_default=True, metavar="DURATION", help="How much of the lake's past.")
+@click.option(
+    "--last", "last_seconds", type=Duration(), default="24h", show_default=True, help="How much of the lake's past."
+)
 @click.option(
     "--cluster", default="trace", show_default=True, help="What rules are told that a trace's cluster is called."
 )
@@ -28,7 +31,7 @@ def alert_test(
     traces: tuple[Path, ...],
     data: str | None,
     rules_file: Path | None,
-    last: str,
+    last_seconds: float,
     cluster: str,
     as_json: bool,
 ) -> None:
@@ -44,7 +47,6 @@ def alert_test(
     """
     from datetime import UTC, datetime, timedelta
 
-    from lagwise.platform.durations import parse_duration
     from lagwise_alerts.rules.rule_file import load_rules
     from lagwise_app.replay import alert_backtest
 
@@ -54,12 +56,8 @@ def alert_test(
     if traces:
         outcomes = [alert_backtest.of_trace(folder, book, cluster) for folder in traces]
     else:
-        try:
-            span = timedelta(seconds=parse_duration(last))
-        except ValueError as error:
-            raise click.BadParameter(str(error), param_hint="--last") from None
         now = datetime.now(UTC)
-        outcomes = [alert_backtest.of_lake(config, book, now - span, now)]
+        outcomes = [alert_backtest.of_lake(config, book, now - timedelta(seconds=last_seconds), now)]
     if as_json:
         print_json({"rehearsals": [alert_backtest.as_json(outcome) for outcome in outcomes]})
         return

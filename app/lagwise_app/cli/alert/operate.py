@@ -9,6 +9,7 @@ import click
 
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
+from lagwise_app.cli.option_types import Duration
 from lagwise_app.cli.shared import CommandSettings, data_option, json_option
 from lagwise_app.terminal.json_output import print_json
 
@@ -79,7 +80,7 @@ def list_command(settings: CommandSettings, data: str | None, as_json: bool) -> 
 @click.option("--cluster", metavar="PATTERN", help="Clusters, likewise.")
 @click.option("--kind", metavar="PATTERN", help="Kinds, likewise: group, collection, analysis, loss, …")
 @click.option("--severity", metavar="PATTERN", help="Severities, likewise: page, warn, info.")
-@click.option("--for", "lasts", metavar="DURATION", required=True, help="How long, as in 30m, 2h or 1d12h.")
+@click.option("--for", "seconds", type=Duration(), required=True, help="How long, as in 30m, 2h or 1d12h.")
 @click.option("--comment", metavar="TEXT", required=True, help="Why, for whoever wonders at night.")
 @by_option
 @data_option
@@ -91,7 +92,7 @@ def silence(
     cluster: str | None,
     kind: str | None,
     severity: str | None,
-    lasts: str,
+    seconds: float,
     comment: str,
     by: str | None,
     data: str | None,
@@ -106,14 +107,9 @@ def silence(
       lagwise alert silence --group 'billing|invoices-.*' --for 2h --comment 'migration, see CHG-17'
       lagwise alert silence --cluster staging --severity 'warn|info' --for 1d --comment 'load test' --by jo
     """
-    from lagwise.platform.durations import parse_duration
     from lagwise_alerts.notify.mute import Matcher
     from lagwise_alerts.operate import actions
 
-    try:
-        seconds = parse_duration(lasts)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--for") from None
     _, engine = open_database(settings, data)
     now = datetime.now(UTC)
     made = actions.silence(
