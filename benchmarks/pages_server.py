@@ -14,7 +14,7 @@ import yaml
 from benchmarks.pages_cast import CLUSTER, INTERVAL_SECONDS
 from lagwise.platform.health import DASHBOARD
 from lagwise_app.supervisor.effective_settings import child_environment
-from lagwise_app.supervisor.processes import part_command
+from lagwise_app.supervisor.processes import process_command
 from tests.dashboard.serving import wait_until_served
 
 #: Starts a server in a folder, on a port.
@@ -66,5 +66,5 @@ def served(
         yaml.safe_dump({"data": str(folder), "clusters": [cluster], "dashboard": dashboard, "analysis": analysis}),
         encoding="utf-8",
     )
-    with running(part_command(DASHBOARD), folder, port, child_environment(settings)) as server:
+    with running(process_command(DASHBOARD), folder, port, child_environment(settings)) as server:
         yield server

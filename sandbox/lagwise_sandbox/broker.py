@@ -25,7 +25,7 @@ from lagwise.platform.errors import LagwiseError
 from lagwise_sandbox import server_properties
 from lagwise_sandbox.jars import Progress, broker_classpath
 from lagwise_sandbox.java import find_java
-from lagwise_sandbox.server_process import free_ports, listens, spawn
+from lagwise_sandbox.server_process import free_ports, is_listening, start_server_process
 
 log = logging.getLogger("lagwise.sandbox")
 
@@ -163,7 +163,9 @@ class KafkaBroker:
         if not (logs / "meta.properties").exists():
             self._format(jvm, settings)
         with self.log_file.open("wb") as output:
-            self._process = spawn([jvm[0], f"-Xmx{self._heap_mb}m", *jvm[1:], "kafka.Kafka", str(settings)], output)
+            self._process = start_server_process(
+                [jvm[0], f"-Xmx{self._heap_mb}m", *jvm[1:], "kafka.Kafka", str(settings)], output
+            )
         return self._wait_until_served(time.monotonic() + _START_SECONDS)
 
     def _format(self, jvm: list[str], settings: Path) -> None:
@@ -179,15 +181,15 @@ class KafkaBroker:
         from confluent_kafka.admin import AdminClient
 
         port = int(self.bootstrap.rsplit(":", 1)[1])
-        while self.alive() and not listens(port):
+        while self.alive() and not is_listening(port):
             self._check(deadline)
             time.sleep(0.05)
         admin: Any = None
         while self.alive():
             try:
-                admin = admin or AdminClient({**self.client_settings(), "client.id": "sandbox"}, logger=_MUTE)
+                admin = admin or AdminClient({**self.client_settings(), "client.id": "sandbox"}, logger=_SILENT_LOGGER)
                 if admin.list_topics(timeout=2).brokers:
-                    _warm_consumer_offsets(admin, deadline)
+                    _wait_for_coordinator(admin, deadline)
                     return True
             except KafkaException:
                 pass  # not up yet; the deadline below has the last word
@@ -253,7 +255,7 @@ def main(port: int = 0) -> int:
     return 0
 
 
-def _warm_consumer_offsets(admin: Any, deadline: float) -> None:
+def _wait_for_coordinator(admin: Any, deadline: float) -> None:
     """Have ``__consumer_offsets`` created and loaded: asking a cold broker for a group makes many first calls time out.
 
     Asks by describing, not by listing offsets: confluent-kafka 2.16.1 crashes the process when listing all offsets of a
@@ -272,9 +274,9 @@ def _warm_consumer_offsets(admin: Any, deadline: float) -> None:
             time.sleep(0.05)
 
 
-_MUTE = logging.getLogger("lagwise.sandbox.librdkafka")
-_MUTE.addHandler(logging.NullHandler())
-_MUTE.propagate = False
+_SILENT_LOGGER = logging.getLogger("lagwise.sandbox.librdkafka")
+_SILENT_LOGGER.addHandler(logging.NullHandler())
+_SILENT_LOGGER.propagate = False
 
 
 if __name__ == "__main__":

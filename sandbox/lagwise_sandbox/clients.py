@@ -20,7 +20,7 @@ _REQUEST_SECONDS = 20.0
 _PREPARE_SECONDS = 60.0
 
 
-class Troubles:
+class ClientErrors:
     """Counts what goes wrong in all clients and tells it in one line per kind and interval."""
 
     def __init__(self, interval_seconds: float = 30.0) -> None:
@@ -51,11 +51,11 @@ class Troubles:
             log.warning("%s ×%d, for example %s", kind, count, examples[kind])
 
 
-def producer(bootstrap: str, client_id: str, troubles: Troubles) -> Producer:
+def producer(bootstrap: str, client_id: str, troubles: ClientErrors) -> Producer:
     """A producer that gathers for a quarter of a second, so that the load costs few requests."""
     return Producer(
         {
-            **common(bootstrap, client_id, troubles),
+            **common_settings(bootstrap, client_id, troubles),
             "linger.ms": 250,
             "queue.buffering.max.kbytes": 32 * 1024,
             "message.timeout.ms": 30_000,
@@ -63,13 +63,13 @@ def producer(bootstrap: str, client_id: str, troubles: Troubles) -> Producer:
     )
 
 
-def consumer(bootstrap: str, group: str, client_id: str, troubles: Troubles, **settings: Any) -> Consumer:
+def consumer(bootstrap: str, group: str, client_id: str, troubles: ClientErrors, **settings: Any) -> Consumer:
     """A member of a group that starts at the beginning and commits what it was given every second.
 
     ``settings`` are further librdkafka settings, underscores for dots; they win. None takes a setting away.
     """
     merged = {
-        **common(bootstrap, client_id, troubles),
+        **common_settings(bootstrap, client_id, troubles),
         "group.id": group,
         "auto.offset.reset": "earliest",
         "enable.auto.commit": True,
@@ -86,7 +86,7 @@ def consumer(bootstrap: str, group: str, client_id: str, troubles: Troubles, **s
 def create_topics(admin: AdminClient, topics: Iterable[DemoTopic]) -> None:
     """Create the topics that do not exist yet. Raises ClusterError."""
     wanted = list(topics)
-    created = admin.create_topics([NewTopic(t.name, t.partitions, 1, config=_settings(t)) for t in wanted])
+    created = admin.create_topics([NewTopic(t.name, t.partitions, 1, config=_topic_settings(t)) for t in wanted])
     for name, future in created.items():
         try:
             future.result(_REQUEST_SECONDS)
@@ -122,7 +122,7 @@ def record(topic: str, number: int) -> bytes:
     return f'{{"id": "{topic}-{number}", "customer": {number % 4999}, "amount_cents": {100 + number % 9900}}}'.encode()
 
 
-def _settings(topic: DemoTopic) -> dict[str, str]:
+def _topic_settings(topic: DemoTopic) -> dict[str, str]:
     settings = {}
     if topic.retention_seconds is not None:
         settings["retention.ms"] = str(int(topic.retention_seconds * 1000))
@@ -132,7 +132,7 @@ def _settings(topic: DemoTopic) -> dict[str, str]:
     return settings
 
 
-def common(bootstrap: str, client_id: str, troubles: Troubles) -> dict[str, Any]:
+def common_settings(bootstrap: str, client_id: str, troubles: ClientErrors) -> dict[str, Any]:
     return {
         "bootstrap.servers": bootstrap,
         "client.id": client_id,

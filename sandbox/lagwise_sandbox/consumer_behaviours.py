@@ -30,7 +30,7 @@ class DemoClients:
 
     bootstrap: str
     stop: threading.Event
-    troubles: clients.Troubles = field(default_factory=clients.Troubles)
+    troubles: clients.ClientErrors = field(default_factory=clients.ClientErrors)
 
     def member(self, scenario: DemoScenario, number: int, **settings: Any) -> Consumer:
         """A consumer of the scenario's group, named after it."""
@@ -79,7 +79,7 @@ def _until_stopped(stage: DemoClients, name: str, job: Callable[[int], None], nu
             stage.stop.wait(_RETRY_SECONDS)
 
 
-def _read(stage: DemoClients, consumer: Consumer, most: int, seconds: float) -> int:
+def _consume(stage: DemoClients, consumer: Consumer, most: int, seconds: float) -> int:
     """Take up to so many records within so many seconds; returns how many. Errors are counted."""
     taken = 0
     for message in consumer.consume(most, seconds):
@@ -91,18 +91,18 @@ def _read(stage: DemoClients, consumer: Consumer, most: int, seconds: float) -> 
 
 
 def _steady(stage: DemoClients, scenario: DemoScenario, number: int) -> None:
-    _read_all(stage, scenario, stage.member(scenario, number))
+    _consume_all(stage, scenario, stage.member(scenario, number))
 
 
 def _never_committing(stage: DemoClients, scenario: DemoScenario, number: int) -> None:
-    _read_all(stage, scenario, stage.member(scenario, number, enable_auto_commit=False, auto_offset_reset="latest"))
+    _consume_all(stage, scenario, stage.member(scenario, number, enable_auto_commit=False, auto_offset_reset="latest"))
 
 
-def _read_all(stage: DemoClients, scenario: DemoScenario, consumer: Consumer) -> None:
+def _consume_all(stage: DemoClients, scenario: DemoScenario, consumer: Consumer) -> None:
     consumer.subscribe([scenario.topic])
     try:
         while not stage.stop.is_set():
-            _read(stage, consumer, _BATCH, _WAIT_SECONDS)
+            _consume(stage, consumer, _BATCH, _WAIT_SECONDS)
     finally:
         consumer.close()
 
@@ -125,7 +125,7 @@ def _throttled(stage: DemoClients, scenario: DemoScenario, number: int) -> None:
             now = time.monotonic()
             credit, at = min(credit + rate * (now - at), rate), now
             if credit >= 1:
-                credit -= _read(stage, consumer, int(credit), _TICK_SECONDS)
+                credit -= _consume(stage, consumer, int(credit), _TICK_SECONDS)
             stage.stop.wait(max(0.0, at + _TICK_SECONDS - time.monotonic()))
     finally:
         consumer.close()
@@ -148,7 +148,7 @@ def _stalling(stage: DemoClients, scenario: DemoScenario, number: int) -> None:
             if not stalled and time.monotonic() >= stalls_at:
                 stalled = True
                 consumer.pause(consumer.assignment())
-            _read(stage, consumer, _BATCH, _WAIT_SECONDS)
+            _consume(stage, consumer, _BATCH, _WAIT_SECONDS)
     finally:
         consumer.close()
 
@@ -165,7 +165,7 @@ def _slow_to_revoke(stage: DemoClients, scenario: DemoScenario, number: int) -> 
     consumer.subscribe([scenario.topic], on_revoke=flush_slowly)
     try:
         while not stage.stop.is_set():
-            _read(stage, consumer, _BATCH, _TICK_SECONDS)
+            _consume(stage, consumer, _BATCH, _TICK_SECONDS)
     finally:
         consumer.close()
 
@@ -179,9 +179,9 @@ def _flap(stage: DemoClients, scenario: DemoScenario) -> None:
         consumer.subscribe([scenario.topic])
         try:
             while not stage.stop.is_set() and not consumer.assignment():
-                _read(stage, consumer, _BATCH, _TICK_SECONDS)
+                _consume(stage, consumer, _BATCH, _TICK_SECONDS)
             until = time.monotonic() + FLAPPING_STAY_SECONDS
             while not stage.stop.is_set() and time.monotonic() < until:
-                _read(stage, consumer, _BATCH, _TICK_SECONDS)
+                _consume(stage, consumer, _BATCH, _TICK_SECONDS)
         finally:
             consumer.close()

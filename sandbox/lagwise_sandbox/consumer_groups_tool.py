@@ -21,7 +21,7 @@ _ROW = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DescribedPartition:
     """One group-partition as Kafka's tool shows it, in records; None where it shows ``-``."""
 
     group: str
@@ -32,10 +32,10 @@ class Row:
     lag: int | None
 
 
-def parse(output: str) -> list[Row]:
+def parse(output: str) -> list[DescribedPartition]:
     """The rows in the tool's output; headings and remarks are left out."""
     return [
-        Row(
+        DescribedPartition(
             found["group"],
             found["topic"],
             int(found["partition"]),
@@ -55,7 +55,7 @@ def describe(
     client_properties: Mapping[str, str] | None = None,
     progress: Progress | None = None,
     timeout_seconds: float = 60.0,
-) -> list[Row]:
+) -> list[DescribedPartition]:
     """Run Kafka's tool on one group, or on all of them.
 
     ``client_properties`` are settings of a Java client (``security.protocol``, ``sasl.jaas.config``, …). Takes a JVM

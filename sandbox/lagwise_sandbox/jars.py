@@ -27,7 +27,7 @@ ROCKETMQ_VERSION = "5.5.0"
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class SystemRelease:
     """A system's release on Maven Central; ``megabytes`` is about what its largest artifact brings along."""
 
     name: str
@@ -40,8 +40,8 @@ class Release:
         return f"{self.name} {self.version}"
 
 
-KAFKA = Release("Kafka", "org.apache.kafka", KAFKA_VERSION, 50)
-ROCKETMQ = Release("RocketMQ", "org.apache.rocketmq", ROCKETMQ_VERSION, 91)
+KAFKA = SystemRelease("Kafka", "org.apache.kafka", KAFKA_VERSION, 50)
+ROCKETMQ = SystemRelease("RocketMQ", "org.apache.rocketmq", ROCKETMQ_VERSION, 91)
 #: What Ivy retrieves for ``kafka_2.13`` 4.3.0, transitively: a released version's dependencies never change.
 _BROKER_ARTIFACTS = 47
 _TOOLS_ARTIFACTS = 3
@@ -57,7 +57,7 @@ _LOGGING_JARS = ("slf4j-api-2*.jar", "log4j-slf4j2-impl-*.jar", "log4j-api-*.jar
 Progress = Callable[[str], None]
 
 
-def cache_folder(release: Release = KAFKA) -> Path:
+def cache_folder(release: SystemRelease = KAFKA) -> Path:
     """Where the jars are kept: ``$XDG_CACHE_HOME/lagwise/kafka-VERSION``, by default below ``~/.cache``."""
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(base).expanduser() / "lagwise" / f"{release.name.lower()}-{release.version}"
@@ -106,7 +106,7 @@ def _resolved(
     *,
     expected: int,
     transitive: bool = True,
-    release: Release = KAFKA,
+    release: SystemRelease = KAFKA,
 ) -> list[Path]:
     """The jars of one artifact, without sources and javadoc; fetched where the cache does not hold all of them."""
     folder = cache / artifact
@@ -135,7 +135,7 @@ def _complete(folder: Path) -> list[Path] | None:
 
 
 def _fetch(
-    cache: Path, release: Release, artifact: str, progress: Progress, expected: int, transitive: bool
+    cache: Path, release: SystemRelease, artifact: str, progress: Progress, expected: int, transitive: bool
 ) -> list[Path]:
     """Resolve into a folder beside the final one, check every archive, and only then put it in place."""
     for left_over in cache.glob(f"{artifact}.part-*"):  # of a process that was killed; the lock is ours
@@ -164,7 +164,7 @@ def _fetch(
 def _run_ivy(
     work: Path,
     ivy_cache: Path,
-    release: Release,
+    release: SystemRelease,
     artifact: str,
     progress: Progress,
     expected: int,
@@ -207,7 +207,7 @@ def _run_ivy(
         raise MissingRequirement(_why_it_failed(lines, release))
 
 
-def _why_it_failed(lines: list[str], release: Release) -> str:
+def _why_it_failed(lines: list[str], release: SystemRelease) -> str:
     errors = [line.strip() for line in lines if re.search(r"error|exception|FAILED|not found", line, re.IGNORECASE)]
     # Ivy's text names the repository's address, which says nothing that a reader can act on.
     reason = re.sub(r"\bat url \S+|\bhttps?://\S+", "", errors[-1]) if errors else (lines or ["Ivy said nothing"])[-1]
@@ -219,7 +219,7 @@ def _why_it_failed(lines: list[str], release: Release) -> str:
 
 
 @contextlib.contextmanager
-def _locked(path: Path, release: Release, progress: Progress | None) -> Iterator[None]:
+def _locked(path: Path, release: SystemRelease, progress: Progress | None) -> Iterator[None]:
     """Hold an exclusive lock on the file; a lock of a process that died is free."""
     deadline = time.monotonic() + _LOCK_SECONDS
     with path.open("w") as handle:

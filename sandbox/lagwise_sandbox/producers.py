@@ -17,14 +17,18 @@ _FLUSH_SECONDS = 60.0
 _LONGEST_CATCH_UP_SECONDS = 5.0
 
 
-def preload(bootstrap: str, troubles: clients.Troubles) -> None:
+def preload(bootstrap: str, troubles: clients.ClientErrors) -> None:
     """Create the topics and write what should lie in them. Does nothing to a topic that has records."""
-    admin = AdminClient(clients.common(bootstrap, "shop-setup", troubles))
+    admin = AdminClient(clients.common_settings(bootstrap, "shop-setup", troubles))
     clients.create_topics(admin, TOPICS)
     written = clients.records_written(admin, TOPICS)
     due = [topic for topic in TOPICS if topic.preloaded and written[topic.name] == 0]
     producer = Producer(
-        {**clients.common(bootstrap, "shop-importer", troubles), "linger.ms": 5, "batch.num.messages": _PRELOAD_BATCH}
+        {
+            **clients.common_settings(bootstrap, "shop-importer", troubles),
+            "linger.ms": 5,
+            "batch.num.messages": _PRELOAD_BATCH,
+        }
     )
     for topic in due:
         for number in range(topic.preloaded):
@@ -32,7 +36,7 @@ def preload(bootstrap: str, troubles: clients.Troubles) -> None:
     producer.flush(_FLUSH_SECONDS)
 
 
-def leave_topic(bootstrap: str, scenario: DemoScenario, troubles: clients.Troubles) -> None:
+def commit_left_topic(bootstrap: str, scenario: DemoScenario, troubles: clients.ClientErrors) -> None:
     """Commit half of the topic that the group reads no more, as if it had moved away in the middle of it."""
     if scenario.left_topic is None:
         return
@@ -50,7 +54,7 @@ def leave_topic(bootstrap: str, scenario: DemoScenario, troubles: clients.Troubl
         mover.close()
 
 
-def start_producing(bootstrap: str, stop: threading.Event, troubles: clients.Troubles) -> threading.Thread:
+def start_producing(bootstrap: str, stop: threading.Event, troubles: clients.ClientErrors) -> threading.Thread:
     """Write to every topic at its rate until ``stop`` is set, in a thread."""
     thread = threading.Thread(
         target=_produce_steadily, args=(bootstrap, stop, troubles), name="storefront", daemon=True
@@ -59,7 +63,7 @@ def start_producing(bootstrap: str, stop: threading.Event, troubles: clients.Tro
     return thread
 
 
-def _produce_steadily(bootstrap: str, stop: threading.Event, troubles: clients.Troubles) -> None:
+def _produce_steadily(bootstrap: str, stop: threading.Event, troubles: clients.ClientErrors) -> None:
     producer = clients.producer(bootstrap, "storefront", troubles)
     written = {topic: 0 for topic in TOPICS if topic.rate_per_second > 0}
     started = last = time.monotonic()

@@ -11,7 +11,7 @@ from lagwise.platform.errors import LagwiseError
 from lagwise_sandbox.server_properties import Ports
 
 
-def spawn(command: list[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
+def start_server_process(command: list[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
     """Start the command so that it dies with this process, and not with the thread that asked for it.
 
     A session of its own keeps a terminal's Ctrl-C away from it: whoever owns the broker decides when it ends.
@@ -51,7 +51,7 @@ def free_ports(wanted: int) -> Ports:
         return Ports(client.getsockname()[1], controller.getsockname()[1])
 
 
-def listens(port: int) -> bool:
+def is_listening(port: int) -> bool:
     """Whether somebody accepts connections on the loopback port."""
     with socket.socket() as probe:
         probe.settimeout(1)

@@ -51,7 +51,7 @@ class DemoWorkload:
             raise LagwiseError(f"cannot write {self.log_file}: {error.strerror or error}") from error
         with output:
             self._said_before = output.tell()
-            self._process = _start_again(self._bootstrap, output=output)
+            self._process = _start_workload_process(self._bootstrap, output=output)
 
     def alive(self) -> bool:
         """Whether the load runs."""
@@ -68,7 +68,7 @@ class DemoWorkload:
 
     def stop(self) -> None:
         """End it: SIGTERM, after 5 s SIGKILL. Idempotent."""
-        _end(self._process)
+        _end_process(self._process)
 
 
 @click.command()
@@ -97,7 +97,7 @@ def main(bootstrap: str, only: str | None) -> None:
 def run(bootstrap: str, scenarios: list[DemoScenario], stop: threading.Event, *, alone: bool) -> None:
     """Play the scenarios until ``stop`` is set. ``alone`` leaves out topics and producers."""
     from lagwise_sandbox.consumer_behaviours import DemoClients, start_members
-    from lagwise_sandbox.producers import leave_topic, preload, start_producing
+    from lagwise_sandbox.producers import commit_left_topic, preload, start_producing
 
     stage = DemoClients(bootstrap, stop)
     threads: list[threading.Thread] = []
@@ -105,11 +105,11 @@ def run(bootstrap: str, scenarios: list[DemoScenario], stop: threading.Event, *,
     if not alone:
         preload(bootstrap, stage.troubles)
         for scenario in scenarios:
-            leave_topic(bootstrap, scenario, stage.troubles)
+            commit_left_topic(bootstrap, scenario, stage.troubles)
         threads.append(start_producing(bootstrap, stop, stage.troubles))
     for scenario in scenarios:
         if scenario.behaviour is Behaviour.KILLED and not alone:
-            victims.append(_start_again(bootstrap, only=scenario.group))
+            victims.append(_start_workload_process(bootstrap, only=scenario.group))
         else:
             threads += start_members(stage, scenario)
     if not alone:
@@ -122,14 +122,16 @@ def run(bootstrap: str, scenarios: list[DemoScenario], stop: threading.Event, *,
         stop.wait()
     finally:
         for victim in victims:
-            _end(victim)
+            _end_process(victim)
         leave_by = time.monotonic() + _LEAVE_SECONDS
         for thread in threads:
             thread.join(max(0.0, leave_by - time.monotonic()))
         stage.troubles.tell(now=True)
 
 
-def _start_again(bootstrap: str, *, only: str | None = None, output: BinaryIO | None = None) -> subprocess.Popen[bytes]:
+def _start_workload_process(
+    bootstrap: str, *, only: str | None = None, output: BinaryIO | None = None
+) -> subprocess.Popen[bytes]:
     """This module in a process of its own session, so that a terminal's Ctrl-C reaches only whoever owns it."""
     command = [sys.executable, "-m", "lagwise_sandbox.workloads", "--bootstrap", bootstrap]
     if only is not None:
@@ -137,7 +139,7 @@ def _start_again(bootstrap: str, *, only: str | None = None, output: BinaryIO | 
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
 
 
-def _end(process: subprocess.Popen[bytes] | None) -> None:
+def _end_process(process: subprocess.Popen[bytes] | None) -> None:
     if process is None or process.poll() is not None:
         return
     process.terminate()

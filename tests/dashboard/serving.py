@@ -14,7 +14,7 @@ import yaml
 
 from lagwise.platform.health import DASHBOARD
 from lagwise_app.supervisor.effective_settings import child_environment
-from lagwise_app.supervisor.processes import part_command
+from lagwise_app.supervisor.processes import process_command
 
 _START_SECONDS = 60.0
 
@@ -62,7 +62,7 @@ def served(
     """
     port = port or free_port()
     settings = write_settings(folder, port=port, sign_in=sign_in, refresh_seconds=refresh_seconds, **analysis)
-    with started(part_command(DASHBOARD), folder, f"http://127.0.0.1:{port}", settings) as address:
+    with started(process_command(DASHBOARD), folder, f"http://127.0.0.1:{port}", settings) as address:
         yield address
 
 

@@ -14,7 +14,7 @@ import yaml
 
 from lagwise.platform.health import DASHBOARD
 from lagwise_app.supervisor.effective_settings import child_environment, free_port
-from lagwise_app.supervisor.processes import part_command
+from lagwise_app.supervisor.processes import process_command
 from lagwise_dashboard.server.http_layer import HEADERS
 from tests.dashboard import alerts, lakes
 from tests.dashboard.lakes import Scene
@@ -129,7 +129,7 @@ def test_a_sign_in_that_cannot_be_put_up_is_not_served(with_sign_in: tuple[Path,
     file, port = with_sign_in
     (tmp_path / "auth.toml").write_text("[auth]\n", encoding="utf-8")
     environment = child_environment(file)
-    ran = subprocess.run(part_command(DASHBOARD), env=environment, capture_output=True, text=True, timeout=60)
+    ran = subprocess.run(process_command(DASHBOARD), env=environment, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 1
     assert ran.stderr.splitlines()[1:] == [
         f"lagwise: dashboard.sign_in.auth_file: [auth] in {tmp_path / 'auth.toml'} needs redirect_uri, cookie_secret, "
@@ -143,7 +143,7 @@ def test_an_address_that_is_taken_is_one_line(address: str, tmp_path: Path) -> N
     file, port = tmp_path / "lagwise.yaml", int(address.rpartition(":")[2])
     file.write_text(yaml.safe_dump({"data": str(tmp_path), "dashboard": {"port": port}}), encoding="utf-8")
     environment = child_environment(file)
-    ran = subprocess.run(part_command(DASHBOARD), env=environment, capture_output=True, text=True, timeout=60)
+    ran = subprocess.run(process_command(DASHBOARD), env=environment, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 1
     assert ran.stderr.splitlines()[1:] == [
         f"lagwise: cannot listen on 127.0.0.1:{port} (dashboard): Address already in use; another dashboard may be "

@@ -324,17 +324,18 @@ def test_the_described_costs_are_those_that_are_measured() -> None:
 def test_the_described_demo_is_what_the_demo_prints() -> None:
     from datetime import UTC, datetime
 
-    from lagwise_app.demo.expectations import Watch
+    from lagwise_app.demo.expectations import ExpectedGroups
     from lagwise_app.demo.memory_use import MemoryUse
     from lagwise_app.demo.report import DemoOutcome, document
-    from lagwise_app.demo.webhook_receiver import Received
+    from lagwise_app.demo.webhook_receiver import ReceivedAlert
     from lagwise_app.supervisor.supervisor import ProcessState, ProcessStatus
     from lagwise_sandbox.scenarios import SCENARIOS
 
     now = datetime.now(UTC)
     part = ProcessStatus("collector", ProcessState.RUNNING, 1, 0, "", None, None)
     printed = document(
-        DemoOutcome(Watch(SCENARIOS), [], now, 1.0, [part], MemoryUse(), [Received(now, True, {})]), wall_seconds=2.0
+        DemoOutcome(ExpectedGroups(SCENARIOS), [], now, 1.0, [part], MemoryUse(), [ReceivedAlert(now, True, {})]),
+        wall_seconds=2.0,
     )
     words = described("demo")
     assert set(printed) <= words

@@ -26,7 +26,7 @@ from lagwise.tables import ALL_TABLES
 from lagwise.tables.store import Lake
 from lagwise_alerts.heartbeat import ping
 from lagwise_app.supervisor.effective_settings import EFFECTIVE_SETTINGS, free_port
-from lagwise_app.supervisor.processes import part_command
+from lagwise_app.supervisor.processes import process_command
 from tests.alerts.channels.mail_server import MailServer, mail_server
 from tests.alerts.channels.tls import authority
 from tests.dashboard.serving import started
@@ -265,7 +265,7 @@ def look_at_sign_in(its: Installation, echo: Echo) -> None:
     sign_in = {"auth_file": str(auth_file)}
     settings = its.settings("sign-in", {"data": str(its.data), "dashboard": {"port": port, "sign_in": sign_in}})
     folder.mkdir()
-    with started(part_command(health.DASHBOARD), folder, address, settings):
+    with started(process_command(health.DASHBOARD), folder, address, settings):
         look_at_pages(its, "signed out", address, ("alerts",))
 
 

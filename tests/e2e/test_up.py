@@ -142,7 +142,7 @@ def test_it_watches_heals_itself_and_ends_in_time(up: Up, backlog: int) -> None:
 
     refused = subprocess.run(up.command("up"), capture_output=True, text=True, env=_env(), check=False)
     assert refused.returncode == 1
-    assert f"Lagwise is already running on {up.data}: process {up.process.pid} on " in refused.stderr
+    assert f"Lagwise already runs on {up.data}: process {up.process.pid} on " in refused.stderr
     assert refused.stderr.count("\n") == 1
 
     names = [" ".join(command) for command in up.commands().values()]

@@ -19,12 +19,12 @@ import pytest
 from rich.console import Console
 
 from lagwise.platform.errors import LagwiseError
-from lagwise_app.demo.expectations import Watch
+from lagwise_app.demo.expectations import ExpectedGroups
 from lagwise_app.demo.folder import demo_folder
 from lagwise_app.demo.memory_use import MemoryUse
 from lagwise_app.demo.progress import DemoProgress, groups_table
 from lagwise_app.demo.report import DemoOutcome, document
-from lagwise_app.demo.webhook_receiver import Received, Receiver
+from lagwise_app.demo.webhook_receiver import ReceivedAlert, WebhookReceiver
 from lagwise_app.supervisor.state_lock import locked
 from lagwise_app.supervisor.supervisor import ProcessState, ProcessStatus
 from lagwise_app.terminal import output
@@ -86,7 +86,7 @@ def test_a_given_folder_is_kept_and_an_earlier_demo_is_moved_aside(tmp_path: Pat
 def test_somebody_s_folder_is_left_alone(tmp_path: Path) -> None:
     _, say = sayings()
     (tmp_path / "lake").mkdir()
-    with pytest.raises(LagwiseError, match="holds 'lake', which is not the demo's"), demo_folder(tmp_path, say):
+    with pytest.raises(LagwiseError, match="holds 'lake', which no demo wrote"), demo_folder(tmp_path, say):
         pass
     assert (tmp_path / "lake").is_dir()
 
@@ -96,7 +96,7 @@ def test_a_folder_in_use_is_refused_before_anything_is_moved(tmp_path: Path) -> 
     with demo_folder(tmp_path, say):
         pass
     (tmp_path / "lake").mkdir()
-    with locked(tmp_path), pytest.raises(LagwiseError, match="already running"), demo_folder(tmp_path, say):
+    with locked(tmp_path), pytest.raises(LagwiseError, match="already runs"), demo_folder(tmp_path, say):
         pass
     assert (tmp_path / "lake").is_dir()
 
@@ -105,7 +105,7 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     _, say = sayings()
     with (
-        pytest.raises(LagwiseError, match="the demo cannot keep its data in"),
+        pytest.raises(LagwiseError, match="the demo cannot write its data to"),
         demo_folder(tmp_path / "file" / "x", say),
     ):
         pass
@@ -114,7 +114,7 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
 def test_the_receiver_keeps_what_it_is_sent_and_checks_the_signature() -> None:
     body = json.dumps({"event": "firing", "summary": "x"}).encode()
     right = hmac.new(b"key", b"1700000000." + body, hashlib.sha256).hexdigest()
-    with Receiver("key") as receiver:
+    with WebhookReceiver("key") as receiver:
         for signature in (f"v1={right}", f"v1={right[:-1]}x", "", None):
             headers = {"X-Lagwise-Timestamp": "1700000000"} | ({"X-Lagwise-Signature": signature} if signature else {})
             assert httpx.post(receiver.url, content=body, headers=headers).status_code == 204
@@ -124,57 +124,59 @@ def test_the_receiver_keeps_what_it_is_sent_and_checks_the_signature() -> None:
 
 @pytest.mark.parametrize("content", [b"not JSON", b"[]", b"", b"\xff"])
 def test_the_receiver_refuses_what_is_no_message(content: bytes) -> None:
-    with Receiver("key") as receiver:
+    with WebhookReceiver("key") as receiver:
         assert httpx.post(receiver.url, content=content).is_client_error
         assert receiver.received() == []
 
 
 def test_a_closed_receiver_listens_no_more() -> None:
-    with Receiver("key") as receiver:
+    with WebhookReceiver("key") as receiver:
         url = receiver.url
     with pytest.raises(httpx.ConnectError):
         httpx.post(url, content=b"{}")
 
 
 def test_a_group_is_right_when_what_is_shown_is_expected() -> None:
-    watch = Watch([BILLING, VIEWER, ARCHIVER])
-    assert not watch.all_agree  # nothing is shown yet: that is not agreement
-    watch.see([group("billing", "ok"), group("viewer", "unknown", reason="too_few_samples")], 10)
-    assert [g.agrees for g in watch.groups] == [True, False, False]
-    watch.see(
+    expected = ExpectedGroups([BILLING, VIEWER, ARCHIVER])
+    assert not expected.all_agree  # nothing is shown yet: that is not agreement
+    expected.update([group("billing", "ok"), group("viewer", "unknown", reason="too_few_samples")], 10)
+    assert [g.agrees for g in expected.groups] == [True, False, False]
+    expected.update(
         [group("billing", "stalled"), group("viewer", "unknown", reason="no_commit"), group("archiver", "at_risk")], 20
     )
-    assert [g.agrees for g in watch.groups] == [False, True, True]
-    watch.see(
+    assert [g.agrees for g in expected.groups] == [False, True, True]
+    expected.update(
         [group("billing", "ok"), group("viewer", "unknown", reason="no_commit"), group("archiver", "losing_data")], 30
     )
-    assert watch.all_agree
-    assert [g.first_right_seconds for g in watch.groups] == [10, 20, 20]
-    assert [g.right_since_seconds for g in watch.groups] == [30, 20, 20]
-    watch.see([], 40)
-    assert not watch.all_agree
-    assert [g.right_since_seconds for g in watch.groups] == [None] * 3
+    assert expected.all_agree
+    assert [g.first_right_seconds for g in expected.groups] == [10, 20, 20]
+    assert [g.right_since_seconds for g in expected.groups] == [30, 20, 20]
+    expected.update([], 40)
+    assert not expected.all_agree
+    assert [g.right_since_seconds for g in expected.groups] == [None] * 3
 
 
-def outcome(watch: Watch) -> DemoOutcome:
+def outcome(expected: ExpectedGroups) -> DemoOutcome:
     start = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
     changes = [
         {"group": "billing", "after": "unknown", "reason": "too_few_samples", "at": start + timedelta(seconds=5)},
         {"group": "billing", "after": "ok", "reason": None, "at": start + timedelta(seconds=9)},
         {"group": "other", "after": "ok", "reason": None, "at": start},
     ]
-    alert = Received(start + timedelta(seconds=50), True, {"event": "firing", "group": "archiver", "severity": "page"})
+    alert = ReceivedAlert(
+        start + timedelta(seconds=50), True, {"event": "firing", "group": "archiver", "severity": "page"}
+    )
     part = ProcessStatus("collector", ProcessState.RUNNING, 1, 2, "", None, None)
-    return DemoOutcome(watch, changes, start, 60.0, [part], MemoryUse(), [alert])
+    return DemoOutcome(expected, changes, start, 60.0, [part], MemoryUse(), [alert])
 
 
 def test_the_report_names_every_group_and_what_was_seen() -> None:
-    watch = Watch([BILLING, ARCHIVER])
-    watch.see([group("billing", "ok", lag=3), group("archiver", "stalled")], 9)
-    report = document(outcome(watch), wall_seconds=75.25)
+    expected = ExpectedGroups([BILLING, ARCHIVER])
+    expected.update([group("billing", "ok", lag=3), group("archiver", "stalled")], 9)
+    report = document(outcome(expected), wall_seconds=75.25)
     assert report["ok"] is False
     assert report["summary"] == (
-        "1 of 2 groups are shown as expected after 1 min: archiver is stalled, not at_risk or losing_data"
+        "1 of 2 groups have the expected status after 1 min: archiver is stalled instead of at_risk or losing_data"
     )
     billing, archiver = report["groups"]
     assert billing["agrees"] is True
@@ -198,8 +200,8 @@ def test_the_report_names_every_group_and_what_was_seen() -> None:
 
 
 def test_a_group_that_was_never_shown_is_told_as_such() -> None:
-    report = document(outcome(Watch([BILLING])), wall_seconds=1)
-    assert report["summary"].endswith("billing is not shown at all, not ok")
+    report = document(outcome(ExpectedGroups([BILLING])), wall_seconds=1)
+    assert report["summary"].endswith("billing is not shown instead of ok")
     assert report["groups"][0]["shown"] is None
 
 
@@ -216,12 +218,12 @@ child.stdout.readline(); print("ready", flush=True); input(); child.stdin.close(
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdout.readline()
-        memory.look({"part": process.pid})
-        memory.look({"part": process.pid})
+        memory.measure({"part": process.pid})
+        memory.measure({"part": process.pid})
         process.stdin.close()
     peak = memory.peak_mib["part"]
     assert peak > 64
-    memory.look({"part": process.pid})  # it is gone: nothing is lost and nothing is raised
+    memory.measure({"part": process.pid})  # it is gone: nothing is lost and nothing is raised
     assert memory.peak_mib["part"] == peak
     assert memory.total_mib == pytest.approx(peak + memory.peak_mib["supervisor"])
 
@@ -245,7 +247,7 @@ os.kill(child, 9); os.wait()
         for looks in (2, 1, 1):
             process.stdout.readline()
             for _ in range(looks):
-                memory.look({"part": process.pid})
+                memory.measure({"part": process.pid})
             process.stdin.write("\n")
             process.stdin.flush()
         process.stdin.close()
@@ -255,33 +257,33 @@ os.kill(child, 9); os.wait()
 def test_without_a_terminal_changes_are_told_once_and_harmlessly(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = io.StringIO()
     monkeypatch.setattr(sys, "stdout", shown)
-    stage = DemoProgress(as_json=False)
-    watch = Watch([BILLING, DemoScenario(HOSTILE, "orders", "x", ("ok",))])
-    alert = Received(datetime.now(UTC), False, {"event": "firing", "severity": "page", "summary": HOSTILE})
-    with stage.live():
+    progress = DemoProgress(as_json=False)
+    expected = ExpectedGroups([BILLING, DemoScenario(HOSTILE, "orders", "x", ("ok",))])
+    alert = ReceivedAlert(datetime.now(UTC), False, {"event": "firing", "severity": "page", "summary": HOSTILE})
+    with progress.live():
         for elapsed in (1, 2):
-            watch.see([group("billing", "unknown", reason="too_few_samples"), group(HOSTILE, "ok")], elapsed)
-            stage.show(watch, elapsed, [], [alert], "")
-        watch.see([group("billing", "ok"), group(HOSTILE, "ok")], 3)
-        stage.show(watch, 3, [], [alert], "")
+            expected.update([group("billing", "unknown", reason="too_few_samples"), group(HOSTILE, "ok")], elapsed)
+            progress.show(expected, elapsed, [], [alert], "")
+        expected.update([group("billing", "ok"), group(HOSTILE, "ok")], 3)
+        progress.show(expected, 3, [], [alert], "")
     lines = shown.getvalue().splitlines()
     assert lines[0] == "     1 s  billing is unknown: too_few_samples (expected ok)"
     assert lines[-1] == "     3 s  billing is ok"
     assert len(lines) == 4
-    assert "(signature is wrong)" in shown.getvalue()
+    assert "(invalid signature)" in shown.getvalue()
     assert "\x1b" not in shown.getvalue()
 
 
 def test_without_a_terminal_a_part_is_told_of_when_it_ends_and_when_it_is_back() -> None:
-    stage = DemoProgress(as_json=False)
+    progress = DemoProgress(as_json=False)
     shown = io.StringIO()
-    stage.console = output.console(shown)
-    watch = Watch([BILLING])
+    progress.console = output.console(shown)
+    expected = ExpectedGroups([BILLING])
     running = ProcessStatus("analysis", ProcessState.RUNNING, 7, 0, "starting Spark", None, None)
     waiting = ProcessStatus("analysis", ProcessState.WAITING, None, 0, "ended by SIGKILL", None, 1.0)
     again = replace(running, restarts=1)
     for at, part in enumerate([running, running, waiting, waiting, again, again]):
-        stage.show(watch, at, [part], [], "")
+        progress.show(expected, at, [part], [], "")
     assert shown.getvalue().splitlines() == [
         "     2 s  analysis: waiting to restart in 1 s: ended by SIGKILL",
         "     4 s  analysis: running, restarted 1×: starting Spark",
@@ -289,16 +291,16 @@ def test_without_a_terminal_a_part_is_told_of_when_it_ends_and_when_it_is_back()
 
 
 def test_in_a_terminal_the_table_has_every_group_and_obeys_nobody() -> None:
-    stage = DemoProgress(as_json=False)
+    progress = DemoProgress(as_json=False)
     drawn = io.StringIO()
-    stage.console = output.console(drawn)
-    stage.console._force_terminal = True
-    stage.console.width = 160
-    watch = Watch([BILLING, DemoScenario(HOSTILE, "orders", HOSTILE, ("ok",))])
-    watch.see([group("billing", "ok", lag=12, lag_seconds=1.0)], 3)
+    progress.console = output.console(drawn)
+    progress.console._force_terminal = True
+    progress.console.width = 160
+    expected = ExpectedGroups([BILLING, DemoScenario(HOSTILE, "orders", HOSTILE, ("ok",))])
+    expected.update([group("billing", "ok", lag=12, lag_seconds=1.0)], 3)
     part = ProcessStatus("collector", ProcessState.WAITING, None, 1, HOSTILE, None, 3.0)
-    with stage.live():
-        stage.show(watch, 3, [part], [], "Ctrl-C ends all of it.")
+    with progress.live():
+        progress.show(expected, 3, [part], [], "Ctrl-C ends everything.")
     text = drawn.getvalue()
     assert "billing" in text
     assert "\\x1b[2J" in text
@@ -340,11 +342,11 @@ time.sleep(30)
 
 def test_a_long_sentence_costs_no_other_column_its_width() -> None:
     """The live table is read on the terminal that is there, at 3 a.m. on a narrow one."""
-    watch = Watch([BILLING, ARCHIVER])
-    for watched in watch.groups:
+    expected = ExpectedGroups([BILLING, ARCHIVER])
+    for watched in expected.groups:
         watched.row = group(watched.scenario.group, "falling_behind") | {"sentence": "records wait, and " * 20}
     out = io.StringIO()
-    Console(file=out, width=100).print(groups_table(watch))
+    Console(file=out, width=100).print(groups_table(expected))
     lines = out.getvalue().splitlines()
     assert len(lines) == 3, "one line each, under the heading"
     assert all("falling_behind" in line and line.rstrip().endswith("…") for line in lines[1:])

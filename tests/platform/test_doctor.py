@@ -22,7 +22,7 @@ from lagwise.tables.store import Lake
 from lagwise_alerts.outbox.database import SCHEMA, open_engine, prepare, transaction
 from lagwise_app.cli import cli
 from lagwise_app.doctor.checks import diagnoses
-from lagwise_app.doctor.diagnosis import Diagnosis, Result
+from lagwise_app.doctor.diagnosis import CheckResult, Diagnosis
 from lagwise_app.supervisor.effective_settings import write_settings
 from tests.fixtures.postgresql import PASSWORD, PostgresServer
 
@@ -45,13 +45,13 @@ def found(settings: Config, check: str) -> Diagnosis:
 
 def test_a_good_machine_without_a_cluster(tmp_path: Path) -> None:
     everything = list(diagnoses(config(tmp_path), start_spark=False))
-    assert [d for d in everything if d.result is Result.FAILED] == []
+    assert [d for d in everything if d.result is CheckResult.FAILED] == []
     by_name = {d.check: d for d in everything}
-    assert by_name["lake"].result is Result.OK
-    assert by_name["database"].result is Result.OK
-    assert by_name["clusters"].result is Result.WARNING
-    assert by_name["alerts"].result is Result.WARNING
-    assert all(d.advice for d in everything if d.result is not Result.OK)
+    assert by_name["lake"].result is CheckResult.OK
+    assert by_name["database"].result is CheckResult.OK
+    assert by_name["clusters"].result is CheckResult.WARNING
+    assert by_name["alerts"].result is CheckResult.WARNING
+    assert all(d.advice for d in everything if d.result is not CheckResult.OK)
 
 
 def test_the_checks_leave_everything_as_they_found_it(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_without_java_it_says_what_to_install(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     java = found(config(tmp_path), "Java")
-    assert java.result is Result.FAILED
+    assert java.result is CheckResult.FAILED
     assert "openjdk" in java.found
 
 
@@ -79,7 +79,7 @@ def test_a_database_of_an_earlier_lagwise_is_not_upgraded_by_looking_at_it(tmp_p
     with transaction(engine) as connection:
         connection.execute(text("drop table silences"))
         connection.execute(update(SCHEMA).values(version=1))
-    assert found(settings, "database").result is Result.OK
+    assert found(settings, "database").result is CheckResult.OK
     with transaction(engine, read_only=True) as connection:
         assert connection.scalar(text("select version from lagwise_schema")) == 1
         assert not inspect(connection).has_table("silences")
@@ -89,8 +89,8 @@ def test_a_database_of_an_earlier_lagwise_is_not_upgraded_by_looking_at_it(tmp_p
 def test_a_data_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("in the way")
     settings = config(tmp_path)
-    assert found(settings, "lake").result is Result.FAILED
-    assert found(settings, "database").result is Result.FAILED
+    assert found(settings, "lake").result is CheckResult.FAILED
+    assert found(settings, "database").result is CheckResult.FAILED
     assert "\n" not in found(settings, "lake").found
 
 
@@ -101,7 +101,7 @@ def test_a_damaged_table_is_found(tmp_path: Path) -> None:
     for commit in (Path(lake.location(GROUP_STATUS)) / "_delta_log").glob("*.json"):
         commit.write_text("not JSON")
     diagnosis = found(settings, "lake")
-    assert diagnosis.result is Result.FAILED
+    assert diagnosis.result is CheckResult.FAILED
     assert "group_status" in diagnosis.found
 
 
@@ -120,7 +120,7 @@ def test_a_damaged_file_is_found_asked_about_and_set_aside(tmp_path: Path) -> No
     cut.write_bytes(b"junk")
     junk.write_bytes(b"x" * junk.stat().st_size)
     said = [d for d in diagnoses(settings, start_spark=False) if d.check == "lake"]
-    assert {d.result for d in said} == {Result.FAILED}
+    assert {d.result for d in said} == {CheckResult.FAILED}
     day = f"analysis/ticks/day={NOON:%Y-%m-%d}"
     # What a look at sizes and at the error does not show is found by reading everything.
     assert f"{day}/{cut.name} is truncated (4 bytes of" in " ".join(d.found for d in said)
@@ -149,7 +149,7 @@ def test_a_damaged_file_is_found_asked_about_and_set_aside(tmp_path: Path) -> No
     again = repair("--yes")
     assert (again.exit_code, again.output) == (0, f"no file of {lake.uri} is damaged\n")
     counted = found(settings, "damaged files")
-    assert counted.result is Result.WARNING
+    assert counted.result is CheckResult.WARNING
     assert counted.found.startswith("2 damaged files set aside (analysis/ticks 2), the last ")
 
 
@@ -188,7 +188,7 @@ def test_a_database_that_cannot_be_used_is_told_without_its_password(tmp_path: P
     (tmp_path / "nowhere").write_text("in the way")
     url = url.replace("/nowhere/at", f"{tmp_path}/nowhere/at")
     diagnosis = found(config(tmp_path, database=url), "database")
-    assert diagnosis.result is Result.FAILED
+    assert diagnosis.result is CheckResult.FAILED
     assert "database" in diagnosis.found
     assert "hunter2" not in diagnosis.found
     assert "\n" not in diagnosis.found
@@ -214,7 +214,7 @@ def test_a_server_of_the_database_and_its_password(
 def test_a_secret_that_is_not_there_is_named(tmp_path: Path) -> None:
     channel = {"name": "ops", "url": "http://h", "secret": "${env:LAGWISE_SECRET_NOWHERE}"}
     diagnosis = found(config(tmp_path, alerts={"channels": [channel]}), "alerts")
-    assert diagnosis.result is Result.FAILED
+    assert diagnosis.result is CheckResult.FAILED
     assert "alerts.channels.0.secret" in diagnosis.found
 
 
@@ -222,7 +222,7 @@ def test_a_channel_that_cannot_be_used_is_named_with_its_type(tmp_path: Path) ->
     mail = {"host": "smtp.example", "sender": "a@b.example", "to": ["c@d.example"], "ca_file": str(tmp_path / "no.pem")}
     settings = config(tmp_path, alerts={"channels": [{"name": "post", "type": "email", **mail}]})
     diagnosis = found(settings, "alerts")
-    assert diagnosis.result is Result.FAILED
+    assert diagnosis.result is CheckResult.FAILED
     assert f"channel post: cannot read the file {tmp_path / 'no.pem'}" in diagnosis.found
     assert diagnosis.advice == "check the channel post (email) under alerts.channels"
 
@@ -230,19 +230,22 @@ def test_a_channel_that_cannot_be_used_is_named_with_its_type(tmp_path: Path) ->
 def test_rules_that_cannot_be_used_are_found(tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text("rules: [{name: x}]")
     assert (
-        found(config(tmp_path, alerts={"rules_file": str(tmp_path / "rules.yaml")}), "alerts").result is Result.FAILED
+        found(config(tmp_path, alerts={"rules_file": str(tmp_path / "rules.yaml")}), "alerts").result
+        is CheckResult.FAILED
     )
 
 
 def test_a_port_that_is_taken_is_a_warning(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         diagnosis = found(config(tmp_path, dashboard={"port": server.getsockname()[1]}), "dashboard")
-    assert diagnosis.result is Result.WARNING
+    assert diagnosis.result is CheckResult.WARNING
     assert diagnosis.advice is not None
 
 
 def test_too_little_memory_is_a_warning(tmp_path: Path) -> None:
-    assert found(config(tmp_path, analysis={"spark": {"driver_memory": "9999g"}}), "memory").result is Result.WARNING
+    assert (
+        found(config(tmp_path, analysis={"spark": {"driver_memory": "9999g"}}), "memory").result is CheckResult.WARNING
+    )
 
 
 def test_a_cluster_that_is_not_there_fails_and_says_so(tmp_path: Path) -> None:
@@ -251,7 +254,7 @@ def test_a_cluster_that_is_not_there_fails_and_says_so(tmp_path: Path) -> None:
         bootstrap = f"127.0.0.1:{closed.getsockname()[1]}"
         cluster = {"name": "shop", "bootstrap": bootstrap, "timeout_seconds": 2}
         diagnosis = found(config(tmp_path, clusters=[cluster]), "cluster shop")
-    assert diagnosis.result is Result.FAILED
+    assert diagnosis.result is CheckResult.FAILED
     assert diagnosis.advice
 
 
@@ -261,7 +264,7 @@ def test_a_check_that_breaks_is_a_failed_check(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr("lagwise_app.doctor.checks._memory", explode)
     everything = list(diagnoses(config(tmp_path), start_spark=False))
-    assert Diagnosis("memory", Result.FAILED, "ZeroDivisionError: a\\nb") in everything
+    assert Diagnosis("memory", CheckResult.FAILED, "ZeroDivisionError: a\\nb") in everything
     assert everything[-1].check == "Delta jars"
 
 
@@ -332,4 +335,4 @@ def test_a_cluster_that_answers_is_checked_step_by_step(tmp_path: Path, broker: 
     settings = config(tmp_path, clusters=[{"name": "shop", "bootstrap": broker.bootstrap}])
     steps = [d for d in diagnoses(settings, start_spark=False) if d.check.startswith("cluster shop: ")]
     assert len(steps) > 1
-    assert {d.result for d in steps} == {Result.OK}
+    assert {d.result for d in steps} == {CheckResult.OK}

@@ -13,7 +13,7 @@ from lagwise.config import Config
 from lagwise.platform import health, private_files
 from lagwise_alerts.outbox.database import open_engine, prepare
 from lagwise_app.doctor.checks import diagnoses
-from lagwise_app.doctor.diagnosis import Result
+from lagwise_app.doctor.diagnosis import CheckResult
 from lagwise_app.supervisor.effective_settings import write_settings
 from lagwise_app.supervisor.process_log import ProcessLog
 from lagwise_app.supervisor.state_lock import locked
@@ -35,7 +35,7 @@ def keep_state(state: Path) -> None:
     """What the parts keep, and a log that became too large twice."""
     write_settings(Config(state_dir=state))
     health.Heart(state, health.ALERTS).beat("well")
-    log = ProcessLog(state / "logs", "alerts", most_bytes=10)
+    log = ProcessLog(state / "logs", "alerts", max_bytes=10)
     for _ in range(3):
         log.write(b"more than ten bytes")
     log.close()
@@ -91,7 +91,7 @@ def test_the_doctor_says_how_an_open_folder_is_closed(tmp_path: Path) -> None:
     state = tmp_path / "our data"
     state.mkdir(mode=0o750)
 
-    def diagnosis() -> tuple[Result, str | None]:
+    def diagnosis() -> tuple[CheckResult, str | None]:
         [found] = [
             d
             for d in diagnoses(Config(data=str(state), dashboard={"port": 0}), start_spark=False)
@@ -99,6 +99,6 @@ def test_the_doctor_says_how_an_open_folder_is_closed(tmp_path: Path) -> None:
         ]
         return found.result, found.advice
 
-    assert diagnosis() == (Result.WARNING, f"chmod 700 '{state}'")
+    assert diagnosis() == (CheckResult.WARNING, f"chmod 700 '{state}'")
     state.chmod(0o700)
-    assert diagnosis() == (Result.OK, None)
+    assert diagnosis() == (CheckResult.OK, None)

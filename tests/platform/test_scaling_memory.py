@@ -23,7 +23,7 @@ from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_app.scaling import history_windows
 from lagwise_app.scaling import lake_cache as scaling_memory
-from lagwise_app.scaling.lake_cache import LOOK_SECONDS, KnownGroup, NoAnswer, ScalingMemory, UnknownGroup
+from lagwise_app.scaling.lake_cache import REFRESH_SECONDS, LakeCache, NoAnswer, ScalingInputs, UnknownGroup
 from lagwise_app.scaling.signal import StaleData, signal
 from tests.fixtures.object_store import Bucket
 from tests.platform.judged import append, group, partition, row
@@ -47,7 +47,7 @@ class Clock:
         return self.seconds
 
     def look_is_due(self) -> None:
-        self.seconds += LOOK_SECONDS
+        self.seconds += REFRESH_SECONDS
 
 
 class CountingLake(Lake):
@@ -105,26 +105,26 @@ def write(lake: Lake, *names: str) -> None:
     append(lake, CAPACITY, *[row(CAPACITY, group=n, **can) for n in names])
 
 
-def in_order(known: KnownGroup) -> KnownGroup:
+def in_order(known: ScalingInputs) -> ScalingInputs:
     """The same, with what is in no order sorted."""
     return replace(
         known, loads=sorted(known.loads, key=lambda x: x.at), seen=sorted(known.seen, key=lambda x: x.at)
     )  # fmt: skip
 
 
-def anew(lake: Lake, window_seconds: float, now: datetime) -> KnownGroup:
+def anew(lake: Lake, window_seconds: float, now: datetime) -> ScalingInputs:
     """What is known where nothing is remembered."""
-    return ScalingMemory(Lake(lake.uri, lake.storage_options)).known("shop", "billing", window_seconds, now)
+    return LakeCache(Lake(lake.uri, lake.storage_options)).known("shop", "billing", window_seconds, now)
 
 
-def asked(memory: ScalingMemory, now: datetime = NOW, **policy: Any) -> Any:
+def asked(memory: LakeCache, now: datetime = NOW, **policy: Any) -> Any:
     return signal(memory, "shop", "billing", ScalingPolicy(**policy), now, stale_after_seconds=60.0)
 
 
 def test_an_answer_takes_nothing_from_the_lake(lake: CountingLake) -> None:
     write(lake, "billing", "other")
     clock = Clock()
-    memory = ScalingMemory(lake, clock)
+    memory = LakeCache(lake, clock)
     first = asked(memory)
     assert first.desired.replicas == 4
     lake.noticed, lake.read_files = 0, []
@@ -143,7 +143,7 @@ def test_an_answer_takes_nothing_from_the_lake(lake: CountingLake) -> None:
 def test_what_is_new_is_read_once_and_nothing_else(lake: CountingLake) -> None:
     write(lake, "billing")
     clock = Clock()
-    memory = ScalingMemory(lake, clock)
+    memory = LakeCache(lake, clock)
     asked(memory)
     lake.read_files = []
     clock.look_is_due()
@@ -161,11 +161,11 @@ def test_what_is_new_is_read_once_and_nothing_else(lake: CountingLake) -> None:
 def test_it_is_noticed_no_later_than_two_seconds_after(lake: CountingLake) -> None:
     write(lake, "billing")
     clock = Clock()
-    memory = ScalingMemory(lake, clock)
+    memory = LakeCache(lake, clock)
     asked(memory)
     later = NOW + timedelta(seconds=15)
     a_round(lake, later, "billing")
-    clock.seconds += LOOK_SECONDS - 0.1
+    clock.seconds += REFRESH_SECONDS - 0.1
     assert asked(memory, later).as_of == NOW
     clock.seconds += 0.1
     assert asked(memory, later).as_of == later
@@ -196,10 +196,10 @@ def test_what_is_remembered_is_what_the_lake_says(lake: CountingLake) -> None:
     for ago in (7000, 3000, 1200, 600, 0):
         sample(lake, now - timedelta(seconds=ago), ago % 7, *names)
     a_round(lake, now, *names)
-    memory = ScalingMemory(lake, clock)
+    memory = LakeCache(lake, clock)
     for number, (seconds, what, window) in enumerate(STORY):
         now += timedelta(seconds=seconds)
-        clock.seconds += seconds + LOOK_SECONDS
+        clock.seconds += seconds + REFRESH_SECONDS
         match what:
             case "sample":
                 sample(lake, now, number, *names)
@@ -224,7 +224,7 @@ def test_a_longer_window_is_read_when_it_is_asked_for(lake: CountingLake) -> Non
     write(lake, "billing", "other")
     sample(lake, NOW - timedelta(hours=3), 7, "billing", "other")
     clock = Clock()
-    memory = ScalingMemory(lake, clock)
+    memory = LakeCache(lake, clock)
     assert len(memory.known("shop", "billing", 900.0, NOW).seen) == 40
     assert len(memory.known("shop", "billing", 3 * 3600.0, NOW).seen) == 51
     lake.read_files = []
@@ -244,7 +244,7 @@ def test_a_longer_window_is_read_when_it_is_asked_for(lake: CountingLake) -> Non
 def test_a_group_that_is_gone_is_forgotten(lake: CountingLake) -> None:
     write(lake, "billing", "other")
     clock = Clock()
-    memory = ScalingMemory(lake, clock)
+    memory = LakeCache(lake, clock)
     memory.known("shop", "other", 900.0, NOW)
     later = NOW + timedelta(hours=1)
     sample(lake, later, 2, "billing")
@@ -258,7 +258,7 @@ def test_a_group_that_is_gone_is_forgotten(lake: CountingLake) -> None:
 def test_nothing_was_ever_analysed(tmp_path: Path) -> None:
     """Not knowing is no answer about a group either: it is not said that there is none of this name."""
     with pytest.raises(NoAnswer, match="no analysis has written to"):
-        asked(ScalingMemory(Lake(str(tmp_path / "nothing"))))
+        asked(LakeCache(Lake(str(tmp_path / "nothing"))))
 
 
 def test_a_lake_that_cannot_be_read_for_a_while(lake: CountingLake, caplog: pytest.LogCaptureFixture) -> None:
@@ -266,7 +266,7 @@ def test_a_lake_that_cannot_be_read_for_a_while(lake: CountingLake, caplog: pyte
     caplog.set_level(logging.INFO, "lagwise.scaling")
     write(lake, "billing")
     clock = Clock()
-    memory = ScalingMemory(lake, clock)
+    memory = LakeCache(lake, clock)
     first = asked(memory)
     # A new round whose file is not there: the store lost it, or does not show it yet.
     later = NOW + timedelta(seconds=30)
@@ -309,7 +309,7 @@ def test_while_one_looks_others_are_answered_from_what_was_known_shortly_before(
     write(lake, "billing")
     held, clock = HeldLake(lake.uri), Clock()
     held.go.set()
-    memory = ScalingMemory(held, clock)
+    memory = LakeCache(held, clock)
     asked(memory)
     held.go.clear()
     held.is_looked_at.clear()
@@ -336,7 +336,7 @@ def test_what_is_old_or_not_there_is_waited_for(lake: CountingLake, idle_seconds
         asking.release()
         return clock()
 
-    memory = ScalingMemory(held, noting_clock)
+    memory = LakeCache(held, noting_clock)
     later = NOW
     if idle_seconds is not None:
         held.go.set()
@@ -364,7 +364,7 @@ def test_a_look_that_hangs_holds_nobody_up_for_long(lake: CountingLake, monkeypa
     monkeypatch.setattr(scaling_memory, "_WAIT_SECONDS", 0.01)
     write(lake, "billing")
     held = HeldLake(lake.uri)
-    memory = ScalingMemory(held, Clock())
+    memory = LakeCache(held, Clock())
     results: list[Any] = []
     thread = in_thread(lambda: asked(memory), results)
     assert held.is_looked_at.wait(60)
@@ -381,7 +381,7 @@ def test_a_mistake_of_ours_is_not_taken_for_trouble_with_the_lake(
     write(lake, "billing")
     monkeypatch.setattr(history_windows, "_MEMBERS", "select nonsense from groups where $since is null")
     with pytest.raises(duckdb.BinderException):
-        asked(ScalingMemory(lake))
+        asked(LakeCache(lake))
 
 
 def test_in_an_object_store(bucket: Bucket) -> None:
@@ -393,7 +393,7 @@ def test_in_an_object_store(bucket: Bucket) -> None:
         sample(lake, NOW - timedelta(seconds=ago), 2 + ago // 600, *names)
     append(lake, GROUP_STATUS, *[group(n, "ok", as_of=NOW, members=2, state="Stable") for n in names])
     clock = Clock()
-    memory = ScalingMemory(lake, clock)
+    memory = LakeCache(lake, clock)
     assert sorted(seen.count for seen in memory.known("shop", "billing", 900.0, NOW).seen) == [2, 3]
     later = NOW + timedelta(seconds=15)
     sample(lake, later, 9, *names)

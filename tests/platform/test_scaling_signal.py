@@ -23,11 +23,11 @@ from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.membership import ASSIGNMENTS
 from lagwise.tables.raw import GROUPS
 from lagwise.tables.store import Lake
-from lagwise_app.scaling.lake_cache import ScalingMemory, TopicRate, UnknownGroup
-from lagwise_app.scaling.server import Server, serve_forever
+from lagwise_app.scaling.lake_cache import LakeCache, TopicRate, UnknownGroup
+from lagwise_app.scaling.server import ScalingServer, serve_forever
 from lagwise_app.scaling.signal import StaleData, UndecidedSignal, mixed_rate, shared_work, signal
 from lagwise_app.supervisor.effective_settings import free_port
-from lagwise_app.supervisor.processes import product_parts
+from lagwise_app.supervisor.processes import product_processes
 from tests.platform.judged import HOSTILE, append, group, partition, row
 
 pytestmark = pytest.mark.thorough
@@ -85,7 +85,7 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def asked(lake: Lake, **values: Any) -> Any:
-    return signal(ScalingMemory(lake), "shop", "billing", ScalingPolicy(**values), NOW, stale_after_seconds=60.0)
+    return signal(LakeCache(lake), "shop", "billing", ScalingPolicy(**values), NOW, stale_after_seconds=60.0)
 
 
 def test_a_group_that_needs_more_gets_them(lake: Lake) -> None:
@@ -351,13 +351,13 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(ConfigError, match=rf"cannot listen on 127\.0\.0\.1:{port} \(scaling\): Address already in"):
-            Server(Config.model_validate({"data": str(tmp_path), "scaling": {"port": port}}))
+            ScalingServer(Config.model_validate({"data": str(tmp_path), "scaling": {"port": port}}))
 
 
 def test_it_is_part_of_the_product_only_if_asked_for(tmp_path: Path) -> None:
     def names(**scaling: Any) -> list[str]:
         config = Config.model_validate({"data": str(tmp_path), "scaling": scaling})
-        return [part.name for part in product_parts(config, tmp_path / "x.yaml", dashboard=False)]
+        return [part.name for part in product_processes(config, tmp_path / "x.yaml", dashboard=False)]
 
     assert "scaling" not in names()
     assert names(port=8602)[-1] == "scaling"

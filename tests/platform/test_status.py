@@ -29,7 +29,7 @@ from lagwise.tables.store import Lake
 from lagwise_app.cli import cli
 from lagwise_app.status.display import watch
 from lagwise_app.status.groups import StatusFilters
-from lagwise_app.status.snapshots import MARKED_FOR, StatusChange, StatusChanges, WatchedStatus
+from lagwise_app.status.snapshots import MARKED_FOR, ChangeTracker, StatusChange, StatusRequest
 from tests.platform.judged import HOSTILE, analyzed, append, group, sampled
 from tests.platform.test_cli import harmless
 
@@ -269,7 +269,7 @@ class Night:
         for cluster in ("prod", "test"):
             sampled(self.lake, self.now, cluster=cluster)
         self.judge()
-        watched = WatchedStatus(self.lake, Config(), StatusFilters(**filters))
+        watched = StatusRequest(self.lake, Config(), StatusFilters(**filters))
         watch(watched, console, Script(*happens), clock=lambda: self.now)
 
 
@@ -414,7 +414,7 @@ def test_long_names_and_narrow_terminals_cut_nothing(lake: Lake) -> None:
 
 
 def test_changes_are_between_looks() -> None:
-    changes, later = StatusChanges(timedelta(seconds=60)), AT + timedelta(seconds=10)
+    changes, later = ChangeTracker(timedelta(seconds=60)), AT + timedelta(seconds=10)
     assert changes.see({("c", "a"): "ok", ("c", "b"): "stalled"}, AT) == []
     worse = StatusChange(later, ("c", "a"), "ok", "stopped")
     gone = StatusChange(later, ("c", "b"), "stalled", None)

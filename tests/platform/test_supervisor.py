@@ -67,7 +67,7 @@ def wait_for_state(supervisor: Supervisor, state: ProcessState) -> ProcessStatus
 
 def test_a_part_runs_and_shows_its_heartbeat(tmp_path: Path) -> None:
     script = f"""
-import time; from pathlib import Path; from lagwise import health
+import time; from pathlib import Path; from lagwise.platform import health
 health.Heart(Path({str(tmp_path)!r}), "collector").beat("read 3 groups")
 time.sleep(60)
 """
@@ -103,7 +103,7 @@ def test_a_beat_of_an_earlier_run_is_not_this_run_s(tmp_path: Path) -> None:
 def test_a_part_that_ends_is_started_again_with_growing_pauses(tmp_path: Path) -> None:
     clock = Clock()
     crash = python("collector", "print('first line'); print('no\\x1b[2J room left'); raise SystemExit(3)")
-    back_off = BackOff(first_seconds=2, most_seconds=5, stable_seconds=60)
+    back_off = BackOff(first_seconds=2, max_seconds=5, stable_seconds=60)
     with Supervisor([crash], tmp_path, back_off=back_off, clock=clock) as supervisor:
         for restarts, pause in enumerate([2, 4, 5, 5]):
             status = wait_for_state(supervisor, ProcessState.WAITING)
@@ -124,7 +124,7 @@ def test_a_stable_run_resets_the_pause(tmp_path: Path) -> None:
     clock = Clock()
     gate = tmp_path / "gate"
     script = f"import time, pathlib\nwhile not pathlib.Path({str(gate)!r}).exists(): time.sleep(0.01)"
-    back_off = BackOff(first_seconds=1, most_seconds=100, stable_seconds=60)
+    back_off = BackOff(first_seconds=1, max_seconds=100, stable_seconds=60)
     with Supervisor([python("x", script)], tmp_path, back_off=back_off, clock=clock) as supervisor:
         gate.touch()
         for pause in (1, 2):
@@ -174,7 +174,7 @@ def file_size_limit(pids: Iterable[int]) -> Iterator[None]:
 def test_a_state_folder_that_cannot_be_written_ends_nothing(tmp_path: Path) -> None:
     """First its disk is full, then its folders are somebody else's. Parts go on; those that end are started again."""
     script = f"""
-import itertools, time; from pathlib import Path; from lagwise import health, logs
+import itertools, time; from pathlib import Path; from lagwise.platform import health, logs
 logs.configure("ticker")
 heart = health.Heart(Path({str(tmp_path)!r}), "ticker")
 for number in itertools.count():
@@ -218,7 +218,7 @@ for number in itertools.count():
             (begun,) = supervisor.take_notices()
         logged(supervisor)
         assert begun.startswith(f"logs cannot be written ({tmp_path / 'logs'}/")
-        assert begun.endswith(".log: File too large); what the parts write is kept in memory meanwhile")
+        assert begun.endswith(".log: File too large); output stays in memory until they can")
         assert supervisor.take_notices() == ["logs can be written again"]
 
         for folder in folders:
@@ -305,8 +305,8 @@ def supervising_process(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str],
     script = f"""
 import os, sys, time
 from pathlib import Path
-from lagwise_app.supervisor.supervisor import Part, Supervisor
-with Supervisor([Part("x", (sys.executable, "-c", "import time; time.sleep(600)"), dict(os.environ))],
+from lagwise_app.supervisor.supervisor import ProcessSpec, Supervisor
+with Supervisor([ProcessSpec("x", (sys.executable, "-c", "import time; time.sleep(600)"), dict(os.environ))],
                 Path({str(tmp_path)!r})) as s:
     print(s.pids()["x"], flush=True)
     while True:
@@ -334,8 +334,8 @@ def test_a_state_folder_has_one_lagwise(tmp_path: Path) -> None:
     with locked(tmp_path), pytest.raises(LagwiseError) as caught, locked(tmp_path):
         pass
     holder = f"process {os.getpid()} on {socket.gethostname()}, since "
-    assert str(caught.value).startswith(f"Lagwise is already running on {tmp_path}: {holder}20")
-    assert str(caught.value).endswith(" UTC. Stop that one first, or give this one another folder with --data")
+    assert str(caught.value).startswith(f"Lagwise already runs on {tmp_path}: {holder}20")
+    assert str(caught.value).endswith(" UTC. Stop it first, or choose another folder with --data")
     with locked(tmp_path):
         pass
 
@@ -344,7 +344,7 @@ def test_a_lock_of_a_dead_process_is_free(tmp_path: Path) -> None:
     script = f"""
 import os
 from pathlib import Path
-from lagwise_app.supervisor.supervisor import locked
+from lagwise_app.supervisor.state_lock import locked
 with locked(Path({str(tmp_path)!r})): os.kill(os.getpid(), 9)
 """
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -signal.SIGKILL

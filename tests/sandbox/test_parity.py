@@ -6,7 +6,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from lagwise.platform.errors import LagwiseError
 from lagwise_sandbox.broker import KafkaBroker
-from lagwise_sandbox.consumer_groups_tool import Row, describe, parse
+from lagwise_sandbox.consumer_groups_tool import DescribedPartition, describe, parse
 
 # As kafka-consumer-groups 4.3.0 printed it, with a group whose name holds spaces.
 OUTPUT = """
@@ -23,9 +23,9 @@ billing         orders          2          41231           41249           18   
 
 def test_rows_are_read_and_remarks_are_not() -> None:
     assert parse(OUTPUT) == [
-        Row("late night shift", "orders.v1", 0, 12, 15, 3),
-        Row("late night shift", "orders.v1", 1, None, 7, None),
-        Row("billing", "orders", 2, 41231, 41249, 18),
+        DescribedPartition("late night shift", "orders.v1", 0, 12, 15, 3),
+        DescribedPartition("late night shift", "orders.v1", 1, None, 7, None),
+        DescribedPartition("billing", "orders", 2, 41231, 41249, 18),
     ]
 
 
@@ -44,7 +44,10 @@ def test_the_tool_tells_the_truth_about_a_group(broker: KafkaBroker) -> None:
     finally:
         consumer.close()
     rows = sorted(describe(broker.bootstrap, "parity group"), key=lambda row: row.partition)
-    assert rows == [Row("parity group", "parity", 0, 2, 5, 3), Row("parity group", "parity", 1, 5, 5, 0)]
+    assert rows == [
+        DescribedPartition("parity group", "parity", 0, 2, 5, 3),
+        DescribedPartition("parity group", "parity", 1, 5, 5, 0),
+    ]
 
 
 @pytest.mark.broker

@@ -13,7 +13,7 @@ from lagwise.tables.planning import TOPIC_HOURS
 from lagwise.tables.raw import GROUPS
 from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise.tables.store import Lake
-from lagwise_app.scaling.lake_cache import ScalingMemory
+from lagwise_app.scaling.lake_cache import LakeCache
 from lagwise_app.scaling.signal import signal
 from lagwise_spark.jobs.capacity import AGAIN_AFTER, plan
 from tests.platform.judged import append, group, partition
@@ -162,7 +162,7 @@ def test_a_downstream_that_is_full(lake: Lake) -> None:
         ],
     )
     policy = ScalingPolicy(max_replicas=24)
-    answer = signal(ScalingMemory(lake), found["cluster"], "billing", policy, NOW, stale_after_seconds=900.0)
+    answer = signal(LakeCache(lake), found["cluster"], "billing", policy, NOW, stale_after_seconds=900.0)
     assert (answer.desired.replicas, answer.desired.why) == (1, Why.DOWNSTREAM_FULL)
     assert answer.desired.needed > 1
 
@@ -223,6 +223,6 @@ def test_autoscalers_are_told_by_it(lake: Lake) -> None:
     )
     members = [some(GROUPS, sampled_at=at, member_count=4) for at in past]
     append(lake, GROUPS, *members)
-    found = signal(ScalingMemory(lake), "shop", "billing", ScalingPolicy(), NOW, stale_after_seconds=60.0)
+    found = signal(LakeCache(lake), "shop", "billing", ScalingPolicy(), NOW, stale_after_seconds=60.0)
     assert (found.desired.replicas, found.desired.why) == (1, Why.FEWER_NEEDED)
     assert found.replica_rate_per_second == 375.0

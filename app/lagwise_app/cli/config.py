@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from lagwise.config import Config
 
 
-def _try_out(config: "Config") -> int:
+def _check_settings(config: "Config") -> int:
     """Everything about settings that can be tried without a network.
 
     References, the file of the sign-in, rules, database, librdkafka's own settings. Returns how many references were
@@ -60,7 +60,7 @@ def config_command(settings: CommandSettings, check: bool, as_json: bool) -> Non
     if check:
         from lagwise.domain.humanise import plural
 
-        names = _try_out(config)
+        names = _check_settings(config)
         click.echo(
             f"the settings can be used: {plural(len(config.clusters), 'cluster')}, "
             f"{plural(names, 'reference')} to secrets resolved"

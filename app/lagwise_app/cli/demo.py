@@ -49,14 +49,14 @@ def demo(
       lagwise demo --rocketmq
     """
     from lagwise.platform import logs
-    from lagwise_app.demo.run import Options, run_demo
+    from lagwise_app.demo.run import DemoOptions, run_demo
     from lagwise_app.demo.signals import Signals
 
     for module in (*(() if rocketmq else ("confluent_kafka",)), "pyspark", "streamlit"):
         require_package(module)
     logs.configure("demo")
     spark = context.obj.load().analysis.spark
-    options = Options(for_seconds, not no_dashboard, data, port, as_json, rocketmq, spark)
+    options = DemoOptions(for_seconds, not no_dashboard, data, port, as_json, rocketmq, spark)
     context.exit(run_demo(options, Signals()))
 
 

@@ -53,7 +53,7 @@ def doctor(
 
     from lagwise.platform import logs
     from lagwise_app.doctor.checks import diagnoses
-    from lagwise_app.doctor.diagnosis import Diagnosis, Result
+    from lagwise_app.doctor.diagnosis import CheckResult, Diagnosis
 
     logs.configure("doctor")
     settings: CommandSettings = context.obj
@@ -66,34 +66,34 @@ def doctor(
     found = []
     if last_run:
         said = f"those that Lagwise last ran with on this data ({last_run[1]})"
-        found.append(Diagnosis("settings", Result.OK, logs.clean(said)))
+        found.append(Diagnosis("settings", CheckResult.OK, logs.clean(said)))
     if as_json:
         found += diagnoses(config, start_spark=spark)
-        print_json({"ok": all(d.result is not Result.FAILED for d in found), "checks": [asdict(d) for d in found]})
+        print_json({"ok": all(d.result is not CheckResult.FAILED for d in found), "checks": [asdict(d) for d in found]})
     else:
         from lagwise_app.terminal import output
 
         console = output.console()
         for diagnosis in found:
-            console.print(_line(diagnosis))
+            console.print(_diagnosis_line(diagnosis))
         with console.status("checking …") as progress:
             for diagnosis in diagnoses(config, start_spark=spark, progress=lambda what: progress.update(f"{what} …")):
                 found.append(diagnosis)
-                console.print(_line(diagnosis))
-    context.exit(1 if any(d.result is Result.FAILED for d in found) else 0)
+                console.print(_diagnosis_line(diagnosis))
+    context.exit(1 if any(d.result is CheckResult.FAILED for d in found) else 0)
 
 
-def _line(diagnosis: "Diagnosis") -> "Text":
+def _diagnosis_line(diagnosis: "Diagnosis") -> "Text":
     """One check of the doctor, with its advice on a line of its own."""
     from rich.text import Text
 
-    from lagwise_app.doctor.diagnosis import Result
+    from lagwise_app.doctor.diagnosis import CheckResult
     from lagwise_app.terminal.safe_text import plain
 
     mark, style = {
-        Result.OK: ("✓", "green"),
-        Result.WARNING: ("!", "bold yellow"),
-        Result.FAILED: ("✗", "bold red"),
+        CheckResult.OK: ("✓", "green"),
+        CheckResult.WARNING: ("!", "bold yellow"),
+        CheckResult.FAILED: ("✗", "bold red"),
     }[diagnosis.result]
     line = Text(f"{mark} ", style=style).append_text(plain(diagnosis.check)).append(": ", style="")
     line.append_text(plain(diagnosis.found))
@@ -119,16 +119,16 @@ def repair_lake(config: "Config", *, yes: bool, as_json: bool) -> bool:
             found = inspect(
                 lake, thorough=True, progress=lambda table: progress.update(f"reading every file of {table.path} …")
             )
-        _print(found, lake.uri)
+        _print_damage(found, lake.uri)
         yes = bool(found.damaged) and (yes or click.confirm("Repair now?", default=False))
     done: Repaired | None = None
     if yes and found.damaged:
-        with _alone(config, lake, found):
+        with _analysis_paused(config, lake, found):
             done = repair(lake, found, datetime.now(UTC))
     if as_json:
         print_json(
             {
-                "damaged": [_document(one) for one in found.damaged],
+                "damaged": [_damage_document(one) for one in found.damaged],
                 "unchecked": [clean(line) for line in found.unchecked],
                 "set_aside": None if done is None else len(done.set_aside),
                 "recovered": None if done is None else done.recovered,
@@ -139,7 +139,7 @@ def repair_lake(config: "Config", *, yes: bool, as_json: bool) -> bool:
     return not found.unchecked and (done is not None or not found.damaged)
 
 
-def _print(found: "Inspection", uri: str) -> None:
+def _print_damage(found: "Inspection", uri: str) -> None:
     from lagwise.tables.quarantine import QUARANTINE
     from lagwise.tables.repair import consequence
 
@@ -171,7 +171,7 @@ def _require_lake(lake: "Lake") -> None:
 
 
 @contextmanager
-def _alone(config: "Config", lake: "Lake", found: "Inspection") -> Iterator[None]:
+def _analysis_paused(config: "Config", lake: "Lake", found: "Inspection") -> Iterator[None]:
     """Where a log is damaged, keep the analysis from running meanwhile: it has logs in memory that it has read.
 
     Raises LagwiseError if it runs.
@@ -193,7 +193,7 @@ def _alone(config: "Config", lake: "Lake", found: "Inspection") -> Iterator[None
         engine.dispose()
 
 
-def _document(one: "Damage") -> dict[str, Any]:
+def _damage_document(one: "Damage") -> dict[str, Any]:
     from lagwise.tables.repair import consequence
 
     return {

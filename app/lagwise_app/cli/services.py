@@ -19,7 +19,7 @@ from lagwise_app.cli.shared import (
 from lagwise_app.terminal.json_output import print_json
 
 
-def _only_once(as_json: bool, once: bool) -> None:
+def _require_once_with_json(as_json: bool, once: bool) -> None:
     if as_json and not once:
         raise click.UsageError("--json prints what one round cost: use it with --once")
 
@@ -39,7 +39,7 @@ def collect(settings: CommandSettings, bootstrap: str | None, data: str | None, 
       lagwise collect --bootstrap broker:9092 --data /var/lib/lagwise
       lagwise collect --once --json     # {"runs": [{"cluster": …, "wall_seconds": …, "errors": …}]}
     """
-    _only_once(as_json, once)
+    _require_once_with_json(as_json, once)
     from lagwise.platform.health import COLLECTOR
 
     config = settings.load_for(COLLECTOR, bootstrap=bootstrap, data=data)
@@ -75,7 +75,7 @@ def analyze(settings: CommandSettings, data: str | None, once: bool, as_json: bo
       lagwise analyze
       lagwise analyze --once --json     # {"wall_seconds": …, "cpu_seconds": …, …}
     """
-    _only_once(as_json, once)
+    _require_once_with_json(as_json, once)
     from lagwise.platform.health import ANALYSIS
 
     config = settings.load_for(ANALYSIS, data=data)

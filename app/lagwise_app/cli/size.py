@@ -41,8 +41,8 @@ OPTIONS = {
 
 
 #: Of these it is told where they come from, of a group.
-_TOLD = ("seconds_per_message", *NEEDED, "hottest_share", "lag")
-_TAKEN_APART = ("t1_seconds", "t2_seconds", "cores")
+_REPORTED_INPUTS = ("seconds_per_message", *NEEDED, "hottest_share", "lag")
+_NODE_INPUTS = ("t1_seconds", "t2_seconds", "cores")
 _TIMES = frozenset({"t1_seconds", "seconds_per_message"})
 
 #: Wider than this, sentences are hard to read.
@@ -193,16 +193,16 @@ def size(
     """
     from lagwise_app.size.answer import SizingAnswer
 
-    now, typed = datetime.now(UTC), _typed(context)
-    if "seconds_per_message" in typed and typed & set(_TAKEN_APART):
+    now, typed = datetime.now(UTC), _typed_inputs(context)
+    if "seconds_per_message" in typed and typed & set(_NODE_INPUTS):
         raise click.UsageError("--per-message is for where --t1, --t2 and --cores are not known: leave it or them out")
-    if "unit" in typed and typed & set(_TAKEN_APART):
+    if "unit" in typed and typed & set(_NODE_INPUTS):
         raise click.UsageError("--unit says what takes --per-message: with --t1, --t2 and --cores nodes are sized")
     if group is not None:
         config = context.obj.load(data=data)
         target = config.analysis.capacity.target_utilisation
         answer = SizingAnswer.of_group(open_lake(config), (cluster, group, topic), horizon_seconds, target, now)
-        values, sources = _with_known(context, values, answer.known, answer.told)
+        values, sources = _with_group_values(context, values, answer.known, answer.told)
         if typed & _TIMES:
             answer.downstream = None  # who types in how long a message takes asks about another downstream
     elif horizon_seconds is not None:
@@ -219,45 +219,49 @@ def size(
     try:
         answer.settle(None if missing else workload_from(values), missing, sources)
     except OutOfRange as error:
-        if values["seconds_per_message"] is not None and error.argument in _TAKEN_APART:
+        if values["seconds_per_message"] is not None and error.argument in _NODE_INPUTS:
             allowed = "must be above 0, and a day at most."  # it stands for T1, of a T2 of 0
             raise click.BadParameter(allowed, ctx=context, param_hint=OPTIONS["seconds_per_message"]) from None
-        raise click.BadParameter(_in_options(error), ctx=context, param_hint=OPTIONS.get(error.argument)) from None
+        raise click.BadParameter(
+            _range_in_options(error), ctx=context, param_hint=OPTIONS.get(error.argument)
+        ) from None
     if html_file is not None or csv_file is not None:
-        from lagwise_app.size.answer import write
+        from lagwise_app.size.answer import write_files
 
-        write(answer, html_file, csv_file)
+        write_files(answer, html_file, csv_file)
     if as_json:
         print_json(answer.as_document(values))
         return
-    from lagwise_app.size.terminal_report import page
+    from lagwise_app.size.terminal_report import size_page
     from lagwise_app.terminal import output
 
     console = output.console()
-    inputs = {OPTIONS[name]: (values[name], sources[name]) for name in _TOLD}
-    console.print(page(answer, inputs), width=min(console.width, _WIDTH))
+    inputs = {OPTIONS[name]: (values[name], sources[name]) for name in _REPORTED_INPUTS}
+    console.print(size_page(answer, inputs), width=min(console.width, _WIDTH))
 
 
-def _typed(context: click.Context) -> set[str]:
+def _typed_inputs(context: click.Context) -> set[str]:
     return {name for name in OPTIONS if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
 
 
-def _with_known(
+def _with_group_values(
     context: click.Context, given: dict[str, Any], known: Mapping[str, Any], told: Mapping[str, str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """What is given with what is known in the place of what was not typed in, values and sources."""
-    typed = _typed(context)
+    typed = _typed_inputs(context)
     # Who types in one of these means nodes and threads, who types in the whole means members.
-    other: tuple[str, ...] = _TAKEN_APART if "seconds_per_message" in typed else ()
-    if typed & set(_TAKEN_APART):
+    other: tuple[str, ...] = _NODE_INPUTS if "seconds_per_message" in typed else ()
+    if typed & set(_NODE_INPUTS):
         other = ("seconds_per_message", "unit")
     taken = {name for name in known if name not in typed and name not in other}
     values = given | {name: known[name] for name in taken}
     sources = _sources(context) | {name: told[name] for name in taken if name in told}
-    return values, sources | {name: "not known" for name in _TOLD if values[name] is None and name != "hottest_share"}
+    return values, sources | {
+        name: "not known" for name in _REPORTED_INPUTS if values[name] is None and name != "hottest_share"
+    }
 
 
-def _in_options(error: OutOfRange) -> str:
+def _range_in_options(error: OutOfRange) -> str:
     """The range in the words of the command line: options instead of arguments, units are typed with the value."""
     allowed = error.allowed.replace(" (in seconds)", "")
     for argument in ("t1_seconds", "t2_seconds"):
@@ -266,5 +270,5 @@ def _in_options(error: OutOfRange) -> str:
 
 
 def _sources(context: click.Context) -> dict[str, str]:
-    typed = _typed(context)
+    typed = _typed_inputs(context)
     return {name: f"option {option}" if name in typed else "default" for name, option in OPTIONS.items()}

@@ -96,14 +96,14 @@ def status(
         print_json({"freshness": asdict(fresh), "groups_total": len(groups), "groups": wanted})
         return
     from lagwise_app.status import display
-    from lagwise_app.status.snapshots import Looks, WatchedStatus
+    from lagwise_app.status.snapshots import SnapshotReader, StatusRequest
     from lagwise_app.terminal import output
 
-    watched = WatchedStatus(lake, config, filters, everything)
+    watched = StatusRequest(lake, config, filters, everything)
     if watch:
         display.watch(watched, output.console(), stop_on_signals())
     else:
-        display.show(Looks(watched).look(datetime.now(UTC)), watched, output.console())
+        display.show(SnapshotReader(watched).look(datetime.now(UTC)), watched, output.console())
 
 
 def _check_clusters(asked: Sequence[str], known: set[str]) -> None:

@@ -1,4 +1,4 @@
-"""What is expected of each group, what has been shown, and since when it has been right. Pure: time is an argument."""
+"""The expected status of each group against the one that Lagwise shows. Pure: time is an argument."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,9 +11,9 @@ from lagwise_sandbox.scenarios import DemoScenario
 class ExpectedGroup:
     """One group of the demo. Times are seconds since the start of the workload.
 
-    ``row`` is its latest row of ``group_status`` (None before the first), seen at ``elapsed_seconds``.
-    ``first_right_seconds`` is when it was first shown as expected, ``right_since_seconds`` since when it has been so
-    without a break (None: it is not now).
+    ``row`` is its latest row of ``group_status`` (None before the first), read at ``elapsed_seconds``.
+    ``first_right_seconds`` is when its status was first as expected. ``right_since_seconds`` is since when it has been
+    so without a break; None while it is not.
     """
 
     scenario: DemoScenario
@@ -24,17 +24,17 @@ class ExpectedGroup:
 
     @property
     def agrees(self) -> bool:
-        """Whether what is shown now is what is expected."""
+        """Whether the status shown now is an expected one."""
         row = self.row
         return row is not None and self.scenario.agrees(row["status"], row["reason"], self.elapsed_seconds)
 
     @property
     def expected(self) -> tuple[str, ...]:
-        """What is expected now."""
+        """The statuses expected now."""
         return self.scenario.expected_at(self.elapsed_seconds)
 
-    def see(self, row: Mapping[str, Any] | None, elapsed_seconds: float) -> None:
-        """Take note of what is shown at a moment."""
+    def update(self, row: Mapping[str, Any] | None, elapsed_seconds: float) -> None:
+        """Record the row at a moment."""
         self.row, self.elapsed_seconds = row, elapsed_seconds
         if not self.agrees:
             self.right_since_seconds = None
@@ -46,8 +46,8 @@ class ExpectedGroup:
 
 
 @dataclass(slots=True)
-class Watch:
-    """All groups of the demo."""
+class ExpectedGroups:
+    """The groups of the demo."""
 
     scenarios: Sequence[DemoScenario]
     groups: list[ExpectedGroup] = field(init=False)
@@ -55,13 +55,13 @@ class Watch:
     def __post_init__(self) -> None:
         self.groups = [ExpectedGroup(scenario) for scenario in self.scenarios]
 
-    def see(self, rows: Iterable[Mapping[str, Any]], elapsed_seconds: float) -> None:
-        """Take note of ``group_status`` as it is at a moment."""
+    def update(self, rows: Iterable[Mapping[str, Any]], elapsed_seconds: float) -> None:
+        """Record ``group_status`` at a moment."""
         by_name = {row["group"]: row for row in rows}
         for group in self.groups:
-            group.see(by_name.get(group.scenario.group), elapsed_seconds)
+            group.update(by_name.get(group.scenario.group), elapsed_seconds)
 
     @property
     def all_agree(self) -> bool:
-        """Whether every group is shown as expected."""
+        """Whether every group has an expected status."""
         return all(group.agrees for group in self.groups)

@@ -1,4 +1,4 @@
-"""Where the demo keeps its lake, logs and database: a temporary folder, or one that is kept."""
+"""The folder for the demo's lake, logs and database: a temporary one, or one that the user names and keeps."""
 
 import shutil
 import tempfile
@@ -18,27 +18,26 @@ _LOCK = "lagwise.lock"
 
 
 @dataclass(slots=True)
-class Folder:
-    """A folder of the demo. A temporary one is removed at the end unless ``keep`` is set by then."""
+class DemoFolder:
+    """The folder of a demo. It is removed at the end unless ``keep`` is set by then."""
 
     path: Path
     keep: bool
 
 
 @contextmanager
-def demo_folder(wanted: Path | None, say: Callable[[str], None]) -> Iterator[Folder]:
-    """The folder to use, locked for this process, and free of what an earlier demo left.
+def demo_folder(wanted: Path | None, say: Callable[[str], None]) -> Iterator[DemoFolder]:
+    """The folder to use, locked for this process. Data of an earlier demo is moved aside.
 
-    Each demo has a broker of its own, whose offsets begin anew: what an earlier one left is moved aside, not mixed in.
-    Raises LagwiseError where the folder is in use, cannot be written, or holds something that is no demo's.
+    Each demo has a new broker, whose offsets begin at 0, so data of two demos must not mix. Raises LagwiseError where
+    the folder is in use, cannot be written, or holds files that no demo wrote.
     """
-    folder = Folder(_made(wanted), keep=wanted is not None)
+    folder = DemoFolder(_make(wanted), keep=wanted is not None)
     try:
         with locked(folder.path):
             _claim(folder.path)
             say(
-                f"keeping everything in {folder.path}"
-                + ("" if folder.keep else " (removed at the end if all went well)")
+                f"data folder: {folder.path}" + ("" if folder.keep else " (removed at the end if everything went well)")
             )
             yield folder
     except BaseException:
@@ -48,10 +47,10 @@ def demo_folder(wanted: Path | None, say: Callable[[str], None]) -> Iterator[Fol
         if not folder.keep:
             shutil.rmtree(folder.path, ignore_errors=True)
         elif wanted is None:
-            say(f"the logs are still in {folder.path / 'logs'}")
+            say(f"the logs are kept in {folder.path / 'logs'}")
 
 
-def _made(wanted: Path | None) -> Path:
+def _make(wanted: Path | None) -> Path:
     try:
         if wanted is None:
             return Path(tempfile.mkdtemp(prefix="lagwise-demo-"))
@@ -59,29 +58,29 @@ def _made(wanted: Path | None) -> Path:
         return wanted.resolve()
     except OSError as error:
         where = clean(str(wanted or tempfile.gettempdir()))
-        raise LagwiseError(f"the demo cannot keep its data in {where}: {error.strerror}") from error
+        raise LagwiseError(f"the demo cannot write its data to {where}: {error.strerror}") from error
 
 
 def _claim(path: Path) -> None:
-    """Mark the folder as a demo's; move what an earlier demo left in it into a folder of its own."""
+    """Mark the folder as a demo's. Move what an earlier demo left in it to a folder of its own."""
     try:
         left = [p for p in path.iterdir() if p.name != _LOCK and not p.name.startswith(_EARLIER)]
         if left and not (path / _MARKER).exists():
             raise LagwiseError(
-                f"{clean(str(path))} holds {clean(left[0].name)!r}, which is not the demo's: give --data an empty or a "
-                "new folder"
+                f"{clean(str(path))} holds {clean(left[0].name)!r}, which no demo wrote: choose an empty or a new "
+                "folder with --data"
             )
         if left:
             number = 1 + max(
                 (int(n) for p in path.iterdir() if (n := p.name.removeprefix(_EARLIER)).isdigit()), default=0
             )
-            aside = path / f"{_EARLIER}{number}"
-            aside.mkdir()
+            earlier = path / f"{_EARLIER}{number}"
+            earlier.mkdir()
             for one in left:
-                one.rename(aside / one.name)
+                one.rename(earlier / one.name)
         (path / _MARKER).write_text("This folder belongs to `lagwise demo`.\n", encoding="utf-8")
     except OSError as error:
-        raise LagwiseError(f"the demo cannot keep its data in {clean(str(path))}: {error.strerror}") from error
+        raise LagwiseError(f"the demo cannot write its data to {clean(str(path))}: {error.strerror}") from error
 
 
 def _has_logs(path: Path) -> bool:

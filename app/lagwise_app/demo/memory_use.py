@@ -1,4 +1,4 @@
-"""How much memory the product takes: that of each part and of the processes that it started."""
+"""How much memory each process of the product takes, with the processes that it started."""
 
 import os
 from collections.abc import Mapping
@@ -9,32 +9,32 @@ _MIB = 1024 * 1024
 
 
 class MemoryUse:
-    """The most memory of each part, MiB, summed over its processes.
+    """The peak memory of each process of the product, MiB, with all its descendants.
 
-    Memory that processes share (Spark's Python workers are forks of one process) is counted once: the proportional set
-    size, or on systems without it, what each process has for itself. Between fork and exec a child has its parent's
-    whole memory map, and the system reports all of it for both. That lasts for milliseconds, so a peak is only what two
-    successive looks have found.
+    Shared memory (Spark's Python workers are forks of one process) counts once: as the proportional set size, or as the
+    unique set size on systems without it. Between fork and exec the system reports the parent's whole memory map for
+    the child as well. That lasts for milliseconds, so only what two successive measurements have found counts as a
+    peak.
     """
 
     def __init__(self) -> None:
         self.peak_mib: dict[str, float] = {}
         self._last_mib: dict[str, float] = {}
 
-    def look(self, pids: Mapping[str, int]) -> None:
-        """Measure the parts, and this process as ``supervisor``. A process that ends meanwhile counts nothing."""
-        for part, pid in {**pids, "supervisor": os.getpid()}.items():
-            mib = self._held(pid, descendants=part != "supervisor") / _MIB
-            lasting = min(mib, self._last_mib.get(part, 0.0))
-            self._last_mib[part] = mib
-            self.peak_mib[part] = max(lasting, self.peak_mib.get(part, 0.0))
+    def measure(self, pids: Mapping[str, int]) -> None:
+        """Measure processes by name, and this one as ``supervisor``. A process that ends meanwhile counts as 0."""
+        for name, pid in {**pids, "supervisor": os.getpid()}.items():
+            mib = self._bytes_of(pid, descendants=name != "supervisor") / _MIB
+            lasting = min(mib, self._last_mib.get(name, 0.0))
+            self._last_mib[name] = mib
+            self.peak_mib[name] = max(lasting, self.peak_mib.get(name, 0.0))
 
     @property
     def total_mib(self) -> float:
         """Sum of the peaks."""
         return sum(self.peak_mib.values())
 
-    def _held(self, pid: int, *, descendants: bool) -> int:
+    def _bytes_of(self, pid: int, *, descendants: bool) -> int:
         total = 0
         try:
             process = psutil.Process(pid)
@@ -43,7 +43,7 @@ class MemoryUse:
                     memory = one.memory_full_info()
                     total += getattr(memory, "pss", memory.uss)
                 except psutil.Error:
-                    continue  # it ended between being listed and being measured
+                    continue  # it ended after it was listed
         except psutil.Error:
             return 0
         return total

@@ -1,4 +1,4 @@
-"""The demo's last word: one JSON object, documented in docs/reference/cli.md, and one sentence."""
+"""The result of a demo: one JSON object, documented in docs/reference/cli.md, and one sentence."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from lagwise.domain.humanise import duration
-from lagwise_app.demo.expectations import ExpectedGroup, Watch
+from lagwise_app.demo.expectations import ExpectedGroup, ExpectedGroups
 from lagwise_app.demo.memory_use import MemoryUse
-from lagwise_app.demo.webhook_receiver import Received
+from lagwise_app.demo.webhook_receiver import ReceivedAlert
 from lagwise_app.supervisor.supervisor import ProcessStatus
 
 _ALERT_KEYS = ("event", "severity", "kind", "group", "status", "summary")
@@ -16,31 +16,31 @@ _ALERT_KEYS = ("event", "severity", "kind", "group", "status", "summary")
 
 @dataclass(frozen=True, slots=True)
 class DemoOutcome:
-    """How a run of the demo went, as of its last look before everything was ended."""
+    """How a run of the demo went, as of its last step before everything was ended."""
 
-    watch: Watch
+    expected: ExpectedGroups
     changes: Sequence[Mapping[str, Any]]
     started_at: datetime
     run_seconds: float
-    parts: Sequence[ProcessStatus]
+    processes: Sequence[ProcessStatus]
     memory: MemoryUse
-    alerts: Sequence[Received]
+    alerts: Sequence[ReceivedAlert]
 
 
 def document(outcome: DemoOutcome, *, wall_seconds: float) -> dict[str, Any]:
     """The JSON object."""
-    groups = [_group(group, outcome) for group in outcome.watch.groups]
+    groups = [_group(group, outcome) for group in outcome.expected.groups]
     return {
-        "ok": outcome.watch.all_agree,
+        "ok": outcome.expected.all_agree,
         "summary": _summary(outcome),
         "started_at": outcome.started_at,
         "run_seconds": round(outcome.run_seconds, 1),
         "wall_seconds": round(wall_seconds, 1),
         "groups": groups,
         "alerts": [_alert(alert, outcome.started_at) for alert in outcome.alerts],
-        "parts": [{"part": p.name, "state": str(p.state), "restarts": p.restarts} for p in outcome.parts],
+        "parts": [{"part": p.name, "state": str(p.state), "restarts": p.restarts} for p in outcome.processes],
         "memory_mib": {
-            **{part: round(mib) for part, mib in sorted(outcome.memory.peak_mib.items())},
+            **{name: round(mib) for name, mib in sorted(outcome.memory.peak_mib.items())},
             "total": round(outcome.memory.total_mib),
         },
     }
@@ -48,7 +48,7 @@ def document(outcome: DemoOutcome, *, wall_seconds: float) -> dict[str, Any]:
 
 def _group(group: ExpectedGroup, outcome: DemoOutcome) -> dict[str, Any]:
     row = group.row or {}
-    seen = [
+    changes = [
         {
             "status": change["after"],
             "reason": change["reason"],
@@ -66,14 +66,14 @@ def _group(group: ExpectedGroup, outcome: DemoOutcome) -> dict[str, Any]:
         "lag": row.get("lag"),
         "lag_seconds": row.get("lag_seconds"),
         "sentence": row.get("sentence"),
-        "seen": seen,
+        "seen": changes,
         "first_right_seconds": _rounded(group.first_right_seconds),
         "right_since_seconds": _rounded(group.right_since_seconds),
         "story": group.scenario.story,
     }
 
 
-def _alert(alert: Received, started_at: datetime) -> dict[str, Any]:
+def _alert(alert: ReceivedAlert, started_at: datetime) -> dict[str, Any]:
     return {
         "at_seconds": round((alert.at - started_at).total_seconds(), 1),
         "signed": alert.signed,
@@ -82,19 +82,21 @@ def _alert(alert: Received, started_at: datetime) -> dict[str, Any]:
 
 
 def _summary(outcome: DemoOutcome) -> str:
-    groups, after = outcome.watch.groups, duration(int(outcome.run_seconds))
-    text = f"{sum(g.agrees for g in groups)} of {len(groups)} groups are shown as expected after {after}"
-    wrong = [f"{g.scenario.group} is {_shown(g)}, not {' or '.join(g.expected)}" for g in _wrong(outcome.watch)]
+    groups, after = outcome.expected.groups, duration(int(outcome.run_seconds))
+    text = f"{sum(g.agrees for g in groups)} of {len(groups)} groups have the expected status after {after}"
+    wrong = [
+        f"{g.scenario.group} is {_shown(g)} instead of {' or '.join(g.expected)}" for g in _wrong(outcome.expected)
+    ]
     return text + (": " + "; ".join(wrong) if wrong else "")
 
 
-def _wrong(watch: Watch) -> list[ExpectedGroup]:
-    return [group for group in watch.groups if not group.agrees]
+def _wrong(expected: ExpectedGroups) -> list[ExpectedGroup]:
+    return [group for group in expected.groups if not group.agrees]
 
 
 def _shown(group: ExpectedGroup) -> str:
     if group.row is None:
-        return "not shown at all"
+        return "not shown"
     return f"{group.row['status']}:{group.row['reason']}" if group.row["reason"] else str(group.row["status"])
 
 

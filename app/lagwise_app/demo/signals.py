@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM during the demo: at once where something long is being waited for, else at the next look."""
+"""SIGINT and SIGTERM during the demo: they interrupt long waits at once, and otherwise end it at the next step."""
 
 import contextlib
 import signal
@@ -8,7 +8,7 @@ from types import FrameType
 
 
 class Interrupted(BaseException):
-    """A signal came while :meth:`Signals.interrupting`. Not an Exception: nothing but the demo's end may catch it."""
+    """A signal came inside :meth:`Signals.interrupting`. Not an Exception: only the end of the demo catches it."""
 
 
 class Signals:
@@ -22,7 +22,7 @@ class Signals:
 
     @contextlib.contextmanager
     def interrupting(self) -> Iterator[None]:
-        """Inside, a signal raises Interrupted instead of only being noted; so does one that has come already."""
+        """Inside, a signal raises Interrupted. So does one that came earlier."""
         self._interrupting = True
         try:
             if self.stop.is_set():

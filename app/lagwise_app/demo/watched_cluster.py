@@ -1,4 +1,4 @@
-"""What the demo watches: a broker, what happens on it, and what that should be shown as. Of Kafka or of RocketMQ."""
+"""The cluster that the demo watches, Kafka or RocketMQ: its broker, the workload on it, and the expected statuses."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,24 +12,27 @@ from lagwise_app.demo.signals import Signals
 if TYPE_CHECKING:
     from lagwise_sandbox.scenarios import DemoScenario
 
-CLUSTER = "shop"
+CLUSTER_NAME = "shop"
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
-    """``cluster`` is how the settings reach it; ``leave`` ends the workload, which writes to ``log_file``."""
+class WatchedCluster:
+    """A running broker with its workload.
+
+    ``settings`` is its entry under ``clusters``. ``stop_workload`` ends the workload, which logs to ``log_file``.
+    """
 
     scenarios: "Sequence[DemoScenario]"
-    cluster: Mapping[str, Any]
-    broker_lives: Callable[[], bool]
-    workload_lives: Callable[[], bool]
+    settings: Mapping[str, Any]
+    is_broker_alive: Callable[[], bool]
+    is_workload_alive: Callable[[], bool]
     log_file: Path
-    leave: Callable[[], None]
+    stop_workload: Callable[[], None]
 
 
 @contextmanager
-def kafka_cast(signals: Signals, stage: DemoProgress, folder: Path) -> Iterator[Cast]:
-    """A Kafka broker with producers and consumers, ended at the end."""
+def kafka_cluster(signals: Signals, progress: DemoProgress, folder: Path) -> Iterator[WatchedCluster]:
+    """A Kafka broker with producers and consumers. Leaving the context ends all of them."""
     from lagwise_sandbox.broker import KafkaBroker
     from lagwise_sandbox.scenarios import SCENARIOS
     from lagwise_sandbox.workloads import DemoWorkload
@@ -37,39 +40,39 @@ def kafka_cast(signals: Signals, stage: DemoProgress, folder: Path) -> Iterator[
     broker = KafkaBroker()
     workload: DemoWorkload | None = None
     try:
-        with signals.interrupting(), stage.step("starting a Kafka broker") as step:
+        with signals.interrupting(), progress.step("starting a Kafka broker") as step:
             broker.start(step)
             step.result = f"Kafka broker at {broker.bootstrap}"
         workload = DemoWorkload(broker.bootstrap, folder / "logs")
         workload.start()
-        cluster = {"bootstrap": broker.bootstrap, "offsets_topic": True}
-        yield Cast(SCENARIOS, cluster, broker.alive, workload.alive, workload.log_file, workload.stop)
+        settings = {"bootstrap": broker.bootstrap, "offsets_topic": True}
+        yield WatchedCluster(SCENARIOS, settings, broker.alive, workload.alive, workload.log_file, workload.stop)
     finally:
         if workload is not None:
             workload.stop()
-        broker.kill()  # nothing of it is kept, so there is nothing to end gracefully …
-        broker.stop()  # … only to be removed
+        broker.kill()  # its data is thrown away, so a graceful end would only take time
+        broker.stop()
 
 
 @contextmanager
-def rocketmq_cast(signals: Signals, stage: DemoProgress, folder: Path) -> Iterator[Cast]:
-    """A RocketMQ name server and broker with producers and consumers, ended at the end."""
+def rocketmq_cluster(signals: Signals, progress: DemoProgress, folder: Path) -> Iterator[WatchedCluster]:
+    """A RocketMQ name server and broker with producers and consumers. Leaving the context ends all of them."""
     from lagwise_sandbox.rocketmq.scenarios import SCENARIOS, SPECS
     from lagwise_sandbox.rocketmq.servers import Rocketmq
     from lagwise_sandbox.rocketmq.workload import RocketmqWorkload
 
-    del folder  # what they write goes with them
+    del folder  # the workload logs into the temporary folder of the servers
     rocketmq = Rocketmq()
     workload: RocketmqWorkload | None = None
     try:
-        with signals.interrupting(), stage.step("starting a RocketMQ name server and broker") as step:
+        with signals.interrupting(), progress.step("starting a RocketMQ name server and broker") as step:
             rocketmq.start(step)
             step("starting consumers")
             workload = RocketmqWorkload(rocketmq, SPECS)
             workload.start()
             step.result = f"RocketMQ name server at {rocketmq.name_servers}"
-        cluster = {"system": "rocketmq", "name_servers": rocketmq.name_servers}
-        yield Cast(SCENARIOS, cluster, rocketmq.alive, workload.alive, workload.log_file, workload.stop)
+        settings = {"system": "rocketmq", "name_servers": rocketmq.name_servers}
+        yield WatchedCluster(SCENARIOS, settings, rocketmq.alive, workload.alive, workload.log_file, workload.stop)
     finally:
         if workload is not None:
             workload.stop()

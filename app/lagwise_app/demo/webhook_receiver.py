@@ -1,4 +1,4 @@
-"""The demo's own receiver of webhooks: a real HTTP server on loopback that keeps what it is sent."""
+"""The receiver of the demo's webhooks: an HTTP server on loopback that records every delivery."""
 
 import hmac
 import json
@@ -10,33 +10,33 @@ from typing import Any
 
 from lagwise_alerts.channels.webhook import sign
 
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
-    """One delivery: when it came, whether its signature is right, and its body as JSON."""
+class ReceivedAlert:
+    """One delivery: when it came, whether its signature is valid, and its JSON body."""
 
     at: datetime
     signed: bool
     body: dict[str, Any]
 
 
-class Receiver:
+class WebhookReceiver:
     """Listens on a free loopback port from construction until :meth:`close`. A context manager.
 
-    ``secret`` is the key that deliveries are to be signed with.
+    ``secret`` is the key for the signatures of deliveries.
     """
 
     def __init__(self, secret: str) -> None:
-        self._received: list[Received] = []
+        self._received: list[ReceivedAlert] = []
         self._lock = threading.Lock()
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
-                if not 0 < length <= _MOST_BYTES:
+                if not 0 < length <= _MAX_BYTES:
                     self.send_error(413 if length else 411)
                     return
                 try:
@@ -51,26 +51,26 @@ class Receiver:
                 right = sign(secret, self.headers.get("X-Lagwise-Timestamp") or "", content)
                 given = self.headers.get("X-Lagwise-Signature") or ""
                 signed = hmac.compare_digest(right.encode(), given.encode())
-                receiver._keep(Received(datetime.now(UTC), signed, body))
+                receiver._record(ReceivedAlert(datetime.now(UTC), signed, body))
                 self.send_response(204)
                 self.end_headers()
 
             def log_message(self, format: str, *args: Any) -> None:
-                """Say nothing: what arrived is shown as alerts."""
+                """Log nothing: the demo shows every delivery."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        # Half a second would be the default, which every end would wait for.
+        # The default of half a second would delay the end of every demo.
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="receiver", daemon=True)
         self._thread.start()
 
     @property
     def url(self) -> str:
-        """Where to post."""
+        """The address for deliveries."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/alerts"
 
-    def received(self) -> list[Received]:
-        """Everything that has arrived, oldest first."""
+    def received(self) -> list[ReceivedAlert]:
+        """Every delivery so far, oldest first."""
         with self._lock:
             return list(self._received)
 
@@ -80,11 +80,11 @@ class Receiver:
         self._server.server_close()
         self._thread.join()
 
-    def _keep(self, received: Received) -> None:
+    def _record(self, received: ReceivedAlert) -> None:
         with self._lock:
             self._received.append(received)
 
-    def __enter__(self) -> "Receiver":
+    def __enter__(self) -> "WebhookReceiver":
         return self
 
     def __exit__(self, *_: object) -> None:

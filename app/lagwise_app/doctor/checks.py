@@ -18,7 +18,7 @@ from lagwise.platform.die_with_parent import leashed
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
 from lagwise.platform.private_files import is_open_to_others
-from lagwise_app.doctor.diagnosis import Diagnosis, Result, as_found
+from lagwise_app.doctor.diagnosis import CheckResult, Diagnosis, removed_afterwards
 from lagwise_app.doctor.lake_check import check_lake
 from lagwise_app.supervisor.effective_settings import child_environment
 
@@ -59,9 +59,9 @@ def diagnoses(
         try:
             yield from check(config)
         except LagwiseError as error:
-            yield Diagnosis(name, Result.FAILED, clean(str(error)))
+            yield Diagnosis(name, CheckResult.FAILED, clean(str(error)))
         except Exception as error:  # whatever breaks here is a finding, and the other checks are still worth having
-            yield Diagnosis(name, Result.FAILED, clean(f"{type(error).__name__}: {error}"))
+            yield Diagnosis(name, CheckResult.FAILED, clean(f"{type(error).__name__}: {error}"))
 
 
 def _java(_config: Config) -> Iterator[Diagnosis]:
@@ -70,7 +70,7 @@ def _java(_config: Config) -> Iterator[Diagnosis]:
     java = find_java()  # raises with advice where there is none, or an old one
     said = subprocess.run([str(java), "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
     shown = next((line for line in said.splitlines() if "version" in line), "runs")
-    yield Diagnosis("Java", Result.OK, clean(f"{shown} ({java})"))
+    yield Diagnosis("Java", CheckResult.OK, clean(f"{shown} ({java})"))
 
 
 def _packages(_config: Config) -> Iterator[Diagnosis]:
@@ -80,10 +80,10 @@ def _packages(_config: Config) -> Iterator[Diagnosis]:
         ("streamlit", "dashboard", "the dashboard"),
     ):
         try:
-            yield Diagnosis(package, Result.OK, version(package))
+            yield Diagnosis(package, CheckResult.OK, version(package))
         except PackageNotFoundError:
             yield Diagnosis(
-                package, Result.WARNING, f"not installed; {needed_for} needs it", f"pip install 'lagwise[{extra}]'"
+                package, CheckResult.WARNING, f"not installed; {needed_for} needs it", f"pip install 'lagwise[{extra}]'"
             )
 
 
@@ -93,10 +93,10 @@ def _memory(config: Config) -> Iterator[Diagnosis]:
     wanted = heap + int(1.5 * _GIB)  # what a JVM needs beside its heap, collector, alerts, dashboard: about 1.2 GiB
     found = f"{available / _GIB:.1f} GiB available, about {wanted / _GIB:.1f} GiB used when everything runs"
     if available >= wanted:
-        yield Diagnosis("memory", Result.OK, found)
+        yield Diagnosis("memory", CheckResult.OK, found)
     else:
         advice = "free some, or lower analysis.spark.driver_memory"
-        yield Diagnosis("memory", Result.WARNING, found, advice)
+        yield Diagnosis("memory", CheckResult.WARNING, found, advice)
 
 
 def _disk(config: Config) -> Iterator[Diagnosis]:
@@ -107,19 +107,19 @@ def _disk(config: Config) -> Iterator[Diagnosis]:
         existing = next(folder for folder in (place, *place.parents) if folder.exists())
         free = psutil.disk_usage(str(existing)).free
         found = f"{free / _GIB:.1f} GiB free for {what} ({clean(str(place))})"
-        result = Result.FAILED if free < _GIB / 4 else Result.WARNING if free < 5 * _GIB else Result.OK
-        yield Diagnosis("disk", result, found, None if result is Result.OK else "free some, or move it: `data`")
+        result = CheckResult.FAILED if free < _GIB / 4 else CheckResult.WARNING if free < 5 * _GIB else CheckResult.OK
+        yield Diagnosis("disk", result, found, None if result is CheckResult.OK else "free some, or move it: `data`")
 
 
 def _state_folder(config: Config) -> Iterator[Diagnosis]:
     shown = clean(str(config.state))
     if not config.state.exists():
-        yield Diagnosis("state folder", Result.OK, f"{shown} will be made for this account alone")
+        yield Diagnosis("state folder", CheckResult.OK, f"{shown} will be made for this account alone")
     elif is_open_to_others(config.state):
         found = f"other accounts of this machine can see what is in {shown} (logs and database are closed to them)"
-        yield Diagnosis("state folder", Result.WARNING, found, f"chmod 700 {shlex.quote(str(config.state))}")
+        yield Diagnosis("state folder", CheckResult.WARNING, found, f"chmod 700 {shlex.quote(str(config.state))}")
     else:
-        yield Diagnosis("state folder", Result.OK, f"{shown} is closed to other accounts")
+        yield Diagnosis("state folder", CheckResult.OK, f"{shown} is closed to other accounts")
 
 
 def _database(config: Config) -> Iterator[Diagnosis]:
@@ -131,18 +131,18 @@ def _database(config: Config) -> Iterator[Diagnosis]:
     probe = None if file is None or file.exists() else file.parent / ".lagwise-doctor" / file.name
     tried = engine if probe is None else open_engine(f"sqlite:///{probe}")
     try:
-        with contextlib.nullcontext() if probe is None else as_found(probe.parent):
+        with contextlib.nullcontext() if probe is None else removed_afterwards(probe.parent):
             try_out(tried)
             tried.dispose()
     except DatabaseError as error:
         yield Diagnosis(
-            "database", Result.FAILED, clean(str(error)), "check `database` in the settings, and its rights"
+            "database", CheckResult.FAILED, clean(str(error)), "check `database` in the settings, and its rights"
         )
         return
     finally:
         tried.dispose()
     shown = engine.url.render_as_string(hide_password=True)
-    yield Diagnosis("database", Result.OK, clean(f"{shown} can be {'written' if probe is None else 'made'}"))
+    yield Diagnosis("database", CheckResult.OK, clean(f"{shown} can be {'written' if probe is None else 'made'}"))
 
 
 def _alerts(config: Config) -> Iterator[Diagnosis]:
@@ -156,13 +156,15 @@ def _alerts(config: Config) -> Iterator[Diagnosis]:
     broken = list(test_message.unusable_channels(config))
     for channel, problem in broken:
         advice = f"check the channel {channel.name} ({channel.type}) under alerts.channels"
-        yield Diagnosis("alerts", Result.FAILED, clean(f"channel {channel.name}: {problem}"), advice)
+        yield Diagnosis("alerts", CheckResult.FAILED, clean(f"channel {channel.name}: {problem}"), advice)
     if channels and not broken:
         receivers = ", ".join(f"{channel.name} ({channel.type})" for channel in channels)
-        yield Diagnosis("alerts", Result.OK, f"{rules} rules; receivers: {receivers}, their secrets are there")
+        yield Diagnosis("alerts", CheckResult.OK, f"{rules} rules; receivers: {receivers}, their secrets are there")
     elif not channels:
         advice = "name one under alerts.channels"
-        yield Diagnosis("alerts", Result.WARNING, "no receiver: alerts are kept and shown, but sent nowhere", advice)
+        yield Diagnosis(
+            "alerts", CheckResult.WARNING, "no receiver: alerts are kept and shown, but sent nowhere", advice
+        )
 
 
 def _dashboard(config: Config) -> Iterator[Diagnosis]:
@@ -180,15 +182,15 @@ def _dashboard(config: Config) -> Iterator[Diagnosis]:
         except OSError as error:
             found = f"{host}:{port} cannot be listened on ({error.strerror})"
             advice = "if that is not the dashboard already running, choose another dashboard.port"
-            yield Diagnosis("dashboard", Result.WARNING, clean(found), advice)
+            yield Diagnosis("dashboard", CheckResult.WARNING, clean(found), advice)
             return
-    yield Diagnosis("dashboard", Result.OK, f"{host}:{port} is free")
+    yield Diagnosis("dashboard", CheckResult.OK, f"{host}:{port} is free")
 
 
 def _clusters(config: Config) -> Iterator[Diagnosis]:
     if not config.clusters:
         advice = "add --bootstrap HOST:PORT, or `clusters` in the settings"
-        yield Diagnosis("clusters", Result.WARNING, "no cluster is named", advice)
+        yield Diagnosis("clusters", CheckResult.WARNING, "no cluster is named", advice)
         return
     from lagwise_collectors.run import check_access
 
@@ -198,7 +200,7 @@ def _clusters(config: Config) -> Iterator[Diagnosis]:
                 yield _access(cluster.name, found)
         except LagwiseError as error:
             advice = f"check bootstrap and librdkafka of the cluster {cluster.name}"
-            yield Diagnosis(f"cluster {cluster.name}", Result.FAILED, clean(str(error)), advice)
+            yield Diagnosis(f"cluster {cluster.name}", CheckResult.FAILED, clean(str(error)), advice)
 
 
 def _delta_jars(config: Config) -> Iterator[Diagnosis]:
@@ -206,11 +208,11 @@ def _delta_jars(config: Config) -> Iterator[Diagnosis]:
 
     folder = config.analysis.spark.ivy_dir or default_ivy_dir()
     if any(folder.glob("jars/io.delta_delta-spark*.jar")):
-        yield Diagnosis("Delta jars", Result.OK, f"{DELTA_PACKAGE} is in {clean(str(folder))}")
+        yield Diagnosis("Delta jars", CheckResult.OK, f"{DELTA_PACKAGE} is in {clean(str(folder))}")
     else:
         found = f"{DELTA_PACKAGE} is not in {clean(str(folder))}; Spark fetches it at its first start"
         advice = "start it once while Maven Central can be reached, or copy the folder from a machine that has it"
-        yield Diagnosis("Delta jars", Result.WARNING, found, advice)
+        yield Diagnosis("Delta jars", CheckResult.WARNING, found, advice)
 
 
 def _spark(config: Config) -> Iterator[Diagnosis]:
@@ -232,21 +234,23 @@ def _spark(config: Config) -> Iterator[Diagnosis]:
             )
         except subprocess.TimeoutExpired:
             yield Diagnosis(
-                "Spark", Result.FAILED, f"did not start within {_SPARK_SECONDS:.0f} s", "look at its master"
+                "Spark", CheckResult.FAILED, f"did not start within {_SPARK_SECONDS:.0f} s", "look at its master"
             )
             return
     if ran.returncode == 0:
         answer = json.loads(ran.stdout.strip().splitlines()[-1])
-        yield Diagnosis("Spark", Result.OK, f"{answer['version']} started in {answer['seconds']:.0f} s and wrote Delta")
+        yield Diagnosis(
+            "Spark", CheckResult.OK, f"{answer['version']} started in {answer['seconds']:.0f} s and wrote Delta"
+        )
     else:
         last = (ran.stderr.strip().splitlines() or [f"exit code {ran.returncode}"])[-1]
         yield Diagnosis(
-            "Spark", Result.FAILED, clean(last), "see Java, memory and Delta jars above; --debug shows more"
+            "Spark", CheckResult.FAILED, clean(last), "see Java, memory and Delta jars above; --debug shows more"
         )
 
 
 def _access(cluster: str, found: "Check") -> Diagnosis:
-    result = Result.OK if found.ok else Result.FAILED if found.required else Result.WARNING
+    result = CheckResult.OK if found.ok else CheckResult.FAILED if found.required else CheckResult.WARNING
     advice = None if found.ok else found.advice
     if not found.ok and found.privilege:
         advice = f"{advice or 'grant it'} (needs {found.privilege})"

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 
-class Result(StrEnum):
+class CheckResult(StrEnum):
     """How a check went. A warning is something that works now and may not later."""
 
     OK = "ok"
@@ -21,13 +21,13 @@ class Diagnosis:
     """The outcome of one check: what was looked at, what was found, and what to do about it (None if nothing)."""
 
     check: str
-    result: Result
+    result: CheckResult
     found: str
     advice: str | None = None
 
 
 @contextlib.contextmanager
-def as_found(folder: Path) -> Iterator[None]:
+def removed_afterwards(folder: Path) -> Iterator[None]:
     """Remove what was made inside: the folder itself, and those above it that were not there and are empty."""
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     try:

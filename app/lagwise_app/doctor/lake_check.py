@@ -11,7 +11,7 @@ from lagwise.config import Config
 from lagwise.domain.humanise import plural, since
 from lagwise.platform.errors import LakeError
 from lagwise.platform.logs import clean
-from lagwise_app.doctor.diagnosis import Diagnosis, Result, as_found
+from lagwise_app.doctor.diagnosis import CheckResult, Diagnosis, removed_afterwards
 
 if TYPE_CHECKING:
     from lagwise.tables.store import Lake
@@ -32,11 +32,11 @@ def check_lake(config: Config) -> Iterator[Diagnosis]:
 
     lake = Lake(config.lake_uri, config.lake.resolved_storage_options())
     probe = Table("doctor", "raw", "check of the doctor", (Column("pid", pa.int64(), "process that checked"),))
-    with as_found(Path(lake.location(probe))) if lake.is_local else contextlib.nullcontext():
+    with removed_afterwards(Path(lake.location(probe))) if lake.is_local else contextlib.nullcontext():
         lake.create(probe)
         lake.append(probe, pa.table({"pid": [os.getpid()]}))
         if os.getpid() not in lake.read(probe)["pid"].to_pylist():
-            yield Diagnosis("lake", Result.FAILED, f"what was written to {clean(lake.uri)} could not be read back")
+            yield Diagnosis("lake", CheckResult.FAILED, f"what was written to {clean(lake.uri)} could not be read back")
             return
     there, errors = [], []
     for table in ALL_TABLES:
@@ -50,18 +50,18 @@ def check_lake(config: Config) -> Iterator[Diagnosis]:
     found = inspect(lake, error="\n".join(errors))
     advice = "run this again with `--repair` to set it aside; so does the next round of the analysis that reads it"
     for one in found.damaged[:_DAMAGED_SHOWN]:
-        yield Diagnosis("lake", Result.FAILED, clean(str(one)), advice)
+        yield Diagnosis("lake", CheckResult.FAILED, clean(str(one)), advice)
     if len(found.damaged) > _DAMAGED_SHOWN:
         more = plural(len(found.damaged) - _DAMAGED_SHOWN, "more damaged file")
-        yield Diagnosis("lake", Result.FAILED, more, "run this again with `--repair`: it lists all of them first")
+        yield Diagnosis("lake", CheckResult.FAILED, more, "run this again with `--repair`: it lists all of them first")
     damaged = {one.table.path for one in found.damaged}
     other = [error for error in errors if not any(path in error for path in damaged)]
     for line in dict.fromkeys([*other, *found.unchecked]):
         advice = "check that the storage of the lake can be reached and its files can be read"
-        yield Diagnosis("lake", Result.FAILED, clean(line), advice)
+        yield Diagnosis("lake", CheckResult.FAILED, clean(line), advice)
     if not found.damaged and not errors and not found.unchecked:
         words = f"{clean(lake.uri)} can be written and read; {plural(len(there), 'table')}, every file opens"
-        yield Diagnosis("lake", Result.OK, words)
+        yield Diagnosis("lake", CheckResult.OK, words)
     if DAMAGED_FILES in there and DAMAGED_FILES.path not in damaged:
         yield from _set_aside(lake, datetime.now(UTC))
 
@@ -81,6 +81,6 @@ def _set_aside(lake: "Lake", now: datetime) -> Iterator[Diagnosis]:
     )
     if now - newest < CHECK_DISK_FOR:
         advice = "check the disk; the table damaged_files lists what was lost"
-        yield Diagnosis("damaged files", Result.WARNING, found, advice)
+        yield Diagnosis("damaged files", CheckResult.WARNING, found, advice)
     else:
-        yield Diagnosis("damaged files", Result.OK, found)
+        yield Diagnosis("damaged files", CheckResult.OK, found)

@@ -25,13 +25,13 @@ Key = tuple[str, str]
 #: The window that is kept of every group. More is kept of a group while longer ones are asked for.
 WINDOW_SECONDS = ScalingPolicy().down_after_seconds
 #: A window begins with what was seen last before it, but not with what is so much older.
-_SEEN_BEFORE = timedelta(minutes=5)
+_MARGIN = timedelta(minutes=5)
 
 _Moment = TypeVar("_Moment", Load, Members)
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_LONGER = pa.schema({"cluster": pa.string(), "group": pa.string(), "since": TIMESTAMP})
+_EXTENDED = pa.schema({"cluster": pa.string(), "group": pa.string(), "since": TIMESTAMP})
 
 _LOADS = """
     select cluster, "group", epoch_us(as_of), produce_rate_per_second, lag
@@ -47,16 +47,16 @@ _MEMBERS = """
 """
 
 
-class KeptWindow:
+class RetainedSpan:
     """Since when the past of each group is kept, at one moment."""
 
     def __init__(self, longer: Mapping[Key, float], now: datetime) -> None:
-        self.since = first_kept(WINDOW_SECONDS, now)
-        of_longer = {key: first_kept(seconds, now) for key, seconds in longer.items()}
+        self.since = window_start(WINDOW_SECONDS, now)
+        of_longer = {key: window_start(seconds, now) for key, seconds in longer.items()}
         self.first = min([self.since, *of_longer.values()])
         rows = [{"cluster": cluster, "group": group, "since": at} for (cluster, group), at in of_longer.items()]
         #: The groups of which more is kept, for the questions.
-        self.longer = pa.Table.from_pylist(rows, schema=_LONGER)
+        self.longer = pa.Table.from_pylist(rows, schema=_EXTENDED)
         self._stamp, self._stamps = _stamp(self.since), {key: _stamp(at) for key, at in of_longer.items()}
 
     def stamp(self, key: Key) -> int:
@@ -73,7 +73,7 @@ class NewRows:
     is_all: bool
 
 
-class Window(Generic[_Moment]):
+class HistoryWindow(Generic[_Moment]):
     """The newest past of a table: of each group what ``made`` made of its rows, by their time."""
 
     def __init__(self, table: Table, question: str, made: Callable[..., _Moment]) -> None:
@@ -84,7 +84,7 @@ class Window(Generic[_Moment]):
         self._made: Callable[..., _Moment] = made
         self._moments: defaultdict[Key, dict[int, _Moment]] = defaultdict(dict)
 
-    def news(self, lake: Lake, connection: duckdb.DuckDBPyConnection, kept: KeptWindow) -> NewRows:
+    def news(self, lake: Lake, connection: duckdb.DuckDBPyConnection, kept: RetainedSpan) -> NewRows:
         """What is new in the lake; nothing is changed by asking."""
         files = lake.scan_new(connection, self.table, self.files, since=kept.first)
         connection.register("longer", kept.longer)
@@ -99,7 +99,7 @@ class Window(Generic[_Moment]):
         for cluster, group, at, *seen in news.rows:
             self._moments[cluster, group][at] = self._made(_EPOCH + at * _MICROSECOND, *seen)
 
-    def trim(self, kept: KeptWindow) -> None:
+    def trim(self, kept: RetainedSpan) -> None:
         """Let go of what need not be kept any more.
 
         Moments were put in as they passed, but for late ones: what is old stands first, and need not be looked for.
@@ -122,19 +122,19 @@ def _stamp(at: datetime) -> int:
     return (at - _EPOCH) // _MICROSECOND
 
 
-def loads() -> Window[Load]:
+def loads() -> HistoryWindow[Load]:
     """What arrived and waited, round by round."""
-    return Window(GROUP_HISTORY, _LOADS, lambda at, rate, lag: Load(at, max(0.0, rate), float(lag)))
+    return HistoryWindow(GROUP_HISTORY, _LOADS, lambda at, rate, lag: Load(at, max(0.0, rate), float(lag)))
 
 
-def members() -> Window[Members]:
+def members() -> HistoryWindow[Members]:
     """How many members there were, sample by sample."""
-    return Window(GROUPS, _MEMBERS, Members)
+    return HistoryWindow(GROUPS, _MEMBERS, Members)
 
 
-def first_kept(window_seconds: float, now: datetime) -> datetime:
+def window_start(window_seconds: float, now: datetime) -> datetime:
     """The beginning of what is needed for a window that ends now."""
-    return now - timedelta(seconds=window_seconds) - _SEEN_BEFORE
+    return now - timedelta(seconds=window_seconds) - _MARGIN
 
 
 def tuples_of(answer: duckdb.DuckDBPyRelation) -> Iterator[tuple[Any, ...]]:

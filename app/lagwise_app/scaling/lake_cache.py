@@ -28,18 +28,18 @@ from lagwise.tables.membership import ASSIGNMENTS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_app.scaling import history_windows
-from lagwise_app.scaling.history_windows import WINDOW_SECONDS, KeptWindow, Key, first_kept, tuples_of
+from lagwise_app.scaling.history_windows import WINDOW_SECONDS, Key, RetainedSpan, tuples_of, window_start
 
 log = logging.getLogger("lagwise.scaling")
 
 #: How often the lake is looked at, at most.
-LOOK_SECONDS = 2.0
+REFRESH_SECONDS = 2.0
 #: While one caller looks, others are answered at once from what was known so shortly before …
 _RECENT_SECONDS = 10.0
 #: … and otherwise wait for it, for so long at most.
 _WAIT_SECONDS = 5.0
 #: A longer window is kept for so long after it was last asked for.
-_LONGER_FOR_SECONDS = 3600.0
+_EXTENDED_FOR_SECONDS = 3600.0
 
 _STATUS = 'select cluster, "group", as_of, members, state from group_status'
 _TOPICS = """
@@ -82,7 +82,7 @@ class TopicCapacity:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownGroup:
+class ScalingInputs:
     """What is known of one group.
 
     ``as_of``, ``members`` and ``state`` are those of its last verdict. ``loads`` and ``seen`` (its members) begin
@@ -100,7 +100,7 @@ class KnownGroup:
     trouble: str | None
 
 
-class ScalingMemory:
+class LakeCache:
     """What is known of all groups of one lake. Safe to use from threads: one of them looks at the lake at a time.
 
     While the lake cannot be read, what is known stays as if nothing new had been written: all of it has its age.
@@ -119,7 +119,7 @@ class ScalingMemory:
         #: Groups of which a longer window is kept: its seconds, and when it was last asked for.
         self._longer: dict[Key, tuple[float, float]] = {}
 
-    def known(self, cluster: str, group: str, window_seconds: float, now: datetime) -> KnownGroup:
+    def known(self, cluster: str, group: str, window_seconds: float, now: datetime) -> ScalingInputs:
         """What is known of a group, with at least so much of its past.
 
         Raises UnknownGroup, and NoAnswer where the lake has not been read yet.
@@ -138,8 +138,8 @@ class ScalingMemory:
             if status is None:
                 raise UnknownGroup(f"no group {group!r} is known in cluster {cluster!r}")
             as_of, members, state = status
-            since = first_kept(window_seconds, now)
-            return KnownGroup(
+            since = window_start(window_seconds, now)
+            return ScalingInputs(
                 as_of,
                 members,
                 state,
@@ -153,10 +153,10 @@ class ScalingMemory:
 
     def _look_if_due(self, now: datetime) -> None:
         age = self._clock() - self._looked_at
-        if age < LOOK_SECONDS or not self._looking.acquire(timeout=0.0 if age < _RECENT_SECONDS else _WAIT_SECONDS):
+        if age < REFRESH_SECONDS or not self._looking.acquire(timeout=0.0 if age < _RECENT_SECONDS else _WAIT_SECONDS):
             return
         try:
-            if self._clock() - self._looked_at >= LOOK_SECONDS:  # else another caller has looked meanwhile
+            if self._clock() - self._looked_at >= REFRESH_SECONDS:  # else another caller has looked meanwhile
                 self._look(now)
         finally:
             self._looking.release()
@@ -183,9 +183,9 @@ class ScalingMemory:
     def _look(self, now: datetime) -> None:
         """Read what is new: all of it or nothing. Only while holding ``_looking``."""
         began = self._clock()
-        self._longer = {k: v for k, v in self._longer.items() if began - v[1] <= _LONGER_FOR_SECONDS}
+        self._longer = {k: v for k, v in self._longer.items() if began - v[1] <= _EXTENDED_FOR_SECONDS}
         try:
-            self._read(KeptWindow({key: seconds for key, (seconds, _) in self._longer.items()}, now))
+            self._read(RetainedSpan({key: seconds for key, (seconds, _) in self._longer.items()}, now))
         except OUR_MISTAKES:
             raise
         except (LakeError, duckdb.Error, OSError) as error:
@@ -200,7 +200,7 @@ class ScalingMemory:
         finally:
             self._looked_at = self._clock()
 
-    def _read(self, kept: KeptWindow) -> None:
+    def _read(self, kept: RetainedSpan) -> None:
         versions = {table.name: self._lake.version(table) for table in _PRESENT}
         versions |= {window.table.name: self._lake.version(window.table) for window in (self._loads, self._seen)}
         if versions[GROUP_STATUS.name] is None:

@@ -25,7 +25,7 @@ from lagwise.platform import health
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.secrets import resolve
 from lagwise.tables.store import Lake
-from lagwise_app.scaling.lake_cache import NoAnswer, ScalingMemory, UnknownGroup
+from lagwise_app.scaling.lake_cache import LakeCache, NoAnswer, UnknownGroup
 from lagwise_app.scaling.signal import signal
 
 log = logging.getLogger("lagwise.scaling")
@@ -73,14 +73,14 @@ def policy_of(query: str) -> ScalingPolicy:
         raise BadRequest(f"{named} must be {error.allowed}, not {error.value!r}") from None
 
 
-class Server(ThreadingHTTPServer):
+class ScalingServer(ThreadingHTTPServer):
     """Listens from when it is made. Raises ConfigError where it cannot."""
 
     daemon_threads = True
 
     def __init__(self, config: Config) -> None:
         scaling = config.scaling
-        self.memory = ScalingMemory(Lake(config.lake_uri, config.lake.resolved_storage_options()))
+        self.memory = LakeCache(Lake(config.lake_uri, config.lake.resolved_storage_options()))
         self.stale_after_seconds = scaling.stale_after_seconds
         self.token = None if scaling.token is None else resolve(scaling.token)
         self.answered = self.refused = 0
@@ -117,7 +117,7 @@ class Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: Server
+    server: ScalingServer
     server_version = "lagwise"
     sys_version = ""
     protocol_version = "HTTP/1.1"
@@ -175,7 +175,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 def serve_forever(config: Config, stop: threading.Event, state: Path) -> None:
     """Answer until ``stop`` is set, with heartbeats into ``state``. Raises ConfigError where it cannot listen."""
-    server = Server(config)
+    server = ScalingServer(config)
     thread = threading.Thread(target=server.serve_forever, args=(_POLL_SECONDS,), name="scaling", daemon=True)
     thread.start()
     log.info("answers on %s/CLUSTER/GROUP", server.address)

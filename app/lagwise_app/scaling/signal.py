@@ -13,7 +13,7 @@ from lagwise.domain.capacity.scaling import (
     need_at,
 )
 from lagwise.domain.vocabulary import REBALANCING_STATES, GroupState
-from lagwise_app.scaling.lake_cache import NoAnswer, ScalingMemory, TopicRate
+from lagwise_app.scaling.lake_cache import LakeCache, NoAnswer, TopicRate
 
 #: States in which the number of members says nothing about how many replicas there are.
 _UNSETTLED = frozenset({*REBALANCING_STATES, GroupState.DEAD, GroupState.UNKNOWN})
@@ -59,7 +59,7 @@ class Signal:
 
 
 def signal(
-    memory: ScalingMemory, cluster: str, group: str, policy: ScalingPolicy, now: datetime, *, stale_after_seconds: float
+    memory: LakeCache, cluster: str, group: str, policy: ScalingPolicy, now: datetime, *, stale_after_seconds: float
 ) -> Signal:
     """The answer for one group at ``now``.
 

@@ -20,7 +20,7 @@ from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.task_slots import TaskSlots
 from lagwise.domain.sizing.workload import Workload
 from lagwise.tables.store import Lake
-from lagwise_app.size.group_capacity import ahead_within, highest, judged_within, load_test_for, row_of
+from lagwise_app.size.group_capacity import capacity_row, demand_within, load_test_for, planned_peak, row_within_horizon
 
 
 @dataclass(slots=True)
@@ -59,13 +59,13 @@ class SizingAnswer:
         from lagwise_dashboard.queries import capacity as queries
 
         cluster, group, topic = named
-        row = row_of(lake, group, cluster, topic)
+        row = capacity_row(lake, group, cluster, topic)
         known, told = known_values(row, now)
         known["target_utilisation"], told["target_utilisation"] = target_utilisation, "settings"
         outlook, ahead = queries.outlook(lake, row["cluster"], row["topic"], now), None
         if horizon_seconds is not None:
-            ahead = ahead_within(lake, row, horizon_seconds, now)
-            known["peak_rate_per_second"], told["peak_rate_per_second"] = highest(row, ahead)
+            ahead = demand_within(lake, row, horizon_seconds, now)
+            known["peak_rate_per_second"], told["peak_rate_per_second"] = planned_peak(row, ahead)
             until = now + timedelta(seconds=horizon_seconds)
             outlook = replace(outlook, days=tuple(day for day in outlook.days if day.at <= until))
         test = load_test_for(lake, row, known.get("peak_rate_per_second"), target_utilisation)
@@ -78,7 +78,7 @@ class SizingAnswer:
         if workload is not None:
             self.target_utilisation = workload.target_utilisation
         if self.row is not None and self.ahead is not None:
-            self.row = judged_within(self.row, self.ahead, advice, self.target_utilisation, self.load_test)
+            self.row = row_within_horizon(self.row, self.ahead, advice, self.target_utilisation, self.load_test)
         if advice is None or self.row is None:
             return
         running, tried = set_ups(advice, running_of(self.row))
@@ -155,7 +155,7 @@ class SizingAnswer:
         ]
 
 
-def write(answer: SizingAnswer, html_file: Path | None, csv_file: Path | None) -> None:
+def write_files(answer: SizingAnswer, html_file: Path | None, csv_file: Path | None) -> None:
     """Write the files that are asked for, and say so where it is not in the way of the answer. Raises OSError, and
     ModuleNotFoundError where the charts of the report cannot be drawn."""
     from lagwise_dashboard.report.contents import CapacityReport

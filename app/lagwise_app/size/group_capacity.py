@@ -21,7 +21,7 @@ from lagwise.tables.observed_capacity import OBSERVED_CAPACITY
 from lagwise.tables.store import Lake
 
 
-def row_of(lake: Lake, group: str, cluster: str | None, topic: str | None) -> dict[str, Any]:
+def capacity_row(lake: Lake, group: str, cluster: str | None, topic: str | None) -> dict[str, Any]:
     """The row of `capacity` that is meant. Raises LagwiseError where there is none, more than one, or no
     such lake."""
     rows = [
@@ -71,7 +71,7 @@ def load_test_for(lake: Lake, row: Mapping[str, Any], peak_per_second: float | N
     return load_test_of(is_known, seen, row["produce_rate_per_second"], peak_per_second / target)
 
 
-def ahead_within(lake: Lake, row: Mapping[str, Any], horizon_seconds: float, now: datetime) -> tuple[DemandAhead, ...]:
+def demand_within(lake: Lake, row: Mapping[str, Any], horizon_seconds: float, now: datetime) -> tuple[DemandAhead, ...]:
     """The forecast of the topic's busiest minutes up to then. UsageError where it does not reach so far."""
     ahead = demand_ahead(lake, now).get((row["cluster"], row["topic"]), ())
     option = "--horizon"
@@ -96,7 +96,7 @@ def ahead_within(lake: Lake, row: Mapping[str, Any], horizon_seconds: float, now
     return within
 
 
-def highest(row: Mapping[str, Any], ahead: tuple[DemandAhead, ...]) -> tuple[float, str]:
+def planned_peak(row: Mapping[str, Any], ahead: tuple[DemandAhead, ...]) -> tuple[float, str]:
     """Messages per second to plan for, and where that number comes from."""
     forecast = max(ahead, key=lambda point: point.mean)
     if (peak := row["peak_rate_per_second"]) is not None and peak >= forecast.mean:
@@ -104,7 +104,7 @@ def highest(row: Mapping[str, Any], ahead: tuple[DemandAhead, ...]) -> tuple[flo
     return forecast.mean, f"forecast, for {forecast.at:%Y-%m-%d}"
 
 
-def judged_within(
+def row_within_horizon(
     row: Mapping[str, Any],
     ahead: tuple[DemandAhead, ...],
     advice: SizingAdvice | None,

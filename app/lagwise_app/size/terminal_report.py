@@ -21,16 +21,16 @@ from lagwise.platform.logs import clean
 from lagwise_app.size.answer import SizingAnswer
 
 
-def page(answer: SizingAnswer, inputs: Mapping[str, tuple[float | None, str]]) -> RenderableType:
+def size_page(answer: SizingAnswer, inputs: Mapping[str, tuple[float | None, str]]) -> RenderableType:
     """The group, where there is one, and the answer. ``inputs`` are what it is told of where they are from."""
     parts: list[RenderableType] = []
     if answer.row is not None:
-        parts.append(_judgement(answer.row, inputs))
+        parts.append(_group_panel(answer.row, inputs))
     if answer.advice is None:
         parts.append(Panel(Text(answer.verdict), title="What it takes", title_align="left"))
     else:
         parts.append(report(answer.advice, answer.slots))
-    return Group(*parts, *(Padding(part, (1, 0, 0, 0)) for part in ahead(answer)))
+    return Group(*parts, *(Padding(part, (1, 0, 0, 0)) for part in _forecast_parts(answer)))
 
 
 def report(advice: SizingAdvice, slots: TaskSlots | None = None) -> RenderableType:
@@ -39,7 +39,7 @@ def report(advice: SizingAdvice, slots: TaskSlots | None = None) -> RenderableTy
     # Behind a full downstream nothing is said of how threads share the work: none are advised.
     how = "" if advice.downstream else explain_concurrency(advice.workload, advice.threads)
     return Group(
-        _verdict(advice, slots),
+        _advice_panel(advice, slots),
         *nodes,
         _heading("Where the numbers come from"),
         _figure_table(advice),
@@ -54,7 +54,7 @@ _OF_NODES = ("--t1", "--t2", "--cores")
 _COLOURS = {"short": "red", "tight": "yellow", "enough": "green", "oversized": "cyan"}
 
 
-def _judgement(row: Mapping[str, Any], inputs: Mapping[str, tuple[float | None, str]]) -> RenderableType:
+def _group_panel(row: Mapping[str, Any], inputs: Mapping[str, tuple[float | None, str]]) -> RenderableType:
     """What runs now and whether it is enough, and where the numbers for the advice come from."""
     title = Text(f"{clean(row['group'])} on {clean(row['topic'])} · {row['verdict']}")
     body = Text(clean(row["sentence"]))
@@ -77,7 +77,7 @@ def _judgement(row: Mapping[str, Any], inputs: Mapping[str, tuple[float | None, 
     return Group(Panel(body, title=title, title_align="left", border_style=colour), table, Text())
 
 
-def _verdict(advice: SizingAdvice, slots: TaskSlots | None) -> RenderableType:
+def _advice_panel(advice: SizingAdvice, slots: TaskSlots | None) -> RenderableType:
     body = Text(f"{advice.verdict} {slots.sentence}" if slots else advice.verdict)
     if advice.changes:
         body.append("\n")
@@ -142,21 +142,21 @@ def _figure_table(advice: SizingAdvice) -> Table:
 _DAYS = (0, 7, 14, 30, 60)
 
 
-def ahead(answer: SizingAnswer) -> Iterator[RenderableType]:
+def _forecast_parts(answer: SizingAnswer) -> Iterator[RenderableType]:
     """The parts that there are."""
     if answer.outlook is not None:
         said = Text(clean(provenance(answer.outlook, answer.now)), style="dim")
-        points = [_days(answer.outlook)] if answer.outlook.days else []
+        points = [_forecast_table(answer.outlook)] if answer.outlook.days else []
         yield Group(Text("What will arrive", style="bold"), *points, said)
     if answer.what_if is not None:
         lines = [Text(f"{label}. {say_outcome(outcome)}") for label, outcome in answer.what_if.outcomes]
         question = Text(f"{answer.what_if.question} At peak all the time.", style="dim")
         yield Group(Text("What if", style="bold"), question, *lines)
     if answer.ramp:
-        yield Group(Text("How to get there, one node first", style="bold"), _steps(answer.ramp))
+        yield Group(Text("How to get there, one node first", style="bold"), _ramp_table(answer.ramp))
 
 
-def _days(outlook: Outlook) -> Table:
+def _forecast_table(outlook: Outlook) -> Table:
     first, last = outlook.days[0], outlook.days[-1]
     wanted = [first.at + timedelta(days=number) for number in _DAYS]
     shown = [next((day for day in outlook.days if day.at >= at), last) for at in wanted]
@@ -168,7 +168,7 @@ def _days(outlook: Outlook) -> Table:
     return table
 
 
-def _steps(ramp: tuple[RampStep, ...]) -> Table:
+def _ramp_table(ramp: tuple[RampStep, ...]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
     for heading in ("threads", "a node should do", "cores busy"):
         table.add_column(heading, justify="right")

@@ -32,7 +32,7 @@ class StatusChange:
         return self.after is not None and (self.before is None or display_rank(self.after) < display_rank(self.before))
 
 
-class StatusChanges:
+class ChangeTracker:
     """Compares looks at the statuses of all groups that match."""
 
     def __init__(self, kept: timedelta) -> None:
@@ -60,7 +60,7 @@ class StatusChanges:
 
 
 @dataclass(frozen=True, slots=True)
-class WatchedStatus:
+class StatusRequest:
     """What is watched, and what of it is shown."""
 
     lake: Lake
@@ -75,7 +75,7 @@ class WatchedStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class StatusFrame:
+class StatusSnapshot:
     """The lake at ``now``. Where it cannot be read, ``trouble`` says why, and the groups are those of the look before.
 
     ``changes`` happened since the look before, ``recent`` ones within the last minute.
@@ -89,18 +89,18 @@ class StatusFrame:
     trouble: str | None
 
 
-class Looks:
+class SnapshotReader:
     """Successive looks at the lake; groups are read again only if a newer version was written."""
 
-    def __init__(self, watched: WatchedStatus) -> None:
+    def __init__(self, watched: StatusRequest) -> None:
         self._watched = watched
         # Of any status: a group that no longer has a wanted status has changed, too.
         self._filters = replace(watched.filters, statuses=frozenset())
         self._version: int | None = None
         self._groups: ShownGroups | None = None
-        self._changes = StatusChanges(MARKED_FOR)
+        self._changes = ChangeTracker(MARKED_FOR)
 
-    def look(self, now: datetime) -> StatusFrame:
+    def look(self, now: datetime) -> StatusSnapshot:
         """How it stands. Raises LakeError if that is not known from a look before either."""
         lake, found = self._watched.lake, list[StatusChange]()
         fresh, trouble = None, None
@@ -116,4 +116,4 @@ class Looks:
             trouble = clean(str(error))
         shown = [change for change in found if self._watched.is_shown(change)]
         recent = {k: change for k, change in self._changes.recent(now).items() if self._watched.is_shown(change)}
-        return StatusFrame(now, self._groups, fresh, shown, recent, trouble)
+        return StatusSnapshot(now, self._groups, fresh, shown, recent, trouble)

@@ -20,7 +20,7 @@ from lagwise_app.terminal.safe_text import status_text
 
 _GAP = "  "
 #: The sentence gets at least so many columns of a terminal; where that is not possible it begins a line of its own.
-_NARROWEST_SENTENCE = 30
+_MIN_SENTENCE_COLUMNS = 30
 _INDENT = "    "
 
 
@@ -34,7 +34,7 @@ class ChangeMark:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class TableLines:
     """The table: its header, and of each group its lines."""
 
     header: str
@@ -43,7 +43,7 @@ class Lines:
 
 def table(
     rows: Sequence[Mapping[str, Any]], console: Console, *, marks: Mapping[Key, ChangeMark] | None = None
-) -> Lines:
+) -> TableLines:
     """The groups as lines, with a terminal's colours where ``console`` is one.
 
     On a terminal sentences are broken at its edge. Elsewhere each group is one line, however long. With ``marks``,
@@ -68,17 +68,17 @@ def table(
         head += _GAP + _in_columns(others, widths[1:])
         if is_terminal:
             is_wide = any(cell_len(cell) > width for cell, width in zip((word, *others), widths, strict=True))
-            groups.append(_folded(head, sentence, left, console.width, alone=is_wide))
+            groups.append(_wrapped_row(head, sentence, left, console.width, alone=is_wide))
         else:
             groups.append([f"{head}{_GAP}{sentence}"])
-    return Lines(painter.paint(margin + _in_columns(names, widths) + _GAP + "why", "bold"), groups)
+    return TableLines(painter.paint(margin + _in_columns(names, widths) + _GAP + "why", "bold"), groups)
 
 
-def _folded(head: str, sentence: str, left: int, width: int, *, alone: bool) -> list[str]:
+def _wrapped_row(head: str, sentence: str, left: int, width: int, *, alone: bool) -> list[str]:
     """A row whose sentence goes on below itself; below the row's other cells if it is ``alone`` or there is no room."""
-    if width - left < _NARROWEST_SENTENCE:
-        return [head.rstrip(), *(_INDENT + line for line in _broken(sentence, max(width - len(_INDENT), 1)))]
-    first, *rest = _broken(sentence, width - left)
+    if width - left < _MIN_SENTENCE_COLUMNS:
+        return [head.rstrip(), *(_INDENT + line for line in _wrapped_sentence(sentence, max(width - len(_INDENT), 1)))]
+    first, *rest = _wrapped_sentence(sentence, width - left)
     return [
         *([head.rstrip(), " " * left + first] if alone else [f"{head}{_GAP}{first}"]),
         *(" " * left + r for r in rest),
@@ -164,7 +164,7 @@ def _right(cell: str, width: int) -> str:
     return " " * (width - cell_len(cell)) + cell
 
 
-def _broken(sentence: str, width: int) -> list[str]:
+def _wrapped_sentence(sentence: str, width: int) -> list[str]:
     """The sentence in lines of at most so many columns; a word that is wider stands alone."""
     lines: list[str] = []
     taken = width

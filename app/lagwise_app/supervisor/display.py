@@ -1,4 +1,4 @@
-"""What ``lagwise up`` shows while the product runs: one line a part, live in a terminal, else whenever one changes."""
+"""What ``lagwise up`` shows: one line per process, live in a terminal, otherwise one line per change."""
 
 import contextlib
 import os
@@ -14,12 +14,12 @@ from lagwise.config import Config
 from lagwise.domain.humanise import duration
 from lagwise.platform.logs import clean
 from lagwise_app.supervisor.effective_settings import dashboard_address
-from lagwise_app.supervisor.process_log import MOST_WAITING_BYTES, newest
+from lagwise_app.supervisor.process_log import MAX_PENDING_BYTES, newest_output
 from lagwise_app.supervisor.supervisor import ProcessState, ProcessStatus, Supervisor
 from lagwise_app.terminal import output
 from lagwise_app.terminal.safe_text import in_one_line, plain
 
-#: How often ended parts are noticed.
+#: Seconds between two steps of the supervisor.
 STEP_SECONDS = 0.25
 _STDOUT = 1
 
@@ -42,58 +42,61 @@ def show(supervisor: Supervisor, config: Config, stop: threading.Event) -> None:
             supervisor.step()
             for line in supervisor.take_notices():
                 console.print(plain(line))
-            live.update(Group(parts_table(supervisor.statuses()), Text("Ctrl-C ends all of it.", style="dim")))
-    console.print("ending …")
+            live.update(Group(process_table(supervisor.statuses()), Text("Ctrl-C ends everything.", style="dim")))
+    console.print("stopping …")
 
 
 def _show_changes(supervisor: Supervisor, lines: Sequence[str], stop: threading.Event) -> None:
-    """Plain lines, for logs of a service manager: one whenever a part starts, ends, or gives its first heartbeat."""
+    """Plain lines for the log of a service manager: one when a process starts, ends, or sends its first heartbeat."""
     output = _Output()
     output.print(*lines)
-    shown: dict[str, object] = {}
+    printed: dict[str, object] = {}
     while not stop.wait(STEP_SECONDS):
         supervisor.step()
         output.print(*supervisor.take_notices())
-        for part in supervisor.statuses():
-            if shown.get(part.name) != _what_counts(part):
-                shown[part.name] = _what_counts(part)
-                output.print(str(part))
+        for status in supervisor.statuses():
+            if printed.get(status.name) != _printed_state(status):
+                printed[status.name] = _printed_state(status)
+                output.print(str(status))
 
 
 class _Output:
-    """Standard output. What it does not take (a file on a full disk, a reader that is gone) ends nothing: it waits, and
-    is written once that is possible."""
+    """Standard output that never fails.
+
+    Lines that cannot be written (a full disk, a reader that has gone) are held in memory and written later.
+    """
 
     def __init__(self) -> None:
-        self._waiting = b""
+        self._pending = b""
 
     def print(self, *lines: str) -> None:
-        self._waiting += "".join(f"{clean(line)}\n" for line in lines).encode()
+        self._pending += "".join(f"{clean(line)}\n" for line in lines).encode()
         with contextlib.suppress(OSError):
-            while self._waiting:
-                self._waiting = self._waiting[os.write(_STDOUT, self._waiting) :]
-        self._waiting = newest(self._waiting, MOST_WAITING_BYTES)
+            while self._pending:
+                self._pending = self._pending[os.write(_STDOUT, self._pending) :]
+        self._pending = newest_output(self._pending, MAX_PENDING_BYTES)
 
 
-def _what_counts(part: ProcessStatus) -> object:
-    return part.state, part.restarts, part.beat_age_seconds is None
+def _printed_state(status: ProcessStatus) -> object:
+    """A new line is printed where this changes."""
+    return status.state, status.restarts, status.beat_age_seconds is None
 
 
-def parts_table(statuses: Sequence[ProcessStatus]) -> Table:
+def process_table(statuses: Sequence[ProcessStatus]) -> Table:
     """The supervised processes, one line each."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column()
-    for part in statuses:
-        word = str(part.state) if part.retry_in_seconds is None else f"restarts in {part.retry_in_seconds:.0f} s"
-        if part.restarts:
-            word += f", {part.restarts}× restarted"
-        style = "green" if part.state is ProcessState.RUNNING else "bold red"
-        age = "" if part.beat_age_seconds is None else f" ({duration(part.beat_age_seconds)} ago)"
+    for status in statuses:
+        word = str(status.state) if status.retry_in_seconds is None else f"restarts in {status.retry_in_seconds:.0f} s"
+        if status.restarts:
+            word += f", {status.restarts}× restarted"
+        style = "green" if status.state is ProcessState.RUNNING else "bold red"
+        age = "" if status.beat_age_seconds is None else f" ({duration(status.beat_age_seconds)} ago)"
         table.add_row(
-            plain(part.name),
+            plain(status.name),
             Text(word, style=style),
-            in_one_line(plain(part.line or "starting").append(age, style="dim")),
+            in_one_line(plain(status.line or "starting").append(age, style="dim")),
         )
     return table

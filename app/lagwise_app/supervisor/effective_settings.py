@@ -1,4 +1,4 @@
-"""The settings that the processes of the product run with: file, environment and command line in one."""
+"""The settings that the processes of the product run with: file, environment and command line combined."""
 
 import hashlib
 import json
@@ -17,29 +17,29 @@ from lagwise.platform.files import replace_file, why
 from lagwise.platform.logs import clean
 from lagwise.platform.private_files import make_state_folder
 
-#: The file in the state folder that holds the settings of the parts as they run, or ran last.
+#: The file in the state folder that holds the settings of the current or last run.
 EFFECTIVE_SETTINGS = "effective.yaml"
 
 
 def overridden(config: Config, *, bootstrap: str | None, data: str | None) -> Config:
-    """The settings with what the command line said. Raises ConfigError where that makes no sense."""
+    """The settings with the options of the command line applied. Raises ConfigError where they do not fit together."""
     changes: dict[str, Any] = {}
     if data is not None:
         changes["data"] = data
     if bootstrap is not None:
         if len(config.clusters) > 1:
             names = ", ".join(c.name for c in config.clusters)
-            raise ConfigError(f"--bootstrap is for one cluster, but the settings name {names}: leave it out")
+            raise ConfigError(f"--bootstrap sets one cluster, but the settings have several ({names}): leave it out")
         if config.clusters and not isinstance(config.clusters[0], Cluster):
             name = config.clusters[0].name
-            raise ConfigError(f"--bootstrap is for Kafka, but {name} of the settings is not: leave it out")
+            raise ConfigError(f"--bootstrap sets a Kafka cluster, but {name} in the settings is not one: leave it out")
         cluster = config.clusters[0].model_dump(exclude_unset=True) if config.clusters else {}
         changes["clusters"] = [cluster | {"bootstrap": bootstrap}]
     return validated(config.model_dump(exclude_unset=True) | changes, where="the command line")
 
 
 def anchored(config: Config) -> Config:
-    """The settings with absolute local paths: they mean the same from every working directory."""
+    """The settings with absolute local paths, which mean the same in every working directory."""
     rules = config.alerts.rules_file
     channels = tuple(
         channel.model_copy(update={"ca_file": ca_file.expanduser().resolve()}) if ca_file else channel
@@ -61,13 +61,13 @@ def anchored(config: Config) -> Config:
 
 
 def with_dashboard_port(config: Config) -> Config:
-    """The settings with a real port where 0 was asked for, and the links of alerts pointing there by default."""
+    """The settings with a free port in place of 0, and with alert links to that port by default."""
     port = config.dashboard.port or free_port(config.dashboard.host)
     return linked(config.model_copy(update={"dashboard": config.dashboard.model_copy(update={"port": port})}))
 
 
 def linked(config: Config) -> Config:
-    """The settings with the links of alerts pointing to the dashboard by default, if its port is known."""
+    """The settings with alert links to the dashboard by default, if its port is set."""
     host, port = config.dashboard.host, config.dashboard.port
     if "dashboard_url" in config.alerts.model_fields_set or port == 0:
         return config
@@ -76,26 +76,26 @@ def linked(config: Config) -> Config:
 
 
 def fingerprint(config: Config) -> str:
-    """Twelve hexadecimal digits that two processes share exactly if they run with the same settings."""
+    """Twelve hexadecimal digits: equal for two processes exactly if they run with the same settings."""
     tree = anchored(config).model_dump(mode="json")
     return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def summary(config: Config) -> str:
-    """What a part says it runs with, as it starts: in one line, without any secret of the settings."""
+    """The settings of a process in one line, for its log. Holds no secret."""
     clusters = ", ".join(cluster.name for cluster in config.clusters) or "none"
     sign_in = "required" if config.dashboard.sign_in else "off"
     return f"settings {fingerprint(config)}: data {anchored(config).data}, clusters {clusters}, sign-in {sign_in}"
 
 
 def dashboard_address(host: str, port: int) -> str:
-    """What a person on this machine opens in a browser."""
+    """The address of the dashboard for a browser on this machine."""
     shown = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host  # noqa: S104 (compared, not listened on)
     return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port that nothing listens on at this moment."""
+    """A port that is free at this moment."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.bind((host, 0))
@@ -103,14 +103,15 @@ def free_port(host: str = "127.0.0.1") -> int:
 
 
 def write_settings(config: Config) -> Path:
-    """Write the settings as the children are to see them into the state folder. Secrets stay references.
+    """Write the settings for the child processes into the state folder. Secrets stay references.
 
-    Readable by this user only, because addresses may carry tokens. Raises LagwiseError where it cannot be written.
+    Only this user can read the file, because addresses may carry tokens. Raises LagwiseError where it cannot be
+    written.
     """
     state = config.state
     target = state / EFFECTIVE_SETTINGS
     config = anchored(config)
-    text = "# Written by lagwise for its parts; a change here is overwritten at the next start.\n"
+    text = "# Written by lagwise for its processes. The next start overwrites any change.\n"
     text += yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
     try:
         make_state_folder(state)
@@ -121,12 +122,12 @@ def write_settings(config: Config) -> Path:
 
 
 def child_environment(settings: Path, environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of every process that is to run with the settings of a file, and with those alone.
+    """The environment of a process that runs with the settings of a file, and with no others.
 
-    It is the caller's (by default this process's) without the variables that are settings.
+    It is ``environment`` (by default that of this process) without the variables that are settings.
     """
     env = dict(os.environ if environment is None else environment)
-    for name in setting_variables(env):  # they are in the file already, and would win over --data and --bootstrap
+    for name in setting_variables(env):  # the file has them already, and they would override --data and --bootstrap
         del env[name]
     env["LAGWISE_CONFIG"] = str(settings)
     env["PYTHONUNBUFFERED"] = "1"

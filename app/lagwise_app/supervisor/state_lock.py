@@ -19,7 +19,10 @@ _MAX_HOLDER_BYTES = 300
 
 @contextlib.contextmanager
 def locked(state: Path) -> Iterator[None]:
-    """Hold the state folder for this process alone. The kernel gives the lock back however the process ends."""
+    """Hold the lock of the state folder. The kernel releases it however the process ends.
+
+    Raises LagwiseError where another process holds it, or where the folder cannot be written.
+    """
     try:
         make_state_folder(state)
         file = opened(state / "lagwise.lock", "a+b")
@@ -30,13 +33,13 @@ def locked(state: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            said = file.read(_MAX_HOLDER_BYTES).decode("utf-8", "replace")
-            holder = clean(said.strip()) or "another process"
+            written = file.read(_MAX_HOLDER_BYTES).decode("utf-8", "replace")
+            holder = clean(written.strip()) or "another process"
             raise LagwiseError(
-                f"Lagwise is already running on {clean(str(state))}: {holder}. Stop that one first, or give this one "
-                "another folder with --data"
+                f"Lagwise already runs on {clean(str(state))}: {holder}. Stop it first, or choose another folder with "
+                "--data"
             ) from None
-        with contextlib.suppress(OSError):  # a full disk: the lock is held all the same
+        with contextlib.suppress(OSError):  # a full disk does not affect the lock itself
             holder = f"process {os.getpid()} on {socket.gethostname()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
             os.ftruncate(file.fileno(), 0)
             os.write(file.fileno(), holder.encode())

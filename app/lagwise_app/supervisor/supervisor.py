@@ -1,8 +1,8 @@
-"""Runs the parts as separate processes: started, watched, started again when they end, ended together.
+"""Runs the product's processes: starts them, restarts those that end, and ends all of them together.
 
-Each part is a session of its own (``setsid``), so that its process group holds what it starts, Spark's JVM included,
-and can be ended as a whole. Each dies with this process (:mod:`lagwise.platform.die_with_parent`). Nothing here blocks:
-:meth:`Supervisor.step` looks once, and its caller decides how often.
+Each process has a session of its own (``setsid``). Its process group therefore holds everything that it starts, Spark's
+JVM included, and can be killed as a whole. Each dies with this process (:mod:`lagwise.platform.die_with_parent`).
+Nothing here blocks: :meth:`Supervisor.step` checks once, and its caller decides how often.
 """
 
 import contextlib
@@ -24,15 +24,15 @@ from lagwise.platform.logs import clean
 from lagwise_app.supervisor.process_log import ProcessLog
 
 _READ_BYTES = 65_536
-#: How long the end of a part waits for what it wrote last.
-_LAST_WORDS_SECONDS = 0.5
+#: How long the end of a process waits for its last output.
+_LAST_OUTPUT_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessSpec:
-    """What is run: a name (of its heartbeat and its log), an argument list, and its whole environment.
+    """A process to run: its name (also that of its heartbeat and its log), its arguments and its whole environment.
 
-    ``line`` is what it says of itself as long as it runs without a heartbeat; "" is the last line of its log.
+    ``line`` is shown while the process runs without a heartbeat; "" shows the last line of its log.
     """
 
     name: str
@@ -43,19 +43,19 @@ class ProcessSpec:
 
 @dataclass(frozen=True, slots=True)
 class BackOff:
-    """How long to wait before a part that ended is started again: doubling, up to a limit, reset by a stable run."""
+    """The pause before a process that ended is restarted: it doubles up to a limit, and a stable run resets it."""
 
     first_seconds: float = 1.0
-    most_seconds: float = 60.0
+    max_seconds: float = 60.0
     stable_seconds: float = 60.0
 
     def wait_seconds(self, failures: int) -> float:
-        """Wait after the given number of failures in a row (1 is the first)."""
-        return min(self.most_seconds, self.first_seconds * 2.0 ** min(failures - 1, 30))
+        """Seconds to wait after so many failures in a row (1 is the first)."""
+        return min(self.max_seconds, self.first_seconds * 2.0 ** min(failures - 1, 30))
 
 
 class ProcessState(StrEnum):
-    """What a part is doing."""
+    """What a process is doing."""
 
     RUNNING = "running"
     WAITING = "waiting to restart"
@@ -64,7 +64,7 @@ class ProcessState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProcessStatus:
-    """One part as it stands; ``line`` is its last heartbeat, or why it ended."""
+    """The state of one process. ``line`` is its last heartbeat, or why it ended."""
 
     name: str
     state: ProcessState
@@ -86,7 +86,7 @@ class ProcessStatus:
 
 @dataclass(slots=True)
 class _Child:
-    part: ProcessSpec
+    spec: ProcessSpec
     log: ProcessLog
     process: subprocess.Popen[bytes] | None = None
     reader: threading.Thread | None = None
@@ -94,18 +94,18 @@ class _Child:
     failures: int = 0
     starts: int = 0
     retry_at: float | None = None
-    epitaph: str = ""
+    end_reason: str = ""
 
 
 @dataclass(slots=True)
 class Supervisor:
-    """The parts of one installation on one machine. Use as a context manager: leaving it ends every part.
+    """The processes of one installation on one machine. A context manager: leaving it ends every process.
 
-    ``state`` holds the logs (``logs/<part>.log``) and the heartbeats; the caller holds its lock (:func:`locked`).
-    ``clock`` is monotonic seconds.
+    ``state`` holds the logs (``logs/<name>.log``) and the heartbeats. The caller holds its lock
+    (:func:`lagwise_app.supervisor.state_lock.locked`). ``clock`` returns monotonic seconds.
     """
 
-    parts: Sequence[ProcessSpec]
+    specs: Sequence[ProcessSpec]
     state: Path
     back_off: BackOff = field(default_factory=BackOff)
     grace_seconds: float = 7.0
@@ -115,8 +115,8 @@ class Supervisor:
     _logs_fail: bool = False
 
     def __enter__(self) -> "Supervisor":
-        """Start every part. Raises LagwiseError where a log cannot be written."""
-        self._children = [_Child(part, ProcessLog(self.state / "logs", part.name)) for part in self.parts]
+        """Start every process. Raises LagwiseError where a log cannot be written."""
+        self._children = [_Child(spec, ProcessLog(self.state / "logs", spec.name)) for spec in self.specs]
         try:
             for child in self._children:
                 child.log.open()
@@ -130,40 +130,41 @@ class Supervisor:
         self.stop()
 
     def step(self) -> None:
-        """Notice which parts have ended and which logs cannot be written, start the parts whose wait is over."""
+        """Detect processes that have ended and logs that cannot be written. Restart what is due."""
         for child in self._children:
             if child.process is not None:
                 if _has_ended(child.process):
-                    self._bury(child, child.process)
+                    self._handle_exit(child, child.process)
                 elif self.clock() - child.started_at >= self.back_off.stable_seconds:
                     child.failures = 0
             if child.process is None and child.retry_at is not None and self.clock() >= child.retry_at:
                 self._start(child)
             child.log.retry()
-        self._notice_logs()
+        self._note_log_errors()
 
     def take_notices(self) -> list[str]:
-        """Lines about what began or ended since this was asked last, and that no log of a part can hold."""
+        """Messages since the last call that no log of a process can hold."""
         taken, self._notices = self._notices, []
         return taken
 
     def statuses(self) -> list[ProcessStatus]:
-        """One status per part, in the order in which they were given."""
+        """One status per process, in the given order."""
         beats = health.read(self.state)
-        return [self._status(child, beats.get(child.part.name)) for child in self._children]
+        return [self._status(child, beats.get(child.spec.name)) for child in self._children]
 
     def pids(self) -> dict[str, int]:
-        """The process of each running part."""
-        return {c.part.name: c.process.pid for c in self._children if c.process is not None}
+        """The process id of each running process, by name."""
+        return {c.spec.name: c.process.pid for c in self._children if c.process is not None}
 
     def stop(self) -> None:
-        """End every part: ask (SIGTERM), wait ``grace_seconds`` for all together, then kill what is left of any."""
+        """End every process: SIGTERM, then ``grace_seconds`` for all of them together, then SIGKILL."""
         from lagwise.platform.descendants import descendants, end_processes  # imports psutil; short commands do without
 
         running = [(child, child.process) for child in self._children if child.process is not None]
         families = descendants(process.pid for _, process in running)
         for _, process in running:
-            # Only the part itself is asked: a JVM that gets the signal too would die under the round it is finishing.
+            # The signal goes to the process alone: a JVM that gets it too would die under the round that it is
+            # finishing.
             _signal(process.pid, signal.SIGTERM)
         deadline = time.monotonic() + self.grace_seconds
         while any(not _has_ended(process) for _, process in running) and time.monotonic() < deadline:
@@ -173,55 +174,57 @@ class Supervisor:
             _end_group(process)
             child.process = None
             child.retry_at = None
-            child.epitaph = ""
+            child.end_reason = ""
         end_processes(families)
         for child in self._children:
-            _finish(child.reader)
+            _join_reader(child.reader)
             child.log.close()
 
     def _start(self, child: _Child) -> None:
-        health.clear(self.state, child.part.name)  # a beat of the run before must not pass for one of this run
-        child.log.begin()
+        health.clear(self.state, child.spec.name)  # a heartbeat of the previous run must not count for this one
+        child.log.start_run()
         child.starts += 1
         child.retry_at = None
         child.started_at = self.clock()
         try:
             process = subprocess.Popen(
-                leashed(list(child.part.command)),
+                leashed(list(child.spec.command)),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                env=dict(child.part.environment),
+                env=dict(child.spec.environment),
                 start_new_session=True,
             )
-        except OSError as error:  # no memory, too many processes
-            self._set_restart(child, f"cannot be started: {why(error)}")
+        except OSError as error:  # such as no memory, or too many processes
+            self._set_restart(child, f"cannot start: {why(error)}")
             return
         child.process = process
-        child.reader = threading.Thread(target=_read, args=(process, child.log), daemon=True)
+        child.reader = threading.Thread(target=_copy_output, args=(process, child.log), daemon=True)
         child.reader.start()
 
-    def _bury(self, child: _Child, process: subprocess.Popen[bytes]) -> None:
-        """Take note of a part that ended by itself, end what it left behind, and set the time of its restart."""
+    def _handle_exit(self, child: _Child, process: subprocess.Popen[bytes]) -> None:
+        """A process ended by itself: kill what it left behind, and schedule its restart."""
         code = _end_group(process)
-        _finish(child.reader)
+        _join_reader(child.reader)
         child.process = None
-        self._set_restart(child, f"ended {_how(code)}" + (f": {said}" if (said := child.log.last_line()) else ""))
+        self._set_restart(
+            child, f"ended {_exit_words(code)}" + (f": {output}" if (output := child.log.last_line()) else "")
+        )
 
-    def _set_restart(self, child: _Child, epitaph: str) -> None:
+    def _set_restart(self, child: _Child, end_reason: str) -> None:
         child.failures = 1 if self.clock() - child.started_at >= self.back_off.stable_seconds else child.failures + 1
         child.retry_at = self.clock() + self.back_off.wait_seconds(child.failures)
-        child.epitaph = epitaph
+        child.end_reason = end_reason
 
-    def _notice_logs(self) -> None:
-        """One line for all of them, because they lie in one folder."""
-        failing = [child.log for child in self._children if child.log.trouble is not None]
+    def _note_log_errors(self) -> None:
+        """One message for all logs, because they share a folder."""
+        failing = [child.log for child in self._children if child.log.error is not None]
         if bool(failing) == self._logs_fail:
             return
         self._logs_fail = bool(failing)
         if failing:
-            where = f"{clean(str(failing[0].path))}: {failing[0].trouble}"
-            self._notices.append(f"logs cannot be written ({where}); what the parts write is kept in memory meanwhile")
+            where = f"{clean(str(failing[0].path))}: {failing[0].error}"
+            self._notices.append(f"logs cannot be written ({where}); output stays in memory until they can")
         else:
             self._notices.append("logs can be written again")
 
@@ -229,10 +232,10 @@ class Supervisor:
         running = child.process is not None
         if not running or (beat is not None and child.process is not None and beat.pid != child.process.pid):
             beat = None
-        line = child.epitaph if not running else beat.line if beat else child.part.line or child.log.last_line()
+        line = child.end_reason if not running else beat.line if beat else child.spec.line or child.log.last_line()
         retry_in = None if child.retry_at is None else max(0.0, child.retry_at - self.clock())
         return ProcessStatus(
-            name=child.part.name,
+            name=child.spec.name,
             state=ProcessState.RUNNING
             if running
             else ProcessState.WAITING
@@ -246,29 +249,29 @@ class Supervisor:
         )
 
 
-def _read(process: subprocess.Popen[bytes], log: ProcessLog) -> None:
-    """Hand what a part writes over to its log, until the part and all that it started have ended."""
+def _copy_output(process: subprocess.Popen[bytes], log: ProcessLog) -> None:
+    """Copy the output of a process to its log, until it and everything that it started have ended."""
     assert process.stdout is not None
     with process.stdout as pipe:
         while output := os.read(pipe.fileno(), _READ_BYTES):
             log.write(output)
 
 
-def _finish(reader: threading.Thread | None) -> None:
-    """Let a reader come to the end of its pipe, unless a process that got away holds it open."""
+def _join_reader(reader: threading.Thread | None) -> None:
+    """Wait until a reader reaches the end of its pipe. Give up where an escaped process holds the pipe open."""
     if reader is not None:
-        reader.join(_LAST_WORDS_SECONDS)
+        reader.join(_LAST_OUTPUT_SECONDS)
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether the process has ended, without reaping it: until then its number cannot become another process's."""
+    """Whether the process has ended. Does not reap it, so that its id cannot be reused yet."""
     if process.returncode is not None:
         return True
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> int:
-    """Kill whatever is left of a part's process group, and reap the part. Returns its exit code."""
+    """Kill what is left of the process group, and reap the process. Returns its exit code."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -280,7 +283,7 @@ def _signal(pid: int, which: signal.Signals) -> None:
         os.kill(pid, which)
 
 
-def _how(code: int) -> str:
+def _exit_words(code: int) -> str:
     if code >= 0:
         return f"with exit code {code}"
     try:

@@ -13,7 +13,7 @@ from lagwise.domain.humanise import duration
 from lagwise.links.first_commands import first_command
 from lagwise.platform.program import program
 from lagwise_app.terminal.lake_queries import ClusterFreshness, Freshness
-from lagwise_app.terminal.safe_text import exact, plain, status_text
+from lagwise_app.terminal.safe_text import full_number, plain, status_text
 
 
 def console(file: IO[str] | None = None) -> Console:
@@ -115,7 +115,7 @@ def partition_table(rows: list[dict[str, Any]]) -> Table:
         table.add_row(
             plain(row["topic"]),
             str(row["partition"]),
-            *(exact(row[key]) for key in ("log_start", "committed", "high_watermark", "lag")),
+            *(full_number(row[key]) for key in ("log_start", "committed", "high_watermark", "lag")),
             oldest,
             status_text(row["status"], row["reason"]),
             plain(row["client_id"]),

@@ -39,6 +39,6 @@ def status_text(status: str, reason: str | None = None) -> Text:
     return Text(clean(word), style=_STYLES[Status(status)] if status in set(Status) else "")
 
 
-def exact(number: int | None) -> str:
+def full_number(number: int | None) -> str:
     """A whole number with all its digits, in groups of three: an offset is compared with what other tools print."""
     return DASH if number is None else f"{number:,}"

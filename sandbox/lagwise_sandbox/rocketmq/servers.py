@@ -18,8 +18,8 @@ from lagwise.platform.errors import LagwiseError
 from lagwise_sandbox.jars import Progress, rocketmq_classpath
 from lagwise_sandbox.java import find_java
 from lagwise_sandbox.rocketmq import settings
-from lagwise_sandbox.rocketmq.settings import ADMIN, BrokerPlace
-from lagwise_sandbox.server_process import spawn
+from lagwise_sandbox.rocketmq.settings import ADMIN, BrokerInstance
+from lagwise_sandbox.server_process import start_server_process
 
 _START_SECONDS = 120.0
 _STOP_SECONDS = 8.0
@@ -52,7 +52,7 @@ class Rocketmq:
         self._data: Path | None = None
         self._classpath = ""
         self._name_server_port = 0
-        self._places: dict[str, BrokerPlace] = {}
+        self._places: dict[str, BrokerInstance] = {}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     @property
@@ -179,14 +179,14 @@ class Rocketmq:
                     except OSError:
                         continue
                     break
-                self._places[name] = BrokerPlace(name, port, _free_port(held), self.data / name)
+                self._places[name] = BrokerInstance(name, port, _free_port(held), self.data / name)
 
     def _start(self, name: str, main: str, heap_mb: int) -> None:
         environment = {"ROCKETMQ_HOME": str(self.data), **self._environment}
         command = [*self.java(name, heap_mb), main, "-c", str(self.data / f"{name}.conf")]
         assignments = [f"{key}={value}" for key, value in environment.items()]
         with (self.data / f"{name}.log").open("wb") as output:
-            self._processes[name] = spawn(["/usr/bin/env", *assignments, *command], output)
+            self._processes[name] = start_server_process(["/usr/bin/env", *assignments, *command], output)
 
     def _wait(self, name: str, *, listed: bool = False) -> None:
         """Until a server says that it is up, and ``listed``: until the name server names it, as clients look for it."""

@@ -11,7 +11,7 @@ PASSWORDS = {ADMIN: "admin-sandbox", MONITOR: "monitor-sandbox"}
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerPlace:
+class BrokerInstance:
     """What is a broker's own. It also listens on the port two below its own."""
 
     name: str
@@ -25,7 +25,7 @@ def name_server(port: int) -> str:
     return _text({"listenPort": port, "bindAddress": "127.0.0.1"})
 
 
-def broker(place: BrokerPlace, name_servers: str, *, secured: bool, extra: Mapping[str, str | int | bool]) -> str:
+def broker(place: BrokerInstance, name_servers: str, *, secured: bool, extra: Mapping[str, str | int | bool]) -> str:
     """A broker's properties; ``extra`` wins over everything."""
     settings: dict[str, str | int | bool] = {
         "brokerClusterName": "sandbox",

@@ -3,8 +3,8 @@
 import click
 
 from lagwise.platform.logs import clean
-from lagwise_app.cli.alert.backtest import alert_test
-from lagwise_app.cli.alert.deliveries import deliveries, resend, try_channel
+from lagwise_app.cli.alert.backtest import backtest_command
+from lagwise_app.cli.alert.deliveries import deliveries, resend, test_channel_command
 from lagwise_app.cli.alert.operate import ack, list_command, silence, unsilence
 from lagwise_app.cli.shared import CommandSettings, LagwiseGroup, data_option, once_option, stop_on_signals
 
@@ -42,5 +42,5 @@ def alert(context: click.Context, data: str | None, once: bool) -> None:
         run.alert_forever(config, stop_on_signals(), config.state)
 
 
-for _command in (list_command, silence, unsilence, ack, deliveries, resend, alert_test, try_channel):
+for _command in (list_command, silence, unsilence, ack, deliveries, resend, backtest_command, test_channel_command):
     alert.add_command(_command)

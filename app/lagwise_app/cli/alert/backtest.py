@@ -26,7 +26,7 @@ from lagwise_app.terminal.json_output import print_json
 )
 @json_option("every message")
 @click.pass_obj
-def alert_test(
+def backtest_command(
     settings: CommandSettings,
     traces: tuple[Path, ...],
     data: str | None,

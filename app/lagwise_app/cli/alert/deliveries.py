@@ -106,7 +106,7 @@ def resend(
 @data_option
 @json_option("the answer")
 @click.pass_obj
-def try_channel(
+def test_channel_command(
     settings: CommandSettings, name: str, severity: str, over: bool, data: str | None, as_json: bool
 ) -> None:
     """Send a message that is marked as a test through the channel NAME of the settings, and show the answer.

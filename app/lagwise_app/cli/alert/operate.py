@@ -61,7 +61,7 @@ def list_command(settings: CommandSettings, data: str | None, as_json: bool) -> 
     silences = queries.silences(engine, now)
     if as_json:
         shown = [{**asdict(alert), **asdict(standing)} for alert, standing in alerts]
-        print_json({"alerts": shown, "silences": [_flat(asdict(silence)) for silence in silences]})
+        print_json({"alerts": shown, "silences": [_silence_document(asdict(silence)) for silence in silences]})
         return
     from lagwise_app.cli.alert.tables import alert_table, silence_table
     from lagwise_app.terminal import output
@@ -122,7 +122,7 @@ def silence(
         now=now,
     )
     if as_json:
-        print_json(_flat(asdict(made)))
+        print_json(_silence_document(asdict(made)))
     else:
         words = actions.matcher_words(made.matcher)
         click.echo(clean(f"silence {made.id} until {made.ends_at:%Y-%m-%d %H:%M:%S} UTC: {words}"))
@@ -145,7 +145,7 @@ def unsilence(settings: CommandSettings, number: int, by: str | None, data: str 
     _, engine = open_database(settings, data)
     ended = actions.unsilence(engine, number, by=operator(by), now=datetime.now(UTC))
     if as_json:
-        print_json(_flat(asdict(ended)))
+        print_json(_silence_document(asdict(ended)))
     else:
         click.echo(f"silence {ended.id} has ended")
 
@@ -186,7 +186,7 @@ def ack(
 
     _, engine = open_database(settings, data)
     firing = [one for one in queries.open_alerts(engine) if one.state is AlertState.FIRING]
-    meant = _meant(firing, alert, cluster)
+    meant = _named_alerts(firing, alert, cluster)
     now, who = datetime.now(UTC), operator(by)
     for one in meant:
         if take_back:
@@ -200,7 +200,7 @@ def ack(
         click.echo(clean(f"{'taken back' if take_back else 'acknowledged'}: {one.subject} ({one.status})"))
 
 
-def _meant(firing: "list[AlertRow]", named: str, cluster: str | None) -> "list[AlertRow]":
+def _named_alerts(firing: "list[AlertRow]", named: str, cluster: str | None) -> "list[AlertRow]":
     """The firing alerts that are named by incident or by group."""
     exact = [one for one in firing if one.incident_id == named]
     found = exact or [one for one in firing if one.group == named and cluster in (None, one.cluster)]
@@ -212,7 +212,7 @@ def _meant(firing: "list[AlertRow]", named: str, cluster: str | None) -> "list[A
     return found
 
 
-def _flat(silence: dict[str, Any]) -> dict[str, Any]:
+def _silence_document(silence: dict[str, Any]) -> dict[str, Any]:
     """A silence without the level that only the program needs."""
     matcher = silence.pop("matcher")
     return {"id": silence.pop("id"), **matcher, **silence}

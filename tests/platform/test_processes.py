@@ -17,7 +17,7 @@ from lagwise_app.supervisor.effective_settings import (
     with_dashboard_port,
     write_settings,
 )
-from lagwise_app.supervisor.processes import product_parts
+from lagwise_app.supervisor.processes import product_processes
 
 
 def config(**settings: object) -> Config:
@@ -114,12 +114,12 @@ def test_the_address_to_open(host: str, address: str) -> None:
 
 
 def test_the_parts_are_four_and_need_no_shell(tmp_path: Path) -> None:
-    parts = product_parts(config(data=str(tmp_path)), tmp_path / "effective.yaml")
+    parts = product_processes(config(data=str(tmp_path)), tmp_path / "effective.yaml")
     assert [part.name for part in parts] == ["collector", "analysis", "alerts", "dashboard"]
     assert all(part.command[0] == sys.executable for part in parts)
     assert all(part.environment["LAGWISE_CONFIG"] == str(tmp_path / "effective.yaml") for part in parts)
     assert [part.line for part in parts] == ["", "", "", "serves http://127.0.0.1:8501"]
-    assert len(product_parts(config(data=str(tmp_path)), tmp_path / "effective.yaml", dashboard=False)) == 3
+    assert len(product_processes(config(data=str(tmp_path)), tmp_path / "effective.yaml", dashboard=False)) == 3
 
 
 @pytest.mark.process

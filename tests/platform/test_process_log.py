@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from lagwise.platform.errors import LagwiseError
-from lagwise_app.supervisor.process_log import KEPT, ProcessLog
+from lagwise_app.supervisor.process_log import ROTATED_FILES, ProcessLog
 
 
 def log(folder: Path) -> ProcessLog:
-    return ProcessLog(folder, "x", most_bytes=100)
+    return ProcessLog(folder, "x", max_bytes=100)
 
 
 @contextmanager
@@ -40,8 +40,8 @@ def test_a_large_file_is_set_aside_and_few_are_kept(tmp_path: Path) -> None:
     made = log(tmp_path)
     for number in range(6):
         made.write(f"{number}".encode() * 101)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["x.log", *(f"x.log.{n + 1}" for n in range(KEPT))]
-    files = [made.path, *(made.path.with_name(f"x.log.{n + 1}") for n in range(KEPT))]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["x.log", *(f"x.log.{n + 1}" for n in range(ROTATED_FILES))]
+    files = [made.path, *(made.path.with_name(f"x.log.{n + 1}") for n in range(ROTATED_FILES))]
     assert [file.read_text()[0] for file in files] == ["5", "4", "3", "2"]
     made.close()
 
@@ -61,7 +61,7 @@ def test_the_last_line_is_this_run_s_and_harmless(tmp_path: Path) -> None:
     assert made.last_line() == ""
     made.write(b"before\n")
     assert made.last_line() == "before"
-    made.begin()
+    made.start_run()
     assert made.last_line() == ""
     made.write(b"first\nlost http://u:pw@h\x1b[2J\n\n   \n")
     assert made.last_line() == "lost http://u:[redacted]@h\\x1b[2J"
@@ -79,15 +79,15 @@ def test_a_folder_that_cannot_be_written_at_the_start_is_one_clear_line(tmp_path
 def test_what_a_full_disk_refuses_is_written_when_there_is_room(tmp_path: Path) -> None:
     made = ProcessLog(tmp_path, "x")
     made.write(b"before\n")
-    assert made.trouble is None
+    assert made.error is None
     with full_disk():
         made.write(b"one\n")
         made.write(b"two\n")
         made.retry()
-        assert made.trouble == "File too large"
+        assert made.error == "File too large"
         assert made.last_line() == "two"
     made.retry()
-    assert made.trouble is None
+    assert made.error is None
     assert made.path.read_text() == "before\none\ntwo\n"
     made.close()
 
@@ -99,11 +99,11 @@ def test_a_folder_that_is_moved_away_and_comes_back_has_everything(tmp_path: Pat
     folder.rename(aside)
     folder.write_text("somebody else's")
     made.write(b"meanwhile\n")
-    assert made.trouble is not None
+    assert made.error is not None
     folder.unlink()
     aside.rename(folder)
     made.write(b"after\n")
-    assert made.trouble is None
+    assert made.error is None
     assert made.path.read_text() == "before\nmeanwhile\nafter\n"
     made.close()
 
@@ -118,13 +118,13 @@ def test_a_file_that_is_removed_is_begun_anew(tmp_path: Path) -> None:
 
 
 def test_only_the_newest_output_waits_in_memory(tmp_path: Path) -> None:
-    made = ProcessLog(tmp_path, "x", most_waiting_bytes=1000)
+    made = ProcessLog(tmp_path, "x", max_pending_bytes=1000)
     with full_disk():
         for number in range(1000):
             made.write(f"line {number}\n".encode())
     made.retry()
     first, *lines = made.path.read_text().splitlines()
-    assert first == "[this could not be written for some time: earlier output is lost]"
+    assert first == "[the log could not be written for some time: earlier output is lost]"
     assert lines[-1] == "line 999"
     assert 80 < len(lines) < 120
     assert all(line.startswith("line ") for line in lines)
