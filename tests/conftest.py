@@ -20,6 +20,7 @@ pytest_plugins = [
     "tests.fixtures.object_store",
     "tests.fixtures.postgresql",
     "tests.fixtures.rocketmq",
+    "tests.fixtures.sentences",
     "tests.fixtures.spark",
     "tests.fixtures.workers",
 ]

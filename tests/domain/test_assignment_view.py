@@ -1,6 +1,6 @@
 """What is said of a group's assignment, from raw rows to sentences."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
@@ -50,122 +50,91 @@ def row(
     return found
 
 
-#: Story, members, partitions by topic, rates, sentences.
-SAID: list[tuple[str, list[dict[str, Any]], dict[str, int | None], dict[Partition, float | None], list[str]]] = [
+#: Story, members, partitions by topic, rates.
+SAID: list[tuple[str, list[dict[str, Any]], dict[str, int | None], dict[Partition, float | None]]] = [
     (
         "all is well",
         [member("a", "orders-0 orders-1"), member("b", "orders-2 orders-3")],
         {"orders": 4},
         rates_of(orders=(10, 11, 9, 10)),
-        [],
     ),
     (
         "more members than partitions",
         [member(name, f"orders-{n}" if n < 6 else "") for n, name in enumerate("abcdefgh")],
         {"orders": 6},
         rates_of(orders=(10,) * 6),
-        ["2 of 8 members have nothing to do: the group's topics have 6 partitions."],
     ),
     (
         "many more members than partitions make no skew",
         [member(name, f"orders-{n}" if n < 3 else "") for n, name in enumerate("abcdefgh")],
         {"orders": 3},
         rates_of(orders=(10, 11, 10)),
-        ["5 of 8 members have nothing to do: the group's topics have 3 partitions."],
     ),
     (
         "range over many small topics, rates unknown",
         [member("a", "p-0 q-0 r-0 s-0"), member("b"), member("c")],
         {"p": 1, "q": 1, "r": 1, "s": 1},
         {},
-        [
-            "2 of 3 members have nothing to do, although the group's topics have 4 partitions; "
-            "cooperative-sticky would leave none idle.",
-            "One member owns 4 of 4 partitions; cooperative-sticky would give none more than 2.",
-        ],
     ),
     (
         "one more than it would have, rates unknown",
         [member("a", "p-0 p-1 p-2"), member("b", "p-3")],
         {"p": 4},
         {},
-        [],
     ),
     (
         "the hottest partition is the limit",
         [member("a", "orders-0 orders-3"), member("b", "orders-1"), member("c", "orders-2")],
         {"orders": 4},
         rates_of(orders=(6, 20, 19, 55)),
-        [
-            "a carries 61 % of the traffic; no assignment can bring that below 55 %, because partition orders-3 alone "
-            "is 55 %, and neither can more members."
-        ],
     ),
     (
         "another assignor would help",
         [member("a", "p-0 p-1 q-0 q-1"), member("b", "p-2 q-2"), member("c", "p-3 q-3")],
         {"p": 4, "q": 4},
         rates_of(p=(10, 10, 10, 10), q=(10, 10, 10, 10)),
-        [
-            "a carries 50 % of the traffic; cooperative-sticky would bring the busiest member to 38 %, moving "
-            "1 partition; no assignment can bring that below 38 %, because 8 partitions of such "
-            "rates cannot be split evenly over 3 members."
-        ],
     ),
     (
         "no assignor sees the traffic",
         [member("a", "t-0 t-1"), member("b", "t-2 t-3")],
         {"t": 4},
         rates_of(t=(50, 50, 1, 1)),
-        [
-            "a carries 98 % of the traffic; roundrobin would bring the busiest member to 50 %, moving 2 partitions; "
-            "no assignment can bring that below 50 %, an even share."
-        ],
     ),
     (
         "no assignor would help",
         [member("a", "t-0 t-1 t-2 t-3"), member("b", "t-4 t-5 t-6 t-7")],
         {"t": 8},
         rates_of(t=(40, 5, 40, 3, 3, 3, 3, 3)),
-        [
-            "a carries 88 % of the traffic; Kafka's assignors count partitions and would not change that, though 51 % "
-            "can be reached; no assignment can bring that below 50 %, an even share."
-        ],
     ),
     (
         "one rate is unknown",
         [member("a", "orders-0"), member("b", "orders-1")],
         {"orders": 2},
         rates_of(orders=(99, None)),
-        [],
     ),
     (
         "a single member carries everything, as it must",
         [member("a", "orders-0 orders-1")],
         {"orders": 2},
         rates_of(orders=(99, 1)),
-        [],
     ),
     (
         "nobody owns anything",
         [member("a"), member("b")],
         {},
         {},
-        ["2 of 2 members have nothing to do: the group owns no partition."],
     ),
 ]
 
 
-@pytest.mark.parametrize(
-    ("members", "counts", "rates", "sentences"), [case[1:] for case in SAID], ids=[c[0] for c in SAID]
-)
+@pytest.mark.parametrize(("members", "counts", "rates"), [case[1:] for case in SAID], ids=[c[0] for c in SAID])
 def test_what_is_said(
     members: list[dict[str, Any]],
     counts: dict[str, int | None],
     rates: dict[Partition, float | None],
-    sentences: list[str],
+    golden_sentence: Callable[..., None],
 ) -> None:
-    assert row(members, rates, counts)["sentences"] == sentences
+    golden_sentence(*row(members, rates, counts)["sentences"])
 
 
 def test_a_row_fits_the_table() -> None:
@@ -262,36 +231,24 @@ class TestDifferentSubscriptions:
         assert (view.bound_share, view.bound_cause) == (pytest.approx(0.6), BoundCause.TOGETHER)
         assert view.attainable_share is None
 
-    def test_an_assignor_that_helps_is_still_named(self) -> None:
+    def test_an_assignor_that_helps_is_still_named(self, golden_sentence: Callable[..., None]) -> None:
         _, sentences = self.view()
-        assert sentences == (
-            "a carries 80 % of the traffic; roundrobin would bring the busiest member to 60 %, moving 1 partition; "
-            "no assignment can bring that below 60 %, because 3 partitions of such rates cannot be split evenly over "
-            "2 members.",
-        )
+        golden_sentence(*sentences)
 
 
-def test_an_assignor_that_changes_nothing_leaves_the_bound_to_be_told() -> None:
+def test_an_assignor_that_changes_nothing_leaves_the_bound_to_be_told(golden_sentence: Callable[..., None]) -> None:
     members = [
         Member("a", frozenset("t"), frozenset({("t", 0)}), generation=1),
         Member("b", frozenset("u"), frozenset({("u", 0), ("u", 1), ("u", 2), ("u", 3)}), generation=1),
     ]
     view = assignment_view(members, {"t": 1, "u": 4}, rates_of(t=(10,), u=(22.5,) * 4))
-    assert findings(view, {"a": "a", "b": "b"}) == (
-        "b carries 90 % of the traffic; no assignment can bring that below 55 %, because 5 partitions of such rates "
-        "cannot be split evenly over 2 members.",
-    )
+    golden_sentence(*findings(view, {"a": "a", "b": "b"}))
 
 
-def test_the_own_assignor_is_the_next_rebalance() -> None:
+def test_the_own_assignor_is_the_next_rebalance(golden_sentence: Callable[..., None]) -> None:
     members = [member("a", "t-0 t-1 t-2 t-3"), member("b", "")]
     found = row(members, rates_of(t=(50, 1, 50, 1)), {"t": 4})
-    assert found["sentences"] == [
-        "a carries 100 % of the traffic; the next rebalance (range) would bring the busiest member to 50 %, moving "
-        "2 partitions; no assignment can bring that below 50 %, an even share.",
-        "1 of 2 members has nothing to do, although the group's topics have 4 partitions; the next rebalance (range) "
-        "would leave none idle.",
-    ]
+    golden_sentence(*found["sentences"])
 
 
 class TestQueues:
@@ -314,13 +271,8 @@ class TestQueues:
     def test_one_that_nobody_owns_is_told_apart(self) -> None:
         assert self.row("t-0 t-1", "t-10000")["partitions_without_owner"] == 1
 
-    def test_no_assignor_of_kafka_is_advised(self) -> None:
-        assert self.row("t-0 t-1 t-10000", "t-10001")["sentences"] == [
-            "a carries 90 % of the traffic; shared out by traffic, 60 % could be reached; no assignment can bring that "
-            "below 60 %, because 4 partitions of such rates cannot be split evenly over 2 members.",
-        ]
+    def test_no_assignor_of_kafka_is_advised(self, golden_sentence: Callable[..., None]) -> None:
+        golden_sentence(*self.row("t-0 t-1 t-10000", "t-10001")["sentences"])
 
-    def test_idle_members_are_told_without_a_remedy(self) -> None:
-        assert self.row("t-0 t-1", "t-10000 t-10001", "")["sentences"][1:] == [
-            "1 of 3 members has nothing to do, although the group's topics have 4 partitions."
-        ]
+    def test_idle_members_are_told_without_a_remedy(self, golden_sentence: Callable[..., None]) -> None:
+        golden_sentence(*self.row("t-0 t-1", "t-10000 t-10001", "")["sentences"][1:])

@@ -1,5 +1,6 @@
 """Where trouble sits: each row is a group, what its partitions have in common, and why that is the answer."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import pytest
@@ -162,30 +163,21 @@ SENTENCES = (
         "a hanging member",
         [part(STALLED, 3, A, **WAITING), WELL],
         [Place(STALLED, A, 1, 3), Place(OK, B, 1, 9)],
-        "3 of 12 partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41,234 unread "
-        f"records has waited 3 min 20 s; their owner is {A}, which gets on with none of its own.",
     ),
     (
         "a member that owns just this one",
         [part(STALLED, 1, A, **WAITING), WELL],
         [Place(STALLED, A, 1, 1), Place(OK, B, 1, 9)],
-        "1 of 10 partitions (orders-3) has committed nothing for 2 min 30 s, and the oldest of 41,234 unread records "
-        f"has waited 3 min 20 s; its owner is {A}, which gets on with nothing else.",
     ),
     (
         "a bad record",
         [part(STALLED, 1, A, **WAITING), WELL],
         [Place(STALLED, A, 1, 1), Place(OK, A, 1, 4), Place(OK, B, 1, 5)],
-        "1 of 10 partitions (orders-3) has committed nothing for 2 min 30 s, and the oldest of 41,234 unread records "
-        f"has waited 3 min 20 s; its owner is {A}, which gets on with the 4 others it owns.",
     ),
     (
         "a broker",
         [part(STALLED, 2, A, B, **WAITING), WELL],
         [Place(STALLED, A, 3, 1), Place(STALLED, B, 3, 1), Place(OK, A, 1, 9)],
-        "2 of 11 partitions have committed nothing, the longest for 2 min 30 s, and the oldest of 41,234 unread "
-        f"records has waited 3 min 20 s; their owners are {A} and {B}; broker 3 leads them all, and none of the "
-        "others.",
     ),
     (
         "a slow member",
@@ -194,14 +186,12 @@ SENTENCES = (
             WELL,
         ],
         [Place(BEHIND, A, 1, 3), Place(OK, B, 1, 9)],
-        "Lag on 3 of 12 partitions grows by 30.0 records/s (90.0 written, — read per second); 41,234 records wait, the "
-        f"oldest for 3 min 20 s; {A} reads them and nothing else.",
     ),
 )
 
 
-@pytest.mark.parametrize(("why", "parts", "places", "sentence"), SENTENCES, ids=[row[0] for row in SENTENCES])
-def test_the_sentence_says_it(why: str, parts: list[PartitionsInStatus], places: list[Place], sentence: str) -> None:
-    del why
-    found = verdict_of(parts, members=3, idle_members=0, places=places)
-    assert found.sentence == sentence
+@pytest.mark.parametrize(("parts", "places"), [row[1:] for row in SENTENCES], ids=[row[0] for row in SENTENCES])
+def test_the_sentence_says_it(
+    parts: list[PartitionsInStatus], places: list[Place], golden_sentence: Callable[..., None]
+) -> None:
+    golden_sentence(verdict_of(parts, members=3, idle_members=0, places=places).sentence)

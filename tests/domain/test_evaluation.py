@@ -1,5 +1,6 @@
 """What is read out of the rows at a moment. Each row says why its answer is right."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -66,7 +67,7 @@ def world() -> World:
 
 
 class TestWhoItIs:
-    def test_two_processes_of_one_name_are_two(self, world: World) -> None:
+    def test_two_processes_of_one_name_are_two(self, world: World, golden_sentence: Callable[..., None]) -> None:
         """On one host, with the client id that nobody chose: one hangs, and the other reads."""
         for sample in range(12):
             world.group(sample, member_count=2)
@@ -77,9 +78,7 @@ class TestWhoItIs:
                 world.ends(sample, pair, high=1000 + 10 * sample)
         found = world.judged(11).groups["billing"]
         assert found.status is Status.STALLED
-        assert found.sentence.endswith(
-            "its owner is client app on host 10.0.0.7 (member m-1), which gets on with nothing else."
-        )
+        golden_sentence(found.sentence)
 
     def test_what_a_long_transaction_held_back_is_not_late_when_it_ends(self, world: World) -> None:
         """It is ten minutes old when it may be read, and the reader had nothing to read a sample before."""
@@ -252,7 +251,9 @@ def test_an_owner_is_its_client_on_its_host(
     assert world.judged(0).partitions[ORDERS].owner == named
 
 
-def test_the_partition_that_is_named_has_the_oldest_record_and_among_equals_the_lowest_number(world: World) -> None:
+def test_the_partition_that_is_named_has_the_oldest_record_and_among_equals_the_lowest_number(
+    world: World, golden_sentence: Callable[..., None]
+) -> None:
     """Three partitions stand still: two from the beginning, the first by number since records came a minute later."""
     for sample in range(20):
         world.group(sample)
@@ -264,13 +265,12 @@ def test_the_partition_that_is_named_has_the_oldest_record_and_among_equals_the_
     found = world.judged(19).groups["billing"]
     assert (found.status, found.worst_topic, found.worst_partition) == (Status.STALLED, "orders", 4)
     assert (found.lag_seconds, found.lag_seconds_is_lower_bound) == (285.0, True)
-    assert found.sentence == (
-        "All 3 partitions have committed nothing, the longest for 4 min 45 s, and the oldest of 300 unread records has "
-        "waited ≥ 4 min 45 s; their owner is client app on host 10.0.0.7."
-    )
+    golden_sentence(found.sentence)
 
 
-def test_that_committed_offsets_expire_is_not_a_loss_of_records(world: World) -> None:
+def test_that_committed_offsets_expire_is_not_a_loss_of_records(
+    world: World, golden_sentence: Callable[..., None]
+) -> None:
     """Records that are kept for ever wait for an empty group, whose commits are kept for an hour."""
     for sample in range(20):
         world.group(sample, state="Empty", member_count=0)
@@ -280,8 +280,4 @@ def test_that_committed_offsets_expire_is_not_a_loss_of_records(world: World) ->
     at = Moment(sample_id(19), moment(INTERVAL * 19), offsets_retention_seconds=3600.0)
     found = evaluate(world.rows, at).groups["billing"]
     assert (found.status, found.seconds_to_loss, found.loss_cause) == (Status.AT_RISK, 3315.0, LossCause.EXPIRY)
-    assert found.sentence == (
-        "The committed offsets of the only partition expire in 55 min 15 s, because the group has no members; a "
-        "consumer that starts after that begins where auto.offset.reset says, which may skip what is unread: 100 "
-        "records wait, the oldest for ≥ 4 min 45 s."
-    )
+    golden_sentence(found.sentence)

@@ -1,5 +1,6 @@
 """What retry and dead-letter topics tell, and a loss that is over: each row is one, and what must be said, or not."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,7 +20,6 @@ from lagwise.domain.loss.records import NOTHING_LOST, Lost
 from lagwise.domain.subscriptions import Subscription, subscription_findings
 from lagwise.domain.vocabulary import TopicRole
 
-LOOK = "Look at the newest of them for what could not be processed; they wait there until somebody replays them."
 DEAD, RETRY = TopicRole.DEAD_LETTER, TopicRole.RETRY
 
 
@@ -31,47 +31,39 @@ def topic(role: TopicRole, **facts: Any) -> SideTopic:
 
 
 @pytest.mark.parametrize(
-    ("why", "side", "kind", "sentence", "remedy"),
+    ("why", "side", "kind"),
     [
         (
             "it grows",
             topic(DEAD, added=14),
             FindingKind.DEAD_LETTERS,
-            "14 records were given up within 1 h: they went to orders.DLT; it holds 312.",
-            LOOK,
         ),
         (
             "by one, and how much it holds is not known",
             topic(DEAD, added=1, records=None, added_within_seconds=120.0),
             FindingKind.DEAD_LETTERS,
-            "1 record was given up within 2 min: it went to orders.DLT.",
-            LOOK,
         ),
         (
             "records wait to be tried again, and more come",
             topic(RETRY, readers=1, lag=120, added=40),
             FindingKind.RETRIES,
-            "120 records wait in orders-retry-0 to be tried again, and 40 came within 1 h.",
-            None,
         ),
         (
             "the last one waits",
             topic(RETRY, readers=1, lag=1, added=None),
             FindingKind.RETRIES,
-            "1 record waits in orders-retry-0 to be tried again.",
-            None,
         ),
         (
             "nobody reads what is to be tried again",
             topic(RETRY, readers=0, added=40),
             FindingKind.UNREAD_RETRIES,
-            "40 records were sent to be tried again within 1 h, but no group reads orders-retry-0.",
-            "Start the consumer of that topic.",
         ),
     ],
 )
-def test_what_is_said(why: str, side: SideTopic, kind: FindingKind, sentence: str, remedy: str | None) -> None:
-    assert side_topic_findings([side]) == [Finding(kind, sentence, remedy)], why
+def test_what_is_said(why: str, side: SideTopic, kind: FindingKind, golden_sentence: Callable[..., None]) -> None:
+    (finding,) = side_topic_findings([side])
+    assert finding.kind is kind, why
+    golden_sentence(finding.sentence, finding.remedy)
 
 
 @pytest.mark.parametrize(
@@ -104,41 +96,33 @@ def test_the_most_urgent_comes_first_and_of_those_the_one_that_grows_most() -> N
 
 
 NOW = datetime(2026, 3, 5, 14, 30, tzinfo=UTC)
-GET_THEM = (
-    "They are in the log no more: if they matter, get them from where they came from. A consumer that finds its "
-    "records deleted skips to the end by default, past those that are still kept: with auto.offset.reset=earliest it "
-    "goes on with the oldest of them."
-)
 
 
 @pytest.mark.parametrize(
-    ("why", "lost", "sentence"),
+    ("why", "lost"),
     [
         (
             "it is over",
             Lost(18_240, 18_240, 1610.0, 1610.0),
-            "18,240 records were deleted before this group read them, in the minutes before 14:03:10 UTC.",
         ),
         (
             "it went on, and some that were deleted may have been read",
             Lost(12_000, 14_500, 3600.0, 1610.0),
-            "Between 12,000 and 14,500 records were deleted before this group read them, since 13:30:00 UTC, most "
-            "recently in the minutes before 14:03:10 UTC.",
         ),
         (
             "it goes on",
             Lost(12_000, 14_500, 3600.0, 0.0),
-            "Between 12,000 and 14,500 records were deleted before this group read them, since 13:30:00 UTC.",
         ),
         (
             "a single one",
             Lost(1, 1, 60.0, 60.0),
-            "1 record was deleted before this group read it, in the minutes before 14:29:00 UTC.",
         ),
     ],
 )
-def test_what_was_lost_and_when_is_told(why: str, lost: Lost, sentence: str) -> None:
-    assert loss_findings(lost, NOW) == [Finding(FindingKind.LOSS, sentence, GET_THEM)], why
+def test_what_was_lost_and_when_is_told(why: str, lost: Lost, golden_sentence: Callable[..., None]) -> None:
+    (finding,) = loss_findings(lost, NOW)
+    assert finding.kind is FindingKind.LOSS, why
+    golden_sentence(finding.sentence, finding.remedy)
 
 
 @pytest.mark.parametrize(
@@ -157,13 +141,11 @@ AT = datetime(2026, 3, 5, 14, 3, 10, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("why", "skips", "sentence"),
+    ("why", "skips"),
     [
         (
             "one partition: from where to where",
             [Skip(AT, "scores", 900_000, partition=3, before=1_000_000, after=1_900_000)],
-            "Up to 900,000 records were skipped in the moments before 14:03:10 UTC: the committed offset of scores-3 "
-            "leapt from 1,000,000 to 1,900,000, many times as fast as it was ever seen to read.",
         ),
         (
             "two of a topic at once, and one earlier",
@@ -172,30 +154,25 @@ AT = datetime(2026, 3, 5, 14, 3, 10, tzinfo=UTC)
                 Skip(AT, "scores", 14_000, partition=0, before=0, after=14_000),
                 Skip(AT, "scores", 13_000, partition=1, before=0, after=13_000),
             ],
-            "Up to 27,000 records were skipped in the moments before 14:03:10 UTC: the committed offsets of 2 "
-            "partitions of scores leapt to about the end, many times as fast as it was ever seen to read.",
         ),
         (
             "many, told together",
             [Skip(AT, "scores", 500_000, partitions=30)],
-            "Up to 500,000 records were skipped in the moments before 14:03:10 UTC: the committed offsets of 30 "
-            "partitions of scores leapt to about the end, many times as fast as it was ever seen to read.",
         ),
     ],
 )
-def test_what_was_skipped_is_told(why: str, skips: list[Skip], sentence: str) -> None:
+def test_what_was_skipped_is_told(why: str, skips: list[Skip], golden_sentence: Callable[..., None]) -> None:
     (finding,) = skip_findings(skips, NOW)
-    assert (finding.kind, finding.sentence) == (FindingKind.SKIPPED, sentence), why
+    assert finding.kind is FindingKind.SKIPPED, why
+    golden_sentence(finding.sentence, finding.remedy)
 
 
 @pytest.mark.parametrize(
-    ("why", "skips", "sentence"),
+    ("why", "skips"),
     [
         (
             "once, on one partition",
             [Skip(AT, "scores", 45_600, partition=3, before=100, after=45_700, from_log_start=True)],
-            "Up to 45,600 records that were still kept were skipped in the moments before 14:03:10 UTC: those before "
-            "them on scores-3 had been deleted, and the committed offset went on at about the end.",
         ),
         (
             "again and again: all of it",
@@ -203,27 +180,24 @@ def test_what_was_skipped_is_told(why: str, skips: list[Skip], sentence: str) ->
                 Skip(AT.replace(hour=9), "scores", 60_000, partitions=12, from_log_start=True),
                 Skip(AT, "scores", 40_000, partitions=30, from_log_start=True),
             ],
-            "Up to 100,000 records that were still kept were skipped since 09:03:10 UTC, most recently in the moments "
-            "before 14:03:10 UTC: those before them on scores had been deleted, and the committed offset went on at "
-            "about the end.",
         ),
     ],
 )
-def test_what_was_skipped_after_a_deletion_is_told(why: str, skips: list[Skip], sentence: str) -> None:
+def test_what_was_skipped_after_a_deletion_is_told(
+    why: str, skips: list[Skip], golden_sentence: Callable[..., None]
+) -> None:
     (finding,) = skip_findings(skips, NOW)
-    assert (finding.kind, finding.sentence) == (FindingKind.SKIPPED, sentence), why
+    assert finding.kind is FindingKind.SKIPPED, why
+    golden_sentence(finding.sentence, finding.remedy)
     assert finding.remedy is not None
     assert "reset the offsets to the earliest" in finding.remedy
 
 
-def test_rocketmq_is_not_told_of_kafkas_settings() -> None:
+def test_rocketmq_is_not_told_of_kafkas_settings(golden_sentence: Callable[..., None]) -> None:
     (lost,) = loss_findings(Lost(5, 7, 90.0, 0.0), NOW, system="rocketmq")
-    assert lost.remedy == (
-        "They are in the log no more: if they matter, get them from where they came from. Its consumers go on with the "
-        "oldest message that is still kept."
-    )
     (skipped,) = skip_findings([Skip(AT, "scores", 9, from_log_start=True)], NOW, "rocketmq")
-    assert skipped.remedy == "They can be read until they are deleted, too: reset the offsets to the earliest."
+    golden_sentence(lost.remedy, skipped.remedy)
+    assert "auto.offset.reset" not in f"{lost.remedy} {skipped.remedy}"
 
 
 def test_a_skip_to_the_end_and_one_after_a_deletion_are_told_apart() -> None:
@@ -236,14 +210,12 @@ def subscribed(*found: tuple[str, str, int | None, int | None]) -> list[Finding]
     return subscription_findings([Subscription(*one) for one in found])
 
 
-def test_members_that_subscribe_to_different_things_pass_messages_over() -> None:
+def test_members_that_subscribe_to_different_things_pass_messages_over(golden_sentence: Callable[..., None]) -> None:
     (finding,) = subscribed(("bills", "*", 3, 3), ("orders", "*", 1, 3), ("orders", "paid || sent", 2, 3))
     assert finding.kind is FindingKind.SUBSCRIPTIONS
-    assert finding.sentence == (
-        "Its members do not all subscribe to the same: orders by 1 of 3, orders (paid || sent) by 2 of 3."
-    )
+    golden_sentence(finding.sentence, finding.remedy)
     (finding,) = subscribed(*[(f"topic{n}", "*", 1, 2) for n in range(9)])
-    assert finding.sentence.endswith("topic5 by 1 of 2, and 3 more.")
+    golden_sentence(finding.sentence, case="(of many, six are named)")
 
 
 @pytest.mark.parametrize("found", [(), [("orders", "paid", 2, 2)], [("orders", "paid", None, None)]])

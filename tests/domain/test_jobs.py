@@ -1,5 +1,6 @@
 """Findings about the job that reads for a group."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -16,11 +17,10 @@ def said(job: JobLoad) -> list[str]:
     return [finding.sentence for finding in job_findings(job)]
 
 
-def test_the_vertex_that_bounds_the_job_is_named_with_what_it_does_and_who_waits() -> None:
-    assert said(JOB) == [
-        "The vertex price of the job orders-job (2 subtasks) is busy 97 % of the time with 412 records/s, so that "
-        "about 425 are the most it can do; that bounds the job, and Source: kafka-orders waits for it 80 % of the time."
-    ]
+def test_the_vertex_that_bounds_the_job_is_named_with_what_it_does_and_who_waits(
+    golden_sentence: Callable[..., None],
+) -> None:
+    golden_sentence(*said(JOB))
 
 
 @pytest.mark.parametrize(
@@ -41,29 +41,27 @@ def test_what_is_not_known_is_not_told(vertices: tuple[VertexLoad, ...]) -> None
     assert said(replace(JOB, vertices=vertices)) == []
 
 
-def test_of_a_vertex_alone_nothing_else_is_said() -> None:
-    (sentence,) = said(replace(JOB, vertices=(replace(PRICE, parallelism=1, records_per_second=None),)))
-    assert sentence == (
-        "The vertex price of the job orders-job (1 subtask) is busy 97 % of the time; that bounds the job."
-    )
+def test_of_a_vertex_alone_nothing_else_is_said(golden_sentence: Callable[..., None]) -> None:
+    golden_sentence(*said(replace(JOB, vertices=(replace(PRICE, parallelism=1, records_per_second=None),))))
 
 
 @pytest.mark.parametrize(
-    ("completed", "failed", "sentences"),
+    ("completed", "failed"),
     [
-        (300, 2, []),  # some fail at every start
-        (0, 6, ["6 checkpoints of the job orders-job failed within the hour, none completed."]),
-        (1, 2, ["2 checkpoints of the job orders-job failed within the hour, 1 completed."]),
-        (0, 0, []),
+        (300, 2),  # some fail at every start: no finding
+        (0, 6),
+        (1, 2),
+        (0, 0),
     ],
 )
-def test_checkpoints_that_fail(completed: int, failed: int, sentences: list[str]) -> None:
+def test_checkpoints_that_fail(completed: int, failed: int, golden_sentence: Callable[..., None]) -> None:
     job = replace(JOB, vertices=(), checkpoints_completed=completed, checkpoints_failed=failed)
-    assert said(job) == sentences
+    assert bool(said(job)) == (failed > completed)
+    golden_sentence(*said(job))
 
 
-def test_a_checkpoint_that_takes_longer_than_they_are_apart() -> None:
+def test_a_checkpoint_that_takes_longer_than_they_are_apart(golden_sentence: Callable[..., None]) -> None:
     slow = replace(JOB, vertices=(), checkpoint_duration_seconds=95.0)
-    assert said(slow) == ["The last checkpoint of the job orders-job took 1 min 35 s, and one is due every 10 s."]
+    golden_sentence(*said(slow))
     assert said(replace(slow, checkpoint_duration_seconds=10.0)) == []
     assert said(replace(slow, checkpoint_interval_seconds=None)) == []

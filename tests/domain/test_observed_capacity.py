@@ -1,6 +1,7 @@
 """Capacity seen under saturation: right where the truth is known, and silent where nothing was to be seen."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -183,14 +184,9 @@ def test_the_load_test_would_decide_it() -> None:
         assert found.rate_per_second == pytest.approx(100, rel=0.1), found
 
 
-def test_it_says_what_it_rests_on() -> None:
-    assert capacity_sentence(observed_capacity(blocks(*STEADY), members=2)) == (
-        "It does 100 records/s with 2 members (98.5 to 101; 12 min with a backlog, on 1 occasion)."
-    )
-    assert capacity_sentence(observed_capacity([], [Floor(0, 70, 2)])) == (
-        "Undecided: it never had a backlog for long, so that it did what arrived and not what it can do. "
-        "It does at least 70.0 records/s."
-    )
+def test_it_says_what_it_rests_on(golden_sentence: Callable[..., None]) -> None:
+    golden_sentence(capacity_sentence(observed_capacity(blocks(*STEADY), members=2)), case="(decided)")
+    golden_sentence(capacity_sentence(observed_capacity([], [Floor(0, 70, 2)])), case="(undecided)")
 
 
 ANY = st.floats(allow_nan=True, allow_infinity=True)

@@ -1,6 +1,6 @@
 """What rebalances amount to, and why they happen: each row is an hour of a group's life and what must be said of it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -57,8 +57,6 @@ class Row(NamedTuple):
     why: str
     rebalances: list[Rebalance]
     cause: str
-    sentence: str
-    remedy: str | None
     setup: Setup = MILD
     storm: bool = False
     churning: tuple[str, ...] = ()
@@ -79,11 +77,6 @@ ROWS = (
             at(2, RebalanceCause.MEMBER_JOINED, joined=(A,)),
         ],
         "slow_processing",
-        "Processing what one poll returned took longer than max.poll.interval.ms: once a member was thrown out for not "
-        "polling, after it had committed nothing for 5 min 20 s; its max.poll.interval.ms is 5 min (billing-1 "
-        "(10.0.0.1)).",
-        "Return fewer records per poll (max.poll.records), or allow more time (max.poll.interval.ms); then find what "
-        "takes so long.",
     ),
     Row(
         "a crash; the session timeout is short, and the heartbeat follows from it",
@@ -98,10 +91,6 @@ ROWS = (
             )
         ],
         "failing_members",
-        "Members crashed or stood still: once a member sent no heartbeat for its session.timeout.ms of 9 s; it had "
-        "committed nothing for 11 s (billing-1 (10.0.0.1)).",
-        "Look on those hosts for crashes, kills for want of memory, and long garbage collections. A session.timeout.ms "
-        "of 9 s is short: 45 s is Kafka's default. heartbeat.interval.ms should be 3 s at most, a third of it.",
     ),
     Row(
         "one slow handler among crashes: the cause that can be mended in the code comes first",
@@ -110,10 +99,6 @@ ROWS = (
             at(2, RebalanceCause.POLL_INTERVAL_EXCEEDED, left=(B,), failed=(B,)),
         ],
         "slow_processing",
-        "Processing what one poll returned took longer than max.poll.interval.ms: once a member was thrown out for not "
-        "polling (billing-2 (10.0.0.2)).",
-        "Return fewer records per poll (max.poll.records), or allow more time (max.poll.interval.ms); then find what "
-        "takes so long.",
     ),
     Row(
         "one failure among forty other departures: the client that goes most is named, the failure beside it",
@@ -122,9 +107,6 @@ ROWS = (
             at(50, RebalanceCause.MEMBER_FAILED, left=(C,), failed=(C,)),
         ],
         "storm",
-        "The same clients leave by themselves and come back: billing-1 (10.0.0.1) 20 times. Besides, 1 member was "
-        "thrown out for silence (billing-3 (10.0.0.3)).",
-        "Find what restarts them (an autoscaler, a failing health check, an orchestrator that moves them).",
         storm=True,
         churning=(A,),
     ),
@@ -135,28 +117,17 @@ ROWS = (
             at(50, RebalanceCause.MEMBER_LEFT, left=(C,)),
         ],
         "failing_members",
-        "Members crashed or stood still: 3 times a member sent no heartbeat for its session.timeout.ms (billing-2 "
-        "(10.0.0.2) twice, billing-1 (10.0.0.1)).",
-        "Look on those hosts for crashes, kills for want of memory, and long garbage collections.",
         churning=(B,),
     ),
     Row(
         "a deployment of Kafka Streams, which sends no LeaveGroup: who is new comes before who is old is given up",
         [rebalance for n in range(3) for rebalance in streams_restart(2 * n, n, n)],
         "deployment",
-        "3 members fell silent and came back once each within 4 min 42 s, as in a rolling deployment of clients that "
-        "do not leave the group when they close (Kafka Streams does not by default).",
-        "If nobody deployed then, look on those hosts for crashes. What such a member owned is read by nobody until "
-        "its session.timeout.ms of 45 s is over, unless it leaves the group when it closes.",
     ),
     Row(
         "the same in pods, which are on another host, and get another process id, with every start",
         [rebalance for n in range(3) for rebalance in streams_restart(2 * n, n, n + 10)],
         "deployment",
-        "3 members fell silent and came back once each within 4 min 42 s, as in a rolling deployment of clients that "
-        "do not leave the group when they close (Kafka Streams does not by default).",
-        "If nobody deployed then, look on those hosts for crashes. What such a member owned is read by nobody until "
-        "its session.timeout.ms of 45 s is over, unless it leaves the group when it closes.",
     ),
     Row(
         "two of five fail and come back: that is no deployment",
@@ -169,24 +140,16 @@ ROWS = (
             )
         ],
         "failing_members",
-        "Members crashed or stood still: twice a member sent no heartbeat for its session.timeout.ms (billing-1 "
-        "(10.0.0.1), billing-2 (10.0.0.2)).",
-        "Look on those hosts for crashes, kills for want of memory, and long garbage collections.",
     ),
     Row(
         "a static member that is retired can but fail to come back",
         [at(5, RebalanceCause.MEMBER_FAILED, left=(C,), failed=(C,), session_timeout_seconds=300.0, members=2)],
         "scaling",
-        "1 member did not come back within its session.timeout.ms of 5 min (billing-3 (10.0.0.3)): static members do "
-        "not leave by themselves, so this is how one is retired.",
-        "If nobody retired it, look on its host for a crash, a kill for want of memory, or a restart that failed.",
     ),
     Row(
         "six processes of librdkafka on a host, none of which was given a client id: each restarts once",
         [rebalance for n in range(6) for rebalance in restart(n, "rdkafka (10.0.0.5)")],
         "deployment",
-        "6 members went and came back once each within 5 min 30 s, as in a rolling deployment.",
-        None,
     ),
     Row(
         "two of them, of which six cannot have gone without one going again",
@@ -199,8 +162,6 @@ ROWS = (
             )
         ],
         "storm",
-        "The same clients leave by themselves and come back: consumer-billing-1 (10.0.0.5) 6 times.",
-        "Find what restarts them (an autoscaler, a failing health check, an orchestrator that moves them).",
         storm=True,
         churning=("consumer-billing-1 (10.0.0.5)",),
     ),
@@ -215,42 +176,29 @@ ROWS = (
             )
         ],
         "storm",
-        "12 rebalances within 10 min 12 s: 6 members came and went again, usually after 12 s.",
-        "Find what ends them so soon after their start: a crash, a failing health check, a lack of memory, an "
-        "autoscaler.",
         storm=True,
     ),
     Row(
         "deployed, and rolled back half an hour later",
         [*restart(1, A), *restart(2, B), *restart(3, C), *restart(31, B), *restart(32, A), *restart(33, C)],
         "deployment",
-        "3 members went and came back twice each within 32 min 30 s, as in 2 rolling deployments.",
-        None,
         churning=(A, B, C),
     ),
     Row(
         "everybody goes and comes once: a deployment, however many rebalances it makes",
         [*restart(1, A), *restart(3, B), *restart(5, C, "billing-3 (10.0.9.9)")],
         "deployment",
-        "3 members went and came back once each within 4 min 30 s, as in a rolling deployment.",
-        "What makes it cheaper: with static membership (group.instance.id) a member that is soon back is not "
-        "rebalanced at all; cooperative-sticky instead of range, or the consumer protocol of KIP-848, lets the others "
-        "read on meanwhile.",
         RANGE,
     ),
     Row(
         "the same, where all that helps is there already",
         [*restart(1, A), *restart(3, B)],
         "deployment",
-        "2 members went and came back once each within 2 min 30 s, as in a rolling deployment.",
-        None,
     ),
     Row(
         "the same client goes twice: no deployment does that",
         [*restart(1, A), *restart(20, A)],
         "churn",
-        "The same clients leave by themselves and come back: billing-1 (10.0.0.1) twice.",
-        "Find what restarts them (an autoscaler, a failing health check, an orchestrator that moves them).",
         churning=(A,),
     ),
     Row(
@@ -264,9 +212,6 @@ ROWS = (
             )
         ],
         "storm",
-        "12 rebalances within 10 min 12 s: 6 members came and went again, usually after 12 s.",
-        "Find what ends them so soon after their start: a crash, a failing health check, a lack of memory, an "
-        "autoscaler.",
         storm=True,
     ),
     Row(
@@ -280,8 +225,6 @@ ROWS = (
             )
         ],
         "replacement",
-        "6 members came for as many that went.",
-        None,
     ),
     Row(
         "a departure that was seen before its rebalance had ended is told again when it has: it is one",
@@ -291,16 +234,11 @@ ROWS = (
             at(2, RebalanceCause.MEMBER_JOINED, joined=(A,)),
         ],
         "restart",
-        "1 member went and came back within 1 min (billing-1 (10.0.0.1)).",
-        None,
     ),
     Row(
         "one member that samples saw go and come: it may have crashed, and one is no deployment",
         [at(1, RebalanceCause.MEMBER_GONE, left=(A,)), at(2, RebalanceCause.MEMBER_JOINED, joined=(A,))],
         "restart",
-        "1 member went and came back within 1 min (billing-1 (10.0.0.1)); samples do not tell whether it left or "
-        "crashed.",
-        None,
     ),
     Row(
         "everybody went and came back, as samples saw it: like a deployment, or two crashes",
@@ -309,26 +247,17 @@ ROWS = (
             at(2, RebalanceCause.GROUP_APPEARED, joined=(A, B), members=2),
         ],
         "deployment",
-        "2 members went and came back once each within 1 min, as in a rolling deployment; samples do not tell whether "
-        "they left or crashed.",
-        None,
     ),
     Row(
         "all members crashed, as samples see it: nobody knows that the group was scaled to nothing",
         [at(1, RebalanceCause.MEMBER_GONE, left=(A, B), members=0)],
         "gone",
-        "2 members are gone (billing-1 (10.0.0.1), billing-2 (10.0.0.2)), and nobody is there any more; samples do not "
-        "tell whether they left or crashed.",
-        "If nobody stopped them, look on their hosts for crashes and kills for want of memory.",
         RANGE,
     ),
     Row(
         "one is gone, as samples see it",
         [at(1, RebalanceCause.MEMBER_GONE, left=(C,), members=1)],
         "gone",
-        "1 member is gone (billing-3 (10.0.0.3)), and 1 is still there; samples do not tell whether it left or "
-        "crashed.",
-        "If nobody stopped it, look on its host for crashes and kills for want of memory.",
         RANGE,
     ),
     Row(
@@ -339,8 +268,6 @@ ROWS = (
             at(9, RebalanceCause.MEMBER_GONE, left=(B,)),
         ],
         "storm",
-        "The same clients come and go: billing-1 (10.0.0.1) 3 times.",
-        "Look into the logs of those clients for what ends them.",
         storm=True,
         churning=(A,),
     ),
@@ -348,39 +275,29 @@ ROWS = (
         "five in an hour, far apart, are no storm",
         [*restart(1, A), *restart(30, A), at(59, RebalanceCause.MEMBER_JOINED, joined=(B,))],
         "churn",
-        "The same clients leave by themselves and come back: billing-1 (10.0.0.1) twice.",
-        "Find what restarts them (an autoscaler, a failing health check, an orchestrator that moves them).",
         churning=(A,),
     ),
     Row(
         "scaled up in one go: nothing to do",
         [at(1, RebalanceCause.MEMBER_JOINED, joined=(B, C), members=3)],
         "scaling",
-        "The group was scaled to 3: 2 members more than before.",
-        None,
         RANGE,
     ),
     Row(
         "scaled down",
         [at(1, RebalanceCause.MEMBER_LEFT, left=(C,), members=2)],
         "scaling",
-        "The group was scaled to 2: 1 member fewer than before.",
-        None,
         RANGE,
     ),
     Row(
         "other clients take the places of those that went",
         [at(1, RebalanceCause.MEMBER_LEFT, left=(A,)), at(2, RebalanceCause.MEMBER_JOINED, joined=("new (10.0.0.9)",))],
         "replacement",
-        "1 member came for as many that went.",
-        None,
     ),
     Row(
         "a topic got partitions",
         [at(1, RebalanceCause.PARTITIONS_ADDED)],
         "partitions_added",
-        "A topic that is read got more partitions.",
-        None,
     ),
     Row(
         "a group that came up was not scaled",
@@ -389,8 +306,6 @@ ROWS = (
             at(1.1, RebalanceCause.MEMBER_JOINED, joined=(B, C)),
         ],
         "start",
-        "The group started: 3 members came, and nobody was there before.",
-        None,
         RANGE,
     ),
     Row(
@@ -400,8 +315,6 @@ ROWS = (
             at(20, RebalanceCause.MEMBER_LEFT, left=(B,), members=1),
         ],
         "scaling",
-        "The group was scaled to 1: 1 member fewer than before.",
-        None,
     ),
     Row(
         "everybody was gone for a moment: the group is back, it did not start",
@@ -410,45 +323,36 @@ ROWS = (
             at(2, RebalanceCause.GROUP_APPEARED, joined=(A, B), members=2),
         ],
         "deployment",
-        "2 members went and came back once each within 1 min, as in a rolling deployment.",
-        None,
     ),
     Row(
         "another subscription",
         [at(1, RebalanceCause.SUBSCRIPTION_CHANGED)],
         "subscription_changed",
-        "Members subscribed to other topics than before.",
-        None,
     ),
     Row(
         "the leader joins anew, now and then",
         [at(1, RebalanceCause.REJOINED), at(30, RebalanceCause.REJOINED)],
         "rejoins",
-        "The same members joined anew twice: the leader asked for it, or a client did.",
-        None,
     ),
     Row(
         "… or without end",
         [at(m, RebalanceCause.REJOINED) for m in range(1, 8)],
         "storm",
-        "The same members joined anew 7 times: the leader asked for it, or a client did.",
-        None,
         storm=True,
     ),
     Row(
         "two samples differ in who owns what, and that is all",
         [at(1)],
         "unknown",
-        "Partitions changed hands, and nothing seen tells why.",
-        None,
     ),
 )
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.why)
-def test_why_a_group_rebalances(row: Row) -> None:
+def test_why_a_group_rebalances(row: Row, golden_sentence: Callable[..., None]) -> None:
     stats = stats_of(row.rebalances, row.setup)
-    assert (stats.finding.cause, stats.finding.sentence, stats.finding.remedy) == (row.cause, row.sentence, row.remedy)
+    assert stats.finding.cause == row.cause
+    golden_sentence(stats.finding.sentence, stats.finding.remedy)
     assert (stats.is_storm, stats.churning) == (row.storm, row.churning)
     assert stats_of(row.rebalances[::-1], row.setup) == stats, "the order of the rows says nothing"
 
