@@ -108,7 +108,7 @@ def silence(
       lagwise alert silence --cluster staging --severity 'warn|info' --for 1d --comment 'load test' --by jo
     """
     from lagwise.platform.durations import parse_duration
-    from lagwise_alerts.notify.mute import Matcher
+    from lagwise_alerts.notify.mute_state import Matcher
     from lagwise_alerts.operate import actions
 
     try:
