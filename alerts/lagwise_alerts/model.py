@@ -6,7 +6,7 @@ Plain immutable values, no I/O, no clock. All times are UTC and timezone-aware; 
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
@@ -269,8 +269,43 @@ class Alert:
 
 
 @dataclass(frozen=True, slots=True)
+class Transition:
+    """What an observation makes of one alert, before it is decided whether anybody is notified."""
+
+    before: Alert | None
+    after: Alert
+    #: What there is to notify of; None is nothing.
+    event: AlertEvent | None = None
+    #: The channels to notify.
+    channels: tuple[str, ...] = ()
+    #: Whether the alert's rule matches the observation. It may fire without: it waits for the end to last.
+    matches_now: bool = False
+    #: The observation; None where the subject was not observed.
+    condition: Condition | None = None
+    #: The alert was pending and never will fire: it is deleted.
+    is_cancelled: bool = False
+
+    def without_event(self) -> "Transition":
+        """The same without a notification. A worsening is kept as if it were none, so that it can be notified later."""
+        if self.before is None or self.event is not AlertEvent.ESCALATED:
+            return replace(self, event=None)
+        before = self.before
+        after = replace(
+            self.after,
+            rule=before.rule,
+            severity=before.severity,
+            status=before.status,
+            reason=before.reason,
+            since=before.since,
+            sentence=before.sentence,
+            numbers=before.numbers,
+        )
+        return replace(self, event=None, after=after)
+
+
+@dataclass(frozen=True, slots=True)
 class Notification:
-    """Something to tell. ``status`` to ``numbers`` are as of now; ``alert`` is the alert after the event."""
+    """What is reported of an alert. ``status`` to ``numbers`` are those of now, ``alert`` is the alert afterwards."""
 
     event: AlertEvent
     decided_at: datetime
@@ -292,8 +327,10 @@ class Notification:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What follows from an observation. ``changed`` includes the resolved; ``cancelled`` never became known."""
+    """What follows from an observation."""
 
+    #: Alerts that are new, changed or resolved.
     changed: tuple[Alert, ...] = ()
+    #: Incidents that ended while they were pending: nobody was ever notified of them.
     cancelled: tuple[str, ...] = ()
     notifications: tuple[Notification, ...] = ()

@@ -18,11 +18,10 @@ from lagwise.platform.errors import ConfigError, DatabaseError, DatabaseGone
 from lagwise.platform.log_throttle import LogThrottle
 from lagwise.tables.store import Lake
 from lagwise_alerts.channels import TAKE_SUMMARIES, make_channel
-from lagwise_alerts.evaluate.decide import decide
+from lagwise_alerts.dead_mans_switch import DeadMansSwitch, ping, self_check
 from lagwise_alerts.evaluate.lake_reader import LakeReader
 from lagwise_alerts.evaluate.observation import observe
 from lagwise_alerts.evaluate.unread_ages import objectives_of
-from lagwise_alerts.heartbeat import DeadMansSwitch, ping
 from lagwise_alerts.model import AlertEvent, Decision, Situation
 from lagwise_alerts.notify.message import render
 from lagwise_alerts.operate import queries
@@ -31,7 +30,7 @@ from lagwise_alerts.outbox.database import open_engine, prepare
 from lagwise_alerts.outbox.worker import Outbox, Worker
 from lagwise_alerts.rules.reload import RuleFileWatch
 from lagwise_alerts.rules.rule_file import RuleBook
-from lagwise_alerts.self_check import unfit
+from lagwise_alerts.stages import decide_and_mute
 
 log = logging.getLogger("lagwise.alerts")
 
@@ -51,8 +50,8 @@ class AlertRound:
     resolved: int
     counts: queries.AlertCounts
     trouble: tuple[str, ...] = ()
-    #: Why Lagwise cannot be relied on at the moment; None where it can. Asked only where a dead man's switch is set.
-    unfit: str | None = None
+    #: Why Lagwise cannot be relied on at the moment; None where it can. Checked only with a dead man's switch.
+    self_check: str | None = None
     repeated: int = 0
     rules_trouble: str | None = None
 
@@ -92,7 +91,7 @@ class AlertProcess:
             log.info("the rules have changed: %d rules are in force", len(self.book.rules))
         snapshot = self._reader.read(now)
         alive = {row.subject for row in snapshot.groups if row.is_active}
-        observation = observe(
+        situation = observe(
             snapshot,
             clusters=[cluster.name for cluster in self._config.clusters],
             analysis_interval_seconds=self._config.analysis.interval_seconds,
@@ -100,9 +99,9 @@ class AlertProcess:
             watching_since=self._watching_since,
             now=now,
         )
-        decision = store.apply(
+        decision = store.decide_and_queue(
             self.engine,
-            lambda alerts, ended: decide(self.book, observation, alerts, now, ended),
+            lambda alerts, ended, mute_state: decide_and_mute(self.book, situation, alerts, ended, mute_state, now),
             lambda notification: render(notification, self._config),
             active=[subject for subject in alive if subject.fingerprint not in self._active],
             windows=self._config.alerts.maintenance,
@@ -112,13 +111,13 @@ class AlertProcess:
         )
         self._active.update(subject.fingerprint for subject in alive)
         self._prune(now)
-        return replace(self._report(decision, snapshot.trouble), unfit=self._unfit(observation, now))
+        return replace(self._report(decision, snapshot.trouble), self_check=self._self_check(situation, now))
 
-    def _unfit(self, observation: Situation, now: datetime) -> str | None:
+    def _self_check(self, situation: Situation, now: datetime) -> str | None:
         if self._config.alerts.heartbeat is None:
             return None
         states = queries.channel_states(self.engine, [channel.name for channel in self._config.alerts.channels])
-        return unfit(observation, states, now, summary_seconds=self._config.alerts.grouping.interval_seconds)
+        return self_check(situation, states, now, summary_seconds=self._config.alerts.grouping.interval_seconds)
 
     @property
     def book(self) -> RuleBook:
@@ -172,7 +171,7 @@ def alert_once(config: Config, now: datetime | None = None) -> AlertRound:
                 with ThreadPoolExecutor(len(workers)) as pool:
                     for done in [pool.submit(_deliver_once, worker) for worker in workers]:
                         done.result()
-            if config.alerts.heartbeat is not None and report.unfit is None:
+            if config.alerts.heartbeat is not None and report.self_check is None:
                 error = ping(config.alerts.heartbeat)
                 if error is not None:
                     log.warning("the dead man's switch (%s)", error)
@@ -228,12 +227,12 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
                     started = True
                 outbox.wake()
                 if switch is not None:
-                    switch.say(report.unfit if outbox.is_alive else "a channel's thread has ended")
+                    switch.update(report.self_check if outbox.is_alive else "a channel's thread has ended")
                 line = report.line
             except NotOurTurn as error:
                 log_throttle.clear("database", "the database works again")
                 if switch is not None and started:
-                    switch.say(str(error))
+                    switch.update(str(error))
                 line = f"{error}; this process waits"
                 waits_for = turn.lease.holder
             except DatabaseError as error:

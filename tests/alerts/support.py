@@ -18,7 +18,6 @@ from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
-from lagwise_alerts.evaluate.decide import decide
 from lagwise_alerts.model import (
     Alert,
     AlertKind,
@@ -34,6 +33,7 @@ from lagwise_alerts.model import (
 )
 from lagwise_alerts.outbox.database import transaction
 from lagwise_alerts.rules.rule_file import RuleBook, load_rules
+from lagwise_alerts.stages import decide
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 CLUSTER = "kafka"

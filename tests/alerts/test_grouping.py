@@ -15,13 +15,13 @@ from sqlalchemy import Engine
 
 from lagwise.config import Config, Grouping, Webhook
 from lagwise_alerts.channels import make_channel
-from lagwise_alerts.evaluate.decide import decide
 from lagwise_alerts.notify.group import NextSend, SendSingly, SendSummary, SentMessage, Wait, next_send
 from lagwise_alerts.notify.message import render
 from lagwise_alerts.operate import queries
 from lagwise_alerts.outbox import store
-from lagwise_alerts.outbox.summarise import MOST_IN_A_SUMMARY
+from lagwise_alerts.outbox.summaries import MOST_IN_A_SUMMARY
 from lagwise_alerts.outbox.worker import Worker
+from lagwise_alerts.stages import decide_and_mute
 from tests.alerts.receiver import Answer, Receiver
 from tests.alerts.support import at, book, group_condition, observation
 
@@ -97,9 +97,9 @@ def happen(engine: Engine, clock: Clock, second: float, status: str, groups: int
     """All groups get this status at once."""
     seen = observation(*[group_condition(second, status, group=f"g{i:04}", since=since) for i in range(groups)])
     rules, config = book(("ops",)), Config()
-    store.apply(
+    store.decide_and_queue(
         engine,
-        lambda alerts, ended: decide(rules, seen, alerts, at(second + 5), ended),
+        lambda *stored: decide_and_mute(rules, seen, *stored, now=at(second + 5)),
         lambda notification: render(notification, config),
         now=clock(),
     )

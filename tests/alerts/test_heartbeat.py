@@ -12,10 +12,10 @@ import pytest
 from lagwise.config import Config, Heartbeat
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.store import Lake
-from lagwise_alerts.heartbeat import DeadMansSwitch, ping
+from lagwise_alerts.dead_mans_switch import DeadMansSwitch, ping, self_check
 from lagwise_alerts.model import AlertKind, Freshness
+from lagwise_alerts.operate.queries import ChannelState
 from lagwise_alerts.run import alert_once
-from lagwise_alerts.self_check import ChannelState, unfit
 from tests.alerts.support import LakeWriter, at, freshness, observation
 
 FRESH = [freshness(600, 590), freshness(600, 600, kind=AlertKind.ANALYSIS)]
@@ -48,12 +48,12 @@ FRESH = [freshness(600, 590), freshness(600, 600, kind=AlertKind.ANALYSIS)]
     ],
 )
 def test_when_all_is_fresh(late: list[Freshness], channels: list[ChannelState], said: str | None, why: str) -> None:
-    found = unfit(observation(*(late or FRESH)), channels, at(600), summary_seconds=60.0)
+    found = self_check(observation(*(late or FRESH)), channels, at(600), summary_seconds=60.0)
     assert (found is None) if said is None else (found is not None and said in found), why
 
 
 def test_where_nothing_is_watched_nothing_is_well() -> None:
-    assert unfit(observation(clusters=()), [], at(600)) == "no cluster is watched"
+    assert self_check(observation(clusters=()), [], at(600)) == "no cluster is watched"
 
 
 class Server:
@@ -101,7 +101,7 @@ def server() -> Iterator[Server]:
 def test_it_is_fed_from_the_first_good_round_on(server: Server) -> None:
     switch = DeadMansSwitch(Heartbeat(url=server.url, interval_seconds=5), round_seconds=5.0)
     switch.start()
-    switch.say(None)
+    switch.update(None)
     server.wait_for(1)
     assert server.paths == ["/ping/token-123"]
     switch.stop(5.0)
@@ -109,23 +109,23 @@ def test_it_is_fed_from_the_first_good_round_on(server: Server) -> None:
 
 def test_it_is_not_fed_while_something_is_late(server: Server, caplog: pytest.LogCaptureFixture) -> None:
     switch = DeadMansSwitch(Heartbeat(url=server.url), round_seconds=5.0)
-    switch.beat_if_well()
+    switch.fetch_if_healthy()
     for reason in ("late for 1 min", "late for 2 min"):
-        switch.say(reason)
-        switch.beat_if_well()
+        switch.update(reason)
+        switch.fetch_if_healthy()
     assert server.paths == []
     assert [r.message for r in caplog.records] == ["the dead man's switch is not fed: late for 1 min"]
-    switch.say(None)
-    switch.beat_if_well()
+    switch.update(None)
+    switch.fetch_if_healthy()
     assert len(server.paths) == 1
 
 
 def test_a_round_that_hangs_feeds_nothing(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     switch = DeadMansSwitch(Heartbeat(url=server.url), round_seconds=5.0)
-    switch.say(None)
+    switch.update(None)
     later = time.monotonic() + 46.0
     monkeypatch.setattr(time, "monotonic", lambda: later)
-    switch.beat_if_well()
+    switch.fetch_if_healthy()
     assert server.paths == []
 
 
@@ -135,8 +135,8 @@ def test_trouble_is_said_without_the_address(server: Server, caplog: pytest.LogC
     assert ping(Heartbeat(url=server.url)) == "127.0.0.1: answered 404"
     assert ping(Heartbeat(url="http://127.0.0.1:1/token-123")) == "127.0.0.1: ConnectError"
     switch = DeadMansSwitch(Heartbeat(url=server.url), round_seconds=5.0)
-    switch.say(None)
-    switch.beat_if_well()
+    switch.update(None)
+    switch.fetch_if_healthy()
     assert "token" not in "".join(r.getMessage() for r in caplog.records if r.name.startswith("lagwise"))
     assert [r for r in caplog.records if r.name == "lagwise.alerts"][-1].getMessage() == (
         "the dead man's switch (127.0.0.1: answered 404)"
@@ -155,8 +155,8 @@ def test_a_round_by_hand_feeds_it_too(server: Server, tmp_path: Path) -> None:
     )
     writer = LakeWriter(lake)
     writer.all_well(at(0), {"orders": "ok"})
-    assert alert_once(config, at(60)).unfit is None
+    assert alert_once(config, at(60)).self_check is None
     assert len(server.paths) == 1
     report = alert_once(config, at(600))
-    assert report.unfit == "the collection from kafka has brought no data for 10 min"
+    assert report.self_check == "the collection from kafka has brought no data for 10 min"
     assert len(server.paths) == 1

@@ -9,7 +9,7 @@ from lagwise.config import Config, MaintenanceWindow
 from lagwise.config.load import validated
 from lagwise.platform.errors import ConfigError
 from lagwise_alerts.model import AlertKind, AlertSubject
-from lagwise_alerts.notify import maintenance
+from lagwise_alerts.notify.mute_state import maintenance_covers, maintenance_ends_at
 
 NIGHT = {"days": ["sat"], "start_time": "22:30", "end_time": "04:00", "time_zone": "Europe/Berlin"}
 NOON = {"days": ["mon", "tue"], "start_time": "12:00", "end_time": "13:00"}
@@ -50,7 +50,7 @@ def window(given: dict[str, Any]) -> MaintenanceWindow:
     ],
 )
 def test_when_it_holds(given: dict[str, Any], now: str, until: str | None, why: str) -> None:
-    found = maintenance.ends_at(window(given), _utc(now))
+    found = maintenance_ends_at(window(given), _utc(now))
     assert (None if found is None else found.astimezone(UTC)) == (None if until is None else _utc(until)), why
 
 
@@ -71,7 +71,7 @@ def test_when_it_holds(given: dict[str, Any], now: str, until: str | None, why: 
     ],
 )
 def test_what_it_concerns(given: dict[str, Any], subject: AlertSubject, concerned: bool) -> None:
-    assert maintenance.concerns(window(NOON | given), subject) is concerned
+    assert maintenance_covers(window(NOON | given), subject) is concerned
 
 
 @pytest.mark.parametrize(

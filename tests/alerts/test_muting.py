@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lagwise.config.operating import MaintenanceWindow
-from lagwise_alerts.evaluate.decide import decide
 from lagwise_alerts.model import Alert, AlertEvent, AlertKind, AlertSubject, Notification, Severity
-from lagwise_alerts.notify.mute import (
+from lagwise_alerts.notify.mute import mute
+from lagwise_alerts.notify.mute_state import (
     Acknowledgement,
     Matcher,
     MuteCause,
@@ -26,9 +26,9 @@ from lagwise_alerts.notify.mute import (
     Silence,
     Withheld,
     literal_pattern,
-    mute,
 )
 from lagwise_alerts.rules.rule_file import RuleBook, load_rules
+from lagwise_alerts.stages import decide
 from tests.alerts.support import CLUSTER, at, book, carried_out, group_condition, observation, write_yaml
 
 pytestmark = pytest.mark.thorough

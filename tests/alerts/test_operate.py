@@ -1,7 +1,6 @@
 """What operators do, in a real database: it takes effect, it is recorded, and what makes no sense is refused."""
 
 import json
-from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -10,15 +9,15 @@ from sqlalchemy import Engine, update
 
 from lagwise.config import MaintenanceWindow
 from lagwise.platform.errors import OperatorError
-from lagwise_alerts.evaluate.decide import decide
-from lagwise_alerts.model import Alert, Decision
-from lagwise_alerts.notify.mute import Matcher, MuteCause
+from lagwise_alerts.model import Decision
+from lagwise_alerts.notify.mute_state import Matcher, MuteCause
 from lagwise_alerts.operate import actions, queries
 from lagwise_alerts.operate.actions import Operator, Via
 from lagwise_alerts.operate.resend import Letter, Resent, choose, resend
 from lagwise_alerts.outbox import store
 from lagwise_alerts.outbox.database import DELIVERIES, open_engine, transaction
-from lagwise_alerts.outbox.summarise import queue_summaries
+from lagwise_alerts.outbox.summaries import queue_summaries
+from lagwise_alerts.stages import decide_and_mute
 from tests.alerts.support import at, book, group_condition, observation
 
 JO = Operator("jo", Via.CLI)
@@ -28,12 +27,15 @@ def happen(engine: Engine, second: float, windows: tuple[MaintenanceWindow, ...]
     """Statuses of groups at a second, decided five later."""
     seen = observation(*[group_condition(second, status, group=group) for group, status in groups.items()])
     rules = book(("ops",))
-
-    def decided(alerts: Mapping[str, Alert], ended: Mapping[str, Alert]) -> Decision:
-        return decide(rules, seen, alerts, at(second + 5), ended)
-
+    now = at(second + 5)
     render = json.dumps({"schema": "lagwise.alert.v1"})
-    return store.apply(engine, decided, lambda _: render, windows=windows, now=at(second + 5))
+    return store.decide_and_queue(
+        engine,
+        lambda *stored: decide_and_mute(rules, seen, *stored, now=now),
+        lambda _: render,
+        windows=windows,
+        now=now,
+    )
 
 
 def notified(engine: Engine) -> list[tuple[str, str]]:

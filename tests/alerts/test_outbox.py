@@ -15,11 +15,11 @@ from lagwise.config import Webhook
 from lagwise.platform.errors import DatabaseError
 from lagwise_alerts.channels import make_channel
 from lagwise_alerts.channels.base import DeliveryOutcome
-from lagwise_alerts.evaluate.decide import decide
 from lagwise_alerts.operate import queries
 from lagwise_alerts.outbox import store
 from lagwise_alerts.outbox.retry import RetryPolicy, after_attempt
 from lagwise_alerts.outbox.worker import Outbox, Worker
+from lagwise_alerts.stages import decide_and_mute
 from tests.alerts.endless import endless_server
 from tests.alerts.receiver import OK, Answer, Receiver
 from tests.alerts.support import at, book, group_condition, observation, refusing
@@ -71,9 +71,9 @@ def queue(
     """Let so many groups stop; returns the keys in the order in which they were queued."""
     conditions = [group_condition(900, "stopped", group=f"{prefix}{i:03}") for i in range(groups)]
     rules = book(channels)
-    decision = store.apply(
+    decision = store.decide_and_queue(
         engine,
-        lambda alerts, ended: decide(rules, observation(*conditions), alerts, at(905), ended),
+        lambda *stored: decide_and_mute(rules, observation(*conditions), *stored, now=at(905)),
         lambda n: json.dumps({"group": n.alert.subject.group}),
         now=clock(),
     )

@@ -12,14 +12,15 @@ from sqlalchemy import Engine, inspect, make_url, text
 
 from lagwise.operational import engine as engine_module
 from lagwise.platform.errors import ConfigError, DatabaseError
-from lagwise_alerts.evaluate.decide import decide
 from lagwise_alerts.model import Alert, Decision
-from lagwise_alerts.notify.mute import Matcher
+from lagwise_alerts.notify.mute import MuteResult
+from lagwise_alerts.notify.mute_state import Matcher, MuteState
 from lagwise_alerts.operate import actions, queries
 from lagwise_alerts.operate.actions import Operator, Via
 from lagwise_alerts.outbox import store
 from lagwise_alerts.outbox.database import lock, open_engine, prepare, transaction
 from lagwise_alerts.run import alert_once
+from lagwise_alerts.stages import decide_and_mute
 from tests.alerts.receiver import Receiver
 from tests.alerts.rounds import MakeConfig, beat_of, running, until
 from tests.alerts.support import LakeWriter, at, book, group_condition, observation
@@ -63,11 +64,11 @@ def keep(engine: Engine, *groups: str, inside: Callable[[], None] = lambda: None
     """Let groups stop; ``inside`` is called within the transaction."""
     rules, seen = book(("ops",)), observation(*[group_condition(0, "stopped", group=group) for group in groups])
 
-    def decided(alerts: Mapping[str, Alert], ended: Mapping[str, Alert]) -> Decision:
+    def decided(alerts: Mapping[str, Alert], ended: Mapping[str, Alert], mute_state: MuteState) -> MuteResult:
         inside()
-        return decide(rules, seen, alerts, at(5), ended)
+        return decide_and_mute(rules, seen, alerts, ended, mute_state, at(5))
 
-    return store.apply(engine, decided, lambda n: n.idempotency_key, now=at(5))
+    return store.decide_and_queue(engine, decided, lambda n: n.idempotency_key, now=at(5))
 
 
 class TestSeveralProcesses:

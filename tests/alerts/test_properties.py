@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lagwise.domain.vocabulary import Status
-from lagwise_alerts.evaluate.decide import decide
 from lagwise_alerts.evaluate.rule_matching import is_too_old, match_rule
 from lagwise_alerts.evaluate.rule_timers import TimerVerdict
 from lagwise_alerts.model import AlertEvent, AlertState, Condition, GroupCondition, Notification, Resolution, Situation
 from lagwise_alerts.outbox import store
 from lagwise_alerts.outbox.database import open_engine, prepare, transaction
+from lagwise_alerts.stages import decide, decide_and_mute
 from tests.alerts.support import Player, at, book, freshness, group_condition, observation
 
 pytestmark = pytest.mark.thorough
@@ -191,9 +191,9 @@ def test_a_process_that_is_restarted_before_every_round_tells_the_same(tmp_path:
     for now, seen in histories(rounds):
         engine = open_engine(f"sqlite:///{file}")
         prepare(engine)
-        decision = store.apply(
+        decision = store.decide_and_queue(
             engine,
-            lambda alerts, ended, seen=seen, now=now: decide(RULES, seen, alerts, at(now), ended),
+            lambda *stored, seen=seen, now=now: decide_and_mute(RULES, seen, *stored, now=at(now)),
             lambda n: n.idempotency_key,
             now=at(now),
             remember=timedelta(hours=1),

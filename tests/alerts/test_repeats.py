@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from lagwise_alerts.evaluate.decide import decide
 from lagwise_alerts.model import AlertEvent, AlertKind, AlertState, GroupCondition, Notification, Severity
 from lagwise_alerts.rules.rule_file import RuleBook, load_rules
+from lagwise_alerts.stages import decide
 from tests.alerts.support import Player, at, book, group_condition, observation, write_yaml
 from tests.alerts.test_properties import ROUNDS, Round, histories, many
 
@@ -264,5 +264,5 @@ def test_groups_of_a_blind_cluster_are_told_nothing_but_good_news(rounds: list[R
         blind = [
             a for a in player.alerts.values() if a.subject.kind is AlertKind.COLLECTION and a.state is AlertState.FIRING
         ]
-        if blind and blind[0].calm is None:
+        if blind and blind[0].clear_timer is None:
             assert all(n.event is AlertEvent.RESOLVED for n in notified if n.alert.subject.group is not None)

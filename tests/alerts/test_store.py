@@ -11,7 +11,6 @@ import pytest
 from sqlalchemy import Engine, insert, select, text, update
 
 from lagwise.platform.errors import ConfigError, DatabaseError
-from lagwise_alerts.evaluate.decide import decide
 from lagwise_alerts.model import (
     Alert,
     AlertKind,
@@ -21,18 +20,21 @@ from lagwise_alerts.model import (
     Notification,
     Situation,
 )
+from lagwise_alerts.notify.mute import MuteResult
+from lagwise_alerts.notify.mute_state import MuteState
 from lagwise_alerts.operate import queries
 from lagwise_alerts.outbox import store
 from lagwise_alerts.outbox.database import ALERTS, DELIVERIES, SCHEMA, open_engine, prepare, transaction
 from lagwise_alerts.rules.rule_file import RuleBook
+from lagwise_alerts.stages import decide_and_mute
 from tests.alerts.support import Player, at, book, freshness, group_condition, observation, refusing
 
 
 def keep(engine: Engine, seen: Situation, now: float, rules: RuleBook | None = None) -> Decision:
     rules = rules or book(("ops", "chat"))
-    return store.apply(
+    return store.decide_and_queue(
         engine,
-        lambda alerts, ended: decide(rules, seen, alerts, at(now), ended),
+        lambda *stored: decide_and_mute(rules, seen, *stored, now=at(now)),
         lambda n: n.idempotency_key,
         now=at(now),
         remember=timedelta(hours=1),
@@ -88,9 +90,9 @@ def test_a_decision_is_kept_whole_or_not_at_all(engine: Engine, table: str) -> N
         seen = observation(group_condition(0, "stopped"))
         rules = book(("ops", "chat"))
         active = [AlertSubject(AlertKind.GROUP, "kafka", "orders")]
-        return store.apply(
+        return store.decide_and_queue(
             engine,
-            lambda alerts, ended: decide(rules, seen, alerts, at(now), ended),
+            lambda *stored: decide_and_mute(rules, seen, *stored, now=at(now)),
             lambda n: "",
             active=active,
             now=at(now),
@@ -121,15 +123,15 @@ def test_two_processes_on_one_database_tell_once(sqlite: Engine) -> None:
     seen = observation(group_condition(0, "stopped"))
     inside: list[str] = []
 
-    def slow(alerts: Mapping[str, Alert], ended: Mapping[str, Alert]) -> Decision:
+    def slow(alerts: Mapping[str, Alert], ended: Mapping[str, Alert], mute_state: MuteState) -> MuteResult:
         third = sqlite3.connect(str(engine.url.database), timeout=0.05)
         with pytest.raises(sqlite3.OperationalError, match="locked"):
             third.execute("begin immediate")
         third.close()
         inside.append("locked")
-        return decide(book(), seen, alerts, at(5), ended)
+        return decide_and_mute(book(), seen, alerts, ended, mute_state, at(5))
 
-    store.apply(engine, slow, lambda n: "", now=at(5))
+    store.decide_and_queue(engine, slow, lambda n: "", now=at(5))
     second = keep(other, seen, 6, book())
     other.dispose()
     assert inside == ["locked"]
@@ -187,7 +189,7 @@ class TestSignsOfLife:
     def test_are_remembered_once(self, engine: Engine) -> None:
         groups = [AlertSubject(AlertKind.GROUP, "kafka", name) for name in ("a", "b", "c\x00d")]
         for active in (groups[:2], groups[1:]):
-            store.apply(engine, lambda alerts, ended: Decision(), lambda n: "", active=active, now=at(0))
+            store.decide_and_queue(engine, lambda *_: MuteResult(Decision()), lambda n: "", active=active, now=at(0))
         assert store.load_active(engine) == {group.fingerprint for group in groups}
 
     def test_a_name_that_a_database_cannot_keep_is_told_as_it_is(self, engine: Engine) -> None:

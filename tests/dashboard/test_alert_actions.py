@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine
 
 from lagwise.config import Role
-from lagwise_alerts.notify.mute import Matcher
+from lagwise_alerts.notify.mute_state import Matcher
 from lagwise_alerts.operate import actions, queries
 from lagwise_alerts.operate.actions import Operator, Via
 from lagwise_alerts.outbox.database import open_engine

@@ -24,7 +24,7 @@ from lagwise.platform import health
 from lagwise.platform.secrets import SECRET_KEYS
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.store import Lake
-from lagwise_alerts.heartbeat import ping
+from lagwise_alerts.dead_mans_switch import ping
 from lagwise_app.supervisor.effective_settings import EFFECTIVE_SETTINGS, free_port
 from lagwise_app.supervisor.processes import process_command
 from tests.alerts.channels.mail_server import MailServer, mail_server

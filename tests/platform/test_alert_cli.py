@@ -22,6 +22,7 @@ from lagwise_alerts.model import (
     RuleTimer,
     Severity,
 )
+from lagwise_alerts.notify.mute import MuteResult
 from lagwise_alerts.outbox import store
 from lagwise_alerts.outbox.database import open_engine, prepare, transaction
 from lagwise_app.cli import cli
@@ -45,7 +46,8 @@ def data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         Notification(AlertEvent.FIRING, now, a, "stopped", None, a.severity, "", Numbers(), None, None, ("ops",))
         for a in alerts
     ]
-    store.apply(engine, lambda *_: Decision(tuple(alerts), (), tuple(notified)), lambda _: "{}", now=now)
+    decision = Decision(tuple(alerts), (), tuple(notified))
+    store.decide_and_queue(engine, lambda *_: MuteResult(decision), lambda _: "{}", now=now)
     engine.dispose()
     return folder
 

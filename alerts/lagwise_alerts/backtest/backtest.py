@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from lagwise_alerts.evaluate.decide import decide
 from lagwise_alerts.evaluate.rule_matching import match_rule
 from lagwise_alerts.evaluate.rule_timers import TimerVerdict
 from lagwise_alerts.model import (
@@ -20,6 +19,7 @@ from lagwise_alerts.model import (
     Situation,
 )
 from lagwise_alerts.rules.rule_file import RuleBook
+from lagwise_alerts.stages import decide
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from lagwise_alerts.channels.facts import message_text
+from lagwise_alerts.channels.message_text import message_text
 from lagwise_alerts.model import Severity
 
 #: The labels that say which alert it is.

@@ -14,7 +14,7 @@ from lagwise_alerts.channels.alertmanager_format import IDENTITY, annotations_of
 from lagwise_alerts.channels.base import Message
 from lagwise_alerts.channels.http import HttpChannel, Post, authorization
 from lagwise_alerts.model import AlertEvent
-from lagwise_alerts.notify.summary import SCHEMA as SUMMARY_SCHEMA
+from lagwise_alerts.notify.group import SUMMARY_SCHEMA
 
 #: What Alertmanager gives as the end of an alert that has not ended: Go's zero time.
 _NEVER = "0001-01-01T00:00:00Z"

@@ -18,8 +18,8 @@ from lagwise.platform.secrets import resolve_address
 from lagwise_alerts.channels import apprise_process
 from lagwise_alerts.channels.apprise_process import AppriseOrder, Done, service_of
 from lagwise_alerts.channels.base import DeliveryOutcome, Message
-from lagwise_alerts.channels.facts import MessageText, message_text, some_lines
 from lagwise_alerts.channels.http import address_parts, harmless
+from lagwise_alerts.channels.message_text import MessageText, message_text, some_lines
 from lagwise_alerts.model import Severity
 
 _LONGEST_SERVICE = 40

@@ -25,7 +25,7 @@ import httpx
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.logs import clean
 from lagwise.platform.secrets import REDACTED, resolve, resolve_address
-from lagwise_alerts.channels.attempt import Attempt
+from lagwise_alerts.channels.attempt_deadline import Attempt
 from lagwise_alerts.channels.base import DeliveryOutcome, Message
 
 if TYPE_CHECKING:

@@ -23,12 +23,12 @@ from lagwise.config import Email
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.logs import escape
 from lagwise.platform.secrets import resolve
-from lagwise_alerts.channels.attempt import Attempt
+from lagwise_alerts.channels.attempt_deadline import Attempt
 from lagwise_alerts.channels.base import DeliveryOutcome, Message
-from lagwise_alerts.channels.facts import MessageText, cut, message_text, some_lines
 from lagwise_alerts.channels.http import harmless, tls_context
+from lagwise_alerts.channels.message_text import MessageText, cut, message_text, some_lines
 from lagwise_alerts.model import AlertKind, Severity
-from lagwise_alerts.notify.summary import SCHEMA as SUMMARY_SCHEMA
+from lagwise_alerts.notify.group import SUMMARY_SCHEMA
 
 log = logging.getLogger("lagwise.alerts")
 

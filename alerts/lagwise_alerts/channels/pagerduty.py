@@ -13,8 +13,8 @@ from lagwise.config import PagerDuty
 from lagwise.platform.logs import escape
 from lagwise.platform.secrets import resolve
 from lagwise_alerts.channels.base import Message
-from lagwise_alerts.channels.facts import cut, message_text
 from lagwise_alerts.channels.http import HttpChannel, Post
+from lagwise_alerts.channels.message_text import cut, message_text
 from lagwise_alerts.model import Severity
 
 ACCEPTED = 202

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lagwise_alerts.channels.base import Message
-from lagwise_alerts.channels.facts import MessageText, cut, message_text, some_lines, whole_command
 from lagwise_alerts.channels.http import HttpChannel, Post
+from lagwise_alerts.channels.message_text import MessageText, cut, message_text, some_lines, whole_command
 
 #: Limits of Block Kit: blocks of a message; characters of a header, a section, a section's field; fields of a section.
 MOST_BLOCKS, LONGEST_HEADER, LONGEST_SECTION, LONGEST_FIELD, MOST_FIELDS = 50, 150, 3000, 2000, 10

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lagwise_alerts.channels.base import Message
-from lagwise_alerts.channels.facts import cut, message_text, some_lines, whole_command
 from lagwise_alerts.channels.http import HttpChannel, Post
+from lagwise_alerts.channels.message_text import cut, message_text, some_lines, whole_command
 from lagwise_alerts.model import Severity
 
 #: Teams refuses a message of more than 28,672 bytes, counted after the workflow has put the card as a text into one of

@@ -1,55 +1,65 @@
-"""When one alert tells the trouble of another already: the other is decided on, and kept, but not told.
+"""Stage 2, inhibit: no notification about trouble that another alert already reports. Pure.
 
-- A cluster of which no samples come silences its groups. Once samples come again, what the first of them show is held
-  back for a moment: consumers that lost the same cluster stand still, and are about to go on.
-- A group that is losing data silences the findings that tell the same loss again, for as long as they last.
+- An alert on the collection from a cluster inhibits the alerts of the cluster's groups. It keeps doing so for a moment
+  after samples come again: consumers that lost the same cluster stand still, and are about to continue.
+- An alert on a group that is losing data inhibits the findings that report the same loss, for as long as they last.
+
+An inhibited alert is evaluated and stored like any other.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from lagwise.domain.vocabulary import Status
-from lagwise_alerts.model import Alert, AlertKind, AlertState, AlertSubject, Severity
+from lagwise_alerts.model import Alert, AlertEvent, AlertKind, AlertState, AlertSubject, Transition
 
-#: How long samples must have come again, in their own time, before groups are told of.
+#: For so long samples must have come again, by their own times, before groups are notified of.
 BACK_AFTER_SECONDS = 60.0
-#: Findings that tell of records that the group's own alert tells of while they are being lost.
-_TOLD_AS_LOSS = frozenset({AlertKind.LOSS, AlertKind.SKIPPED})
+#: Findings about records that the alert of a group which is losing data reports, too.
+_REPORTED_AS_LOSS = frozenset({AlertKind.LOSS, AlertKind.SKIPPED})
 
 
-def inhibitor_of(
-    subject: AlertSubject, severity: Severity, channels: tuple[str, ...], open_alerts: Mapping[AlertSubject, Alert]
-) -> Alert | None:
-    """The alert that tells it already; None where it is to be told.
+def inhibit(transition: Transition, open_alerts: Mapping[AlertSubject, Alert]) -> Transition:
+    """The transition, without its event where another alert already reports the trouble.
 
-    ``severity`` and ``channels`` are those with which it would be told.
+    ``open_alerts`` are the alerts as they are after the transitions before this one.
     """
+    if transition.event in (None, AlertEvent.RESOLVED):
+        return transition
+    inhibitor = _inhibitor_of(transition.after, transition.channels, open_alerts)
+    if inhibitor is not None:
+        withheld = transition.without_event()
+        return replace(withheld, after=replace(withheld.after, inhibited_by=inhibitor.incident_id))
+    if transition.before is not None and _stays_inhibited(transition.before):
+        return transition.without_event()
+    return transition
+
+
+def _inhibitor_of(alert: Alert, channels: tuple[str, ...], open_alerts: Mapping[AlertSubject, Alert]) -> Alert | None:
+    """The alert that reports the same trouble to these channels; None where there is none."""
+    subject = alert.subject
     if subject.group is None:
         return None
-    blind = open_alerts.get(AlertSubject(AlertKind.COLLECTION, subject.cluster))
-    if blind is not None and blind.state is AlertState.FIRING and _is_blind(blind):
-        return blind
-    if subject.kind not in _TOLD_AS_LOSS:
+    collection = open_alerts.get(AlertSubject(AlertKind.COLLECTION, subject.cluster))
+    if collection is not None and collection.state is AlertState.FIRING and _lacks_samples(collection):
+        return collection
+    if subject.kind not in _REPORTED_AS_LOSS:
         return None
     loss = open_alerts.get(AlertSubject(AlertKind.GROUP, subject.cluster, subject.group))
     if loss is None or loss.state is not AlertState.FIRING or loss.status != Status.LOSING_DATA:
         return None
-    was_notified = (loss.peak_severity or loss.severity).rank <= severity.rank and set(channels) <= set(loss.channels)
-    return loss if was_notified else None
+    is_as_loud = (loss.peak_severity or loss.severity).rank <= alert.severity.rank
+    return loss if is_as_loud and set(channels) <= set(loss.channels) else None
 
 
-def stays_inhibited(alert: Alert) -> bool:
-    """Whether what was told by another alert is not told by this one either when that one is over: a loss that is over
-    is found for a day."""
+def _stays_inhibited(alert: Alert) -> bool:
+    """Whether an alert stays inhibited when its inhibitor ends: a finding on lost records stays for a day."""
     subject = alert.subject
-    if alert.state is not AlertState.PENDING or alert.inhibited_by is None or subject.kind not in _TOLD_AS_LOSS:
+    if alert.state is not AlertState.PENDING or alert.inhibited_by is None or subject.kind not in _REPORTED_AS_LOSS:
         return False
     return alert.inhibited_by.startswith(AlertSubject(AlertKind.GROUP, subject.cluster, subject.group).fingerprint)
 
 
-def _is_blind(alert: Alert) -> bool:
-    return (
-        alert.clear_timer is None
-        or alert.clear_timer.held
-        or not alert.clear_timer.matching
-        or alert.clear_timer.seconds < BACK_AFTER_SECONDS
-    )
+def _lacks_samples(alert: Alert) -> bool:
+    timer = alert.clear_timer
+    return timer is None or timer.held or not timer.matching or timer.seconds < BACK_AFTER_SECONDS

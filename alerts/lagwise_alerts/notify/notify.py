@@ -1,10 +1,8 @@
-"""What is told of an alert that was decided on: that it begins, becomes worse, lasts, or ends. Pure.
+"""Stage 3, notify: the notification of an alert that begins, becomes worse, lasts, or ends. Pure.
 
-What another alert tells already is not told (:mod:`lagwise_alerts.notify.inhibit`), and what comes and goes is told
-as one alert that flaps.
+An alert that comes and goes is marked as flapping here.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -14,110 +12,14 @@ from lagwise_alerts.model import (
     Alert,
     AlertEvent,
     AlertState,
-    AlertSubject,
-    Condition,
     Freshness,
     GroupCondition,
     Notification,
     Numbers,
     Resolution,
+    Transition,
 )
-from lagwise_alerts.notify.inhibit import inhibitor_of, stays_inhibited
-from lagwise_alerts.rules.rule_file import Rule, RuleBook
-
-
-def tell(
-    book: RuleBook,
-    before: Alert | None,
-    after: Alert,
-    rule: Rule,
-    now: datetime,
-    open_alerts: Mapping[AlertSubject, Alert],
-    *,
-    shows: bool,
-) -> tuple[Alert, Notification | None]:
-    """Tell that the alert fires, has become worse than what was told so far, or still lasts.
-
-    ``after`` is the alert as it follows from ``before`` and an observation, ``rule`` the worst that is active, and
-    ``shows`` whether the observation is what it looks for. ``open_alerts`` may tell the same already.
-    """
-    event = _event(book, before, after, rule, now)
-    if event is None:
-        return after, None
-    channels = book.channels_of(rule, after.subject)
-    inhibitor = inhibitor_of(after.subject, rule.severity, channels, open_alerts)
-    if inhibitor is not None:
-        return replace(_untold(before, after, event), inhibited_by=inhibitor.incident_id), None
-    if not shows or (before is not None and stays_inhibited(before)):
-        return _untold(before, after, event), None
-    after = _told(book, after, rule, event, channels, now)
-    return after, Notification(
-        event=event,
-        decided_at=now,
-        alert=after,
-        status=after.status,
-        reason=after.reason,
-        severity=after.severity,
-        sentence=after.sentence,
-        numbers=after.numbers,
-        previous_status=before.status if before and event is AlertEvent.ESCALATED else None,
-        previous_severity=before.severity if before and event is AlertEvent.ESCALATED else None,
-        channels=channels,
-    )
-
-
-def _event(book: RuleBook, before: Alert | None, after: Alert, rule: Rule, now: datetime) -> AlertEvent | None:
-    if before is None or before.state is AlertState.PENDING:
-        return AlertEvent.FIRING
-    louder = after.severity.rank < before.severity.rank
-    worse = book.rank(after.rule, after.severity) < book.rank(before.rule, before.severity)
-    if louder or (worse and rule.name not in after.notified_rules):
-        return AlertEvent.ESCALATED
-    notified_at = before.notified_at or before.fired_at or before.started_at
-    return AlertEvent.REPEATED if (now - notified_at).total_seconds() >= book.repeat_seconds_of(rule) else None
-
-
-def _untold(before: Alert | None, after: Alert, event: AlertEvent) -> Alert:
-    """The alert after an event that is not told, so that it still can be: a worsening is kept as if it were none."""
-    if before is None or event is not AlertEvent.ESCALATED:
-        return after
-    return replace(
-        after,
-        rule=before.rule,
-        severity=before.severity,
-        status=before.status,
-        reason=before.reason,
-        since=before.since,
-        sentence=before.sentence,
-        numbers=before.numbers,
-    )
-
-
-def _told(
-    book: RuleBook, after: Alert, rule: Rule, event: AlertEvent, channels: tuple[str, ...], now: datetime
-) -> Alert:
-    begins = event is AlertEvent.FIRING or (event is AlertEvent.ESCALATED and rule.name in after.notified_rules)
-    recent_starts = (*counting(book, after.recent_starts, now), now) if begins else after.recent_starts
-    return replace(
-        after,
-        state=AlertState.FIRING,
-        fired_at=now if event is AlertEvent.FIRING else after.fired_at,
-        notified_rules=tuple(dict.fromkeys((*after.notified_rules, rule.name))),
-        peak_severity=min(after.peak_severity or after.severity, after.severity, key=lambda s: s.rank),
-        channels=tuple(dict.fromkeys((*after.channels, *channels))),
-        sequence=after.sequence + 1,
-        notified_at=now,
-        recent_starts=recent_starts,
-        flapping=after.flapping or (book.flapping is not None and len(recent_starts) >= book.flapping.times),
-        inhibited_by=None,
-    )
-
-
-def counting(book: RuleBook, recent_starts: tuple[datetime, ...], now: datetime) -> tuple[datetime, ...]:
-    """The beginnings that count, at a moment, for whether an alert flaps."""
-    within = 0.0 if book.flapping is None else book.flapping.within
-    return tuple(at for at in recent_starts if (now - at).total_seconds() < within)
-
+from lagwise_alerts.rules.rule_file import RuleBook
 
 _ENDINGS = {
     Resolution.GROUP_GONE: "The group no longer exists, or is no longer watched.",
@@ -126,37 +28,70 @@ _ENDINGS = {
 }
 
 
-def resolve(
-    book: RuleBook, alert: Alert, condition: Condition | None, resolution: Resolution, now: datetime
-) -> tuple[Alert, Notification]:
-    """End an alert that was told, and tell that. ``condition`` is the state of things now; None is not known."""
-    ended = replace(
-        alert,
-        state=AlertState.RESOLVED,
-        resolved_at=now,
-        resolution=resolution,
-        on_hold=False,
-        inhibited_by=None,
-        notified_at=now,
-        sequence=alert.sequence + 1,
+def notify(transition: Transition, book: RuleBook, now: datetime) -> tuple[Alert, Notification | None]:
+    """The alert after a transition, and the notification of it; None where there is nothing to report."""
+    if transition.event is AlertEvent.RESOLVED:
+        return _notify_end(transition, book, now)
+    if transition.event is None or not transition.matches_now:
+        return transition.without_event().after, None
+    before, event = transition.before, transition.event
+    alert = _notified(transition.after, event, transition.channels, book, now)
+    is_worse = before is not None and event is AlertEvent.ESCALATED
+    return alert, Notification(
+        event=event,
+        decided_at=now,
+        alert=alert,
+        status=alert.status,
+        reason=alert.reason,
+        severity=alert.severity,
+        sentence=alert.sentence,
+        numbers=alert.numbers,
+        previous_status=before.status if before and is_worse else None,
+        previous_severity=before.severity if before and is_worse else None,
+        channels=transition.channels,
     )
+
+
+def _notified(alert: Alert, event: AlertEvent, channels: tuple[str, ...], book: RuleBook, now: datetime) -> Alert:
+    """The alert once its notification is decided on."""
+    begins = event is AlertEvent.FIRING or (event is AlertEvent.ESCALATED and alert.rule in alert.notified_rules)
+    starts = (*book.starts_that_count(alert.recent_starts, now), now) if begins else alert.recent_starts
+    return replace(
+        alert,
+        state=AlertState.FIRING,
+        fired_at=now if event is AlertEvent.FIRING else alert.fired_at,
+        notified_rules=tuple(dict.fromkeys((*alert.notified_rules, alert.rule))),
+        peak_severity=min(alert.peak_severity or alert.severity, alert.severity, key=lambda s: s.rank),
+        channels=tuple(dict.fromkeys((*alert.channels, *channels))),
+        sequence=alert.sequence + 1,
+        notified_at=now,
+        recent_starts=starts,
+        flapping=alert.flapping or (book.flapping is not None and len(starts) >= book.flapping.times),
+        inhibited_by=None,
+    )
+
+
+def _notify_end(transition: Transition, book: RuleBook, now: datetime) -> tuple[Alert, Notification]:
+    """The end goes to every channel that was notified and still exists."""
+    alert = replace(transition.after, notified_at=now, sequence=transition.after.sequence + 1)
+    condition = transition.condition
     status: str | None = None
     if isinstance(condition, Freshness):
         status = FRESH
     elif condition is not None:
         status = condition.status.value
     group = condition if isinstance(condition, GroupCondition) else None
-    sentence = _ENDINGS.get(resolution, group.sentence if group else "New data is coming in again.")
-    return ended, Notification(
+    ending = None if alert.resolution is None else _ENDINGS.get(alert.resolution)
+    return alert, Notification(
         event=AlertEvent.RESOLVED,
         decided_at=now,
-        alert=ended,
+        alert=alert,
         status=status,
         reason=group.reason.value if group and group.status is Status.UNKNOWN and group.reason else None,
         severity=alert.peak_severity or alert.severity,
-        sentence=sentence,
+        sentence=ending or (group.sentence if group else "New data is coming in again."),
         numbers=group.numbers if group else Numbers(),
         previous_status=alert.status,
         previous_severity=alert.severity,
-        channels=tuple(name for name in alert.channels if name in book.channels),
+        channels=tuple(name for name in transition.channels if name in book.channels),
     )

@@ -1,7 +1,15 @@
 """What operators see and do: open alerts, silences, acknowledgements, deliveries. The dashboard knows only this."""
 
 from lagwise_alerts.model import AlertKind, AlertState, Severity
-from lagwise_alerts.notify.mute import Acknowledgement, Matcher, Mute, MuteCause, MuteState, Silence, literal_pattern
+from lagwise_alerts.notify.mute_state import (
+    Acknowledgement,
+    Matcher,
+    Mute,
+    MuteCause,
+    MuteState,
+    Silence,
+    literal_pattern,
+)
 from lagwise_alerts.operate import actions, queries, resend, test_message
 from lagwise_alerts.operate.actions import Operator, Via, matcher_words
 from lagwise_alerts.operate.queries import ActionRow, AlertCounts, AlertRow, OperatorState

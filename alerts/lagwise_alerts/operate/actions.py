@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, Row, delete, insert, select, update
 
 from lagwise.platform.errors import OperatorError
 from lagwise_alerts.model import AlertKind, AlertState, AlertSubject, Severity
-from lagwise_alerts.notify.mute import Acknowledgement, Matcher, Silence
+from lagwise_alerts.notify.mute_state import Acknowledgement, Matcher, Silence
 from lagwise_alerts.outbox.database import ALERTS, lock, prepare, sqlite_file, transaction
 from lagwise_alerts.outbox.operator_store import silence_of
 from lagwise_alerts.outbox.operator_tables import ACKNOWLEDGEMENTS, ACTIONS, SILENCES

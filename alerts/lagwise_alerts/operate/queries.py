@@ -9,13 +9,12 @@ from sqlalchemy import Column, ColumnElement, Connection, Engine, Row, Select, T
 
 from lagwise.config import Config, MaintenanceWindow
 from lagwise_alerts.model import AlertKind, AlertState, AlertSubject, Numbers, Severity
-from lagwise_alerts.notify.mute import Acknowledgement, Mute, MuteState, Silence
+from lagwise_alerts.notify.mute_state import Acknowledgement, Mute, MuteState, Silence
 from lagwise_alerts.outbox.database import ACTIVE_GROUPS, ALERTS, DELIVERIES, open_engine, sqlite_file, transaction
 from lagwise_alerts.outbox.operator_store import load_mute_state, silence_of
 from lagwise_alerts.outbox.operator_tables import ACTIONS, SILENCES
 from lagwise_alerts.outbox.operator_tables import SUMMARISED as IN_SUMMARIES
 from lagwise_alerts.outbox.store import DEAD, DELIVERED, QUEUED, SUMMARISED, DeliveryRow, numbers_of
-from lagwise_alerts.self_check import ChannelState
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +73,16 @@ class ActionRow:
     action: str
     subject: str
     comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelState:
+    """How a channel is doing: since when its oldest message waits, when one was delivered last, and one given up."""
+
+    channel: str
+    waiting_since: datetime | None
+    delivered_at: datetime | None
+    gave_up_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

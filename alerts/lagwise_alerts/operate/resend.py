@@ -11,7 +11,7 @@ from datetime import datetime
 from sqlalchemy import Connection, Engine, delete, select, update
 
 from lagwise.platform.errors import OperatorError
-from lagwise_alerts.notify.summary import SUMMARY_EVENT
+from lagwise_alerts.notify.group import SUMMARY_EVENT
 from lagwise_alerts.operate.actions import Action, Operator, record
 from lagwise_alerts.outbox.database import DELIVERIES, lock, prepare, transaction
 from lagwise_alerts.outbox.operator_tables import SUMMARISED as IN_SUMMARIES

@@ -1,13 +1,14 @@
-"""Orders of operators and what follows from them, in the operational database. Within the caller's transaction."""
+"""What mutes alerts, and what operators did, in the operational database. Within the caller's transaction."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from sqlalchemy import Connection, Row, delete, insert, or_, select
 
 from lagwise.config.operating import MaintenanceWindow
-from lagwise_alerts.model import Alert, AlertEvent, Decision, Severity
-from lagwise_alerts.notify.mute import Acknowledgement, Matcher, MuteResult, MuteState, Silence, Withheld, mute
+from lagwise_alerts.model import AlertEvent, Severity
+from lagwise_alerts.notify.mute import MuteResult
+from lagwise_alerts.notify.mute_state import Acknowledgement, Matcher, MuteState, Silence, Withheld
 from lagwise_alerts.outbox.database import ALERTS, DELIVERIES
 from lagwise_alerts.outbox.operator_tables import ACKNOWLEDGEMENTS, ACTIONS, SILENCES, SUMMARISED, WITHHELD
 
@@ -15,35 +16,21 @@ from lagwise_alerts.outbox.operator_tables import ACKNOWLEDGEMENTS, ACTIONS, SIL
 _VALUES_AT_A_TIME = 500
 
 
-def obey(
-    connection: Connection,
-    before: Mapping[str, Alert],
-    decision: Decision,
-    windows: Sequence[MaintenanceWindow],
-    now: datetime,
-) -> Decision:
-    """What of a decision is told, by the orders as they stand; what is owed is kept."""
-    orders = load_mute_state(connection, windows, now)
-    telling = mute(decision, before, orders, now)
-    _keep(connection, orders, telling)
-    return telling.decision
-
-
 def load_mute_state(connection: Connection, windows: Sequence[MaintenanceWindow], now: datetime) -> MuteState:
-    """The silences in force, all debts, and the acknowledgements of alerts that have not ended."""
-    in_force = select(SILENCES).where(SILENCES.c.starts_at <= now, SILENCES.c.ends_at > now)
+    """The active silences, all withheld notifications, and the acknowledgements of alerts that have not ended."""
+    active = select(SILENCES).where(SILENCES.c.starts_at <= now, SILENCES.c.ends_at > now)
     return MuteState(
-        silences=tuple(silence_of(row) for row in connection.execute(in_force.order_by(SILENCES.c.id))),
+        silences=tuple(silence_of(row) for row in connection.execute(active.order_by(SILENCES.c.id))),
         windows=tuple(windows),
         acknowledgements={
             row.incident_id: acknowledgement_of(row) for row in connection.execute(select(ACKNOWLEDGEMENTS))
         },
-        withheld={row.incident_id: _owed(row) for row in connection.execute(select(WITHHELD))},
+        withheld={row.incident_id: _withheld(row) for row in connection.execute(select(WITHHELD))},
     )
 
 
 def prune_operator_data(connection: Connection, before: datetime) -> None:
-    """Forget silences that ended, and actions, before a time, and what belonged to what is forgotten already."""
+    """Delete the silences that ended and the actions before a time, and rows whose alerts or messages are gone."""
     connection.execute(delete(SILENCES).where(SILENCES.c.ends_at < before))
     connection.execute(delete(ACTIONS).where(ACTIONS.c.at < before))
     connection.execute(
@@ -57,27 +44,25 @@ def prune_operator_data(connection: Connection, before: datetime) -> None:
     )
 
 
-def _keep(connection: Connection, orders: MuteState, telling: MuteResult) -> None:
-    gone = [
-        *telling.no_longer_withheld,
-        *(debt.incident_id for debt in telling.withheld if debt.incident_id in orders.withheld),
-    ]
-    for some in _in_parts(gone):
-        connection.execute(delete(WITHHELD).where(WITHHELD.c.incident_id.in_(some)))
-    if telling.withheld:
+def store_withheld(connection: Connection, before: MuteState, result: MuteResult) -> None:
+    """Store which notifications are withheld after a decision."""
+    replaced = [one.incident_id for one in result.withheld if one.incident_id in before.withheld]
+    for incidents in _in_parts([*result.no_longer_withheld, *replaced]):
+        connection.execute(delete(WITHHELD).where(WITHHELD.c.incident_id.in_(incidents)))
+    if result.withheld:
         connection.execute(
             insert(WITHHELD),
             [
                 {
-                    "incident_id": debt.incident_id,
-                    "event": debt.event.value,
-                    "rule": debt.rule,
-                    "channels": list(debt.channels),
-                    "previous_status": debt.previous_status,
-                    "previous_severity": debt.previous_severity.value if debt.previous_severity else None,
-                    "withheld_at": debt.withheld_at,
+                    "incident_id": one.incident_id,
+                    "event": one.event.value,
+                    "rule": one.rule,
+                    "channels": list(one.channels),
+                    "previous_status": one.previous_status,
+                    "previous_severity": one.previous_severity.value if one.previous_severity else None,
+                    "withheld_at": one.withheld_at,
                 }
-                for debt in telling.withheld
+                for one in result.withheld
             ],
         )
 
@@ -87,34 +72,36 @@ def _in_parts(values: Sequence[str]) -> Iterable[Sequence[str]]:
 
 
 def silence_of(row: Row[*tuple[object, ...]]) -> Silence:
-    """A silence as it was kept."""
-    kept = row._mapping
+    """The silence of a row."""
+    values = row._mapping
     return Silence(
-        id=kept["id"],
-        matcher=Matcher(kept["cluster"], kept["group"], kept["kind"], kept["severity"]),
-        starts_at=kept["starts_at"],
-        ends_at=kept["ends_at"],
-        comment=kept["comment"],
-        created_by=kept["created_by"],
-        created_at=kept["created_at"],
+        id=values["id"],
+        matcher=Matcher(values["cluster"], values["group"], values["kind"], values["severity"]),
+        starts_at=values["starts_at"],
+        ends_at=values["ends_at"],
+        comment=values["comment"],
+        created_by=values["created_by"],
+        created_at=values["created_at"],
     )
 
 
 def acknowledgement_of(row: Row[*tuple[object, ...]]) -> Acknowledgement:
-    """An acknowledgement as it was kept."""
-    kept = row._mapping
-    return Acknowledgement(kept["incident_id"], Severity(kept["severity"]), kept["by"], kept["at"], kept["comment"])
+    """The acknowledgement of a row."""
+    values = row._mapping
+    return Acknowledgement(
+        values["incident_id"], Severity(values["severity"]), values["by"], values["at"], values["comment"]
+    )
 
 
-def _owed(row: Row[*tuple[object, ...]]) -> Withheld:
-    kept = row._mapping
-    severity = kept["previous_severity"]
+def _withheld(row: Row[*tuple[object, ...]]) -> Withheld:
+    values = row._mapping
+    severity = values["previous_severity"]
     return Withheld(
-        incident_id=kept["incident_id"],
-        event=AlertEvent(kept["event"]),
-        rule=kept["rule"],
-        channels=tuple(kept["channels"]),
-        previous_status=kept["previous_status"],
+        incident_id=values["incident_id"],
+        event=AlertEvent(values["event"]),
+        rule=values["rule"],
+        channels=tuple(values["channels"]),
+        previous_status=values["previous_status"],
         previous_severity=Severity(severity) if severity else None,
-        withheld_at=kept["withheld_at"],
+        withheld_at=values["withheld_at"],
     )

@@ -1,7 +1,7 @@
-"""Alerts and the outbox in the operational database. A decision is one transaction: all of it is kept, or none.
+"""Stage 5, queue: alerts and the outbox in the operational database. A decision is stored whole, or not at all.
 
-Killed at any instant, a process leaves either the alerts as they were (and the next one decides again) or the alerts
-with every message they caused. A message that is in the outbox is there once: its key is unique per channel.
+Killed at any instant, a process leaves either the alerts as they were, and the next process decides again, or the
+alerts with every message they caused. The key of a message is unique per channel, so no message is queued twice.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,8 +25,10 @@ from lagwise_alerts.model import (
     RuleTimer,
     Severity,
 )
+from lagwise_alerts.notify.mute import MuteResult
+from lagwise_alerts.notify.mute_state import MuteState
 from lagwise_alerts.outbox.database import ACTIVE_GROUPS, ALERTS, DELIVERIES, lock, transaction
-from lagwise_alerts.outbox.operator_store import obey, prune_operator_data
+from lagwise_alerts.outbox.operator_store import load_mute_state, prune_operator_data, store_withheld
 
 QUEUED = "queued"
 DELIVERED = "delivered"
@@ -55,9 +57,9 @@ class DeliveryRow:
     delivered_at: datetime | None
 
 
-def apply(
+def decide_and_queue(
     engine: Engine,
-    decide: Callable[[Mapping[str, Alert], Mapping[str, Alert]], Decision],
+    decide: Callable[[Mapping[str, Alert], Mapping[str, Alert], MuteState], MuteResult],
     render: Callable[[Notification], str],
     *,
     active: Iterable[AlertSubject] = (),
@@ -66,23 +68,24 @@ def apply(
     remember: timedelta = timedelta(0),
     lease: Lease | None = None,
 ) -> Decision:
-    """Decide on the alerts as they stand and keep what was decided, in one transaction; returns what is told of it.
+    """Read the alerts, decide, store the alerts and queue the messages, in one transaction. Returns the decision.
 
-    ``decide`` is given the open alerts, and those that ended within ``remember``. ``render`` makes the message of a
-    notification; ``active`` are groups newly seen alive; ``windows`` are those of maintenance in the settings. Raises
-    DatabaseError, having kept nothing; so it does where ``lease`` is another process's by now.
+    ``decide`` is given the open alerts, those that ended within ``remember``, and what mutes alerts. ``render`` makes
+    the message of a notification. ``active`` are groups newly seen alive, ``windows`` the maintenance windows in the
+    settings. Raises DatabaseError, having stored nothing; also where another process holds ``lease`` by now.
     """
     with transaction(engine) as connection:
         if lease is not None:
             lease.check(connection)
         lock(connection)
         alerts = load_open(connection)
-        decision = decide(alerts, load_ended(connection, now - remember))
-        decision = obey(connection, alerts, decision, windows, now)
-        _keep_alerts(connection, alerts, decision)
-        _queue(connection, decision.notifications, render, now)
-        _keep_active(connection, active, now)
-    return decision
+        mute_state = load_mute_state(connection, windows, now)
+        result = decide(alerts, load_ended(connection, now - remember), mute_state)
+        store_withheld(connection, mute_state, result)
+        _store_alerts(connection, alerts, result.decision)
+        _queue(connection, result.decision.notifications, render, now)
+        _store_active(connection, active, now)
+    return result.decision
 
 
 def load_open(connection: Connection) -> dict[str, Alert]:
@@ -127,9 +130,9 @@ def prune(engine: Engine, before: datetime) -> None:
         prune_operator_data(connection, before)
 
 
-def _keep_alerts(connection: Connection, before: Mapping[str, Alert], decision: Decision) -> None:
+def _store_alerts(connection: Connection, before: Mapping[str, Alert], decision: Decision) -> None:
     if decision.cancelled:
-        # Gone, not resolved: nobody was ever told of them.
+        # Deleted, not resolved: nobody was ever notified of them.
         gone = [{"key": incident_id} for incident_id in decision.cancelled]
         connection.execute(delete(ALERTS).where(ALERTS.c.incident_id == bindparam("key")), gone)
     known = {alert.incident_id for alert in before.values()}
@@ -166,7 +169,7 @@ def _queue(
         connection.execute(insert(DELIVERIES), rows)
 
 
-def _keep_active(connection: Connection, active: Iterable[AlertSubject], now: datetime) -> None:
+def _store_active(connection: Connection, active: Iterable[AlertSubject], now: datetime) -> None:
     rows = {s.fingerprint: {"cluster": s.cluster, "group": s.group, "seen_at": now} for s in active}
     if not rows:
         return
@@ -197,7 +200,7 @@ def _columns(alert: Alert) -> dict[str, Any]:
         "numbers": asdict(alert.numbers),
         "on_hold": alert.on_hold,
         "last_as_of": alert.last_as_of,
-        "rule_timers": [asdict(clock) for clock in alert.rule_timers],
+        "rule_timers": [asdict(timer) for timer in alert.rule_timers],
         "clear_timer": asdict(alert.clear_timer) if alert.clear_timer else None,
         "notified_rules": list(alert.notified_rules),
         "peak_severity": alert.peak_severity.value if alert.peak_severity else None,
@@ -232,7 +235,7 @@ def _alert(row: Row[Any]) -> Alert:
         last_as_of=row.last_as_of,
         sentence=row.sentence,
         numbers=numbers_of(row.numbers),
-        rule_timers=tuple(RuleTimer(**clock) for clock in row.rule_timers),
+        rule_timers=tuple(RuleTimer(**timer) for timer in row.rule_timers),
         clear_timer=RuleTimer(**row.clear_timer) if row.clear_timer else None,
         on_hold=row.on_hold,
         fired_at=row.fired_at,

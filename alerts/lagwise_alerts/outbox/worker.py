@@ -22,7 +22,7 @@ from lagwise_alerts.outbox.database import DELIVERIES, transaction
 from lagwise_alerts.outbox.resend_firing import FiringResender
 from lagwise_alerts.outbox.retry import RetryPolicy, RetryStep, after_attempt
 from lagwise_alerts.outbox.store import DEAD, DELIVERED, QUEUED, DeliveryRow
-from lagwise_alerts.outbox.summarise import count_untried, queue_summaries, sent_recently
+from lagwise_alerts.outbox.summaries import count_untried, queue_summaries, sent_recently
 
 log = logging.getLogger("lagwise.alerts")
 

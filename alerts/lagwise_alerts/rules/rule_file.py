@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -158,6 +159,11 @@ class RuleBook:
     def repeat_seconds_of(self, rule: Rule) -> float:
         """After how long an alert of this rule is told again."""
         return rule.repeat_every or self.repeat_seconds.get(rule.severity, math.inf)
+
+    def starts_that_count(self, starts: Sequence[datetime], now: datetime) -> tuple[datetime, ...]:
+        """The beginnings of an alert that still count, at a moment, for whether it flaps."""
+        within_seconds = 0.0 if self.flapping is None else self.flapping.within
+        return tuple(at for at in starts if (now - at).total_seconds() < within_seconds)
 
     def _owner_of(self, subject: AlertSubject) -> Owner | None:
         if subject.cluster is None or subject.group is None:

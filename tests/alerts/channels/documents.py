@@ -8,8 +8,8 @@ from typing import Any
 from lagwise.config import Config
 from lagwise_alerts.channels.base import Message
 from lagwise_alerts.model import Numbers
+from lagwise_alerts.notify.group import summarise
 from lagwise_alerts.notify.message import document
-from lagwise_alerts.notify.summary import summarise
 from tests.alerts.support import Player, book, group_condition, observation
 
 _GOLDEN = Path(__file__).parents[1] / "golden"

@@ -7,7 +7,7 @@ import pytest
 from lagwise.config import Heartbeat
 from lagwise_alerts.channels import Channel, Repeating
 from lagwise_alerts.channels.base import DeliveryOutcome
-from lagwise_alerts.heartbeat import ping
+from lagwise_alerts.dead_mans_switch import ping
 from tests.alerts.channels.documents import message
 from tests.alerts.channels.tls import Authority
 from tests.alerts.endless import endless_server

@@ -23,8 +23,8 @@ from lagwise_alerts.channels import (
     slack,
     teams,
 )
-from lagwise_alerts.channels.facts import message_text
 from lagwise_alerts.channels.mail import mail
+from lagwise_alerts.channels.message_text import message_text
 from tests.alerts.channels.documents import DOCUMENTS, HOSTILE, LONGEST, SUMMARIES, of_group, summary
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -12,11 +12,11 @@ from sqlalchemy import Engine
 
 from lagwise.config import Alertmanager, Config
 from lagwise_alerts.channels import make_channel
-from lagwise_alerts.evaluate.decide import decide
 from lagwise_alerts.model import Condition
 from lagwise_alerts.notify.message import render
 from lagwise_alerts.outbox import store
 from lagwise_alerts.outbox.worker import Worker
+from lagwise_alerts.stages import decide_and_mute
 from tests.alerts.receiver import Answer, Receiver
 from tests.alerts.support import at, book, group_condition, observation
 from tests.alerts.test_outbox import Clock
@@ -69,9 +69,9 @@ def see(engine: Engine, clock: Clock, seconds: float, *conditions: Condition) ->
     """One round of the alert process."""
     rules = book(("ops",))
     clock.now = at(seconds + 5)
-    store.apply(
+    store.decide_and_queue(
         engine,
-        lambda alerts, ended: decide(rules, observation(*conditions, judged_until=seconds), alerts, clock.now, ended),
+        lambda *stored: decide_and_mute(rules, observation(*conditions, judged_until=seconds), *stored, now=clock.now),
         lambda n: render(n, Config()),
         now=clock.now,
     )

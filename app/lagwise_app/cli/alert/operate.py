@@ -107,7 +107,7 @@ def silence(
       lagwise alert silence --group 'billing|invoices-.*' --for 2h --comment 'migration, see CHG-17'
       lagwise alert silence --cluster staging --severity 'warn|info' --for 1d --comment 'load test' --by jo
     """
-    from lagwise_alerts.notify.mute import Matcher
+    from lagwise_alerts.notify.mute_state import Matcher
     from lagwise_alerts.operate import actions
 
     _, engine = open_database(settings, data)

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from lagwise.domain.humanise import duration
 from lagwise_alerts.model import AlertState
-from lagwise_alerts.notify.mute import Silence
+from lagwise_alerts.notify.mute_state import Silence
 from lagwise_alerts.operate.actions import matcher_words
 from lagwise_alerts.operate.queries import AlertRow, OperatorState
 from lagwise_alerts.outbox.store import DeliveryRow

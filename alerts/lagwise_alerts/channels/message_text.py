@@ -14,7 +14,7 @@ from typing import Any
 from lagwise.domain.humanise import count, duration, rate
 from lagwise.platform.logs import escape
 from lagwise_alerts.model import AlertEvent, Severity
-from lagwise_alerts.notify.summary import SCHEMA as SUMMARY_SCHEMA
+from lagwise_alerts.notify.group import SUMMARY_SCHEMA
 
 _SEVERITY_WORDS = {Severity.PAGE: "Page", Severity.WARN: "Warning", Severity.INFO: "Info"}
 #: Beside the word, never instead of it.

@@ -11,8 +11,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, Engine, Row, func, insert, or_, select, update
 
 from lagwise.operational.lease import Lease
-from lagwise_alerts.notify.group import SentMessage
-from lagwise_alerts.notify.summary import SUMMARY_EVENT, summarise
+from lagwise_alerts.notify.group import SUMMARY_EVENT, SentMessage, summarise
 from lagwise_alerts.outbox.database import DELIVERIES, lock, transaction
 from lagwise_alerts.outbox.operator_tables import SUMMARISED as IN_SUMMARIES
 from lagwise_alerts.outbox.store import DELIVERED, QUEUED, SUMMARISED

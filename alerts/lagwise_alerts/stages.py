@@ -1,0 +1,74 @@
+"""The stages from what is known to a sent message, in their order.
+
+==============  =================================  =================================================================
+stage           where                              what it does
+==============  =================================  =================================================================
+1. evaluate     ``evaluate/evaluate.py``           matches rules, runs their timers: which alerts begin, change, end
+2. inhibit      ``notify/inhibit.py``              drops what another alert already reports
+3. notify       ``notify/notify.py``               makes the notifications, marks what flaps
+4. mute         ``notify/mute.py``                 withholds what a silence, maintenance or acknowledgement mutes
+5. queue        ``outbox/store.py``                stores alerts and messages, in the transaction that read the alerts
+6. group        ``notify/group.py``                makes one message of many
+7. send         ``outbox/worker.py``, a channel    delivers each message, and tries again
+==============  =================================  =================================================================
+
+Stages 1 to 4 are the pure functions below: no clock, no I/O. The transaction of stage 5 runs them
+(:func:`lagwise_alerts.outbox.store.decide_and_queue`). Stages 6 and 7 run in a thread per channel.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from types import MappingProxyType
+
+from lagwise_alerts.evaluate.evaluate import evaluate
+from lagwise_alerts.model import Alert, Decision, Notification, Situation
+from lagwise_alerts.notify.inhibit import inhibit
+from lagwise_alerts.notify.mute import MuteResult, mute
+from lagwise_alerts.notify.mute_state import MuteState
+from lagwise_alerts.notify.notify import notify
+from lagwise_alerts.rules.rule_file import RuleBook
+
+
+def decide_and_mute(
+    book: RuleBook,
+    situation: Situation,
+    alerts: Mapping[str, Alert],
+    ended: Mapping[str, Alert],
+    mute_state: MuteState,
+    now: datetime,
+) -> MuteResult:
+    """Stages 1 to 4. Arguments are those of :func:`decide`; ``mute_state`` is what mutes alerts at this moment."""
+    decision = decide(book, situation, alerts, now, ended)
+    return mute(decision, alerts, mute_state, now)
+
+
+def decide(
+    book: RuleBook,
+    situation: Situation,
+    alerts: Mapping[str, Alert],
+    now: datetime,
+    ended: Mapping[str, Alert] = MappingProxyType({}),
+) -> Decision:
+    """Stages 1 to 3: the alerts that change, and the notifications, the loudest first.
+
+    ``alerts`` are the pending and firing alerts by fingerprint, ``ended`` the latest one of each subject that ended
+    recently. The same situation again, with the alerts that came out, changes nothing and notifies nobody.
+    """
+    changed: list[Alert] = []
+    cancelled: list[str] = []
+    notifications: list[Notification] = []
+    by_subject = {alert.subject: alert for alert in alerts.values()}
+    for evaluated in evaluate(book, situation, alerts, ended, now):
+        if evaluated.is_cancelled:
+            cancelled.append(evaluated.after.incident_id)
+            continue
+        alert, notification = notify(inhibit(evaluated, by_subject), book, now)
+        by_subject[alert.subject] = alert
+        if alert != evaluated.before:
+            changed.append(alert)
+        if notification is not None:
+            notifications.append(notification)
+    notifications.sort(
+        key=lambda n: (n.severity.rank, n.alert.subject.kind, n.alert.subject.cluster or "", n.alert.fingerprint)
+    )
+    return Decision(tuple(changed), tuple(cancelled), tuple(notifications))
