@@ -24,7 +24,7 @@ from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMA
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_dashboard.queries.heat import FEWEST_PARTITIONS
+from lagwise_dashboard.queries.heat_map import FEWEST_PARTITIONS
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, Story
 
 INTERVAL = timedelta(seconds=15)
