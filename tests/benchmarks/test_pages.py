@@ -7,7 +7,7 @@ from benchmarks.pages import Wire
 from benchmarks.pages_cast import CLUSTER, GROUP, SMALL, TOPIC
 from benchmarks.pages_lake import PagesLake
 from lagwise.tables.store import Lake
-from lagwise_dashboard.queries import group, heat, overview, rebalances, retention, topic
+from lagwise_dashboard.queries import group, heat_map, overview, rebalances, retention, topic
 from lagwise_dashboard.queries.overview import GroupFilters
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -27,7 +27,7 @@ def test_every_page_finds_what_it_shows(tmp_path: Path) -> None:
     assert len(group.partitions(lake, CLUSTER, GROUP)) == SMALL.partitions
     assert len(group.members(lake, CLUSTER, GROUP, NOW)) == 4
     assert "24 h" not in group.growth(lake, CLUSTER, GROUP, NOW)
-    cells = heat.lags(lake, CLUSTER, GROUP, since, NOW)
+    cells = heat_map.lags(lake, CLUSTER, GROUP, since, NOW)
     assert cells.num_rows == SMALL.partitions * SMALL.day_minutes // 5
     assert len(topic.partitions(lake, CLUSTER, TOPIC, NOW, None)) == SMALL.partitions
     assert topic.written(lake, CLUSTER, TOPIC, NOW - timedelta(minutes=15), NOW).num_rows > 10

@@ -20,7 +20,7 @@ from lagwise.tables.minutes import MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
-from lagwise_dashboard.queries.heat import FEWEST_PARTITIONS
+from lagwise_dashboard.queries.heat_map import FEWEST_PARTITIONS
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, Story
 from tests.lake_rows import append, overwrite
 

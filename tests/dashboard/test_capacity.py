@@ -32,8 +32,8 @@ from lagwise_dashboard.pages.capacity import export
 from lagwise_dashboard.queries import capacity as queries
 from lagwise_dashboard.queries.listing import ListQuery
 from lagwise_dashboard.report import node_chart
+from lagwise_dashboard.report.capacity_report import CapacityReport
 from lagwise_dashboard.report.command import command
-from lagwise_dashboard.report.contents import CapacityReport
 from lagwise_dashboard.report.csv_file import as_csv
 from lagwise_dashboard.report.html_file import as_html
 from tests.dashboard import lakes, shown_tables

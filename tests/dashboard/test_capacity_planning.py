@@ -26,7 +26,7 @@ from lagwise.tables.store import Lake
 from lagwise_dashboard.pages.capacity.scenarios import ABOVE, MOST_KEPT, SavedScenario, read, written
 from lagwise_dashboard.queries import capacity as queries
 from lagwise_dashboard.report import forecast_chart, html_file
-from lagwise_dashboard.report.contents import CapacityReport
+from lagwise_dashboard.report.capacity_report import CapacityReport
 from lagwise_dashboard.report.csv_file import as_csv
 from lagwise_dashboard.report.html_file import as_html
 from lagwise_dashboard.report.scenarios import Compared, columns

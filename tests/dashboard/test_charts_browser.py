@@ -14,10 +14,10 @@ from playwright.sync_api import Browser, Page
 
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.store import Lake
+from lagwise_dashboard.pages.group import group_charts
 from lagwise_dashboard.pages.rebalances import member_lanes
-from lagwise_dashboard.queries import group, heat, rebalances
+from lagwise_dashboard.queries import group, heat_map, rebalances
 from lagwise_dashboard.queries.listing import FIRST_PAGE
-from lagwise_dashboard.widgets import group_charts
 from tests.dashboard import lakes, storm
 from tests.dashboard.browsing import READY_MS
 from tests.dashboard.conftest import NOW
@@ -74,22 +74,22 @@ def test_a_heat_map_is_the_page_where_nothing_waits_and_strong_where_much_does(
         _SINCE,
         NOW,
         objective_seconds=300.0,
-        cells=heat.lags(lake, "prod", story.group, _SINCE, NOW),
+        cells=heat_map.lags(lake, "prod", story.group, _SINCE, NOW),
         zoom="",
     )
     page = _drawn(browser, made, tmp_path, background=_THEME[scheme]["backgroundColor"])
     found = page.wait_for_function(_HEAT_MAP).json_value()
     picture = Image.open(BytesIO(page.screenshot())).convert("RGB")
     page.close()
-    heat_map, above, cells = found["heat"], found["above"], found["cells"]
+    heat, above, cells = found["heat"], found["above"], found["cells"]
     assert found["rows"] == rows
-    assert (heat_map["left"], heat_map["width"]) == (above["left"], above["width"]), "equal margins"
+    assert (heat["left"], heat["width"]) == (above["left"], above["width"]), "equal margins"
     assert found["times"] == found["times_above"] != [], "one axis of time"
 
     def contrast(row: int, minutes: int) -> float:
         """Of what a row showed this many minutes before its end with the background of the page."""
-        x = cells["left"] + cells["width"] - (minutes + 0.5) * heat_map["width"] / 60
-        y = heat_map["top"] + (row + 0.5) * heat_map["height"] / rows
+        x = cells["left"] + cells["width"] - (minutes + 0.5) * heat["width"] / 60
+        y = heat["top"] + (row + 0.5) * heat["height"] / rows
         return _contrast(picture.getpixel((round(x), round(y))), picture.getpixel((1, 1)))
 
     assert contrast(good, 0) < 1.35, "nearly no lag"

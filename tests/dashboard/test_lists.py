@@ -16,12 +16,12 @@ from lagwise.tables.store import Lake
 from lagwise_alerts.outbox.database import open_engine, transaction
 from lagwise_alerts.outbox.operator_tables import ACTIONS
 from lagwise_dashboard.pages.capacity import headroom
+from lagwise_dashboard.pages.group import member_table, partition_table
+from lagwise_dashboard.pages.overview import group_table
 from lagwise_dashboard.pages.retention import loss_table
-from lagwise_dashboard.pages.topic import tables
+from lagwise_dashboard.pages.topic import reader_table, topic_partitions
 from lagwise_dashboard.queries import capacity, group, overview, rebalances, retention, topic
-from lagwise_dashboard.queries.listing import ALL_ROWS, PAGE_ROWS, ListPage, ListQuery
-from lagwise_dashboard.queries.ordering import Orders
-from lagwise_dashboard.widgets import group_table, members, partition_table
+from lagwise_dashboard.queries.listing import ALL_ROWS, PAGE_ROWS, ListPage, ListQuery, Orders
 from tests.dashboard import long_lists
 from tests.dashboard.conftest import NOW, Open, offered
 from tests.dashboard.long_lists import CROWDED, MANY, STALLED, WIDE
@@ -32,9 +32,9 @@ _PARTITIONS = 1_200
 _LISTS: list[tuple[ListParameters, Orders, Mapping[str, str]]] = [
     (parameters.GROUP_LIST, overview.ORDERS, group_table.SORTS),
     (parameters.PARTITION_LIST, group.PARTITION_ORDERS, partition_table.SORTS),
-    (parameters.MEMBER_LIST, group.MEMBER_ORDERS, members.SORTS),
-    (parameters.READER_LIST, topic.READER_ORDERS, tables.READER_SORTS),
-    (parameters.TOPIC_PARTITION_LIST, topic.PARTITION_ORDERS, tables.PARTITION_SORTS),
+    (parameters.MEMBER_LIST, group.MEMBER_ORDERS, member_table.SORTS),
+    (parameters.READER_LIST, topic.READER_ORDERS, reader_table.SORTS),
+    (parameters.TOPIC_PARTITION_LIST, topic.PARTITION_ORDERS, topic_partitions.SORTS),
     (parameters.LOSS_LIST, retention.ORDERS, loss_table.SORTS),
     (parameters.REBALANCED_LIST, rebalances.ORDERS, {}),
     (parameters.HEADROOM_LIST, capacity.ORDERS, headroom.SORTS),

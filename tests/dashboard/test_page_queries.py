@@ -14,8 +14,8 @@ from lagwise.tables.minutes import FIVE_MINUTES, HOURS, MINUTES
 from lagwise.tables.planning import TOPIC_HOURS
 from lagwise.tables.raw import GROUPS, MEMBERS, WATERMARKS
 from lagwise.tables.store import Lake
-from lagwise_dashboard.pages.topic import tables
-from lagwise_dashboard.queries import base, group, heat, overview, rebalances, retention, topic
+from lagwise_dashboard.pages.topic import topic_partitions
+from lagwise_dashboard.queries import base, group, heat_map, overview, rebalances, retention, topic
 from lagwise_dashboard.queries.listing import ListQuery
 from tests.dashboard import lakes
 from tests.dashboard.lakes import Scene
@@ -124,7 +124,7 @@ def test_how_replicas_are_is_a_sign_and_words(bare: Lake) -> None:
 
     def said(min_isr: int | None, order: str) -> list[str]:
         found = topic.partitions(bare, "prod", "t", NOW, min_isr, ListQuery(order=order))
-        return [tables.replicas_in_words(row) for row in found]
+        return [topic_partitions.replicas_in_words(row) for row in found]
 
     assert said(2, "number") == [
         "✕ unreadable: unreadable",
@@ -149,8 +149,8 @@ def test_a_queue_is_called_as_rocketmq_calls_it(bare: Lake) -> None:
 
     marks = [sample("t", 10_003, 15, "broker-b q3"), sample("t", 0, 15, None), sample("other", 0, 15, "broker-a q0")]
     lakes.append(bare, WATERMARKS, marks)
-    assert group.labels(bare, "prod", ("t", "none"), NOW) == {("t", 10_003): "broker-b q3"}
-    assert group.labels(bare, "' or 1=1 --", ("t",), NOW) == {}
+    assert topic.partition_labels(bare, "prod", ("t", "none"), NOW) == {("t", 10_003): "broker-b q3"}
+    assert topic.partition_labels(bare, "' or 1=1 --", ("t",), NOW) == {}
     rows = topic.partitions(bare, "prod", "t", NOW, None)
     assert {r["partition"]: r["label"] for r in rows} == {0: None, 10_003: "broker-b q3"}
 
@@ -325,7 +325,7 @@ def test_storms_come_first_and_a_continued_hour_does_not_hide_the_cause(bare: La
     ("table", "span", "step"),
     [(MINUTES, HOUR, 60), (FIVE_MINUTES, timedelta(hours=24), 300), (HOURS, timedelta(days=7), 3600)],
 )
-@pytest.mark.parametrize("partitions", [30, heat.MOST_ROWS, heat.MOST_ROWS + 1, 1000])
+@pytest.mark.parametrize("partitions", [30, heat_map.MOST_ROWS, heat_map.MOST_ROWS + 1, 1000])
 def test_a_heat_map_has_rows_that_can_be_told_apart_and_leaves_no_partition_out(
     bare: Lake, table: Any, span: timedelta, step: int, partitions: int
 ) -> None:
@@ -339,19 +339,19 @@ def test_a_heat_map_has_rows_that_can_be_told_apart_and_leaves_no_partition_out(
         for i in range(1, 5)
     ]  # fmt: skip
     lakes.append(bare, table, rows)
-    found = heat.lags(bare, "prod", "g", NOW - span, NOW)
+    found = heat_map.lags(bare, "prod", "g", NOW - span, NOW)
     lines: dict[int, Row] = {}
     for row in found.to_pylist():
         line = lines.setdefault(row["line"], row)
         line["lag"] = max(line["lag"], row["lag"])
-    assert list(lines) == list(range(min(partitions, heat.MOST_ROWS)))
+    assert list(lines) == list(range(min(partitions, heat_map.MOST_ROWS)))
     assert sum(line["partitions"] for line in lines.values()) == partitions, "each is in one row"
-    assert span.total_seconds() / found["width_seconds"][0].as_py() <= heat.MOST_COLUMNS
-    if partitions <= heat.MOST_ROWS:
+    assert span.total_seconds() / found["width_seconds"][0].as_py() <= heat_map.MOST_COLUMNS
+    if partitions <= heat_map.MOST_ROWS:
         assert [line["partition"] for line in lines.values()] == list(range(partitions))
         return
-    worst, ranges = list(lines.values())[: heat.WORST_ROWS], list(lines.values())[heat.WORST_ROWS :]
-    assert [line["partition"] for line in worst] == [partitions - 1 - i for i in range(heat.WORST_ROWS)]
+    worst, ranges = list(lines.values())[: heat_map.WORST_ROWS], list(lines.values())[heat_map.WORST_ROWS :]
+    assert [line["partition"] for line in worst] == [partitions - 1 - i for i in range(heat_map.WORST_ROWS)]
     assert all(line["partitions"] == 1 for line in worst)
     at_first = 0
     for line in ranges:
@@ -359,12 +359,12 @@ def test_a_heat_map_has_rows_that_can_be_told_apart_and_leaves_no_partition_out(
         at_first = line["last_partition"] + 1
         assert line["partitions"] == at_first - line["partition"]
         assert line["lag"] == line["last_partition"] * 10 + 1, "the largest among them"
-    assert at_first == partitions - heat.WORST_ROWS
+    assert at_first == partitions - heat_map.WORST_ROWS
     assert max(r["partitions"] for r in ranges) - min(r["partitions"] for r in ranges) <= 1
 
 
 def test_a_heat_map_of_an_unknown_group_is_empty(bare: Lake) -> None:
-    assert heat.lags(bare, "prod", "another", NOW - HOUR, NOW).num_rows == 0
+    assert heat_map.lags(bare, "prod", "another", NOW - HOUR, NOW).num_rows == 0
 
 
 def test_members_stand_as_their_partitions_do(stored: Lake) -> None:
@@ -390,7 +390,7 @@ def test_names_are_never_sql(stored: Lake, name: str) -> None:
     assert not retention.losses(stored, name, name, None)
     assert not rebalances.groups(stored, name, since, NOW, ListQuery(name))
     assert rebalances.stretches(stored, name, name, since, NOW) == []
-    assert heat.lags(stored, name, name, since, NOW).num_rows == 0
+    assert heat_map.lags(stored, name, name, since, NOW).num_rows == 0
 
 
 # Connections

@@ -14,9 +14,9 @@ from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.raw import GROUPS, MEMBERS
 from lagwise.tables.store import Lake
 from lagwise_dashboard import escaping
-from lagwise_dashboard.pages.group import runbook
+from lagwise_dashboard.pages.group import first_steps
 from lagwise_dashboard.pages.rebalances import member_lanes
-from lagwise_dashboard.pages.topic import tables as topic_tables
+from lagwise_dashboard.pages.topic import topic_partitions
 from lagwise_dashboard.widgets import browser_window
 from tests.dashboard import lakes
 from tests.dashboard.conftest import NOW, Open, offered
@@ -80,10 +80,10 @@ def test_what_the_system_does_not_tell_has_no_column() -> None:
         "isr": None, "replicas": None, "log_start": 0, "high_watermark": 9,
         "slowest_group": None, "lag_seconds": None, "error": None, "replicas_are": "readable",
     }  # fmt: skip
-    of_rocketmq = topic_tables.partition_columns([row | {"label": "broker-b q3"}], 1.0)
+    of_rocketmq = topic_partitions.columns([row | {"label": "broker-b q3"}], 1.0)
     assert [list(c.shown) for c in of_rocketmq if c.title == "Queue"] == [["broker-b q3"]]
     assert not {"In sync", "Replicas", "Replicas are"} & {column.title for column in of_rocketmq}
-    of_kafka = topic_tables.partition_columns([row | {"replicas_are": "in_sync", "isr": [1], "replicas": [1]}], 1.0)
+    of_kafka = topic_partitions.columns([row | {"replicas_are": "in_sync", "isr": [1], "replicas": [1]}], 1.0)
     assert {"In sync", "Replicas", "Replicas are"} <= {column.title for column in of_kafka}
     assert "Queue" not in {column.title for column in of_kafka}
 
@@ -274,7 +274,7 @@ def test_a_heat_map_of_more_partitions_than_rows_says_how_they_share_them(open_a
     assert set(names[:5]) == {"211", "212", "213", "214", "215"}
     assert names[-1] == "273 to 299"
     assert (
-        "Of 300 partitions, the 30 with the largest lag in this span have a row each, the worst on top. The other 270 "
+        "Of 300 partitions, the 30 with the largest lag in this span have a row each, worst first. The other 270 "
         "share the 10 rows below, up to 27 in a row" in _text(app)
     )
 
@@ -343,7 +343,7 @@ def test_a_runbook_is_linked_where_there_is_one(open_app: Open, busy: Path) -> N
 @pytest.mark.parametrize("name", ["../../admin", "a&group=b#c", "javascript:alert(1)", "<script>", "{status}"])
 def test_no_name_changes_where_a_runbook_is(name: str) -> None:
     row = {"cluster": name, "group": name, "worst_topic": None, "status": "ok", "reason": None}
-    found = runbook.address("https://wiki.example/{cluster}/{group}?topic={topic}", row)
+    found = first_steps.runbook_url("https://wiki.example/{cluster}/{group}?topic={topic}", row)
     assert found is not None
     path = found.removeprefix("https://wiki.example/").removesuffix("?topic=")
     assert path.count("/") == 1

@@ -9,11 +9,11 @@ import pytest
 from lagwise.platform.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
 from lagwise.tables.store import Lake
+from lagwise_dashboard.pages.group import group_charts
+from lagwise_dashboard.pages.group.group_charts import ChartMark
 from lagwise_dashboard.queries import base, group, health, overview
 from lagwise_dashboard.queries.listing import ListQuery
 from lagwise_dashboard.queries.overview import GroupFilters
-from lagwise_dashboard.widgets import group_charts
-from lagwise_dashboard.widgets.group_charts import ChartMark
 from tests.dashboard import lakes
 from tests.dashboard.lakes import INTERVAL, Scene
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_NAMES

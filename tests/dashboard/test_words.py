@@ -12,8 +12,8 @@ from lagwise.links.first_commands import shell_word
 from lagwise_alerts.model import AlertKind, AlertState, Numbers, Severity
 from lagwise_alerts.operate.queries import AlertRow
 from lagwise_dashboard import appearance, escaping
-from lagwise_dashboard.pages.group import commands
-from lagwise_dashboard.widgets import alert_tables, members
+from lagwise_dashboard.pages.group import first_steps
+from lagwise_dashboard.widgets import alert_words, partition_names
 from tests.dashboard.stories import HOSTILE_NAMES
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -145,7 +145,7 @@ def test_the_commands_name_the_cluster_and_its_sign_in() -> None:
             Cluster(name="plain", bootstrap="b:9092"),
         )
     )
-    first = commands.for_group(config, _row("prod", "my group", topic="orders"))
+    first = first_steps.for_group(config, _row("prod", "my group", topic="orders"))
     assert first[0].text == (
         "kafka-consumer-groups --bootstrap-server a:9093 --command-config client.properties --describe "
         "--group='my group'"
@@ -153,22 +153,22 @@ def test_the_commands_name_the_cluster_and_its_sign_in() -> None:
     assert first[-1].text.endswith("--group='my group' --topic=orders --reset-offsets --to-latest --dry-run")
     assert "--execute" not in " ".join(c.text for c in first)
     assert first[2].text == "lagwise lag --data=./lagwise-data --cluster=prod 'my group'"
-    second = commands.for_group(config, _row("plain", "-x"))
+    second = first_steps.for_group(config, _row("plain", "-x"))
     assert second[0].text == "kafka-consumer-groups --bootstrap-server b:9092 --describe --group=-x"
     assert second[2].text == "lagwise lag --data=./lagwise-data --cluster=plain -- -x"
-    assert commands.for_group(config, _row("gone", "g"))[0].text.startswith(
+    assert first_steps.for_group(config, _row("gone", "g"))[0].text.startswith(
         "kafka-consumer-groups --bootstrap-server HOST:PORT "
     )
 
 
 def test_the_command_to_begin_with_comes_first_and_none_comes_twice() -> None:
-    stalled = commands.for_group(Config(), _row("kafka", "g", status="stalled"))
+    stalled = first_steps.for_group(Config(), _row("kafka", "g", status="stalled"))
     assert stalled[0].purpose == "Members and what each of them owns"
-    threatened = commands.for_group(Config(), _row("kafka", "g", status="at_risk", cause="deletion", topic="t"))
+    threatened = first_steps.for_group(Config(), _row("kafka", "g", status="at_risk", cause="deletion", topic="t"))
     assert threatened[0].text.startswith("kafka-configs ")
     unread = _row("kafka", "g", status="at_risk", cause="deletion", topic="t", stands_still=True)
-    assert commands.for_group(Config(), unread)[0].purpose == "Members and what each of them owns"
-    held_back = commands.for_group(
+    assert first_steps.for_group(Config(), unread)[0].purpose == "Members and what each of them owns"
+    held_back = first_steps.for_group(
         Config(), _row("kafka", "g", status="stalled", topic="t", transaction_seconds=4500.0)
     )
     assert held_back[0].text == "kafka-transactions --bootstrap-server HOST:PORT find-hanging --topic=t"
@@ -204,7 +204,7 @@ def _row(
     [([], ""), ([3], "3"), ([1, 0], "0, 1"), ([0, 1, 2, 3, 7], "0–3, 7"), (list(range(0, 60, 2)), None)],
 )
 def test_partition_ranges(numbers: list[int], text: str | None) -> None:
-    found = members.ranges(numbers)
+    found = partition_names.ranges(numbers)
     assert found == text if text is not None else found.endswith(" …")
 
 
@@ -238,4 +238,4 @@ def test_an_alert_on_a_finding_is_called_after_it(kind: AlertKind, about: str, m
         on_hold=False,
         channels=(),
     )
-    assert (alert_tables.about(row), alert_tables.mark_text(row, resolved=False)) == (about, mark)
+    assert (alert_words.about(row), alert_words.mark_text(row, resolved=False)) == (about, mark)

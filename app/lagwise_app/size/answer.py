@@ -158,7 +158,7 @@ class SizingAnswer:
 def write_files(answer: SizingAnswer, html_file: Path | None, csv_file: Path | None) -> None:
     """Write the files that are asked for, and say so where it is not in the way of the answer. Raises OSError, and
     ModuleNotFoundError where the charts of the report cannot be drawn."""
-    from lagwise_dashboard.report.contents import CapacityReport
+    from lagwise_dashboard.report.capacity_report import CapacityReport
 
     report = CapacityReport(
         advice=answer.advice,

@@ -11,8 +11,18 @@ from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.planning import DEMAND, FORECASTS
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, days, reads, rows
-from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, page_of
-from lagwise_dashboard.queries.ordering import Orders, Term, Terms, falling, order_by, rising
+from lagwise_dashboard.queries.listing import (
+    FIRST_PAGE,
+    ListPage,
+    ListQuery,
+    Orders,
+    Term,
+    Terms,
+    falling,
+    order_by,
+    page_of,
+    rising,
+)
 
 _VERDICTS = [str(verdict) for verdict in CapacityVerdict]
 #: A verdict that this version does not know comes first: it is not to be overlooked.

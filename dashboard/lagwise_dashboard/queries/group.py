@@ -7,13 +7,22 @@ import pyarrow as pa
 from lagwise.domain.vocabulary import DISPLAY_ORDER
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
-from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, WATERMARKS
+from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS
 from lagwise.tables.store import Lake
 from lagwise.tables.trends import TABLES as TREND_TABLES
 from lagwise.tables.trends import in_words, trends
 from lagwise_dashboard.queries.base import Row, bucket_seconds, days, reads, rows, run
-from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, page_of
-from lagwise_dashboard.queries.ordering import Orders, Term, Terms, falling, rising
+from lagwise_dashboard.queries.listing import (
+    FIRST_PAGE,
+    ListPage,
+    ListQuery,
+    Orders,
+    Term,
+    Terms,
+    falling,
+    page_of,
+    rising,
+)
 
 _RANKS = [str(s) for s in DISPLAY_ORDER]
 _WORST: Terms = (
@@ -58,8 +67,6 @@ _NEWEST: Orders = {"": falling('"at"')}
 _NEWEST_HOUR: Orders = {"": falling("hour")}
 #: How far back the members of a group are looked for: longer than any pause between two samples that still counts.
 _RECENT = timedelta(hours=1)
-#: A partition's own name does not change; the newest samples have it.
-_LABELLED = timedelta(minutes=5)
 
 
 @reads(GROUP_STATUS)
@@ -324,19 +331,3 @@ def description(lake: Lake, cluster: str, group: str, as_of: datetime) -> Row:
         {"cluster": cluster, "group": group, "since": since, "as_of": as_of},
     )
     return found[0] if found else {}
-
-
-@reads(WATERMARKS)
-def labels(lake: Lake, cluster: str, topics: tuple[str, ...], as_of: datetime) -> dict[tuple[str, int], str]:
-    """What the system itself calls partitions of these topics, by topic and partition, where it has names for them."""
-    found = rows(
-        lake,
-        {WATERMARKS: days(as_of - _LABELLED, as_of + timedelta(minutes=5))},
-        """
-        select topic, partition, arg_max(label, sampled_at) as label from watermarks
-        where cluster = $cluster and list_contains($topics, topic) and sampled_at >= $since and label is not null
-        group by topic, partition
-        """,
-        {"cluster": cluster, "topics": list(topics), "since": as_of - _LABELLED},
-    )
-    return {(row["topic"], row["partition"]): row["label"] for row in found}

@@ -8,8 +8,17 @@ from lagwise.domain.vocabulary import DISPLAY_ORDER, QUIET_STATUSES, QUIET_UNKNO
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, reads, rows
-from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, page_of
-from lagwise_dashboard.queries.ordering import Orders, Term, Terms, falling, rising
+from lagwise_dashboard.queries.listing import (
+    FIRST_PAGE,
+    ListPage,
+    ListQuery,
+    Orders,
+    Term,
+    Terms,
+    falling,
+    page_of,
+    rising,
+)
 
 
 def _quoted(words: Iterable[str]) -> str:

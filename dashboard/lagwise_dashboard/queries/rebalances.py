@@ -6,8 +6,17 @@ from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, days, reads, rows
-from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, page_of
-from lagwise_dashboard.queries.ordering import Orders, Term, Terms, falling, rising
+from lagwise_dashboard.queries.listing import (
+    FIRST_PAGE,
+    ListPage,
+    ListQuery,
+    Orders,
+    Term,
+    Terms,
+    falling,
+    page_of,
+    rising,
+)
 
 _STORMS: Terms = (
     Term("storm_hours", descending=True),

@@ -7,8 +7,17 @@ from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.raw import TOPICS
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, reads, rows
-from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, page_of
-from lagwise_dashboard.queries.ordering import Orders, Term, Terms, falling, rising
+from lagwise_dashboard.queries.listing import (
+    FIRST_PAGE,
+    ListPage,
+    ListQuery,
+    Orders,
+    Term,
+    Terms,
+    falling,
+    page_of,
+    rising,
+)
 
 _SOONEST: Terms = (Term("seconds_to_loss"), Term("lag", descending=True))
 #: By the parameter `losses_sort` of the address.

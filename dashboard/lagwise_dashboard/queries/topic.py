@@ -14,8 +14,17 @@ from lagwise.tables.raw import TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, bucket_seconds, days, reads, rows, run
-from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, page_of
-from lagwise_dashboard.queries.ordering import Orders, Term, Terms, falling, rising
+from lagwise_dashboard.queries.listing import (
+    FIRST_PAGE,
+    ListPage,
+    ListQuery,
+    Orders,
+    Term,
+    Terms,
+    falling,
+    page_of,
+    rising,
+)
 
 _NAME: Terms = (Term("lower(topic)"), Term("topic"), Term("cluster"))
 _NEAREST_TO_LOSS: Terms = (
@@ -48,6 +57,8 @@ PARTITION_ORDERS: Orders = {
     "reader": rising("slowest_group"),
     "behind": falling("lag_seconds"),
 }
+#: A partition's own name does not change; the newest samples have it.
+_LABEL_SPAN = timedelta(minutes=5)
 #: Over this time up to the newest sample a partition's rate is measured.
 _RATE_SPAN = timedelta(minutes=5)
 #: A sample is written a moment after it was taken.
@@ -312,3 +323,19 @@ def written(lake: Lake, cluster: str, topic: str, since: datetime, until: dateti
             "width": bucket_seconds(since, until, at_least=step.total_seconds()),
         },
     )
+
+
+@reads(WATERMARKS)
+def partition_labels(lake: Lake, cluster: str, topics: tuple[str, ...], as_of: datetime) -> dict[tuple[str, int], str]:
+    """What the system itself calls partitions of these topics, by topic and partition, where it has names for them."""
+    found = rows(
+        lake,
+        {WATERMARKS: days(as_of - _LABEL_SPAN, as_of + timedelta(minutes=5))},
+        """
+        select topic, partition, arg_max(label, sampled_at) as label from watermarks
+        where cluster = $cluster and list_contains($topics, topic) and sampled_at >= $since and label is not null
+        group by topic, partition
+        """,
+        {"cluster": cluster, "topics": list(topics), "since": as_of - _LABEL_SPAN},
+    )
+    return {(row["topic"], row["partition"]): row["label"] for row in found}

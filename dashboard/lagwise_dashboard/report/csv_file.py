@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 from lagwise.domain.sizing.advice import SizingAdvice, inputs_of
 from lagwise.domain.sizing.known_workload import say_missing
-from lagwise_dashboard.report.contents import CapacityReport
-from lagwise_dashboard.tables.csv_cell import cell
+from lagwise_dashboard.report.capacity_report import CapacityReport
+from lagwise_dashboard.tables.csv_export import cell
 
 
 def as_csv(report: CapacityReport) -> str:

@@ -14,18 +14,16 @@ from lagwise.domain.sizing.words import explain_concurrency
 from lagwise_dashboard import appearance, escaping, tables
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.report import (
+    advice_tables,
     current_capacity,
-    figures,
     forecast_chart,
-    inputs,
     node_chart,
-    ramp,
     scenarios,
     svg,
     what_if_chart,
 )
+from lagwise_dashboard.report.capacity_report import CapacityReport
 from lagwise_dashboard.report.command import command
-from lagwise_dashboard.report.contents import CapacityReport
 from lagwise_dashboard.tables import TableColumn
 
 #: Nothing is loaded from anywhere and no script runs, whatever a name tries.
@@ -76,8 +74,8 @@ def _advice(report: CapacityReport, advice: SizingAdvice) -> list[str]:
     if advice.points:
         parts.append(_chart(node_chart.chart(advice)))
     parts += [
-        _table(inputs.columns(advice.workload, report.sources)),
-        _table(figures.columns(advice.figures)),
+        _table(advice_tables.input_columns(advice.workload, report.sources)),
+        _table(advice_tables.figure_columns(advice.figures)),
     ]
     if advice.downstream is None:  # else the command would ask with a T1 that is what a full downstream makes of it
         parts += [
@@ -94,7 +92,7 @@ def _advice(report: CapacityReport, advice: SizingAdvice) -> list[str]:
     if report.scenarios:
         parts += ["<h2>Scenarios</h2>", _table(scenarios.columns(report.scenarios))]
     if report.ramp:
-        parts += ["<h2>How to get there</h2>", _table(ramp.columns(report.ramp))]
+        parts += ["<h2>How to get there</h2>", _table(advice_tables.ramp_columns(report.ramp))]
     return parts
 
 

@@ -10,8 +10,7 @@ from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.search import largest_peak_per_second
 from lagwise.domain.sizing.words import say_number
 from lagwise_dashboard import escaping, tables
-from lagwise_dashboard.report.figures import BINDS
-from lagwise_dashboard.report.inputs import Value, spoken
+from lagwise_dashboard.report.advice_tables import BINDS, Value, spoken
 from lagwise_dashboard.tables import TableColumn
 
 _NOT_KNOWN: Value = (humanise.DASH, None)

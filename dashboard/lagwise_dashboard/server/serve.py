@@ -38,14 +38,14 @@ _MODULES = (
     "streamlit.material_icon_names",
     "streamlit.runtime.scriptrunner.magic_funcs",
     "lagwise_dashboard.alert_reader",
-    "lagwise_dashboard.widgets.self_trouble",
+    "lagwise_dashboard.pages.health.troubles",
     "lagwise_dashboard.widgets.empty_page",
     "lagwise_dashboard.widgets.freshness",
     "lagwise_dashboard.pages.overview.group_cards",
-    "lagwise_dashboard.widgets.group_charts",
-    "lagwise_dashboard.widgets.group_table",
+    "lagwise_dashboard.pages.group.group_charts",
+    "lagwise_dashboard.pages.overview.group_table",
     "lagwise_dashboard.widgets.page",
-    "lagwise_dashboard.owners",
+    "lagwise_dashboard.pages.overview.owners",
     "lagwise_dashboard.queries.overview",
 )
 

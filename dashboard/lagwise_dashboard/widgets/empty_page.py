@@ -8,7 +8,7 @@ from lagwise.config import RocketmqCluster
 from lagwise.domain import humanise
 from lagwise.links.first_commands import shell_word
 from lagwise_dashboard import context, escaping
-from lagwise_dashboard.widgets import freshness, self_trouble
+from lagwise_dashboard.widgets import collection_errors, freshness
 from lagwise_dashboard.widgets.freshness import Freshness
 
 
@@ -22,7 +22,7 @@ def nothing_collected(fresh: Freshness) -> None:
     for source in unreadable:
         st.error(
             f"**The cluster {escaping.markdown(source.name)} cannot be read**{freshness.why(source)}. "
-            f"{self_trouble.for_error(source.trouble[0] if source.trouble else '')}",
+            f"{collection_errors.advice(source.trouble[0] if source.trouble else '')}",
             icon=":material/link_off:",
         )
     if unreadable:

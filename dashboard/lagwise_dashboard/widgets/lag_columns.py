@@ -1,7 +1,10 @@
 """Columns that tables of groups, partitions and members share: how far behind they are, and how fast they move."""
 
+import math
 from collections.abc import Sequence
 
+from lagwise.domain import humanise
+from lagwise.domain.vocabulary import Status
 from lagwise_dashboard import appearance, tables
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.tables import TableColumn
@@ -47,3 +50,31 @@ def loss_in(title: str, rows: Sequence[Row], seconds: Sequence[float | None], he
     return tables.duration(
         title, seconds, at_most=[r["seconds_to_loss_is_upper_bound"] for r in rows], zero="now"
     ).described(help)
+
+
+_NO_VERDICT = frozenset({Status.OK, Status.GHOST, Status.UNKNOWN})
+
+
+def seconds_to_catch_up(row: Row) -> float | None:
+    """Time until the lag is gone; infinite where it does not shrink, None where there is nothing to catch up with or
+    nothing known."""
+    if row["seconds_to_catch_up"] is not None:
+        return float(row["seconds_to_catch_up"])
+    return math.inf if row["lag"] and row["status"] not in _NO_VERDICT else None
+
+
+def catch_up(row: Row) -> str:
+    """The same in words: ``never``, or a dash."""
+    seconds = seconds_to_catch_up(row)
+    return "never" if seconds == math.inf else humanise.duration(seconds)
+
+
+def used_share(reader: Row | None, settings: Row | None) -> float | None:
+    """The age of a reader's oldest unread record as a share of the time that records are kept; None is not known, or
+    for ever."""
+    if reader is None or reader["lag_seconds"] is None or settings is None:
+        return None
+    kept_ms = settings["retention_ms"]
+    if kept_ms is None or kept_ms <= 0 or "delete" not in (settings["cleanup_policy"] or "delete"):
+        return None
+    return float(reader["lag_seconds"] * 1000 / kept_ms)

@@ -7,8 +7,7 @@ import streamlit as st
 
 from lagwise.links.list_parameters import ListParameters
 from lagwise_dashboard import address
-from lagwise_dashboard.queries.listing import PAGE_ROWS, ListPage, ListQuery
-from lagwise_dashboard.queries.ordering import Orders
+from lagwise_dashboard.queries.listing import PAGE_ROWS, ListPage, ListQuery, Orders
 from lagwise_dashboard.widgets import filters
 from lagwise_dashboard.widgets.grid import Sorting
 

@@ -4,13 +4,15 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from lagwise.domain import humanise
 from lagwise_dashboard import address, context, escaping, identity
-from lagwise_dashboard.widgets import damaged_files
 from lagwise_dashboard.widgets.error_boundary import boundary
 
 LIVE = "live"
 #: Kept beside the switch, which is another one on every page.
 _PAUSED = "paused"
+#: Damaged files that are named.
+_NAMED = 3
 #: Letters of a wrong part of an address that are repeated.
 _LONGEST_SAID = 60
 
@@ -52,7 +54,7 @@ def show(
                 body()
             # Damage is found while the page is made, and concerns all of it.
             with above, boundary():
-                damaged_files.left_out()
+                _show_damaged_files()
             address.follow(way)
 
         st.fragment(guarded, run_every=seconds if live else None)()
@@ -75,3 +77,19 @@ def _say_what_is_ignored() -> None:
 
 def _remember() -> None:
     st.session_state[_PAUSED] = not st.session_state[LIVE]
+
+
+def _show_damaged_files() -> None:
+    """Show which damaged files are left out of the page, if any are."""
+    files = context.lake().left_out
+    if not files:
+        return
+    rows = sum(one.rows or 0 for one in files)
+    named = "; ".join(escaping.markdown(str(one)) for one in files[:_NAMED])
+    more = f"; and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+    what = humanise.plural(len(files), "damaged file")
+    st.error(
+        f"**{what} left out of the pages** ({humanise.plural(rows, 'row')}): {named}{more}. The next round of the "
+        "analysis that reads a damaged file sets it aside; `lagwise doctor --repair` does so now.",
+        icon=":material/broken_image:",
+    )

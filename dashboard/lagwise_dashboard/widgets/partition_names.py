@@ -6,10 +6,13 @@ from datetime import datetime
 from lagwise.links.first_commands import rocketmq_named
 from lagwise_dashboard import context, escaping
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.queries import group as queries
+from lagwise_dashboard.queries import topic as queries
+from lagwise_dashboard.queries.base import Row
 
 #: Names by topic and partition.
 Names = Mapping[tuple[str, int], str]
+QUEUE_HELP = "Broker and queue, as RocketMQ's own tools name them."
+_MOST_RANGES = 12
 
 
 def of(cluster: str, topics: Iterable[str], as_of: datetime) -> Names:
@@ -17,10 +20,27 @@ def of(cluster: str, topics: Iterable[str], as_of: datetime) -> Names:
     read."""
     if rocketmq_named(cluster, context.config().clusters) is None:
         return {}
-    return ask(queries.labels, cluster, tuple(sorted(set(topics))), as_of)
+    return ask(queries.partition_labels, cluster, tuple(sorted(set(topics))), as_of)
 
 
 def place(topic: str, partition: int, names: Names) -> str:
     """A partition in a sentence, as Markdown: ``orders-3``, or ``orders broker-a q3``."""
     name = names.get((topic, partition))
     return f"{escaping.markdown(topic)}-{partition}" if name is None else escaping.markdown(f"{topic} {name}")
+
+
+def owned(row: Row) -> str:
+    """``orders 0–3, 7; audit 1``: the partitions of each topic, neighbours joined."""
+    return "; ".join(f"{a['topic']} {ranges(a['partitions'])}" for a in row["assignment"] or [] if a["partitions"])
+
+
+def ranges(numbers: list[int]) -> str:
+    """``0–3, 7``."""
+    found: list[list[int]] = []
+    for number in sorted(numbers):
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    shown = [str(a) if a == b else f"{a}–{b}" if b > a + 1 else f"{a}, {b}" for a, b in found[:_MOST_RANGES]]
+    return ", ".join(shown) + (" …" if len(found) > _MOST_RANGES else "")

@@ -30,7 +30,7 @@ from lagwise_alerts.operate import (
     test_message,
 )
 from lagwise_dashboard import alert_reader, context, escaping, identity
-from lagwise_dashboard.widgets import alert_tables
+from lagwise_dashboard.widgets import alert_words
 
 #: What actions came to, in words: those that worked, and by form the one that did not.
 _DONE, _FAILED = "alert_actions_done", "alert_actions_failed"
@@ -279,7 +279,7 @@ def _may_act() -> bool:
 
 
 def _line(row: AlertRow) -> str:
-    return f"{alert_tables.severity_words(row.severity)} {alert_tables.about(row)}: {escaping.shown(row.status)}"
+    return f"{alert_words.severity_label(row.severity)} {alert_words.about(row)}: {escaping.shown(row.status)}"
 
 
 def _about(row: DeliveryRow, subjects: dict[str, str]) -> str:

@@ -13,9 +13,9 @@ from lagwise.links.list_parameters import ListParameters
 from lagwise.platform import health as heartbeats
 from lagwise_alerts.operate import AlertRow, AlertState, DeliveryRow, OperatorState, queries
 from lagwise_dashboard import alert_reader, context, escaping
-from lagwise_dashboard.pages.alerts import actions
+from lagwise_dashboard.pages.alerts import actions, alert_tables
 from lagwise_dashboard.queries.listing import ListPage
-from lagwise_dashboard.widgets import alert_tables, freshness, list_view, page
+from lagwise_dashboard.widgets import alert_words, freshness, list_view, page
 
 
 def body() -> None:
@@ -177,7 +177,7 @@ def _deliveries(now: datetime) -> None:
 def _subjects(rows: Sequence[DeliveryRow]) -> dict[str, str]:
     """What messages are about, by the ids of their incidents."""
     sizes = alert_reader.summary_sizes()
-    return {a.incident_id: alert_tables.about(a) for a in alert_reader.alerts_of(rows)} | {
+    return {a.incident_id: alert_words.about(a) for a in alert_reader.alerts_of(rows)} | {
         r.incident_id: f"{sizes[r.id]:,} alerts" for r in rows if r.id in sizes
     }
 

@@ -7,14 +7,15 @@ import streamlit as st
 from lagwise.domain import humanise
 from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.known_workload import say_missing
+from lagwise.domain.sizing.ramp_plan import RampStep
 from lagwise.domain.sizing.search import Triple, largest_peak_per_second
 from lagwise.domain.sizing.task_slots import TaskSlots
 from lagwise.domain.sizing.words import explain_concurrency, say_duration, say_number, say_rate, say_share
 from lagwise.domain.sizing.workload import Unit
 from lagwise_dashboard import escaping, plot_theme, tables
-from lagwise_dashboard.report import figures, inputs, node_chart
+from lagwise_dashboard.report import advice_tables, node_chart
+from lagwise_dashboard.report.advice_tables import BINDS
 from lagwise_dashboard.report.command import command
-from lagwise_dashboard.report.figures import BINDS
 from lagwise_dashboard.widgets import grid, tiles
 
 
@@ -118,11 +119,33 @@ def _points(advice: SizingAdvice) -> None:
 def reasons(advice: SizingAdvice, sources: Mapping[str, str]) -> None:
     """Every input and where it is from, every figure and what it was made of, and the command that says the same."""
     with st.expander("Where the numbers come from", expanded=True):
-        grid.show(inputs.columns(advice.workload, sources), name="asked", label="Every input and where it is from")
         grid.show(
-            figures.columns(advice.figures), name="figures", label="Every figure of the advice and what it was made of"
+            advice_tables.input_columns(advice.workload, sources),
+            name="asked",
+            label="Every input and where it is from",
+        )
+        grid.show(
+            advice_tables.figure_columns(advice.figures),
+            name="figures",
+            label="Every figure of the advice and what it was made of",
         )
         if advice.downstream is not None:
             return  # the command would ask with a T1 that is what a full downstream makes of it
         st.caption(f"{explain_concurrency(advice.workload, advice.threads)} The same in a terminal:")
         st.code(command(advice.workload), language=None, wrap_lines=True)
+
+
+def show_ramp(plan: tuple[RampStep, ...]) -> None:
+    """The table, and what to watch at every step; nothing where there is no plan."""
+    if not plan:
+        return
+    st.subheader("How to get there", anchor=False)
+    st.caption(
+        "One node first, and each step under load: without a backlog a node only does what arrives. The steps for the "
+        "threads of a node:"
+    )
+    grid.show(
+        advice_tables.ramp_columns(plan), name="ramp", label="Steps from the threads that run to those that are advised"
+    )
+    with st.expander("What to watch at each step"):
+        st.markdown("\n".join(f"- {escaping.markdown(text)}" for text in plan[-1].watch))

@@ -11,12 +11,12 @@ from lagwise.domain.sizing.ramp_plan import ramp_to
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise_dashboard import context, escaping
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.pages.capacity import advice, choose_group, export, forecast, inputs, ramp, scenarios, what_if
+from lagwise_dashboard.pages.capacity import advice, capacity_verdict, choose_group, export, inputs, scenarios, what_if
 from lagwise_dashboard.pages.capacity.choose_group import Chosen
 from lagwise_dashboard.pages.capacity.inputs import Start
 from lagwise_dashboard.queries import capacity as queries
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.report.contents import CapacityReport
+from lagwise_dashboard.report.capacity_report import CapacityReport
 from lagwise_dashboard.widgets import freshness, page
 from lagwise_dashboard.widgets.error_boundary import boundary
 
@@ -65,7 +65,7 @@ def _report(now: datetime) -> CapacityReport | None:
     running, interruption, simulated = what_if.show(sizing, chosen.row)
     compared = scenarios.show(sizing, interruption)
     steps = ramp_to(sizing, running.threads_per_node if running else None)
-    ramp.show(steps)
+    advice.show_ramp(steps)
     advice.reasons(sizing, asked.sources)
     return CapacityReport(
         advice=sizing,
@@ -83,7 +83,7 @@ def _report(now: datetime) -> CapacityReport | None:
 def _outlook(row: Row, target: float, now: datetime) -> Outlook:
     # By the minute, so that browsers that look at the same moment share one answer.
     outlook = ask(queries.outlook, row["cluster"], row["topic"], now.replace(second=0, microsecond=0))
-    forecast.show(row, outlook, target, now)
+    capacity_verdict.show_forecast(row, outlook, target, now)
     return outlook
 
 

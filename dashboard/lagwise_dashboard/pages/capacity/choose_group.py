@@ -13,7 +13,7 @@ from lagwise.links import parameters
 from lagwise.links.parameter_types import Parameter
 from lagwise_dashboard import address, context, escaping
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.pages.capacity import current_capacity, headroom, inputs, what_if
+from lagwise_dashboard.pages.capacity import capacity_verdict, headroom, inputs, what_if
 from lagwise_dashboard.pages.capacity.inputs import Start
 from lagwise_dashboard.queries import capacity as queries
 from lagwise_dashboard.queries import overview
@@ -69,7 +69,7 @@ def choose(fresh: Freshness | None, now: datetime) -> Chosen:
             icon=":material/hourglass_top:",
         )
     else:
-        current_capacity.show(row, now)
+        capacity_verdict.show(row, now)
     if load is not None:
         st.caption(_provenance(load, now))
     return Chosen(row, _start(load, row, now))

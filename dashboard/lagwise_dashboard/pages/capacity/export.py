@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from lagwise_dashboard.report.contents import CapacityReport
+from lagwise_dashboard.report.capacity_report import CapacityReport
 from lagwise_dashboard.report.csv_file import as_csv
 from lagwise_dashboard.report.html_file import as_html
 

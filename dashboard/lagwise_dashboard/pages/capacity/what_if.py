@@ -22,7 +22,7 @@ from lagwise.domain.sizing.workload import Workload
 from lagwise.links import parameters
 from lagwise.links.parameter_types import Parameter
 from lagwise_dashboard import address, escaping, plot_theme
-from lagwise_dashboard.pages.capacity.number_fields import number_input
+from lagwise_dashboard.pages.capacity.inputs import number_input
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.report import what_if_chart
 

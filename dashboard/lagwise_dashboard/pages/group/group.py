@@ -11,28 +11,34 @@ from lagwise.links import pages, parameters
 from lagwise_alerts.operate import AlertRow, AlertState
 from lagwise_dashboard import address, alert_reader, context, escaping, plot_theme
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.pages.group import assignment, commands, current_round, loss_clock, runbook, verdict
+from lagwise_dashboard.pages.group import (
+    assignment,
+    current_round,
+    event_log,
+    first_steps,
+    group_charts,
+    heat_map,
+    loss_clock,
+    member_table,
+    partition_table,
+    verdict,
+)
 from lagwise_dashboard.pages.group.current_round import Judgement
+from lagwise_dashboard.pages.group.group_charts import ChartMark
 from lagwise_dashboard.queries import group as queries
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.widgets import (
-    alert_tables,
+    alert_words,
     chooser,
     empty_page,
-    event_log,
     freshness,
-    group_charts,
-    heat_map,
-    members,
     menu,
     page,
     partition_names,
-    partition_table,
     time_range,
 )
 from lagwise_dashboard.widgets.error_boundary import boundary
-from lagwise_dashboard.widgets.group_charts import ChartMark
 from lagwise_dashboard.widgets.time_range import TimeRange
 
 _SHORTEST_AXIS = timedelta(minutes=5)
@@ -94,10 +100,10 @@ def _show(judged: Judgement, now: datetime) -> None:
     _charts(row, alerts, span)
     partition_table.show(row, judged.partitions, names)
     rebalancing = row["state"] in REBALANCING_STATES or row["reason"] == UnknownReason.REBALANCING
-    members.show(judged.members, row, now, rebalancing=rebalancing)
+    member_table.show(judged.members, row, now, rebalancing=rebalancing)
     assignment.show(ask(queries.assignment, cluster, group))
-    event_log.of_group(row, span, now)
-    _what_to_do(row)
+    event_log.show(row, span, now)
+    first_steps.show(row)
 
 
 def _alerts(cluster: str, group: str) -> list[AlertRow]:
@@ -106,7 +112,7 @@ def _alerts(cluster: str, group: str) -> list[AlertRow]:
         own = [a for a in alert_reader.open_alerts() if (a.cluster, a.group) == (cluster, group)]
         for alert in own:
             if alert.state is AlertState.FIRING:
-                badge = f":red-badge[{alert_tables.severity_words(alert.severity)}]"
+                badge = f":red-badge[{alert_words.severity_label(alert.severity)}]"
                 lasted = humanise.since(alert.fired_at, context.now())
                 address.page_link(pages.ALERTS, f"{badge} An alert has been firing for {lasted}.")
         return [*own, *alert_reader.history_of(cluster, group)]
@@ -115,7 +121,7 @@ def _alerts(cluster: str, group: str) -> list[AlertRow]:
 
 def _alert_marks(alerts: list[AlertRow], span: TimeRange) -> list[ChartMark]:
     return [
-        event_log.alert_mark(at, alert_tables.mark_text(alert, resolved=resolved))
+        event_log.alert_mark(at, alert_words.mark_text(alert, resolved=resolved))
         for alert in alerts
         for at, resolved in ((alert.fired_at, False), (alert.resolved_at, True))
         if at is not None and span.since <= at <= span.until
@@ -171,10 +177,10 @@ def _charts(row: Row, alerts: list[AlertRow], span: TimeRange) -> None:
 
 
 def _elsewhere(row: Row) -> None:
-    """The group's runbook, its topics and its rebalances."""
+    """The group's its topics and its rebalances."""
     cluster, group = row["cluster"], row["group"]
     with st.container(horizontal=True):
-        if written := runbook.address(context.config().dashboard.runbook_url, row):
+        if written := first_steps.runbook_url(context.config().dashboard.runbook_url, row):
             st.link_button("Runbook", written, icon=":material/menu_book:")
         address.page_link(
             pages.REBALANCES,
@@ -190,16 +196,6 @@ def _elsewhere(row: Row) -> None:
                 icon=menu.ICONS[pages.TOPIC],
                 values={parameters.CLUSTER: cluster, parameters.GROUP: group, parameters.TOPIC: topic},
             )
-
-
-def _what_to_do(row: Row) -> None:
-    st.subheader("Commands", anchor=False)
-    st.caption(
-        "To look with the system's own tools, and to plan a repair. None of them changes anything as it stands here."
-    )
-    for command in commands.for_group(context.config(), row):
-        st.caption(f"{command.purpose}:")
-        st.code(command.text, language=None, wrap_lines=True)
 
 
 _cluster, _group = address.get(parameters.CLUSTER), address.get(parameters.GROUP)

@@ -9,7 +9,7 @@ from lagwise.domain.vocabulary import LossCause
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.queries import topic as topic_queries
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.widgets import partition_names, topic_verdict
+from lagwise_dashboard.widgets import lag_columns, partition_names
 from lagwise_dashboard.widgets.partition_names import Names
 
 #: The partitions that come next are named up to these.
@@ -28,7 +28,7 @@ def show(row: Row, dying: list[Row], now: datetime, names: Names) -> None:
         first = dying[0]
         settings = ask(topic_queries.settings, first["cluster"], first["topic"])
         st.markdown(deletion(dying, now, names))
-        share = topic_verdict.used_share(first, settings)
+        share = lag_columns.used_share(first, settings)
         if share is not None:
             age = humanise.duration(first["lag_seconds"], lower_bound=bool(first["lag_seconds_is_lower_bound"]))
             kept = humanise.duration(settings["retention_ms"] / 1000) if settings else humanise.DASH

@@ -10,7 +10,7 @@ from lagwise.domain.vocabulary import BROADCAST_HINT, LOCAL_FILES, LossCause, St
 from lagwise_dashboard import appearance, escaping
 from lagwise_dashboard.pages.group.current_round import Judgement
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.widgets import group_table, lag_columns, tiles
+from lagwise_dashboard.widgets import lag_columns, tiles
 
 _BAD = frozenset({Status.LOSING_DATA, Status.AT_RISK, Status.STOPPED, Status.STALLED})
 _TYPE_HELP = (
@@ -143,7 +143,7 @@ def _metrics(row: Row, unknown_lag: int | None) -> list[tiles.Tile]:
             )
         )
     if row["lag"]:
-        found.append(("Caught up in", group_table.catch_up(row), _catch_up_help(row)))
+        found.append(("Caught up in", lag_columns.catch_up(row), _catch_up_help(row)))
     if row["seconds_to_breach"] is not None:
         found.append(("Objective missed in", humanise.duration(row["seconds_to_breach"]), _breach_help(row)))
     if row["seconds_to_loss"] is not None:

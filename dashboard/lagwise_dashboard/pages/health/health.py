@@ -13,9 +13,10 @@ from lagwise.tables.maintenance import COMPACT_FROM_FILES
 from lagwise.tables.quarantine import DAMAGED_FILES, QUARANTINE, SetAside
 from lagwise_dashboard import context, escaping, plot_theme, tables
 from lagwise_dashboard.cache import ask
+from lagwise_dashboard.pages.health import troubles
 from lagwise_dashboard.queries import health as queries
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.widgets import empty_page, freshness, grid, page, self_trouble
+from lagwise_dashboard.widgets import collection_errors, empty_page, freshness, grid, page
 from lagwise_dashboard.widgets.error_boundary import LAKE_ADVICE, boundary
 from lagwise_dashboard.widgets.freshness import DataSource, Freshness
 
@@ -53,8 +54,8 @@ def _collected(now: datetime) -> bool:
     newest = ask(queries.newest, now.replace(hour=0, minute=0, second=0, microsecond=0))
     runs = ask(queries.runs, since, until)
     errors = ask(queries.errors, since, until)
-    troubles = self_trouble.troubles(fresh, runs, errors, newest.tick_seconds, ask(queries.damaged))
-    _verdict(troubles, is_starting=fresh.starting)
+    found = troubles.find(fresh, runs, errors, newest.tick_seconds, ask(queries.damaged))
+    _verdict(found, is_starting=fresh.starting)
     _clusters(fresh, newest.samples, runs, now)
     _errors(errors, now)
     left, right = st.columns(2)
@@ -122,7 +123,7 @@ def _errors(errors: list[Row], now: datetime) -> None:
     ]
     grid.show(columns, name="errors", label="Collection errors of the last hour by kind", rows_seen=10)
     for kind in dict.fromkeys(e["kind"] for e in errors):
-        if text := self_trouble.for_error(kind):
+        if text := collection_errors.advice(kind):
             st.markdown(f"**{escaping.markdown(kind)}**: {text}")
 
 

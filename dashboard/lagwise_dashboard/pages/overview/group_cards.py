@@ -8,7 +8,7 @@ from lagwise.domain import humanise
 from lagwise.links import pages, parameters
 from lagwise_dashboard import address, appearance, escaping
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.widgets import group_table
+from lagwise_dashboard.widgets import lag_columns
 
 #: Cards of a page.
 PAGE_CARDS = 50
@@ -38,7 +38,7 @@ def text(row: Row, now: datetime, *, with_cluster: bool) -> str:
                 humanise.duration(row["lag_seconds"], lower_bound=bool(row["lag_seconds_is_lower_bound"])),
             ),
             ("lag", humanise.count(row["lag"])),
-            ("caught up in", group_table.catch_up(row)),
+            ("caught up in", lag_columns.catch_up(row)),
             ("in/s", humanise.rate(row["produce_rate_per_second"])),
             ("out/s", humanise.rate(row["consume_rate_per_second"])),
         )

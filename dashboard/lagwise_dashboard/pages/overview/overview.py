@@ -10,14 +10,14 @@ from lagwise.domain.vocabulary import DISPLAY_ORDER, Status
 from lagwise.links import parameters
 from lagwise.links.list_parameters import ListParameters
 from lagwise.links.parameter_types import REVERSED
-from lagwise_dashboard import address, appearance, context, owners
+from lagwise_dashboard import address, appearance, context
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.pages.overview import group_cards
+from lagwise_dashboard.pages.overview import group_cards, group_table, owners
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.listing import PAGE_ROWS, ListPage, ListQuery
 from lagwise_dashboard.queries.overview import GroupFilters, Names, StatusCounts
-from lagwise_dashboard.widgets import browser_window, empty_page, filters, freshness, group_table, list_view, page
+from lagwise_dashboard.widgets import browser_window, empty_page, filters, freshness, list_view, page
 from lagwise_dashboard.widgets.error_boundary import boundary
 
 _TABLE_VIEW, _CARDS_VIEW = "table", "cards"

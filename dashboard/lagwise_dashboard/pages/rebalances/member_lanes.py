@@ -12,8 +12,8 @@ from lagwise.domain import humanise
 from lagwise_dashboard import escaping, plot_theme
 from lagwise_dashboard.plot_theme import Panel
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.widgets import event_log
-from lagwise_dashboard.widgets.members import owned
+from lagwise_dashboard.widgets import rebalance_hours
+from lagwise_dashboard.widgets.partition_names import owned
 
 #: Of more lanes than this, those that changed most are drawn until all are asked for.
 MOST_LANES = 60
@@ -185,11 +185,11 @@ def _seen(rebalances: Sequence[Row]) -> str:
     """Newest first."""
     newest, oldest = rebalances[0], rebalances[-1]
     if len(rebalances) == 1:
-        text = f"{newest['at']:%H:%M:%S} UTC: {event_log.details(newest)}"
+        text = f"{newest['at']:%H:%M:%S} UTC: {rebalance_hours.details(newest)}"
     else:
         text = (
             f"{len(rebalances)} rebalances, {oldest['at']:%H:%M:%S} to {newest['at']:%H:%M:%S} UTC; the last: "
-            f"{event_log.details(newest)}"
+            f"{rebalance_hours.details(newest)}"
         )
     return escaping.plotly(text, longest=_LONGEST_TEXT)
 

@@ -19,13 +19,13 @@ from lagwise_dashboard.tables import TableColumn
 from lagwise_dashboard.widgets import (
     chooser,
     empty_page,
-    event_log,
     filters,
     freshness,
     grid,
     list_view,
     menu,
     page,
+    rebalance_hours,
     tiles,
     time_range,
 )
@@ -100,13 +100,13 @@ def _group_columns(rows: list[Row], now: datetime) -> list[TableColumn]:
         ),
         tables.text("Group", [r["group"] for r in rows], width=240),
         tables.count("Rebalances", [r["rebalances"] for r in rows]),
-        event_log.without_reading(rows),
-        event_log.partitions_moved(rows),
+        rebalance_hours.without_reading(rows),
+        rebalance_hours.partitions_moved(rows),
         tables.count("Joined", [r["joined"] for r in rows], of="members"),
         tables.count("Left", [r["left"] for r in rows], of="members"),
         tables.ago("Last", [r["last_at"] for r in rows], now),
-        tables.text("Why", [r["sentence"] for r in rows], width=event_log.SENTENCE_WIDTH, wraps=True),
-        tables.text("What would help", [r["remedy"] for r in rows], width=event_log.SENTENCE_WIDTH, wraps=True),
+        tables.text("Why", [r["sentence"] for r in rows], width=rebalance_hours.SENTENCE_WIDTH, wraps=True),
+        tables.text("What would help", [r["remedy"] for r in rows], width=rebalance_hours.SENTENCE_WIDTH, wraps=True),
         tables.text("Cluster", [r["cluster"] for r in rows]),
     ]
 
@@ -133,7 +133,7 @@ def _one(cluster: str, group: str, span: TimeRange, now: datetime) -> None:
         return
     tiles.show(_metrics(hours.rows, stretches))
     _timeline(stretches, every.rows, span, subject=f"{cluster}/{group}")
-    event_log.hours(cluster, group, span, now)
+    rebalance_hours.show(cluster, group, span, now)
     if not every:
         st.caption(f"No rebalance {span.words}.")
         return
@@ -157,9 +157,9 @@ def _columns(events: list[Row], now: datetime) -> list[TableColumn]:
     return [
         tables.moment("At", [r["at"] for r in events], now),
         tables.duration("Took", [r["duration_seconds"] for r in events]),
-        event_log.partitions_moved(events),
+        rebalance_hours.partitions_moved(events),
         tables.count("Members after", [r["members"] for r in events]),
-        tables.text("What", [event_log.details(r) for r in events], width=420, wraps=True),
+        tables.text("What", [rebalance_hours.details(r) for r in events], width=420, wraps=True),
         tables.text("Seen in", [r["source"] for r in events]).described(
             "offsets_topic: every one, exactly. samples: some between two samples may be missed."
         ),
@@ -171,7 +171,7 @@ def _metrics(hours: list[Row], stretches: list[Row]) -> list[tiles.Tile]:
     moved = [r["partitions_moved"] for r in hours if r["partitions_moved"] is not None]
     return [
         ("Rebalances", humanise.count(sum(r["rebalances"] for r in hours)), "In the hours listed below, all of each."),
-        ("Without reading", event_log.without_reading_in_all(hours), event_log.WITHOUT_READING_HELP),
+        ("Without reading", rebalance_hours.without_reading_in_all(hours), rebalance_hours.WITHOUT_READING_HELP),
         ("Partitions moved", humanise.count(sum(moved)) if moved else humanise.DASH, "As far as that is known."),
         ("Storm hours", f"{sum(r['is_storm'] for r in hours):,}", "Hours with many within a quarter of an hour."),
         ("Members seen", f"{len({r['member_id'] for r in stretches}):,}", "Every start of a member counts anew."),

@@ -7,10 +7,10 @@ from lagwise.domain import humanise
 from lagwise.links import parameters
 from lagwise_dashboard import address, context, escaping, plot_theme
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.pages.topic import tables
+from lagwise_dashboard.pages.topic import reader_table, topic_partitions, topic_verdict
 from lagwise_dashboard.queries import topic as queries
 from lagwise_dashboard.queries.listing import FIRST_PAGE
-from lagwise_dashboard.widgets import chooser, empty_page, freshness, page, partition_names, time_range, topic_verdict
+from lagwise_dashboard.widgets import chooser, empty_page, freshness, page, partition_names, time_range
 from lagwise_dashboard.widgets.time_range import TimeRange
 
 
@@ -37,11 +37,11 @@ def body() -> None:
     min_isr = found["min_isr"] if found else None
     totals = ask(queries.totals, cluster, _topic, as_of, min_isr)
     topic_verdict.show(found, readers.rows, totals, now)
-    tables.show_readers(cluster, _topic, found, partition_names.of(cluster, [_topic], as_of))
+    reader_table.show(cluster, _topic, found, partition_names.of(cluster, [_topic], as_of))
     st.subheader("Records written per second", anchor=False)
     span = time_range.choose(now)
     _chart(ask(queries.written, cluster, _topic, span.since, span.until), span)
-    tables.show_partitions(cluster, _topic, as_of, min_isr, totals, now)
+    topic_partitions.show(cluster, _topic, as_of, min_isr, totals, now)
 
 
 def _only_cluster(topic: str) -> str:

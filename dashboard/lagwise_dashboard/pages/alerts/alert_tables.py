@@ -7,26 +7,18 @@ from lagwise.links import pages, parameters
 from lagwise_alerts.operate import (
     Acknowledgement,
     ActionRow,
-    AlertKind,
     AlertRow,
     DeliveryRow,
     Mute,
     MuteCause,
-    Severity,
     Silence,
     matcher_words,
 )
-from lagwise_dashboard import address, appearance, escaping, tables
-from lagwise_dashboard.appearance import Appearance
+from lagwise_dashboard import address, tables
 from lagwise_dashboard.queries.listing import ListPage
 from lagwise_dashboard.tables import TableColumn
-from lagwise_dashboard.widgets import grid, lag_columns
+from lagwise_dashboard.widgets import alert_words, grid, lag_columns
 
-_SEVERITIES: dict[Severity, Appearance] = {
-    Severity.PAGE: Appearance("page", "◆", "#BE123C", "red", "It wakes somebody."),
-    Severity.WARN: Appearance("warn", "▲", "#B45309", "orange", "It can wait for the morning."),
-    Severity.INFO: Appearance("info", "●", "#2563EB", "blue", "It is good to know."),
-}
 #: Pixels: the sentence is what a paged person has come for.
 _SENTENCE_WIDTH = 460
 _COMMENT_WIDTH = 300
@@ -58,7 +50,7 @@ def show_open(rows: list[AlertRow], now: datetime, *, name: str, label: str, peo
     columns = [
         _severities(rows),
         tables.statuses("Status", [lag_columns.labels(r.status) for r in rows]),
-        tables.text("About", [about(r) for r in rows]),
+        tables.text("About", [alert_words.about(r) for r in rows]),
         tables.duration("Status for", [tables.lasted(r.since, now) for r in rows]).described(
             "How long this status has lasted; a milder one may have led to it."
         ),
@@ -160,7 +152,7 @@ def show_history(found: ListPage[AlertRow], now: datetime, whole: Callable[[], l
             tables.moment("Ended", [r.resolved_at for r in rows], now),
             _severities(rows),
             tables.statuses("Status", [lag_columns.labels(r.status) for r in rows]),
-            tables.text("About", [about(r) for r in rows]),
+            tables.text("About", [alert_words.about(r) for r in rows]),
             tables.duration(
                 "Lasted", [None if r.resolved_at is None else tables.lasted(r.since, r.resolved_at) for r in rows]
             ),
@@ -217,35 +209,11 @@ def show_deliveries(
     )
 
 
-def about(row: AlertRow) -> str:
-    """What an alert is about, in plain text."""
-    if row.kind is AlertKind.ANALYSIS:
-        return "the analysis"
-    if row.kind is AlertKind.COLLECTION:
-        return f"collection from {escaping.shown(row.cluster)}"
-    finding = "" if row.kind is AlertKind.GROUP else f"{_finding_words(row)}: "
-    return f"{finding}{escaping.shown(row.group)} ({escaping.shown(row.cluster)})"
-
-
-def _finding_words(row: AlertRow) -> str:
-    return row.kind.value.replace("_", " ")
-
-
-def severity_words(severity: Severity) -> str:
-    """Sign and word of a severity."""
-    return _SEVERITIES[severity].label
-
-
 def _severities(rows: list[AlertRow]) -> TableColumn:
-    return tables.badges("Severity", [[severity_words(r.severity)] for r in rows], _SEVERITIES.values())
+    return tables.badges(
+        "Severity", [[alert_words.severity_label(r.severity)] for r in rows], alert_words.SEVERITIES.values()
+    )
 
 
 def _next_attempt(row: DeliveryRow, now: datetime) -> float | None:
     return None if row.state != "queued" else max(0.0, (row.next_attempt_at - now).total_seconds())
-
-
-def mark_text(row: AlertRow, *, resolved: bool) -> str:
-    """An alert as a mark in a chart."""
-    is_finding = row.group is not None and row.kind is not AlertKind.GROUP
-    word = _finding_words(row) if is_finding else appearance.look(row.status).word
-    return f"Alert resolved ({word})" if resolved else f"Alert {severity_words(row.severity)}: {word}"

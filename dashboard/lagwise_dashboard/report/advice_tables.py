@@ -1,10 +1,13 @@
 """The inputs of sizing, as the page names and shows them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lagwise.domain import humanise
-from lagwise.domain.sizing.words import say_number
+from lagwise.domain.sizing.figures import Figure
+from lagwise.domain.sizing.ramp_plan import RampStep
+from lagwise.domain.sizing.search import Binding
+from lagwise.domain.sizing.words import say_number, say_rate, say_share
 from lagwise.domain.sizing.workload import Unit, Workload
 from lagwise_dashboard import tables
 from lagwise_dashboard.tables import TableColumn
@@ -56,7 +59,7 @@ def spoken(workload: Workload) -> dict[str, Value]:
     return {LABELS[name]: (said, _raw(workload, name)) for name, said in _values(workload).items()}
 
 
-def columns(workload: Workload, sources: Mapping[str, str]) -> list[TableColumn]:
+def input_columns(workload: Workload, sources: Mapping[str, str]) -> list[TableColumn]:
     """Every input as a table: what it is, its value, and where it is from."""
     said = _values(workload)
     return [
@@ -89,3 +92,48 @@ def _values(w: Workload) -> dict[str, str]:
     if w.unit is Unit.SUBTASK:
         not_asked += ("spare_nodes",)
     return {name: value for name, value in said.items() if name not in not_asked}
+
+
+#: What binds, as it reads in a metric.
+BINDS = {
+    Binding.CPU: "the cores",
+    Binding.WAITING: "waiting",
+    Binding.TIME: "time per message",
+    Binding.PARTITIONS: "partitions",
+    Binding.SKEW: "the hottest partition",
+    Binding.ORDERING: "the order",
+    Binding.DOWNSTREAM: "the downstream",
+    Binding.DEMAND: "only the demand",
+}
+
+
+def figure_columns(figures: Sequence[Figure]) -> list[TableColumn]:
+    """Figures as a table: what each is, its value, and what it was made of."""
+    return [
+        tables.text("Figure", [f.label for f in figures]),
+        tables.mixed("Value", [f.value for f in figures], [_say(f.name, f.value) for f in figures]),
+        tables.text("Unit", [f.unit for f in figures]),
+        tables.text("Made of", [f.how for f in figures]),
+    ]
+
+
+def _say(name: str, value: float | None) -> str:
+    """A figure's value; ``none`` where it is infinite."""
+    if value is None:
+        return "none"
+    return say_share(value) if name in ("hottest_share", "hottest_key_share") else say_number(value)
+
+
+def ramp_columns(plan: tuple[RampStep, ...]) -> list[TableColumn]:
+    """The plan, a row for each step."""
+    return [
+        tables.count("Threads", [step.expected.threads for step in plan]),
+        tables.count(
+            "A node should do", [step.expected.rate_per_second for step in plan], of="per_second", say=say_rate
+        ),
+        tables.count("Cores busy", [step.expected.core_utilisation for step in plan], of="share", say=say_share),
+        tables.count(
+            "Gain", [step.gain_per_second if i else None for i, step in enumerate(plan)], of="per_second", say=say_rate
+        ),
+        tables.text("When to go back", [step.stop for step in plan], wraps=True),
+    ]

@@ -6,9 +6,11 @@ from datetime import datetime
 import streamlit as st
 
 from lagwise.domain import humanise
+from lagwise.domain.capacity.outlook import Outlook, provenance, why_not
 from lagwise.domain.capacity.verdict import CapacityVerdict
-from lagwise_dashboard import appearance, escaping
+from lagwise_dashboard import appearance, escaping, plot_theme
 from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.report import forecast_chart
 from lagwise_dashboard.report.current_capacity import SOURCES, can_do, enough_until, inputs, per_second
 from lagwise_dashboard.widgets import grid, tiles
 
@@ -57,3 +59,18 @@ def _inputs(row: Row, now: datetime) -> None:
         f"What it can do is {escaping.markdown(source)}. As of {humanise.clock(row['as_of'], now)}, "
         f"{humanise.since(row['as_of'], now)} ago."
     )
+
+
+def show_forecast(row: Row, outlook: Outlook, target: float, now: datetime) -> None:
+    """The chart, or why there is none. ``target`` is the share of the capacity that may be used."""
+    st.subheader("What will arrive", anchor=False)
+    if not outlook.days:
+        st.info(escaping.markdown(why_not(outlook)), icon=":material/show_chart:")
+        return
+    st.plotly_chart(
+        forecast_chart.chart(row, outlook, target),
+        key="capacity_forecast",
+        config=plot_theme.CONFIG,
+        alt="Forecast of the busiest minute of each day, with what the group can do today",
+    )
+    st.caption(escaping.markdown(provenance(outlook, now)))

@@ -2,13 +2,14 @@
 
 import csv
 import io
+import math
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from lagwise_dashboard import escaping
 from lagwise_dashboard.tables.columns import TableColumn
-from lagwise_dashboard.tables.csv_cell import cell
 
 #: Longer names are cut: a file's name holds 255 bytes.
 _LONGEST = 60
@@ -32,3 +33,19 @@ def file_name(table: str, about: Iterable[str], now: datetime) -> str:
 
 def _plain(part: Any) -> str:
     return re.sub(r"[^\w.]+", "-", str(part))[:_LONGEST].strip("-.")
+
+
+#: A spreadsheet takes a text that begins so for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def cell(value: object) -> object:
+    """Text on one line and never a formula, moments as ISO 8601 in UTC; what is not known is empty."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, str):
+        text = escaping.shown(value)
+        return f"'{text}" if text.startswith(_FORMULA) else text
+    return value

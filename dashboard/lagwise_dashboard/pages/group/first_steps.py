@@ -1,9 +1,13 @@
 """Commands to copy: what the system's own tools say about a group, and how they would repair it."""
 
 from dataclasses import dataclass
+from urllib.parse import quote
+
+import streamlit as st
 
 from lagwise.config import Config
 from lagwise.links.first_commands import first_command, kafka_tool, mqadmin, option, rocketmq_named, shell_word
+from lagwise_dashboard import context
 from lagwise_dashboard.queries.base import Row
 
 
@@ -74,3 +78,33 @@ def _progress(config: Config, row: Row) -> str:
 
 def _argument(value: str) -> str:
     return f"-- {shell_word(value)}" if value.startswith("-") else shell_word(value)
+
+
+def runbook_url(template: str | None, row: Row) -> str | None:
+    """The runbook's address for the group of a row of `group_status`; None without a template.
+
+    Names are strangers' input: they are quoted, so that none of them adds a path or a parameter of its own.
+    """
+    if template is None:
+        return None
+    values = {
+        "cluster": row["cluster"],
+        "group": row["group"],
+        "topic": row["worst_topic"],
+        "status": row["status"],
+        "reason": row["reason"],
+    }
+    for name, value in values.items():
+        template = template.replace(f"{{{name}}}", quote(value or "", safe=""))
+    return template
+
+
+def show(row: Row) -> None:
+    """The commands, each below what it is for."""
+    st.subheader("Commands", anchor=False)
+    st.caption(
+        "To look with the system's own tools, and to plan a repair. None of them changes anything as it stands here."
+    )
+    for command in for_group(context.config(), row):
+        st.caption(f"{command.purpose}:")
+        st.code(command.text, language=None, wrap_lines=True)

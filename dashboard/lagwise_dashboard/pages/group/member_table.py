@@ -11,9 +11,8 @@ from lagwise_dashboard.queries import group as queries
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.listing import ListPage
 from lagwise_dashboard.tables import TableColumn
-from lagwise_dashboard.widgets import grid, lag_columns, list_view
+from lagwise_dashboard.widgets import grid, lag_columns, list_view, partition_names
 
-_MOST_RANGES = 12
 #: Orders of :data:`queries.group.MEMBER_ORDERS` by the title of the column whose heading asks for them.
 SORTS = {
     "Status": "status",
@@ -79,7 +78,7 @@ def columns(rows: list[Row]) -> list[TableColumn]:
         tables.count("Owns", [r["assigned_partitions"] for r in rows], of="partitions").described(
             "How many partitions it owns."
         ),
-        tables.text("Partitions", [owned(r) for r in rows]),
+        tables.text("Partitions", [partition_names.owned(r) for r in rows]),
         lag_columns.oldest_unread(rows, "Of the partitions it owns."),
         lag_columns.lag(rows, "Unread records of the partitions it owns."),
         lag_columns.written(rows, "Written to the partitions it owns. " + lag_columns.WRITTEN_HELP),
@@ -87,20 +86,3 @@ def columns(rows: list[Row]) -> list[TableColumn]:
         tables.text("Static id", [r["static_instance_id"] for r in rows]),
         tables.text("Member id", [r["member_id"] for r in rows]),
     ]
-
-
-def owned(row: Row) -> str:
-    """``orders 0–3, 7; audit 1``: the partitions of each topic, neighbours joined."""
-    return "; ".join(f"{a['topic']} {ranges(a['partitions'])}" for a in row["assignment"] or [] if a["partitions"])
-
-
-def ranges(numbers: list[int]) -> str:
-    """``0–3, 7``."""
-    found: list[list[int]] = []
-    for number in sorted(numbers):
-        if found and number == found[-1][1] + 1:
-            found[-1][1] = number
-        else:
-            found.append([number, number])
-    shown = [str(a) if a == b else f"{a}–{b}" if b > a + 1 else f"{a}, {b}" for a, b in found[:_MOST_RANGES]]
-    return ", ".join(shown) + (" …" if len(found) > _MOST_RANGES else "")

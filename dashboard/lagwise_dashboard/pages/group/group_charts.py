@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from lagwise.domain import humanise
 from lagwise_dashboard import appearance, escaping, plot_theme
+from lagwise_dashboard.pages.group import heat_map
 from lagwise_dashboard.plot_theme import Panel
-from lagwise_dashboard.widgets import heat_map
 
 #: A gap of more than this many times the usual distance between points is drawn as a gap.
 _GAP = 3.0
@@ -55,7 +55,7 @@ def chart(
     zoom: str,
 ) -> go.Figure:
     """The charts over a span. ``objective_seconds`` draws the age from which a steady lag is called ``lagging``,
-    ``cells`` (of :func:`lagwise_dashboard.queries.heat.lags`) the heat map of partitions.
+    ``cells`` (of :func:`lagwise_dashboard.queries.heat_map.lags`) the heat map of partitions.
 
     ``marks`` come latest first.
     """

@@ -13,7 +13,7 @@ import pyarrow as pa
 from lagwise.domain import humanise
 from lagwise_dashboard import escaping
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.queries import heat
+from lagwise_dashboard.queries import heat_map as queries
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.widgets.time_range import TimeRange
 
@@ -40,10 +40,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def find(cluster: str, group: str, partitions: int, span: TimeRange) -> pa.Table | None:
     """The cells of a group of many partitions; None for others, and where nothing is known of the span."""
-    if partitions < heat.FEWEST_PARTITIONS:
+    if partitions < queries.FEWEST_PARTITIONS:
         return None
     until = span.until if span.is_zoom else _whole(span.until)
-    found = ask(heat.lags, cluster, group, until - (span.until - span.since), until)
+    found = ask(queries.lags, cluster, group, until - (span.until - span.since), until)
     return found if found.num_rows else None
 
 
@@ -60,10 +60,9 @@ def caption(found: pa.Table) -> str:
     if not shared:
         return text
     return (
-        f"{text} Of {sum(row['partitions'] for row in rows):,} partitions, the {heat.WORST_ROWS} with the largest lag "
-        f"in this span have a row each, the worst on top. The other {sum(shared):,} share the {len(shared)} rows "
-        f"below, up to {max(shared):,} in a row, in the order of topics and numbers; such a row shows the largest lag "
-        "among them."
+        f"{text} Of {sum(row['partitions'] for row in rows):,} partitions, the {queries.WORST_ROWS} with the largest "
+        f"lag in this span have a row each, worst first. The other {sum(shared):,} share the {len(shared)} rows below, "
+        f"up to {max(shared):,} in a row, ordered by topic and number; such a row shows the largest lag among them."
     )
 
 
@@ -127,7 +126,7 @@ def _rows(found: pa.Table) -> list[Row]:
 
 def _shared(rows: list[Row]) -> list[Row]:
     """The rows that several partitions share."""
-    return rows[heat.WORST_ROWS :] if sum(row["partitions"] for row in rows) > heat.MOST_ROWS else []
+    return rows[queries.WORST_ROWS :] if sum(row["partitions"] for row in rows) > queries.MOST_ROWS else []
 
 
 def _names(rows: list[Row]) -> list[str]:

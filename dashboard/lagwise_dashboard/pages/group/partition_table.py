@@ -9,11 +9,8 @@ from lagwise_dashboard.queries import group as queries
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.listing import ListPage
 from lagwise_dashboard.tables import TableColumn
-from lagwise_dashboard.widgets import filters, grid, lag_columns, list_view
+from lagwise_dashboard.widgets import filters, grid, lag_columns, list_view, partition_names
 from lagwise_dashboard.widgets.partition_names import Names
-
-QUEUE_HELP = "Broker and queue, as RocketMQ's own tools name them."
-
 
 #: Orders of :data:`queries.group.PARTITION_ORDERS` by the title of the column whose heading asks for them.
 SORTS = {
@@ -89,7 +86,9 @@ def columns(rows: list[Row], names: Names, *, with_topic: bool) -> list[TableCol
         tables.statuses("What holds", [_what_holds(r) for r in rows]),
         tables.text("Topic", [r["topic"] if with_topic else None for r in rows]),
         tables.number("Partition", [r["partition"] for r in rows]),
-        tables.text("Queue", [names.get((r["topic"], r["partition"])) for r in rows]).described(QUEUE_HELP),
+        tables.text("Queue", [names.get((r["topic"], r["partition"])) for r in rows]).described(
+            partition_names.QUEUE_HELP
+        ),
         lag_columns.oldest_unread(rows, "Age of the oldest unread record."),
         lag_columns.lag(rows, "Unread records that still exist."),
         lag_columns.written(rows),

@@ -20,7 +20,7 @@ def show(settings: Row | None, readers: list[Row], totals: Totals, now: datetime
     counted = [r for r in readers if r["status"] != Status.GHOST]
     dying = [r for r in counted if r["loss_cause"] == LossCause.DELETION]
     text = sentence(settings, counted, now)
-    share = used_share(slowest(counted), settings)
+    share = lag_columns.used_share(slowest(counted), settings)
     if any(r["seconds_to_loss"] <= 0 for r in dying):
         st.error(text)
     elif dying or (share is not None and share >= _CLOSE):
@@ -52,7 +52,7 @@ def sentence(settings: Row | None, readers: list[Row], now: datetime) -> str:
     slow = slowest(readers)
     if slow is None:
         return f"{keeps} How far behind its readers are is not known."
-    name, share = f"**{escaping.markdown(slow['group'])}**", used_share(slow, settings)
+    name, share = f"**{escaping.markdown(slow['group'])}**", lag_columns.used_share(slow, settings)
     if not slow["lag_seconds"]:
         return f"{keeps} Its readers have read everything."
     used = "" if share is None else f", which is {_percent(share)} of that"
@@ -77,17 +77,6 @@ def retention(settings: Row | None) -> str:
 def slowest(readers: list[Row]) -> Row | None:
     """The reader whose oldest unread record is the oldest; None where none is known."""
     return max((r for r in readers if r["lag_seconds"] is not None), key=lambda r: r["lag_seconds"], default=None)
-
-
-def used_share(reader: Row | None, settings: Row | None) -> float | None:
-    """The age of a reader's oldest unread record as a share of the time that records are kept; None is not known, or
-    for ever."""
-    if reader is None or reader["lag_seconds"] is None or settings is None:
-        return None
-    kept_ms = settings["retention_ms"]
-    if kept_ms is None or kept_ms <= 0 or "delete" not in (settings["cleanup_policy"] or "delete"):
-        return None
-    return float(reader["lag_seconds"] * 1000 / kept_ms)
 
 
 def _behind(reader: Row) -> str:

@@ -1,11 +1,9 @@
 """The table of groups: one row a group, made to be read at a glance and opened."""
 
-import math
 from collections.abc import Callable
 from datetime import datetime
 
-from lagwise.domain import humanise
-from lagwise.domain.vocabulary import REBALANCING_STATES, Status
+from lagwise.domain.vocabulary import REBALANCING_STATES
 from lagwise_dashboard import address, tables
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.tables import TableColumn
@@ -26,7 +24,6 @@ SORTS: dict[str, str] = {
     "Cluster": "cluster",
 }
 _WHY_WIDTH = 360
-_NO_VERDICT = frozenset({Status.OK, Status.GHOST, Status.UNKNOWN})
 
 
 def show(
@@ -63,7 +60,7 @@ def columns(rows: list[Row], now: datetime, *, with_cluster: bool) -> list[Table
             "an hour ago), each group on its own scale."
         ),
         lag_columns.lag(rows, "Unread records; unknown partitions and ghosts left out."),
-        tables.duration("Caught up in", [seconds_to_catch_up(r) for r in rows], endless="never").described(
+        tables.duration("Caught up in", [lag_columns.seconds_to_catch_up(r) for r in rows], endless="never").described(
             "Time until the lag is gone at today's rates; never, where it does not shrink."
         ),
         tables.duration("Since", [tables.lasted(r["since"], now) for r in rows]).described(
@@ -83,20 +80,6 @@ def columns(rows: list[Row], now: datetime, *, with_cluster: bool) -> list[Table
     if with_cluster:
         found.append(tables.text("Cluster", [r["cluster"] for r in rows]))
     return tables.without_empty(found, "Idle")
-
-
-def seconds_to_catch_up(row: Row) -> float | None:
-    """Time until the lag is gone; infinite where it does not shrink, None where there is nothing to catch up with or
-    nothing known."""
-    if row["seconds_to_catch_up"] is not None:
-        return float(row["seconds_to_catch_up"])
-    return math.inf if row["lag"] and row["status"] not in _NO_VERDICT else None
-
-
-def catch_up(row: Row) -> str:
-    """The same in words: ``never``, or a dash."""
-    seconds = seconds_to_catch_up(row)
-    return "never" if seconds == math.inf else humanise.duration(seconds)
 
 
 def worst_partition(row: Row) -> str | None:

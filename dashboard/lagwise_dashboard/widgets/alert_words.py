@@ -1,0 +1,38 @@
+"""Alerts in words: their severity, what they are about, and as marks of a chart."""
+
+from lagwise_alerts.operate import AlertKind, AlertRow, Severity
+from lagwise_dashboard import appearance, escaping
+from lagwise_dashboard.appearance import Appearance
+
+#: How each severity looks.
+SEVERITIES: dict[Severity, Appearance] = {
+    Severity.PAGE: Appearance("page", "◆", "#BE123C", "red", "It wakes somebody."),
+    Severity.WARN: Appearance("warn", "▲", "#B45309", "orange", "It can wait for the morning."),
+    Severity.INFO: Appearance("info", "●", "#2563EB", "blue", "It is good to know."),
+}
+
+
+def about(row: AlertRow) -> str:
+    """What an alert is about, in plain text."""
+    if row.kind is AlertKind.ANALYSIS:
+        return "the analysis"
+    if row.kind is AlertKind.COLLECTION:
+        return f"collection from {escaping.shown(row.cluster)}"
+    finding = "" if row.kind is AlertKind.GROUP else f"{_finding_words(row)}: "
+    return f"{finding}{escaping.shown(row.group)} ({escaping.shown(row.cluster)})"
+
+
+def _finding_words(row: AlertRow) -> str:
+    return row.kind.value.replace("_", " ")
+
+
+def severity_label(severity: Severity) -> str:
+    """Sign and word of a severity."""
+    return SEVERITIES[severity].label
+
+
+def mark_text(row: AlertRow, *, resolved: bool) -> str:
+    """An alert as a mark in a chart."""
+    is_finding = row.group is not None and row.kind is not AlertKind.GROUP
+    word = _finding_words(row) if is_finding else appearance.look(row.status).word
+    return f"Alert resolved ({word})" if resolved else f"Alert {severity_label(row.severity)}: {word}"

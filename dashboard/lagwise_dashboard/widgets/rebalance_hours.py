@@ -1,0 +1,125 @@
+"""Rebalances of a group by the hour, columns that all tables of rebalances share, and an event in words."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+import streamlit as st
+
+from lagwise.domain import humanise
+from lagwise.links import parameters
+from lagwise_dashboard import context, escaping, tables
+from lagwise_dashboard.cache import ask
+from lagwise_dashboard.queries import group as queries
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.queries.listing import ListPage
+from lagwise_dashboard.tables import TableColumn
+from lagwise_dashboard.widgets import grid, list_view
+from lagwise_dashboard.widgets.time_range import TimeRange
+
+#: Pixels.
+SENTENCE_WIDTH = 360
+WITHOUT_READING_HELP = "Time that they took; ≤ where only an upper bound is known."
+
+
+def show(cluster: str, group: str, span: TimeRange, now: datetime) -> None:
+    """The hours of a span in which a group was rebalanced."""
+    its = (cluster, group, span.since, span.until)
+    found = ask(queries.rebalances, *its, list_view.asked(parameters.HOUR_LIST))
+    _table(found, now, (cluster, group), lambda: queries.rebalances(context.lake(), *its, found.asked.whole).rows)
+
+
+def _table(found: ListPage[Row], now: datetime, about: tuple[str, str], whole: Callable[[], list[Row]]) -> None:
+    """Each hour's rebalances with their likely cause, a page of the ``whole``; nothing where there were none."""
+    if not found:
+        return
+    st.subheader("Rebalances by hour", anchor=False)
+    inexact = not all(r["exact"] for r in found)
+    st.caption(
+        (f"{found.counted('hour')}, the newest first. " if found.pages > 1 else "")
+        + "The likely cause is concluded from who came and went, how long they had been silent, and their time-outs."
+        + (" Some were told from samples, between which others may have been missed." if inexact else "")
+    )
+
+    def columns(rows: list[Row]) -> list[TableColumn]:
+        made = [
+            tables.moment("Hour from", [r["hour"] for r in rows], now),
+            tables.count("Rebalances", [r["rebalances"] for r in rows]),
+            tables.text("Storm", ["▲ storm" if r["is_storm"] else None for r in rows]),
+            without_reading(rows),
+            partitions_moved(rows),
+            tables.count(
+                "Read again", [r["reread_records_at_most"] for r in rows], of="records_at_most", say=_at_most
+            ).described(
+                "Records that had been read and not committed, so that the next owner read them again: at most."
+            ),
+            tables.text("Why", [r["sentence"] for r in rows], width=SENTENCE_WIDTH, wraps=True),
+            tables.text("What would help", [r["remedy"] for r in rows], width=SENTENCE_WIDTH, wraps=True),
+        ]
+        return tables.without_empty(made, "Storm", "Read again")
+
+    grid.show(
+        columns(found.rows),
+        name="rebalances-by-hour",
+        label="Rebalances of the group by hour, with their likely cause",
+        about=about,
+        rows_seen=6,
+        sorts=found.pages == 1,
+        whole=lambda: columns(whole()),
+    )
+    list_view.pages(parameters.HOUR_LIST, found)
+
+
+def without_reading(rows: list[Row]) -> TableColumn:
+    """How long rebalances took, or at most."""
+    taken = [_taken(r) for r in rows]
+    return tables.duration(
+        "Without reading", [seconds for seconds, _ in taken], at_most=[is_bound for _, is_bound in taken]
+    ).described(WITHOUT_READING_HELP)
+
+
+def without_reading_in_all(rows: list[Row]) -> str:
+    """The sum of that column, in words; a dash where none of it is known."""
+    known = [(seconds, is_bound) for seconds, is_bound in map(_taken, rows) if seconds is not None]
+    if not known:
+        return humanise.DASH
+    is_bound = any(is_bound for _, is_bound in known)
+    return ("≤ " if is_bound else "") + humanise.duration(sum(seconds for seconds, _ in known))
+
+
+def _taken(row: Row) -> tuple[float | None, bool]:
+    """Seconds without reading, and whether that is an upper bound."""
+    known, most = row["downtime_seconds"], row["downtime_seconds_at_most"]
+    return (known, False) if most is None else (most, most != known)
+
+
+def partitions_moved(rows: list[Row]) -> TableColumn:
+    """Partitions that changed hands."""
+    return tables.count("Moved", [r["partitions_moved"] for r in rows], of="partitions").described(
+        "Partitions that changed hands."
+    )
+
+
+def _at_most(records: float) -> str:
+    return f"≤ {humanise.count(records)}"
+
+
+def details(row: Row) -> str:
+    """What an event changed, in one line of plain text."""
+    parts: list[str] = []
+    if row["topic"] is not None:
+        place = escaping.shown(row["topic"])
+        parts.append(place if row["partition"] is None else f"{place}-{row['partition']}")
+    if row["before"] is not None or row["after"] is not None:
+        parts.append(
+            f"{escaping.shown(row['before']) or humanise.DASH} → {escaping.shown(row['after']) or humanise.DASH}"
+        )
+    if row["cause"]:
+        parts.append(escaping.shown(row["cause"]).replace("_", " "))
+    for verb, who in (("joined", row["joined"]), ("left", row["left"])):
+        if who:
+            parts.append(f"{verb}: {', '.join(escaping.shown(w) for w in who[:5])}{' …' if len(who) > 5 else ''}")
+    if row["partitions_moved"] is not None:
+        parts.append(f"{humanise.plural(row['partitions_moved'], 'partition')} moved")
+    if row["duration_seconds"] is not None:
+        parts.append(f"took {humanise.duration(row['duration_seconds'])}")
+    return "; ".join(parts)
