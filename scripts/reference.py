@@ -3,21 +3,15 @@
 The settings' models, the tables' declarations and the commands' help are the only sources; nothing is said twice.
 """
 
-import ast
-import inspect
-import itertools
 import sys
-import textwrap
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, get_origin
+from typing import Any
 
 import click
+import settings_reference
 from click.testing import CliRunner
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
-from lagwise.config.errors import models_of, tag_of
 from lagwise.links.parameter_types import Parameter
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,169 +19,6 @@ PAGES = ROOT / "docs" / "reference"
 JSON_OUTPUTS = ROOT / "scripts" / "json_outputs"
 _WIDTH = 90
 _GENERATED = "<!-- Written by `make docs`; do not edit. -->\n"
-
-
-def configuration() -> str:
-    """Every setting: key, environment variable, what it may be, default, meaning."""
-    from lagwise.config import Config
-
-    rows = ["| key | environment variable | may be | default | meaning |", "|---|---|---|---|---|"]
-    rows += [
-        f"| `{key}` | `{variable}` | {allowed} | {default} | {meaning} |"
-        for key, variable, allowed, default, meaning in _settings(Config, "", "LAGWISE_")
-    ]
-    return f"""{_GENERATED}
-# Settings
-
-One YAML file: `--config FILE`, else `$LAGWISE_CONFIG`, else `lagwise.yaml` in the working directory. Every key is also
-an environment variable, which wins over the file: `LAGWISE_`, then the key's path in capitals, joined by two
-underscores, positions in a list as numbers (the `0` below; the first that is free adds an entry). Lists and maps can be
-given whole, as YAML. Under `librdkafka` an underscore stands for the dot of librdkafka's own names
-(`…__LIBRDKAFKA__SASL_MECHANISM` is `sasl.mechanism`).
-
-Keys that end in `_seconds`, `_hours` or `_days` take a plain number of that unit, or a duration with units of its own:
-`90s`, `1h30m`, `2d`.
-
-Unknown keys and invalid values are rejected at the start, all at once, each with its path and what is allowed.
-
-Secrets are not written into the file but named there: `${{env:NAME}}` is the environment variable `NAME`,
-`${{file:/path}}` the content of a file. They are read at the last moment and blotted out of everything that is shown.
-Variables called `LAGWISE_SECRET_…` are never settings, so they can hold them.
-
-Four variables are no settings: `LAGWISE_CONFIG` (above), `LAGWISE_DEBUG=1` (more logs, and stack traces on the
-terminal), `LAGWISE_CACHE` (the folder for what is fetched once: brokers for the demo, Delta for Spark) and
-`LAGWISE_SECRET_…`.
-
-`lagwise config` shows the settings in effect; `lagwise config --check` says whether they can be used.
-
-## An example
-
-```yaml
-data: /var/lib/lagwise
-clusters:
-  - name: shop
-    bootstrap: broker-1:9093,broker-2:9093
-    librdkafka:
-      security.protocol: SASL_SSL
-      sasl.mechanism: SCRAM-SHA-512
-      sasl.username: lagwise
-      sasl.password: ${{env:LAGWISE_SECRET_SHOP}}
-    groups:
-      exclude: ["console-consumer-.*"]
-  - system: rocketmq
-    name: shop-queue
-    name_servers: namesrv-1:9876,namesrv-2:9876
-    access_key: lagwise
-    secret_key: ${{env:LAGWISE_SECRET_QUEUE}}
-alerts:
-  channels:
-    - name: on-call
-      url: ${{file:/etc/lagwise/webhook-url}}
-      secret: ${{env:LAGWISE_SECRET_WEBHOOK}}
-```
-
-## Every key
-
-`[]` stands for an entry of a list, `[slack]`, `[sql]` or `[rocketmq]` for one of that `type` or `system`, `*` for a
-key of your choice.
-
-{chr(10).join(rows)}
-"""
-
-
-def _settings(model: type[BaseModel], key: str, variable: str) -> list[tuple[str, str, str, str, str]]:
-    """A row for each setting below a model."""
-
-    schema = model.model_json_schema(mode="validation")
-    meanings = _meanings(model)
-    rows = []
-    for name, field in model.model_fields.items():
-        path, env = f"{key}{name}", f"{variable}{name.upper()}"
-        inner = models_of(field.annotation)
-        meaning = " ".join(meanings.get(name, "").split())
-        if not inner:
-            allowed = _allowed(schema["properties"][name], schema)
-            rows.append((path, env, allowed, _default(field), meaning))
-        elif get_origin(field.annotation) is not tuple:
-            rows += _settings(inner[0], f"{path}.", f"{env}__")
-        else:
-            rows.append((path, env, "list", _default(field), meaning))
-            for one in inner:
-                entry = _entry(one) if len(inner) > 1 else ""
-                rows += _settings(one, f"{path}[{entry}].", f"{env}__0__")
-    return [tuple(_cell(text) for text in row) for row in rows]  # type: ignore[misc]  # five stay five
-
-
-def _meanings(model: type[BaseModel]) -> dict[str, str]:
-    """What each field means: the docstring below it, in the class or in the one it comes from."""
-    found: dict[str, str] = {}
-    for kind in reversed(model.__mro__):
-        if kind is BaseModel or not issubclass(kind, BaseModel):
-            continue
-        [defined] = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-        assert isinstance(defined, ast.ClassDef)
-        for field, below in itertools.pairwise(defined.body):
-            match field, below:
-                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                    found[name] = text
-    return found
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|") if "\\|" not in text else text
-
-
-def _entry(model: type[BaseModel]) -> str:
-    """What tells one of several kinds of entries; nothing for the system that clusters have where none is named."""
-    system = model.model_fields.get("system")
-    return "" if system is not None and not system.is_required() else tag_of(model) or ""
-
-
-def _default(field: FieldInfo) -> str:
-    if field.is_required():
-        return "required"
-    value = field.get_default()
-    if value is None:
-        return "null"
-    if isinstance(value, tuple):
-        return "`[" + ", ".join(f"'{v}'" for v in value) + "]`" if value else "`[]`"
-    if isinstance(value, dict):
-        return "`{}`"
-    return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
-
-
-def _allowed(schema: dict[str, Any], root: dict[str, Any]) -> str:
-    """What a setting may be, in words, from its JSON schema."""
-    if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(_allowed(option, root) for option in schema["anyOf"]))
-    if "const" in schema:
-        return f"`{schema['const']}`"
-    if "enum" in schema:
-        return " or ".join(f"`{value}`" for value in schema["enum"])
-    kind = schema.get("type")
-    if kind == "array":
-        return f"list of {_allowed(schema['items'], root)}"
-    if kind == "object":
-        return f"map of text to {_allowed(schema['additionalProperties'], root)}"
-    if kind == "string":
-        if schema.get("format") == "path":
-            return "path"
-        return str(schema.get("allowed", "text"))
-    if kind in ("number", "integer"):
-        number = "whole number" if kind == "integer" else "number"
-        return number + _bounds(schema) + (", or a duration" if "duration" in schema else "")
-    return {"boolean": "true or false", "null": "null"}[str(kind)]
-
-
-def _bounds(schema: dict[str, Any]) -> str:
-    low, high = schema.get("minimum"), schema.get("maximum")
-    if low is not None and high is not None:
-        return f" {low:g} to {high:g}"
-    if low is not None:
-        return f" ≥ {low:g}"
-    if "exclusiveMinimum" in schema:
-        return f" > {schema['exclusiveMinimum']:g}"
-    return ""
 
 
 def tables() -> str:
@@ -211,7 +42,7 @@ deleted (`lake.retention` in the settings); one without holds the present state 
             text += "| column | type | null | meaning |\n|---|---|---|---|\n"
             for column in table.columns:
                 null = "yes" if column.nullable else "no"
-                meaning = _cell(column.meaning)
+                meaning = settings_reference.cell(column.meaning)
                 text += f"| `{column.name}` | {_type(column.type)} | {null} | {meaning} |\n"
             text += "\n"
     return text.rstrip() + "\n"
@@ -298,7 +129,7 @@ def _parameters(parameters: Iterable[Parameter[Any]]) -> str:
     rows = ["| name | may be | default | meaning |", "|---|---|---|---|"]
     for one in parameters:
         default = ", ".join(f"`{text}`" for text in one.write(one.default) if text)
-        rows.append(f"| `{one.name}` | {one.allowed} | {default} | {_cell(one.meaning)} |")
+        rows.append(f"| `{one.name}` | {one.allowed} | {default} | {settings_reference.cell(one.meaning)} |")
     return "\n".join(rows)
 
 
@@ -307,7 +138,8 @@ def main(check: bool) -> int:
     pages = {
         "addresses.md": addresses(),
         "cli.md": cli(),
-        "configuration.md": configuration(),
+        "configuration.md": f"{_GENERATED}\n{settings_reference.page()}",
+        "lagwise.yaml": settings_reference.example(),
         "tables.md": tables(),
     }
     stale = []

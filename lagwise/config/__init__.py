@@ -1,4 +1,4 @@
-"""The settings: what there is (``model``), where it comes from (``source``), and what is said of what cannot be."""
+"""The settings: their models (``model``), where they are read from (``source``), and how errors are reported."""
 
 from lagwise.config.channels import (
     Alertmanager,

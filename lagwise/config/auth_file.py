@@ -1,4 +1,4 @@
-"""The file behind ``dashboard.sign_in``: without a complete one nobody can be asked who they are."""
+"""Checks the file behind ``dashboard.sign_in``: users can only sign in if it is complete."""
 
 import tomllib
 from pathlib import Path
@@ -9,15 +9,15 @@ from lagwise.platform.secrets import remember
 _WHERE = "dashboard.sign_in.auth_file"
 _OF_THE_PAGE = ("redirect_uri", "cookie_secret")
 _OF_THE_PROVIDER = ("client_id", "client_secret", "server_metadata_url")
-#: Whoever guesses it signs in as anybody.
+#: The shortest cookie secret: whoever guesses it can sign in as anybody.
 _COOKIE_SECRET_CHARACTERS = 32
 
 
 def check_auth_file(auth_file: Path) -> None:
-    """Raise ConfigError, saying what to do, where people could not be asked who they are with this file.
+    """Raise ConfigError, saying what to do, if users could not sign in with this file.
 
-    Streamlit reads the same file, and without a usable ``[auth]`` in it would serve pages all the same. The provider
-    itself is not contacted.
+    Streamlit reads the same file and would serve pages even without a usable ``[auth]`` in it. The provider is not
+    contacted.
     """
     path = auth_file.expanduser().resolve()
     try:
@@ -39,10 +39,10 @@ def check_auth_file(auth_file: Path) -> None:
     missing = [key for key in _OF_THE_PAGE if not _is_text(auth.get(key))]
     missing += [key for key in _OF_THE_PROVIDER if not _is_text(provider.get(key))]
     if missing:
-        raise ConfigError(f"{_WHERE}: [auth] in {path} needs {', '.join(missing)}, each a text that is not empty")
+        raise ConfigError(f"{_WHERE}: [auth] in {path} needs {', '.join(missing)}, each a non-empty text")
     if len(auth["cookie_secret"]) < _COOKIE_SECRET_CHARACTERS:
         raise ConfigError(
-            f"{_WHERE}: cookie_secret in {path} is too short to keep strangers from making it up: give it at least "
+            f"{_WHERE}: cookie_secret in {path} is too easy to guess: give it at least "
             f"{_COOKIE_SECRET_CHARACTERS} random characters"
         )
     remember(auth["cookie_secret"], provider["client_secret"])

@@ -1,4 +1,4 @@
-"""The settings of the channels, one model per ``type``. What may carry a token is named, never written down."""
+"""The settings of the channels, one model per ``type``. A value that may carry a token is given as a reference."""
 
 import re
 from pathlib import Path
@@ -13,25 +13,25 @@ _LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
 
 class _Channel(Settings):
-    """What every channel has."""
+    """The settings that every channel has."""
 
     name: Name
-    """How the channel is called in rules and pages."""
+    """Name of the channel in rules and on pages."""
     timeout_seconds: Seconds = 10.0
-    """How long the receiver may keep silent before an attempt is given up."""
+    """An attempt fails after the receiver has sent nothing for this long."""
     attempt_timeout_seconds: Seconds = 30.0
-    """How long one attempt may take in all, however busy the receiver keeps it."""
+    """An attempt fails after this long in total, even while the receiver is still sending."""
 
     @property
     def silence_seconds(self) -> float:
-        """How long the receiver may keep silent: never longer than the attempt may take."""
+        """How long the receiver may send nothing: never longer than the whole attempt may take."""
         return min(self.timeout_seconds, self.attempt_timeout_seconds)
 
 
 class _OverTls(_Channel):
     ca_file: Path | None = None
-    """PEM file of the certificate authorities to trust in place of the public ones; null trusts those. Certificates \
-are always checked: for a self-signed one, name the certificate itself here."""
+    """PEM file of the certificate authorities to trust instead of the public ones; null trusts the public ones. \
+Certificates are always checked: for a self-signed certificate, give that certificate here."""
 
 
 class Webhook(_OverTls):
@@ -40,18 +40,18 @@ class Webhook(_OverTls):
     type: Literal["webhook"] = "webhook"
     """The kind of channel: JSON as `lagwise.alert.v1`."""
     url: HttpAddress
-    """Where alerts are posted; may be a reference, for addresses that carry a token."""
+    """Address to which alerts are posted. It may be a reference, for an address that carries a token."""
     secret: Reference | None = None
     """Key of the HMAC-SHA256 signature, as a reference `${env:NAME}` or `${file:/path}`; null sends unsigned."""
     authorization: Reference | None = None
-    """What is sent as the header `Authorization` (`Bearer …`, `Basic …`), as a reference; null sends none."""
+    """Value of the header `Authorization` (`Bearer …`, `Basic …`), as a reference; null sends none."""
 
 
 class _AlertmanagerLabels(_OverTls):
     authorization: Reference | None = None
-    """What is sent as the header `Authorization` (`Bearer …`, `Basic …`), as a reference; null sends none."""
+    """Value of the header `Authorization` (`Bearer …`, `Basic …`), as a reference; null sends none."""
     labels: dict[str, str] = {}
-    """Labels that every alert gets, for routing (`team: payments`)."""
+    """Labels to add to every alert, for routing (`team: payments`)."""
 
     @field_validator("labels")
     @classmethod
@@ -59,37 +59,40 @@ class _AlertmanagerLabels(_OverTls):
         for name in labels:
             if _LABEL_NAME.fullmatch(name) is None:
                 raise ValueError(
-                    f"{name!r} cannot be the name of a label: letters, digits and underscores, no digit first"
+                    f"{name!r} is not a valid label name: use letters, digits and underscores, and no digit first"
                 )
         return labels
 
 
 class AlertmanagerWebhook(_AlertmanagerLabels):
-    """A receiver that understands what Alertmanager sends to its webhooks (version 4)."""
+    """A receiver that understands the webhook format of Alertmanager (version 4)."""
 
     type: Literal["alertmanager_webhook"]
     """The kind of channel: JSON as Alertmanager sends it to a receiver, version 4."""
     url: HttpAddress
-    """Where alerts are posted; may be a reference, for addresses that carry a token."""
+    """Address to which alerts are posted. It may be a reference, for an address that carries a token."""
 
 
 class Alertmanager(_AlertmanagerLabels):
-    """An Alertmanager, which is told what fires as Prometheus tells it."""
+    """An Alertmanager. It receives firing alerts as it would from Prometheus."""
 
     type: Literal["alertmanager"]
-    """The kind of channel: alerts are put into an Alertmanager (`/api/v2/alerts`), which groups and routes them."""
+    """The kind of channel: alerts are posted to an Alertmanager (`/api/v2/alerts`), which groups and routes them."""
     url: HttpAddress
-    """Address of one Alertmanager, `http://alertmanager:9093`. Of several that form a cluster, each is a channel."""
+    """Address of one Alertmanager, `http://alertmanager:9093`. Add a channel for each member of an Alertmanager \
+cluster."""
     repeat_seconds: Annotated[float, Field(ge=15, le=3600), IN_SECONDS] = 60.0
-    """How often what fires is sent again, so that an Alertmanager that was restarted knows it."""
+    """How often firing alerts are sent again, so that a restarted Alertmanager learns of them."""
     expire_seconds: Annotated[float, Field(ge=60, le=86400), IN_SECONDS] = 3600.0
-    """When an alert ends in Alertmanager of which it hears no more because Lagwise is gone. The end of an alert that \
-Lagwise sees is told at once."""
+    """How long an alert stays active in Alertmanager after Lagwise has stopped sending it, for example because \
+Lagwise is down. A resolved alert is reported at once."""
 
     @model_validator(mode="after")
     def _outlives_the_repeats(self) -> Self:
         if self.expire_seconds < 3 * self.repeat_seconds:
-            raise ValueError("expire_seconds must be at least three times repeat_seconds, or what fires seems to end")
+            raise ValueError(
+                "expire_seconds must be at least three times repeat_seconds, or firing alerts would seem to end"
+            )
         return self
 
 
@@ -101,7 +104,8 @@ class PagerDuty(_OverTls):
     routing_key: Reference
     """The integration key of the service, as a reference `${env:NAME}` or `${file:/path}`."""
     url: HttpAddress = "https://events.pagerduty.com/v2/enqueue"
-    """Where events are posted; `https://events.eu.pagerduty.com/v2/enqueue` for accounts in the EU region."""
+    """Address to which events are posted; `https://events.eu.pagerduty.com/v2/enqueue` for accounts in the EU \
+region."""
 
 
 class Slack(_OverTls):
@@ -130,25 +134,25 @@ class Email(_OverTls):
     host: Annotated[str, Matching(r"[A-Za-z0-9.:_-]{1,253}", "the name or address of a host")]
     """The SMTP server."""
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
-    """Its port; null is 587 with `starttls`, 465 with `tls`, 25 with `none`."""
+    """Port of the server; null is 587 with `starttls`, 465 with `tls`, 25 with `none`."""
     security: Literal["starttls", "tls", "none"] = "starttls"
-    """Whether the connection is upgraded to TLS, is TLS from the start, or is in the clear. Where the server offers \
-no TLS, nothing is sent in the clear instead."""
+    """`starttls` upgrades the connection to TLS, `tls` uses TLS from the start, `none` does not encrypt. If the \
+server offers no TLS, nothing is sent: there is no fallback to an unencrypted connection."""
     username: str | None = None
-    """Name to sign in with; null signs in nowhere."""
+    """User name; null sends mail without signing in."""
     password: Reference | None = None
-    """Its password, as a reference `${env:NAME}` or `${file:/path}`."""
+    """Password of that user, as a reference `${env:NAME}` or `${file:/path}`."""
     sender: MailAddress
-    """Address that mails are from."""
+    """Sender address of the mails."""
     to: Annotated[tuple[MailAddress, ...], Field(min_length=1)]
-    """Addresses that mails go to."""
+    """Recipient addresses."""
 
     @model_validator(mode="after")
     def _signs_in_safely(self) -> Self:
         if (self.username is None) != (self.password is None):
             raise ValueError("username and password go together: give both or neither")
         if self.password is not None and self.security == "none":
-            raise ValueError("the password would go over the wire in the clear: set security to starttls or tls")
+            raise ValueError("the password would be sent unencrypted: set security to starttls or tls")
         return self
 
     @property

@@ -1,4 +1,4 @@
-"""What is wrong with settings, for whoever wrote them: the key, its variable, what is allowed, what is there."""
+"""Describes invalid settings: the key, its variable, what is allowed, and the value found."""
 
 import re
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ from lagwise.platform.logs import clean
 from lagwise.platform.secrets import is_secret_key
 
 _LONGEST_REPEATED = 40
-#: Errors where keys or a list were expected: the value given instead could be anything, so it is not repeated.
+#: Kinds of errors whose value is not repeated: keys or a list were expected, so the value may be anything.
 _OF_STRUCTURE = frozenset({"missing", "value_error", "model_type", "model_attributes_type", "dict_type", "tuple_type"})
-#: Keys that tell the models of a union apart.
+#: Keys that distinguish the models of a union.
 _TAGS = ("system", "type")
-#: pydantic's words, and ours: a person writes YAML, and knows of lists and not of tuples.
+#: Pydantic's messages and what is shown instead: whoever writes YAML knows lists, not tuples.
 _WORDS = (
     (r"^Field required$", "is required"),
     (r"^Input should be a valid tuple$", "must be a list"),
@@ -65,7 +65,7 @@ def _in_words(message: str) -> str:
 
 
 def _instead(kind: str, written: tuple[int | str, ...], value: Any, root: type[BaseModel]) -> str:
-    """``, not 'lots'``: the value, where it is short, explains something, and cannot be a secret."""
+    """``, not 'lots'``: the value, if it is short, helps the reader, and cannot be a secret."""
     if kind in _OF_STRUCTURE or not isinstance(value, str | int | float) or _may_hold_a_secret(written, root):
         return ""
     shown = clean(repr(value))
@@ -92,7 +92,7 @@ def _variable(location: tuple[int | str, ...], environment: Mapping[str, str]) -
 
 
 def _keys_at(location: tuple[int | str, ...], root: type[BaseModel]) -> list[str]:
-    """The keys, as they are written in the file, of the model that stands at a location of the tree."""
+    """The keys, as written in the file, of the model at a location of the tree."""
     models = [root]
     for step in location:
         if isinstance(step, str):
@@ -101,7 +101,7 @@ def _keys_at(location: tuple[int | str, ...], root: type[BaseModel]) -> list[str
 
 
 def _below(models: list[type[BaseModel]], key: str) -> list[type[BaseModel]]:
-    """The models that may stand under a key; none where it is no key of theirs, as the tag of a union is none."""
+    """The models that a key may hold; none if these models do not have the key (the tag of a union is not a key)."""
     fields = [f for m in models for n, f in m.model_fields.items() if key in (n, f.alias)]
     return models_of(fields[0].annotation) if fields else []
 
@@ -114,13 +114,13 @@ def models_of(annotation: Any) -> list[type[BaseModel]]:
 
 
 def tag_of(model: type[BaseModel]) -> str | None:
-    """What tells a model of a union apart from the others: its ``system`` or ``type``; None is not of a union."""
+    """The ``system`` or ``type`` that distinguishes a model in a union; None for a model that is in none."""
     tags = [get_args(model.model_fields[name].annotation) for name in _TAGS if name in model.model_fields]
     return str(tags[0][0]) if tags and tags[0] else None
 
 
 def _as_written(location: tuple[int | str, ...], root: type[BaseModel]) -> tuple[int | str, ...]:
-    """A location without the tags of unions, which pydantic puts into it and nobody has written."""
+    """A location without the tags of unions, which pydantic adds to it."""
     written: list[int | str] = []
     models = [root]
     for step in location:

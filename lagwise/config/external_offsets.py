@@ -1,4 +1,4 @@
-"""Settings of the places where offsets are kept that are not committed to Kafka (docs/offsets-elsewhere.md)."""
+"""Settings of the sources of external offsets: those that are not committed to Kafka (docs/offsets-elsewhere.md)."""
 
 from typing import Annotated, Literal
 
@@ -13,22 +13,22 @@ _Text = Annotated[str, Field(min_length=1)]
 
 class _Place(Settings):
     name: Name
-    """How the source is called in tables, pages and messages."""
+    """Name of the source in tables, on pages and in messages."""
     timeout_seconds: Annotated[float, Field(ge=0.1, le=60), IN_SECONDS] = 5.0
-    """How long reading it may take. Its groups are `unreadable` where it takes longer; nothing else waits for it."""
+    """How long reading the source may take. After that its groups are `unreadable`; nothing else waits for it."""
 
 
 class _Files(_Place):
     path: PathOrUri
-    """What is read: a local path or a URI (`s3://…`, `gs://…`, `abfss://…`, `hdfs://…`). `*` stands for any \
-characters within a name. Checkpoint folders, or files."""
+    """Checkpoint folders or files to read: a local path or a URI (`s3://…`, `gs://…`, `abfss://…`, `hdfs://…`). `*` \
+matches any characters within a name."""
     group: Annotated[str, Field(min_length=1, max_length=249)] | None = None
-    """The group that the offsets are shown as; null is the name of the folder, or of the file without its suffix."""
+    """Group name under which the offsets are shown; null uses the name of the folder, or of the file without suffix."""
 
     @model_validator(mode="after")
     def _one_group_is_one_place(self) -> "_Files":
         if self.group is not None and "*" in self.path and self._is_one_group_a_place:
-            raise ValueError("a group of its own needs a path of its own: leave out group, or the * of path")
+            raise ValueError("one group can have only one path: leave out group, or write a path without *")
         return self
 
     @property
@@ -49,11 +49,11 @@ class OffsetFiles(_Files):
     type: Literal["files"] = "files"
     """The kind of source."""
     format: Literal["json", "csv"] | None = None
-    """How the files are written; null goes by their suffix (`.csv`, anything else is JSON)."""
+    """Format of the files; null decides by the suffix (`.csv` is CSV, anything else is JSON)."""
 
     @property
     def _is_one_group_a_place(self) -> bool:
-        return False  # the parts of one group may lie in several files
+        return False  # the partitions of one group may be in several files
 
 
 class SqlOffsets(_Place):
@@ -62,17 +62,18 @@ class SqlOffsets(_Place):
     type: Literal["sql"] = "sql"
     """The kind of source."""
     url: Annotated[_Text, Holds.DATABASE]
-    """SQLAlchemy URL of the database; where it holds a password, as a reference `${env:NAME}` or `${file:/path}`."""
+    """SQLAlchemy URL of the database. If it holds a password, give it as a reference `${env:NAME}` or \
+`${file:/path}`."""
     query: _Text
-    """A query that returns the columns `group`, `topic`, `partition`, `offset` (the next to be read; null is none) \
-and, where it is known, `updated_at`. It is sent as it is."""
+    """A query that returns the columns `group`, `topic`, `partition`, `offset` (of the next record to read; \
+null is none) and, if known, `updated_at`. The query is sent unchanged."""
 
     @field_validator("url")
     @classmethod
     def _password_is_a_reference(cls, value: str) -> str:
         if not is_reference(value):
             if redact(value) != value:
-                raise ValueError("it holds a password: write ${env:NAME} or ${file:/path} here, not the URL itself")
+                raise ValueError("it contains a password: write ${env:NAME} or ${file:/path} here instead of the URL")
             if "://" not in value:
                 raise ValueError("must be a URL of SQLAlchemy, as in postgresql+psycopg://user@host/database")
         return value
@@ -86,10 +87,10 @@ class FlinkJobs(_Place):
     url: HttpAddress
     """Address of the REST interface, as in `http://jobmanager:8081`; may be a reference."""
     token: Reference | None = None
-    """What is sent as `Authorization: Bearer …`, as a reference `${env:NAME}` or `${file:/path}`; null sends none."""
+    """Token sent as `Authorization: Bearer …`, as a reference `${env:NAME}` or `${file:/path}`; null sends none."""
     jobs: dict[str, str] = {}
-    """The consumer group (`group.id`) of a job, by the job's name, which Flink does not tell. A job that is not here \
-is a group of its own name."""
+    """Consumer group (`group.id`) of each job, by job name, because Flink does not report it. A job that is not \
+listed is shown as a group of the same name."""
 
 
 ExternalOffsets = Annotated[SparkCheckpoints | SqlOffsets | OffsetFiles | FlinkJobs, Field(discriminator="type")]

@@ -1,4 +1,4 @@
-"""Reading the settings: a YAML file, the environment over it, and a clear refusal of what cannot be."""
+"""Loads the settings: a YAML file, overridden by the environment, validated as a whole."""
 
 import os
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from lagwise.platform.errors import ConfigError
 def load_config(path: Path | None = None, *, environment: Mapping[str, str] | None = None) -> Config:
     """Read the settings from a YAML file (:func:`settings_file`), then from the environment, which wins.
 
-    Raises :class:`~lagwise.platform.errors.ConfigError`, whose message names every offending key and what it may be.
+    Raises :class:`~lagwise.platform.errors.ConfigError`, whose message names every invalid key and what it may be.
     """
     env = os.environ if environment is None else environment
     source = settings_file(path, env)
@@ -34,9 +34,9 @@ def settings_file(path: Path | None, environment: Mapping[str, str]) -> Path | N
 
 
 def validated(tree: Mapping[str, Any], *, where: str, environment: Mapping[str, str] | None = None) -> Config:
-    """The settings of a tree. Raises ConfigError, which names ``where`` the tree is from and all that is wrong.
+    """Validate a tree of settings. Raises ConfigError, which names ``where`` the tree is from and every problem.
 
-    Keys that came from a variable of ``environment`` are named by that, too.
+    For a key that came from a variable of ``environment``, the message names the variable too.
     """
     try:
         return Config.model_validate(tree)

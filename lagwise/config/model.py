@@ -1,4 +1,4 @@
-"""The settings: one YAML file, every key also an environment variable, everything checked before anything starts.
+"""The settings: one YAML file, every key also an environment variable, all checked at the start.
 
 The models below are the only place where a setting is declared. The reference page in ``docs/reference``, the
 environment variables (``LAGWISE_`` plus the key's path joined by two underscores, list positions as numbers, for
@@ -23,13 +23,13 @@ from lagwise.platform.secrets import SECRET_KEYS, is_reference, is_secret_key, r
 
 
 class SideTopicSettings(_Settings):
-    """Topics that belong to a main topic by their name: regular expressions on the whole name, whose first group is the
-    name of the main topic."""
+    """How retry and dead-letter topics are recognised: regular expressions that match the whole topic name, with the
+    name of the main topic as their first group."""
 
     retry: tuple[str, ...] = (r"(.+?)[-._]retry([-._0-9].*)?",)
-    """Records that could not be processed and are tried again."""
+    """Names of retry topics, whose records are processed again."""
     dead_letter: tuple[str, ...] = (r"(?i)(.+?)([-._]retry([-._][^.]*?)?)?[-._](dlt|dlq|dead[-._]?letters?)",)
-    """Records that were given up. A topic of both kinds is one of these."""
+    """Names of dead-letter topics. A name that matches both lists is a dead-letter topic."""
 
     @field_validator("retry", "dead_letter")
     @classmethod
@@ -48,16 +48,16 @@ class Cluster(WithObjectives):
     """One Kafka cluster to watch."""
 
     system: Literal["kafka"] = "kafka"
-    """What the cluster runs."""
+    """The system that the cluster runs."""
     name: Name = "kafka"
-    """How the cluster is called in tables, pages and alerts."""
+    """Name of the cluster in tables, on pages and in alerts."""
     bootstrap: Annotated[str, Field(min_length=1)]
     """Bootstrap servers, `host:port[,host:port…]`."""
     librdkafka: Annotated[dict[str, str | int | float | bool], Holds.MAP] = {}
-    """Passed through to librdkafka (`security.protocol`, `sasl.mechanism`, `ssl.ca.location`, …). Secrets must be \
+    """Settings passed to librdkafka (`security.protocol`, `sasl.mechanism`, `ssl.ca.location`, …). Secrets must be \
 references: `${env:NAME}` or `${file:/path}`."""
     groups: NameFilter = NameFilter()
-    """Which groups are watched."""
+    """Groups to watch."""
     side_topics: SideTopicSettings = SideTopicSettings()
     """Retry and dead-letter topics of the topics that watched groups read."""
     interval_seconds: Annotated[float, Field(ge=1, le=3600), IN_SECONDS] = 15.0
@@ -65,14 +65,14 @@ references: `${env:NAME}` or `${file:/path}`."""
     timeout_seconds: Annotated[float, Field(ge=1, le=300), IN_SECONDS] = 10.0
     """How long one request to the cluster may take."""
     skip_control_records: bool = True
-    """Whether the next record is fetched where a group stands still just before the end, to tell unread records from \
-commit markers of transactions and gaps of compaction, which take offsets too. Needs Read on those topics; without it \
-they count as lag."""
+    """Fetch the next record when a group stands still just before the end, to tell unread records from control \
+records of transactions and gaps of compaction, which also take offsets. Needs Read on those topics. If false, \
+control records and gaps count as lag."""
     offsets_topic: bool = False
-    """Whether the topic `__consumer_offsets` is followed too: exact rebalances with causes, rewinds, commit times. \
+    """Read the topic `__consumer_offsets` too. It gives exact rebalances with their causes, rewinds and commit times. \
 Needs Read on that topic."""
     external_offsets: tuple[ExternalOffsets, ...] = ()
-    """Where offsets on the cluster's topics are kept that are not committed to Kafka: see \
+    """Sources of offsets on the cluster's topics that are not committed to Kafka: see \
 [docs/offsets-elsewhere.md](../offsets-elsewhere.md)."""
 
     @field_validator("librdkafka")
@@ -96,7 +96,7 @@ Needs Read on that topic."""
 
 
 def _system_of(cluster: Any) -> Any:
-    """What tells which kind of cluster an entry is; without it, Kafka."""
+    """The system of an entry of `clusters`; Kafka if it names none."""
     return cluster.get("system", "kafka") if isinstance(cluster, dict) else getattr(cluster, "system", "kafka")
 
 
@@ -115,13 +115,13 @@ class SparkSettings(_Settings):
     master: str = "local[*]"
     """Any Spark master: `local[*]`, `spark://host:7077`, `yarn`, `k8s://…`."""
     driver_memory: Memory = "1g"
-    """Heap of the driver, which in local mode is all of Spark."""
+    """Heap of the driver. In local mode that is all of Spark."""
     ivy_dir: Path | None = None
-    """Where Spark keeps the Delta jars it resolves; null is a folder of Lagwise's own in the user's cache."""
+    """Folder for the Delta jars that Spark resolves; null is a folder of Lagwise in the user's cache."""
     conf: Annotated[dict[str, str], Holds.MAP] = {}
-    """Further Spark settings, passed through. Write secrets as `${env:NAME}` or `${file:/path}`: the JVM gets them by \
-a file that only this account can read. What executors have on their command lines \
-(`spark.executor.extraJavaOptions`) may not hold a secret."""
+    """Further settings, passed to Spark. Write secrets as `${env:NAME}` or `${file:/path}`: the JVM reads them from a \
+file that only this account can read. Options on the command lines of executors (`spark.executor.extraJavaOptions`) \
+may not contain a secret."""
 
     @field_validator("conf")
     @classmethod
@@ -130,28 +130,28 @@ a file that only this account can read. What executors have on their command lin
             value = conf.get(key, "")
             if is_reference(value) or redact(value) != value:
                 raise ValueError(
-                    f"{key} stands on the executors' command lines, where others can read it: give them secrets by "
-                    "spark.executorEnv.NAME or a file"
+                    f"{key} is visible on the executors' command lines: pass secrets to executors in "
+                    "spark.executorEnv.NAME or in a file"
                 )
         return conf
 
 
 class ForecastSettings(_Settings):
-    """The forecast of what topics will be sent."""
+    """The forecast of produce rates."""
 
     horizon_days: Annotated[int, Field(ge=7, le=730), IN_DAYS] = 90
-    """How far ahead is planned. The highest rate to expect is that of the last week before then."""
+    """Planning horizon. The highest expected rate is that of the last week before the horizon."""
     interval_hours: Annotated[int, Field(ge=1), IN_HOURS] = 24
-    """How old the forecast of a topic becomes before it is made anew; that of one with too little history, an hour."""
+    """How often the forecast of a topic is renewed; every hour for a topic with too little history."""
     max_topics_per_round: Annotated[int, Field(ge=1)] = 50
-    """How many topics are forecast after one round at most, the stalest first (hundredths of a second each)."""
+    """At most this many topics are forecast after a round, the oldest forecasts first (some 10 ms each)."""
 
 
 class NodeSize(_Settings):
-    """What the nodes of some groups are like."""
+    """The size of the nodes on which some groups run."""
 
     groups: NameFilter = NameFilter()
-    """Groups whose nodes these are: regular expressions on the whole name."""
+    """Groups that run on such nodes."""
     cores: Annotated[float, Field(ge=0.01, le=4096)]
     """Cores of one node, or its CPU limit."""
 
@@ -160,26 +160,26 @@ class CapacitySettings(_Settings):
     """Capacity verdicts and advice."""
 
     target_utilisation: Annotated[float, Field(ge=0.01, le=1)] = 0.7
-    """How much of what a group can do its demand may use."""
+    """Share of the capacity of a group that its demand may use."""
     nodes: tuple[NodeSize, ...] = ()
-    """What nodes are like; the first entry that names a group counts. Without one it is what a probe tells."""
+    """Sizes of nodes. The first entry that selects a group applies. For other groups the probe reports the size."""
 
     def cores_of(self, group: str) -> float | None:
-        """Cores of a node of this group; None is not known."""
+        """Cores of a node of this group; None if no entry selects it."""
         return next((node.cores for node in self.nodes if node.groups.selects(group)), None)
 
 
 class AnalysisSettings(_Settings):
-    """The analysis, and what its verdicts go by."""
+    """The analysis and the thresholds of its verdicts."""
 
     interval_seconds: Seconds = 15.0
-    """How often the history is judged."""
+    """How often the groups are analysed."""
     risk_horizon_seconds: Seconds = 6 * 3600.0
-    """`at_risk` is a loss that will happen within this time."""
+    """A group is `at_risk` if it will lose data within this time."""
     minimum_span_seconds: Seconds = 60.0
-    """A trend is judged on at least this much time; before that a group with lag is `unknown: too_few_samples`."""
+    """A trend needs at least this much history. With less, a group with lag is `unknown: too_few_samples`."""
     forecast: ForecastSettings = ForecastSettings()
-    """The forecast of what topics will be sent."""
+    """The forecast of produce rates."""
     capacity: CapacitySettings = CapacitySettings()
     """Capacity verdicts and advice."""
     spark: SparkSettings = SparkSettings()
@@ -187,27 +187,27 @@ class AnalysisSettings(_Settings):
 
 
 class RetentionSettings(_Settings):
-    """How long the lake keeps what. The present state is not subject to it."""
+    """How long the lake keeps history. The current state is always kept."""
 
     raw_days: Annotated[int, Field(ge=1), IN_DAYS] = 2
-    """Samples as they were read."""
+    """Raw samples, as the collector read them."""
     minute_stats_days: Annotated[int, Field(ge=1), IN_DAYS] = 7
-    """Minute statistics and watermark history; `lag_seconds` is exact as far back as this."""
+    """Statistics by the minute, and watermark history. `lag_seconds` is exact only up to this age."""
     demand_days: Annotated[int, Field(ge=14), IN_DAYS] = 400
-    """What each topic was sent, by the hour: what forecasts are made of."""
+    """Produce rates of topics by the hour. Forecasts are made from them."""
     history_days: Annotated[int, Field(ge=1), IN_DAYS] = 90
-    """Group history, status changes, events, topics, and the health of collector and analysis."""
+    """Group history, status changes, events, topics, and the health of the collector and the analysis."""
 
 
 class LakeSettings(_Settings):
     """The Delta tables."""
 
     storage_options: Annotated[dict[str, str], Holds.MAP] = {}
-    """Passed through to the object store (credentials as `${env:NAME}` or `${file:/path}`)."""
+    """Settings passed to the object store (credentials as `${env:NAME}` or `${file:/path}`)."""
     retention: RetentionSettings = RetentionSettings()
-    """How long the lake keeps what."""
+    """How long the lake keeps history."""
     maintenance_interval_seconds: Seconds = 600.0
-    """How often small files are compacted and old days deleted (by the analysis process, the tables' one owner)."""
+    """How often the analysis process compacts small files and deletes old days."""
 
     @field_validator("storage_options")
     @classmethod
@@ -220,27 +220,27 @@ class LakeSettings(_Settings):
         return options
 
     def resolved_storage_options(self) -> dict[str, str]:
-        """The storage options with the secrets themselves: to be handed on, never shown. Raises ConfigError."""
+        """The storage options with secrets resolved: pass them on, never show them. Raises ConfigError."""
         return resolve_map(self.storage_options)
 
 
 class AlertSettings(_Settings):
-    """Alerts and where they go."""
+    """Alerts and their channels."""
 
     interval_seconds: Seconds = 5.0
-    """How often the rules are evaluated and the outbox is looked at."""
+    """How often the rules are evaluated and queued messages are sent."""
     rules_file: Path | None = None
-    """YAML file of rules; null uses the rules that come with Lagwise."""
+    """YAML file of alert rules; null uses the rules that come with Lagwise."""
     channels: tuple[AnyChannel, ...] = ()
-    """Receivers. Without any, alerts are still decided, kept and shown."""
+    """Channels that alerts are sent to. Without any, alerts are still evaluated, stored and shown."""
     dashboard_url: str = "http://127.0.0.1:8501"
     """Address of the dashboard, for the links in alerts. Default: that of `dashboard.host` and `dashboard.port`."""
     grouping: Grouping = Grouping()
-    """When many messages become one."""
+    """When many messages are combined into one."""
     maintenance: tuple[MaintenanceWindow, ...] = ()
-    """Times at which nobody is told of some groups."""
+    """Times at which alerts of some groups are not sent."""
     heartbeat: Heartbeat | None = None
-    """The dead man's switch; null is none."""
+    """The dead man's switch; null is off."""
 
     @field_validator("channels", mode="before")
     @classmethod
@@ -254,48 +254,49 @@ class DashboardSettings(_Settings):
     """The dashboard's server."""
 
     host: str = "127.0.0.1"
-    """Address to listen on. Without `sign_in`, whoever reaches it can read all of it: expose it only behind something \
-that asks who it is."""
+    """Address to listen on. Without `sign_in`, everyone who reaches it can read everything: expose it only behind a \
+proxy that authenticates users."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8501
-    """Port to listen on; 0 takes a free one."""
+    """Port to listen on; 0 picks a free one."""
     refresh_seconds: Annotated[float, Field(ge=2), IN_SECONDS] = 15.0
-    """How often an open page looks for new data."""
+    """How often an open page refreshes its data."""
     sign_in: SignIn | None = None
-    """Sign-in with OpenID Connect; null is none: then a browser acts only if it opens the page on the machine that \
-serves it, on loopback and without a proxy, and everybody else only looks."""
+    """Sign-in with OpenID Connect; null is off. Without it, only a browser on the machine that serves the page (on \
+loopback, without a proxy) may act on alerts; everyone else may only look."""
     runbook_url: RunbookAddress | None = None
-    """Where your people wrote down what to do: every group's page links to it. `{cluster}`, `{group}`, `{topic}`, \
-`{status}` and `{reason}` in it are replaced by the group's own, as in `https://wiki.example/lag/{status}?group={group}`."""
+    """Address of your runbook; every group's page links to it. `{cluster}`, `{group}`, `{topic}`, `{status}` and \
+`{reason}` in it are replaced by those of the group, as in `https://wiki.example/lag/{status}?group={group}`."""
 
 
 class ScalingSettings(_Settings):
-    """The endpoint that autoscalers ask for replicas."""
+    """The endpoint that autoscalers ask for the number of replicas."""
 
     host: str = "127.0.0.1"
     """Address to listen on."""
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """Port to listen on; null is off."""
     token: Reference | None = None
-    """What callers must send as `Authorization: Bearer …`, as a reference `${env:NAME}` or `${file:/path}`; null asks \
-for none."""
+    """Token that callers must send as `Authorization: Bearer …`, as a reference `${env:NAME}` or \
+`${file:/path}`; null requires none."""
     stale_after_seconds: Seconds = 300.0
-    """Older verdicts than this are not acted on: the answer is an error, at which autoscalers leave alone what runs."""
+    """The answer is an error if the newest verdict is older than this. Autoscalers then leave the replicas as \
+they are."""
 
 
 class Config(_Settings):
-    """Everything Lagwise can be told."""
+    """All settings of Lagwise."""
 
     data: Annotated[str, Field(min_length=1)] = "./lagwise-data"
-    """Where the lake is: a local folder or a URI (`s3://…`, `abfss://…`, `hdfs://…`)."""
+    """Location of the lake: a local folder or a URI (`s3://…`, `abfss://…`, `hdfs://…`)."""
     state_dir: Path | None = None
-    """Local folder for logs, the spool and the default database, made for this account alone (mode 0700); null is the \
-data folder, or `./lagwise-data` where that is a URI. If other accounts of the machine are to read the lake, give it a \
-folder of its own."""
+    """Local folder for logs, the spool and the default database. Only this account can read it (mode 0700). \
+null is the data folder, or `./lagwise-data` if that is a URI. Give it a folder of its own if other accounts \
+must read the lake."""
     database: Annotated[str, Holds.DATABASE] | None = None
-    """SQLAlchemy URL of the operational database (alerts, deliveries); null is SQLite in the state folder. May be a \
-reference `${env:NAME}` or `${file:/path}`."""
+    """SQLAlchemy URL of the operational database (alerts, deliveries); null is SQLite in the state folder. It may be \
+a reference `${env:NAME}` or `${file:/path}`."""
     clusters: tuple[AnyCluster, ...] = ()
-    """The clusters to watch."""
+    """Clusters to watch."""
     lake: LakeSettings = LakeSettings()
     """The Delta tables."""
     analysis: AnalysisSettings = AnalysisSettings()
@@ -305,7 +306,7 @@ reference `${env:NAME}` or `${file:/path}`."""
     dashboard: DashboardSettings = DashboardSettings()
     """The dashboard."""
     scaling: ScalingSettings = ScalingSettings()
-    """The endpoint that autoscalers ask for replicas."""
+    """The endpoint that autoscalers ask for the number of replicas."""
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> "Config":
@@ -324,7 +325,7 @@ reference `${env:NAME}` or `${file:/path}`."""
 
     @property
     def lake_uri(self) -> str:
-        """URI of the lake; an absolute path where it is local."""
+        """URI of the lake, or its absolute path if it is local."""
         if self.data_is_remote:
             return self.data.rstrip("/") + "/lake"
         return str(Path(self.data.removeprefix("file://")).expanduser().resolve() / "lake")

@@ -1,4 +1,4 @@
-"""The choice of names by patterns."""
+"""Selection of names by patterns."""
 
 import re
 
@@ -8,12 +8,12 @@ from lagwise.config.base import Settings
 
 
 class NameFilter(Settings):
-    """Which groups (or clusters) are meant: regular expressions on the whole name."""
+    """Selects groups or clusters by regular expressions that match the whole name."""
 
     include: tuple[str, ...] = (".*",)
-    """Meant is whose whole name one of these matches …"""
+    """Regular expressions; a name is selected if one of them matches it completely."""
     exclude: tuple[str, ...] = ()
-    """… and none of these."""
+    """Regular expressions; a name that one of them matches completely is not selected, whatever `include` says."""
 
     @field_validator("include", "exclude")
     @classmethod
@@ -26,7 +26,7 @@ class NameFilter(Settings):
         return patterns
 
     def selects(self, name: str) -> bool:
-        """Whether what has this name is meant."""
-        # DOTALL: names are strangers' input, and one with a line break in it must not slip through `.*`.
+        """Whether the name is selected."""
+        # DOTALL: names are untrusted input, and one with a line break must still match `.*`.
         included = any(re.fullmatch(pattern, name, re.DOTALL) for pattern in self.include)
         return included and not any(re.fullmatch(pattern, name, re.DOTALL) for pattern in self.exclude)

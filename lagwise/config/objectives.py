@@ -1,4 +1,4 @@
-"""How late groups may be: settings that clusters of every system have."""
+"""Lag objectives: how far behind groups may be. Clusters of every system have these settings."""
 
 from lagwise.config.base import Settings
 from lagwise.config.name_filter import NameFilter
@@ -6,21 +6,21 @@ from lagwise.config.values import Seconds
 
 
 class LagObjective(Settings):
-    """How old unread records of some groups may become."""
+    """The lag objective of some groups."""
 
     groups: NameFilter
-    """Groups it is the objective of."""
+    """Groups that have this objective."""
     lag_objective_seconds: Seconds
-    """Age of the oldest unread record from which one of them that neither grows nor shrinks is `lagging`."""
+    """A group whose lag neither grows nor shrinks is `lagging` once its oldest unread record is older than this."""
 
 
 class WithObjectives(Settings):
     """A cluster whose groups have objectives."""
 
     lag_objective_seconds: Seconds = 300.0
-    """Age of the oldest unread record from which a group that neither grows nor shrinks is `lagging`."""
+    """A group whose lag neither grows nor shrinks is `lagging` once its oldest unread record is older than this."""
     lag_objectives: tuple[LagObjective, ...] = ()
-    """Groups with an objective of their own; the first entry that names a group counts."""
+    """Groups with an objective of their own. The first entry that selects a group applies."""
 
     def lag_objective_of(self, group: str) -> float:
         """The objective of a group of this cluster, in seconds."""

@@ -1,4 +1,4 @@
-"""Settings about operating alerts: when nobody is to be told, how many messages become one, and who may do what."""
+"""Settings for operating alerts: maintenance windows, grouping, the heartbeat, sign-in and roles."""
 
 import re
 from datetime import datetime, time
@@ -18,7 +18,7 @@ WEEKDAYS: tuple[Weekday, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun"
 
 
 def _clock(value: object) -> object:
-    """YAML 1.1 reads 22:30 without quotes as the number 1350 (base 60): that is taken as it was meant."""
+    """Accept 22:30 without quotes, which YAML 1.1 reads as the number 1350 (base 60)."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 24 * 60:
         return time(value // 60, value % 60)
     if isinstance(value, str) and re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d(:00)?", value) is None:
@@ -30,27 +30,27 @@ TimeOfDay = Annotated[time, BeforeValidator(_clock)]
 
 
 class MaintenanceWindow(Settings):
-    """A time at which nobody is told of some groups: every week (`days`, `start_time`,
-    `end_time`) or once (`starts_at`, `ends_at`)."""
+    """A time at which alerts of some groups are not sent: every week (`days`, `start_time`, `end_time`) or once
+    (`starts_at`, `ends_at`)."""
 
     name: Name
-    """How the window is called in pages."""
+    """Name of the window on pages."""
     clusters: NameFilter = NameFilter()
-    """Clusters it applies to: regular expressions on the whole name."""
+    """Clusters that the window applies to."""
     groups: NameFilter | None = None
-    """Groups it applies to: regular expressions on the whole name; null is all, and the collections."""
+    """Groups that the window applies to; null is all groups, and alerts about the collection too."""
     time_zone: str = "UTC"
-    """Zone of its times, as the IANA names it (`Europe/Berlin`). Summer time is followed."""
+    """IANA time zone of the times (`Europe/Berlin`). Daylight saving time is respected."""
     days: tuple[Weekday, ...] = ()
-    """Every week: the days on which it begins."""
+    """Every week: the days on which the window begins."""
     start_time: TimeOfDay | None = None
-    """Every week: time of day at which it begins, as in `22:30`."""
+    """Every week: time of day at which the window begins, as in `22:30`."""
     end_time: TimeOfDay | None = None
-    """Every week: time of day at which it ends; not later than `start_time` is on the next day."""
+    """Every week: time of day at which the window ends. A time that is not after `start_time` is on the next day."""
     starts_at: datetime | None = None
-    """Once: when it begins, as in `2026-11-21T22:00:00`; in `time_zone` unless it says its offset."""
+    """Once: when the window begins, as in `2026-11-21T22:00:00`. It is in `time_zone` unless it has an offset."""
     ends_at: datetime | None = None
-    """Once: when it ends."""
+    """Once: when the window ends."""
 
     @field_validator("time_zone")
     @classmethod
@@ -58,7 +58,7 @@ class MaintenanceWindow(Settings):
         try:
             ZoneInfo(name)
         except (ZoneInfoNotFoundError, ValueError, OSError):
-            raise ValueError(f"{name!r} is not a time zone: write its name as the IANA has it, Europe/Berlin") from None
+            raise ValueError(f"{name!r} is not a time zone: write an IANA name, as in Europe/Berlin") from None
         return name
 
     @model_validator(mode="after")
@@ -74,7 +74,7 @@ class MaintenanceWindow(Settings):
         return self
 
     def once(self) -> tuple[datetime, datetime]:
-        """Beginning and end of a window that is once, with their time zone."""
+        """Beginning and end of a window that happens once, with their time zone."""
         zone = ZoneInfo(self.time_zone)
         starts, ends = self.starts_at, self.ends_at
         if starts is None or ends is None:
@@ -83,45 +83,46 @@ class MaintenanceWindow(Settings):
 
 
 class Grouping(Settings):
-    """When many messages to a channel become one, so that an outage of many groups is no flood."""
+    """When many messages to a channel are combined, so that an outage of many groups does not flood it."""
 
     max_messages: Annotated[int, Field(ge=1)] | None = 5
-    """At most so many messages go to a channel one by one within `interval_seconds`; what is more becomes one summary \
-(`lagwise.alerts.v1`). Null sends each by itself, however many they are."""
+    """At most this many single messages go to a channel within `interval_seconds`. Further ones are combined into a \
+summary (`lagwise.alerts.v1`). null sends every message by itself."""
     interval_seconds: Seconds = 60.0
-    """How long that is counted, and how long after a summary the next message goes out at the earliest."""
+    """The interval for `max_messages`, and the shortest time between a summary and the next message."""
 
 
 class Heartbeat(Settings):
-    """The dead man's switch: an address that is asked for while all is well, of a service that tells when it is not."""
+    """The dead man's switch: Lagwise requests an address while it works, and the service behind it alerts when the
+    requests stop."""
 
     url: HttpAddress
-    """What is fetched (GET) while collection, analysis and delivery are all fresh; may be a reference."""
+    """Address to request (GET) while collection, analysis and delivery all work; may be a reference."""
     interval_seconds: Annotated[float, Field(ge=5), IN_SECONDS] = 60.0
-    """How often. The service should wait for at least three of them."""
+    """Time between requests. The service should wait for at least three intervals before it alerts."""
     timeout_seconds: Seconds = 10.0
     """How long one request may take."""
 
 
 class Role(StrEnum):
-    """What somebody may do in the dashboard. An operator may all that a viewer may, and act on alerts."""
+    """What a user may do in the dashboard. An operator may do all that a viewer may, and act on alerts."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
 
 
 class SignIn(Settings):
-    """Sign-in with OpenID Connect, and what those who signed in may do."""
+    """Sign-in with OpenID Connect, and the roles of users."""
 
     auth_file: Path
-    """File with a section `[auth]` as Streamlit has it: `redirect_uri`, `cookie_secret`, `client_id`, \
-`client_secret`, `server_metadata_url`. Readable by the dashboard only."""
+    """File with the section `[auth]` of Streamlit: `redirect_uri`, `cookie_secret`, `client_id`, \
+`client_secret`, `server_metadata_url`. Only the dashboard should be able to read it."""
     claim: str = "email"
-    """Claim of the identity that roles are given by: a text, or a list of texts such as `groups`."""
+    """Claim that decides the role: a text, or a list of texts such as `groups`."""
     operators: tuple[str, ...] = ()
-    """Who acknowledges and silences: regular expressions on the whole claim, or on one of its texts."""
+    """Users who may acknowledge and silence: regular expressions that match the whole claim, or one of its texts."""
     viewers: tuple[str, ...] = (".*",)
-    """Who may look: regular expressions, likewise. Whoever is neither sees nothing."""
+    """Users who may look: regular expressions, likewise. A user with neither role sees nothing."""
 
     @field_validator("operators", "viewers")
     @classmethod
@@ -129,7 +130,7 @@ class SignIn(Settings):
         return NameFilter(include=patterns).include
 
     def role(self, claims: dict[str, Any]) -> Role | None:
-        """The role of an identity; None is none. An e-mail address that its provider has not verified names nobody."""
+        """The role of an identity; None if it has none. An unverified e-mail address has none."""
         if self.claim == "email" and claims.get("email_verified") is False:
             return None
         found = claims.get(self.claim)

@@ -1,4 +1,4 @@
-"""Whether the references of the settings lead somewhere."""
+"""Checks that every reference in the settings can be resolved."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from lagwise.platform.secrets import is_reference, resolve
 
 
 def resolve_everything(config: Config) -> int:
-    """Resolve every reference in the settings; returns how many there are. Raises ConfigError naming all that fail."""
+    """Resolve every reference in the settings and return their number. Raises ConfigError naming each that fails."""
     problems: list[str] = []
     resolved = _walk(config.model_dump(mode="json"), "", problems)
     if problems:

@@ -12,32 +12,32 @@ from lagwise.config.values import IN_HOURS, IN_SECONDS, Holds, Name, PathOrUri, 
 
 
 class Tls(Settings):
-    """TLS towards the servers of a cluster."""
+    """TLS to the servers of a cluster."""
 
     enabled: bool = False
-    """Whether connections are encrypted."""
+    """Encrypt connections."""
     ca_file: Path | None = None
-    """Certificates to trust, as PEM; null is those of the machine."""
+    """PEM file of the certificates to trust; null trusts those of the machine."""
     verify: bool = True
-    """Whether the servers' certificates must be trusted ones. Without, anybody in between can read along."""
+    """Require trusted certificates of the servers. If false, anyone in between can read the traffic."""
     verify_host_name: bool = True
-    """… and be made out to the address that is connected to."""
+    """Require that the certificate names the host that is connected to."""
     certificate_file: Path | None = None
-    """Our own certificate, as PEM, where servers ask for one."""
+    """PEM file of the client certificate, if servers ask for one."""
     key_file: Path | None = None
-    """The key of that, as PEM; null is in the same file."""
+    """PEM file of its private key; null if it is in the same file."""
 
 
 class LocalOffsetFiles(Settings):
-    """Files in which members of broadcasting groups keep how far they are."""
+    """Files in which members of broadcasting groups keep their offsets."""
 
     path: PathOrUri
-    """Where they are: a local path or a URI (`s3://…`, `gs://…`, `abfss://…`, `hdfs://…`) that ends with \
-`/CLIENT_ID/GROUP/offsets.json`, as RocketMQ's clients name them; `*` stands for any characters within a name."""
+    """Location of the files: a local path or a URI (`s3://…`, `gs://…`, `abfss://…`, `hdfs://…`) that ends with \
+`/CLIENT_ID/GROUP/offsets.json`, as RocketMQ's clients name them. `*` matches any characters within a name."""
     max_age_hours: Annotated[float, Field(gt=0, le=24 * 365), IN_HOURS] = 1.0
-    """A client that has not written its file for so long has gone for good: the file is not looked at."""
+    """Files that were not written for longer than this are ignored: their client is gone."""
     timeout_seconds: Annotated[float, Field(ge=0.1, le=60), IN_SECONDS] = 5.0
-    """How long reading them all may take. Nothing else waits for it."""
+    """How long reading all files may take. Nothing else waits for it."""
 
     @field_validator("path")
     @classmethod
@@ -51,34 +51,34 @@ class RocketmqCluster(WithObjectives):
     """One RocketMQ 5 cluster to watch."""
 
     system: Literal["rocketmq"]
-    """What the cluster runs."""
+    """The system that the cluster runs."""
     name: Name = "rocketmq"
-    """How the cluster is called in tables, pages and alerts."""
+    """Name of the cluster in tables, on pages and in alerts."""
     name_servers: Annotated[str, Field(min_length=1)]
-    """Name servers, `host:port[,host:port…]`: the first that answers is asked."""
+    """Name servers, `host:port[,host:port…]`. The first that answers is used."""
     access_key: Annotated[str, Holds.SECRET] | None = None
-    """Name of the user where ACLs are on; may be a reference."""
+    """User name if ACLs are on; may be a reference."""
     secret_key: Reference | None = None
     """The user's secret, as a reference `${env:NAME}` or `${file:/path}`."""
     groups: NameFilter = NameFilter()
-    """Which groups are watched."""
+    """Groups to watch."""
     interval_seconds: Annotated[float, Field(ge=1, le=3600), IN_SECONDS] = 15.0
     """How often the cluster is sampled."""
     timeout_seconds: Annotated[float, Field(ge=1, le=300), IN_SECONDS] = 10.0
     """How long one request to the cluster may take."""
     tls: Tls = Tls()
-    """TLS towards name servers and brokers."""
+    """TLS to name servers and brokers."""
     ask_members: bool = True
-    """Whether members are asked, through the broker, which queues they own, whether they read in order, and, in \
-broadcasting groups, how far they are. Without it, who owns what is only known of groups with one member."""
+    """Ask members, through the broker, which queues they own, whether they consume in order and, in broadcasting \
+groups, for their offsets. If false, owners are known only for groups with one member."""
 
     local_offsets: LocalOffsetFiles | None = None
-    """Files of broadcasting groups' members (docs/rocketmq.md), for those that are not online or do not answer."""
+    """Offset files of members of broadcasting groups (docs/rocketmq.md) that are offline or do not answer."""
 
     @model_validator(mode="after")
     def _keys_come_together(self) -> "RocketmqCluster":
         if (self.access_key is None) != (self.secret_key is None):
-            raise ValueError("access_key and secret_key come together: one of them is missing")
+            raise ValueError("access_key and secret_key go together: one of them is missing")
         return self
 
     @property

@@ -1,4 +1,4 @@
-"""Which settings may hold a secret, and how to show settings without them."""
+"""Which settings may hold a secret, and how to show settings without secrets."""
 
 import re
 from typing import Any, get_args
@@ -16,13 +16,13 @@ _PARAMETER = re.compile(r"([?&])([^=&]+)=([^&]*)")
 
 
 def holds_of(field: FieldInfo) -> Holds | None:
-    """Where in a setting's value a secret may be; None if it never holds one."""
+    """Which part of a setting's value may be a secret; None if no part is."""
     found = [one for one in (*field.metadata, *_nested(field.annotation)) if isinstance(one, Holds)]
     return found[0] if found else None
 
 
 def shown(settings: BaseModel) -> dict[str, Any]:
-    """The settings as JSON values, with secrets redacted. References stay: they only name a secret."""
+    """The settings as JSON values, with secrets redacted. References are kept: they only name a secret."""
     tree = settings.model_dump(mode="json")
     fields = type(settings).model_fields
     return {name: _shown(getattr(settings, name), tree[name], holds_of(field)) for name, field in fields.items()}

@@ -1,4 +1,4 @@
-"""Where settings come from: a YAML file, and over it the environment. A tree comes out; the models judge it."""
+"""Reads the settings from a YAML file and the environment into one tree. The models validate it."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ import yaml
 from lagwise.platform.errors import ConfigError
 
 ENVIRONMENT_PREFIX = "LAGWISE_"
-#: Variables that hold secrets for references to name; never settings themselves.
+#: Variables that hold secrets for references to name. They are never settings.
 SECRET_PREFIX = "LAGWISE_SECRET_"  # noqa: S105 (a prefix of names)
 #: Environment variables that are not settings: where the file is, where jars are kept, and how much is logged.
 _NOT_SETTINGS = frozenset({"LAGWISE_CONFIG", "LAGWISE_DEBUG", "LAGWISE_CACHE"})
@@ -19,10 +19,10 @@ _NOT_YAML = (yaml.YAMLError, ValueError, KeyError, AttributeError)
 
 
 def read_tree(path: Path | None, env: Mapping[str, str]) -> dict[str, Any]:
-    """The settings of a file (none if ``path`` is None) with those of the environment laid over them.
+    """The settings of a file (none if ``path`` is None), overridden by those of the environment.
 
-    Raises ConfigError where the file cannot be read or a variable's path leads nowhere. Whether a key exists and what
-    it may be is not judged here.
+    Raises ConfigError if the file cannot be read or a variable's path does not fit the tree. Whether keys exist and
+    values are valid is checked by the models.
     """
     tree: dict[str, Any] = _read_yaml(path) if path else {}
     _overlay_environment(tree, env)
@@ -46,15 +46,15 @@ def _read_yaml(path: Path) -> dict[str, Any]:
 
 
 def _yaml_problem(error: Exception) -> str:
-    """What is wrong and where. Not PyYAML's own text: it quotes the line, which may hold a secret, and words that
-    begin with * or !, which may be one."""
+    """What is wrong and where. PyYAML's own text is not used: it quotes the line and words that begin with * or !,
+    which may hold a secret."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
         problem = re.sub(r"'(?!<)[^']{2,}'", "'…'", error.problem or "it cannot be read")
         return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
     if isinstance(error, yaml.YAMLError):
-        return "it holds a character that YAML does not allow"
-    return "it holds a date that does not exist, or a value that is not what its tag (!!…) says"
+        return "it contains a character that YAML does not allow"
+    return "it contains a date that does not exist, or a value that does not fit its tag (!!…)"
 
 
 def _overlay_environment(tree: dict[str, Any], env: Mapping[str, str]) -> None:
@@ -73,7 +73,7 @@ def variable_of(steps: Sequence[int | str]) -> str:
 def setting_variables(env: Mapping[str, str]) -> list[str]:
     """The names of the environment variables that are settings, sorted.
 
-    ``LAGWISE_SECRET_…`` are not: they are there to be named by references, as in ``${env:LAGWISE_SECRET_KAFKA}``.
+    ``LAGWISE_SECRET_…`` variables are not settings: references name them, as in ``${env:LAGWISE_SECRET_KAFKA}``.
     """
     return sorted(
         name
@@ -83,9 +83,9 @@ def setting_variables(env: Mapping[str, str]) -> list[str]:
 
 
 def _from_environment(text: str) -> Any:
-    """A list, map, null or quoted text where it is one in YAML; else the text itself, which the model converts.
+    """A list, map, null or quoted text if the variable is one in YAML; otherwise its text, which the model converts.
 
-    Numbers and words stay text on purpose: YAML would read ``10:30`` as 630 and ``no`` as false.
+    Numbers and words stay text: YAML would read ``10:30`` as 630 and ``no`` as false.
     """
     try:
         value = yaml.safe_load(text)

@@ -1,4 +1,4 @@
-"""Kinds of values that settings have, each with what is allowed in words."""
+"""Types of values in settings, each with a description of what is allowed."""
 
 import re
 from dataclasses import dataclass
@@ -98,7 +98,7 @@ def _names_a_secret(value: str) -> str:
     return value
 
 
-#: What may not stand in the settings itself: the name of a variable or file that holds it.
+#: A secret, given as the name of the variable or file that holds it.
 Reference = Annotated[
     str,
     AfterValidator(_names_a_secret),
@@ -109,7 +109,7 @@ Reference = Annotated[
 
 def _holds_no_secret(value: str) -> str:
     if redact(value) != value:
-        raise ValueError("it holds a secret: credentials of an object store come from the environment")
+        raise ValueError("it contains a secret: give the credentials of an object store in the environment")
     return value
 
 

@@ -41,6 +41,39 @@ def test_the_pages_are_current() -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+def uncommented() -> str:
+    """The YAML reference with every setting taken out of its comment."""
+    return re.sub(r"(?m)^( *)#(?=\S)", r"\1", page("lagwise.yaml"))
+
+
+def test_the_yaml_reference_changes_nothing_before_it_is_uncommented(tmp_path: Path) -> None:
+    settings = tmp_path / "lagwise.yaml"
+    settings.write_text(page("lagwise.yaml"))
+    assert load_config(settings, environment={}) == Config()
+
+
+def test_the_yaml_reference_is_accepted_uncommented_and_has_the_defaults(tmp_path: Path) -> None:
+    settings = tmp_path / "lagwise.yaml"
+    settings.write_text(uncommented())
+    config, default = load_config(settings, environment={}), Config()
+    assert [cluster.system for cluster in config.clusters] == ["kafka", "rocketmq"]
+    assert (config.lake, config.scaling, config.analysis.spark) == (
+        default.lake,
+        default.scaling,
+        default.analysis.spark,
+    )
+    assert config.alerts.grouping == default.alerts.grouping
+    assert config.alerts.heartbeat is not None
+    assert config.dashboard.sign_in is not None
+
+
+def test_the_yaml_reference_has_every_setting() -> None:
+    written = set(re.findall(r"LAGWISE_\w+", page("lagwise.yaml")))
+    lists = {key for key, field in keys(Config).items() if list(models(field.annotation))}
+    for key in set(keys(Config)) - lists:
+        assert "LAGWISE_" + re.sub(r"\[\w*\]\.", "__0__", key).upper().replace(".", "__") in written
+
+
 def keys(model: type[BaseModel], before: str = "") -> dict[str, Any]:
     """Every setting below a model that is not a map of settings itself, found without the generator's help."""
     found: dict[str, Any] = {}

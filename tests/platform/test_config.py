@@ -140,7 +140,7 @@ def test_a_key_without_a_value_in_the_file_can_be_filled_from_the_environment(tm
         ),
         (
             "clusters: [{system: rocketmq, name_servers: 'h:1', access_key: a}]",
-            "clusters.0: access_key and secret_key come together",
+            "clusters.0: access_key and secret_key go together",
         ),
         (
             "clusters: [{bootstrap: 'h:1', name: 'a b'}]",
@@ -167,7 +167,7 @@ def test_a_key_without_a_value_in_the_file_can_be_filled_from_the_environment(tm
         ),
         (
             "analysis: {spark: {conf: {spark.executor.extraJavaOptions: -Dstore.password=hunter2}}}",
-            "analysis.spark.conf: spark.executor.extraJavaOptions stands on the executors' command lines",
+            "analysis.spark.conf: spark.executor.extraJavaOptions is visible on the executors' command lines",
         ),
         ("dashboard: {port: x}", "dashboard.port: must be a whole number, not 'x'"),
         ("lake: {retention: {raw_days: 1.5}}", "lake.retention.raw_days: must be a whole number, not 1.5"),
@@ -243,8 +243,8 @@ def test_a_refused_value_that_may_be_a_secret_is_not_repeated(tmp_path: Path, te
         ("data: x\nclusters: [{sasl.password: hunter2, : }\n", "line 2, column 37: "),
         ("database: *hunter2", "line 1, column 11: found undefined alias '…'"),
         ("database: !hunter2", "line 1, column 11: could not determine a constructor for the tag '…'"),
-        ("database: !!int hunter2", "a value that is not what its tag (!!…) says"),
-        ("database: 2026-13-45", "it holds a date that does not exist"),
+        ("database: !!int hunter2", "a value that does not fit its tag (!!…)"),
+        ("database: 2026-13-45", "it contains a date that does not exist"),
     ],
 )
 def test_broken_yaml_is_placed_without_quoting_what_is_there(tmp_path: Path, text: str, says: str) -> None:

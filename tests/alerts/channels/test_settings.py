@@ -50,7 +50,7 @@ MAIL = {"name": "m", "type": "email", "host": "smtp.example", "sender": "a@b.exa
         (MAIL | {"username": "me", "password": "hunter2"}, "0.password: is a secret: write ${env:"),
         (
             MAIL | {"username": "me", "password": "${env:X}", "security": "none"},
-            "0: the password would go over the wire in the clear: set security to starttls or tls",
+            "0: the password would be sent unencrypted: set security to starttls or tls",
         ),
         (MAIL | {"security": "ssl"}, "0.security: must be 'starttls', 'tls' or 'none', not 'ssl'"),
         (
@@ -59,7 +59,7 @@ MAIL = {"name": "m", "type": "email", "host": "smtp.example", "sender": "a@b.exa
         ),
         (
             {"name": "a", "type": "alertmanager", "url": "http://h", "labels": {"my-team": "x"}},
-            "0.labels: 'my-team' cannot be the name of a label",
+            "0.labels: 'my-team' is not a valid label name",
         ),
     ],
 )
