@@ -1,4 +1,4 @@
-"""What is worth knowing about a group beside its status: one sentence each, the most urgent first."""
+"""Findings about a group besides its status: one sentence each, the most urgent first."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from lagwise.domain.humanise import clock, count, duration, plural, rate
 from lagwise.domain.loss.records import Lost
 from lagwise.domain.vocabulary import ROCKETMQ, TopicRole
 
-#: Growth of a dead-letter topic is told over this time.
+#: The growth of a dead-letter topic is reported over this time.
 GROWTH_SECONDS = 3600.0
 
 
@@ -38,20 +38,20 @@ class Finding:
     remedy: str | None = None
 
 
-_GET_THEM = "They are in the log no more: if they matter, get them from where they came from."
+_GET_THEM = "They are no longer in the log: if they matter, restore them from their source."
 #: Where consumers go on whose next record was deleted, and what to do about it: Kafka's where they are told to,
 #: RocketMQ's at the oldest there is (its broker answers OFFSET_TOO_SMALL with its own ``minOffset``).
 _KAFKA_GOES_ON = (
-    "A consumer that finds its records deleted skips to the end by default, past those that are still kept: with "
-    "auto.offset.reset=earliest it goes on with the oldest of them."
+    "A consumer whose next record was deleted skips to the end by default, past records that are still kept; with "
+    "auto.offset.reset=earliest it continues at the oldest of them."
 )
-_ROCKETMQ_GOES_ON = "Its consumers go on with the oldest message that is still kept."
+_ROCKETMQ_GOES_ON = "Its consumers continue at the oldest message that is still kept."
 
 
 def loss_findings(lost: Lost, now: datetime, *, records_lost: int = 0, system: str | None = None) -> list[Finding]:
-    """What was lost within a day, unless the sentence of the status tells just that as ``records_lost``."""
-    is_told = lost.at_least == lost.at_most == records_lost
-    if lost.first_seconds is None or lost.last_seconds is None or is_told:
+    """What was lost within a day, unless the sentence of the status reports the same as ``records_lost``."""
+    is_in_sentence = lost.at_least == lost.at_most == records_lost
+    if lost.first_seconds is None or lost.last_seconds is None or is_in_sentence:
         return []
     numbers = _bounds(lost.at_least, lost.at_most)
     first, last = (now - timedelta(seconds=s) for s in (lost.first_seconds, lost.last_seconds))
@@ -120,9 +120,9 @@ def _skipped_to_end(skips: Sequence[Skip], now: datetime, system: str | None) ->
         when = f"since {clock(first.at, now)}, most recently {when}"
     return Finding(
         FindingKind.SKIPPED,
-        f"Up to {count(sum(skip.records for skip in skips))} records that were still kept were skipped {when}: those "
-        f"before them on {last.where} had been deleted, and the committed offset went on at about the end.",
-        "They can be read until they are deleted, too: reset the offsets to the earliest."
+        f"Up to {count(sum(skip.records for skip in skips))} records that were still kept were skipped {when}: "
+        f"earlier records on {last.where} had been deleted, and the committed offset jumped to about the end.",
+        "They can still be read until they are deleted: reset the offsets to the earliest."
         + ("" if system == ROCKETMQ else _SKIPS_AGAIN),
     )
 
@@ -136,9 +136,9 @@ def _skipped(skips: Sequence[Skip], now: datetime) -> Finding:
     return Finding(
         FindingKind.SKIPPED,
         f"Up to {count(sum(skip.records for skip in skips))} records were skipped in the moments before "
-        f"{clock(one.at, now)}: {leapt}, many times as fast as it was ever seen to read.",
-        "If nobody set the offsets forward, look whether its consumer seeks to the end; to read them after all, reset "
-        "the offsets to where they were, while they are kept.",
+        f"{clock(one.at, now)}: {leapt}, many times faster than it was ever seen to read.",
+        "If nobody set the offsets forward, check whether its consumer seeks to the end. To read the records, reset "
+        "the offsets to their earlier position while the records are kept.",
     )
 
 
@@ -160,7 +160,7 @@ class SideTopic:
 
 
 def side_topic_findings(topics: Iterable[SideTopic]) -> list[Finding]:
-    """What retry and dead-letter topics tell of the groups that read their main topic; nothing where they are quiet."""
+    """What retry and dead-letter topics show about the groups that read their main topic."""
     found = []
     for topic in sorted(topics, key=lambda t: (-(t.added or 0), t.name)):
         if topic.role is TopicRole.DEAD_LETTER:
@@ -176,7 +176,7 @@ class LeftTopic:
     ``produce_rate_per_second``; the last commit was ``unmoved_seconds`` ago.
 
     In a group that lives, the broker forgets what was committed on a topic that no member subscribes to
-    ``offsets.retention.minutes`` after that commit (KIP-211): ``seconds_to_expiry``, None where it does not tell.
+    ``offsets.retention.minutes`` after that commit (KIP-211): ``seconds_to_expiry``, None where it is not known.
     """
 
     name: str
@@ -193,11 +193,11 @@ def left_topic_findings(topics: Iterable[LeftTopic]) -> list[Finding]:
     return [
         Finding(
             FindingKind.LEFT_TOPICS,
-            f"It is assigned {topic.name} no more: on {plural(topic.partitions, 'partition')} nothing was committed "
+            f"Topic {topic.name} is no longer assigned to it: no commits on {plural(topic.partitions, 'partition')} "
             f"for {duration(topic.unmoved_seconds)}, {count(topic.unread)} records are unread, and "
-            f"{rate(topic.produce_rate_per_second)} come per second.{_forgotten(topic.seconds_to_expiry)}",
-            "If that is not meant, its consumer is gone while others of the same group live; if it is, delete the old "
-            "offsets.",
+            f"{rate(topic.produce_rate_per_second)} arrive per second.{_forgotten(topic.seconds_to_expiry)}",
+            "If this is not intended, its consumer is gone while other members of the group live; otherwise delete the "
+            "old offsets.",
         )
         for topic in sorted(topics, key=lambda t: (-t.unread, t.name))
         if topic.unread > 0 and topic.produce_rate_per_second > 0
@@ -208,7 +208,7 @@ def _forgotten(seconds: float | None) -> str:
     if seconds is None:
         return ""
     when = f"in {duration(seconds)}" if seconds > 0 else "at any moment"
-    return f" The offsets expire {when}: after that a consumer begins where auto.offset.reset says."
+    return f" The offsets expire {when}: a consumer that starts later begins where auto.offset.reset says."
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
@@ -226,7 +226,7 @@ def _dead_letters(topic: SideTopic) -> list[Finding]:
             FindingKind.DEAD_LETTERS,
             f"{_records(topic.added)} given up within {duration(topic.added_within_seconds)}: "
             f"{'it went' if topic.added == 1 else 'they went'} to {topic.name}{holds}.",
-            "Look at the newest of them for what could not be processed; they wait there until somebody replays them.",
+            "Check the newest of them for what could not be processed; they stay there until somebody replays them.",
         )
     ]
 
@@ -237,14 +237,14 @@ def _retries(topic: SideTopic) -> list[Finding]:
         return [
             Finding(
                 FindingKind.UNREAD_RETRIES,
-                f"{_records(topic.added)} sent to be tried again within {within}, but no group reads {topic.name}.",
+                f"{_records(topic.added)} sent to be retried within {within}, but no group reads {topic.name}.",
                 "Start the consumer of that topic.",
             )
         ]
     if topic.lag:
-        grew = f", and {count(topic.added)} came within {within}" if topic.added else ""
+        grew = f", and {count(topic.added)} arrived within {within}" if topic.added else ""
         waits = "1 record waits" if topic.lag == 1 else f"{count(topic.lag)} records wait"
-        return [Finding(FindingKind.RETRIES, f"{waits} in {topic.name} to be tried again{grew}.")]
+        return [Finding(FindingKind.RETRIES, f"{waits} in {topic.name} to be retried{grew}.")]
     return []
 
 

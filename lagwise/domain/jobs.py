@@ -1,4 +1,4 @@
-"""What is worth knowing about the job that reads for a group: the vertex that bounds it, and how its checkpoints go."""
+"""Findings about the job that reads for a group: the vertex that bounds it, and how its checkpoints go."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from lagwise.domain.humanise import duration, plural, rate
 
 #: A vertex that is busy for this share of the time can hardly do more.
 BUSY_SHARE = 0.9
-#: Others that wait for it for less than this share of the time are not told.
+#: Vertices that wait for it for less than this share of the time are not mentioned.
 BACKPRESSURED_SHARE = 0.1
 
 
@@ -50,7 +50,7 @@ def _bottleneck(job: JobLoad) -> list[Finding]:
     does = ""
     if busiest.records_per_second:
         most = busiest.records_per_second / busiest.busy_share
-        does = f" with {rate(busiest.records_per_second)} records/s, so that about {rate(most)} are the most it can do"
+        does = f" with {rate(busiest.records_per_second)} records/s, so it can do about {rate(most)} at most"
     held = [v for v in job.vertices if v is not busiest and (v.backpressured_share or 0.0) >= BACKPRESSURED_SHARE]
     waits = max(held, key=lambda v: v.backpressured_share or 0.0, default=None)
     slots = ""
@@ -69,10 +69,10 @@ def _bottleneck(job: JobLoad) -> list[Finding]:
 
 
 def _checkpoints(job: JobLoad) -> list[Finding]:
-    """A checkpoint that failed beside many that did not is no news: it happens at every start."""
+    """A few failed checkpoints among many completed ones are normal: they happen at every start."""
     remedy = (
-        "Until a checkpoint is completed nothing is committed, and a restart reads again what came since the last one. "
-        "They are slow where records wait in front of a busy vertex; unaligned checkpoints do not wait for those."
+        "Nothing is committed until a checkpoint completes, and a restart reads again all that came since the last "
+        "one. Checkpoints are slow where records wait in front of a busy vertex; unaligned ones do not wait for those."
     )
     if job.checkpoints_failed > job.checkpoints_completed:
         ended = plural(job.checkpoints_failed, "checkpoint")

@@ -1,4 +1,4 @@
-"""The partitions that a sentence about a group is about, in words."""
+"""The partitions that a sentence about a group names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +14,10 @@ _MOST_TOPICS = 2
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Those partitions that have the group's status, ready to be spoken of."""
+    """The partitions that have the group's status, as a sentence names them."""
 
     parts: Sequence[PartitionsInStatus]
+    #: Partitions of the group, ghosts left out.
     of: int
     #: All topics of the group.
     topics: frozenset[str] = frozenset()
@@ -67,17 +68,25 @@ class Subject:
         return total(p.lag for p in self.parts) or 0
 
     @property
-    def age(self) -> str:
-        """How old the oldest unread record is."""
+    def waiting(self) -> str:
+        """``41,234 records wait, oldest 3 min 20 s``."""
         known = [(p.lag_seconds, p.lag_seconds_is_lower_bound) for p in self.parts if p.lag_seconds is not None]
         seconds, is_bound = max(known, default=(None, False))
-        return "an unknown time" if is_bound and not seconds else duration(seconds, lower_bound=is_bound)
+        age = "of unknown age" if is_bound and not seconds else duration(seconds, lower_bound=is_bound)
+        return f"{self.records}, oldest {age}"
+
+    @property
+    def none(self) -> str:
+        """The name after "no commits on": ``any of 12 partitions``, ``either partition``, or the name as it is."""
+        if self.number != self.of or self.of == 1:
+            return self.name
+        return f"either {self.noun}" if self.of == 2 else f"any of {self.of} {self.noun}s"
 
     @property
     def unmoved(self) -> str:
         """For how long nothing was committed; of several partitions at least one has it so long."""
         longest = max((p.unmoved_seconds for p in self.parts if p.unmoved_seconds is not None), default=None)
-        return f" for {duration(longest)}" if self.number == 1 else f", the longest for {duration(longest)}"
+        return f" for {'' if self.number == 1 else 'up to '}{duration(longest)}"
 
     @property
     def owners(self) -> str:
@@ -86,7 +95,7 @@ class Subject:
         whose = self.verb("its", "their")
         members = max((p.owning_members for p in self.parts), default=0)
         if len(owners) == 1 and members > 1:
-            return f"{whose} owners are {members} members that are called {owners[0]}"
+            return f"{whose} owners are {members} members called {owners[0]}"
         if len(owners) == 1:
             return f"{whose} owner is {owners[0]}"
         if 1 < len(owners) <= _MOST_OWNERS:

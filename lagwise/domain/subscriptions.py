@@ -12,8 +12,8 @@ _MOST_NAMED = 6
 
 
 class Subscription(NamedTuple):
-    """Which messages of a topic are wanted: its ``filter`` is tags or an SQL expression. ``members`` want it ``of`` so
-    many that told what they want; None: no member told, a broker did."""
+    """Which messages of a topic are wanted: its ``filter`` is tags or an SQL expression. ``members`` want it, of
+    ``of`` members that reported their subscriptions; None: a broker reported it, and no member did."""
 
     topic: str
     filter: str
@@ -35,9 +35,9 @@ def subscription_findings(subscriptions: Sequence[Subscription]) -> list[Finding
     return [
         Finding(
             FindingKind.SUBSCRIPTIONS,
-            f"Its members do not all subscribe to the same: {', '.join(named)}{more}.",
-            "While that is so, messages are passed over unread: queues are shared out as if all members subscribed "
-            "alike, and the broker keeps one filter for all of them. After a deployment it ends by itself; otherwise "
-            "give different subscriptions to different groups.",
+            f"Its members have different subscriptions: {', '.join(named)}{more}.",
+            "Meanwhile messages are skipped unread: queues are assigned as if all members subscribed alike, and the "
+            "broker keeps one filter for all of them. After a deployment this ends by itself; otherwise give each "
+            "subscription a group of its own.",
         )
     ]

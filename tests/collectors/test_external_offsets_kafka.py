@@ -112,7 +112,7 @@ def test_offsets_in_a_database_are_judged_like_any_others(lab: Lab, tmp_path: Pa
             verdict = seen.judged().groups[group]
             assert verdict.status is Status.STOPPED
             assert verdict.lag == 320
-            assert "in a database, where nobody writes them any more" in verdict.sentence
+            assert "in a database, and nothing writes them any more" in verdict.sentence
             path.rename(tmp_path / "away.db")
             snapshot = seen.sample()
             assert snapshot.errors == {"elsewhere_unreachable": 1}
@@ -136,7 +136,7 @@ def test_a_flink_job_whose_checkpoints_do_not_complete_is_stalled(lab: Lab) -> N
         seen.sample()
         verdict = seen.judged().groups[group]
         assert (verdict.status, verdict.lag) == (Status.STALLED, None)
-        assert "never completed a checkpoint" in verdict.sentence
+        assert "No checkpoint was ever completed" in verdict.sentence
         assert "client orders-job" in verdict.sentence
         # Without checkpoints at all it is another matter.
         flink.answers[f"/v1/jobs/{flink.jid}/checkpoints/config"]["interval"] = 2**63 - 1
@@ -179,7 +179,7 @@ def test_a_running_flink_job_with_an_empty_group_is_not_dead(lab: Lab) -> None:
         seen.sample()
         verdict = seen.judged().groups[group]
         assert verdict.status is Status.STOPPED
-        assert "its Flink job does not run (FAILED)" in verdict.sentence
+        assert "Its Flink job does not run (FAILED)" in verdict.sentence
         # Nobody answers: how far the group is Kafka still tells; whether the job runs nobody does.
         flink.answers["/v1/jobs/overview"] = 503
         snapshot = seen.sample()

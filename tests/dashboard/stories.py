@@ -173,7 +173,7 @@ GROUPS_OF_THE_DEMO: tuple[Story, ...] = (
                 "Look at the newest of them for what could not be processed; they wait there until somebody replays "
                 "them.",
             ),
-            ("retries", "96 records wait in payments.settled-retry-0 to be tried again.", None),
+            ("retries", "96 records wait in payments.settled-retry-0 to be retried.", None),
         ),
     ),
     Story(

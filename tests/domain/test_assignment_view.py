@@ -165,7 +165,7 @@ def test_unknown_is_null_and_never_zero() -> None:
     }  # fmt: skip
     assert (found["members"], found["idle_members"], found["skew_by_count"]) == (2, 1, 2.0)
     assert found["alternatives"] == []
-    assert found["sentences"] == ["1 of 2 members has nothing to do."]
+    assert found["sentences"] == ["1 of 2 members is idle."]
     known_counts = row(members, {("orders", 0): 5.0}, {"orders": 2})
     assert known_counts["partitions_without_owner"] == 1
     assert known_counts["busiest_share"] is None, "the rate of orders-1 is not known"

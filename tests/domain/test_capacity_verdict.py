@@ -196,8 +196,8 @@ def test_members_where_nodes_are_not_known() -> None:
             KNOWN, 900, FLAT, target_utilisation=0.7, **dict(zip(("running", "advised"), of, strict=True))
         ).sentence
 
-    assert judged(6, 9).endswith("Advised are 9 members on 48 partitions, instead of 6 members on 48 partitions.")
-    assert "Advised" not in judged(6, 6)
+    assert judged(6, 9).endswith("Advice: 9 members on 48 partitions instead of 6 members on 48 partitions.")
+    assert "Advice" not in judged(6, 6)
 
 
 def test_without_a_load_test_that_would_help_there_is_no_word_of_one() -> None:

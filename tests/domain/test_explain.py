@@ -426,32 +426,31 @@ def test_sentence(row: Row, golden_sentence: Callable[..., None]) -> None:
     golden_sentence(found.sentence)
 
 
-#: Of groups whose offsets are kept elsewhere than in Kafka: type, state, and why nobody reads.
-ELSEWHERE = [
-    ("flink", "FAILED", "; its Flink job does not run (FAILED)."),
-    ("flink", "RUNNING", "; its Flink job does not read it."),
-    ("flink", None, "; whether its Flink job runs, Flink does not tell."),
-    ("spark", "Recorded", "; its query has completed no batch, and whether it runs its checkpoint does not tell."),
-    ("sql", "Recorded", "; its offsets are kept in a database, where nobody writes them any more."),
-    ("files", "Recorded", "; its offsets are kept in files, which nobody writes any more."),
+#: Of groups whose offsets are not kept in Kafka: type and state.
+EXTERNAL_OFFSETS = [
+    ("flink", "FAILED"),
+    ("flink", "RUNNING"),
+    ("flink", None),
+    ("spark", "Recorded"),
+    ("sql", "Recorded"),
+    ("files", "Recorded"),
 ]
 
 
-@pytest.mark.parametrize(("group_type", "state", "why"), ELSEWHERE)
-def test_who_does_not_write_what_is_kept_elsewhere(group_type: str, state: str | None, why: str) -> None:
+@pytest.mark.parametrize(("group_type", "state"), EXTERNAL_OFFSETS)
+def test_why_external_offsets_do_not_move(
+    group_type: str, state: str | None, golden_sentence: Callable[..., None]
+) -> None:
     parts = [part(STOPPED, 1, **WAITING), WELL]
-    said = explain(STOPPED, None, parts, members=0, idle_members=0, state=state, group_type=group_type)
-    assert said.startswith("1 of 10 partitions (orders-3) has committed nothing for 2 min 30 s")
-    assert said.endswith(why)
+    sentence = explain(STOPPED, None, parts, members=0, idle_members=0, state=state, group_type=group_type)
+    assert "1 of 10 partitions (orders-3)" in sentence
+    assert "no commits" in sentence and "2 min 30 s" in sentence
+    golden_sentence(sentence)
 
 
-def test_a_job_that_is_held_up_is_told_without_numbers_that_nobody_has() -> None:
+def test_a_job_without_a_checkpoint_is_described_without_numbers(golden_sentence: Callable[..., None]) -> None:
     held_up = part(STALLED, 4, "client orders-job")
-    said = explain(STALLED, None, [held_up], members=1, idle_members=0, state="RUNNING", group_type="flink")
-    assert said == (
-        "All 4 partitions are read by a job that has never completed a checkpoint, though several were due: all that "
-        "it has read may still wait inside it; their owner is client orders-job."
-    )
+    golden_sentence(explain(STALLED, None, [held_up], members=1, idle_members=0, state="RUNNING", group_type="flink"))
 
 
 #: What a sentence on partitions that are unknown must say.
@@ -470,7 +469,7 @@ REASONS = {
 @pytest.mark.parametrize("reason", UnknownReason)
 def test_every_reason_has_a_sentence_that_says_which_partitions(reason: UnknownReason) -> None:
     sentence = verdict_of([part(UNKNOWN, 2, reason=reason), WELL], members=3, idle_members=0).sentence
-    assert REASONS[reason] in sentence
+    assert REASONS[reason] in sentence.lower()
     assert "2 of 11 partitions" in sentence
 
 
@@ -487,4 +486,4 @@ def test_every_status_and_reason_is_told_apart() -> None:
 def test_an_age_that_is_only_known_not_to_be_negative_is_not_known() -> None:
     first_seen = part(LOSING_DATA, 1, lag=3903, lag_seconds=0.0, lag_seconds_is_lower_bound=True, records_lost=5)
     said = explain(LOSING_DATA, None, [first_seen], members=1, idle_members=0)
-    assert said.endswith("3,903 records wait, the oldest for an unknown time.")
+    assert said.endswith("3,903 records wait, oldest of unknown age.")

@@ -21,7 +21,7 @@ NAMES = (
     "{status} %s %(x)d {0}",
     "[bold red]x[/]",
     "None of it",
-    "orders; the group has no members",
+    "orders. No members",
 )
 
 
@@ -32,7 +32,7 @@ def test_names_are_data(name: str) -> None:
     assert f"({name}-3)" in verdict_of(losing, members=1, idle_members=0).sentence
     stalled = [part(Status.STALLED, 1, f"client {name} on host {name}", **WAITING)]
     assert verdict_of(stalled, members=1, idle_members=0).sentence.endswith(
-        f"its owner is client {name} on host {name}."
+        f"Its owner is client {name} on host {name}."
     )
 
 
@@ -41,7 +41,7 @@ def test_owners_are_named_in_order() -> None:
     for n in range(20):
         names = f"client a{n}", f"client b{n}"
         found = verdict_of([part(Status.STALLED, 2, *reversed(names), **WAITING)], members=2, idle_members=0)
-        assert f"their owners are {names[0]} and {names[1]}." in found.sentence
+        assert f"Their owners are {names[0]} and {names[1]}." in found.sentence
 
 
 NUMBER = st.none() | st.floats(0.0, 1e9)

@@ -132,7 +132,7 @@ def test_the_demo_from_start_to_end(demo: Demo, browser: Browser) -> None:
     expect(row).to_contain_text("stopped", timeout=600_000)
     page = visit.open(f"/group?cluster=shop&group={KILLED}")
     expect(page.get_by_role("heading", name=KILLED)).to_be_visible()
-    expect(page.get_by_text(re.compile("the group has no members"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"No members\. "))).to_be_visible()
     expect(page.get_by_role("heading", name="Members")).to_be_visible()
     expect(page.get_by_text("Something went wrong")).to_have_count(0)
     assert visit.overflow() == 0

@@ -124,10 +124,10 @@ def test_what_waits_in_a_retry_topic_is_told_whoever_reads_it(lake: Lake) -> Non
     append(lake, TOPICS, side("orders-retry", role="retry"))
     append(lake, WATERMARKS, watermark("orders-retry", 50))
     append(lake, WATERMARK_MINUTES, minute("orders-retry", 0, 10))
-    unread = ["40 records were sent to be tried again within 59 min, but no group reads orders-retry."]
+    unread = ["40 records were sent to be retried within 59 min, but no group reads orders-retry."]
     assert sentences(findings_of(lake, news(NOW))) == {"billing": unread, "audit": unread}
     append(lake, PARTITION_STATUS, reads("retrier", "orders-retry", lag=12))
-    waits = ["12 records wait in orders-retry to be tried again, and 40 came within 59 min."]
+    waits = ["12 records wait in orders-retry to be retried, and 40 arrived within 59 min."]
     assert sentences(findings_of(lake, news(NOW))) == {"billing": waits, "audit": waits}
 
 
@@ -196,8 +196,8 @@ def test_a_topic_that_was_left_while_records_come_is_told(lake: Lake) -> None:
     append(lake, PARTITION_STATUS, ghost(0, unread=900, rate=1.5, hours=1), ghost(1, unread=300, rate=0.5, hours=2))
     (finding,) = findings_of(lake, news(NOW))["shop", "billing"]
     assert finding.sentence == (
-        "It is assigned invoices no more: on 2 partitions nothing was committed for 2 h, 1,200 records are unread, and "
-        "2.00 come per second."
+        "Topic invoices is no longer assigned to it: no commits on 2 partitions for 2 h, 1,200 records are unread, and "
+        "2.00 arrive per second."
     )
     assert finding.remedy is not None
 
@@ -207,7 +207,7 @@ def test_when_the_offsets_of_a_topic_that_was_left_expire(lake: Lake, kept_hours
     append(lake, PARTITION_STATUS, ghost(0, unread=900, rate=1.5, hours=2))
     (finding,) = findings_of(lake, news(NOW, kept_hours * 3600.0))["shop", "billing"]
     assert finding.sentence.endswith(
-        f" The offsets expire {told}: after that a consumer begins where auto.offset.reset says."
+        f" The offsets expire {told}: a consumer that starts later begins where auto.offset.reset says."
     )
 
 
@@ -225,7 +225,7 @@ def test_members_of_rocketmq_that_subscribe_differently_are_told_while_they_do(l
     alike = {**row, "group": "mail", "subscriptions": [{"topic": "x", "filter": "*", "members": 2, "of": 2}]}
     append(lake, GROUPS, row, alike, {**row, "group": "silent", "subscriptions": None})
     append(lake, GROUPS, {**row, "group": "screens", "type": "broadcasting"})
-    said = "Its members do not all subscribe to the same: orders (paid) by 1 of 2, orders (sent) by 1 of 2."
+    said = "Its members have different subscriptions: orders (paid) by 1 of 2, orders (sent) by 1 of 2."
     assert sentences(findings_of(lake, its)) == {"billing": [said]}
     assert sentences(findings_of(lake, [replace(n, latest_id="s2") for n in its])) == {}
 

@@ -30,7 +30,7 @@ def _traffic(view: AssignmentView, labels: Mapping[str, str]) -> str | None:
     now = view.now
     if now.busiest is None or now.busiest_share is None or view.bound_share is None:
         return None
-    # Members that no partition is left for make nobody else's share too large.
+    # Members that no partition is left for do not make the share of the others too large.
     skew = now.busiest_share * min(now.members, view.partitions or 1)
     if skew < WORTH_CHANGING:
         return None
@@ -50,7 +50,7 @@ def _traffic(view: AssignmentView, labels: Mapping[str, str]) -> str | None:
     if attainable is None:
         return f"{carries}; {least}."
     if not view.alternatives:
-        return f"{carries}; shared out by traffic, {_share(attainable)} could be reached; {least}."
+        return f"{carries}; distributed by traffic, {_share(attainable)} could be reached; {least}."
     return (
         f"{carries}; Kafka's assignors count partitions and would not change that, "
         f"though {_share(attainable)} can be reached; {least}."
@@ -96,9 +96,9 @@ def _idle(view: AssignmentView) -> str | None:
     now = view.now
     if not now.idle_members:
         return None
-    some = f"{now.idle_members:,} of {plural(now.members, 'member')} {_have(now.idle_members)} nothing to do"
+    some = f"{now.idle_members:,} of {plural(now.members, 'member')} {'is' if now.idle_members == 1 else 'are'} idle"
     if now.idle_members == now.members == 1:
-        some = "The only member has nothing to do"
+        some = "The only member is idle"
     if view.partitions is None:
         return f"{some}."
     if view.partitions == 0:
@@ -128,10 +128,6 @@ def _counted(view: AssignmentView) -> str | None:
         f"One member owns {now.most_partitions:,} of {plural(view.partitions, 'partition')}; "
         f"{_would(best, view)} give none more than {most:,}."
     )
-
-
-def _have(number: int) -> str:
-    return "has" if number == 1 else "have"
 
 
 def _share(share: float) -> str:

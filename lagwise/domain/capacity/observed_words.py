@@ -9,8 +9,8 @@ from lagwise.domain.humanise import count, duration, plural, rate
 AT_MOST_TIMES = 2.0
 #: Where the members' time goes to other topics as well.
 NO_TEST_HELPS = (
-    "No backlog of this topic alone would tell, as its members read others as well: let one of them measure T1 and T2 "
-    "with the probe."
+    "A backlog of this topic alone would show nothing, because its members read other topics too: let one of them "
+    "measure T1 and T2 with the probe."
 )
 _MINUTE = 60.0
 
@@ -67,15 +67,15 @@ def _why(found: ObservedCapacity, seen: str) -> str:
         case Undecided.TOO_LITTLE:
             return f"only {seen}"
         case Undecided.IMPRECISE:
-            return f"in {seen} it did too unlike amounts to tell within 15 %"
+            return f"its rates in {seen} vary too much for an estimate within 15 %"
         case Undecided.UNSTEADY:
-            return f"in {seen} it went now fast, now slowly, as no one capacity does"
+            return f"in {seen} it was fast at times and slow at others, which no single capacity explains"
         case Undecided.EXCEEDED:
             return f"it did less in {seen} than it does without one"
         case Undecided.SHARED:
             return "its members read other topics at the same time"
         case _:
-            return "it never had a backlog for long, so that it did what arrived and not what it can do"
+            return "it never had a backlog for long, so its rate shows what arrived and not what it can do"
 
 
 def _at_least(found: ObservedCapacity) -> str:

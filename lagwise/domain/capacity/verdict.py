@@ -85,7 +85,7 @@ class CapacityJudgement:
     enough_until: datetime | None = None
     #: The same for the upper end of the forecast's interval.
     enough_until_at_worst: datetime | None = None
-    #: The test that would tell what it can do, in words; None where that is known, or no test would help.
+    #: The test that would show what it can do, in words; None where that is known, or no test would help.
     load_test: str | None = None
 
 
@@ -139,7 +139,7 @@ def judge_capacity(
 
     def judged(verdict: CapacityVerdict, sentence: str) -> CapacityJudgement:
         asks = verdict in (CapacityVerdict.SHORT, CapacityVerdict.TIGHT) and advised not in (None, running)
-        instead = f" Advised are {_say_set_up(advised)}, instead of {_say_set_up(running)}." if asks and advised else ""
+        instead = f" Advice: {_say_set_up(advised)} instead of {_say_set_up(running)}." if asks and advised else ""
         return CapacityJudgement(verdict, f"{sentence}.{instead}", until, at_worst)
 
     if can_do.high is not None and not meets(can_do.high, peak):

@@ -44,4 +44,4 @@ def unless_crashed(rebalances: Sequence[Rebalance]) -> str:
     if not any(r.cause is RebalanceCause.MEMBER_GONE for r in rebalances):
         return ""
     who = "it" if sum(len(r.left) for r in rebalances) == 1 else "they"
-    return f"; samples do not tell whether {who} left or crashed"
+    return f"; samples do not show whether {who} left or crashed"

@@ -23,7 +23,7 @@ EAGER_ASSIGNORS = frozenset({"range", "roundrobin", "sticky"})
 SHORT_SESSION_SECONDS = 30.0
 #: More rounds than these in an hour are no deployments.
 _DEPLOYMENTS_OF_AN_HOUR = (2, 3)
-#: The group threw a member out.
+#: The group removed a member.
 _FAILURES = (RebalanceCause.POLL_INTERVAL_EXCEEDED, RebalanceCause.MEMBER_FAILED)
 
 
@@ -47,7 +47,7 @@ class RebalanceExplanation:
 
 #: Of an hour at whose end something began that did not end in it.
 CONTINUED = RebalanceExplanation(
-    "continued", "What began at the end of this hour went on in the next one, and is told there."
+    "continued", "What began at the end of this hour went on in the next one, and is explained there."
 )
 
 
@@ -61,18 +61,18 @@ def explain_rebalances(
 ) -> RebalanceExplanation:
     """The likeliest cause, what it is concluded from, and what would help; the rebalances in order of time.
 
-    It is the one that explains most of the departures; members that failed are told of beside another one.
+    It is the one that explains most of the departures; members that failed are mentioned beside another one.
     """
     failing = [r for r in rebalances if r.cause in _FAILURES]
     others = [r for r in rebalances if r.left and r.cause not in _FAILURES]
     if failing and len(failing) >= len(others):
         return _failing(rebalances, failing, setup)
     found = _coming_and_going(rebalances, setup, churning=churning, brief_stays=brief_stays, is_storm=is_storm)
-    return replace(found, sentence=f"{found.sentence}{_besides(failing)}")
+    return replace(found, sentence=f"{found.sentence}{_also_removed(failing)}")
 
 
 def _failing(rebalances: Sequence[Rebalance], failing: Sequence[Rebalance], setup: Setup) -> RebalanceExplanation:
-    """Why members were thrown out of the group."""
+    """Why members were removed from the group."""
     slow = [r for r in failing if r.cause is RebalanceCause.POLL_INTERVAL_EXCEEDED]
     silent = [r for r in failing if r.cause is RebalanceCause.MEMBER_FAILED]
     if len(slow) >= len(silent):
@@ -115,11 +115,13 @@ def _coming_and_going(
     if came.total() != went.total():
         return _scaling(rebalances, came.total() - went.total(), setup)
     if came:
-        return RebalanceExplanation("replacement", f"{plural(came.total(), 'member')} came for as many that went.")
+        return RebalanceExplanation(
+            "replacement", f"{plural(came.total(), 'new member')} replaced {came.total()} that left."
+        )
     for cause, sentence in (
-        (RebalanceCause.PARTITIONS_ADDED, "A topic that is read got more partitions."),
-        (RebalanceCause.SUBSCRIPTION_CHANGED, "Members subscribed to other topics than before."),
-        (RebalanceCause.STATIC_MEMBER_RETURNED, "Static members came back and kept what they owned."),
+        (RebalanceCause.PARTITIONS_ADDED, "A topic that the group reads got more partitions."),
+        (RebalanceCause.SUBSCRIPTION_CHANGED, "Members changed their subscriptions."),
+        (RebalanceCause.STATIC_MEMBER_RETURNED, "Static members came back and kept their partitions."),
     ):
         if causes[cause]:
             return RebalanceExplanation(str(cause), sentence)
@@ -129,14 +131,14 @@ def _coming_and_going(
 def _slow_processing(those: Sequence[Rebalance]) -> RebalanceExplanation:
     silence = longest(r.silent_seconds for r in those)
     limit = longest(r.poll_interval_seconds for r in those)
-    evidence = f"{how_often(len(those))} a member was thrown out for not polling"
+    evidence = f"{how_often(len(those))} a member was removed for not polling"
     if silence is not None:
         evidence += f", after it had committed nothing for {duration(silence)}"
     if limit is not None:
         evidence += f"; its max.poll.interval.ms is {duration(limit)}"
     return RebalanceExplanation(
         "slow_processing",
-        f"Processing what one poll returned took longer than max.poll.interval.ms: {evidence}{named(those)}.",
+        f"Processing the records of one poll took longer than max.poll.interval.ms: {evidence}{named(those)}.",
         "Return fewer records per poll (max.poll.records), or allow more time (max.poll.interval.ms); then find what "
         "takes so long.",
     )
@@ -150,12 +152,12 @@ def _failures(those: Sequence[Rebalance]) -> RebalanceExplanation:
         evidence += f" of {duration(timeout)}"
     if silence is not None:
         evidence += f"; it had committed nothing for {duration(silence)}"
-    remedy = "Look on those hosts for crashes, kills for want of memory, and long garbage collections."
+    remedy = "Check those hosts for crashes, out-of-memory kills and long garbage collections."
     if timeout is not None and timeout < SHORT_SESSION_SECONDS:
         remedy += f" A session.timeout.ms of {duration(timeout)} is short: 45 s is Kafka's default."
     if timeout is not None:
         remedy += f" heartbeat.interval.ms should be {duration(timeout / 3)} at most, a third of it."
-    return RebalanceExplanation("failing_members", f"Members crashed or stood still: {evidence}{named(those)}.", remedy)
+    return RebalanceExplanation("failing_members", f"Members crashed or hung: {evidence}{named(those)}.", remedy)
 
 
 def _churn(
@@ -169,7 +171,7 @@ def _churn(
     remedy = (
         "Find what restarts them (an autoscaler, a failing health check, an orchestrator that moves them)."
         if leave_by_themselves
-        else "Look into the logs of those clients for what ends them."
+        else "Check the logs of those clients for why they end."
     )
     return RebalanceExplanation(
         "storm" if is_storm else "churn",
@@ -183,9 +185,9 @@ def _passing_through(rebalances: Sequence[Rebalance], stays: Sequence[timedelta]
     usual = sorted(stays)[len(stays) // 2]
     return RebalanceExplanation(
         "storm",
-        f"{len(rebalances)} rebalances within {duration(took.total_seconds())}: {len(stays)} members came and went "
-        f"again, usually after {duration(usual.total_seconds())}.",
-        "Find what ends them so soon after their start: a crash, a failing health check, a lack of memory, an "
+        f"{len(rebalances)} rebalances within {duration(took.total_seconds())}: {len(stays)} members joined and "
+        f"left again, usually after {duration(usual.total_seconds())}.",
+        "Find out why they end so soon after their start: a crash, a failing health check, a lack of memory, an "
         f"autoscaler.{_milder(setup)}",
     )
 
@@ -199,7 +201,7 @@ def _deployment(
     as_in = "a rolling deployment" if rounds == 1 else f"{rounds} rolling deployments"
     return RebalanceExplanation(
         "deployment",
-        f"{plural(members, 'member')} went and came back {how_often(rounds)} each{over(rebalances)}, as in {as_in}"
+        f"{plural(members, 'member')} left and came back {how_often(rounds)} each{over(rebalances)}, as in {as_in}"
         f"{unless_crashed(rebalances)}.",
         _milder(setup).strip() or None,
     )
@@ -207,20 +209,20 @@ def _deployment(
 
 def _restart(rebalances: Sequence[Rebalance], setup: Setup) -> RebalanceExplanation:
     who = named([r for r in rebalances if r.left])
-    sentence = f"1 member went and came back{over(rebalances)}{who}{unless_crashed(rebalances)}."
+    sentence = f"1 member left and came back{over(rebalances)}{who}{unless_crashed(rebalances)}."
     return RebalanceExplanation("restart", sentence, _milder(setup).strip() or None)
 
 
 def _gone(rebalances: Sequence[Rebalance], fewer: int, after: int | None) -> RebalanceExplanation:
     """Members that are not there any more, of which some may have crashed."""
-    rest = {None: "", 0: ", and nobody is there any more", 1: ", and 1 is still there"}
+    rest = {None: "", 0: ", and none is left", 1: ", and 1 is left"}
     them, hosts = ("it", "its host") if fewer == 1 else ("them", "their hosts")
-    left = rest.get(after, f", and {after} are still there")
+    left = rest.get(after, f", and {after} are left")
     return RebalanceExplanation(
         "gone",
         f"{plural(fewer, 'member is', 'members are')} gone{named([r for r in rebalances if r.left])}{left}"
         f"{unless_crashed(rebalances)}.",
-        f"If nobody stopped {them}, look on {hosts} for crashes and kills for want of memory.",
+        f"If nobody stopped {them}, check {hosts} for crashes and out-of-memory kills.",
     )
 
 
@@ -233,8 +235,8 @@ def _silent_deployment(
         "deployment",
         f"{plural(members, 'member')} fell silent and came back once each{over(rebalances)}, as in a rolling "
         "deployment of clients that do not leave the group when they close (Kafka Streams does not by default).",
-        "If nobody deployed then, look on those hosts for crashes. What such a member owned "
-        f"is read by nobody until {until} is over, unless it leaves the group when it closes.{_milder(setup)}",
+        "If nobody deployed then, check those hosts for crashes. Nothing reads the partitions of such a member "
+        f"until {until} is over, unless it leaves the group when it closes.{_milder(setup)}",
     )
 
 
@@ -245,7 +247,7 @@ def _retired(silent: Sequence[Rebalance], members: int) -> RebalanceExplanation:
         "scaling",
         f"{plural(members, 'member')} did not come back within {within}{named(silent)}: static members do not leave by "
         "themselves, so this is how one is retired.",
-        "If nobody retired it, look on its host for a crash, a kill for want of memory, or a restart that failed.",
+        "If nobody retired it, check its host for a crash, an out-of-memory kill or a failed restart.",
     )
 
 
@@ -257,7 +259,7 @@ def _began(first: Rebalance) -> bool:
 
 def _start(rebalances: Sequence[Rebalance]) -> RebalanceExplanation:
     came = plural(sum(len(r.joined) for r in rebalances), "member")
-    return RebalanceExplanation("start", f"The group started: {came} came, and nobody was there before.")
+    return RebalanceExplanation("start", f"The group started: {came} joined, and there were none before.")
 
 
 def _scaling(rebalances: Sequence[Rebalance], difference: int, setup: Setup) -> RebalanceExplanation:
@@ -274,13 +276,13 @@ def _scaling(rebalances: Sequence[Rebalance], difference: int, setup: Setup) -> 
 
 
 def _rejoins(rebalances: Sequence[Rebalance], *, is_storm: bool) -> RebalanceExplanation:
-    sentence = f"The same members joined anew{'' if len(rebalances) == 1 else f' {how_often(len(rebalances))}'}"
+    sentence = f"The same members rejoined{'' if len(rebalances) == 1 else f' {how_often(len(rebalances))}'}"
     if all(r.cause is RebalanceCause.REJOINED for r in rebalances):
         return RebalanceExplanation(
-            "storm" if is_storm else "rejoins", f"{sentence}: the leader asked for it, or a client did."
+            "storm" if is_storm else "rejoins", f"{sentence}, as the leader or a client requested."
         )
     return RebalanceExplanation(
-        "storm" if is_storm else "unknown", "Partitions changed hands, and nothing seen tells why."
+        "storm" if is_storm else "unknown", "Partitions changed owners; nothing observed shows why."
     )
 
 
@@ -288,18 +290,18 @@ def _milder(setup: Setup) -> str:
     """What makes a restart cost less, of what the group does not do yet."""
     advice = []
     if not setup.has_static_members:
-        advice.append("with static membership (group.instance.id) a member that is soon back is not rebalanced at all")
+        advice.append("with static membership (group.instance.id) a member that is back soon causes no rebalance")
     if setup.type == "classic" and setup.assignor in EAGER_ASSIGNORS:
         advice.append(
             f"cooperative-sticky instead of {setup.assignor}, or the consumer protocol of KIP-848, lets the others "
-            "read on meanwhile"
+            "keep reading"
         )
-    return f" What makes it cheaper: {'; '.join(advice)}." if advice else ""
+    return f" To make it cheaper: {'; '.join(advice)}." if advice else ""
 
 
-def _besides(failing: Sequence[Rebalance]) -> str:
-    """Members that failed, beside what explains the other departures."""
+def _also_removed(failing: Sequence[Rebalance]) -> str:
+    """Members that failed, where another cause explains most departures."""
     if not failing:
         return ""
     members = sum(max(1, len(departed(r))) for r in failing)
-    return f" Besides, {plural(members, 'member was', 'members were')} thrown out for silence{named(failing)}."
+    return f" In addition, {plural(members, 'member was', 'members were')} removed for silence{named(failing)}."

@@ -1,4 +1,4 @@
-"""What the table ``capacity`` knows of a workload: numbers that nobody has to type in, and where each comes from."""
+"""What the table ``capacity`` knows of a workload: numbers that need no typing in, and where each comes from."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -22,7 +22,7 @@ _TAKEN_APART = NEEDED[:3]
 _WHOLE_FROM = {
     "saturation": "as seen under saturation",
     "busy_time": "by the busy time of the vertex that bounds the job",
-    "consume_rt": "by the consume RT and the threads that the clients tell",
+    "consume_rt": "by the consume RT and the threads that the clients report",
 }
 _CALLED = {
     "t1_seconds": "T1",
@@ -60,13 +60,13 @@ def known_values(row: Mapping[str, Any], now: datetime) -> tuple[dict[str, Any],
     if peaks:
         highest = max(peaks, key=lambda name: peaks[name])
         values["peak_rate_per_second"] = peaks[highest]
-        told = "peak_rate_per_second" if highest == "peak_rate_per_second" else "forecast_peak_per_second"
-        sources["peak_rate_per_second"] = _source(inputs.get(told), now)
+        name = "peak_rate_per_second" if highest == "peak_rate_per_second" else "forecast_peak_per_second"
+        sources["peak_rate_per_second"] = _source(inputs.get(name), now)
     if is_by_members(row):
         values["seconds_per_message"] = values["t1_seconds"]
         sources["seconds_per_message"] = f"{_WHOLE_FROM[row['capacity_source']]}, a {row['unit']} taken as one thread"
         for name in ("t1_seconds", "t2_seconds"):
-            # What a probe measured, where it does not tell the cores.
+            # What a probe measured, where it does not report the cores.
             values[name] = inputs[name]["value"] if name in inputs else None
     elif row["concurrency"] is not None:
         values |= {"concurrency": row["concurrency"], "max_threads_per_node": row["max_threads_per_node"]}
@@ -141,7 +141,7 @@ def say_missing(missing: Sequence[str]) -> str:
     how = "Type in what is not known"
     if any(name in missing for name in _TAKEN_APART):
         how += (
-            ", let a consumer measure T1 and T2 with the probe, which tells the cores, too (where it does not: "
+            ", let a consumer measure T1 and T2 with the probe, which reports the cores, too (where it does not: "
             "analysis.capacity.nodes in the settings), or let the group show under a load test what it can do"
         )
     return f"No advice: {listed} {'is' if len(unknown) == 1 else 'are'} not known, and no number is made up. {how}."
@@ -169,12 +169,12 @@ def _rounded_up(rate: float) -> float:
     return round(-(-rate // step) * step, 12)
 
 
-def _source(told: Mapping[str, Any] | None, now: datetime) -> str:
-    if told is None:
+def _source(given: Mapping[str, Any] | None, now: datetime) -> str:
+    if given is None:
         return "measured"
-    text = str(told["source"])
-    if told["samples"] is not None:
-        text += f", from {plural(told['samples'], _SAMPLES.get(told['name'], 'sample'))}"
-    if told["measured_at"] is not None:
-        text += f", {duration((now - told['measured_at']).total_seconds())} ago"
+    text = str(given["source"])
+    if given["samples"] is not None:
+        text += f", from {plural(given['samples'], _SAMPLES.get(given['name'], 'sample'))}"
+    if given["measured_at"] is not None:
+        text += f", {duration((now - given['measured_at']).total_seconds())} ago"
     return text
