@@ -1,4 +1,4 @@
-"""What the alerts room speaks of: conditions that come in, alerts that are kept, notifications that go out.
+"""The values of the alerts room: conditions come in, alerts are stored, notifications go out.
 
 Plain immutable values, no I/O, no clock. All times are UTC and timezone-aware; all durations are seconds.
 """
@@ -16,7 +16,7 @@ from lagwise.domain.vocabulary import Status, UnknownReason
 
 
 class Severity(StrEnum):
-    """How loud an alert is. Declared loudest first: the order is the ranking."""
+    """How loud an alert is, the loudest first: the order is the ranking."""
 
     PAGE = "page"
     WARN = "warn"
@@ -29,9 +29,9 @@ class Severity(StrEnum):
 
 
 class AlertKind(StrEnum):
-    """What an alert is about: the status of a consumer group, the monitor itself, or a finding beside a group's status.
+    """What an alert is about: the status of a consumer group, a finding on a group, or the monitor itself.
 
-    Each kind of finding has alerts of its own: what lasts for days must not keep an outage from being over.
+    Each kind of finding has its own alerts: a finding that lasts for days must not keep an outage open.
     """
 
     GROUP = "group"
@@ -47,7 +47,7 @@ class AlertKind(StrEnum):
     RETRIES = FindingKind.RETRIES.value
     REBALANCES = FindingKind.REBALANCES.value
     ASSIGNMENT = FindingKind.ASSIGNMENT.value
-    #: Facts beside the status that rules ask for by a key of their own, and that last like findings.
+    #: Facts on a group that last like findings, and have a key of their own in the file of rules.
     IDLE_MEMBERS = "idle_members"
     GHOSTS = "ghosts"
     REBALANCE_STORM = "rebalance_storm"
@@ -55,7 +55,7 @@ class AlertKind(StrEnum):
 
 
 class AlertState(StrEnum):
-    """Where an alert stands. A pending one holds, but not yet for long enough to tell anybody."""
+    """The state of an alert. A pending alert matches, but not yet for as long as its rule asks."""
 
     PENDING = "pending"
     FIRING = "firing"
@@ -63,11 +63,11 @@ class AlertState(StrEnum):
 
 
 class AlertEvent(StrEnum):
-    """What a notification tells about its alert."""
+    """What a notification reports of its alert."""
 
     FIRING = "firing"
     ESCALATED = "escalated"
-    #: It still holds: told again after the interval that the rules ask for.
+    #: It still fires: reported again after the interval in the rules.
     REPEATED = "repeated"
     RESOLVED = "resolved"
 
@@ -76,21 +76,21 @@ class Resolution(StrEnum):
     """Why an alert ended."""
 
     RECOVERED = "recovered"
-    #: Unknown for so long, and for such a reason, that the trouble that was told is neither there nor known to be over.
+    #: The group is unknown for so long, and for such a reason, that nobody can say whether the trouble is over.
     UNKNOWN = "unknown"
     GROUP_GONE = "group_gone"
     RULE_CHANGED = "rule_changed"
     CLUSTER_REMOVED = "cluster_removed"
 
 
-#: The words that stand in the place of a status where the monitor itself is meant.
+#: Statuses of the monitor itself.
 STALE = "stale"
 FRESH = "fresh"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class AlertSubject:
-    """What an alert is about. ``cluster`` is None for the analysis, ``group`` for it and for the collection."""
+    """What an alert is about. ``cluster`` is None for the analysis; ``group`` is None for analysis and collection."""
 
     kind: AlertKind
     cluster: str | None = None
@@ -108,7 +108,7 @@ class AlertSubject:
         return "the analysis" if self.kind is AlertKind.ANALYSIS else f"the collection from {self.cluster}"
 
 
-# Asked for every subject in every round, of which there are a dozen per group.
+# Cached: every round asks for a dozen subjects per group.
 @lru_cache(maxsize=200_000)
 def _fingerprint(kind: str, cluster: str | None, group: str | None) -> str:
     text = json.dumps([kind, cluster, group])

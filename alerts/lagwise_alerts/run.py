@@ -1,4 +1,4 @@
-"""Turns the crank: read the lake, decide, keep, deliver, say how it is going. Trouble with one step costs only that."""
+"""The alert process: each round reads the lake, decides, stores and delivers. An error stops only its own step."""
 
 import logging
 import threading
@@ -35,15 +35,15 @@ from lagwise_alerts.stages import decide_and_mute
 log = logging.getLogger("lagwise.alerts")
 
 _PRUNE_EVERY = timedelta(hours=1)
-#: The product must be gone within 10 s of a signal; this is what an attempt under way gets of that.
+#: Lagwise must end within 10 s of a signal; an attempt that is under way gets this much of it.
 _STOP_WITHIN_SECONDS = 3.0
 _STOP_SWITCH_WITHIN_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class AlertRound:
-    """What a round did. ``trouble`` are one-line reasons why something was left as it was, ``rules_trouble`` is why the
-    file of rules is not in force as it is now."""
+    """What a round did. ``trouble`` are one-line reasons why something stayed as it was, ``rules_trouble`` is what is
+    wrong with the file of rules."""
 
     fired: int
     escalated: int
@@ -57,7 +57,7 @@ class AlertRound:
 
     @property
     def line(self) -> str:
-        """The heartbeat."""
+        """The round in one line, for the heartbeat."""
         c = self.counts
         text = f"{c.firing} firing, {c.pending} pending; {c.delivered} delivered, {c.queued} queued"
         if c.dead:
@@ -67,7 +67,7 @@ class AlertRound:
 
 
 class AlertProcess:
-    """Everything a round needs, opened once. Raises ConfigError where the settings or the rules cannot be used."""
+    """Everything a round needs, opened once. Raises ConfigError where the settings or the rules are invalid."""
 
     def __init__(self, config: Config, *, watching_since: datetime | None) -> None:
         self._config = config
@@ -85,7 +85,10 @@ class AlertProcess:
         self._pruned_at: datetime | None = None
 
     def round(self, now: datetime) -> AlertRound:
-        """Read, decide and keep. Raises DatabaseError, having kept nothing; a lake that cannot be read is held."""
+        """Read, decide and store. Alerts stay as they are where the lake is unreadable.
+
+        Raises DatabaseError, having stored nothing.
+        """
         self.prepare()
         if self._rules.refresh():
             log.info("the rules have changed: %d rules are in force", len(self.book.rules))
@@ -132,7 +135,7 @@ class AlertProcess:
             self._prepared = True
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close the lake and the database."""
         self._reader.close()
         self.engine.dispose()
 
@@ -155,7 +158,7 @@ class AlertProcess:
 
 
 def alert_once(config: Config, now: datetime | None = None) -> AlertRound:
-    """One round, and one attempt to deliver everything that is due. For a scheduler, for tests, and by hand.
+    """One round, and one attempt to deliver everything that is due: for a scheduler, for tests, and by hand.
 
     Raises ConfigError, DatabaseError, and NotOurTurn where another process runs the alerts of this database. ``now`` is
     the present time unless given.
@@ -181,10 +184,10 @@ def alert_once(config: Config, now: datetime | None = None) -> AlertRound:
 
 
 def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
-    """Rounds at the configured interval until ``stop`` is set, deliveries beside them, heartbeats into ``state``.
+    """Rounds at the configured interval until ``stop`` is set, with deliveries in threads and heartbeats in ``state``.
 
     While another process runs the alerts of this database, this one waits, and takes over when that one is gone. Raises
-    ConfigError at the start where the settings or the rules cannot be used; nothing else ends it.
+    ConfigError at the start where the settings or the rules are invalid; nothing else ends it.
     """
     alerts = AlertProcess(config, watching_since=_now())
     workers = _workers(alerts, config, _now)
@@ -193,8 +196,8 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
     switch = DeadMansSwitch(heartbeat, config.alerts.interval_seconds) if heartbeat else None
     log_throttle, heart = LogThrottle(log), health.Heart(state, health.ALERTS)
     where = ", ".join(f"{w.channel.name} ({w.channel.receiver})" for w in workers)
-    log.info("%d rules; channels: %s", len(alerts.book.rules), where or "none, alerts are kept and shown only")
-    _mention_unusable(workers)
+    log.info("%d rules; channels: %s", len(alerts.book.rules), where or "none, alerts are stored and shown only")
+    _log_unusable(workers)
     started = False
     turn = alerts.turn
     turn.start()
@@ -212,15 +215,15 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 report = alerts.round(_now())
                 log_throttle.clear("database", "the database works again")
                 if report.trouble:
-                    log_throttle.say("lake", "; ".join(report.trouble) + "; what rests on it is held as it is")
+                    log_throttle.say("lake", "; ".join(report.trouble) + "; alerts that depend on it stay as they are")
                 else:
                     log_throttle.clear("lake", "the lake can be read again")
                 if report.rules_trouble is not None:
                     log_throttle.say("rules", report.rules_trouble)
                 else:
-                    log_throttle.clear("rules", "the file of rules can be used again")
+                    log_throttle.clear("rules", "the file of rules is valid again")
                 if not started:
-                    _mention_orphans(alerts, {w.channel.name for w in workers})
+                    _log_orphans(alerts, {w.channel.name for w in workers})
                     outbox.start()
                     if switch is not None:
                         switch.start()
@@ -271,17 +274,17 @@ def _deliver_once(worker: Worker) -> None:
         worker.channel.close()
 
 
-def _mention_unusable(workers: list[Worker]) -> None:
-    """What is wrong with a channel before anything is sent: its messages wait for it to be mended."""
+def _log_unusable(workers: list[Worker]) -> None:
+    """Log what is wrong with a channel before anything is sent."""
     for worker in workers:
         try:
             worker.channel.check()
         except ConfigError as error:
-            log.warning("channel %s cannot be used: %s; its messages wait", worker.channel.name, error)
+            log.warning("channel %s does not work: %s; its messages wait", worker.channel.name, error)
 
 
-def _mention_orphans(alerts: AlertProcess, channels: set[str]) -> None:
-    """Messages for a channel that was taken out of the settings wait there until it is back: say so once."""
+def _log_orphans(alerts: AlertProcess, channels: set[str]) -> None:
+    """Log once where messages wait for a channel that was removed from the settings."""
     for name, oldest in store.waiting_channels(alerts.engine).items():
         if name not in channels:
             age = duration(round((_now() - oldest).total_seconds()))

@@ -19,7 +19,7 @@ from lagwise_alerts.notify.group import NextSend, SendSingly, SendSummary, SentM
 from lagwise_alerts.notify.message import render
 from lagwise_alerts.operate import queries
 from lagwise_alerts.outbox import store
-from lagwise_alerts.outbox.summaries import MOST_IN_A_SUMMARY
+from lagwise_alerts.outbox.summaries import MAX_IN_A_SUMMARY
 from lagwise_alerts.outbox.worker import Worker
 from lagwise_alerts.stages import decide_and_mute
 from tests.alerts.receiver import Answer, Receiver
@@ -208,10 +208,10 @@ def test_a_flood_is_parted_and_stays_in_order(
     engine: Engine, clock: Clock, receiver: Receivers, worker: Callable[[str], Worker]
 ) -> None:
     to = receiver()
-    happen(engine, clock, 1000, "stopped", 2 * MOST_IN_A_SUMMARY + 1)
+    happen(engine, clock, 1000, "stopped", 2 * MAX_IN_A_SUMMARY + 1)
     assert worker(to.url).deliver_due(NEVER) is None
     documents = [got.document for got in to.got]
-    assert [len(document["alerts"]) for document in documents] == [MOST_IN_A_SUMMARY, MOST_IN_A_SUMMARY, 1]
+    assert [len(document["alerts"]) for document in documents] == [MAX_IN_A_SUMMARY, MAX_IN_A_SUMMARY, 1]
     assert [key for document in documents for key in members(document)] == decided(engine)
     assert max(len(got.body) for got in to.got) < 1_000_000
 

@@ -13,7 +13,7 @@ from lagwise_alerts.model import Decision
 from lagwise_alerts.notify.mute_state import Matcher, MuteCause
 from lagwise_alerts.operate import actions, queries
 from lagwise_alerts.operate.actions import Operator, Via
-from lagwise_alerts.operate.resend import Letter, Resent, choose, resend
+from lagwise_alerts.operate.resend import ResendCandidate, Resent, choose_messages, resend
 from lagwise_alerts.outbox import store
 from lagwise_alerts.outbox.database import DELIVERIES, open_engine, transaction
 from lagwise_alerts.outbox.summaries import queue_summaries
@@ -93,7 +93,7 @@ class TestSilences:
     @pytest.mark.parametrize(
         ("patterns", "last", "comment", "said"),
         [
-            ({}, 60, "x", "say which alerts are meant"),
+            ({}, 60, "x", "select alerts by"),
             ({"group": "("}, 60, "x", "not a regular expression"),
             ({"group": "a" * 501}, 60, "x", "longer than 500"),
             ({"severity": "critical"}, 60, "x", "none of page, warn, info"),
@@ -115,7 +115,7 @@ class TestSilences:
         number = silence(engine, 0, 60, group="x")
         with pytest.raises(OperatorError, match="there is no silence 99"):
             actions.unsilence(engine, 99, by=JO, now=at(5))
-        with pytest.raises(OperatorError, match="over already"):
+        with pytest.raises(OperatorError, match="has already ended"):
             actions.unsilence(engine, number, by=JO, now=at(60))
 
 
@@ -178,8 +178,8 @@ def test_everything_is_recorded_with_who_and_when(engine: Engine) -> None:
     assert subjects[2].startswith("group <script>")
 
 
-def letter(number: int, state: str, incident: str = "a", channel: str = "ops") -> Letter:
-    return Letter(number, channel, incident, state == "dead", state == "delivered")
+def letter(number: int, state: str, incident: str = "a", channel: str = "ops") -> ResendCandidate:
+    return ResendCandidate(number, channel, incident, state == "dead", state == "delivered")
 
 
 @pytest.mark.parametrize(
@@ -197,9 +197,9 @@ def letter(number: int, state: str, incident: str = "a", channel: str = "ops") -
     ],
 )
 def test_which_dead_letters_go_again(
-    letters: list[Letter], asked: set[int] | None, again: list[int], outdated: list[int], why: str
+    letters: list[ResendCandidate], asked: set[int] | None, again: list[int], outdated: list[int], why: str
 ) -> None:
-    assert choose(letters, None if asked is None else frozenset(asked)) == (again, outdated), why
+    assert choose_messages(letters, None if asked is None else frozenset(asked)) == (again, outdated), why
 
 
 class TestResending:

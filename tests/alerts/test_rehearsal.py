@@ -16,8 +16,8 @@ from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
 from lagwise.traces.trace import read_trace
 from lagwise_alerts.backtest import lake_history, trace_history
-from lagwise_alerts.backtest.backtest import Backtest, Scene, rehearse
-from lagwise_alerts.backtest.untestable import LOSS_AHEAD, untried
+from lagwise_alerts.backtest.backtest import Backtest, Scene, run_backtest
+from lagwise_alerts.backtest.untestable import LOSS_AHEAD, untestable_rules
 from lagwise_alerts.evaluate.observation import CollectionRow, LakeSnapshot, observe
 from lagwise_alerts.model import AlertKind, AlertSubject, Condition, GroupCondition, Numbers
 from lagwise_alerts.rules.rule_file import RuleBook, load_rules
@@ -189,7 +189,7 @@ def _sample(second: int) -> dict[str, Any]:
 
 def _of_lake(lake: Lake, rules: RuleBook, since: int = 0) -> Backtest:
     span = lake_history.HistorySpan(at(since), at(END), 15.0)
-    return rehearse(rules, lake_history.scenes(lake, span, rules), at(since), at(END))
+    return run_backtest(rules, lake_history.scenes(lake, span, rules), at(since), at(END))
 
 
 def _said(notified: Any) -> list[tuple[Any, ...]]:
@@ -235,7 +235,7 @@ class TestTheLakesPast:
         """That a group was alive before is known from elsewhere, and since when it has its status from its changes."""
         alive = frozenset({AlertSubject(AlertKind.GROUP, CLUSTER, "orders").fingerprint})
         span = lake_history.HistorySpan(at(300), at(END), 15.0, alive)
-        found = rehearse(rules, lake_history.scenes(lake_of_the_past, span, rules), at(300), at(END))
+        found = run_backtest(rules, lake_history.scenes(lake_of_the_past, span, rules), at(300), at(END))
         first = found.notifications[0]
         assert (first.alert.subject.group, first.event.value, first.decided_at) == ("orders", "firing", at(300))
         assert first.alert.since == at(60)
@@ -243,7 +243,7 @@ class TestTheLakesPast:
     def test_mirrored_groups_are_left_out_as_they_are_live(self, lake_of_the_past: Lake, rules: RuleBook) -> None:
         mirrored = frozenset({AlertSubject(AlertKind.GROUP, CLUSTER, "orders").fingerprint})
         span = lake_history.HistorySpan(at(0), at(END), 15.0, mirrored=mirrored)
-        found = rehearse(rules, lake_history.scenes(lake_of_the_past, span, rules), at(0), at(END))
+        found = run_backtest(rules, lake_history.scenes(lake_of_the_past, span, rules), at(0), at(END))
         assert "orders" not in {n.alert.subject.group for n in found.notifications}
 
     def test_storms_last_from_hour_to_hour(self, lake_of_the_past: Lake, rules: RuleBook) -> None:
@@ -277,7 +277,7 @@ def test_interest_leaves_out_nothing(lake_of_the_past: Lake, rules: RuleBook) ->
             now=scene.now,
         )
         whole.see((scene.now - at(0)).total_seconds(), type(seen)(scene.conditions, scene.clusters))
-    assert _said(rehearse(rules, scenes, at(0), at(END)).notifications) == _said(whole.notifications)
+    assert _said(run_backtest(rules, scenes, at(0), at(END)).notifications) == _said(whole.notifications)
 
 
 class TestTraces:
@@ -292,14 +292,14 @@ class TestTraces:
     )
     def test_default_rules(self, trace: str, notified: list[tuple[str, str]]) -> None:
         scenes = self._scenes(trace)
-        found = rehearse(book(), scenes, scenes[0].now, scenes[-1].now)
+        found = run_backtest(book(), scenes, scenes[0].now, scenes[-1].now)
         assert [(n.event.value, n.status) for n in found.notifications] == notified
 
     def test_a_crash_loop_pages_once_whatever_its_status_and_those_that_keep_pace_do_not(self) -> None:
         """Of those that read too little, one gets no certain trend from the noise of its restarts; of the others it is
         certain, and they page when records have been getting older for longer than the objective."""
         scenes = self._scenes("crash-loop")
-        found = rehearse(book(), scenes, scenes[0].now, scenes[-1].now)
+        found = run_backtest(book(), scenes, scenes[0].now, scenes[-1].now)
         said = [
             (n.alert.subject.group, n.event.value, n.alert.rule, n.alert.severity.value) for n in found.notifications
         ]
@@ -323,7 +323,7 @@ class TestTraces:
 
     def test_a_loss_is_told_once_for_each_group(self) -> None:
         scenes = self._scenes("retention-overrun")
-        found = rehearse(book(), scenes, scenes[0].now, scenes[-1].now)
+        found = run_backtest(book(), scenes, scenes[0].now, scenes[-1].now)
         lost = [n for n in found.notifications if n.status == "losing_data"]
         assert len(lost) == len({n.alert.subject.group for n in lost}) == 2
         assert {n.alert.subject.kind for n in found.notifications} == {AlertKind.GROUP}
@@ -342,8 +342,12 @@ rules:
   - {name: d, severity: warn, when: {statuses: [stopped], lag_above: 5}}
 """
     rules = load_rules(write_yaml(tmp_path / "rules.yaml", text))
-    assert untried(rules, lake_history.KINDS, frozenset()) == {"a": "loss, retries", "b": LOSS_AHEAD, "c": "capacity"}
-    assert untried(rules, trace_history.KINDS, trace_history.NUMBERS) == {"a": "retries", "c": "capacity"}
+    assert untestable_rules(rules, lake_history.KINDS, frozenset()) == {
+        "a": "loss, retries",
+        "b": LOSS_AHEAD,
+        "c": "capacity",
+    }
+    assert untestable_rules(rules, trace_history.KINDS, trace_history.NUMBERS) == {"a": "retries", "c": "capacity"}
 
 
 class TestTheCommand:

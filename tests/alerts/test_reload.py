@@ -36,7 +36,7 @@ def test_a_broken_file_leaves_the_rules_as_they_were_and_says_what_is_wrong(tmp_
         assert names(watch) == ["a"]
         assert watch.trouble is not None
         assert str(file) in watch.trouble
-        assert "the 1 rule before stays in force" in watch.trouble
+        assert "the 1 earlier rule stays in force" in watch.trouble
         assert "\n" not in watch.trouble
     write_yaml(file, BETTER)
     assert watch.refresh()

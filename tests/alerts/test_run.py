@@ -53,13 +53,13 @@ class TestRulesThatChange:
             until(lambda: "rules.0.severity" in beat_of(settings))
             writer.all_well(datetime.now(UTC), {"orders": {"status": "stopped", "lag": 42, "members": 1}})
             until(lambda: beat_of(settings).startswith("1 firing"))
-            assert "the 1 rule before stays in force" in beat_of(settings)
+            assert "the 1 earlier rule stays in force" in beat_of(settings)
             write_yaml(file, self.RULES)
             until(lambda: "rules" not in beat_of(settings))
         said = [record.message for record in caplog.records if "rule" in record.message]
         assert [m for m in said if "loud" in m] == [m for m in said if "rules.0.severity" in m]
         assert len([m for m in said if "loud" in m]) == 1
-        assert "the file of rules can be used again" in said
+        assert "the file of rules is valid again" in said
 
 
 class TestOnce:

@@ -126,7 +126,7 @@ def test_silence_see_it_and_end_it() -> None:
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "said"),
     [
-        (("silence", "--for", "1h", "--comment", "x"), 1, "say which alerts are meant"),
+        (("silence", "--for", "1h", "--comment", "x"), 1, "select alerts by"),
         (("silence", "--group", "(", "--for", "1h", "--comment", "x"), 1, "not a regular expression"),
         (("silence", "--group", "x", "--for", "soon", "--comment", "x"), 2, "is not a duration"),
         (("silence", "--group", "x", "--for", "1h"), 2, "--comment"),

@@ -24,7 +24,7 @@ from lagwise_alerts.stages import decide
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What was the case at a moment of the past."""
+    """What was known at a moment of the past."""
 
     now: datetime
     conditions: tuple[Condition, ...]
@@ -33,8 +33,10 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Backtest:
-    """What would have been told between two times, and the alerts that would be firing at the end. ``moments`` is how
-    often there was something to decide on."""
+    """The notifications between two times, and the alerts that would be firing at the end.
+
+    ``moments`` is how often the rules were evaluated.
+    """
 
     since: datetime
     until: datetime
@@ -44,15 +46,15 @@ class Backtest:
 
     @property
     def incidents(self) -> dict[str, list[Notification]]:
-        """What was told, by incident."""
+        """The notifications by incident."""
         found: dict[str, list[Notification]] = {}
         for notification in self.notifications:
             found.setdefault(notification.alert.incident_id, []).append(notification)
         return found
 
 
-def rehearse(book: RuleBook, scenes: Iterable[Scene], since: datetime, until: datetime) -> Backtest:
-    """Decide on every scene, in order."""
+def run_backtest(book: RuleBook, scenes: Iterable[Scene], since: datetime, until: datetime) -> Backtest:
+    """Evaluate the rules on every scene, in order."""
     is_of_interest = _Interest(book)
     alerts: dict[str, Alert] = {}
     ended: dict[str, Alert] = {}
@@ -60,7 +62,7 @@ def rehearse(book: RuleBook, scenes: Iterable[Scene], since: datetime, until: da
     moments = 0
     for scene in scenes:
         moments += 1
-        # Of a subject that no rule looks for and that has no alert nothing can follow.
+        # A subject without an alert that no rule matches cannot change anything.
         conditions = tuple(
             c for c in scene.conditions if c.subject.fingerprint in alerts or is_of_interest(c, scene.now)
         )
@@ -86,8 +88,7 @@ def _carry_out(decision: Decision, alerts: dict[str, Alert], ended: dict[str, Al
 
 
 class _Interest:
-    """Whether any rule matches a condition: remembered by all that rules can tell apart, because most of a history is
-    the same over and over."""
+    """Whether any rule matches a condition. Results are cached by what rules can distinguish: histories repeat."""
 
     def __init__(self, book: RuleBook) -> None:
         self._book = book
@@ -96,7 +97,7 @@ class _Interest:
         self._ages = sorted({w.lag_seconds_above for w in whens if w.lag_seconds_above is not None})
         self._losses = sorted({w.seconds_to_loss_below for w in whens if w.seconds_to_loss_below is not None})
         self._ends = sorted({w.seconds_to_catch_up_above for w in whens if w.seconds_to_catch_up_above is not None})
-        self._known: dict[tuple[object, ...], bool] = {}
+        self._cache: dict[tuple[object, ...], bool] = {}
 
     def __call__(self, condition: Condition, now: datetime) -> bool:
         if not isinstance(condition, GroupCondition):
@@ -104,11 +105,11 @@ class _Interest:
         if condition.subject.kind is not AlertKind.GROUP:
             return condition.is_found
         key = self._key(condition.subject, condition)
-        if key not in self._known:
+        if key not in self._cache:
             labels = self._book.labels_of(condition.subject)
             verdicts = (match_rule(rule, condition, condition.as_of, None, labels)[0] for rule in self._book.rules)
-            self._known[key] = TimerVerdict.MATCH in verdicts
-        return self._known[key]
+            self._cache[key] = TimerVerdict.MATCH in verdicts
+        return self._cache[key]
 
     def _key(self, subject: AlertSubject, condition: GroupCondition) -> tuple[object, ...]:
         n = condition.numbers

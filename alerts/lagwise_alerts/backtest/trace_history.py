@@ -18,7 +18,7 @@ from lagwise_alerts.evaluate.observation import CollectionRow, GroupRow, LakeSna
 from lagwise_alerts.evaluate.unread_ages import UnreadAges
 from lagwise_alerts.model import AlertKind, Numbers
 
-#: The kinds of alerts, and numbers beside lag and its age, that can be rehearsed.
+#: The kinds of alerts, and numbers beside lag and its age, that can be backtested.
 KINDS = frozenset({AlertKind.GROUP, AlertKind.LOSS, AlertKind.IDLE_MEMBERS, AlertKind.GHOSTS, AlertKind.COLLECTION})
 NUMBERS = frozenset({LOSS_AHEAD, CATCHING_UP})
 _UNKNOWN_OR_GHOST = (Status.UNKNOWN, Status.GHOST)

@@ -1,17 +1,17 @@
-"""Which rules cannot be rehearsed on a history, because it does not hold what they look for."""
+"""Which rules cannot be backtested on a history, because it lacks what their conditions need."""
 
 from collections.abc import Set
 
 from lagwise_alerts.model import AlertKind
 from lagwise_alerts.rules.rule_file import Rule, RuleBook
 
-#: What rules look for beside kinds of alerts, as it is called here and in the file of rules.
+#: Conditions on numbers that a history may lack, by their key in the file of rules.
 LOSS_AHEAD = "seconds_to_loss_below"
 CATCHING_UP = "seconds_to_catch_up_above"
 
 
-def untried(book: RuleBook, kinds: Set[AlertKind], numbers: Set[str]) -> dict[str, str]:
-    """What is missing, by the name of the rule. ``kinds`` and ``numbers`` are what the history holds."""
+def untestable_rules(book: RuleBook, kinds: Set[AlertKind], numbers: Set[str]) -> dict[str, str]:
+    """What the history lacks, by the name of the rule. ``kinds`` and ``numbers`` are what it holds."""
     found = {rule.name: _missing(rule, kinds, numbers) for rule in book.rules}
     return {name: missing for name, missing in found.items() if missing}
 

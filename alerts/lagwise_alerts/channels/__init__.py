@@ -1,4 +1,4 @@
-"""The ways out, one file each."""
+"""Notification channels, one file each."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -15,8 +15,8 @@ from lagwise_alerts.channels.slack import SlackChannel
 from lagwise_alerts.channels.teams import TeamsChannel
 from lagwise_alerts.channels.webhook import WebhookChannel
 
-#: Types of channels that can be given a summary (``lagwise.alerts.v1``) in the place of many messages. PagerDuty and
-#: Alertmanager keep each incident by itself, and group by themselves.
+#: Types of channels that take a summary (``lagwise.alerts.v1``) instead of many messages. PagerDuty and Alertmanager
+#: need every incident, and group by themselves.
 TAKE_SUMMARIES = frozenset({"webhook", "alertmanager_webhook", "slack", "teams", "email", "apprise"})
 
 __all__ = ["TAKE_SUMMARIES", "Channel", "DeliveryOutcome", "Message", "Repeating", "make_channel"]

@@ -1,12 +1,12 @@
 """Puts alerts into an Alertmanager (``/api/v2/alerts``), as Prometheus does.
 
-Alertmanager keeps alerts in memory, ends by itself what it hears no more of, and knows an alert by its labels. So:
+Alertmanager keeps alerts in memory, ends alerts that are not sent again, and identifies an alert by its labels. So:
 
 - Each alert says when it ends by itself (``endsAt``), far ahead: a restart of Lagwise must not look like a recovery.
-- What fires is sent again every ``repeat_seconds``: an Alertmanager that was restarted knows it soon. What is repeated
-  is what the outbox delivered last of each incident that still fires, so that it survives restarts of Lagwise, too.
-- The severity is a label, for routing. Where it has changed, the alert with the old one is ended in the same request.
-- The end that Lagwise sees is told through the outbox, like every message, until Alertmanager has it.
+- Firing alerts are sent again every ``repeat_seconds``, so that a restarted Alertmanager gets them soon. The outbox
+  knows what it delivered last of each firing incident, so this survives restarts of Lagwise, too.
+- The severity is a label, for routing. If it changes, the alert with the old label is ended in the same request.
+- The end goes through the outbox, like every message, until Alertmanager accepts it.
 """
 
 import json
@@ -25,7 +25,7 @@ from lagwise_alerts.model import AlertEvent
 def payload(
     document: Mapping[str, Any], before: Mapping[str, Any] | None, settings: Alertmanager, now: datetime
 ) -> list[dict[str, Any]]:
-    """The alert, and the end of the one that it was ``before`` where Alertmanager would take that for another."""
+    """The alert, and the end of the alert ``before`` where its labels differ: to Alertmanager that is another alert."""
     over = document["event"] == AlertEvent.RESOLVED
     expires = (now + timedelta(seconds=settings.expire_seconds)).astimezone(UTC)
     ends = document["ended_at"] if over else expires.isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -58,7 +58,7 @@ class AlertmanagerChannel(HttpChannel):
 
     @property
     def repeat_seconds(self) -> float:
-        """How often what fires is told again."""
+        """How often firing alerts are sent again."""
         return self._alertmanager.repeat_seconds
 
     def secrets(self) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ class AlertmanagerChannel(HttpChannel):
         return self._post(payload(json.loads(message.body), before, self._alertmanager, self._clock()))
 
     def repeat(self, bodies: Sequence[str]) -> DeliveryOutcome:
-        """All that fires, in one request."""
+        """Send all firing alerts in one request."""
         documents = [json.loads(body) for body in bodies]
         try:
             return self.deliver(

@@ -1,4 +1,4 @@
-"""An alert as Alertmanager knows them: labels that say which it is, annotations that say how it is."""
+"""An alert in the format of Alertmanager: labels identify it, annotations describe it."""
 
 import re
 from collections.abc import Mapping
@@ -7,16 +7,15 @@ from typing import Any
 from lagwise_alerts.channels.message_text import message_text
 from lagwise_alerts.model import Severity
 
-#: The labels that say which alert it is.
+#: The labels that identify an alert.
 IDENTITY = ("alertname", "cluster", "consumergroup")
 _SEVERITIES = {Severity.PAGE: "critical", Severity.WARN: "warning", Severity.INFO: "info"}
 
 
 def labels_of(document: Mapping[str, Any], more: Mapping[str, str]) -> dict[str, str]:
-    """What identifies and routes the alert, with those of its owner. Mostly it is only the severity that changes in the
-    course of an incident.
+    """Labels that identify and route the alert, and those of its owner. During an incident mostly the severity changes.
 
-    Alertmanager takes an empty label for none, and refuses text that is no UTF-8.
+    Alertmanager drops empty labels and rejects text that is not UTF-8.
     """
     labels = {
         **more,
@@ -31,20 +30,20 @@ def labels_of(document: Mapping[str, Any], more: Mapping[str, str]) -> dict[str,
 
 
 def _label_name(name: str) -> str:
-    """A label's name as Alertmanager allows it: ours may have dots and hyphens, and begin with a digit."""
+    """A label name that Alertmanager accepts: ours may have dots and hyphens, and begin with a digit."""
     return re.sub(r"^(?=\d)", "_", re.sub(r"[^a-zA-Z0-9_]", "_", name))
 
 
 def annotations_of(document: Mapping[str, Any]) -> dict[str, str]:
-    """What people read, and what receivers need to tell incidents apart."""
-    told = message_text(document)
-    facts = {label.lower().replace(" ", "_"): text for label, text in told.facts}
+    """What people read, and the id of the incident for receivers."""
+    words = message_text(document)
+    facts = {label.lower().replace(" ", "_"): text for label, text in words.facts}
     return {
-        "summary": told.title,
+        "summary": words.title,
         "description": facts.pop("why"),
         **facts,
-        "first_command": told.first_command,
-        "dashboard": told.link,
+        "first_command": words.first_command,
+        "dashboard": words.link,
         "rule": document["rule"],
         "incident_id": document["incident_id"],
     }

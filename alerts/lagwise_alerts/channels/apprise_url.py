@@ -27,17 +27,17 @@ _LONGEST_SERVICE = 40
 _MOST_LINES, _LONGEST_LINE = 10, 140
 
 
-def text(told: MessageText) -> str:
+def text(words: MessageText) -> str:
     """The body, for services that show plain text."""
-    lines = [f"{label}: {fact}" for label, fact in told.facts] + some_lines(told.lines, _MOST_LINES, _LONGEST_LINE)
-    return "\n".join([*lines, f"First command: {told.first_command}", *([told.link] if told.link else [])])
+    lines = [f"{label}: {fact}" for label, fact in words.facts] + some_lines(words.lines, _MOST_LINES, _LONGEST_LINE)
+    return "\n".join([*lines, f"First command: {words.first_command}", *([words.link] if words.link else [])])
 
 
-def notify_type(told: MessageText) -> str:
+def notify_type(words: MessageText) -> str:
     """How Apprise calls the severity (its ``NotifyType``)."""
-    if told.is_over:
+    if words.is_over:
         return "success"
-    return {Severity.PAGE: "failure", Severity.WARN: "warning", Severity.INFO: "info"}[told.severity]
+    return {Severity.PAGE: "failure", Severity.WARN: "warning", Severity.INFO: "info"}[words.severity]
 
 
 class AppriseChannel:
@@ -66,7 +66,7 @@ class AppriseChannel:
 
     def send(self, message: Message) -> DeliveryOutcome:
         """Let Apprise send one message."""
-        told = message_text(json.loads(message.body))
+        words = message_text(json.loads(message.body))
         limit = self._settings.attempt_timeout_seconds
         try:
             self.check()
@@ -74,9 +74,9 @@ class AppriseChannel:
             done = _carried_out(
                 AppriseOrder(
                     url,
-                    f"{told.symbol} {told.title}",
-                    text(told),
-                    notify_type(told),
+                    f"{words.symbol} {words.title}",
+                    text(words),
+                    notify_type(words),
                     self._settings.silence_seconds,
                     limit,
                 )

@@ -1,7 +1,7 @@
-"""How long one attempt to deliver may take in all.
+"""Limits the total time of one attempt to deliver.
 
-The timeout of a socket bounds each silence: a receiver that sends a byte every few seconds never exceeds it. When the
-time of an attempt is over, its connection is therefore shut down under whatever waits on it.
+A socket timeout limits each silence only: a receiver that sends a byte every few seconds never exceeds it. Therefore,
+when the time of an attempt is over, its connection is shut down, whatever waits on it.
 """
 
 import socket
@@ -11,7 +11,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-#: A connection may come about, or another one be opened, after the time is over.
+#: Connections may still be opened after the time is over: they are shut down at this interval.
 _AGAIN_SECONDS = 0.1
 
 
@@ -27,7 +27,7 @@ class Attempt:
 
     @property
     def over(self) -> str:
-        """What is said of an attempt whose time is over."""
+        """The error of an attempt whose time is over."""
         return f"not done within {self._seconds:g} s"
 
     def __enter__(self) -> Self:

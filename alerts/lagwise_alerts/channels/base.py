@@ -1,4 +1,4 @@
-"""What every channel obeys: it is given the document ``lagwise.alert.v1`` and says what became of it."""
+"""The interface of channels: a channel sends the document ``lagwise.alert.v1`` and returns the outcome."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,8 +9,8 @@ from typing import Protocol, runtime_checkable
 class Message:
     """One message: the document as JSON (ASCII), and the key that all attempts to deliver it share.
 
-    ``before`` is the document of the same incident that the receiver was given last; None where it was given none, and
-    for channels that do not ask for it.
+    ``before`` is the document of the same incident that was delivered last; None where there is none, or the channel
+    does not need it.
     """
 
     idempotency_key: str
@@ -20,10 +20,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryOutcome:
-    """What became of an attempt. ``error`` is None where the receiver has the message, else one line without secrets.
+    """An attempt. ``error`` is None where the receiver accepted the message, else a line without secrets.
 
-    ``refused``: the receiver understood and said no, so that trying again hardly helps. ``retry_after_seconds`` is how
-    long the receiver asked to be left alone. ``answer`` is what it said where it took the message, one line as well.
+    ``refused``: the receiver rejected the message, so that a retry hardly helps. ``retry_after_seconds`` is how long
+    the receiver asked to wait. ``answer`` is its answer where it accepted the message, one line as well.
     """
 
     error: str | None = None
@@ -41,25 +41,25 @@ class Channel(Protocol):
 
     @property
     def receiver(self) -> str:
-        """Where it leads, for logs: a host, never an address that may carry a token."""
+        """The receiver, for logs: a host, never an address that may carry a token."""
 
     def check(self) -> None:
-        """Whether it could be used, as far as that can be told without the receiver. Raises ConfigError."""
+        """Check the settings without contacting the receiver. Raises ConfigError."""
 
     def send(self, message: Message) -> DeliveryOutcome:
-        """Try once, within the channel's timeout. Whatever goes wrong is an outcome, not an exception."""
+        """Try once, within the channel's timeout. An error is an outcome, not an exception."""
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
 
 
 @runtime_checkable
 class Repeating(Channel, Protocol):
-    """A channel whose receiver forgets what it is not told again and again, and is told what was said before."""
+    """A channel whose receiver forgets alerts that are not sent again and again, such as Alertmanager."""
 
     @property
     def repeat_seconds(self) -> float:
-        """How often what fires is told again."""
+        """How often firing alerts are sent again."""
 
     def repeat(self, bodies: Sequence[str]) -> DeliveryOutcome:
-        """Tell again everything that fires: the documents that were delivered last."""
+        """Send all firing alerts again: ``bodies`` are the documents that were delivered last."""

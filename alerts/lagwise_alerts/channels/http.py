@@ -1,7 +1,7 @@
-"""What the channels that speak HTTP share: one POST, bounded in size and time, and what its answer means.
+"""The base of all channels over HTTP: one POST, limited in size and time, and the meaning of its answer.
 
-Redirects are not followed: they would carry the message to whom nobody named. Certificates are always checked. What a
-receiver answers is a stranger's text: its beginning is shown, without control characters and without secrets.
+Redirects are not followed: they would carry the message to a host that nobody configured. Certificates are always
+checked. The answer of a receiver is untrusted: only its beginning is shown, without control characters and secrets.
 """
 
 import contextlib
@@ -31,17 +31,17 @@ from lagwise_alerts.channels.base import DeliveryOutcome, Message
 if TYPE_CHECKING:
     import httpcore
 
-#: Answers that are worth another try although they are 4xx: request timeout, too early, too many requests.
+#: 4xx answers that are retried like others: request timeout, too early, too many requests.
 RETRYABLE_CLIENT_ERRORS = frozenset({408, 425, 429})
 
 _MOST_ANSWER_BYTES = 16_384
 _LONGEST_EXCERPT = 120
-#: Parts of an address shorter than this are not worth hiding, and hiding them would blot out half the text.
+#: Shorter parts of an address are not hidden: that would blot out half the text.
 _SHORTEST_HIDDEN = 6
 
 
 class HttpSettings(Protocol):
-    """The settings that every channel over HTTP has."""
+    """Settings of every channel over HTTP."""
 
     @property
     def name(self) -> str:
@@ -66,14 +66,14 @@ class HttpSettings(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """What is posted."""
+    """A request: body and headers."""
 
     body: bytes
     headers: dict[str, str] = field(default_factory=dict)
 
 
 class HttpChannel:
-    """Posts to one address. What is posted is for the channels to say, in :meth:`post` and :meth:`secrets`."""
+    """Posts to one address. Channels implement :meth:`post`, and :meth:`secrets` where they have any."""
 
     #: Appended to the address of the settings.
     path = ""
@@ -99,19 +99,19 @@ class HttpChannel:
         return f"{url.host}:{url.port}" if url.port else url.host
 
     def post(self, message: Message) -> Post:
-        """What is posted for a message. Raises ConfigError where a secret cannot be read."""
+        """The request for a message. Raises ConfigError where a secret cannot be read."""
         raise NotImplementedError
 
     def secrets(self) -> tuple[str, ...]:
-        """What must not be shown, should a receiver echo it. Raises ConfigError where it cannot be read."""
+        """Texts to hide in case a receiver echoes them. Raises ConfigError where a secret cannot be read."""
         return ()
 
-    def is_taken(self, status: int) -> bool:
-        """Whether an answer of this status means that the receiver has the message."""
+    def is_accepted(self, status: int) -> bool:
+        """Whether this status means that the receiver accepted the message."""
         return 200 <= status < 300
 
     def check(self) -> None:
-        """Whether address, secrets and authorities can be used. Raises ConfigError."""
+        """Check address, secrets and certificate authorities. Raises ConfigError."""
         self._url()
         self.secrets()
         tls_context(self._settings.ca_file)
@@ -124,13 +124,13 @@ class HttpChannel:
             return DeliveryOutcome(str(error))
 
     def deliver(self, post: Post) -> DeliveryOutcome:
-        """Post this once. Raises ConfigError where the address or the authorities cannot be used."""
+        """Post this once. Raises ConfigError where the address or the authorities are invalid."""
         url = self._url()
         hidden = _secret_parts(url, self.path, self.secrets())
         headers = {
             "Content-Type": "application/json",
             "User-Agent": _user_agent(),
-            "Accept-Encoding": "identity",  # answers are not unpacked: a small one could be a big one
+            "Accept-Encoding": "identity",  # answers are not decompressed: a small one could become huge
             **post.headers,
         }
         deadline = time.monotonic() + self._settings.silence_seconds
@@ -178,7 +178,7 @@ class HttpChannel:
     def _outcome(self, response: httpx.Response, excerpt: str) -> DeliveryOutcome:
         status = response.status_code
         answer = f"{status} {clean(response.reason_phrase)}".rstrip() + (f": {excerpt}" if excerpt else "")
-        if self.is_taken(status):
+        if self.is_accepted(status):
             return DeliveryOutcome(answer=answer)
         error = f"answered {answer}"
         if response.is_redirect:
@@ -188,13 +188,13 @@ class HttpChannel:
 
 
 class Wire:
-    """The connection that an HTTP client uses, as its transport tells while it works."""
+    """Finds the socket of an HTTP client, from the trace events of its transport."""
 
     def __init__(self) -> None:
         self._stream: httpcore.NetworkStream | None = None
 
     def trace(self, event: str, info: Mapping[str, Any]) -> None:
-        """Takes what happens, in the form of httpcore's extension ``trace``."""
+        """Handle an event of httpcore's extension ``trace``."""
         if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
             self._stream = info["return_value"]
 
@@ -211,19 +211,19 @@ def _failure(error: httpx.HTTPError, hidden: Iterable[str]) -> str:
 
 
 def authorization(reference: str | None) -> dict[str, str]:
-    """The header ``Authorization`` of a setting. Raises ConfigError where there is none, or it can be no header."""
+    """The header ``Authorization`` of a setting. Raises ConfigError where it cannot be read, or is no valid header."""
     if reference is None:
         return {}
     value = resolve(reference)
     if not (value.isascii() and value.isprintable()):
-        raise ConfigError(f"what {reference} names cannot be a header: one line in ASCII, such as Bearer TOKEN")
+        raise ConfigError(f"the value of {reference} is no valid header: use one line of ASCII, such as Bearer TOKEN")
     return {"Authorization": value}
 
 
 def tls_context(ca_file: Path | None) -> ssl.SSLContext:
-    """A context that checks certificates and names: against these authorities, or against the machine's.
+    """A context that checks certificates and host names, against these authorities or those of the machine.
 
-    Raises ConfigError where the file is none.
+    Raises ConfigError where the file has no certificate.
     """
     try:
         return ssl.create_default_context(cafile=None if ca_file is None else str(ca_file.expanduser()))
@@ -234,7 +234,7 @@ def tls_context(ca_file: Path | None) -> ssl.SSLContext:
 
 
 def harmless(text: str, secrets: Iterable[str]) -> str:
-    """The beginning of a stranger's text as it may be shown: on one line, without control characters and secrets."""
+    """The beginning of an untrusted text, safe to show: one line, without control characters and secrets."""
     shown = clean(" ".join(text.split()))
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _SHORTEST_HIDDEN:
@@ -243,7 +243,7 @@ def harmless(text: str, secrets: Iterable[str]) -> str:
 
 
 def address_parts(address: str) -> set[str]:
-    """Whatever in the path, the query and the user of an address may be a token, as written and decoded."""
+    """The parts of an address that may be tokens (path, query, user), as written and decoded."""
     parts = {*re.split(r"[/?&=;:@]", address), address}
     return parts | {unquote(part) for part in parts}
 
@@ -263,7 +263,7 @@ def _quiet_http_log() -> None:
 
 
 def _excerpt(response: httpx.Response, deadline: float, hidden: Iterable[str]) -> str:
-    """The beginning of the answer, harmless to show. Reading is bounded in size and time: the status is what counts."""
+    """The beginning of the answer, safe to show. Reading is limited in size and time: only the status counts."""
     seen = b""
     with contextlib.suppress(httpx.HTTPError):
         for chunk in response.iter_raw():
@@ -274,9 +274,9 @@ def _excerpt(response: httpx.Response, deadline: float, hidden: Iterable[str]) -
 
 
 def _secret_parts(url: httpx.URL, ours: str, secrets: Iterable[str]) -> set[str]:
-    """What must not be shown, should a receiver echo it: the secrets, and what in an address may be a token.
+    """Texts to hide in case a receiver echoes them: the secrets, and parts of the address that may be tokens.
 
-    The end of the address that is ``ours`` is none.
+    ``ours`` is the end of the address that Lagwise appended: no secret.
     """
     whole = url.raw_path.decode("ascii").removesuffix(ours)
     return {*secrets, whole.strip("/")} | address_parts(whole) | address_parts(url.userinfo.decode("ascii"))

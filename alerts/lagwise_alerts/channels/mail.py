@@ -43,7 +43,7 @@ _PERMANENT = 500
 
 def mail(document: Mapping[str, Any], settings: Email) -> EmailMessage:
     """The mail of a document."""
-    told = message_text(document)
+    words = message_text(document)
     domain = settings.sender.rpartition("@")[2]
     decided_at = datetime.fromisoformat(document["decided_at"])
     # A summary of many incidents is a conversation of its own; its key is a number that a new database gives again.
@@ -61,11 +61,11 @@ def mail(document: Mapping[str, Any], settings: Email) -> EmailMessage:
         made["In-Reply-To"] = first
         made["References"] = first
     made["Auto-Submitted"] = "auto-generated"
-    made["X-Lagwise-Event"] = told.event
-    made["X-Lagwise-Severity"] = told.severity.value
-    if told.severity is Severity.PAGE and not told.is_over:
+    made["X-Lagwise-Event"] = words.event
+    made["X-Lagwise-Severity"] = words.severity.value
+    if words.severity is Severity.PAGE and not words.is_over:
         made["Importance"] = "high"
-    made.set_content(_text(told), cte="quoted-printable")
+    made.set_content(_text(words), cte="quoted-printable")
     return made
 
 
@@ -82,12 +82,12 @@ def _about(document: Mapping[str, Any]) -> str:
     return escape(f"Group {document['group']} on {document['cluster']}") + topic
 
 
-def _text(told: MessageText) -> str:
+def _text(words: MessageText) -> str:
     """The mail's body. The title is its first line: lists of mails show it beside the subject."""
-    facts = "\n\n".join(f"{label}: {text}" for label, text in told.facts)
-    facts += "\n".join(some_lines(told.lines, _MOST_LINES, _LONGEST_LINE))
-    link = f"\n\nOpen in Lagwise:\n{told.link}" if told.link else ""
-    return f"{told.symbol} {told.title}\n\n{facts}\n\nFirst command:\n{told.first_command}{link}\n"
+    facts = "\n\n".join(f"{label}: {text}" for label, text in words.facts)
+    facts += "\n".join(some_lines(words.lines, _MOST_LINES, _LONGEST_LINE))
+    link = f"\n\nOpen in Lagwise:\n{words.link}" if words.link else ""
+    return f"{words.symbol} {words.title}\n\n{facts}\n\nFirst command:\n{words.first_command}{link}\n"
 
 
 class _Wire:

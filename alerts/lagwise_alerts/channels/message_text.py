@@ -1,9 +1,9 @@
-"""The document in words, for channels that people read: the same facts, in the same order, everywhere.
+"""The document as text, for channels that people read: the same facts in the same order everywhere.
 
-A summary of many alerts (``lagwise.alerts.v1``) has a line for each in the place of facts.
+A summary of many alerts (``lagwise.alerts.v1``) has a line per alert instead of facts.
 
-Names in it are strangers' text. Here they are made harmless for any eye (no control characters, no bidirectional
-overrides, one line); what a format would obey (mrkdwn, HTML, markdown) is for each channel to escape.
+Names in it are untrusted. This module removes control characters, bidirectional overrides and line breaks. Each channel
+escapes the markup of its own format (mrkdwn, HTML, Markdown).
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from lagwise_alerts.model import AlertEvent, Severity
 from lagwise_alerts.notify.group import SUMMARY_SCHEMA
 
 _SEVERITY_WORDS = {Severity.PAGE: "Page", Severity.WARN: "Warning", Severity.INFO: "Info"}
-#: Beside the word, never instead of it.
+#: Shown next to the word, never instead of it.
 _SYMBOLS = {Severity.PAGE: "🔴", Severity.WARN: "🟠", Severity.INFO: "🔵"}
 _OVER_SYMBOL = "✅"
 _MORE = "…"
@@ -25,27 +25,28 @@ _MORE = "…"
 
 @dataclass(frozen=True, slots=True)
 class MessageText:
-    """An alert, or many, in words. ``facts`` are labels and texts of one alert, ``lines`` are of many, one of each.
-
-    ``event`` is that of the document, ``is_over`` whether all that it tells has ended. The command is whole; the link
-    is empty where the dashboard has no address.
-    """
+    """The text of one alert, or of a summary."""
 
     event: str
     severity: Severity
     symbol: str
     title: str
+    #: Label and text of each fact on one alert; empty for a summary.
     facts: tuple[tuple[str, str], ...]
+    #: One line per alert of a summary; empty for one alert.
     lines: tuple[str, ...]
+    #: Never cut off: a part of a command must not be pasted.
     first_command: str
+    #: Page of the dashboard; empty where the dashboard has no address.
     link: str
+    #: Whether every alert in it has ended.
     is_over: bool
 
 
 def message_text(document: Mapping[str, Any]) -> MessageText:
-    """The words of a document."""
+    """The text of a document."""
     if document["schema"] == SUMMARY_SCHEMA:
-        return _tell_many(document)
+        return _summary_text(document)
     over = document["event"] == AlertEvent.RESOLVED
     facts = [
         ("Since", _time(document["since"])),
@@ -69,8 +70,8 @@ def message_text(document: Mapping[str, Any]) -> MessageText:
     )
 
 
-def _tell_many(document: Mapping[str, Any]) -> MessageText:
-    """The words of a summary: the worst decides how loud it is."""
+def _summary_text(document: Mapping[str, Any]) -> MessageText:
+    """The text of a summary: its worst alert decides its severity."""
     alerts = document["alerts"]
     over = all(alert["event"] == AlertEvent.RESOLVED for alert in alerts)
     worst = {**document, "event": AlertEvent.RESOLVED if over else AlertEvent.FIRING}
@@ -92,7 +93,7 @@ def _symbol(document: Mapping[str, Any]) -> str:
 
 
 def _title(document: Mapping[str, Any]) -> str:
-    """``Page: …``, ``Worse, page: …``, ``Over: …``; of what is repeated the summary says that it is still so."""
+    """``Page: …``, ``Worse, page: …``, ``Over: …``; of a repeated alert the summary says that it still fires."""
     word = _SEVERITY_WORDS[Severity(document["severity"])]
     if document["event"] == AlertEvent.ESCALATED:
         word = f"Worse, {word.lower()}"
@@ -107,23 +108,23 @@ def _link(document: Mapping[str, Any]) -> str:
 
 
 def some_lines(lines: Sequence[str], most: int, longest: int) -> list[str]:
-    """The first so many lines, each not too long, and how many more there are."""
+    """The first ``most`` lines, each cut to ``longest`` characters, and how many more there are."""
     more = [f"{_MORE} and {len(lines) - most} more, see the dashboard"] if len(lines) > most else []
     return [cut(line, longest) for line in lines[:most]] + more
 
 
 def cut(text: str, most: int) -> str:
-    """Text of at most so many characters; where something is missing an ellipsis says so."""
+    """Text of at most ``most`` characters; an ellipsis shows where it was cut."""
     return text if len(text) <= most else text[: most - len(_MORE)] + _MORE
 
 
 def whole_command(command: str, most: int) -> str:
-    """The command, which nobody must paste by half: where it is too long, where to find it."""
+    """The command, or where to find it if it is too long: nobody must paste half a command."""
     return command if len(command) <= most else "(too long for this message: the dashboard has it)"
 
 
 def _how_bad(document: Mapping[str, Any]) -> str | None:
-    """How many records and how many seconds; for stale data how old it is."""
+    """How many unread records, and how old the oldest is; for stale data its age."""
     records, seconds = document["lag_records"], document["lag_seconds"]
     if document["kind"] in ("collection", "analysis"):
         if document["event"] == AlertEvent.RESOLVED:

@@ -18,7 +18,7 @@ from lagwise_alerts.channels.message_text import cut, message_text
 from lagwise_alerts.model import Severity
 
 ACCEPTED = 202
-#: Longer ones are refused.
+#: PagerDuty rejects longer summaries.
 LONGEST_SUMMARY = 1024
 #: Of an event's 512,000 bytes; far more than any name or sentence needs.
 _LONGEST_DETAIL = 8000
@@ -28,18 +28,18 @@ _SEVERITIES = {Severity.PAGE: "critical", Severity.WARN: "warning", Severity.INF
 
 def payload(document: Mapping[str, Any], routing_key: str) -> dict[str, Any]:
     """The event."""
-    told = message_text(document)
+    words = message_text(document)
     partition = document["worst_partition"]
-    details = {label: cut(text, _LONGEST_DETAIL) for label, text in told.facts}
+    details = {label: cut(text, _LONGEST_DETAIL) for label, text in words.facts}
     details |= {
-        "First command": cut(told.first_command, _LONGEST_DETAIL),
+        "First command": cut(words.first_command, _LONGEST_DETAIL),
         "Rule": document["rule"],
         "Incident": document["incident_id"],
     }
     event = {
-        "summary": cut(told.title, LONGEST_SUMMARY),
+        "summary": cut(words.title, LONGEST_SUMMARY),
         "source": escape(document["cluster"] or "lagwise"),
-        "severity": _SEVERITIES[told.severity],
+        "severity": _SEVERITIES[words.severity],
         "timestamp": document["decided_at"],
         "component": escape(partition["topic"]) if partition else None,
         "group": escape(document["group"] or ""),
@@ -48,10 +48,12 @@ def payload(document: Mapping[str, Any], routing_key: str) -> dict[str, Any]:
     }
     return {
         "routing_key": routing_key,
-        "event_action": "resolve" if told.is_over else "trigger",
+        "event_action": "resolve" if words.is_over else "trigger",
         "dedup_key": document["incident_id"],
         "client": "Lagwise",
-        **({"client_url": told.link, "links": [{"href": told.link, "text": "Open in Lagwise"}]} if told.link else {}),
+        **(
+            {"client_url": words.link, "links": [{"href": words.link, "text": "Open in Lagwise"}]} if words.link else {}
+        ),
         "payload": {name: value for name, value in event.items() if value},
     }
 
@@ -67,8 +69,8 @@ class PagerDutyChannel(HttpChannel):
         """The routing key, which is part of the body."""
         return (resolve(self._pagerduty.routing_key),)
 
-    def is_taken(self, status: int) -> bool:
-        """PagerDuty has it where it says 202."""
+    def is_accepted(self, status: int) -> bool:
+        """PagerDuty accepts an event with 202."""
         return status == ACCEPTED
 
     def post(self, message: Message) -> Post:

@@ -26,8 +26,8 @@ _PROSE = ("Why", "What will happen")
 
 def payload(document: Mapping[str, Any]) -> dict[str, Any]:
     """The message."""
-    told = message_text(document)
-    return {"text": mrkdwn(cut(f"{told.symbol} {told.title}", _LONGEST_TITLE)), "blocks": list(_blocks(told))}
+    words = message_text(document)
+    return {"text": mrkdwn(cut(f"{words.symbol} {words.title}", _LONGEST_TITLE)), "blocks": list(_blocks(words))}
 
 
 def mrkdwn(text: str) -> str:
@@ -35,23 +35,23 @@ def mrkdwn(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _blocks(told: MessageText) -> list[dict[str, Any]]:
-    prose = [(label, text) for label, text in told.facts if label in _PROSE]
-    fields = [(label, text) for label, text in told.facts if label not in _PROSE]
-    blocks: list[dict[str, Any]] = [{"type": "header", "text": _plain(f"{told.symbol} {told.title}", LONGEST_HEADER)}]
-    if len(f"{told.symbol} {told.title}") > LONGEST_HEADER:
-        blocks.append({"type": "section", "text": _plain(told.title, _LONGEST_TITLE)})
+def _blocks(words: MessageText) -> list[dict[str, Any]]:
+    prose = [(label, text) for label, text in words.facts if label in _PROSE]
+    fields = [(label, text) for label, text in words.facts if label not in _PROSE]
+    blocks: list[dict[str, Any]] = [{"type": "header", "text": _plain(f"{words.symbol} {words.title}", LONGEST_HEADER)}]
+    if len(f"{words.symbol} {words.title}") > LONGEST_HEADER:
+        blocks.append({"type": "section", "text": _plain(words.title, _LONGEST_TITLE)})
     columns = [_plain(f"{label}\n{text}", _LONGEST_FACT) for label, text in fields]
-    lines = some_lines(told.lines, _MOST_LINES, _LONGEST_LINE)
-    command = _preformatted(whole_command(told.first_command, _LONGEST_COMMAND))
+    lines = some_lines(words.lines, _MOST_LINES, _LONGEST_LINE)
+    command = _preformatted(whole_command(words.first_command, _LONGEST_COMMAND))
     if columns:
         blocks.append({"type": "section", "fields": columns})
     if lines:
         blocks.append({"type": "section", "text": _plain("\n".join(lines), LONGEST_SECTION)})
     blocks += [{"type": "section", "text": _plain(f"{label}: {text}", _LONGEST_PROSE)} for label, text in prose]
     blocks.append({"type": "rich_text", "elements": [command]})
-    if told.link and len(told.link) <= _LONGEST_LINK:
-        link = f"<{mrkdwn(told.link)}|Open in Lagwise>"
+    if words.link and len(words.link) <= _LONGEST_LINK:
+        link = f"<{mrkdwn(words.link)}|Open in Lagwise>"
         blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": link, "verbatim": True}]})
     return blocks
 

@@ -28,16 +28,16 @@ _COLOURS = {Severity.PAGE: "Attention", Severity.WARN: "Warning", Severity.INFO:
 
 def payload(document: Mapping[str, Any]) -> dict[str, Any]:
     """The message with its card."""
-    told = message_text(document)
-    title = cut(f"{told.symbol} {told.title}", _LONGEST_TITLE)
-    colour = "Good" if told.is_over else _COLOURS[told.severity]
+    words = message_text(document)
+    title = cut(f"{words.symbol} {words.title}", _LONGEST_TITLE)
+    colour = "Good" if words.is_over else _COLOURS[words.severity]
     body = [_text({"text": title, "size": "Large", "weight": "Bolder", "color": colour})]
     body += [
         _text({"text": f"{label}: ", "weight": "Bolder"}, {"text": cut(text, _LONGEST_FACT)})
-        for label, text in told.facts
+        for label, text in words.facts
     ]
-    body += [_text({"text": line}) for line in some_lines(told.lines, _MOST_LINES, _LONGEST_LINE)]
-    body.append(_text({"text": whole_command(told.first_command, _LONGEST_COMMAND), "fontType": "Monospace"}))
+    body += [_text({"text": line}) for line in some_lines(words.lines, _MOST_LINES, _LONGEST_LINE)]
+    body.append(_text({"text": whole_command(words.first_command, _LONGEST_COMMAND), "fontType": "Monospace"}))
     card = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",
@@ -46,8 +46,8 @@ def payload(document: Mapping[str, Any]) -> dict[str, Any]:
         "msteams": {"width": "Full"},
         "body": body,
     }
-    if told.link and len(told.link) <= _LONGEST_LINK:
-        card["actions"] = [{"type": "Action.OpenUrl", "title": "Open in Lagwise", "url": told.link}]
+    if words.link and len(words.link) <= _LONGEST_LINK:
+        card["actions"] = [{"type": "Action.OpenUrl", "title": "Open in Lagwise", "url": words.link}]
     attachment = {"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": None, "content": card}
     return {"type": "message", "attachments": [attachment]}
 

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from lagwise.domain.findings import FindingKind
 from lagwise.domain.vocabulary import Status
-from lagwise_alerts.evaluate.gone import why_gone
+from lagwise_alerts.evaluate.gone import resolution_if_gone
 from lagwise_alerts.evaluate.rule_matching import condition_matches, is_as_known, is_too_old, match_rule
 from lagwise_alerts.evaluate.rule_timers import TimerMoment, TimerVerdict, advance_timer
 from lagwise_alerts.model import (
@@ -55,7 +55,7 @@ def evaluate(
         if transition is not None:
             yield transition
     for fingerprint, alert in alerts.items():
-        resolution = None if fingerprint in seen else why_gone(alert, situation, now)
+        resolution = None if fingerprint in seen else resolution_if_gone(alert, situation, now)
         if resolution is None:
             continue
         if alert.state is AlertState.PENDING:

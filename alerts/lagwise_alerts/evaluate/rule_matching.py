@@ -1,4 +1,4 @@
-"""Whether a condition is what a rule looks for: yes, no, or nothing can be said."""
+"""Whether a condition matches a rule: yes, no, or unknown."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -10,7 +10,7 @@ from lagwise_alerts.model import AlertKind, Condition, Freshness, GroupCondition
 from lagwise_alerts.rules.rule_condition import RuleCondition
 from lagwise_alerts.rules.rule_file import Rule
 
-#: Reasons that are facts about the offsets and do not pass by themselves: the others are blindness …
+#: Reasons for "unknown" that are facts about the offsets and last. All others mean that Lagwise lacks data.
 _LASTING_REASONS = frozenset(
     {
         UnknownReason.EXPIRED,
@@ -20,7 +20,7 @@ _LASTING_REASONS = frozenset(
         UnknownReason.NOT_COMMITTING,
     }
 )
-#: … and a group that has been unknown for this long, and is so for one of them, is not what its alert said any more.
+#: A group that has been unknown for this long, for a lasting reason, no longer keeps its former alert.
 UNKNOWN_FOR_GOOD_SECONDS = 3600.0
 
 
@@ -33,31 +33,31 @@ def match_rule(
 ) -> tuple[TimerVerdict, datetime]:
     """The verdict, and since when it has been so.
 
-    A group's verdict that has become too old, or an "unknown" that may hide trouble, is HOLD: neither trouble nor its
-    end. Only a rule that asks for ``unknown``, or for a number that is known all the same, takes unknown for an answer.
-    ``known_in_trouble`` is how many partitions were known when the open alert last matched, None where there is none or
-    that cannot be told. ``labels`` are those of the group's owner.
+    An outdated status, or an "unknown" that may hide trouble, is HOLD: neither trouble nor its end. Only a rule on the
+    status ``unknown``, or on a number that is known nevertheless, can match an unknown group. ``known_in_trouble`` is
+    how many partitions were known when the open alert last matched; None where that is unknown, or there is no alert.
+    ``labels`` are those of the group's owner.
     """
     if isinstance(condition, Freshness):
         return _judge_freshness(rule, condition, now)
     verdict = _judge_group(rule, condition, now, known_in_trouble, labels)
-    # That it is unknown does not vouch for it having been well all the while, nor its status for its numbers: this
-    # sample does.
+    # An unknown status does not prove that the group was healthy since then, nor does a status prove its numbers: only
+    # this sample counts.
     is_unknown_calm = verdict is TimerVerdict.CLEAR and condition.status is Status.UNKNOWN
     return verdict, condition.as_of if is_unknown_calm or rule.when.asks_for_numbers else condition.since
 
 
 def is_as_known(condition: GroupCondition, known_in_trouble: int | None) -> bool:
-    """Whether as many partitions are known as in trouble: then those that were in trouble are among them.
+    """Whether as many partitions are known as during the trouble: then those that were in trouble are among them.
 
-    A group that is unknown has only healthy partitions among the known. So it is well again, as far as it ever was
-    known: the unknown ones are those that were unknown during the trouble, too.
+    The known partitions of an unknown group are healthy. So the group has recovered as far as it ever was known: the
+    unknown partitions were unknown during the trouble, too.
     """
     return known_in_trouble is not None and (condition.numbers.known_partitions or 0) >= known_in_trouble
 
 
 def is_too_old(condition: Condition, now: datetime) -> bool:
-    """Whether the sample that a group's verdict rests on is too old to believe it any longer."""
+    """Whether the sample behind a group's status is too old for the status to count."""
     return (
         isinstance(condition, GroupCondition) and (now - condition.as_of).total_seconds() > condition.valid_for_seconds
     )
@@ -85,7 +85,7 @@ def _may_hide_trouble(condition: GroupCondition, known_in_trouble: int | None) -
 
 
 def condition_matches(when: RuleCondition, condition: GroupCondition) -> bool:
-    """Whether what a rule looks for is so, whoever the rule applies to."""
+    """Whether the condition of a rule is met, whatever the scope of the rule."""
     if condition.subject.kind not in when.kinds:
         return False
     match condition.subject.kind:
@@ -112,7 +112,7 @@ def _has_status(when: RuleCondition, condition: GroupCondition) -> bool:
 
 
 def _has_numbers(when: RuleCondition, condition: GroupCondition) -> bool:
-    """Whether every number that is asked for is known, and is so."""
+    """Whether every number in the condition is known and meets it."""
     numbers = condition.numbers
     return (
         _is_above(numbers.lag_records, when.lag_above)

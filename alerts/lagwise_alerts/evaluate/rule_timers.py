@@ -1,8 +1,8 @@
-"""How long something has held, in the time of the data.
+"""Timers of rules: how long a condition has held, in the time of the data.
 
-Durations of rules (``for``, ``keep_firing_for``) are counted from sample to sample and not by the wall clock. While
-there is nothing new to go by, because a group is unknown or because the analysis stands still, the clock stands still
-with it: the monitor's own lag can neither raise an alert nor end one.
+Durations of rules (``for``, ``keep_firing_for``) count from sample to sample, not by the wall clock. Without new data,
+because a group is unknown or the analysis is late, the timer is on hold: the monitor's own lag can neither raise an
+alert nor end one.
 """
 
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from lagwise_alerts.model import RuleTimer
 
 
 class TimerVerdict(StrEnum):
-    """What a condition says about a rule. HOLD is "nothing"."""
+    """Whether a condition matches a rule. HOLD is unknown: the timer stands still."""
 
     MATCH = "match"
     CLEAR = "clear"
@@ -21,23 +21,21 @@ class TimerVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TimerMoment:
-    """How much data time has passed.
+    """How much time of the data has passed."""
 
-    ``step_seconds`` since the observation before, None if there was none or if it was too long ago to know what
-    happened in between; ``lasted_seconds`` since the present status or match began.
-    """
-
+    #: Since the previous observation; None where there is none, or it is too old to know what happened since.
     step_seconds: float | None
+    #: Since the present status or match began.
     lasted_seconds: float
 
 
 def advance_timer(
     timer: RuleTimer | None, rule: str, verdict: TimerVerdict, moment: TimerMoment, for_seconds: float
 ) -> RuleTimer | None:
-    """The clock of a rule after an observation; None if there is nothing to remember.
+    """The timer of a rule after an observation; None if there is nothing to remember.
 
-    A clock that has matched for ``for_seconds`` becomes active and stays so, whatever follows: when an active rule is
-    done is not for its own clock to say.
+    A timer that has matched for ``for_seconds`` becomes active and stays active: the caller decides when an active rule
+    is done.
     """
     if verdict is TimerVerdict.HOLD:
         return replace(timer, held=True) if timer else None
@@ -58,6 +56,6 @@ def _seconds(timer: RuleTimer, matching: bool, moment: TimerMoment) -> float:
         return moment.lasted_seconds
     if timer.matching == matching and not timer.held:
         return timer.seconds + moment.step_seconds
-    # It turned, or was unknown, somewhere between the two observations: only what the status itself vouches for.
+    # It changed, or was unknown, between the two observations: only the time that the status itself proves counts.
     known = min(moment.step_seconds, moment.lasted_seconds)
     return timer.seconds + known if timer.matching == matching else known

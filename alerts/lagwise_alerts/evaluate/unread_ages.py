@@ -1,5 +1,5 @@
-"""Which groups' oldest unread records keep getting older: ages are remembered from sample to sample, and read from the
-lake's history at the start."""
+"""Which groups' oldest unread records keep getting older. Ages are remembered from sample to sample; at the start they
+come from the history in the lake."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -21,7 +21,7 @@ LagObjective = Callable[[Group], float]
 #: What is usual for a group.
 PaceOf = Callable[[Group], AgePace]
 
-#: A lag objective where the settings do not have the cluster.
+#: The lag objective of a group whose cluster is not in the settings.
 _USUAL_OBJECTIVE_SECONDS = 300.0
 _CADENCES = """
 select cluster, "group", max(commit_cadence_seconds) as cadence from partition_status where lag_seconds > 0 group by all
@@ -37,15 +37,17 @@ _WANTED = pa.schema(
 
 
 class UnreadAges:
-    """Follows groups. Not for use from several threads."""
+    """Remembers the ages of each group. Not thread-safe."""
 
     def __init__(self) -> None:
         self._followed: dict[Group, OldestUnread] = {}
         self._has_read_history = False
 
     def see(self, group: Group, as_of: datetime, numbers: Numbers, pace: AgePace) -> bool:
-        """Whether a group's oldest unread record keeps getting older, given the numbers of a sample. A sample that was
-        seen before changes nothing."""
+        """Take a sample. Returns whether the group's oldest unread record keeps getting older.
+
+        The same sample again changes nothing.
+        """
         if numbers.lag_seconds is None:
             return False
         is_lower_bound = bool(numbers.lag_seconds_is_lower_bound)
@@ -53,7 +55,7 @@ class UnreadAges:
         return followed.see(as_of.timestamp(), numbers.lag_seconds, pace, is_lower_bound=is_lower_bound)
 
     def follow(self, lake: Lake, rows: Iterable[GroupRow], pace_of: PaceOf) -> Iterator[GroupRow]:
-        """The groups of the lake, those marked that get older. Raises LakeError."""
+        """The rows, with ``is_getting_older`` set. Raises LakeError."""
         rows = list(rows)
         if not self._has_read_history:
             self._read_history(lake, rows, pace_of)
@@ -89,13 +91,13 @@ class UnreadAges:
 
 
 def read_cadences(lake: Lake) -> dict[Group, float | None]:
-    """How often groups commit that have something unread, in seconds. Raises LakeError."""
+    """Commit cadences, in seconds, of the groups with unread records. Raises LakeError."""
     rows = lake.query(_CADENCES, over=[PARTITION_STATUS]).to_pylist()
     return {(row["cluster"], row["group"]): row["cadence"] for row in rows}
 
 
 def usual_objective(group: Group) -> float:
-    """The lag objective of groups of which the settings say nothing."""
+    """The lag objective of groups that are not in the settings."""
     return _USUAL_OBJECTIVE_SECONDS
 
 

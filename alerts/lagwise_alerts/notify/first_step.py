@@ -1,4 +1,4 @@
-"""Where to look first: a command to copy, and a link into the dashboard. Both are safe with any name."""
+"""The first step for whoever is notified: a command to copy and a link to the dashboard, both safe with any name."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from lagwise_alerts.model import AlertSubject, Notification
 
 
 def first_command(notification: Notification, clusters: Sequence[AnyCluster]) -> str:
-    """The command that shows what is going on, ready to paste."""
+    """The command to run first, ready to paste."""
     subject = notification.alert.subject
     if subject.group is None:
         return "lagwise doctor"
@@ -26,7 +26,7 @@ def first_command(notification: Notification, clusters: Sequence[AnyCluster]) ->
 
 
 def dashboard_link(subject: AlertSubject, dashboard_url: str) -> str:
-    """The page of the subject."""
+    """The page of the dashboard on a subject."""
     if subject.group is None:
         return pages.link(pages.HEALTH, base=dashboard_url)
     return pages.link(

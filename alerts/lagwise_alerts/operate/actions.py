@@ -23,14 +23,14 @@ _LONGEST_PATTERN = 500
 
 
 class Via(StrEnum):
-    """Where somebody did something."""
+    """Where an operator acted."""
 
     CLI = "cli"
     DASHBOARD = "dashboard"
 
 
 class Action(StrEnum):
-    """What somebody did."""
+    """What an operator did."""
 
     SILENCE = "silence"
     UNSILENCE = "unsilence"
@@ -42,7 +42,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """Who does something, and where."""
+    """Who acts, and where."""
 
     name: str
     via: Via
@@ -58,12 +58,12 @@ def silence(
     by: Operator,
     now: datetime,
 ) -> Silence:
-    """Tell nobody of the alerts that are meant, until a time."""
+    """Mute the selected alerts until a time."""
     _check(matcher)
     if ends_at <= max(starts_at, now):
         raise OperatorError("a silence must end after it begins, and in the future")
     if not comment.strip():
-        raise OperatorError("a silence needs a comment: say why, for whoever wonders at night")
+        raise OperatorError("a silence needs a comment that says why")
     row = {
         "cluster": matcher.cluster,
         "group": matcher.group,
@@ -85,14 +85,14 @@ def silence(
 
 
 def unsilence(engine: Engine, silence_id: int, *, by: Operator, now: datetime) -> Silence:
-    """End a silence now. What it withheld and still holds is told in the next round."""
+    """End a silence now. The next round sends what it withheld and still applies."""
     _ready(engine)
     with transaction(engine) as connection:
         lock(connection)
         row = connection.execute(select(SILENCES).where(SILENCES.c.id == silence_id)).one_or_none()
         if row is None or row.ends_at <= now:
-            over = "there is no silence" if row is None else "that silence is over already:"
-            raise OperatorError(f"{over} {silence_id}; `lagwise alert list` shows those in force")
+            over = "there is no silence" if row is None else "this silence has already ended:"
+            raise OperatorError(f"{over} {silence_id}; `lagwise alert list` shows the active silences")
         ended = {"starts_at": min(row.starts_at, now), "ends_at": now}
         connection.execute(update(SILENCES).where(SILENCES.c.id == silence_id).values(**ended))
         made = silence_of(connection.execute(select(SILENCES).where(SILENCES.c.id == silence_id)).one())
@@ -101,7 +101,7 @@ def unsilence(engine: Engine, silence_id: int, *, by: Operator, now: datetime) -
 
 
 def acknowledge(engine: Engine, incident_id: str, *, comment: str, by: Operator, now: datetime) -> Acknowledgement:
-    """Take an alert on, as loud as it is: nobody is told of it again, unless it becomes louder. Ends with the alert."""
+    """Take an alert on: no more notifications until it ends, unless it becomes louder than it is."""
     _ready(engine)
     with transaction(engine) as connection:
         lock(connection)
@@ -118,7 +118,7 @@ def acknowledge(engine: Engine, incident_id: str, *, comment: str, by: Operator,
 
 
 def take_back(engine: Engine, incident_id: str, *, by: Operator, now: datetime) -> None:
-    """Undo an acknowledgement: from now on people are told again of what is new."""
+    """Undo an acknowledgement: notifications go out again."""
     _ready(engine)
     with transaction(engine) as connection:
         lock(connection)
@@ -130,20 +130,20 @@ def take_back(engine: Engine, incident_id: str, *, by: Operator, now: datetime) 
 
 
 def record(connection: Connection, by: Operator, action: Action, subject: str, comment: str, now: datetime) -> None:
-    """Keep that somebody did something, in the transaction in which it was done."""
+    """Record an action of an operator, in the transaction of the action."""
     row = {"at": now, "who": by.name, "via": by.via.value, "action": action.value}
     connection.execute(insert(ACTIONS).values(**row, subject=subject, comment=comment))
 
 
 def record_test(engine: Engine, channel: str, said: str, *, by: Operator, now: datetime) -> None:
-    """Keep that somebody tried out a channel, and what came of it."""
+    """Record a test of a channel, and its result."""
     _ready(engine)
     with transaction(engine) as connection:
         record(connection, by, Action.TEST, f"channel {channel}", said, now)
 
 
 def _ready(engine: Engine) -> None:
-    """Not for the sake of a mistyped path: a database that is not there is not made by an order to nobody."""
+    """Prepare the database. A mistyped path must not create one: raises OperatorError where there is none."""
     path = sqlite_file(engine)
     if path is not None and not path.exists():
         raise OperatorError(
@@ -156,7 +156,7 @@ def _firing(connection: Connection, incident_id: str) -> Row[*tuple[object, ...]
     row = connection.execute(select(ALERTS).where(ALERTS.c.incident_id == incident_id)).one_or_none()
     if row is None or row.state != AlertState.FIRING.value:
         state = "there is no alert" if row is None else f"the alert is {row.state}, not firing:"
-        raise OperatorError(f"{state} {incident_id}; `lagwise alert list` shows those that fire")
+        raise OperatorError(f"{state} {incident_id}; `lagwise alert list` shows the firing alerts")
     return row
 
 
@@ -164,7 +164,7 @@ def _check(matcher: Matcher) -> None:
     patterns = {"cluster": matcher.cluster, "group": matcher.group, "kind": matcher.kind, "severity": matcher.severity}
     given = {name: pattern for name, pattern in patterns.items() if pattern is not None}
     if not given:
-        raise OperatorError("say which alerts are meant, by cluster, group, kind or severity; '.*' is any")
+        raise OperatorError("select alerts by cluster, group, kind or severity; '.*' is any")
     for name, pattern in given.items():
         if len(pattern) > _LONGEST_PATTERN:
             raise OperatorError(f"the pattern for {name} is longer than {_LONGEST_PATTERN} characters")
@@ -176,11 +176,11 @@ def _check(matcher: Matcher) -> None:
         wanted = given.get(name)
         if wanted is not None and not any(re.fullmatch(wanted, word.value) for word in words):
             allowed = ", ".join(word.value for word in words)
-            raise OperatorError(f"{name}: {wanted!r} is none of {allowed}")
+            raise OperatorError(f"{name}: {wanted!r} matches none of {allowed}")
 
 
 def matcher_words(matcher: Matcher) -> str:
-    """Which alerts are meant, in words."""
+    """Which alerts a matcher selects, in words."""
     patterns: Sequence[tuple[str, str | None]] = (
         ("cluster", matcher.cluster),
         ("group", matcher.group),

@@ -1,4 +1,4 @@
-"""What pages and the command line ask of the operational database. Reads only; nothing is created by asking."""
+"""Queries of pages and the command line on the operational database. They create nothing."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,10 +19,11 @@ from lagwise_alerts.outbox.store import DEAD, DELIVERED, QUEUED, SUMMARISED, Del
 
 @dataclass(frozen=True, slots=True)
 class AlertRow:
-    """One incident. ``on_hold``: what it rests on is stale or unknown at the moment, so it is left as it was.
+    """One incident.
 
-    ``labels`` are those of the group's owner, ``told_at`` is when it was last told of, ``inhibited_by`` the incident
-    that tells the same, so that this one is not told.
+    ``on_hold``: its data is stale or unknown at the moment, so it stays as it was. ``labels`` are those of the group's
+    owner. ``notified_at`` is the time of the latest notification. ``inhibited_by`` is the incident that already reports
+    the same trouble, so that this one sends no notification.
     """
 
     incident_id: str
@@ -51,13 +52,13 @@ class AlertRow:
 
     @property
     def subject(self) -> AlertSubject:
-        """What it is about."""
+        """What the alert is about."""
         return AlertSubject(self.kind, self.cluster, self.group)
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorState:
-    """How an open alert stands with people: who has it, and what mutes it. Both None: they are told."""
+    """What operators did about an open alert. Both None: notifications go out."""
 
     acknowledged: Acknowledgement | None
     muted: Mute | None
@@ -65,7 +66,7 @@ class OperatorState:
 
 @dataclass(frozen=True, slots=True)
 class ActionRow:
-    """Something that somebody did. ``via`` is cli or dashboard, ``subject`` what it was done to, in words."""
+    """An action of an operator. ``via`` is cli or dashboard, ``subject`` what it was done to, in words."""
 
     at: datetime
     who: str
@@ -109,16 +110,16 @@ def open_alerts(engine: Engine) -> list[AlertRow]:
 
 
 def operator_state(alert: AlertRow, mute_state: MuteState, now: datetime) -> OperatorState:
-    """How an alert stands with people. An acknowledgement of something milder than it has become does not count."""
-    taken = mute_state.acknowledgements.get(alert.incident_id)
+    """What operators did about an alert. An acknowledgement at a lower severity than now does not count."""
+    given = mute_state.acknowledgements.get(alert.incident_id)
     return OperatorState(
-        acknowledged=taken if taken is not None and taken.covers(alert.severity) else None,
+        acknowledged=given if given is not None and given.covers(alert.severity) else None,
         muted=mute_state.mute_of(alert.subject, alert.severity, now),
     )
 
 
 def mute_state(engine: Engine, windows: Sequence[MaintenanceWindow], now: datetime) -> MuteState:
-    """What operators and settings say about telling at this moment. Raises DatabaseError."""
+    """What mutes alerts at this moment. Raises DatabaseError."""
     if not _is_there(engine):
         return MuteState(windows=tuple(windows))
     with transaction(engine, read_only=True) as connection:
@@ -128,7 +129,7 @@ def mute_state(engine: Engine, windows: Sequence[MaintenanceWindow], now: dateti
 
 
 def silences(engine: Engine, now: datetime) -> list[Silence]:
-    """Silences in force or to come, the next to end first. Raises DatabaseError."""
+    """Active and future silences, the next to end first. Raises DatabaseError."""
     query = select(SILENCES).where(SILENCES.c.ends_at > now).order_by(SILENCES.c.ends_at, SILENCES.c.id)
     return [silence_of(row) for row in _fetch(engine, query, SILENCES)]
 
@@ -147,7 +148,7 @@ def count_actions(engine: Engine, *, text: str = "") -> int:
 def _actions(text: str) -> Select[*tuple[Any, ...]]:
     a = ACTIONS.c
     found = select(a.at, a.who, a.via, a.action, a.subject, a.comment)
-    return found.where(_holds(text, a.who, a.action, a.subject, a.comment))
+    return found.where(_contains(text, a.who, a.action, a.subject, a.comment))
 
 
 def summary_sizes(engine: Engine) -> dict[int, int]:
@@ -183,7 +184,7 @@ def _ended(cluster: str | None, group: str | None, text: str) -> Select[*tuple[A
         query = query.where(a.cluster == cluster)
     if group is not None:
         query = query.where(a.group == group)
-    return query.where(_holds(text, a.group, a.cluster, a.rule, a.status, a.sentence))
+    return query.where(_contains(text, a.group, a.cluster, a.rule, a.status, a.sentence))
 
 
 def alerts_of(engine: Engine, incident_ids: Iterable[str]) -> list[AlertRow]:
@@ -232,8 +233,8 @@ def _deliveries(incident_id: str | None, state: str | None, channel: str | None,
     if state is not None:
         query = query.where(d.state == state)
     if text:
-        about = select(ALERTS.c.incident_id).where(_holds(text, ALERTS.c.group))
-        query = query.where(_holds(text, d.channel, d.event, d.state, d.last_error) | d.incident_id.in_(about))
+        about = select(ALERTS.c.incident_id).where(_contains(text, ALERTS.c.group))
+        query = query.where(_contains(text, d.channel, d.event, d.state, d.last_error) | d.incident_id.in_(about))
     return query
 
 
@@ -262,8 +263,8 @@ def counts(engine: Engine) -> AlertCounts:
     )
 
 
-def _holds(text: str, *columns: Column[Any]) -> ColumnElement[bool]:
-    """Whether one of the columns holds the text; always, where there is none."""
+def _contains(text: str, *columns: Column[Any]) -> ColumnElement[bool]:
+    """Whether one of the columns contains the text; always, where the text is empty."""
     return or_(*(column.icontains(text, autoescape=True) for column in columns)) if text else true()
 
 
@@ -278,7 +279,7 @@ def _tally(engine: Engine, column: Column[str]) -> dict[str, int]:
 
 
 def _fetch(engine: Engine, query: Select[*tuple[Any, ...]], table: Table = ALERTS) -> Sequence[Row[*tuple[Any, ...]]]:
-    """The rows; none where the alert process has never run (or none that knew this table), so that there is none."""
+    """The rows; none where the alert process has never run, so that the tables do not exist."""
     if not _is_there(engine):
         return []
     with transaction(engine, read_only=True) as connection:

@@ -1,7 +1,7 @@
-"""Dead letters, sent again: only what a receiver is not confused by.
+"""Sends dead messages again, unless that would confuse the receiver.
 
-A message goes with all that were given up of the same incident and channel, in their order. It does not go after a
-later one of its incident was delivered: a receiver that heard of the end must not hear of the beginning afterwards.
+All dead messages of an incident and channel go out together, in their order. A message stays dead where a later one of
+its incident was delivered: a receiver that knows the end must not get the beginning afterwards.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ from lagwise_alerts.outbox.store import DEAD, DELIVERED, QUEUED
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
-    """A message as far as it matters here: ``is_dead`` also where the summary that brought it was given up."""
+class ResendCandidate:
+    """A message. It ``is_dead`` also where the summary that it is part of was given up."""
 
     id: int
     channel: str
@@ -31,25 +31,25 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class Resent:
-    """How many messages go again, and how many do not because a later one of their incident was delivered."""
+    """How many messages are sent again, and how many stay dead because a later one of their incident was delivered."""
 
     queued: int
     outdated: int
 
 
-def choose(letters: Sequence[Letter], asked: frozenset[int] | None) -> tuple[list[int], list[int]]:
-    """The ids that go again, and those that are outdated. ``asked`` are ids, None is all that are dead. Pure."""
+def choose_messages(letters: Sequence[ResendCandidate], asked: frozenset[int] | None) -> tuple[list[int], list[int]]:
+    """The ids to send again, and those that are outdated. ``asked`` are ids; None is all dead messages. Pure."""
     last_delivered: dict[tuple[str, str], int] = {}
     for letter in letters:
         if letter.is_delivered:
             of = (letter.channel, letter.incident_id)
             last_delivered[of] = max(letter.id, last_delivered.get(of, 0))
-    meant = {(letter.channel, letter.incident_id) for letter in letters if asked is None or letter.id in asked}
+    selected = {(letter.channel, letter.incident_id) for letter in letters if asked is None or letter.id in asked}
     again: list[int] = []
     outdated: list[int] = []
     for letter in sorted(letters, key=lambda one: one.id):
         of = (letter.channel, letter.incident_id)
-        if letter.is_dead and of in meant:
+        if letter.is_dead and of in selected:
             (outdated if last_delivered.get(of, 0) > letter.id else again).append(letter.id)
     return again, outdated
 
@@ -57,7 +57,7 @@ def choose(letters: Sequence[Letter], asked: frozenset[int] | None) -> tuple[lis
 def resend(
     engine: Engine, ids: Sequence[int] | None, *, channel: str | None = None, by: Operator, now: datetime
 ) -> Resent:
-    """Queue dead letters again: those of these ids, or all (of a channel). Raises OperatorError where there is none."""
+    """Queue dead messages again: those with these ids, or all (of a channel). Raises OperatorError where none is."""
     prepare(engine)
     with transaction(engine) as connection:
         lock(connection)
@@ -67,7 +67,7 @@ def resend(
             raise OperatorError(
                 "none of these messages was given up; `lagwise alert deliveries --state dead` lists them"
             )
-        again, outdated = choose(letters, asked)
+        again, outdated = choose_messages(letters, asked)
         _take_apart(connection, [*again, *outdated])
         for some in (again[i : i + 500] for i in range(0, len(again), 500)):
             queued = {"state": QUEUED, "attempts": 0, "next_attempt_at": now, "last_error": None}
@@ -80,8 +80,8 @@ def resend(
     return Resent(len(again), len(outdated))
 
 
-def _letters(connection: Connection, channel: str | None) -> list[Letter]:
-    """All that were given up, and what else there is of the same incidents; of summaries their members."""
+def _letters(connection: Connection, channel: str | None) -> list[ResendCandidate]:
+    """All dead messages, and the other messages of their incidents; summaries are replaced by their messages."""
     d, summary = DELIVERIES.c, DELIVERIES.alias()
     state = (
         select(d.id, d.channel, d.incident_id, d.state, summary.c.state.label("summary_state"))
@@ -93,7 +93,7 @@ def _letters(connection: Connection, channel: str | None) -> list[Letter]:
         state = state.where(d.channel == channel)
     rows = connection.execute(state).all()
     letters = [
-        Letter(
+        ResendCandidate(
             id=row.id,
             channel=row.channel,
             incident_id=row.incident_id,
@@ -112,7 +112,7 @@ def _members(connection: Connection, ids: Sequence[int]) -> frozenset[int]:
 
 
 def _take_apart(connection: Connection, ids: Sequence[int]) -> None:
-    """Dead summaries that brought these messages are no more: their messages go again as any others do."""
+    """Delete the dead summaries that these messages are part of: their messages then go out one by one."""
     for some in (ids[i : i + 500] for i in range(0, len(ids), 500)):
         summaries = set(
             connection.scalars(select(IN_SUMMARIES.c.summary_id).where(IN_SUMMARIES.c.delivery_id.in_(some)))

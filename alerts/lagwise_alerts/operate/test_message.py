@@ -1,4 +1,4 @@
-"""A message by hand, to see whether a channel works: marked as a test, past the outbox, tried once."""
+"""Sends a test message, to see whether a channel works: marked as a test, not through the outbox, one attempt."""
 
 import hashlib
 import json
@@ -13,13 +13,13 @@ from lagwise_alerts.channels import Message, make_channel
 from lagwise_alerts.model import AlertEvent, AlertKind, Resolution, Severity
 from lagwise_alerts.notify.message import SCHEMA
 
-#: Cluster and group of a test: so called, so that no receiver takes it for one of theirs.
+#: Cluster and group of a test message: no real group has this name.
 SUBJECT = "lagwise-test"
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelTestResult:
-    """What became of a test message. ``answer`` is what the receiver said, or what went wrong before it could."""
+    """The result of a test message. ``answer`` is the receiver's answer, or what went wrong."""
 
     channel: str
     type: str
@@ -29,7 +29,7 @@ class ChannelTestResult:
 
 
 def unusable_channels(config: Config) -> Iterator[tuple[AnyChannel, str]]:
-    """The channels that cannot be used as they are set, each with why. No receiver is asked."""
+    """The channels whose settings cannot work, each with the reason. Contacts no receiver."""
     for settings in config.alerts.channels:
         try:
             make_channel(settings, lambda: datetime.now(UTC)).check()
@@ -40,7 +40,7 @@ def unusable_channels(config: Config) -> Iterator[tuple[AnyChannel, str]]:
 def send_test(
     config: Config, name: str, clock: Callable[[], datetime], *, severity: Severity = Severity.INFO, over: bool = False
 ) -> ChannelTestResult:
-    """Send one test message, or (``over``) the end of the test. Raises ConfigError where there is no such channel."""
+    """Send one test message, or (``over``) the end of the test. Raises ConfigError where the channel does not exist."""
     settings = _channel_named(config, name)
     document = make_test_document(name, severity, clock(), config.alerts.dashboard_url, over=over)
     channel = make_channel(settings, clock)
@@ -56,7 +56,7 @@ def send_test(
 def make_test_document(
     channel: str, severity: Severity, now: datetime, dashboard_url: str, *, over: bool = False
 ) -> dict[str, Any]:
-    """The document of a test. All tests of a channel are one incident, so that a later one can end it."""
+    """The document of a test message. All tests of a channel are one incident, so that a later one can end it."""
     at = now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     incident_id = f"{SUBJECT}-{channel}"
     numbers = ("produce_rate_per_second", "consume_rate_per_second", "seconds_to_catch_up", "seconds_to_loss")
@@ -80,7 +80,7 @@ def make_test_document(
         "reason": None,
         "previous_status": "ok" if over else None,
         "previous_severity": severity.value if over else None,
-        "sentence": "This is a test that somebody sent by hand (lagwise alert test-channel). There is nothing to do.",
+        "sentence": "Somebody sent this test by hand (lagwise alert test-channel). There is nothing to do.",
         "outlook": "Nothing will happen.",
         "rule": "test",
         "resolution": Resolution.RECOVERED.value if over else None,

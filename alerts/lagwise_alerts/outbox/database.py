@@ -1,4 +1,4 @@
-"""The operational database: what it holds of alerts. How it is opened: :mod:`lagwise.operational.engine`."""
+"""Tables of alerts and messages in the operational database. :mod:`lagwise.operational.engine` opens it."""
 
 from contextlib import suppress
 
@@ -28,7 +28,7 @@ from lagwise.operational.engine import transaction as transaction
 from lagwise.platform.errors import DatabaseError
 from lagwise_alerts.outbox import operator_tables as _  # noqa: F401 (declares tables that `prepare` makes)
 
-#: Version of the tables below and in `operator_tables`. A database that says more was written by a newer Lagwise.
+#: Version of the tables below and in `operator_tables`.
 SCHEMA_VERSION = 3
 
 SCHEMA = Table(
@@ -109,14 +109,14 @@ ACTIVE_GROUPS = Table(
 
 
 def prepare(engine: Engine) -> None:
-    """Make the tables that do not exist yet. Raises DatabaseError where that fails or they are of a newer version."""
+    """Make the tables that do not exist yet. Raises DatabaseError where that fails, or they have another version."""
     make_database_folder(engine)
     with transaction(engine) as connection:
         _make_tables(engine, connection)
 
 
 def try_out(engine: Engine) -> None:
-    """Do what a start and a decision need, and leave nothing of it in the database. Raises DatabaseError."""
+    """Check that a start and a decision would work, without leaving anything in the database. Raises DatabaseError."""
     make_database_folder(engine)
     with suppress(_Undo), transaction(engine) as connection:
         _make_tables(engine, connection)
@@ -125,7 +125,7 @@ def try_out(engine: Engine) -> None:
 
 
 class _Undo(Exception):
-    """Let a transaction be undone."""
+    """Rolls a transaction back."""
 
 
 def _make_tables(engine: Engine, connection: Connection) -> None:

@@ -7,7 +7,7 @@ from sqlalchemy import JSON, Column, Index, Integer, String, Table
 
 from lagwise.operational.columns import AnyText, UtcDateTime, metadata
 
-#: Patterns are regular expressions on the whole name; null is any.
+#: Patterns are regular expressions on the whole value; null is any.
 SILENCES = Table(
     "silences",
     metadata,
@@ -25,7 +25,7 @@ SILENCES = Table(
     sqlite_autoincrement=True,
 )
 
-#: ``severity``: how loud the alert was when somebody took it. What is louder is not acknowledged.
+#: ``severity`` is how loud the alert was then. A louder alert is not acknowledged.
 ACKNOWLEDGEMENTS = Table(
     "acknowledgements",
     metadata,
@@ -49,7 +49,7 @@ WITHHELD = Table(
     Column("withheld_at", UtcDateTime, nullable=False),
 )
 
-#: The messages (ids of ``deliveries``) that a summary, which is one itself, brought.
+#: Which messages are part of which summary: both are ids of ``deliveries``.
 SUMMARISED = Table(
     "summarised",
     metadata,
@@ -58,7 +58,7 @@ SUMMARISED = Table(
     Index("summarised_by_summary", "summary_id"),
 )
 
-#: Everything that operators did. ``via``: cli or dashboard. ``subject``: what it was done to, in words.
+#: Every action of an operator. ``via`` is cli or dashboard, ``subject`` what it was done to, in words.
 ACTIONS = Table(
     "actions",
     metadata,

@@ -1,7 +1,7 @@
-"""What receivers that forget are told again: the messages that were delivered last of all that still fires.
+"""Sends firing alerts again to receivers that forget them (Alertmanager): the latest delivered message of each.
 
-It is read from the outbox each time, so that it is the same after a restart, and nothing is repeated that the receiver
-was never told, or whose end it has been told.
+The messages are read from the outbox each time. So they are the same after a restart, and only incidents go out whose
+beginning was delivered and whose end was not.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ _D = DELIVERIES.c
 
 
 class FiringResender:
-    """Repeats for one channel."""
+    """Sends the firing alerts of one channel again."""
 
     def __init__(self, engine: Engine, channel: Repeating, clock: Callable[[], datetime]) -> None:
         self._engine = engine
@@ -26,17 +26,17 @@ class FiringResender:
         self._clock = clock
         self._next_at: datetime | None = None
 
-    def repeat_if_due(self) -> DeliveryOutcome | None:
-        """Tell again what fires, at once after a start; None where it is not time. Raises DatabaseError."""
+    def resend_if_due(self) -> DeliveryOutcome | None:
+        """Send what fires again, at once after a start. None where it is not time yet. Raises DatabaseError."""
         now = self._clock()
         if self._next_at is not None and now < self._next_at:
             return None
         self._next_at = now + timedelta(seconds=self._channel.repeat_seconds)
-        bodies = self._standing()
+        bodies = self._firing()
         return self._channel.repeat(bodies) if bodies else DeliveryOutcome()
 
-    def before(self, incident_id: str) -> str | None:
-        """What the receiver was told last of an incident. Raises DatabaseError."""
+    def last_delivered(self, incident_id: str) -> str | None:
+        """The latest message of an incident that the receiver has. Raises DatabaseError."""
         query = (
             select(_D.payload)
             .where(_D.incident_id == incident_id, _D.channel == self._channel.name, _D.state == DELIVERED)
@@ -46,13 +46,13 @@ class FiringResender:
         with transaction(self._engine, read_only=True) as connection:
             return connection.scalar(query)
 
-    def _standing(self) -> list[str]:
-        told = (
+    def _firing(self) -> list[str]:
+        latest = (
             select(func.max(_D.id))
             .join(ALERTS, ALERTS.c.incident_id == _D.incident_id)
             .where(ALERTS.c.state == AlertState.FIRING.value, _D.channel == self._channel.name, _D.state == DELIVERED)
             .group_by(_D.incident_id)
         )
-        query = select(_D.payload).where(_D.id.in_(told), _D.event != AlertEvent.RESOLVED.value).order_by(_D.id)
+        query = select(_D.payload).where(_D.id.in_(latest), _D.event != AlertEvent.RESOLVED.value).order_by(_D.id)
         with transaction(self._engine, read_only=True) as connection:
             return list(connection.scalars(query))

@@ -1,4 +1,4 @@
-"""When to try again, and when to give up: pure."""
+"""How long until a failed delivery is retried, and when it is given up. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,15 +10,15 @@ from lagwise_alerts.outbox.store import DEAD, DELIVERED, QUEUED
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How patient the outbox is. Times in seconds.
+    """How often and how long a delivery is retried.
 
-    A receiver that does not answer is tried for a day: it delays only its own channel, whose order is kept. A receiver
-    that says no (4xx) will most likely say it again, and is asked ``refused_attempts`` times.
+    A receiver that does not answer is retried for a day: it delays only its own channel, whose order is kept. A
+    receiver that rejects a message (4xx) will most likely reject it again, and gets ``refused_attempts`` attempts.
     """
 
-    first_seconds: float = 1.0
-    most_seconds: float = 300.0
-    most_retry_after_seconds: float = 3600.0
+    first_wait_seconds: float = 1.0
+    max_wait_seconds: float = 300.0
+    max_retry_after_seconds: float = 3600.0
     refused_attempts: int = 5
     give_up_after_seconds: float = 86400.0
 
@@ -37,8 +37,8 @@ def after_attempt(
 ) -> RetryStep:
     """The step after the attempt numbered ``attempts`` (1 is the first).
 
-    The wait doubles up to a limit and is then spread between its half and its whole, so that receivers which came back
-    are not met by everybody at once. A Retry-After is kept to, up to a limit.
+    The wait doubles up to a limit. Jitter spreads it between its half and its whole, so that a receiver which is back
+    does not get everything at once. Retry-After is obeyed up to a limit.
     """
     if outcome.error is None:
         return RetryStep(DELIVERED, now, None)
@@ -46,9 +46,9 @@ def after_attempt(
         return RetryStep(DEAD, now, f"{outcome.error}; given up after {attempts} attempts")
     if (now - created_at).total_seconds() >= policy.give_up_after_seconds:
         return RetryStep(DEAD, now, f"{outcome.error}; given up after {policy.give_up_after_seconds / 3600:g} h")
-    wait = min(policy.most_seconds, policy.first_seconds * 2.0 ** min(attempts - 1, 30))
+    wait = min(policy.max_wait_seconds, policy.first_wait_seconds * 2.0 ** min(attempts - 1, 30))
     wait *= 0.5 + random.random() / 2
     if outcome.retry_after_seconds is not None:
-        asked = min(outcome.retry_after_seconds, policy.most_retry_after_seconds)
+        asked = min(outcome.retry_after_seconds, policy.max_retry_after_seconds)
         wait = max(wait, asked)
     return RetryStep(QUEUED, now + timedelta(seconds=wait), outcome.error)

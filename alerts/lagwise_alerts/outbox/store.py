@@ -33,7 +33,7 @@ from lagwise_alerts.outbox.operator_store import load_mute_state, prune_operator
 QUEUED = "queued"
 DELIVERED = "delivered"
 DEAD = "dead"
-#: In a summary, which is a message of its own: that one is queued, delivered or dead.
+#: The message is part of a summary, which is a message of its own and is queued, delivered or dead.
 SUMMARISED = "summarised"
 
 _OPEN = (AlertState.PENDING.value, AlertState.FIRING.value)
@@ -41,8 +41,7 @@ _OPEN = (AlertState.PENDING.value, AlertState.FIRING.value)
 
 @dataclass(frozen=True, slots=True)
 class DeliveryRow:
-    """One message to one channel. ``state`` is queued, delivered, dead (given up), or summarised: then a summary, a
-    message of its own with the event ``summary``, brings it."""
+    """One message to one channel. ``state`` is queued, delivered, dead (given up) or summarised (part of a summary)."""
 
     id: int
     idempotency_key: str
@@ -102,20 +101,20 @@ def load_ended(connection: Connection, since: datetime) -> dict[str, Alert]:
 
 
 def load_active(engine: Engine) -> set[str]:
-    """The fingerprints of the groups that were ever seen alive."""
+    """The fingerprints of the groups that were ever seen active."""
     with transaction(engine, read_only=True) as connection:
         return set(connection.scalars(select(ACTIVE_GROUPS.c.fingerprint)))
 
 
 def waiting_channels(engine: Engine) -> dict[str, datetime]:
-    """The channels that messages wait for, and since when the oldest does."""
+    """The channels with waiting messages, and since when the oldest one waits."""
     oldest = select(DELIVERIES.c.channel, func.min(DELIVERIES.c.created_at)).where(DELIVERIES.c.state == QUEUED)
     with transaction(engine, read_only=True) as connection:
         return {row[0]: row[1] for row in connection.execute(oldest.group_by(DELIVERIES.c.channel))}
 
 
 def prune(engine: Engine, before: datetime) -> None:
-    """Forget alerts that ended, messages that were delivered or given up, and what operators did, before a time."""
+    """Delete ended alerts, delivered and dead messages, and the actions of operators from before a time."""
     done = DELIVERIES.c.state.in_((DELIVERED, DEAD, SUMMARISED))
     with transaction(engine) as connection:
         connection.execute(delete(DELIVERIES).where(done, DELIVERIES.c.created_at < before))
@@ -215,7 +214,7 @@ def _columns(alert: Alert) -> dict[str, Any]:
 
 
 def numbers_of(stored: Mapping[str, Any]) -> Numbers:
-    """Numbers as they were kept, also by a version that knew others."""
+    """Stored numbers; those that this version does not know are ignored."""
     known = {f.name for f in fields(Numbers)}
     return Numbers(**{name: value for name, value in stored.items() if name in known})
 

@@ -1,7 +1,7 @@
-"""Summaries in the database: made in one transaction, before anything of them is sent.
+"""Summaries in the outbox: many queued messages become one, in one transaction, before any of them is sent.
 
-What a summary holds never changes afterwards: it is sent again as it is, with the same key, like any message. Its
-number is higher than those of all that waited, which are all in it (or in its neighbours): so order is kept.
+A summary never changes afterwards: like any message it is retried as it is, with the same key. Its id is higher than
+those of its messages, which are all the messages that waited. So order is kept.
 """
 
 import json
@@ -16,14 +16,14 @@ from lagwise_alerts.outbox.database import DELIVERIES, lock, transaction
 from lagwise_alerts.outbox.operator_tables import SUMMARISED as IN_SUMMARIES
 from lagwise_alerts.outbox.store import DELIVERED, QUEUED, SUMMARISED
 
-#: A document of an alert has about 1.5 kB: a summary stays below a megabyte.
-MOST_IN_A_SUMMARY = 500
+#: The document of an alert has about 1.5 kB: a summary stays below a megabyte.
+MAX_IN_A_SUMMARY = 500
 
 
 def count_untried(engine: Engine, channel: str) -> int | None:
-    """How many messages of a channel wait; None where a summary is among them or one that was tried before.
+    """How many messages of a channel wait; None where a summary is among them, or a message that was tried before.
 
-    Those go out as they are, in their place: nothing may be taken past them into a summary.
+    Those go out as they are, in their place: a summary must not overtake them.
     """
     d = DELIVERIES.c
     is_tried = or_(d.attempts > 0, d.event == SUMMARY_EVENT)
@@ -34,7 +34,7 @@ def count_untried(engine: Engine, channel: str) -> int | None:
 
 
 def sent_recently(engine: Engine, channel: str, now: datetime, within_seconds: float) -> list[SentMessage]:
-    """What was delivered to a channel within the last so many seconds."""
+    """What was delivered to a channel in the last ``within_seconds``."""
     d = DELIVERIES.c
     since = now - timedelta(seconds=within_seconds)
     query = select(d.delivered_at, d.event).where(d.channel == channel, d.state == DELIVERED, d.delivered_at > since)
@@ -43,8 +43,10 @@ def sent_recently(engine: Engine, channel: str, now: datetime, within_seconds: f
 
 
 def queue_summaries(engine: Engine, channel: str, now: datetime, lease: Lease | None = None) -> int:
-    """Make summaries of all that waits, none of which was tried before; returns how many messages are in them. Raises
-    DatabaseError, also where ``lease`` is another process's by now."""
+    """Make summaries of all waiting messages, none of which was tried before. Returns how many messages are in them.
+
+    Raises DatabaseError, also where another process holds ``lease`` by now.
+    """
     d = DELIVERIES.c
     with transaction(engine) as connection:
         if lease is not None:
@@ -52,8 +54,8 @@ def queue_summaries(engine: Engine, channel: str, now: datetime, lease: Lease | 
         lock(connection)
         waiting = select(d.id, d.payload).where(d.channel == channel, d.state == QUEUED).order_by(d.id)
         rows = connection.execute(waiting).all()
-        for first in range(0, len(rows), MOST_IN_A_SUMMARY):
-            _make(connection, channel, rows[first : first + MOST_IN_A_SUMMARY], now)
+        for first in range(0, len(rows), MAX_IN_A_SUMMARY):
+            _make(connection, channel, rows[first : first + MAX_IN_A_SUMMARY], now)
     return len(rows)
 
 

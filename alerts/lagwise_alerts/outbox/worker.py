@@ -1,7 +1,7 @@
-"""Brings what was decided to the receivers: at least once, in order per channel, each channel on its own.
+"""Stage 7, send: delivers the queued messages at least once, in order per channel, each channel in its own thread.
 
-A message is sent, then marked. Killed in between, it is sent again with the same key: the receiver can tell. A
-receiver that does not answer holds up its own channel and no other.
+A message is sent, then marked. If the process is killed in between, the message is sent again with the same key, by
+which the receiver recognises it. A receiver that does not answer delays only its own channel.
 """
 
 import logging
@@ -26,10 +26,11 @@ from lagwise_alerts.outbox.summaries import count_untried, queue_summaries, sent
 
 log = logging.getLogger("lagwise.alerts")
 
-#: Messages fetched at a time. Another process may have queued more; they are looked for at least this often (seconds).
+#: How many messages are read at a time.
 _BATCH = 50
-_LOOK_EVERY_SECONDS = 15.0
-#: After a database error.
+#: Another process may have queued messages: the queue is read at least this often.
+_POLL_SECONDS = 15.0
+#: How long the worker waits after a database error.
 _PAUSE_SECONDS = 2.0
 
 
@@ -47,8 +48,8 @@ class Worker:
         grouping: Grouping | None = None,
         lease: Lease | None = None,
     ) -> None:
-        """``grouping`` says when many messages become one; None is never, for receivers that know single ones only.
-        Nothing is sent while ``lease`` is not held; None is no lease."""
+        """``grouping`` says when many messages become one; None is never, for receivers that take single alerts only.
+        Nothing is sent while this process does not hold ``lease``; None needs no lease."""
         self.channel = channel
         self.wake = threading.Event()
         self._engine = engine
@@ -59,12 +60,13 @@ class Worker:
         self._lease = lease
         self._log_throttle = LogThrottle(log)
         self._unrecorded: tuple[DeliveryRow, RetryStep] | None = None
-        self._repeater = FiringResender(engine, channel, clock) if isinstance(channel, Repeating) else None
+        self._resender = FiringResender(engine, channel, clock) if isinstance(channel, Repeating) else None
 
     def deliver_due(self, stop: threading.Event) -> datetime | None:
-        """Deliver in order until nothing is left or the first message must wait; returns until when, None if empty.
+        """Deliver in order until the queue is empty or the first message must wait. Returns until when it waits.
 
-        Raises DatabaseError. A message that was sent but could not be marked is marked first at the next call.
+        Returns None where the queue is empty. Raises DatabaseError. A message that was sent but could not be marked is
+        marked first at the next call.
         """
         self._record()
         while not stop.is_set():
@@ -72,7 +74,7 @@ class Worker:
                 return self._clock() + timedelta(seconds=_PAUSE_SECONDS)
             queue = self._queue()
             if not queue:
-                self._repeat()
+                self._resend_firing()
                 return None
             following = self._next_send()
             if isinstance(following, Wait):
@@ -93,32 +95,32 @@ class Worker:
         return self._clock()
 
     def run(self, stop: threading.Event) -> None:
-        """Deliver until stopped; what is queued meanwhile is announced by setting ``wake``."""
+        """Deliver until stopped. Setting ``wake`` announces new messages."""
         while not stop.is_set():
             self.wake.clear()
             try:
                 due = self.deliver_due(stop)
                 self._log_throttle.clear("database")
-                wait = _LOOK_EVERY_SECONDS if due is None else (due - self._clock()).total_seconds()
+                wait = _POLL_SECONDS if due is None else (due - self._clock()).total_seconds()
             except DatabaseGone:
-                wait = _PAUSE_SECONDS  # the rounds use the same server, and say it once for all channels
+                wait = _PAUSE_SECONDS  # the rounds use the same server, and log it once for all channels
             except DatabaseError as error:
                 self._log_throttle.say("database", f"channel {self.channel.name}: {error}; deliveries wait")
                 wait = _PAUSE_SECONDS
             except Exception:
-                # A defect in one channel must not end the thread that is its only way out: say it and try again.
+                # A defect must not end the only thread of this channel: log it and try again.
                 log.exception("channel %s: a defect in Lagwise, please report it", self.channel.name)
-                wait = _LOOK_EVERY_SECONDS
+                wait = _POLL_SECONDS
             if not stop.is_set():
-                self.wake.wait(min(max(wait, 0.0), _LOOK_EVERY_SECONDS))
+                self.wake.wait(min(max(wait, 0.0), _POLL_SECONDS))
         self.channel.close()
 
     def _may_send(self) -> bool:
-        """A message that is begun now has TAKE_OVER_SECONDS − HOLD_SECONDS until another process could begin."""
+        """Whether sending may begin: for TAKE_OVER_SECONDS − HOLD_SECONDS no other process can begin to send then."""
         return self._lease is None or self._lease.holds()
 
     def _next_send(self) -> NextSend:
-        """What to do next. A summary, or what was tried before, goes out as it is: it has its key, and the order."""
+        """How the next messages go out. A summary, or a message that was tried before, goes out in its place."""
         if self._grouping.max_messages is None:
             return SendSingly(_BATCH)
         waiting = count_untried(self._engine, self.channel.name)
@@ -141,13 +143,13 @@ class Worker:
             return [(DeliveryRow(*row[:-1]), row[-1]) for row in connection.execute(query)]
 
     def _attempt(self, row: DeliveryRow, payload: str) -> RetryStep:
-        before = self._repeater.before(row.incident_id) if self._repeater else None
+        before = self._resender.last_delivered(row.incident_id) if self._resender else None
         outcome = self.channel.send(Message(row.idempotency_key, payload, before))
         now = self._clock()
         step = after_attempt(outcome, row.attempts + 1, row.created_at, now, self._random, self._policy)
         where = f"channel {self.channel.name} ({self.channel.receiver})"
         if step.state == DELIVERED:
-            self._log_throttle.clear("receiver", f"{where} takes messages again")
+            self._log_throttle.clear("receiver", f"{where} accepts messages again")
         elif step.state == DEAD:
             log.error("%s: %s of %s is a dead letter: %s", where, row.event, row.incident_id, step.error)
         else:
@@ -156,11 +158,11 @@ class Worker:
             self._log_throttle.say("receiver", line, same=step.error)
         return step
 
-    def _repeat(self) -> None:
-        outcome = self._repeater.repeat_if_due() if self._repeater else None
+    def _resend_firing(self) -> None:
+        outcome = self._resender.resend_if_due() if self._resender else None
         if outcome is not None and outcome.error is not None:
             where = f"channel {self.channel.name} ({self.channel.receiver})"
-            line = f"{where}: {outcome.error}; what fires is told again later"
+            line = f"{where}: {outcome.error}; firing alerts are sent again later"
             self._log_throttle.say("repeat", line, same=outcome.error)
         elif outcome is not None:
             self._log_throttle.clear("repeat")
@@ -176,7 +178,7 @@ class Worker:
             "last_error": step.error,
             "delivered_at": self._clock() if step.state == DELIVERED else None,
         }
-        # Unless a second process on the same database has delivered it, or given it up: that is not undone.
+        # If another process on this database has delivered the message, or given it up, that stays.
         mark = update(DELIVERIES).where(DELIVERIES.c.id == row.id, DELIVERIES.c.state == QUEUED)
         with transaction(self._engine) as connection:
             connection.execute(mark.values(**values))
@@ -189,8 +191,8 @@ class Outbox:
     def __init__(self, workers: Sequence[Worker]) -> None:
         self._stop = threading.Event()
         self._workers = workers
-        # Daemons: a receiver that does not answer must not keep the process from ending. What it may have got
-        # without our knowing is sent again by the next process.
+        # Daemon threads: a receiver that does not answer must not keep the process from ending. The next process sends
+        # again what the receiver may have got.
         self._threads = [
             threading.Thread(target=w.run, args=(self._stop,), name=f"channel {w.channel.name}", daemon=True)
             for w in workers
@@ -207,12 +209,12 @@ class Outbox:
         return all(thread.is_alive() for thread in self._threads)
 
     def wake(self) -> None:
-        """Something was queued."""
+        """Announce new messages."""
         for worker in self._workers:
             worker.wake.set()
 
     def stop(self, within_seconds: float) -> None:
-        """Stop delivering; an attempt that is under way is given this long."""
+        """Stop delivering. An attempt that is under way may take this long."""
         self._stop.set()
         self.wake()
         for thread in self._threads:

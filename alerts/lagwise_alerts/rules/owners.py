@@ -1,4 +1,4 @@
-"""Whose a group is: labels for alerts and pages, and the channels that its owner wants to be told by."""
+"""Owners of groups: they give labels to alerts and pages, and choose channels."""
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated
@@ -15,34 +15,34 @@ TEAM = "team"
 
 
 class Owner(Strict):
-    """Who owns some groups. The first entry that names a group counts."""
+    """The owner of some groups. The first entry that matches a group counts."""
 
     groups: NameFilter = NameFilter()
-    """Groups that are owned: regular expressions on the whole name."""
+    """Groups that it owns: regular expressions on the whole name."""
     clusters: NameFilter = NameFilter()
-    """Clusters in which they are: regular expressions on the whole name."""
+    """Clusters of these groups: regular expressions on the whole name."""
     team: _Value | None = None
-    """Who owns them; alerts carry it as the label `team`."""
+    """Name of the team; alerts carry it as the label `team`."""
     labels: dict[Name, _Value] = Field(default_factory=dict)
-    """Further labels that their alerts carry, and that rules may ask for."""
+    """More labels for the alerts of these groups. Rules may select by them."""
     channels: tuple[str, ...] | None = None
-    """Names of the channels that are told of them by rules that name none; null is all."""
+    """Channels to notify of these groups, for rules that name no channels; null is all."""
 
     @model_validator(mode="after")
     def _says_something(self) -> "Owner":
         if self.team is None and not self.labels and self.channels is None:
-            raise ValueError("says nothing of its groups: give team, labels or channels")
+            raise ValueError("an owner needs a team, labels or channels")
         if TEAM in self.labels:
-            raise ValueError("the team stands beside the labels, not among them: {team: payments, labels: {…}}")
+            raise ValueError("team is a key of its own, not a label: {team: payments, labels: {…}}")
         return self
 
     def owns(self, cluster: str, group: str) -> bool:
-        """Whether a group is among those that are owned."""
+        """Whether it owns a group."""
         return self.groups.selects(group) and self.clusters.selects(cluster)
 
     @property
     def all_labels(self) -> Mapping[str, str]:
-        """The labels, the team's among them."""
+        """The labels, including the team."""
         return {**({} if self.team is None else {TEAM: self.team}), **self.labels}
 
 

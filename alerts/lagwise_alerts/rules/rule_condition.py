@@ -1,4 +1,4 @@
-"""What a rule looks for, as it is written in the file of rules."""
+"""The condition of a rule (``when``), as it is written in the file of rules."""
 
 from functools import cached_property
 from typing import Annotated, Literal
@@ -16,23 +16,24 @@ _Count = Annotated[int, Field(ge=0)]
 
 
 class Strict(BaseModel):
-    """A part of the file: unknown keys are refused, nothing is changed after it was read."""
+    """A part of the file of rules. Unknown keys are rejected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class RuleCondition(Strict):
-    """What a rule looks for. Of a group's status and numbers all that are given must hold; all else stands alone."""
+    """The condition of a rule. Statuses and numbers of a group may be combined: then all must hold. Every other key
+    stands alone."""
 
     statuses: tuple[Status, ...] = ()
     """The group has one of these statuses."""
     unknown_reasons: tuple[UnknownReason, ...] = ()
-    """Of the groups that are `unknown`, only those for one of these reasons; empty is any reason."""
+    """For groups that are `unknown`: only for one of these reasons; empty is any reason."""
     unread: bool | None = None
-    """Of the groups with one of the statuses, only those with unread records (`true`; a lag that is not known counts as
-    some) or without any (`false`); null is both."""
+    """For groups with one of the statuses: only with unread records (`true`; an unknown lag counts as unread), or only
+    without (`false`); null is both."""
     lag_above: _Count | None = None
-    """More records than this are unread, as far as partitions are known."""
+    """More records than this are unread, counting the known partitions."""
     lag_seconds_above: Duration | None = None
     """The oldest unread record is older than this."""
     getting_older: Literal[True] | None = None
@@ -41,21 +42,21 @@ class RuleCondition(Strict):
     seconds_to_loss_below: Duration | None = None
     """Unread records will be deleted, or the committed offsets expire, in less than this."""
     seconds_to_catch_up_above: Duration | None = None
-    """The group catches up, and needs longer than this. (One that does not has a status that says so.)"""
+    """The group catches up, and needs longer than this."""
     findings: tuple[FindingKind, ...] = ()
-    """One of these findings stands beside the group's status, whatever that is."""
+    """The group has one of these findings, whatever its status."""
     idle_members_above: _Count | None = None
-    """More members than this own no partition, while who owns what is settled."""
+    """More members than this own no partition while the group is stable."""
     ghosts: Literal[True] | None = None
-    """Commits are left on topics that the group reads no more."""
+    """The group has commits on topics that it no longer reads."""
     rebalance_storm: Literal[True] | None = None
-    """The group is rebalanced again and again, by the same clients."""
+    """The same clients make the group rebalance again and again."""
     capacity: tuple[CapacityVerdict, ...] = ()
     """The capacity of the group for one of its topics has one of these verdicts."""
     stale: Literal["collection", "analysis"] | None = None
-    """No data has come from the collector of a cluster, or from the analysis …"""
+    """No new data has come from the collector of a cluster, or from the analysis, for `older_than`."""
     older_than: Duration | None = None
-    """… for longer than this (and never less than three of the intervals they work at)."""
+    """Age at which data is stale; at least three of the intervals at which it is due."""
 
     @model_validator(mode="after")
     def _one_or_the_other(self) -> "RuleCondition":
@@ -71,12 +72,12 @@ class RuleCondition(Strict):
         if self.unknown_reasons and Status.UNKNOWN not in self.statuses:
             raise ValueError("unknown_reasons needs the status unknown among the statuses")
         if self.unread is not None and not self.statuses:
-            raise ValueError("unread goes with statuses: it tells groups of one status apart")
+            raise ValueError("unread needs statuses: it selects among the groups with these statuses")
         return self
 
     @property
     def _asked(self) -> list[frozenset[AlertKind]]:
-        """The kinds of alert of each thing that is looked for: one, in a rule that can be used."""
+        """The kinds of alert of each condition that is given; a valid rule has one."""
         asked = (
             (bool(self.statuses) or self.asks_for_numbers, [AlertKind.GROUP]),
             (bool(self.findings), [AlertKind(kind.value) for kind in self.findings]),
@@ -90,7 +91,7 @@ class RuleCondition(Strict):
 
     @property
     def asks_for_numbers(self) -> bool:
-        """Whether it looks for what may change while a group's status stays the same."""
+        """Whether it has a condition on a number, which may change while the group's status stays the same."""
         numbers = (
             self.lag_above,
             self.lag_seconds_above,
@@ -102,5 +103,5 @@ class RuleCondition(Strict):
 
     @cached_property
     def kinds(self) -> frozenset[AlertKind]:
-        """Which kinds of alert it can raise."""
+        """The kinds of alert it can raise."""
         return self._asked[0]

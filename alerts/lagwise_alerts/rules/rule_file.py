@@ -1,7 +1,7 @@
-"""The rules: which conditions are worth telling, how urgently, after how long, and to whom.
+"""The file of alert rules: which conditions raise an alert, how urgently, after how long, and on which channels.
 
-One YAML file, checked as strictly as the settings: an unknown key or a bad value is refused with its path and what is
-allowed there. The rules that come with Lagwise are in ``default_rules.yaml`` beside this module.
+One YAML file, checked as strictly as the settings: an unknown key or an invalid value is rejected with its path and
+what is allowed there. The default rules are in ``default_rules.yaml`` beside this module.
 """
 
 import math
@@ -26,14 +26,14 @@ from lagwise_alerts.model import AlertKind, AlertSubject, Severity
 from lagwise_alerts.rules.owners import Owner, owner_of
 from lagwise_alerts.rules.rule_condition import Duration, RuleCondition, Strict
 
-#: The shortest interval at which an alert may be told again.
+#: The shortest interval at which a notification may be repeated.
 _SHORTEST_REPEAT_SECONDS = 60.0
 
 
 def _parse_repeat(value: object) -> float:
     seconds = math.inf if value == "never" else parse_duration(value)
     if seconds < _SHORTEST_REPEAT_SECONDS:
-        raise ValueError(f"{value!r} is too often: an alert is told again after 1m at the earliest, or never")
+        raise ValueError(f"{value!r} is too often: use 1m or more, or never")
     return seconds
 
 
@@ -50,32 +50,32 @@ Pattern = Annotated[str, AfterValidator(_compiles)]
 
 
 class Rule(Strict):
-    """One thing that is worth telling."""
+    """A condition that raises an alert, and how."""
 
     name: Name
-    """How the rule is called in alerts and pages."""
+    """Name of the rule in alerts and on pages."""
     when: RuleCondition
     """What it looks for."""
     severity: Severity
     """`page` wakes somebody, `warn` can wait for the day, `info` is for the record."""
     for_seconds: Annotated[Duration, Field(alias="for")] = 0.0
-    """How long it must hold, in the time of the data, before anybody is told."""
+    """How long the condition must hold, in the time of the data, before the alert fires."""
     keep_firing_seconds: Annotated[Duration, Field(alias="keep_firing_for")] = 60.0
-    """How long all must be well again, in the time of the data, before the end is told."""
+    """How long the condition must not hold, in the time of the data, before the alert ends."""
     only_if_seen_active: bool = False
-    """Leave out groups that nobody has seen alive since Lagwise watches: abandoned ones have old lag forever."""
+    """Skip groups that Lagwise has never seen active: abandoned groups keep their old lag forever."""
     clusters: NameFilter = NameFilter()
     """Clusters it applies to: regular expressions on the whole name."""
     groups: NameFilter = NameFilter()
     """Groups it applies to: regular expressions on the whole name."""
     topics: NameFilter = NameFilter()
-    """Groups it applies to by what they read, of which one topic is enough: regular expressions on the whole name."""
+    """Groups it applies to, by the topics they read; one topic is enough: regular expressions on the whole name."""
     labels: dict[Name, Pattern] = Field(default_factory=dict)
-    """Groups it applies to: regular expressions on the whole value of these labels, which their owners give them."""
+    """Groups it applies to, by the labels of their owners: regular expressions on the whole value."""
     channels: tuple[str, ...] | None = None
-    """Names of the channels that are told; null is those of the group's owner, or all."""
+    """Names of the channels to notify; null is the channels of the group's owner, or all."""
     repeat_every: Repeat | None = None
-    """After how long it is told again while it lasts, or `never`; null is what the file says of its severity."""
+    """How often the notification is repeated while the alert lasts, or `never`; null is as its severity says."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Rule":
@@ -87,7 +87,7 @@ class Rule(Strict):
         return self
 
     def applies_to(self, subject: AlertSubject, labels: Mapping[str, str], topics: Collection[str]) -> bool:
-        """Whether it speaks of this subject, which reads ``topics`` and whose owner gives it ``labels``."""
+        """Whether it applies to a subject that reads ``topics`` and has ``labels`` from its owner."""
         return (
             self.clusters.selects(subject.cluster or "")
             and self.groups.selects(subject.group or "")
@@ -97,25 +97,25 @@ class Rule(Strict):
 
 
 class Flapping(Strict):
-    """When an alert that comes and goes is told as one that flaps: then it ends only after a long calm."""
+    """When an alert that comes and goes is flapping: it then ends only after a long time without trouble."""
 
     times: Annotated[int, Field(ge=2)] = 3
-    """How often it must begin …"""
+    """How often it must begin within the time below."""
     within: Duration = 3600.0
-    """… within this time."""
+    """The time within which it must begin so often."""
     calm: Duration = 1800.0
-    """How long all must be well, in the time of the data, before the end of one that flaps is told."""
+    """How long no rule must match, in the time of the data, before a flapping alert ends."""
 
 
 class RuleFile(Strict):
-    """A file of rules. Where several apply, the loudest wins, and among equals the one that stands first."""
+    """A file of rules. Where several rules match, the loudest wins; among equally loud ones the first."""
 
     version: Literal[1] = 1
     """Version of this format."""
     owners: tuple[Owner, ...] = ()
-    """Whose the groups are."""
+    """Owners of the groups."""
     repeat_every: dict[Severity, Repeat] = Field(default_factory=dict)
-    """After how long alerts of a severity are told again while they last; those that are not named never are."""
+    """How often notifications of a severity are repeated while the alert lasts; without an interval never."""
     flapping: Flapping | None = Flapping()
     """What counts as flapping; null is nothing."""
     rules: tuple[Rule, ...]
@@ -131,7 +131,7 @@ class RuleFile(Strict):
 
 @dataclass(frozen=True, slots=True)
 class RuleBook:
-    """The rules in force, whose groups are whose, and the channels there are."""
+    """The rules in use, the owners of groups, and the names of all channels."""
 
     rules: tuple[Rule, ...]
     channels: tuple[str, ...] = ()
@@ -140,7 +140,7 @@ class RuleBook:
     flapping: Flapping | None = None
 
     def rank(self, name: str, severity: Severity) -> tuple[int, int]:
-        """How a rule ranks, the worst lowest: by severity, then by position. A rule that is gone comes last."""
+        """Rank of a rule, the worst lowest: by severity, then by position. A removed rule comes last."""
         positions = [i for i, rule in enumerate(self.rules) if rule.name == name]
         return (severity.rank, positions[0] if positions else len(self.rules))
 
@@ -150,14 +150,14 @@ class RuleBook:
         return {} if owner is None else owner.all_labels
 
     def channels_of(self, rule: Rule, subject: AlertSubject) -> tuple[str, ...]:
-        """The channels a rule tells of a subject: its own, or its owner's, or all."""
+        """The channels to notify of a subject: those of the rule, or of the owner, or all."""
         if rule.channels is not None:
             return rule.channels
         owner = self._owner_of(subject)
         return self.channels if owner is None or owner.channels is None else owner.channels
 
     def repeat_seconds_of(self, rule: Rule) -> float:
-        """After how long an alert of this rule is told again."""
+        """After how long the notification of an alert of this rule is repeated."""
         return rule.repeat_every or self.repeat_seconds.get(rule.severity, math.inf)
 
     def starts_that_count(self, starts: Sequence[datetime], now: datetime) -> tuple[datetime, ...]:
@@ -172,12 +172,12 @@ class RuleBook:
 
 
 def load_rules(path: Path | None, channels: Sequence[str] = ()) -> RuleBook:
-    """Read the rules from a file, or those that come with Lagwise if ``path`` is None.
+    """Read the rules from a file, or the default rules if ``path`` is None.
 
-    ``channels`` are the names of the channels in the settings. Raises ConfigError, whose message names every offending
-    key and what it may be.
+    ``channels`` are the names of the channels in the settings. Raises ConfigError; its message names every invalid
+    key and what is allowed there.
     """
-    where = str(path) if path else "the rules that come with Lagwise"
+    where = str(path) if path else "the default rules"
     try:
         file = RuleFile.model_validate(_read(path))
     except ValidationError as error:

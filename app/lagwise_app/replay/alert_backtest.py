@@ -12,8 +12,8 @@ from lagwise.platform.logs import clean
 from lagwise.tables.store import Lake
 from lagwise.traces.trace import moment, read_trace
 from lagwise_alerts.backtest import lake_history, trace_history
-from lagwise_alerts.backtest.backtest import Backtest, rehearse
-from lagwise_alerts.backtest.untestable import untried
+from lagwise_alerts.backtest.backtest import Backtest, run_backtest
+from lagwise_alerts.backtest.untestable import untestable_rules
 from lagwise_alerts.evaluate.lake_reader import LakeReader
 from lagwise_alerts.evaluate.unread_ages import objectives_of
 from lagwise_alerts.model import AlertKind, AlertSubject, Notification, Severity
@@ -59,8 +59,8 @@ def of_lake(config: Config, book: RuleBook, since: datetime, until: datetime) ->
         mirrored=frozenset(row.subject.fingerprint for row in now.groups if row.is_mirrored),
         objective_of=objectives_of(config),
     )
-    found = rehearse(book, lake_history.scenes(lake, span, book), since, until)
-    return BacktestOutcome(found, None, len(book.rules), untried(book, lake_history.KINDS, frozenset()))
+    found = run_backtest(book, lake_history.scenes(lake, span, book), since, until)
+    return BacktestOutcome(found, None, len(book.rules), untestable_rules(book, lake_history.KINDS, frozenset()))
 
 
 def of_trace(folder: Path, book: RuleBook, cluster: str) -> BacktestOutcome:
@@ -68,9 +68,9 @@ def of_trace(folder: Path, book: RuleBook, cluster: str) -> BacktestOutcome:
     trace = read_trace(folder)
     scenes = trace_history.scenes(trace, events_of(trace), cluster)
     ends = (moment(trace.evaluation_times[0]), moment(trace.evaluation_times[-1]))
-    found = rehearse(book, scenes, *ends)
+    found = run_backtest(book, scenes, *ends)
     return BacktestOutcome(
-        found, trace.name, len(book.rules), untried(book, trace_history.KINDS, trace_history.NUMBERS)
+        found, trace.name, len(book.rules), untestable_rules(book, trace_history.KINDS, trace_history.NUMBERS)
     )
 
 

@@ -86,7 +86,7 @@ def test_the_start_says_what_cannot_be_used(tmp_path: Path, caplog: pytest.LogCa
     stopped = threading.Event()
     stopped.set()
     run.alert_forever(settings, stopped, tmp_path)
-    assert "channel chat cannot be used: the environment variable LAGWISE_SECRET_NOWHERE" in caplog.text
+    assert "channel chat does not work: the environment variable LAGWISE_SECRET_NOWHERE" in caplog.text
 
 
 class TestTheCommand:
