@@ -262,8 +262,8 @@ def test_the_partition_that_is_named_has_the_oldest_record_and_among_equals_the_
             world.commit(sample, pair)
             world.ends(sample, pair, high=900 if number == 3 and sample < 5 else 1000)
     found = world.judged(19).groups["billing"]
-    assert (found.status, found.worst_topic, found.worst_partition) == (Status.STALLED, "orders", 4)
-    assert (found.lag_seconds, found.lag_seconds_is_lower_bound) == (285.0, True)
+    assert (found.status, found.numbers.worst_topic, found.numbers.worst_partition) == (Status.STALLED, "orders", 4)
+    assert (found.numbers.lag_seconds, found.numbers.lag_seconds_is_lower_bound) == (285.0, True)
     assert found.sentence == (
         "All 3 partitions have committed nothing, the longest for 4 min 45 s, and the oldest of 300 unread records has "
         "waited ≥ 4 min 45 s; their owner is client app on host 10.0.0.7."
@@ -279,7 +279,11 @@ def test_that_committed_offsets_expire_is_not_a_loss_of_records(world: World) ->
     world.topic(0, retention_ms=-1)
     at = Moment(sample_id(19), moment(INTERVAL * 19), offsets_retention_seconds=3600.0)
     found = evaluate(world.rows, at).groups["billing"]
-    assert (found.status, found.seconds_to_loss, found.loss_cause) == (Status.AT_RISK, 3315.0, LossCause.EXPIRY)
+    assert (found.status, found.numbers.seconds_to_loss, found.numbers.loss_cause) == (
+        Status.AT_RISK,
+        3315.0,
+        LossCause.EXPIRY,
+    )
     assert found.sentence == (
         "The committed offsets of the only partition expire in 55 min 15 s, because the group has no members; a "
         "consumer that starts after that begins where auto.offset.reset says, which may skip what is unread: 100 "

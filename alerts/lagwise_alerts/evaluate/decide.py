@@ -10,6 +10,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from lagwise.domain.findings import FindingKind
+from lagwise.domain.group_record import GroupNumbers
 from lagwise.domain.vocabulary import Status
 from lagwise_alerts.evaluate.gone import why_gone
 from lagwise_alerts.evaluate.rule_matching import holds, is_as_known, is_too_old, judge
@@ -24,7 +25,6 @@ from lagwise_alerts.model import (
     Decision,
     GroupCondition,
     Notification,
-    Numbers,
     Phase,
     Resolution,
     Situation,
@@ -191,7 +191,7 @@ def _opened(book: RuleBook, condition: Condition, rule: Rule, ended: Alert | Non
         started_at=now,
         last_as_of=condition.as_of,
         sentence=condition.sentence,
-        numbers=Numbers(),
+        numbers=GroupNumbers(),
         clocks=(),
         calm=None,
         begun_at=counting(book, ended.begun_at, now) if ended is not None else (),

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from lagwise.domain.group_record import GroupNumbers
 from lagwise.domain.vocabulary import Status
 from lagwise_alerts.model import (
     FRESH,
@@ -18,7 +19,6 @@ from lagwise_alerts.model import (
     Freshness,
     GroupCondition,
     Notification,
-    Numbers,
     Phase,
     Resolution,
 )
@@ -155,7 +155,7 @@ def resolve(
         reason=group.reason.value if group and group.status is Status.UNKNOWN and group.reason else None,
         severity=alert.peak_severity or alert.severity,
         sentence=sentence,
-        numbers=group.numbers if group else Numbers(),
+        numbers=group.numbers if group else GroupNumbers(),
         previous_status=alert.status,
         previous_severity=alert.severity,
         channels=tuple(name for name in alert.channels if name in book.channels),
