@@ -308,16 +308,8 @@ def known_partitions(partitions_by_status: Mapping[str, int] | Mapping[Status, i
     return sum(number for status, number in partitions_by_status.items() if status not in unknown) or None
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
 def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
-
-
-def _utc(value: datetime | None) -> datetime | None:
-    return None if value is None else value.astimezone(UTC)
 
 
 def _word(words: type[StrEnum], otherwise: StrEnum | None = None) -> Callable[[str | None], StrEnum | None]:
@@ -340,11 +332,11 @@ def _findings(value: Iterable[Mapping[str, Any]]) -> tuple[Finding, ...]:
 
 #: How a value that was read becomes one of the declared type.
 _READ: dict[Any, Callable[[Any], Any]] = {
-    bool: _same,
-    int: _same,
-    str: _same,
+    bool: lambda value: value,
+    int: lambda value: value,
+    str: lambda value: value,
     float: _finite,
-    datetime: _utc,
+    datetime: lambda at: None if at is None else at.astimezone(UTC),
     Status: _word(Status, Status.UNKNOWN),
     UnknownReason: _word(UnknownReason),
     LossCause: _word(LossCause),

@@ -7,6 +7,7 @@ from datetime import datetime
 from lagwise.domain.findings import FindingKind
 from lagwise.domain.group_record import GroupRecord
 from lagwise.domain.humanise import plural
+from lagwise.domain.staleness import STALE_INTERVALS
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.platform.durations import duration_words
 from lagwise_alerts.evaluate.group_facts import STORM_LASTS, CapacityRow, Group, capacity_sentence
@@ -24,8 +25,6 @@ from lagwise_alerts.model import (
 GETTING_OLDER = " No trend in its lag is certain, but the oldest unread record keeps getting older."
 #: … where its status does not say which way it is going.
 _WITHOUT_TREND = frozenset({Status.UNKNOWN, Status.LAGGING})
-#: Data is late only after this many of the intervals at which it is due: one may be missed, two may be unlucky.
-INTERVALS_OF_PATIENCE = 3.0
 #: A group's verdict is believed for this long after the sample it rests on, or longer where the intervals are longer.
 VERDICT_VALID_SECONDS = 120.0
 
@@ -213,7 +212,7 @@ def _view(row: CollectionRow | None, analysis_interval_seconds: float, groups_ar
     intervals = (row.interval_seconds if row else 0.0) + analysis_interval_seconds
     return ClusterView(
         judged_until=row.judged_until if row and groups_are_current else None,
-        valid_for_seconds=max(VERDICT_VALID_SECONDS, INTERVALS_OF_PATIENCE * intervals),
+        valid_for_seconds=max(VERDICT_VALID_SECONDS, STALE_INTERVALS * intervals),
         without_errors=row is not None and not row.errors,
     )
 
@@ -235,7 +234,7 @@ def _collection(
         subject=AlertSubject(AlertKind.COLLECTION, name),
         as_of=now,
         newest_at=newest,
-        floor_seconds=INTERVALS_OF_PATIENCE * row.interval_seconds if row else 0.0,
+        floor_seconds=STALE_INTERVALS * row.interval_seconds if row else 0.0,
         watching_since=watching_since,
         sentence=sentence + " What its groups do is not known meanwhile." + trouble,
     )
@@ -251,7 +250,7 @@ def _analysis(
         subject=AlertSubject(AlertKind.ANALYSIS),
         as_of=now,
         newest_at=newest,
-        floor_seconds=INTERVALS_OF_PATIENCE * interval_seconds,
+        floor_seconds=STALE_INTERVALS * interval_seconds,
         watching_since=watching_since,
         sentence=(
             f"Samples have been waiting for the analysis for {age}, since {newest:%Y-%m-%d %H:%M:%S} UTC. "
