@@ -1,12 +1,17 @@
-"""Writes docs/reference from the code; ``reference.py --check`` writes nothing and fails if a page is not current.
+"""Writes docs/reference from the code, and the numbers of the alert message's JSON Schema.
 
-The settings' models, the tables' declarations and the commands' help are the only sources; nothing is said twice.
+The settings' models, the tables' declarations, the record of a group and the commands' help are the only sources;
+nothing is said twice. ``reference.py --check`` writes nothing and fails if a file is not current.
 """
 
+import json
+import re
 import sys
+import textwrap
 from collections.abc import Iterable
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import settings_reference
@@ -14,8 +19,12 @@ from click.testing import CliRunner
 
 from lagwise.links.parameter_types import Parameter
 
+if TYPE_CHECKING:
+    from lagwise.domain.group_record import FactField
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "reference"
+ALERT_SCHEMA = ROOT / "alerts" / "lagwise_alerts" / "notify" / "lagwise.alert.v1.schema.json"
 JSON_OUTPUTS = ROOT / "scripts" / "json_outputs"
 _WIDTH = 90
 _GENERATED = "<!-- Written by `make docs`; do not edit. -->\n"
@@ -133,18 +142,47 @@ def _parameters(parameters: Iterable[Parameter[Any]]) -> str:
     return "\n".join(rows)
 
 
+def alert_schema() -> str:
+    """The JSON Schema of the alert message, with the numbers that :class:`GroupNumbers` declares in the place of those
+    that it has. The rest of it is written by hand."""
+    from lagwise.domain.group_record import NUMBER_FACTS
+
+    text = ALERT_SCHEMA.read_text(encoding="utf-8")
+    schema = json.loads(text)
+    sent = [field for field in NUMBER_FACTS if field.fact.sent is not None]
+    names = list(schema["properties"])
+    first, end = names.index("times_begun") + 1, names.index("worst_partition")
+    kept = [name for name in schema["required"] if name not in names[first:end]]
+    at = kept.index("worst_partition")
+    required = ", ".join(json.dumps(name) for name in [*kept[:at], *(f.name for f in sent), *kept[at:]])
+    lines = textwrap.fill(required, 116, initial_indent="    ", subsequent_indent="    ")
+    text = re.sub(r'(?<="required": \[\n).*?(?=\n  \],)', lambda _: lines, text, count=1, flags=re.DOTALL)
+    numbers = "".join(f'    "{f.name}": {json.dumps(_json_type(f), ensure_ascii=False)},\n' for f in sent)
+    before, after = text.index(f'    "{names[first]}": '), text.index('    "worst_partition": ')
+    return text[:before] + numbers + text[after:]
+
+
+def _json_type(field: "FactField") -> dict[str, Any]:
+    """What a number may be in the message; null is unknown."""
+    if issubclass(field.type, StrEnum):
+        return {"enum": [*(word.value for word in field.type), None], "description": field.fact.sent}
+    words = {bool: "boolean", int: "integer", float: "number", str: "string"}
+    smallest = {} if field.fact.minimum is None else {"minimum": field.fact.minimum}
+    return {"type": [words[field.type], "null"], **smallest, "description": field.fact.sent}
+
+
 def main(check: bool) -> int:
-    """Write the pages, or compare them. Returns the exit code."""
-    pages = {
-        "addresses.md": addresses(),
-        "cli.md": cli(),
-        "configuration.md": f"{_GENERATED}\n{settings_reference.page()}",
-        "lagwise.yaml": settings_reference.example(),
-        "tables.md": tables(),
+    """Write the files, or compare them. Returns the exit code."""
+    files = {
+        PAGES / "addresses.md": addresses(),
+        PAGES / "cli.md": cli(),
+        PAGES / "configuration.md": f"{_GENERATED}\n{settings_reference.page()}",
+        PAGES / "lagwise.yaml": settings_reference.example(),
+        PAGES / "tables.md": tables(),
+        ALERT_SCHEMA: alert_schema(),
     }
     stale = []
-    for name, text in pages.items():
-        path = PAGES / name
+    for path, text in files.items():
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         stale.append(str(path.relative_to(ROOT)))

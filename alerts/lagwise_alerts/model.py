@@ -12,6 +12,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from lagwise.domain.findings import FindingKind
+from lagwise.domain.group_record import GroupNumbers
 from lagwise.domain.vocabulary import Status, UnknownReason
 
 
@@ -116,32 +117,6 @@ def _fingerprint(kind: str, cluster: str | None, group: str | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
-    """What was measured. None is unknown, never 0. Rates in records per second, lag in records.
-
-    ``known_partitions`` is of how many partitions the status is known, ghosts left out; None also where it is of none.
-    """
-
-    lag_records: int | None = None
-    lag_seconds: float | None = None
-    lag_seconds_is_lower_bound: bool | None = None
-    produce_rate_per_second: float | None = None
-    consume_rate_per_second: float | None = None
-    seconds_to_catch_up: float | None = None
-    seconds_to_loss: float | None = None
-    seconds_to_loss_is_upper_bound: bool | None = None
-    loss_cause: str | None = None
-    records_lost: int | None = None
-    transaction_seconds: float | None = None
-    members: int | None = None
-    worst_topic: str | None = None
-    worst_partition: int | None = None
-    #: Partitions of the group's status stand still: what to run first depends on it.
-    stands_still: bool | None = None
-    known_partitions: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class GroupCondition:
     """What the analysis says of a group, or of one kind of finding beside its status: whether it ``is_found``, and then
     the sentence is the finding's. ``found_count`` is of how many members or partitions, ``found_words`` are the
@@ -160,7 +135,7 @@ class GroupCondition:
     since: datetime
     sentence: str
     seen_active: bool | None = True
-    numbers: Numbers = field(default_factory=Numbers)
+    numbers: GroupNumbers = field(default_factory=GroupNumbers)
     is_found: bool = False
     found_count: int | None = None
     found_words: frozenset[str] = frozenset()
@@ -239,7 +214,7 @@ class Alert:
     started_at: datetime
     last_as_of: datetime
     sentence: str
-    numbers: Numbers
+    numbers: GroupNumbers
     #: Timers of the rules that match, or matched lately.
     rule_timers: tuple[RuleTimer, ...]
     #: How long no rule has matched.
@@ -314,7 +289,7 @@ class Notification:
     reason: str | None
     severity: Severity
     sentence: str
-    numbers: Numbers
+    numbers: GroupNumbers
     previous_status: str | None
     previous_severity: Severity | None
     channels: tuple[str, ...]

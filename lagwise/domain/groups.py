@@ -2,51 +2,97 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from lagwise.domain.causes import Cause, Place, cause_of
 from lagwise.domain.explain import explain
+from lagwise.domain.findings import Finding
 from lagwise.domain.forecast import Forecast
+from lagwise.domain.group_record import GroupNumbers, GroupRecord, known_partitions
 from lagwise.domain.loss.records import Lost, of_partitions
 from lagwise.domain.partition_rollup import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
-from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
+from lagwise.domain.vocabulary import Status, UnknownReason
 
 
 @dataclass(frozen=True, slots=True)
 class GroupVerdict:
-    """A group's status and the numbers over its partitions, unknown ones and ghosts left out of the sums. (The age of
-    the oldest unread record is known of some partitions that are unknown otherwise.)"""
+    """A group's status, and what is known over its partitions."""
 
     status: Status
+    #: Why it is unknown; None for every other status.
     reason: UnknownReason | None
+    #: Why, in one sentence with numbers.
     sentence: str
+    #: Ghosts left out.
     partitions: int
     partitions_by_status: Mapping[Status, int]
+    #: Topics of its partitions, ghosts left out, by name.
     topics: tuple[str, ...]
-    lag: int | None
-    lag_seconds: float | None
-    lag_seconds_is_lower_bound: bool
-    produce_rate_per_second: float | None
-    consume_rate_per_second: float | None
+    #: Unknown partitions and ghosts are left out of the sums. The age of the oldest unread record is known of some
+    #: partitions that are unknown otherwise.
+    numbers: GroupNumbers
+    #: How often its committed offsets were seen to move within the longest window.
     commits_seen: int
+    #: When its last partition has no lag; only while catching up.
     to_catch_up: Forecast | None
+    #: When the first of its partitions breaches the objective; None where that is not to be expected.
     to_breach: Forecast | None
-    seconds_to_loss: float | None
-    seconds_to_loss_is_upper_bound: bool
+    #: When unread records are deleted by age at the latest; None where that is not known.
     seconds_to_loss_at_latest: float | None
-    loss_cause: LossCause | None
-    records_lost: int
+    #: What was lost within a day.
     lost: Lost
-    transaction_seconds: float | None
-    worst_topic: str | None
-    worst_partition: int | None
+    #: Where its trouble sits; None is no trouble.
     cause: Cause | None = None
-    #: Whether partitions of this status stand still, be it beside something worse: who owns them is then the question.
-    stands_still: bool = False
 
-    @property
-    def seconds_to_catch_up(self) -> float | None:
-        """Time until the lag of the last partition is gone; only while catching up."""
-        return self.to_catch_up.seconds if self.to_catch_up is not None else None
+
+def record_of_verdict(
+    verdict: GroupVerdict,
+    *,
+    cluster: str,
+    group: str,
+    as_of: datetime,
+    since: datetime,
+    state: str | None,
+    group_type: str | None,
+    idle_members: int | None,
+    findings: Iterable[Finding],
+) -> GroupRecord:
+    """The group as it stands by this verdict on the sample of ``as_of``; ``since`` is when its status began."""
+    to_catch_up, to_breach, lost = verdict.to_catch_up, verdict.to_breach, verdict.lost
+    return GroupRecord(
+        cluster=cluster,
+        group=group,
+        as_of=as_of,
+        status=verdict.status,
+        reason=verdict.reason,
+        since=since,
+        sentence=verdict.sentence,
+        state=state,
+        type=group_type,
+        idle_members=idle_members,
+        topics=verdict.topics,
+        partitions=verdict.partitions,
+        partitions_by_status={str(status): number for status, number in verdict.partitions_by_status.items()},
+        numbers=verdict.numbers,
+        commits_seen=verdict.commits_seen,
+        seconds_to_catch_up_low=to_catch_up.low if to_catch_up else None,
+        seconds_to_catch_up_high=to_catch_up.high if to_catch_up else None,
+        seconds_to_breach=to_breach.seconds if to_breach else None,
+        seconds_to_breach_low=to_breach.low if to_breach else None,
+        seconds_to_breach_high=to_breach.high if to_breach else None,
+        seconds_to_loss_at_latest=verdict.seconds_to_loss_at_latest,
+        lost_at_least=lost.at_least,
+        lost_at_most=lost.at_most,
+        first_lost_at=_ago(as_of, lost.first_seconds),
+        last_lost_at=_ago(as_of, lost.last_seconds),
+        cause=verdict.cause.scope if verdict.cause else None,
+        findings=tuple(findings),
+        cause_name=verdict.cause.name if verdict.cause else None,
+    )
+
+
+def _ago(now: datetime, seconds: float | None) -> datetime | None:
+    return None if seconds is None else now - timedelta(seconds=seconds)
 
 
 def status_of(parts: Iterable[PartitionsInStatus], error: str | None = None) -> tuple[Status, UnknownReason | None]:
@@ -95,6 +141,7 @@ def verdict_of(
     oldest = max(aged, key=lambda p: (p.lag_seconds or 0.0, p.lag_seconds_is_lower_bound), default=None)
     worst = min((p for p in counted if (p.status, p.reason) == (status, reason)), key=_place, default=None)
     nearest = first_loss(counted)
+    to_catch_up = last_catch_up(p.to_catch_up for p in summed) if status is Status.CATCHING_UP else None
     by_status: dict[Status, int] = {}
     for part in parts:
         by_status[part.status] = by_status.get(part.status, 0) + part.partitions
@@ -116,25 +163,30 @@ def verdict_of(
         partitions=sum(p.partitions for p in counted),
         partitions_by_status=by_status,
         topics=tuple(sorted({t for p in counted for t in p.topics})),
-        lag=total(p.lag for p in summed),
-        lag_seconds=oldest.lag_seconds if oldest else None,
-        lag_seconds_is_lower_bound=bool(oldest and oldest.lag_seconds_is_lower_bound),
-        produce_rate_per_second=total(p.produce_rate_per_second for p in summed),
-        consume_rate_per_second=total(p.consume_rate_per_second for p in summed),
+        numbers=GroupNumbers(
+            lag_records=total(p.lag for p in summed),
+            lag_seconds=oldest.lag_seconds if oldest else None,
+            lag_seconds_is_lower_bound=bool(oldest and oldest.lag_seconds_is_lower_bound),
+            produce_rate_per_second=total(p.produce_rate_per_second for p in summed),
+            consume_rate_per_second=total(p.consume_rate_per_second for p in summed),
+            seconds_to_catch_up=to_catch_up.seconds if to_catch_up else None,
+            seconds_to_loss=nearest.seconds_to_loss if nearest else None,
+            seconds_to_loss_is_upper_bound=bool(nearest and nearest.seconds_to_loss_is_upper_bound),
+            loss_cause=nearest.loss_cause if nearest else None,
+            records_lost=sum(p.records_lost for p in summed),
+            transaction_seconds=max((p.transaction_seconds or 0.0 for p in summed), default=0.0) or None,
+            members=members,
+            worst_topic=worst.worst_topic if worst else None,
+            worst_partition=worst.worst_partition if worst else None,
+            stands_still=any(p.stopped or p.stalled for p in counted if (p.status, p.reason) == (status, reason)),
+            known_partitions=known_partitions(by_status),
+        ),
         commits_seen=sum(p.commits_seen for p in counted),
-        to_catch_up=last_catch_up(p.to_catch_up for p in summed) if status is Status.CATCHING_UP else None,
+        to_catch_up=to_catch_up,
         to_breach=soonest_breach(p.to_breach for p in counted),
-        seconds_to_loss=nearest.seconds_to_loss if nearest else None,
-        seconds_to_loss_is_upper_bound=bool(nearest and nearest.seconds_to_loss_is_upper_bound),
         seconds_to_loss_at_latest=nearest.seconds_to_loss_at_latest if nearest else None,
-        loss_cause=nearest.loss_cause if nearest else None,
-        records_lost=sum(p.records_lost for p in summed),
         lost=of_partitions(p.lost for p in counted),
-        transaction_seconds=max((p.transaction_seconds or 0.0 for p in summed), default=0.0) or None,
-        worst_topic=worst.worst_topic if worst else None,
-        worst_partition=worst.worst_partition if worst else None,
         cause=cause,
-        stands_still=any(p.stopped or p.stalled for p in counted if (p.status, p.reason) == (status, reason)),
     )
 
 

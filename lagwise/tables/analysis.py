@@ -1,7 +1,13 @@
 """The analysis layer: what Spark made of the raw layer. Idempotent, and re-runnable from raw."""
 
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+
 import pyarrow as pa
 
+from lagwise.domain.findings import Finding
+from lagwise.domain.group_record import STORED_FACTS, FactField
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.minutes import (
@@ -138,79 +144,72 @@ PARTITION_STATUS = Table(
 
 STATUS_COUNTS = pa.list_(pa.struct([pa.field("status", pa.string()), pa.field("partitions", pa.int32())]))
 
-_GROUP_NUMBERS = (
-    Column("lag", pa.int64(), "sum of the partitions' lag, unknown ones and ghosts left out; null if all are"),
-    Column(
-        "lag_seconds",
-        pa.float64(),
-        "age of the oldest unread record of any partition, of unknown ones too where their lag was measured",
-    ),
-    Column("lag_seconds_is_lower_bound", pa.bool_(), "the age reaches beyond the watermark history"),
-    Column("produce_rate_per_second", pa.float64(), "records written per second to the partitions it reads"),
-    Column("consume_rate_per_second", pa.float64(), "records it committed per second"),
-)
-
 FINDINGS = pa.list_(
     pa.struct([pa.field("kind", pa.string()), pa.field("sentence", pa.string()), pa.field("remedy", pa.string())])
 )
+
+#: The order that the columns of `group_status` have had from the beginning; a new one comes after them.
+_FIRST_COLUMNS = """
+    cluster group as_of status reason since sentence state type members idle_members topics partitions
+    partitions_by_status lag lag_seconds lag_seconds_is_lower_bound produce_rate_per_second consume_rate_per_second
+    commits_seen seconds_to_catch_up seconds_to_catch_up_low seconds_to_catch_up_high seconds_to_breach
+    seconds_to_breach_low seconds_to_breach_high seconds_to_loss seconds_to_loss_is_upper_bound
+    seconds_to_loss_at_latest loss_cause records_lost lost_at_least lost_at_most first_lost_at last_lost_at
+    transaction_seconds worst_topic worst_partition cause findings cause_name stands_still
+""".split()  # noqa: SIM905 (forty lines less)
+
+
+def _arrow(field: FactField) -> pa.DataType:
+    """Amounts of records are as large as offsets, other counts are small."""
+    if field.type is int:
+        return pa.int64() if field.fact.unit == "records" else pa.int32()
+    if isinstance(field.type, type) and issubclass(field.type, StrEnum):
+        return pa.string()
+    return _ARROW[field.type]
+
+
+_ARROW = {
+    bool: pa.bool_(),
+    float: pa.float64(),
+    str: pa.string(),
+    datetime: TIMESTAMP,
+    tuple[str, ...]: pa.list_(pa.string()),
+    tuple[Finding, ...]: FINDINGS,
+    Mapping[str, int]: STATUS_COUNTS,
+}
+
+
+def _column(field: FactField) -> Column:
+    is_nullable = field.is_optional and not field.fact.is_required
+    return Column(field.column, _arrow(field), field.fact.meaning, nullable=is_nullable)
+
+
+_GROUP_COLUMNS = {field.column: _column(field) for field in STORED_FACTS}
 
 GROUP_STATUS = Table(
     "group_status",
     "analysis",
     "group, now",
-    (
-        Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
-        Column("group", pa.string(), "consumer group", nullable=False),
-        _AS_OF,
-        *_STATUS,
-        Column("sentence", pa.string(), "why, in one sentence with numbers", nullable=False),
-        Column("state", pa.string(), "state as the coordinator names it"),
-        Column(
-            "type",
-            pa.string(),
-            "Kafka: classic, consumer (KIP-848), share, simple; RocketMQ: how it consumes; else who keeps the offsets",
-        ),
-        Column("members", pa.int32(), "members"),
-        Column("idle_members", pa.int32(), "members that own no partition"),
-        Column("topics", pa.list_(pa.string()), "topics it has commits on or is assigned, ghosts left out", False),
-        Column("partitions", pa.int32(), "partitions, ghosts left out", nullable=False),
-        Column("partitions_by_status", STATUS_COUNTS, "how many partitions are in which status", nullable=False),
-        *_GROUP_NUMBERS,
-        Column("commits_seen", pa.int32(), "how often its committed offsets were seen to move within an hour"),
-        Column("seconds_to_catch_up", pa.float64(), "until its last partition has no lag; only while catching up"),
-        *_CATCH_UP_ENDS,
-        *_BREACH,
-        Column("seconds_to_loss", pa.float64(), "shortest of its partitions'; null is never"),
-        _IS_UPPER_BOUND,
-        _AT_LATEST,
-        Column("loss_cause", pa.string(), "how that loss would come: deletion (of records) or expiry (of offsets)"),
-        Column("records_lost", pa.int64(), "sum over its partitions", nullable=False),
-        *_LOST,
-        _TRANSACTION,
-        Column("worst_topic", pa.string(), "topic of its worst partition"),
-        Column("worst_partition", pa.int32(), "its worst partition: by status, then by age of the oldest unread"),
-        Column("cause", pa.string(), "where its trouble sits: partition, member, broker or group; null is no trouble"),
-        Column(
-            "findings",
-            FINDINGS,
-            "what else is worth knowing, the most urgent first: loss, dead_letters, unread_retries, retries, …",
-            nullable=False,
-        ),
-        Column("cause_name", pa.string(), "that member (client and host) or broker (node id); null for the others"),
-        Column("stands_still", pa.bool_(), "partitions of its status are stopped or stalled, be it beside a worse one"),
-    ),
+    tuple(_GROUP_COLUMNS[name] for name in dict.fromkeys((*_FIRST_COLUMNS, *_GROUP_COLUMNS))),
 )
 
 GROUP_HISTORY = Table(
     "group_history",
     "analysis",
     "group and tick: the line in the charts",
-    (
-        Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
-        Column("group", pa.string(), "consumer group", nullable=False),
-        _AS_OF,
-        Column("status", pa.string(), "status word", nullable=False),
-        *_GROUP_NUMBERS,
+    tuple(
+        _GROUP_COLUMNS[name]
+        for name in (
+            "cluster",
+            "group",
+            "as_of",
+            "status",
+            "lag",
+            "lag_seconds",
+            "lag_seconds_is_lower_bound",
+            "produce_rate_per_second",
+            "consume_rate_per_second",
+        )
     ),
     clock="as_of",
     skipping=("as_of",),

@@ -1,6 +1,7 @@
 """Group verdicts on the driver: a few rows per group go through :mod:`lagwise.domain.groups`."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from math import inf
 from typing import Any
 
@@ -69,38 +70,38 @@ def _forecast(row: Row, what: str) -> Forecast | None:
     return Forecast(row[f"{what}_seconds"], row[f"{what}_low"], high if high < inf else None)
 
 
+#: What of :class:`PartitionsInStatus` a row does not have by the same name and type.
+_MADE = frozenset(
+    {
+        "status",
+        "reason",
+        "to_catch_up",
+        "to_breach",
+        "loss_cause",
+        "lost",
+        "worst_topic",
+        "worst_partition",
+        "worst_label",
+        "topics",
+        "owners",
+    }
+)
+_SAME = tuple(field.name for field in fields(PartitionsInStatus) if field.name not in _MADE)
+
+
 def _part(row: Row, labels: Labels) -> PartitionsInStatus:
     worst = row["worst"] or {}
     return PartitionsInStatus(
         status=Status(row["status"]),
         reason=UnknownReason(row["reason"]) if row["reason"] else None,
-        partitions=row["partitions"],
-        lag=row["lag"],
-        lag_seconds=row["lag_seconds"],
-        lag_seconds_is_lower_bound=bool(row["lag_seconds_is_lower_bound"]),
-        unmoved_seconds=row["unmoved_seconds"],
-        produce_rate_per_second=row["produce_rate_per_second"],
-        consume_rate_per_second=row["consume_rate_per_second"],
-        commits_seen=row["commits_seen"],
-        lag_slope_per_second=row["lag_slope_per_second"],
         to_catch_up=_forecast(row, "catch_up"),
         to_breach=_forecast(row, "breach"),
-        seconds_to_loss=row["seconds_to_loss"],
-        seconds_to_loss_is_upper_bound=bool(row["seconds_to_loss_is_upper_bound"]),
-        seconds_to_loss_at_latest=row["seconds_to_loss_at_latest"],
         loss_cause=LossCause(row["loss_cause"]) if row["loss_cause"] else None,
-        records_lost=row["records_lost"] or 0,
-        rewound_records=row["rewound_records"] or 0,
-        rewound_seconds=row["rewound_seconds"],
         lost=Lost(row["lost_at_least"], row["lost_at_most"], row["first_lost_seconds"], row["last_lost_seconds"]),
-        transaction_seconds=row["transaction_seconds"],
-        held_back_records=row["held_back_records"] or 0,
         worst_topic=worst.get("topic"),
         worst_partition=worst.get("partition"),
         worst_label=labels.get((row["cluster"], worst.get("topic"), worst.get("partition"))),
         topics=frozenset(row["topics"] or ()),
         owners=frozenset(row["owners"] or ()),
-        owning_members=row["owning_members"],
-        stopped=row["stopped"],
-        stalled=row["stalled"],
+        **{name: row[name] for name in _SAME if row[name] is not None},
     )

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lagwise.domain.group_record import number_columns
 from lagwise.domain.history import WINDOWS_SECONDS, gap_seconds
 from lagwise.domain.loss.records import NOTHING_LOST, Lost
 from lagwise.domain.vocabulary import Status
@@ -181,6 +182,7 @@ def _replay(
             )
         )
     for (cluster, group), (_, verdict) in sorted(verdicts.items()):
+        numbers = number_columns(verdict.numbers)
         at = of_cluster[cluster]
         held = sorted(
             (s for s, n in verdict.partitions_by_status.items() if n and s is not Status.GHOST), key=lambda s: s.rank
@@ -195,9 +197,9 @@ def _replay(
                 str(verdict.status),
                 str(verdict.reason) if verdict.reason else None,
                 tuple(str(s) for s in held) or (str(verdict.status),),
-                {name: getattr(verdict, name) for name in NUMBERS},
+                {name: numbers[name] for name in NUMBERS},
                 verdict.sentence,
-                str(verdict.loss_cause) if verdict.loss_cause else None,
+                numbers["loss_cause"],
                 {"to_catch_up": verdict.to_catch_up, "to_breach": verdict.to_breach},
                 verdict.lost,
             )

@@ -11,6 +11,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 from sqlalchemy import Engine, text
 
+from lagwise.domain.group_record import GroupNumbers
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.capacity import CAPACITY
@@ -28,7 +29,6 @@ from lagwise_alerts.model import (
     Freshness,
     GroupCondition,
     Notification,
-    Numbers,
     Situation,
 )
 from lagwise_alerts.outbox.database import transaction
@@ -52,7 +52,7 @@ def group_condition(
     since: float | None = None,
     reason: str | None = None,
     seen_active: bool | None = True,
-    numbers: Numbers | None = None,
+    numbers: GroupNumbers | None = None,
     cluster: str = CLUSTER,
     kind: AlertKind = AlertKind.GROUP,
     is_found: bool = False,
@@ -67,7 +67,7 @@ def group_condition(
         since=at(seconds if since is None else since),
         sentence=f"{group} is {status}",
         seen_active=seen_active,
-        numbers=numbers or Numbers(lag_records=10, lag_seconds=5.0),
+        numbers=numbers or GroupNumbers(lag_records=10, lag_seconds=5.0),
         is_found=is_found,
         topics=topics,
     )

@@ -404,7 +404,7 @@ class TestTrouble:
         writer.all_well(at(15), {"g": "ok"})
         Path(lake.files(GROUP_STATUS)[0]).write_bytes(b"rubbish")
         snapshot = reader.read(at(20))
-        assert [row.as_of for row in snapshot.groups] == [at(0)]
+        assert [row.record.as_of for row in snapshot.groups] == [at(0)]
         assert snapshot.collections is not None
         assert snapshot.collections[CLUSTER].newest_at == at(15), "the other tables are read all the same"
         (line,) = snapshot.trouble
@@ -414,7 +414,7 @@ class TestTrouble:
         assert fresh(seen(snapshot, 25), AlertKind.ANALYSIS).newest_at == at(20), "since when it cannot be read"
         writer.all_well(at(30), {"g": "ok"})
         snapshot = reader.read(at(35))
-        assert [row.as_of for row in snapshot.groups] == [at(30)]
+        assert [row.record.as_of for row in snapshot.groups] == [at(30)]
         assert not snapshot.trouble
 
     def test_a_broken_log_of_a_table(self, reader: LakeReader, writer: LakeWriter, lake: Lake) -> None:
@@ -426,7 +426,7 @@ class TestTrouble:
         newest.write_bytes(b"{rubbish")
         snapshot = reader.read(at(20))
         assert len(snapshot.trouble) == 1
-        assert [row.as_of for row in snapshot.groups] == [at(0)]
+        assert [row.record.as_of for row in snapshot.groups] == [at(0)]
 
     def test_a_damaged_file_that_is_set_aside_ends_no_alert(
         self, reader: LakeReader, writer: LakeWriter, lake: Lake

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lagwise_alerts.model import AlertEvent, AlertKind, AlertState, AlertSubject, Numbers, Resolution, Severity
+from lagwise.domain.group_record import GroupNumbers
+from lagwise_alerts.model import AlertEvent, AlertKind, AlertState, AlertSubject, Resolution, Severity
 from lagwise_alerts.rules.rule_file import RuleBook, load_rules
 from tests.alerts.proof_table import ROWS, ROWS_BY_NAME, History, Row
 from tests.alerts.support import CLUSTER, Player, at, book, freshness, group_condition, observation, write_yaml
@@ -31,7 +32,7 @@ def _play(row: Row, rules: RuleBook) -> Player:
                 since=float(since) if since else None,
                 reason=reason or None,
                 seen_active=row.seen_active,
-                numbers=Numbers(lag_records=10, lag_seconds=5.0, known_partitions=int(known) if known else None),
+                numbers=GroupNumbers(lag_records=10, lag_seconds=5.0, known_partitions=int(known) if known else None),
             )
             seen = observation(last, judged_until=second)
         for notification in player.see(second + 5, seen):
@@ -159,7 +160,7 @@ class TestTheAlertItself:
         player = Player(load_rules(file, ("ops",)))
         for seconds in range(0, 900, 15):
             reason = "expired" if seconds < 60 else "unreadable"
-            numbers = Numbers(known_partitions=2)
+            numbers = GroupNumbers(known_partitions=2)
             since = 0 if seconds < 60 else 60
             seen = group_condition(seconds, "unknown", reason=reason, since=since, numbers=numbers)
             player.see(seconds + 5, observation(seen))

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from lagwise.config import Config, NameFilter
+from lagwise.domain.group_record import GroupNumbers
 from lagwise.links.first_commands import first_command, shell_word
-from lagwise_alerts.model import AlertKind, AlertSubject, Notification, Numbers, Severity
+from lagwise_alerts.model import AlertKind, AlertSubject, Notification, Severity
 from lagwise_alerts.notify.first_step import dashboard_link
 from lagwise_alerts.notify.message import document, render
 from lagwise_alerts.rules.owners import Owner
@@ -37,7 +38,7 @@ CONFIG = Config.model_validate(
     }
 )
 
-MEASURED = Numbers(
+MEASURED = GroupNumbers(
     lag_records=12000,
     lag_seconds=431.5,
     lag_seconds_is_lower_bound=False,
@@ -159,7 +160,7 @@ def test_golden_file(name: str) -> None:
 def test_the_outlook_names_what_will_be_lost(
     seconds: float | None, cause: str | None, lost: int, outlook: str | None
 ) -> None:
-    numbers = Numbers(seconds_to_loss=seconds, loss_cause=cause, records_lost=lost)
+    numbers = GroupNumbers(seconds_to_loss=seconds, loss_cause=cause, records_lost=lost)
     player = Player(book())
     player.see(20, observation(group_condition(15, "stopped", numbers=numbers)))
     said = document(player.notified[0], CONFIG)["outlook"]
@@ -167,7 +168,7 @@ def test_the_outlook_names_what_will_be_lost(
 
 
 def test_a_loss_that_may_come_sooner_is_not_told_as_one_that_comes_later() -> None:
-    numbers = Numbers(seconds_to_loss=4800.0, seconds_to_loss_is_upper_bound=True, loss_cause="deletion")
+    numbers = GroupNumbers(seconds_to_loss=4800.0, seconds_to_loss_is_upper_bound=True, loss_cause="deletion")
     player = Player(book())
     player.see(20, observation(group_condition(15, "stopped", numbers=numbers)))
     said = document(player.notified[0], CONFIG)["outlook"]
@@ -177,7 +178,7 @@ def test_a_loss_that_may_come_sooner_is_not_told_as_one_that_comes_later() -> No
 def test_offsets_that_expire_with_nothing_unread_are_not_called_a_risk_of_losing_data() -> None:
     player = Player(book())
     for unread, now in ((0, 0), (0, 15), (1, 30), (1, 45)):
-        numbers = Numbers(lag_records=unread, seconds_to_loss=4800.0, loss_cause="expiry")
+        numbers = GroupNumbers(lag_records=unread, seconds_to_loss=4800.0, loss_cause="expiry")
         player.see(now + 5, observation(group_condition(now, "at_risk", numbers=numbers)))
     said = [
         (notified["event"], notified["severity"], notified["summary"])

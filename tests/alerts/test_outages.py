@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-from lagwise.domain.groups import GroupVerdict
-from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.domain.vocabulary import UnknownReason
 from lagwise.traces.trace import read_trace
-from lagwise_alerts.model import Numbers
 from tests.alerts.support import Player, book, freshness, group_condition, observation
 from tests.traces.judged import judged
 from tests.traces.make import pairs, steps
@@ -14,12 +12,6 @@ from tests.traces.world import World
 HANGS_AT_S, READS_AGAIN_AT_S, HANGS_AGAIN_AT_S = 600.0, 1200.0, 2400.0
 UNTIL_STALLED_S = 60.0
 OUTAGES = steps((0, 500), (HANGS_AT_S, 0), (READS_AGAIN_AT_S, 500), (HANGS_AGAIN_AT_S, 0))
-
-
-def known_partitions(verdict: GroupVerdict) -> int | None:
-    """As the lake's reader counts them."""
-    blind = (Status.UNKNOWN, Status.GHOST)
-    return sum(n for status, n in verdict.partitions_by_status.items() if status not in blind) or None
 
 
 def told_of(world: World, group: str, folder: Path) -> tuple[list[tuple[float, str, str | None]], set[str]]:
@@ -41,7 +33,7 @@ def told_of(world: World, group: str, folder: Path) -> tuple[list[tuple[float, s
             group=group,
             since=since,
             reason=reason,
-            numbers=Numbers(lag_records=verdict.lag, known_partitions=known_partitions(verdict)),
+            numbers=verdict.numbers,
         )
         seen = observation(condition, freshness(now, now), judged_until=now)
         notified += [(now, n.event.value, n.status) for n in player.see(now, seen)]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from lagwise.domain.group_record import GroupNumbers
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.tables.analysis import GROUP_HISTORY, STATUS_CHANGES
 from lagwise.tables.raw import SAMPLES
@@ -19,7 +20,7 @@ from lagwise_alerts.backtest import lake_history, trace_history
 from lagwise_alerts.backtest.backtest import Backtest, Scene, run_backtest
 from lagwise_alerts.backtest.untestable import LOSS_AHEAD, untestable_rules
 from lagwise_alerts.evaluate.observation import CollectionRow, LakeSnapshot, observe
-from lagwise_alerts.model import AlertKind, AlertSubject, Condition, GroupCondition, Numbers
+from lagwise_alerts.model import AlertKind, AlertSubject, Condition, GroupCondition
 from lagwise_alerts.rules.rule_file import RuleBook, load_rules
 from lagwise_app.cli import cli
 from lagwise_app.replay.trace_events import events_of
@@ -123,7 +124,7 @@ def _condition(group: str, word: str, second: int, since: int, lag: int, age: fl
         since=at(since),
         sentence="",
         seen_active=group != "abandoned",
-        numbers=Numbers(lag_records=lag, lag_seconds=age),
+        numbers=GroupNumbers(lag_records=lag, lag_seconds=age),
     )
 
 

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from lagwise.domain.group_record import GroupNumbers
 from lagwise.domain.humanise import duration
 from lagwise.platform.durations import parse_duration
 from lagwise.platform.errors import ConfigError
 from lagwise_alerts.evaluate.rule_matching import match_rule
-from lagwise_alerts.model import Numbers, Severity
+from lagwise_alerts.model import Severity
 from lagwise_alerts.rules.rule_file import load_rules
 from tests.alerts.support import at, group_condition, write_yaml
 
@@ -181,7 +182,7 @@ class TestMatching:
     def test_unread_records(self, tmp_path: Path, when: str, lag: int | None, expected: str) -> None:
         rule = f"rules: [{{name: a, severity: page, when: {{statuses: [at_risk], {when}}}}}]"
         file = write_yaml(tmp_path / "r.yaml", rule)
-        condition = group_condition(0, "at_risk", numbers=Numbers(lag_records=lag))
+        condition = group_condition(0, "at_risk", numbers=GroupNumbers(lag_records=lag))
         verdict, _ = match_rule(load_rules(file).rules[0], condition, at(5))
         assert verdict.value == expected
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from lagwise.domain.group_record import GroupNumbers
 from lagwise_alerts.evaluate.rule_matching import match_rule
 from lagwise_alerts.evaluate.rule_timers import TimerVerdict
-from lagwise_alerts.model import AlertEvent, AlertKind, GroupCondition, Numbers, Resolution
+from lagwise_alerts.model import AlertEvent, AlertKind, GroupCondition, Resolution
 from lagwise_alerts.rules.rule_file import load_rules
 from tests.alerts.support import Player, at, freshness, group_condition, observation, write_yaml
 
@@ -72,7 +73,7 @@ def _rule(tmp_path: Path, when: str, more: str = "") -> Any:
 def _condition(row: Row) -> GroupCondition:
     numbers = dict(row.numbers)
     is_getting_older = numbers.pop("is_getting_older", False)
-    return replace(group_condition(0, row.status, numbers=Numbers(**numbers)), is_getting_older=is_getting_older)
+    return replace(group_condition(0, row.status, numbers=GroupNumbers(**numbers)), is_getting_older=is_getting_older)
 
 
 @pytest.mark.parametrize("row", OF_GROUPS, ids=lambda row: f"{row.when}-{row.status}-{row.why}")
@@ -164,7 +165,7 @@ def test_a_number_must_hold_for_as_long_as_the_rule_says_however_old_the_status(
     )
     player = Player(load_rules(file, ("ops",)))
     for seconds in range(0, 300, 15):
-        numbers = Numbers(lag_records=200 if seconds >= 60 else 50)
+        numbers = GroupNumbers(lag_records=200 if seconds >= 60 else 50)
         player.see(seconds + 5, observation(group_condition(seconds, "lagging", since=-3600, numbers=numbers)))
     assert [(n.event, n.decided_at) for n in player.notified] == [(AlertEvent.FIRING, at(60 + 120 + 5))]
 
@@ -177,7 +178,7 @@ def test_a_number_that_is_well_again_has_recovered_whatever_the_status(tmp_path:
     )
     player = Player(load_rules(file, ("ops",)))
     for seconds in range(0, 300, 15):
-        numbers = Numbers(lag_records=200 if seconds < 60 else 50)
+        numbers = GroupNumbers(lag_records=200 if seconds < 60 else 50)
         player.see(seconds + 5, observation(group_condition(seconds, "lagging", since=0, numbers=numbers)))
     assert [n.event for n in player.notified] == [AlertEvent.FIRING, AlertEvent.RESOLVED]
     assert player.ended[0].resolution is Resolution.RECOVERED

@@ -6,6 +6,7 @@ from typing import Any
 from lagwise.domain.evaluation import Evaluation, Moment, evaluate
 from lagwise.domain.evidence import Policy
 from lagwise.domain.forecast import Forecast
+from lagwise.domain.group_record import number_columns
 from lagwise.domain.groups import GroupVerdict
 from lagwise.domain.verdict_rollup import Judged, Pair, shown_age
 from lagwise.domain.vocabulary import Status
@@ -73,6 +74,7 @@ def _group(trace: Trace, time_s: float, group: str, verdict: GroupVerdict) -> Sh
     held = sorted(
         (s for s, n in verdict.partitions_by_status.items() if n and s is not Status.GHOST), key=lambda s: s.rank
     )
+    numbers = number_columns(verdict.numbers)
     return Shown(
         trace.name,
         time_s,
@@ -82,9 +84,9 @@ def _group(trace: Trace, time_s: float, group: str, verdict: GroupVerdict) -> Sh
         str(verdict.status),
         str(verdict.reason) if verdict.reason else None,
         tuple(str(s) for s in held) or (str(verdict.status),),
-        {name: getattr(verdict, name) for name in NUMBERS},
+        {name: numbers[name] for name in NUMBERS},
         verdict.sentence,
-        str(verdict.loss_cause) if verdict.loss_cause else None,
+        numbers["loss_cause"],
         {"to_catch_up": verdict.to_catch_up, "to_breach": verdict.to_breach},
         verdict.lost,
     )

@@ -7,8 +7,9 @@ from typing import Any
 
 from sqlalchemy import insert
 
+from lagwise.domain.group_record import GroupNumbers
 from lagwise.domain.vocabulary import Status
-from lagwise_alerts.model import AlertKind, AlertSubject, Numbers
+from lagwise_alerts.model import AlertKind, AlertSubject
 from lagwise_alerts.outbox.database import ALERTS, DELIVERIES, open_engine, prepare, transaction
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, Story
 
@@ -59,7 +60,7 @@ def _alert(n: int, s: Story, now: datetime, *, ended: bool) -> dict[str, Any]:
         "resolved_at": started + timedelta(seconds=90) if ended else None,
         "resolution": "recovered" if ended else None,
         "sentence": "6 partitions have lag and no member: the last consumer left." if ended else s.sentence,
-        "numbers": asdict(Numbers(lag_records=s.lag, lag_seconds=s.lag_seconds)),
+        "numbers": asdict(GroupNumbers(lag_records=s.lag, lag_seconds=s.lag_seconds)),
         "on_hold": False,
         "last_as_of": now,
         "rule_timers": [],

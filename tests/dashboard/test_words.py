@@ -1,4 +1,4 @@
-"""Numbers, names and commands as people see them."""
+"""GroupNumbers, names and commands as people see them."""
 
 import subprocess
 from datetime import UTC, datetime, timedelta
@@ -7,9 +7,10 @@ import pytest
 
 from lagwise.config import Cluster, Config
 from lagwise.domain import humanise
+from lagwise.domain.group_record import GroupNumbers
 from lagwise.domain.vocabulary import DISPLAY_ORDER, Status, UnknownReason
 from lagwise.links.first_commands import shell_word
-from lagwise_alerts.model import AlertKind, AlertState, Numbers, Severity
+from lagwise_alerts.model import AlertKind, AlertState, Severity
 from lagwise_alerts.operate.queries import AlertRow
 from lagwise_dashboard import appearance, escaping
 from lagwise_dashboard.pages.group import first_steps
@@ -234,7 +235,7 @@ def test_an_alert_on_a_finding_is_called_after_it(kind: AlertKind, about: str, m
         resolved_at=None,
         resolution=None,
         sentence="",
-        numbers=Numbers(),
+        numbers=GroupNumbers(),
         on_hold=False,
         channels=(),
     )

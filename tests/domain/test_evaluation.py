@@ -263,8 +263,8 @@ def test_the_partition_that_is_named_has_the_oldest_record_and_among_equals_the_
             world.commit(sample, pair)
             world.ends(sample, pair, high=900 if number == 3 and sample < 5 else 1000)
     found = world.judged(19).groups["billing"]
-    assert (found.status, found.worst_topic, found.worst_partition) == (Status.STALLED, "orders", 4)
-    assert (found.lag_seconds, found.lag_seconds_is_lower_bound) == (285.0, True)
+    assert (found.status, found.numbers.worst_topic, found.numbers.worst_partition) == (Status.STALLED, "orders", 4)
+    assert (found.numbers.lag_seconds, found.numbers.lag_seconds_is_lower_bound) == (285.0, True)
     golden_sentence(found.sentence)
 
 
@@ -279,5 +279,9 @@ def test_that_committed_offsets_expire_is_not_a_loss_of_records(
     world.topic(0, retention_ms=-1)
     at = Moment(sample_id(19), moment(INTERVAL * 19), offsets_retention_seconds=3600.0)
     found = evaluate(world.rows, at).groups["billing"]
-    assert (found.status, found.seconds_to_loss, found.loss_cause) == (Status.AT_RISK, 3315.0, LossCause.EXPIRY)
+    assert (found.status, found.numbers.seconds_to_loss, found.numbers.loss_cause) == (
+        Status.AT_RISK,
+        3315.0,
+        LossCause.EXPIRY,
+    )
     golden_sentence(found.sentence)

@@ -172,9 +172,9 @@ def _verdicts(evaluation: Evaluation) -> dict[Pair, object]:
 
 def _of_group(verdict: GroupVerdict) -> tuple[object, ...]:
     """What of a group does not rest on names: not its worst partition among equals, nor the last digit of a sum."""
-    numbers = (verdict.lag, verdict.lag_seconds, verdict.seconds_to_loss, verdict.seconds_to_catch_up)
-    lost = verdict.records_lost
-    return verdict.status, verdict.reason, verdict.partitions, verdict.partitions_by_status, *numbers, lost
+    n = verdict.numbers
+    numbers = (n.lag_records, n.lag_seconds, n.seconds_to_loss, n.seconds_to_catch_up, n.records_lost)
+    return verdict.status, verdict.reason, verdict.partitions, verdict.partitions_by_status, *numbers
 
 
 def _names(rows: Rows) -> set[str]:

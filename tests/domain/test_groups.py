@@ -122,18 +122,27 @@ class TestNumbers:
             part("unknown:rebalancing", lag=1000, records_lost=100, **rates),
             part("ghost", lag=5000, records_lost=900, **rates),
         )
-        assert (found.lag, found.records_lost) == (42, 7)
-        assert (found.produce_rate_per_second, found.consume_rate_per_second) == (20.0, 16.0)
+        assert (found.numbers.lag_records, found.numbers.records_lost) == (42, 7)
+        assert (found.numbers.produce_rate_per_second, found.numbers.consume_rate_per_second) == (20.0, 16.0)
 
     def test_the_lag_of_an_unknown_group_is_not_zero(self) -> None:
         found = judged(part("unknown:expired", 3))
-        assert (found.lag, found.lag_seconds, found.produce_rate_per_second) == (None, None, None)
-        assert found.lag_seconds_is_lower_bound is False
+        assert (found.numbers.lag_records, found.numbers.lag_seconds, found.numbers.produce_rate_per_second) == (
+            None,
+            None,
+            None,
+        )
+        assert found.numbers.lag_seconds_is_lower_bound is False
 
     def test_a_group_without_partitions_has_no_numbers(self) -> None:
         found = judged()
         assert (found.partitions, found.partitions_by_status, found.topics) == (0, {}, ())
-        assert (found.lag, found.lag_seconds, found.seconds_to_loss, found.worst_topic) == (None, None, None, None)
+        assert (
+            found.numbers.lag_records,
+            found.numbers.lag_seconds,
+            found.numbers.seconds_to_loss,
+            found.numbers.worst_topic,
+        ) == (None, None, None, None)
 
     def test_counts_leave_ghosts_out_and_by_status_shows_them(self) -> None:
         found = judged(part("ok", 5), part("unknown:expired", 2), part("unknown:recreated", 1), part("ghost", 4))
@@ -150,23 +159,25 @@ class TestNumbers:
 
     def test_the_age_is_that_of_the_oldest_unread_record_of_any_status(self) -> None:
         found = judged(part("stalled", lag=3, lag_seconds=100.0), part("lagging", lag=9, lag_seconds=400.0))
-        assert (found.status, found.lag_seconds) == (Status.STALLED, 400.0)
+        assert (found.status, found.numbers.lag_seconds) == (Status.STALLED, 400.0)
 
     def test_the_age_of_what_is_unknown_counts_where_it_was_measured(self) -> None:
         """While a group rebalances nobody can say which way it is going, but its records get older all the same."""
         known, measured = part("stalled", lag_seconds=100.0), part("unknown:rebalancing", lag_seconds=900.0)
-        assert judged(known, measured).lag_seconds == 900.0
-        assert judged(known, part("unknown:unreadable", lag_seconds=None)).lag_seconds == 100.0
-        assert judged(part("unknown:unreadable", lag_seconds=None)).lag_seconds is None
+        assert judged(known, measured).numbers.lag_seconds == 900.0
+        assert judged(known, part("unknown:unreadable", lag_seconds=None)).numbers.lag_seconds == 100.0
+        assert judged(part("unknown:unreadable", lag_seconds=None)).numbers.lag_seconds is None
 
     def test_an_age_is_a_lower_bound_where_the_oldest_record_s_is(self) -> None:
         older: dict[str, Any] = {"lag_seconds": 400.0}
         bound: dict[str, Any] = {"lag_seconds_is_lower_bound": True}
         assert not judged(
             part("lagging", **older), part("stalled", lag_seconds=100.0, **bound)
-        ).lag_seconds_is_lower_bound
-        assert judged(part("lagging", **older, **bound), part("stalled", lag_seconds=100.0)).lag_seconds_is_lower_bound
-        assert judged(part("lagging", **older), part("stalled", **older, **bound)).lag_seconds_is_lower_bound
+        ).numbers.lag_seconds_is_lower_bound
+        assert judged(
+            part("lagging", **older, **bound), part("stalled", lag_seconds=100.0)
+        ).numbers.lag_seconds_is_lower_bound
+        assert judged(part("lagging", **older), part("stalled", **older, **bound)).numbers.lag_seconds_is_lower_bound
 
     def test_caught_up_means_the_last_of_them(self) -> None:
         found = judged(
@@ -178,23 +189,23 @@ class TestNumbers:
 
     def test_a_group_in_trouble_elsewhere_is_not_told_when_it_will_have_caught_up(self) -> None:
         found = judged(part("catching_up", lag=9, to_catch_up=Forecast(60.0, 50.0, None)), part("lagging", lag=9))
-        assert found.seconds_to_catch_up is None
+        assert found.numbers.seconds_to_catch_up is None
 
     def test_the_first_loss_counts(self) -> None:
         later = part("stalled", seconds_to_loss=90_000.0, loss_cause=LossCause.DELETION)
         found = judged(part("at_risk", seconds_to_loss=7200.0, loss_cause=LossCause.EXPIRY), later, part("ok"))
-        assert (found.seconds_to_loss, found.loss_cause) == (7200.0, LossCause.EXPIRY)
+        assert (found.numbers.seconds_to_loss, found.numbers.loss_cause) == (7200.0, LossCause.EXPIRY)
 
     def test_of_two_losses_at_once_that_of_records_counts_in_any_order(self) -> None:
         parts = [part("at_risk", seconds_to_loss=60.0, loss_cause=cause) for cause in LossCause]
         for order in (parts, parts[::-1]):
-            assert judged(*order).loss_cause is LossCause.DELETION
+            assert judged(*order).numbers.loss_cause is LossCause.DELETION
 
     def test_where_nothing_will_be_lost_there_is_no_cause(self) -> None:
-        assert (judged(part("ok")).seconds_to_loss, judged(part("ok")).loss_cause) == (None, None)
+        assert (judged(part("ok")).numbers.seconds_to_loss, judged(part("ok")).numbers.loss_cause) == (None, None)
 
     def test_a_loss_of_old_commits_on_a_topic_that_was_left_is_none(self) -> None:
-        assert judged(part("ok"), part("ghost", seconds_to_loss=5.0)).seconds_to_loss is None
+        assert judged(part("ok"), part("ghost", seconds_to_loss=5.0)).numbers.seconds_to_loss is None
 
 
 class TestWorst:
@@ -204,14 +215,14 @@ class TestWorst:
             part("stalled", lag_seconds=300.0, worst_topic="b", worst_partition=2),
             part("lagging", lag_seconds=900.0, worst_topic="c", worst_partition=3),
         )
-        assert (found.worst_topic, found.worst_partition) == ("b", 2)
+        assert (found.numbers.worst_topic, found.numbers.worst_partition) == ("b", 2)
 
     def test_it_has_the_reason_of_the_group_too(self) -> None:
         found = judged(
             part("unknown:rebalancing", 1, lag_seconds=900.0, worst_topic="a"),
             part("unknown:expired", 2, worst_topic="b"),
         )
-        assert (found.reason, found.worst_topic) == (UnknownReason.EXPIRED, "b")
+        assert (found.reason, found.numbers.worst_topic) == (UnknownReason.EXPIRED, "b")
 
     def test_among_equals_it_is_the_first_by_name_in_any_order(self) -> None:
         """Two runs over the same rows name the same partition."""
@@ -220,7 +231,7 @@ class TestWorst:
             for topic, number in (("b", 0), ("a", 11), ("a", 2))
         ]
         for order in (parts, parts[::-1]):
-            assert (judged(*order).worst_topic, judged(*order).worst_partition) == ("a", 2)
+            assert (judged(*order).numbers.worst_topic, judged(*order).numbers.worst_partition) == ("a", 2)
 
 
 def test_the_sentence_is_that_of_the_status_with_the_members() -> None:

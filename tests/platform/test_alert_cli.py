@@ -10,6 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from lagwise.domain.group_record import GroupNumbers
 from lagwise_alerts.model import (
     Alert,
     AlertEvent,
@@ -18,7 +19,6 @@ from lagwise_alerts.model import (
     AlertSubject,
     Decision,
     Notification,
-    Numbers,
     RuleTimer,
     Severity,
 )
@@ -43,7 +43,7 @@ def data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     now = datetime.now(UTC)
     alerts = [fired(cluster, group, now) for cluster, group in (("a", "billing"), ("b", "billing"), ("a", HOSTILE))]
     notified = [
-        Notification(AlertEvent.FIRING, now, a, "stopped", None, a.severity, "", Numbers(), None, None, ("ops",))
+        Notification(AlertEvent.FIRING, now, a, "stopped", None, a.severity, "", GroupNumbers(), None, None, ("ops",))
         for a in alerts
     ]
     decision = Decision(tuple(alerts), (), tuple(notified))
@@ -67,7 +67,7 @@ def fired(cluster: str, group: str, now: datetime) -> Alert:
         started_at=now,
         last_as_of=now,
         sentence=f"{group} has lag and no members.",
-        numbers=Numbers(lag_records=10),
+        numbers=GroupNumbers(lag_records=10),
         rule_timers=(RuleTimer("stopped", active=True, matching=True, held=False, seconds=0.0),),
         clear_timer=None,
         fired_at=now,

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from lagwise.domain.aging import AgePace
+from lagwise.domain.group_record import GroupNumbers
 from lagwise.domain.humanise import count, duration
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
@@ -30,7 +31,7 @@ from lagwise_alerts.evaluate.observation import (
     observe,
 )
 from lagwise_alerts.evaluate.unread_ages import LagObjective, UnreadAges, read_cadences, usual_objective
-from lagwise_alerts.model import AlertKind, AlertSubject, Condition, GroupCondition, Numbers, Situation
+from lagwise_alerts.model import AlertKind, AlertSubject, Condition, GroupCondition, Situation
 from lagwise_alerts.rules.rule_file import RuleBook
 
 #: The kinds of alerts that can be rehearsed.
@@ -200,7 +201,7 @@ def _condition(
         since=since,
         sentence=_sentence(row, status),
         seen_active=subject.fingerprint in alive and subject.fingerprint not in mirrored,
-        numbers=Numbers(
+        numbers=GroupNumbers(
             lag_records=row["lag"],
             lag_seconds=row["lag_seconds"],
             lag_seconds_is_lower_bound=row["lag_seconds_is_lower_bound"],

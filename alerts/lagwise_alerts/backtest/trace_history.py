@@ -7,21 +7,19 @@ from datetime import datetime
 from lagwise.domain.aging import AgePace
 from lagwise.domain.evaluation import Evaluation, Moment, evaluate
 from lagwise.domain.evidence import Policy
-from lagwise.domain.findings import FindingKind, loss_findings
-from lagwise.domain.groups import GroupVerdict
+from lagwise.domain.findings import loss_findings
+from lagwise.domain.groups import record_of_verdict
 from lagwise.domain.ownership import GroupFacts, group_facts
-from lagwise.domain.vocabulary import Status
 from lagwise.traces.trace import Row, Trace, moment, sample_id
 from lagwise_alerts.backtest.backtest import Scene
 from lagwise_alerts.backtest.untestable import CATCHING_UP, LOSS_AHEAD
 from lagwise_alerts.evaluate.observation import CollectionRow, GroupRow, LakeSnapshot, observe
 from lagwise_alerts.evaluate.unread_ages import UnreadAges
-from lagwise_alerts.model import AlertKind, Numbers
+from lagwise_alerts.model import AlertKind
 
 #: The kinds of alerts, and numbers beside lag and its age, that can be backtested.
 KINDS = frozenset({AlertKind.GROUP, AlertKind.LOSS, AlertKind.IDLE_MEMBERS, AlertKind.GHOSTS, AlertKind.COLLECTION})
 NUMBERS = frozenset({LOSS_AHEAD, CATCHING_UP})
-_UNKNOWN_OR_GHOST = (Status.UNKNOWN, Status.GHOST)
 
 
 def scenes(trace: Trace, events: Sequence[Row], cluster: str) -> Iterator[Scene]:
@@ -43,9 +41,9 @@ def scenes(trace: Trace, events: Sequence[Row], cluster: str) -> Iterator[Scene]
             evaluation = evaluate(rows, at)
             interval = max(trace.sample_interval_s, trace.evaluate_every_s)
             groups = tuple(
-                replace(row, is_getting_older=ages.see((cluster, row.group), as_of, row.numbers, pace))
+                replace(row, is_getting_older=ages.see(row.key, as_of, row.record.numbers, pace))
                 for row in _rows(evaluation, facts, groups, as_of, cluster)
-                for pace in [_pace(evaluation, at, row.group, interval)]
+                for pace in [_pace(evaluation, at, row.record.group, interval)]
             )
             alive.update(row.subject.fingerprint for row in groups if row.is_active)
         observed = observe(
@@ -66,26 +64,22 @@ def scenes(trace: Trace, events: Sequence[Row], cluster: str) -> Iterator[Scene]
 def _rows(
     evaluation: Evaluation, facts: dict[str, GroupFacts], before: Sequence[GroupRow], as_of: datetime, cluster: str
 ) -> Iterator[GroupRow]:
-    previous = {row.group: row for row in before}
+    previous = {row.record.group: row.record for row in before}
     for group, verdict in evaluation.groups.items():
         fact = facts.get(group, GroupFacts())
         its = previous.get(group)
-        found = loss_findings(verdict.lost, as_of, records_lost=verdict.records_lost)
-        yield GroupRow(
+        record = record_of_verdict(
+            verdict,
             cluster=cluster,
             group=group,
             as_of=as_of,
-            status=verdict.status,
-            reason=verdict.reason,
             since=its.since if its is not None and its.status is verdict.status else as_of,
-            sentence=verdict.sentence,
-            commits_seen=verdict.commits_seen,
-            numbers=_numbers(verdict, fact),
-            findings={FindingKind.LOSS: found[0].sentence} if found else {},
+            state=fact.state,
+            group_type=fact.type,
             idle_members=fact.idle_members,
-            ghost_partitions=verdict.partitions_by_status.get(Status.GHOST, 0),
-            topics=tuple(verdict.topics),
+            findings=loss_findings(verdict.lost, as_of, records_lost=verdict.numbers.records_lost or 0),
         )
+        yield GroupRow(record)
 
 
 def _pace(evaluation: Evaluation, at: Moment, group: str, interval_seconds: float) -> AgePace:
@@ -96,26 +90,3 @@ def _pace(evaluation: Evaluation, at: Moment, group: str, interval_seconds: floa
         if pair.group == group and judged.verdict.lag and judged.evidence.lag_seconds
     )
     return AgePace(at.policy_of(group).lag_objective_seconds, interval_seconds, max(cadences, default=None))
-
-
-def _numbers(verdict: GroupVerdict, fact: GroupFacts) -> Numbers:
-    counts = verdict.partitions_by_status
-    known = sum(number for status, number in counts.items() if status not in _UNKNOWN_OR_GHOST)
-    return Numbers(
-        lag_records=verdict.lag,
-        lag_seconds=verdict.lag_seconds,
-        lag_seconds_is_lower_bound=verdict.lag_seconds_is_lower_bound,
-        produce_rate_per_second=verdict.produce_rate_per_second,
-        consume_rate_per_second=verdict.consume_rate_per_second,
-        seconds_to_catch_up=verdict.seconds_to_catch_up,
-        seconds_to_loss=verdict.seconds_to_loss,
-        seconds_to_loss_is_upper_bound=verdict.seconds_to_loss_is_upper_bound,
-        loss_cause=verdict.loss_cause.value if verdict.loss_cause else None,
-        records_lost=verdict.records_lost,
-        transaction_seconds=verdict.transaction_seconds,
-        members=fact.members,
-        worst_topic=verdict.worst_topic,
-        worst_partition=verdict.worst_partition,
-        stands_still=verdict.stands_still,
-        known_partitions=known or None,
-    )

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from lagwise.domain.findings import FindingKind
+from lagwise.domain.group_record import GroupNumbers
 from lagwise.domain.vocabulary import Status
 from lagwise_alerts.evaluate.gone import resolution_if_gone
 from lagwise_alerts.evaluate.rule_matching import condition_matches, is_as_known, is_too_old, match_rule
@@ -21,7 +22,6 @@ from lagwise_alerts.model import (
     AlertState,
     Condition,
     GroupCondition,
-    Numbers,
     Resolution,
     RuleTimer,
     Situation,
@@ -201,7 +201,7 @@ def _opened(book: RuleBook, condition: Condition, rule: Rule, ended: Alert | Non
         started_at=now,
         last_as_of=condition.as_of,
         sentence=condition.sentence,
-        numbers=Numbers(),
+        numbers=GroupNumbers(),
         rule_timers=(),
         clear_timer=None,
         recent_starts=book.starts_that_count(ended.recent_starts, now) if ended is not None else (),

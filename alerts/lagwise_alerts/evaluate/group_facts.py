@@ -1,6 +1,6 @@
 """What the lake says of groups in tables of their own, beside their status: storms of rebalances, and capacity."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lagwise.domain.capacity.verdict import CapacityVerdict
@@ -25,12 +25,13 @@ _ORDER = {verdict: place for place, verdict in enumerate(CapacityVerdict)}
 _WORDS = {verdict.value: verdict for verdict in CapacityVerdict}
 
 
-def capacity_by_group(rows: Iterable[Sequence[Any]]) -> dict[Group, tuple[CapacityRow, ...]]:
+def capacity_by_group(rows: Iterable[Mapping[str, Any]]) -> dict[Group, tuple[CapacityRow, ...]]:
     """The verdicts of each group, the worst first; a word that this version does not know is none it can act on."""
     found: dict[Group, list[CapacityRow]] = {}
-    for cluster, group, verdict, topic, sentence in rows:
-        if verdict in _WORDS:
-            found.setdefault((cluster, group), []).append((_WORDS[verdict], topic, sentence))
+    for row in rows:
+        verdict = _WORDS.get(row["verdict"])
+        if verdict is not None:
+            found.setdefault((row["cluster"], row["group"]), []).append((verdict, row["topic"], row["sentence"]))
     return {key: tuple(sorted(its, key=lambda r: (_ORDER[r[0]], r[1]))) for key, its in found.items()}
 
 

@@ -5,16 +5,15 @@ cannot be read is kept as it was read last, and reported: its age then does the 
 """
 
 import logging
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import duckdb
 
 from lagwise.domain.aging import AgePace
-from lagwise.domain.findings import FindingKind
-from lagwise.domain.vocabulary import SIMPLE, Status, UnknownReason
+from lagwise.domain.group_record import record_of
+from lagwise.domain.vocabulary import SIMPLE
 from lagwise.platform.errors import LakeError
 from lagwise.platform.logs import clean
 from lagwise.tables import Table
@@ -28,7 +27,6 @@ from lagwise.tables.store import Lake
 from lagwise_alerts.evaluate.group_facts import CAPACITY_SQL, STORMS_SQL, CapacityRow, Group, capacity_by_group
 from lagwise_alerts.evaluate.observation import SIGNS_OF_LIFE, CollectionRow, GroupRow, LakeSnapshot
 from lagwise_alerts.evaluate.unread_ages import LagObjective, UnreadAges, read_cadences, usual_objective
-from lagwise_alerts.model import Numbers
 
 log = logging.getLogger("lagwise.alerts")
 
@@ -37,39 +35,12 @@ _LOOK_BACK = timedelta(days=2)
 #: An error's example is a stranger's text of any length.
 _LONGEST_EXAMPLE = 200
 
-_NUMBERS = (
-    "lag",
-    "lag_seconds",
-    "lag_seconds_is_lower_bound",
-    "produce_rate_per_second",
-    "consume_rate_per_second",
-    "seconds_to_catch_up",
-    "seconds_to_loss",
-    "seconds_to_loss_is_upper_bound",
-    "loss_cause",
-    "records_lost",
-    "transaction_seconds",
-    "members",
-    "worst_topic",
-    "worst_partition",
-    "stands_still",
-    "known_partitions",
-)
-
+_COLUMNS = ", ".join(f'"{column.name}"' for column in GROUP_STATUS.columns)
 _GROUPS_SQL = f"""
-with counted as (
-    select *,
-        list_sum([s.partitions for s in partitions_by_status if s.status not in ('unknown', 'ghost')])
-            as known_partitions,
-        list_sum([s.partitions for s in partitions_by_status if s.status = 'ghost']) as ghost_partitions
-    from group_status
-)
-select cluster, "group", as_of, status, reason, since, sentence, commits_seen,
+select {_COLUMNS},
     coalesce(type = '{SIMPLE}', false)
-        and coalesce(bool_or(type <> '{SIMPLE}') over (partition by "group"), false) as is_mirrored,
-    findings, idle_members, ghost_partitions, topics,
-    {", ".join(_NUMBERS)}
-from counted
+        and coalesce(bool_or(type <> '{SIMPLE}') over (partition by "group"), false) as is_mirrored
+from group_status
 """  # noqa: S608 (column names of our own)
 
 _COLLECTIONS_SQL = f"""
@@ -98,11 +69,6 @@ select distinct cluster, "group"
 from status_changes
 where topic is null and (before in (select unnest(?)) or after in (select unnest(?)))
 """
-
-
-_STATUSES = {status.value: status for status in Status}
-_FINDINGS = {kind.value: kind for kind in FindingKind}
-_REASONS = {reason.value: reason for reason in UnknownReason}
 
 
 class LakeReader:
@@ -174,12 +140,16 @@ class LakeReader:
 
     def _read_groups(self) -> None:
         self._lake.scan(self._duckdb, GROUP_STATUS)
-        self._groups = tuple(_group_row(row) for row in self._duckdb.execute(_GROUPS_SQL).fetchall())
+        self._groups = tuple(
+            GroupRow(record_of(row), is_mirrored=row["is_mirrored"]) for row in self._rows(_GROUPS_SQL)
+        )
         self._are_followed = False
 
     def _follow(self) -> None:
         """Mark the groups whose oldest unread record keeps getting older."""
-        behind = any((row.numbers.lag_seconds or 0.0) > self._interval_of(row.cluster) for row in self._groups)
+        behind = any(
+            (r.numbers.lag_seconds or 0.0) > self._interval_of(r.cluster) for r in (g.record for g in self._groups)
+        )
         cadences = read_cadences(self._lake) if behind else {}
 
         def pace_of(group: Group) -> AgePace:
@@ -196,22 +166,27 @@ class LakeReader:
     def _read_collections(self, days: tuple[str, str]) -> None:
         self._lake.scan(self._duckdb, SAMPLES, days=days)
         self._lake.scan(self._duckdb, TICKS, days=days)
-        rows = self._duckdb.execute(_COLLECTIONS_SQL).fetchall()
-        self._collections = {row[0]: _collection_row(row) for row in rows}
+        self._collections = {row["cluster"]: _collection_row(row) for row in self._rows(_COLLECTIONS_SQL)}
 
     def _read_active(self) -> None:
         self._lake.scan(self._duckdb, STATUS_CHANGES)
         signs = sorted(status.value for status in SIGNS_OF_LIFE)
-        self._active_before = frozenset(self._duckdb.execute(_ACTIVE_SQL, [signs, signs]).fetchall())
+        self._active_before = frozenset((r["cluster"], r["group"]) for r in self._rows(_ACTIVE_SQL, [signs, signs]))
 
     def _read_storms(self, days: tuple[str, str]) -> None:
         self._lake.scan(self._duckdb, REBALANCE_STATS, days=days)
-        rows = self._duckdb.execute(STORMS_SQL).fetchall()
-        self._storms = {(cluster, group): (_utc(last_at), sentence) for cluster, group, last_at, sentence in rows}
+        rows = self._rows(STORMS_SQL)
+        self._storms = {(r["cluster"], r["group"]): (_utc(r["last_at"]), r["sentence"]) for r in rows}
 
     def _read_capacity(self) -> None:
         self._lake.scan(self._duckdb, CAPACITY)
-        self._capacity = capacity_by_group(self._duckdb.execute(CAPACITY_SQL).fetchall())
+        self._capacity = capacity_by_group(self._rows(CAPACITY_SQL))
+
+    def _rows(self, sql: str, values: Sequence[object] = ()) -> Iterator[dict[str, Any]]:
+        """Rows by the names of their columns."""
+        found = self._duckdb.execute(sql, list(values))
+        names = [name for name, *_ in found.description or ()]
+        return (dict(zip(names, row, strict=True)) for row in found.fetchall())
 
 
 def _in_a_line(error: Exception) -> str:
@@ -227,48 +202,14 @@ def _utc_or_none(value: Any) -> datetime | None:
     return None if value is None else _utc(value)
 
 
-def _group_row(row: tuple[Any, ...]) -> GroupRow:
-    cluster, group, as_of, status, reason, since, sentence, commits_seen, is_mirrored, *rest = row
-    findings, idle_members, ghost_partitions, topics, *numbers = rest
-    known = [None if isinstance(n, float) and not math.isfinite(n) else n for n in numbers]
-    return GroupRow(
-        cluster=cluster,
-        group=group,
-        as_of=_utc(as_of),
-        # A word that this version does not know is not a verdict it can act on.
-        status=_STATUSES.get(status, Status.UNKNOWN),
-        reason=_REASONS.get(reason),
-        since=_utc(since),
-        sentence=sentence,
-        commits_seen=commits_seen or 0,
-        is_mirrored=is_mirrored,
-        findings=_findings(findings),
-        idle_members=idle_members,
-        ghost_partitions=ghost_partitions or 0,
-        topics=tuple(topics or ()),
-        numbers=Numbers(*known),
-    )
-
-
-def _findings(rows: Sequence[Mapping[str, str]]) -> dict[FindingKind, str]:
-    """The sentences by kind; a kind that this version does not know is none it can act on."""
-    found: dict[FindingKind, str] = {}
-    for row in rows:
-        kind = _FINDINGS.get(row["kind"])
-        if kind is not None:
-            found[kind] = f"{found[kind]} {row['sentence']}" if kind in found else row["sentence"]
-    return found
-
-
-def _collection_row(row: tuple[Any, ...]) -> CollectionRow:
-    cluster, newest_at, interval_seconds, errors, judged_until, unread_since = row
+def _collection_row(row: Mapping[str, Any]) -> CollectionRow:
     return CollectionRow(
-        cluster=cluster,
-        newest_at=_utc_or_none(newest_at),
-        interval_seconds=float(interval_seconds),
-        errors=tuple(_error_words(error) for error in errors or ()),
-        judged_until=_utc_or_none(judged_until),
-        unread_since=_utc_or_none(unread_since),
+        cluster=row["cluster"],
+        newest_at=_utc_or_none(row["newest_at"]),
+        interval_seconds=float(row["interval_seconds"]),
+        errors=tuple(_error_words(error) for error in row["errors"] or ()),
+        judged_until=_utc_or_none(row["judged_until"]),
+        unread_since=_utc_or_none(row["unread_since"]),
     )
 
 

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from lagwise.domain.findings import FindingKind
+from lagwise.domain.group_record import GroupRecord
 from lagwise.domain.humanise import duration, plural
+from lagwise.domain.staleness import STALE_INTERVALS
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise_alerts.evaluate.group_facts import STORM_LASTS, CapacityRow, Group, capacity_sentence
 from lagwise_alerts.model import (
@@ -15,7 +17,6 @@ from lagwise_alerts.model import (
     Condition,
     Freshness,
     GroupCondition,
-    Numbers,
     Situation,
 )
 
@@ -23,42 +24,30 @@ from lagwise_alerts.model import (
 GETTING_OLDER = " No trend in its lag is certain, but the oldest unread record keeps getting older."
 #: … where its status does not say which way it is going.
 _WITHOUT_TREND = frozenset({Status.UNKNOWN, Status.LAGGING})
-#: Data is late only after this many of the intervals at which it is due: one may be missed, two may be unlucky.
-INTERVALS_OF_PATIENCE = 3.0
 #: A group's verdict is believed for this long after the sample it rests on, or longer where the intervals are longer.
 VERDICT_VALID_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """What the analysis says of one group.
+    """A group as the analysis has it, and what the alerts add to that."""
 
-    It ``is_mirrored`` where it never was more than a name for commits from outside, and a real group of that name is in
-    another cluster: a mirror (MirrorMaker 2) copies that one's offsets. ``findings`` are sentences by kind.
-    ``idle_members`` own no partition (None: not known), ``ghost_partitions`` are those it read once, ``topics`` what it
-    reads. ``is_getting_older`` is whether its oldest unread record keeps getting older.
-    """
-
-    cluster: str
-    group: str
-    as_of: datetime
-    status: Status
-    reason: UnknownReason | None
-    since: datetime
-    sentence: str
-    commits_seen: int
-    numbers: Numbers
+    record: GroupRecord
+    #: It never was more than a name for commits from outside, and a real group of that name is in another cluster: a
+    #: mirror (MirrorMaker 2) copies that one's offsets.
     is_mirrored: bool = False
-    findings: Mapping[FindingKind, str] = field(default_factory=dict)
-    idle_members: int | None = None
-    ghost_partitions: int = 0
-    topics: tuple[str, ...] = ()
+    #: Its oldest unread record keeps getting older (:mod:`lagwise.domain.aging`).
     is_getting_older: bool = False
+
+    @property
+    def key(self) -> Group:
+        """Its cluster and its name."""
+        return self.record.cluster, self.record.group
 
     @property
     def subject(self) -> AlertSubject:
         """The group, as alerts name it."""
-        return AlertSubject(AlertKind.GROUP, self.cluster, self.group)
+        return AlertSubject(AlertKind.GROUP, self.record.cluster, self.record.group)
 
     @property
     def is_active(self) -> bool:
@@ -66,7 +55,8 @@ class GroupRow:
 
         ``lagging`` and ``falling_behind`` are not: an abandoned group on a busy topic shows them, too.
         """
-        return self.status in SIGNS_OF_LIFE or bool(self.numbers.members) or self.commits_seen > 0
+        record = self.record
+        return record.status in SIGNS_OF_LIFE or bool(record.numbers.members) or bool(record.commits_seen)
 
 
 #: Statuses that only a group which works, or worked while it was watched, can have.
@@ -128,9 +118,10 @@ def observe(
     views = {name: _view(rows.get(name), analysis_interval_seconds, snapshot.groups_are_current) for name in watched}
     conditions: list[Condition] = []
     for row in snapshot.groups:
-        if row.cluster in views:
-            group = _group(row, views[row.cluster], _seen_active(row, snapshot, active))
-            conditions += [group, *_findings(row, group), *_beside(row, group, snapshot)]
+        record = row.record
+        if record.cluster in views:
+            group = _group(row, views[record.cluster], _seen_active(row, snapshot, active))
+            conditions += [group, *_findings(record, group), *_beside(record, group, snapshot)]
     trouble = "".join(f" Trouble: {line.rstrip('.')}." for line in snapshot.trouble)
     conditions += [_collection(name, rows.get(name), watching_since, now, trouble) for name in watched]
     waiting = [row.unread_since for row in (rows.get(name) for name in watched) if row and row.unread_since]
@@ -141,61 +132,67 @@ def observe(
 
 
 def _group(row: GroupRow, view: ClusterView, seen_active: bool | None) -> GroupCondition:
+    record = row.record
+    is_worth_saying = row.is_getting_older and record.status in _WITHOUT_TREND
     return GroupCondition(
         subject=row.subject,
-        as_of=row.as_of,
+        as_of=record.as_of,
         valid_for_seconds=view.valid_for_seconds,
-        status=row.status,
-        reason=row.reason,
-        since=row.since,
-        sentence=row.sentence + (GETTING_OLDER if row.is_getting_older and row.status in _WITHOUT_TREND else ""),
+        status=record.status,
+        reason=record.reason,
+        since=record.since,
+        sentence=record.sentence + (GETTING_OLDER if is_worth_saying else ""),
         seen_active=seen_active,
-        numbers=row.numbers,
-        topics=row.topics,
+        numbers=record.numbers,
+        topics=record.topics,
         is_getting_older=row.is_getting_older,
     )
 
 
-def _findings(row: GroupRow, group: GroupCondition) -> list[GroupCondition]:
+def _findings(record: GroupRecord, group: GroupCondition) -> list[GroupCondition]:
     """Of each kind, also of those that are not found: their alerts end."""
+    sentences: dict[FindingKind, str] = {}
+    for finding in record.findings:
+        before = sentences.get(finding.kind)
+        sentences[finding.kind] = finding.sentence if before is None else f"{before} {finding.sentence}"
     return [
         replace(
             group,
-            subject=AlertSubject(AlertKind(kind.value), row.cluster, row.group),
-            since=row.as_of,
-            sentence=row.findings.get(kind, row.sentence),
-            is_found=kind in row.findings,
+            subject=AlertSubject(AlertKind(kind.value), record.cluster, record.group),
+            since=record.as_of,
+            sentence=sentences.get(kind, record.sentence),
+            is_found=kind in sentences,
         )
         for kind in FindingKind
     ]
 
 
-def _beside(row: GroupRow, group: GroupCondition, snapshot: LakeSnapshot) -> Iterator[GroupCondition]:
+def _beside(record: GroupRecord, group: GroupCondition, snapshot: LakeSnapshot) -> Iterator[GroupCondition]:
     """Facts that last, as findings do, and that rules may ask for by a key of their own."""
 
     def one(kind: AlertKind, count: int, sentence: str, words: Iterable[str] = ()) -> GroupCondition:
         return replace(
             group,
-            subject=AlertSubject(kind, row.cluster, row.group),
-            since=row.as_of,
-            sentence=sentence if count else row.sentence,
+            subject=AlertSubject(kind, record.cluster, record.group),
+            since=record.as_of,
+            sentence=sentence if count else record.sentence,
             is_found=count > 0,
             found_count=count,
             found_words=frozenset(words),
         )
 
     # While it is rebalanced, nobody owns anything: that says nothing of how many will own nothing afterwards.
-    idle = 0 if row.reason is UnknownReason.REBALANCING else row.idle_members or 0
-    members = row.numbers.members
+    idle = 0 if record.reason is UnknownReason.REBALANCING else record.idle_members or 0
+    members = record.numbers.members
     of = "" if members is None else f" of {members}"
     yield one(AlertKind.IDLE_MEMBERS, idle, f"{idle}{of} members own no partition, so that they do nothing.")
-    ghosts = row.ghost_partitions
+    ghosts = record.partitions_by_status.get(Status.GHOST, 0)
     yield one(
         AlertKind.GHOSTS, ghosts, f"Commits are left on {plural(ghosts, 'partition')} of topics that it reads no more."
     )
-    key = (row.cluster, row.group)
+    key = (record.cluster, record.group)
     last_at, sentence = snapshot.storms.get(key, (None, ""))
-    yield one(AlertKind.REBALANCE_STORM, int(last_at is not None and row.as_of - last_at < STORM_LASTS), sentence)
+    yield one(AlertKind.REBALANCE_STORM, int(last_at is not None and record.as_of - last_at < STORM_LASTS), sentence)
     capacity = snapshot.capacity.get(key, ())
     yield one(
         AlertKind.CAPACITY, len(capacity), capacity_sentence(capacity), (verdict.value for verdict, _, _ in capacity)
@@ -207,14 +204,14 @@ def _seen_active(row: GroupRow, snapshot: LakeSnapshot, active: Set[str]) -> boo
         return False
     if row.is_active or row.subject.fingerprint in active:
         return True
-    return None if snapshot.active_before is None else (row.cluster, row.group) in snapshot.active_before
+    return None if snapshot.active_before is None else row.key in snapshot.active_before
 
 
 def _view(row: CollectionRow | None, analysis_interval_seconds: float, groups_are_current: bool) -> ClusterView:
     intervals = (row.interval_seconds if row else 0.0) + analysis_interval_seconds
     return ClusterView(
         judged_until=row.judged_until if row and groups_are_current else None,
-        valid_for_seconds=max(VERDICT_VALID_SECONDS, INTERVALS_OF_PATIENCE * intervals),
+        valid_for_seconds=max(VERDICT_VALID_SECONDS, STALE_INTERVALS * intervals),
         without_errors=row is not None and not row.errors,
     )
 
@@ -236,7 +233,7 @@ def _collection(
         subject=AlertSubject(AlertKind.COLLECTION, name),
         as_of=now,
         newest_at=newest,
-        floor_seconds=INTERVALS_OF_PATIENCE * row.interval_seconds if row else 0.0,
+        floor_seconds=STALE_INTERVALS * row.interval_seconds if row else 0.0,
         watching_since=watching_since,
         sentence=sentence + " What its groups do is not known meanwhile." + trouble,
     )
@@ -252,7 +249,7 @@ def _analysis(
         subject=AlertSubject(AlertKind.ANALYSIS),
         as_of=now,
         newest_at=newest,
-        floor_seconds=INTERVALS_OF_PATIENCE * interval_seconds,
+        floor_seconds=STALE_INTERVALS * interval_seconds,
         watching_since=watching_since,
         sentence=(
             f"Samples have been waiting for the analysis for {age}, since {newest:%Y-%m-%d %H:%M:%S} UTC. "

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
+from lagwise.domain.staleness import DataAge
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise_alerts.evaluate.rule_timers import TimerVerdict
 from lagwise_alerts.model import AlertKind, Condition, Freshness, GroupCondition
@@ -139,9 +140,9 @@ def _judge_freshness(rule: Rule, condition: Freshness, now: datetime) -> tuple[T
         return TimerVerdict.CLEAR, known_from or now
     if known_from is None:
         return TimerVerdict.MATCH, now
-    allowed = timedelta(seconds=max(rule.when.older_than, condition.floor_seconds))
-    if now - known_from <= allowed:
+    allowed_seconds = max(rule.when.older_than, condition.floor_seconds)
+    if not DataAge(known_from, now, allowed_seconds).is_stale:
         return TimerVerdict.CLEAR, known_from
-    if condition.watching_since is not None and now - condition.watching_since <= allowed:
+    if condition.watching_since is not None and not DataAge(condition.watching_since, now, allowed_seconds).is_stale:
         return TimerVerdict.HOLD, known_from
-    return TimerVerdict.MATCH, known_from + allowed
+    return TimerVerdict.MATCH, known_from + timedelta(seconds=allowed_seconds)

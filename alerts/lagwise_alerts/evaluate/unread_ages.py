@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from lagwise.config import Config
 from lagwise.domain.aging import AgePace, OldestUnread
+from lagwise.domain.group_record import GroupNumbers
 from lagwise.tables.analysis import GROUP_HISTORY, PARTITION_STATUS
 from lagwise.tables.schema import TIMESTAMP
 from lagwise.tables.store import Lake
 from lagwise_alerts.evaluate.group_facts import Group
 from lagwise_alerts.evaluate.observation import GroupRow
-from lagwise_alerts.model import Numbers
 
 #: The lag objective of a group, in seconds.
 LagObjective = Callable[[Group], float]
@@ -43,7 +43,7 @@ class UnreadAges:
         self._followed: dict[Group, OldestUnread] = {}
         self._has_read_history = False
 
-    def see(self, group: Group, as_of: datetime, numbers: Numbers, pace: AgePace) -> bool:
+    def see(self, group: Group, as_of: datetime, numbers: GroupNumbers, pace: AgePace) -> bool:
         """Take a sample. Returns whether the group's oldest unread record keeps getting older.
 
         The same sample again changes nothing.
@@ -60,22 +60,22 @@ class UnreadAges:
         if not self._has_read_history:
             self._read_history(lake, rows, pace_of)
             self._has_read_history = True
-        there = {(row.cluster, row.group) for row in rows}
+        there = {row.key for row in rows}
         for gone in self._followed.keys() - there:
             del self._followed[gone]
         for row in rows:
-            group = (row.cluster, row.group)
-            yield replace(row, is_getting_older=self.see(group, row.as_of, row.numbers, pace_of(group)))
+            pace = pace_of(row.key)
+            yield replace(row, is_getting_older=self.see(row.key, row.record.as_of, row.record.numbers, pace))
 
     def _read_history(self, lake: Lake, rows: Iterable[GroupRow], pace_of: PaceOf) -> None:
         wanted: dict[str, list[object]] = {name: [] for name in _WANTED.names}
         first = None
         for row in rows:
-            pace = pace_of((row.cluster, row.group))
-            if (row.numbers.lag_seconds or 0.0) > pace.interval_seconds:
-                since = row.as_of - timedelta(seconds=pace.remembered_seconds)
+            record, pace = row.record, pace_of(row.key)
+            if (record.numbers.lag_seconds or 0.0) > pace.interval_seconds:
+                since = record.as_of - timedelta(seconds=pace.remembered_seconds)
                 first = since if first is None else min(first, since)
-                for name, value in zip(_WANTED.names, (row.cluster, row.group, since, row.as_of), strict=True):
+                for name, value in zip(_WANTED.names, (*row.key, since, record.as_of), strict=True):
                     wanted[name].append(value)
         if first is None:
             return
@@ -84,7 +84,7 @@ class UnreadAges:
         for batch in found.to_batches(max_chunksize=10_000):
             for one in batch.to_pylist():
                 group = (one["cluster"], one["group"])
-                numbers = Numbers(
+                numbers = GroupNumbers(
                     lag_seconds=one["lag_seconds"], lag_seconds_is_lower_bound=one["lag_seconds_is_lower_bound"]
                 )
                 self.see(group, one["as_of"], numbers, pace_of(group))

@@ -5,14 +5,14 @@ meaning within a version; new ones may come.
 """
 
 import json
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from lagwise.config import Config
+from lagwise.domain.group_record import GroupNumbers, sent_numbers
 from lagwise.domain.humanise import count, duration
 from lagwise.domain.vocabulary import LossCause, Status
-from lagwise_alerts.model import FRESH, STALE, AlertEvent, AlertKind, Notification, Numbers
+from lagwise_alerts.model import FRESH, STALE, AlertEvent, AlertKind, Notification
 from lagwise_alerts.notify.first_step import dashboard_link, first_command
 from lagwise_alerts.rules.owners import TEAM
 
@@ -24,18 +24,14 @@ def render(notification: Notification, config: Config) -> str:
     return json.dumps(document(notification, config), ensure_ascii=True, allow_nan=False)
 
 
-#: Numbers that decisions and commands rest on, and no receiver is told.
-_OURS = ("known_partitions", "stands_still")
-
-
 def document(notification: Notification, config: Config) -> dict[str, Any]:
     """The document as a tree. Times are RFC 3339 in UTC, durations seconds, lag records; null is unknown."""
     alert = notification.alert
     subject = alert.subject
-    numbers = asdict(notification.numbers)
-    worst_topic, worst_partition = numbers.pop("worst_topic"), numbers.pop("worst_partition")
-    for name in _OURS:
-        del numbers[name]
+    numbers = notification.numbers
+    worst = (
+        None if numbers.worst_topic is None else {"topic": numbers.worst_topic, "partition": numbers.worst_partition}
+    )
     return {
         "schema": SCHEMA,
         "event": notification.event.value,
@@ -51,7 +47,7 @@ def document(notification: Notification, config: Config) -> dict[str, Any]:
         "previous_status": notification.previous_status,
         "previous_severity": notification.previous_severity.value if notification.previous_severity else None,
         "sentence": notification.sentence,
-        "outlook": _outlook(notification.event, notification.numbers),
+        "outlook": _outlook(notification.event, numbers),
         "rule": alert.rule,
         "resolution": alert.resolution.value if alert.resolution else None,
         "since": _time(alert.since),
@@ -61,8 +57,8 @@ def document(notification: Notification, config: Config) -> dict[str, Any]:
         "decided_at": _time(notification.decided_at),
         "flapping": alert.flapping,
         "times_begun": max(1, len(alert.recent_starts)),
-        **numbers,
-        "worst_partition": (None if worst_topic is None else {"topic": worst_topic, "partition": worst_partition}),
+        **sent_numbers(numbers),
+        "worst_partition": worst,
         "first_command": first_command(notification, config.clusters),
         "dashboard_url": dashboard_link(subject, config.alerts.dashboard_url),
         "fingerprint": alert.fingerprint,
@@ -131,7 +127,7 @@ def _what(notification: Notification) -> str:
     return f"{ended}, now {_words(notification.status)}"
 
 
-def _outlook(event: AlertEvent, numbers: Numbers) -> str | None:
+def _outlook(event: AlertEvent, numbers: GroupNumbers) -> str | None:
     """What has happened or will happen, and when; None where nothing can be said."""
     parts = []
     if event is not AlertEvent.RESOLVED and numbers.records_lost:
@@ -143,7 +139,7 @@ def _outlook(event: AlertEvent, numbers: Numbers) -> str | None:
     return " ".join(parts) or None
 
 
-def _next_loss(seconds: float, numbers: Numbers) -> str:
+def _next_loss(seconds: float, numbers: GroupNumbers) -> str:
     when = duration(round(seconds))
     if numbers.loss_cause == LossCause.EXPIRY:
         return f"The committed offsets will expire {f'in about {when}' if seconds > 0 else 'at any moment'}."

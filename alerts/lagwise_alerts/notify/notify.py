@@ -6,6 +6,7 @@ An alert that comes and goes is marked as flapping here.
 from dataclasses import replace
 from datetime import datetime
 
+from lagwise.domain.group_record import GroupNumbers
 from lagwise.domain.vocabulary import Status
 from lagwise_alerts.model import (
     FRESH,
@@ -15,7 +16,6 @@ from lagwise_alerts.model import (
     Freshness,
     GroupCondition,
     Notification,
-    Numbers,
     Resolution,
     Transition,
 )
@@ -90,7 +90,7 @@ def _notify_end(transition: Transition, book: RuleBook, now: datetime) -> tuple[
         reason=group.reason.value if group and group.status is Status.UNKNOWN and group.reason else None,
         severity=alert.peak_severity or alert.severity,
         sentence=ending or (group.sentence if group else "New data is coming in again."),
-        numbers=group.numbers if group else Numbers(),
+        numbers=group.numbers if group else GroupNumbers(),
         previous_status=alert.status,
         previous_severity=alert.severity,
         channels=tuple(name for name in transition.channels if name in book.channels),

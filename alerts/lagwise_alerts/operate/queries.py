@@ -8,13 +8,14 @@ from typing import Any
 from sqlalchemy import Column, ColumnElement, Connection, Engine, Row, Select, Table, func, inspect, or_, select, true
 
 from lagwise.config import Config, MaintenanceWindow
-from lagwise_alerts.model import AlertKind, AlertState, AlertSubject, Numbers, Severity
+from lagwise.domain.group_record import GroupNumbers, numbers_of
+from lagwise_alerts.model import AlertKind, AlertState, AlertSubject, Severity
 from lagwise_alerts.notify.mute_state import Acknowledgement, Mute, MuteState, Silence
 from lagwise_alerts.outbox.database import ACTIVE_GROUPS, ALERTS, DELIVERIES, open_engine, sqlite_file, transaction
 from lagwise_alerts.outbox.operator_store import load_mute_state, silence_of
 from lagwise_alerts.outbox.operator_tables import ACTIONS, SILENCES
 from lagwise_alerts.outbox.operator_tables import SUMMARISED as IN_SUMMARIES
-from lagwise_alerts.outbox.store import DEAD, DELIVERED, QUEUED, SUMMARISED, DeliveryRow, numbers_of
+from lagwise_alerts.outbox.store import DEAD, DELIVERED, QUEUED, SUMMARISED, DeliveryRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class AlertRow:
     resolved_at: datetime | None
     resolution: str | None
     sentence: str
-    numbers: Numbers
+    numbers: GroupNumbers
     on_hold: bool
     channels: tuple[str, ...]
     labels: Mapping[str, str] = field(default_factory=dict)

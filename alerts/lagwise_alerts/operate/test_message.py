@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lagwise.config import AnyChannel, Config
+from lagwise.domain.group_record import GroupNumbers, sent_numbers
 from lagwise.platform.errors import ConfigError
 from lagwise_alerts.channels import Message, make_channel
 from lagwise_alerts.model import AlertEvent, AlertKind, Resolution, Severity
@@ -59,15 +60,7 @@ def make_test_document(
     """The document of a test message. All tests of a channel are one incident, so that a later one can end it."""
     at = now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     incident_id = f"{SUBJECT}-{channel}"
-    numbers = ("produce_rate_per_second", "consume_rate_per_second", "seconds_to_catch_up", "seconds_to_loss")
-    unknown = (
-        *numbers,
-        "seconds_to_loss_is_upper_bound",
-        "loss_cause",
-        "records_lost",
-        "transaction_seconds",
-        "members",
-    )
+    nothing_unread = GroupNumbers(lag_records=0, lag_seconds=0.0, lag_seconds_is_lower_bound=False)
     return {
         "schema": SCHEMA,
         "event": (AlertEvent.RESOLVED if over else AlertEvent.FIRING).value,
@@ -89,10 +82,7 @@ def make_test_document(
         "fired_at": at,
         "ended_at": at if over else None,
         "decided_at": at,
-        "lag_records": 0,
-        "lag_seconds": 0.0,
-        "lag_seconds_is_lower_bound": False,
-        **dict.fromkeys(unknown),
+        **sent_numbers(nothing_unread),
         "worst_partition": None,
         "first_command": "lagwise status",
         "dashboard_url": dashboard_url,

@@ -5,13 +5,14 @@ alerts with every message they caused. The key of a message is unique per channe
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, bindparam, delete, func, insert, select, update
 
 from lagwise.config import MaintenanceWindow
+from lagwise.domain.group_record import numbers_of
 from lagwise.operational.lease import Lease
 from lagwise_alerts.model import (
     Alert,
@@ -20,7 +21,6 @@ from lagwise_alerts.model import (
     AlertSubject,
     Decision,
     Notification,
-    Numbers,
     Resolution,
     RuleTimer,
     Severity,
@@ -211,12 +211,6 @@ def _columns(alert: Alert) -> dict[str, Any]:
         "flapping": alert.flapping,
         "inhibited_by": alert.inhibited_by,
     }
-
-
-def numbers_of(stored: Mapping[str, Any]) -> Numbers:
-    """Stored numbers; those that this version does not know are ignored."""
-    known = {f.name for f in fields(Numbers)}
-    return Numbers(**{name: value for name, value in stored.items() if name in known})
 
 
 def _alert(row: Row[Any]) -> Alert:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lagwise.config import Config
-from lagwise.domain.staleness import age_seconds, allowed_age_seconds
+from lagwise.domain.staleness import DataAge, age_seconds, allowed_age_seconds
 from lagwise.domain.vocabulary import display_rank
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
@@ -78,14 +78,14 @@ def freshness(lake: Lake, config: Config, now: datetime) -> Freshness:
     clusters = []
     for name in sorted({*judged, *(intervals or samples)}):
         sample = samples.get(name, {"read_at": None, "interval_seconds": intervals.get(name, 15.0), "errors": None})
-        age = age_seconds(judged.get(name), now)
         allowed = allowed_age_seconds(sample["interval_seconds"], config.analysis.interval_seconds)
+        age = DataAge(judged.get(name), now, allowed)
         clusters.append(
             ClusterFreshness(
                 cluster=name,
-                as_of=judged.get(name),
-                age_seconds=age,
-                stale=age is None or age > allowed,
+                as_of=age.at,
+                age_seconds=age.seconds,
+                stale=age.is_stale,
                 sampled_at=sample["read_at"],
                 sample_age_seconds=age_seconds(sample["read_at"], now),
                 errors={error["kind"]: error["count"] for error in sample["errors"] or ()},

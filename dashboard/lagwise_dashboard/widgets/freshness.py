@@ -41,12 +41,16 @@ class DataSource:
     has_just_started: bool = False
 
     @property
+    def _age(self) -> staleness.DataAge:
+        return staleness.DataAge(self.at, self.now, self.allowed_seconds)
+
+    @property
     def age_seconds(self) -> float | None:
-        return staleness.age_seconds(self.at, self.now)
+        return self._age.seconds
 
     @property
     def is_late(self) -> bool:
-        return self.age_seconds is None or self.age_seconds > self.allowed_seconds
+        return self._age.is_stale
 
     @property
     def starting(self) -> bool:

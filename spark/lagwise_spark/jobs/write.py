@@ -1,7 +1,7 @@
 """What a tick writes: big tables by Spark, a few rows per group by the driver. Each write is one commit."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lagwise.domain.findings import Finding, in_order, loss_findings
-from lagwise.domain.forecast import Forecast
-from lagwise.domain.groups import GroupVerdict
+from lagwise.domain.group_record import row_of
+from lagwise.domain.groups import GroupVerdict, record_of_verdict
 from lagwise.platform.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.engine_errors import in_a_line
@@ -87,10 +87,22 @@ def groups(
         unchanged = previous is not None and previous["status"] == str(verdict.status)
         now = of[cluster].as_of
         since = previous["since"] if previous is not None and unchanged else now
-        lost = loss_findings(verdict.lost, now, records_lost=verdict.records_lost, system=of[cluster].system)
+        lost = loss_findings(
+            verdict.lost, now, records_lost=verdict.numbers.records_lost or 0, system=of[cluster].system
+        )
         found = in_order([*lost, *findings.get((cluster, group), ())])
-        row = _group_row(cluster, group, now, since, fact, verdict)
-        rows.append(row | {"findings": [_finding_row(f) for f in found]})
+        record = record_of_verdict(
+            verdict,
+            cluster=cluster,
+            group=group,
+            as_of=now,
+            since=since,
+            state=fact.get("state"),
+            group_type=fact.get("type"),
+            idle_members=fact.get("idle_members"),
+            findings=found,
+        )
+        rows.append(row_of(record))
         if not unchanged:
             changes.append(
                 {
@@ -108,69 +120,6 @@ def groups(
     lake.append(GROUP_HISTORY, GROUP_HISTORY.from_rows(rows))
     replace_small(lake, GROUP_STATUS, GROUP_STATUS.from_rows(rows))
     return len(changes)
-
-
-def _ago(now: datetime, seconds: float | None) -> datetime | None:
-    return None if seconds is None else now - timedelta(seconds=seconds)
-
-
-def _finding_row(finding: Finding) -> dict[str, Any]:
-    return {"kind": str(finding.kind), "sentence": finding.sentence, "remedy": finding.remedy}
-
-
-def _group_row(
-    cluster: str, group: str, as_of: datetime, since: datetime, fact: Row, verdict: GroupVerdict
-) -> dict[str, Any]:
-    counts = [
-        {"status": str(status), "partitions": n}
-        for status, n in sorted(verdict.partitions_by_status.items(), key=lambda item: item[0].rank)
-    ]
-    return {
-        "cluster": cluster,
-        "group": group,
-        "as_of": as_of,
-        "status": str(verdict.status),
-        "reason": str(verdict.reason) if verdict.reason else None,
-        "since": since,
-        "sentence": verdict.sentence,
-        "state": fact.get("state"),
-        "type": fact.get("type"),
-        "members": fact.get("members"),
-        "idle_members": fact.get("idle_members"),
-        "topics": list(verdict.topics),
-        "partitions": verdict.partitions,
-        "partitions_by_status": counts,
-        "lag": verdict.lag,
-        "lag_seconds": verdict.lag_seconds,
-        "lag_seconds_is_lower_bound": verdict.lag_seconds_is_lower_bound,
-        "produce_rate_per_second": verdict.produce_rate_per_second,
-        "consume_rate_per_second": verdict.consume_rate_per_second,
-        "commits_seen": verdict.commits_seen,
-        **_ends("catch_up", verdict.to_catch_up),
-        **_ends("breach", verdict.to_breach),
-        "seconds_to_loss": verdict.seconds_to_loss,
-        "seconds_to_loss_is_upper_bound": verdict.seconds_to_loss_is_upper_bound,
-        "seconds_to_loss_at_latest": verdict.seconds_to_loss_at_latest,
-        "loss_cause": str(verdict.loss_cause) if verdict.loss_cause else None,
-        "records_lost": verdict.records_lost,
-        "lost_at_least": verdict.lost.at_least,
-        "lost_at_most": verdict.lost.at_most,
-        "first_lost_at": _ago(as_of, verdict.lost.first_seconds),
-        "last_lost_at": _ago(as_of, verdict.lost.last_seconds),
-        "transaction_seconds": verdict.transaction_seconds,
-        "worst_topic": verdict.worst_topic,
-        "worst_partition": verdict.worst_partition,
-        "cause": str(verdict.cause.scope) if verdict.cause else None,
-        "cause_name": verdict.cause.name if verdict.cause else None,
-        "stands_still": verdict.stands_still,
-    }
-
-
-def _ends(what: str, forecast: Forecast | None) -> dict[str, float | None]:
-    name = f"seconds_to_{what}"
-    if forecast is None:
-        return dict.fromkeys((name, f"{name}_low", f"{name}_high"))
-    return {name: forecast.seconds, f"{name}_low": forecast.low, f"{name}_high": forecast.high}
 
 
 def replace_days_since(lake: Lake, table: Table, rows: pa.Table, first: date) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from lagwise.config import Config
+from lagwise.domain.group_record import GroupNumbers
 from lagwise_alerts.channels.base import Message
-from lagwise_alerts.model import Numbers
 from lagwise_alerts.notify.group import summarise
 from lagwise_alerts.notify.message import document
 from tests.alerts.support import Player, book, group_condition, observation
@@ -30,7 +30,7 @@ def named(name: str) -> dict[str, Any]:
 
 def of_group(group: str, topic: str = "purchases") -> dict[str, Any]:
     """The document of a group of this name."""
-    numbers = Numbers(lag_records=12000, lag_seconds=431.5, worst_topic=topic, worst_partition=3, members=0)
+    numbers = GroupNumbers(lag_records=12000, lag_seconds=431.5, worst_topic=topic, worst_partition=3, members=0)
     player = Player(book())
     player.see(5, observation(group_condition(0, "stopped", group=group, numbers=numbers)))
     return document(player.notified[0], Config.model_validate({"clusters": [{"bootstrap": "broker-1:9092"}]}))
