@@ -4,7 +4,7 @@ A widget shows what the address says. What a reader chooses is written into the 
 browser's history, and then the page is drawn anew. So a reload, a link and the Back button all show the same.
 
 Streamlit writes ``st.query_params`` as a new step of the history. To replace the present one, which typing does, it has
-no call: that is done in the browser by a component (:func:`follow`). Other pages are opened by
+no call: that is done in the browser by a component (:func:`sync_browser`). Other pages are opened by
 links: ``st.switch_page`` makes two steps, of which the first is the old page with the new page's query.
 """
 
@@ -24,11 +24,11 @@ Texts = dict[str, list[str]]
 _PAGES = Path(__file__).resolve().parent / "pages"
 _PAGE = "address_page"
 #: The query that the present step of the history is to have: written by a callback, done at the next drawing.
-_GO = "address_replaced"
+_QUERY_TO_SET = "address_replaced"
 #: What was typed and does not stand in the address yet, by name.
 _TYPED = "address_typed"
 
-_FOLLOW = """
+_SYNC_SCRIPT = """
 export default ({ data }) => {
     const query = data.query ? "?" + data.query : "";
     if (query === location.search) return;
@@ -39,12 +39,12 @@ export default ({ data }) => {
 """
 
 
-def arrived(page: Page) -> None:
+def set_current_page(page: Page) -> None:
     """Say which page is being drawn."""
     st.session_state[_PAGE] = page
 
 
-def here() -> Page:
+def current_page() -> Page:
     """The page that is being drawn."""
     page: Page = st.session_state[_PAGE]
     return page
@@ -61,7 +61,7 @@ def get(parameter: Parameter[T]) -> T:
 
 def ignored() -> list[Ignored]:
     """What the address says and the page cannot use."""
-    return pages.ignored(here(), _texts())
+    return pages.ignored(current_page(), _texts())
 
 
 def change(values: Values, *, replace: bool = False) -> None:
@@ -70,14 +70,14 @@ def change(values: Values, *, replace: bool = False) -> None:
     It is a new step of the browser's history, or with ``replace`` (for what is typed letter by letter) still the same.
     Lists whose rows follow from what was chosen start again at their first page. What the page cannot use goes.
     """
-    values = dict.fromkeys(here().restarted(values)) | dict(values)
+    values = dict.fromkeys(current_page().restarted(values)) | dict(values)
     texts = _valid() | {parameter.name: parameter.written(value) for parameter, value in values.items()}
     texts = {name: given for name, given in texts.items() if given}
     if texts == _texts():
         return
     if replace:
         st.session_state[_TYPED] = {parameter.name: parameter.written(value) for parameter, value in values.items()}
-        st.session_state[_GO] = pages.query_string(texts)
+        st.session_state[_QUERY_TO_SET] = pages.query_string(texts)
         return
     st.session_state.pop(_TYPED, None)
     st.query_params.from_dict(texts)
@@ -114,7 +114,7 @@ def bound(
     return {"key": key, "on_change": chosen}
 
 
-def kept(page: Page, values: Values | None = None) -> Texts:
+def link_parameters(page: Page, values: Values | None = None) -> Texts:
     """The query of a link to another page: these values, and what is looked at here."""
     texts = {p.name: p.written(get(p)) for p in parameters.KEPT} | {
         p.name: p.written(v) for p, v in (values or {}).items()
@@ -127,7 +127,7 @@ def page_link(
 ) -> None:
     """A link to a page of the dashboard that keeps what is looked at. ``opens`` is the page as Streamlit serves it,
     where it is not the one at its own path."""
-    st.page_link(opens or script(page), label=label, icon=icon, query_params=kept(page, values))
+    st.page_link(opens or script(page), label=label, icon=icon, query_params=link_parameters(page, values))
 
 
 def script(page: Page) -> str:
@@ -138,11 +138,11 @@ def script(page: Page) -> str:
 def href(page: Page, values: Values | None = None) -> str:
     """The address of a link within the dashboard, which keeps what is looked at. It is relative: pages lie beside each
     other."""
-    found = pages.query_string(kept(page, values))
-    return f"{page.path}?{found}" if found else page.path
+    result = pages.query_string(link_parameters(page, values))
+    return f"{page.path}?{result}" if result else page.path
 
 
-def to_groups(rows: Iterable[Mapping[str, Any]], page: Page = pages.GROUP) -> list[str]:
+def group_links(rows: Iterable[Mapping[str, Any]], page: Page = pages.GROUP) -> list[str]:
     """For each row with a cluster and a group the address of the group's page, or of another page about it."""
     return [
         href(page, {parameters.CLUSTER: row["cluster"], parameters.GROUP: row["group"], parameters.TOPIC: None})
@@ -150,17 +150,19 @@ def to_groups(rows: Iterable[Mapping[str, Any]], page: Page = pages.GROUP) -> li
     ]
 
 
-def follow(place: Any) -> None:
+def sync_browser(place: Any) -> None:
     """Let the browser's address say what was typed, if something was; ``place`` is always the same spot of the page."""
-    found = st.session_state.pop(_GO, None)
-    if found is not None:
+    result = st.session_state.pop(_QUERY_TO_SET, None)
+    if result is not None:
         with place:
-            st.components.v2.component("lagwise_address", js=_FOLLOW)(data={"query": found}, key="address", height=1)
+            st.components.v2.component("lagwise_address", js=_SYNC_SCRIPT)(
+                data={"query": result}, key="address", height=1
+            )
 
 
 def _valid() -> Texts:
     texts = _texts()
-    wrong = {one.name for one in pages.ignored(here(), texts)}
+    wrong = {one.name for one in pages.ignored(current_page(), texts)}
     return {name: given for name, given in texts.items() if name not in wrong}
 
 

@@ -13,75 +13,75 @@ from lagwise_dashboard.queries.listing import ListPage, ListQuery
 T = TypeVar("T")
 
 #: The database has no versions to go by; a page is at most this much behind it.
-_KEEP_SECONDS = 2
-MOST_ROWS = 200
+_TTL_SECONDS = 2
+MAX_ROWS = 200
 
 
 def counts() -> AlertCounts:
     """How many alerts and messages are in which state. Raises DatabaseError."""
-    found: AlertCounts = _counts(context.config().database_url)
-    return found
+    result: AlertCounts = _counts(context.config().database_url)
+    return result
 
 
 def open_alerts() -> list[AlertRow]:
     """Firing and pending alerts, the loudest first. Raises DatabaseError."""
-    found: list[AlertRow] = _open_alerts(context.config().database_url)
-    return found
+    result: list[AlertRow] = _open_alerts(context.config().database_url)
+    return result
 
 
 def history_of(cluster: str, group: str) -> list[AlertRow]:
     """The group's alerts that ended last, the latest first. Raises DatabaseError."""
-    found: list[AlertRow] = _history_of(context.config().database_url, cluster, group)
-    return found
+    result: list[AlertRow] = _history_of(context.config().database_url, cluster, group)
+    return result
 
 
-def history(asked: ListQuery) -> ListPage[AlertRow]:
+def history(query: ListQuery) -> ListPage[AlertRow]:
     """Alerts that ended, the latest first. Raises DatabaseError."""
-    found: ListPage[AlertRow] = _history(context.config().database_url, asked)
-    return found
+    result: ListPage[AlertRow] = _history(context.config().database_url, query)
+    return result
 
 
-def deliveries(asked: ListQuery) -> ListPage[DeliveryRow]:
+def deliveries(query: ListQuery) -> ListPage[DeliveryRow]:
     """Messages, the latest first. Raises DatabaseError."""
-    found: ListPage[DeliveryRow] = _deliveries(context.config().database_url, asked)
-    return found
+    result: ListPage[DeliveryRow] = _deliveries(context.config().database_url, query)
+    return result
 
 
 def alerts_of(rows: Iterable[DeliveryRow]) -> list[AlertRow]:
     """What messages are about. Raises DatabaseError."""
-    found: list[AlertRow] = _alerts_of(context.config().database_url, tuple(sorted({r.incident_id for r in rows})))
-    return found
+    result: list[AlertRow] = _alerts_of(context.config().database_url, tuple(sorted({r.incident_id for r in rows})))
+    return result
 
 
 def orders() -> MuteState:
     """What operators and settings say about telling, now. Raises DatabaseError."""
     config = context.config()
-    found: MuteState = _orders(config.database_url)
-    return found
+    result: MuteState = _orders(config.database_url)
+    return result
 
 
 def silences() -> list[Silence]:
     """Silences in force or to come. Raises DatabaseError."""
-    found: list[Silence] = _silences(context.config().database_url)
-    return found
+    result: list[Silence] = _silences(context.config().database_url)
+    return result
 
 
-def actions(asked: ListQuery) -> ListPage[ActionRow]:
+def actions(query: ListQuery) -> ListPage[ActionRow]:
     """What operators did, the latest first. Raises DatabaseError."""
-    found: ListPage[ActionRow] = _actions(context.config().database_url, asked)
-    return found
+    result: ListPage[ActionRow] = _actions(context.config().database_url, query)
+    return result
 
 
 def dead() -> list[DeliveryRow]:
     """Messages that were given up, the latest first. Raises DatabaseError."""
-    found: list[DeliveryRow] = _dead(context.config().database_url)
-    return found
+    result: list[DeliveryRow] = _dead(context.config().database_url)
+    return result
 
 
 def summary_sizes() -> dict[int, int]:
     """How many messages each summary holds. Raises DatabaseError."""
-    found: dict[int, int] = _summary_sizes(context.config().database_url)
-    return found
+    result: dict[int, int] = _summary_sizes(context.config().database_url)
+    return result
 
 
 def engine() -> Engine:
@@ -90,7 +90,7 @@ def engine() -> Engine:
     return made
 
 
-def forget() -> None:
+def clear_cache() -> None:
     """Read anew: something was done."""
     for kept in (
         _counts,
@@ -116,11 +116,11 @@ class _Number(Protocol):
     def __call__(self, engine: Engine, *, text: str) -> int: ...
 
 
-def _page(engine: Engine, asked: ListQuery, rows: _Rows[T], number: _Number) -> ListPage[T]:
+def _page(engine: Engine, query: ListQuery, rows: _Rows[T], number: _Number) -> ListPage[T]:
     """One page of a list; beyond the last it is the last."""
-    of = number(engine, text=asked.text)
-    asked = asked.within(of)
-    return ListPage(rows(engine, text=asked.text, limit=asked.page_rows, offset=asked.offset), of, asked)
+    of = number(engine, text=query.text)
+    query = query.within(of)
+    return ListPage(rows(engine, text=query.text, limit=query.page_rows, offset=query.offset), of, query)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False, on_release=lambda engine: engine.dispose())
@@ -128,56 +128,56 @@ def _engine(url: str) -> Engine:
     return queries.connect(context.config())
 
 
-@st.cache_data(ttl=_KEEP_SECONDS, max_entries=1, show_spinner=False)
+@st.cache_data(ttl=_TTL_SECONDS, max_entries=1, show_spinner=False)
 def _counts(url: str) -> AlertCounts:
     return queries.counts(_engine(url))
 
 
-@st.cache_data(ttl=_KEEP_SECONDS, max_entries=1, show_spinner=False)
+@st.cache_data(ttl=_TTL_SECONDS, max_entries=1, show_spinner=False)
 def _open_alerts(url: str) -> list[AlertRow]:
     return queries.open_alerts(_engine(url))
 
 
-@st.cache_data(ttl=_KEEP_SECONDS, max_entries=50, show_spinner=False)
+@st.cache_data(ttl=_TTL_SECONDS, max_entries=50, show_spinner=False)
 def _history_of(url: str, cluster: str, group: str) -> list[AlertRow]:
-    return queries.history(_engine(url), cluster=cluster, group=group, limit=MOST_ROWS)
+    return queries.history(_engine(url), cluster=cluster, group=group, limit=MAX_ROWS)
 
 
-@st.cache_data(ttl=_KEEP_SECONDS, max_entries=50, show_spinner=False)
-def _history(url: str, asked: ListQuery) -> ListPage[AlertRow]:
-    return _page(_engine(url), asked, queries.history, queries.count_history)
+@st.cache_data(ttl=_TTL_SECONDS, max_entries=50, show_spinner=False)
+def _history(url: str, query: ListQuery) -> ListPage[AlertRow]:
+    return _page(_engine(url), query, queries.history, queries.count_history)
 
 
-@st.cache_data(ttl=_KEEP_SECONDS, max_entries=50, show_spinner=False)
-def _deliveries(url: str, asked: ListQuery) -> ListPage[DeliveryRow]:
-    return _page(_engine(url), asked, queries.deliveries, queries.count_deliveries)
+@st.cache_data(ttl=_TTL_SECONDS, max_entries=50, show_spinner=False)
+def _deliveries(url: str, query: ListQuery) -> ListPage[DeliveryRow]:
+    return _page(_engine(url), query, queries.deliveries, queries.count_deliveries)
 
 
-@st.cache_data(ttl=_KEEP_SECONDS, max_entries=50, show_spinner=False)
+@st.cache_data(ttl=_TTL_SECONDS, max_entries=50, show_spinner=False)
 def _alerts_of(url: str, incident_ids: tuple[str, ...]) -> list[AlertRow]:
     return queries.alerts_of(_engine(url), incident_ids)
 
 
-@st.cache_data(ttl=_KEEP_SECONDS, max_entries=1, show_spinner=False)
+@st.cache_data(ttl=_TTL_SECONDS, max_entries=1, show_spinner=False)
 def _orders(url: str) -> MuteState:
     return queries.mute_state(_engine(url), context.config().alerts.maintenance, context.now())
 
 
-@st.cache_data(ttl=_KEEP_SECONDS, max_entries=1, show_spinner=False)
+@st.cache_data(ttl=_TTL_SECONDS, max_entries=1, show_spinner=False)
 def _silences(url: str) -> list[Silence]:
     return queries.silences(_engine(url), context.now())
 
 
-@st.cache_data(ttl=_KEEP_SECONDS, max_entries=50, show_spinner=False)
-def _actions(url: str, asked: ListQuery) -> ListPage[ActionRow]:
-    return _page(_engine(url), asked, queries.actions, queries.count_actions)
+@st.cache_data(ttl=_TTL_SECONDS, max_entries=50, show_spinner=False)
+def _actions(url: str, query: ListQuery) -> ListPage[ActionRow]:
+    return _page(_engine(url), query, queries.actions, queries.count_actions)
 
 
-@st.cache_data(ttl=_KEEP_SECONDS, max_entries=1, show_spinner=False)
+@st.cache_data(ttl=_TTL_SECONDS, max_entries=1, show_spinner=False)
 def _dead(url: str) -> list[DeliveryRow]:
-    return queries.deliveries(_engine(url), state="dead", limit=MOST_ROWS)
+    return queries.deliveries(_engine(url), state="dead", limit=MAX_ROWS)
 
 
-@st.cache_data(ttl=_KEEP_SECONDS, max_entries=1, show_spinner=False)
+@st.cache_data(ttl=_TTL_SECONDS, max_entries=1, show_spinner=False)
 def _summary_sizes(url: str) -> dict[int, int]:
     return queries.summary_sizes(_engine(url))

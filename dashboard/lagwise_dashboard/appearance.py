@@ -26,7 +26,7 @@ class Appearance:
         return f"{self.sign} {self.word}"
 
 
-LOOKS: dict[Status, Appearance] = {
+STATUS_APPEARANCES: dict[Status, Appearance] = {
     Status.LOSING_DATA: Appearance(
         "losing data", "✕", "#9F1239", "red", "Records were deleted by retention before the group read them."
     ),
@@ -64,7 +64,7 @@ LOOKS: dict[Status, Appearance] = {
     Status.UNKNOWN: Appearance("unknown", "?", "#475569", "gray", "It cannot be known; the reason says why."),
 }
 
-CAPACITY_LOOKS: dict[CapacityVerdict, Appearance] = {
+CAPACITY_APPEARANCES: dict[CapacityVerdict, Appearance] = {
     CapacityVerdict.SHORT: Appearance("short", "▲", "#DC2626", "red", "What runs cannot carry today's peak."),
     CapacityVerdict.TIGHT: Appearance(
         "tight", "↗", "#B45309", "orange", "The peak, or the one forecast, is not carried with the slack asked for."
@@ -88,20 +88,20 @@ REASONS: dict[UnknownReason, str] = {
 }
 
 
-def look(status: str | None) -> Appearance:
+def of_status(status: str | None) -> Appearance:
     """How a status from the lake looks; a word this version does not know is shown as it is, in grey."""
     try:
-        return LOOKS[Status(status or "")]
+        return STATUS_APPEARANCES[Status(status or "")]
     except ValueError:
         return Appearance(
             status or "—", "?", "#475569", "gray", "A status this version of the dashboard does not know."
         )
 
 
-def capacity_look(verdict: str | None) -> Appearance:
-    """How a capacity verdict from the lake looks; an unknown word as in :func:`look`."""
+def of_capacity_verdict(verdict: str | None) -> Appearance:
+    """How a capacity verdict from the lake looks; an unknown word as in :func:`of_status`."""
     try:
-        return CAPACITY_LOOKS[CapacityVerdict(verdict or "")]
+        return CAPACITY_APPEARANCES[CapacityVerdict(verdict or "")]
     except ValueError:
         return Appearance(
             verdict or "—", "?", "#475569", "gray", "A verdict this version of the dashboard does not know."
@@ -110,7 +110,7 @@ def capacity_look(verdict: str | None) -> Appearance:
 
 def label(status: str | None, reason: str | None = None) -> str:
     """Sign and word of a status, with the reason where it is unknown."""
-    shown = look(status).label
+    shown = of_status(status).label
     return f"{shown}: {reason.replace('_', ' ')}" if reason and status == Status.UNKNOWN else shown
 
 

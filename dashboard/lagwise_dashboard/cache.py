@@ -18,8 +18,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 #: Seconds after which an answer nobody asked for again is dropped.
-_KEEP_SECONDS = 300
-_MOST_ANSWERS = 200
+_TTL_SECONDS = 300
+_MAX_ANSWERS = 200
 
 
 def ask(query: Query[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -38,7 +38,7 @@ def _version(lake: Lake, table: Table) -> int | str | None:
         return str(error)
 
 
-@st.cache_data(ttl=_KEEP_SECONDS, max_entries=_MOST_ANSWERS, show_spinner=False)
+@st.cache_data(ttl=_TTL_SECONDS, max_entries=_MAX_ANSWERS, show_spinner=False)
 def _answer(
     _lake: Lake,
     _query: Query[..., Any],

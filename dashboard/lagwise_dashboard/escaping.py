@@ -17,7 +17,7 @@ _AFTERWARDS = re.compile(r":(?=streamlit:|//)|www(?=\.)|@|(?<!\S)(?:<->|<-|->|--
 _WORD_JOINER = "\u2060"
 
 
-def shown(text: str | None) -> str:
+def visible(text: str | None) -> str:
     """Outside text as one visible line: control characters and changes of direction become escapes. Not
     yet Markdown."""
     return escape(text) if text else ""
@@ -25,7 +25,7 @@ def shown(text: str | None) -> str:
 
 def markdown(text: str | None) -> str:
     """Outside text for a place that reads Markdown: it comes out exactly as it was written."""
-    parted = _AFTERWARDS.sub(lambda match: match[0][0] + _WORD_JOINER + match[0][1:], shown(text))
+    parted = _AFTERWARDS.sub(lambda match: match[0][0] + _WORD_JOINER + match[0][1:], visible(text))
     return _PUNCTUATION.sub(r"\\\1", parted)
 
 
@@ -34,13 +34,13 @@ def heading(text: str) -> str:
     return markdown(text) or "(empty name)"
 
 
-def quoted(text: str, *, longest: int) -> str:
+def quoted(text: str, *, max_length: int) -> str:
     """Outside text in a sentence of Markdown, set apart by quotation marks and cut where it is long."""
-    line = shown(text)
-    return f"“{markdown(line if len(line) <= longest else line[: longest - 1] + '…')}”"
+    line = visible(text)
+    return f"“{markdown(line if len(line) <= max_length else line[: max_length - 1] + '…')}”"
 
 
-def plotly(text: str | None, *, longest: int = 60) -> str:
+def plotly(text: str | None, *, max_length: int = 60) -> str:
     """Outside text for a Plotly label: no markup, cut where it would push the chart aside."""
-    line = shown(text)
-    return html.escape(line if len(line) <= longest else line[: longest - 1] + "…")
+    line = visible(text)
+    return html.escape(line if len(line) <= max_length else line[: max_length - 1] + "…")

@@ -84,10 +84,10 @@ def stack(panels: Sequence[Panel], *, zoom: str) -> go.Figure:
     return _dressed(made, inner + margin.t + margin.b, zoom)
 
 
-def line(x: Sequence[Any], y: Sequence[Any], **look: Any) -> Any:
+def line(x: Sequence[Any], y: Sequence[Any], **style: Any) -> Any:
     """A line; WebGL where there are many points."""
     kind = go.Scattergl if len(x) > _WEBGL_FROM_POINTS else go.Scatter
-    return kind(x=x, y=y, mode="lines", **look)
+    return kind(x=x, y=y, mode="lines", **style)
 
 
 def _dressed(made: go.Figure, height: int, zoom: str) -> go.Figure:

@@ -32,7 +32,7 @@ def test_every_page_finds_what_it_shows(tmp_path: Path) -> None:
     assert len(topic.partitions(lake, CLUSTER, TOPIC, NOW, None)) == SMALL.partitions
     assert topic.written(lake, CLUSTER, TOPIC, NOW - timedelta(minutes=15), NOW).num_rows > 10
     assert retention.losses(lake, None, "", None)
-    assert rebalances.stretches(lake, CLUSTER, GROUP, since, NOW)
+    assert rebalances.periods(lake, CLUSTER, GROUP, since, NOW)
 
     made.tick(NOW + timedelta(seconds=15))
     after = overview.groups(lake, GroupFilters(), quiet=None)

@@ -20,7 +20,7 @@ from lagwise.tables.minutes import MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
-from lagwise_dashboard.queries.heat_map import FEWEST_PARTITIONS
+from lagwise_dashboard.queries.heat_map import MIN_PARTITIONS
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, Story
 from tests.lake_rows import append, overwrite
 
@@ -425,7 +425,7 @@ def _watermark_minutes(scene: Scene) -> Iterator[Row]:
 def _minutes(scene: Scene) -> Iterator[Row]:
     """The lag of each partition of the groups that have many."""
     for s in scene.stories:
-        if s.partitions < FEWEST_PARTITIONS:
+        if s.partitions < MIN_PARTITIONS:
             continue
         for minute in _whole_minutes(scene):
             lag = s.at((scene.as_of - minute).total_seconds())["lag"]

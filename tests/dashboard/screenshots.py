@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 from lagwise.domain.sizing.workload import Concurrency, Workload
 from lagwise.platform import health as heartbeats
-from lagwise_dashboard.pages.capacity.scenarios import SavedScenario, written
+from lagwise_dashboard.pages.capacity.scenarios import SavedScenario, as_text
 from tests.dashboard import alerts, lakes, planning
 from tests.dashboard.browsing import Visit, chromium, launched
 from tests.dashboard.lakes import Scene
@@ -41,7 +41,7 @@ PAGES = {
     "retention": "/retention",
     "rebalances": "/rebalances?" + urlencode({"cluster": "prod", "group": "orders-fulfilment"}),
     "alerts": "/alerts",
-    "capacity": "/capacity?" + urlencode({"cluster": "prod", "group": "checkout", "scenario": written(_BIGGER)}),
+    "capacity": "/capacity?" + urlencode({"cluster": "prod", "group": "checkout", "scenario": as_text(_BIGGER)}),
     "health": "/health",
 }
 #: The shortest and the tallest picture.

@@ -33,7 +33,7 @@ def tables(app: Any) -> list[Shown]:
         found.append(
             Shown(
                 element.proto.id.rpartition("-table_")[2],
-                {c["title"]: c["shown"] for c in columns},
+                {c["title"]: c["cells"] for c in columns},
                 {c["title"]: c["order"] for c in columns if c["order"] is not None},
                 len(data["keys"]),
             )

@@ -13,7 +13,7 @@ from lagwise_alerts.notify.mute_state import Matcher
 from lagwise_alerts.operate import actions, queries
 from lagwise_alerts.operate.actions import Operator, Via
 from lagwise_alerts.outbox.database import open_engine
-from lagwise_dashboard.escaping import shown
+from lagwise_dashboard.escaping import visible
 from lagwise_dashboard.identity import Person
 from tests.dashboard import alerts
 from tests.dashboard.conftest import NOW
@@ -198,5 +198,5 @@ def test_names_of_strangers_are_shown_as_they_are(
         now=NOW,
     )
     app = open_app("alerts")
-    assert table(app, "silences")["Because"] == [shown(hostile)]
+    assert table(app, "silences")["Because"] == [visible(hostile)]
     assert titles(app)[:3] == ["Firing", "Silenced", "Pending"]

@@ -157,13 +157,13 @@ def test_every_page_opens_by_its_address(visit: Visit, path: str) -> None:
 def test_hostile_names_are_shown_letter_by_letter(visit: Visit, name: str) -> None:
     from urllib.parse import quote
 
-    from lagwise_dashboard.escaping import shown
+    from lagwise_dashboard.escaping import visible
 
     page = visit.open(f"/group?cluster=prod&group={quote(name)}")
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
     heading = page.locator('[data-testid="stHeading"] h2').first.inner_text()
-    assert heading.replace("\u2060", "") == shown(name)
+    assert heading.replace("\u2060", "") == visible(name)
     callout = page.locator('[data-testid="stAlert"]').first.inner_text().replace("\u2060", "")
     assert visit.foreign_links() == [], "no name becomes a link"
-    assert f"{shown(name)}: it has committed nothing for 9 min." in callout
+    assert f"{visible(name)}: it has committed nothing for 9 min." in callout
     assert visit.overflow() == 0

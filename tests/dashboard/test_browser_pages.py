@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from lagwise_dashboard.escaping import shown
+from lagwise_dashboard.escaping import visible
 from tests.dashboard.browsing import Visit, unchanged
 from tests.dashboard.stories import HOSTILE_NAMES
 
@@ -33,7 +33,7 @@ def _query(page: Page) -> dict[str, list[str]]:
 
 
 def _drag(page: Page, begin: float, end: float) -> None:
-    """Drag over a stretch of the first chart, from one share of its width to another."""
+    """Drag over a period of the first chart, from one share of its width to another."""
     chart = page.locator(_CHART).first
     expect(chart).to_be_visible()
     unchanged(chart)
@@ -145,8 +145,8 @@ def test_the_other_pages_open_by_their_address(visit: Visit, path: str) -> None:
 @pytest.mark.parametrize("name", HOSTILE_NAMES, ids=lambda n: repr(n[:12]))
 def test_hostile_names_are_shown_letter_by_letter(visit: Visit, name: str) -> None:
     for path, heading in (
-        (f"/rebalances?cluster=prod&group={quote(name)}", f"Rebalances of {shown(name)}"),
-        (f"/topic?cluster=prod&topic={quote(name[:200])}", shown(name[:200])),
+        (f"/rebalances?cluster=prod&group={quote(name)}", f"Rebalances of {visible(name)}"),
+        (f"/topic?cluster=prod&topic={quote(name[:200])}", visible(name[:200])),
     ):
         page = visit.open(path)
         expect(page.locator(_CHART).first).to_be_visible()

@@ -467,7 +467,7 @@ def test_a_word_of_a_later_version_is_shown_first(planned: Path) -> None:
     rows = lake.read(CAPACITY).to_pylist()
     lakes.overwrite(lake, CAPACITY, [*rows[1:], rows[0] | {"verdict": "*new*"}])
     found = queries.headroom(lake, ListQuery(page_rows=2))
-    assert (found[0]["verdict"], len(found), found.of) == ("*new*", 2, len(rows))
+    assert (found[0]["verdict"], len(found), found.total) == ("*new*", 2, len(rows))
 
 
 # --- chart and command -----------------------------------------------------------------------------------------------

@@ -23,13 +23,13 @@ from lagwise.domain.vocabulary import Status
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.planning import FORECASTS
 from lagwise.tables.store import Lake
-from lagwise_dashboard.pages.capacity.scenarios import ABOVE, MOST_KEPT, SavedScenario, read, written
+from lagwise_dashboard.pages.capacity.scenarios import CURRENT, MAX_SAVED, SavedScenario, as_text, from_texts
 from lagwise_dashboard.queries import capacity as queries
 from lagwise_dashboard.report import forecast_chart, html_file
 from lagwise_dashboard.report.capacity_report import CapacityReport
 from lagwise_dashboard.report.csv_file import as_csv
 from lagwise_dashboard.report.html_file import as_html
-from lagwise_dashboard.report.scenarios import Compared, columns
+from lagwise_dashboard.report.scenarios import ComparedScenario, columns
 from tests.dashboard import lakes, planning, shown_tables
 from tests.dashboard.conftest import NOW, Open
 from tests.dashboard.lakes import Scene
@@ -166,26 +166,28 @@ def test_a_kept_scenario_stays_beside_what_is_changed(open_app: Open, planned: P
     app.button(key="capacity_keep").click().run()
     app.number_input(key="peak_per_s").set_value(3_000.0).run()
     found = compared(app)
-    assert list(found) == [ABOVE, "today"]
-    assert (found["today"]["Peak"], found[ABOVE]["Peak"]) == ("1,000/s", "3,000/s")
+    assert list(found) == [CURRENT, "today"]
+    assert (found["today"]["Peak"], found[CURRENT]["Peak"]) == ("1,000/s", "3,000/s")
     assert "Cores of a node" not in found["today"]  # the same in both
     workload = Workload(t1_seconds=0.012, t2_seconds=0.003, cores=8, peak_rate_per_second=1_000, partitions=24)
     before, after = (advise(replace(workload, peak_rate_per_second=peak)) for peak in (1_000, 3_000))
-    assert (found["today"]["Nodes"], found[ABOVE]["Nodes"]) == (str(before.nodes), str(after.nodes or "—"))
+    assert (found["today"]["Nodes"], found[CURRENT]["Nodes"]) == (str(before.nodes), str(after.nodes or "—"))
     kept = app.query_params["scenario"]
     again = open_app("capacity", peak_per_s="3000", cores="8", scenario=kept)
     assert compared(again) == found
     again.button(key="capacity_forget_0").click().run()
     assert "scenario" not in again.query_params
-    assert not shown_tables.with_column(again, ABOVE)
+    assert not shown_tables.with_column(again, CURRENT)
 
 
 def test_a_scenario_of_members_is_kept_as_one() -> None:
     asked = Workload.of_members(0.0025, Unit.SUBTASK, peak_rate_per_second=330, partitions=24)
-    assert read([written(SavedScenario("members", asked))]) == ([SavedScenario("members", asked)], 0)
-    beside = columns((Compared("members", advise(asked), None), Compared("nodes", advise(WORKLOAD), None)))
+    assert from_texts([as_text(SavedScenario("members", asked))]) == ([SavedScenario("members", asked)], 0)
+    beside = columns(
+        (ComparedScenario("members", advise(asked), None), ComparedScenario("nodes", advise(WORKLOAD), None))
+    )
     lines, *scenarios = beside
-    found = {one.title: dict(zip(lines.shown, one.shown, strict=True)) for one in scenarios}
+    found = {one.title: dict(zip(lines.cells, one.cells, strict=True)) for one in scenarios}
     assert (found["members"]["Time per message"], found["nodes"]["Time per message"]) == ("2.5 ms", "—")
     assert (found["members"]["T1, waiting"], found["nodes"]["T1, waiting"]) == ("—", "12 ms")
     assert (found["members"]["Nodes"], found["members"]["Threads a node"]) == ("2 subtasks", "—")
@@ -194,7 +196,7 @@ def test_a_scenario_of_members_is_kept_as_one() -> None:
 def test_what_was_written_into_the_address_is_read_whatever_the_name_is() -> None:
     asked = replace(WORKLOAD, ordering=Ordering.PARTITION, hottest_share=0.1, outage_seconds=1 / 3)
     for name in (*HOSTILE_NAMES, "a;b=c", "", "Scenario 1"):
-        assert read([written(SavedScenario(name, asked))]) == ([SavedScenario(name[:40], asked)], 0)
+        assert from_texts([as_text(SavedScenario(name, asked))]) == ([SavedScenario(name[:40], asked)], 0)
 
 
 @pytest.mark.parametrize(
@@ -202,23 +204,23 @@ def test_what_was_written_into_the_address_is_read_whatever_the_name_is() -> Non
     ["x", "x;cores", "x;cores=two", "x;cores=nan", "x;a=b=c", "x;partitions=1e9;cores=1", "x;__class__=1"],
 )
 def test_an_address_that_holds_nonsense_costs_only_that(open_app: Open, planned: Path, text: str) -> None:
-    assert read([text]) == ([], 1)
-    assert read([written(SavedScenario("good", WORKLOAD)).replace("cores=8", "cores=1e999")]) == ([], 1)
-    app = open_app("capacity", scenario=[text, written(SavedScenario("good", WORKLOAD))])
-    assert list(compared(app)) == [ABOVE, "good"]
+    assert from_texts([text]) == ([], 1)
+    assert from_texts([as_text(SavedScenario("good", WORKLOAD)).replace("cores=8", "cores=1e999")]) == ([], 1)
+    app = open_app("capacity", scenario=[text, as_text(SavedScenario("good", WORKLOAD))])
+    assert list(compared(app)) == [CURRENT, "good"]
     assert "1 scenario in the link cannot be read" in texts(app)
 
 
 def test_names_that_read_alike_are_told_apart(open_app: Open, planned: Path) -> None:
-    names = ("", ABOVE, "a\n", "a\\n")
-    app = open_app("capacity", scenario=[written(SavedScenario(name, WORKLOAD)) for name in names])
-    assert list(compared(app)) == [ABOVE, "unnamed", f"{ABOVE} (2)", "a\\n", "a\\n (2)"]
+    names = ("", CURRENT, "a\n", "a\\n")
+    app = open_app("capacity", scenario=[as_text(SavedScenario(name, WORKLOAD)) for name in names])
+    assert list(compared(app)) == [CURRENT, "unnamed", f"{CURRENT} (2)", "a\\n", "a\\n (2)"]
 
 
 def test_more_than_a_few_are_not_kept(open_app: Open, planned: Path) -> None:
-    many = [written(SavedScenario(f"s{i}", replace(WORKLOAD, spare_nodes=i))) for i in range(MOST_KEPT + 2)]
+    many = [as_text(SavedScenario(f"s{i}", replace(WORKLOAD, spare_nodes=i))) for i in range(MAX_SAVED + 2)]
     app = open_app("capacity", scenario=many)
-    assert len(compared(app)) == 1 + MOST_KEPT
+    assert len(compared(app)) == 1 + MAX_SAVED
     assert app.button(key="capacity_keep").disabled
     app.text_input(key="capacity_scenario_name").set_value("s1").run()
     assert not app.button(key="capacity_keep").disabled
@@ -293,7 +295,7 @@ def report_of(lake: Lake, row: dict[str, Any]) -> CapacityReport:
     advice = advise(WORKLOAD)
     what_if = try_set_ups(WORKLOAD, [WhatIfSetUp("Running", 3, 4)], *outage(600.0))
     outlook = queries.outlook(lake, row["cluster"], row["topic"], NOW)
-    kept = (Compared("=cmd", advice, what_if.outcomes[0][1]),)
+    kept = (ComparedScenario("=cmd", advice, what_if.outcomes[0][1]),)
     return CapacityReport(
         advice=advice,
         sources={"cores": "settings"},

@@ -99,9 +99,9 @@ def test_a_heat_map_is_the_page_where_nothing_waits_and_strong_where_much_does(
 
 def test_the_timeline_of_a_storm_can_be_read(browser: Browser, lake: Lake, tmp_path: Path) -> None:
     storm.write(lake, NOW)
-    stretches = rebalances.stretches(lake, "prod", storm.GROUP, _SINCE, NOW)
-    events = rebalances.events(lake, "prod", storm.GROUP, _SINCE, NOW, FIRST_PAGE.whole).rows
-    page = _drawn(browser, member_lanes.chart(member_lanes.lanes(stretches), events, _SINCE, NOW, zoom=""), tmp_path)
+    periods = rebalances.periods(lake, "prod", storm.GROUP, _SINCE, NOW)
+    events = rebalances.events(lake, "prod", storm.GROUP, _SINCE, NOW, FIRST_PAGE.all_rows).rows
+    page = _drawn(browser, member_lanes.chart(member_lanes.lanes(periods), events, _SINCE, NOW, zoom=""), tmp_path)
     names = page.locator(".y2tick text")
     numbers, counts = page.locator(".x2y2 .barlayer text"), page.locator(".xy .barlayer text")
     shown: list[Any] = [of.all_text_contents() for of in (names, numbers, counts)]

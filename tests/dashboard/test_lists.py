@@ -110,7 +110,7 @@ def test_every_partition_of_a_group_is_on_one_of_its_pages(open_app: Open, long:
     last = open_app("group", cluster="prod", group=WIDE, partitions_page="99")
     assert _numbers(last) == seen[1_000:], "beyond the last page lies the last"
 
-    committed = {p["partition"]: p["committed"] for p in group.partitions(long, "prod", WIDE, ListQuery().whole)}
+    committed = {p["partition"]: p["committed"] for p in group.partitions(long, "prod", WIDE, ListQuery().all_rows)}
     app = open_app("group", cluster="prod", group=WIDE, partitions_sort="-committed", partitions_page="2")
     by_value = sorted(committed, key=lambda p: committed[p])
     assert _numbers(app) == by_value[500:1_000], "sorted over all rows, not over those of a page"
@@ -142,7 +142,7 @@ def test_members_events_and_rebalances_of_a_group_come_in_pages(open_app: Open, 
     assert "501–600 of 600 members" in _text(app)
     assert (
         table(app, "members")["Member id"]
-        == sorted(m["member_id"] for m in group.members(long, "prod", CROWDED, NOW, ListQuery().whole))[500:]
+        == sorted(m["member_id"] for m in group.members(long, "prod", CROWDED, NOW, ListQuery().all_rows))[500:]
     )
     assert "501–600 of 600 events in the last 1 h." in _text(app)
     app = open_app("group", cluster="prod", group=CROWDED, members_q="worker-17", events_q="no such cause")
@@ -208,6 +208,6 @@ def test_ended_alerts_deliveries_and_actions_come_in_pages(open_app: Open, long:
 
 @pytest.mark.thorough
 def test_the_whole_of_a_list_is_all_of_it(long: Lake) -> None:
-    whole = group.partitions(long, "prod", WIDE, ListQuery("wide-", "-number", 3).whole)
+    whole = group.partitions(long, "prod", WIDE, ListQuery("wide-", "-number", 3).all_rows)
     assert [p["partition"] for p in whole] == list(range(_PARTITIONS - 1, -1, -1))
-    assert whole.asked.page_rows == ALL_ROWS
+    assert whole.query.page_rows == ALL_ROWS

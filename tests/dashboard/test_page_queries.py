@@ -124,7 +124,7 @@ def test_how_replicas_are_is_a_sign_and_words(bare: Lake) -> None:
 
     def said(min_isr: int | None, order: str) -> list[str]:
         found = topic.partitions(bare, "prod", "t", NOW, min_isr, ListQuery(order=order))
-        return [topic_partitions.replicas_in_words(row) for row in found]
+        return [topic_partitions.replica_state_words(row) for row in found]
 
     assert said(2, "number") == [
         "✕ unreadable: unreadable",
@@ -138,7 +138,7 @@ def test_how_replicas_are_is_a_sign_and_words(bare: Lake) -> None:
     assert said(None, "number")[2] == "▲ not all in sync", "too few is not known"
     assert said(2, "replicas")[-1] == said(2, "-replicas")[0] == "✓ in sync", "sorted by how bad it is"
     together = topic.totals(bare, "prod", "t", NOW, 2)
-    assert (together.partitions, together.unwell, together.replicated) == (7, 5, True)
+    assert (together.partitions, together.out_of_sync, together.replicated) == (7, 5, True)
     assert [(r["leader"], r["partitions"]) for r in together.leaders] == [(1, 6)]
 
 
@@ -260,7 +260,7 @@ def _sampled(lake: Lake, owned: dict[int, dict[str, list[int]]]) -> None:
 
 
 def _seconds(rows: list[Row], member: str) -> list[tuple[int, int, int]]:
-    """Beginning and end of a member's stretches, in seconds before NOW, and how many partitions it owned."""
+    """Beginning and end of a member's periods, in seconds before NOW, and how many partitions it owned."""
 
     def ago(at: datetime) -> int:
         return int((NOW - at).total_seconds())
@@ -280,14 +280,14 @@ def test_a_stretch_ends_where_a_member_is_gone_or_owns_something_else(bare: Lake
             15: {"a": [0], "b": []},
         },
     )
-    found = rebalances.stretches(bare, "prod", "g", NOW - HOUR, NOW)
+    found = rebalances.periods(bare, "prod", "g", NOW - HOUR, NOW)
     assert _seconds(found, "a") == [(75, 45, 1), (45, 30, 2), (30, 15, 1)], "one bar goes on where the other ends"
     assert _seconds(found, "b") == [(75, 60, 1), (30, 15, 1), (15, 15, 0)], "nobody was there in between"
 
 
 def test_no_stretch_bridges_a_time_nobody_looked_at(bare: Lake) -> None:
     _sampled(bare, {s: {"a": [0]} for s in (600, 585, 570, 30, 15)})
-    found = rebalances.stretches(bare, "prod", "g", NOW - HOUR, NOW)
+    found = rebalances.periods(bare, "prod", "g", NOW - HOUR, NOW)
     assert _seconds(found, "a") == [(600, 570, 1), (30, 15, 1)]
 
 
@@ -325,7 +325,7 @@ def test_storms_come_first_and_a_continued_hour_does_not_hide_the_cause(bare: La
     ("table", "span", "step"),
     [(MINUTES, HOUR, 60), (FIVE_MINUTES, timedelta(hours=24), 300), (HOURS, timedelta(days=7), 3600)],
 )
-@pytest.mark.parametrize("partitions", [30, heat_map.MOST_ROWS, heat_map.MOST_ROWS + 1, 1000])
+@pytest.mark.parametrize("partitions", [30, heat_map.MAX_ROWS, heat_map.MAX_ROWS + 1, 1000])
 def test_a_heat_map_has_rows_that_can_be_told_apart_and_leaves_no_partition_out(
     bare: Lake, table: Any, span: timedelta, step: int, partitions: int
 ) -> None:
@@ -344,10 +344,10 @@ def test_a_heat_map_has_rows_that_can_be_told_apart_and_leaves_no_partition_out(
     for row in found.to_pylist():
         line = lines.setdefault(row["line"], row)
         line["lag"] = max(line["lag"], row["lag"])
-    assert list(lines) == list(range(min(partitions, heat_map.MOST_ROWS)))
+    assert list(lines) == list(range(min(partitions, heat_map.MAX_ROWS)))
     assert sum(line["partitions"] for line in lines.values()) == partitions, "each is in one row"
-    assert span.total_seconds() / found["width_seconds"][0].as_py() <= heat_map.MOST_COLUMNS
-    if partitions <= heat_map.MOST_ROWS:
+    assert span.total_seconds() / found["width_seconds"][0].as_py() <= heat_map.MAX_COLUMNS
+    if partitions <= heat_map.MAX_ROWS:
         assert [line["partition"] for line in lines.values()] == list(range(partitions))
         return
     worst, ranges = list(lines.values())[: heat_map.WORST_ROWS], list(lines.values())[heat_map.WORST_ROWS :]
@@ -389,7 +389,7 @@ def test_names_are_never_sql(stored: Lake, name: str) -> None:
     assert topic.written(stored, name, name, since, NOW).num_rows == 0
     assert not retention.losses(stored, name, name, None)
     assert not rebalances.groups(stored, name, since, NOW, ListQuery(name))
-    assert rebalances.stretches(stored, name, name, since, NOW) == []
+    assert rebalances.periods(stored, name, name, since, NOW) == []
     assert heat_map.lags(stored, name, name, since, NOW).num_rows == 0
 
 

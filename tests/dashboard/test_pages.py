@@ -78,12 +78,12 @@ def test_what_the_system_does_not_tell_has_no_column() -> None:
     row = {
         "topic": "t", "partition": 10_003, "label": None, "rate_per_second": 1.0, "leader": 1,
         "isr": None, "replicas": None, "log_start": 0, "high_watermark": 9,
-        "slowest_group": None, "lag_seconds": None, "error": None, "replicas_are": "readable",
+        "slowest_group": None, "lag_seconds": None, "error": None, "replica_state": "readable",
     }  # fmt: skip
     of_rocketmq = topic_partitions.columns([row | {"label": "broker-b q3"}], 1.0)
-    assert [list(c.shown) for c in of_rocketmq if c.title == "Queue"] == [["broker-b q3"]]
+    assert [list(c.cells) for c in of_rocketmq if c.title == "Queue"] == [["broker-b q3"]]
     assert not {"In sync", "Replicas", "Replicas are"} & {column.title for column in of_rocketmq}
-    of_kafka = topic_partitions.columns([row | {"replicas_are": "in_sync", "isr": [1], "replicas": [1]}], 1.0)
+    of_kafka = topic_partitions.columns([row | {"replica_state": "in_sync", "isr": [1], "replicas": [1]}], 1.0)
     assert {"In sync", "Replicas", "Replicas are"} <= {column.title for column in of_kafka}
     assert "Queue" not in {column.title for column in of_kafka}
 
@@ -146,15 +146,15 @@ def test_a_group_nobody_saw_is_told_so(open_app: Open, busy: Path) -> None:
 
 
 def test_two_members_of_one_name_have_two_lanes_and_one_that_came_back_keeps_its_own() -> None:
-    def stretch(member: str, begun: int, ended: int, client: str = "c") -> dict[str, Any]:
+    def period(member: str, begun: int, ended: int, client: str = "c") -> dict[str, Any]:
         who = {"member_id": member, "client_id": client, "host": "/h", "static_instance_id": None}
         when = {"from_at": NOW + timedelta(seconds=begun), "to_at": NOW + timedelta(seconds=ended)}
         return {**who, **when, "assignment": [], "assigned_partitions": 0}
 
     found = member_lanes.lanes(
-        [stretch("a", 0, 50), stretch("b", 10, 90), stretch("c", 60, 99), stretch("a", 50, 55), stretch("z", 0, 9, "d")]
+        [period("a", 0, 50), period("b", 10, 90), period("c", 60, 99), period("a", 50, 55), period("z", 0, 9, "d")]
     )
-    assert [(lane.name, [r["member_id"] for r in lane.stretches]) for lane in found] == [
+    assert [(lane.name, [r["member_id"] for r in lane.periods]) for lane in found] == [
         ("c · h #1", ["a", "a", "c"]),
         ("c · h #2", ["b"]),
         ("d · h", ["z"]),
@@ -442,7 +442,7 @@ def test_hostile_names_stay_names_on_every_page(open_app: Open, hostile: Path, s
     assert app.header[0].value == f"Rebalances of {escaping.markdown(story.group)}"
     app = open_app("topic", cluster="prod", topic=story.topic)
     assert app.header[0].value == escaping.markdown(story.topic)
-    assert escaping.shown(story.group) in _column(tables(app)[0], "Group")
+    assert escaping.visible(story.group) in _column(tables(app)[0], "Group")
     app = open_app("topic", cluster="prod", topic=f"no {story.group}")
     assert escaping.markdown(f"no {story.group}") in app.warning[0].value
     cards = offered(open_app(**{"as": "cards"}))

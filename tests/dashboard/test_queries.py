@@ -83,7 +83,7 @@ def test_a_line_has_at_most_500_points(stored: Lake, scene: Scene, hours: float)
     since = NOW - timedelta(hours=hours)
     found = group.history(stored, "prod", "orders-fulfilment", since, NOW)
     assert found.num_rows == pytest.approx(min(hours, 3.0) * 240, abs=2) or hours > 2
-    assert 0 < found.num_rows <= base.MOST_POINTS
+    assert 0 < found.num_rows <= base.MAX_POINTS
     times = found["at"].to_pylist()
     assert times == sorted(times)
     assert min(times) >= since
@@ -244,7 +244,7 @@ def test_marks_are_text_and_not_markup() -> None:
     mark = ChartMark(NOW - INTERVAL, "left: <img src=x onerror=alert(1)>")
     made = group_charts.chart(no_history(), [mark] * 300, NOW - HOUR, NOW, objective_seconds=None, cells=None, zoom="z")
     (marks,) = [t for t in made.data if t.mode == "markers"]
-    assert len(marks.x) == len(marks.customdata) == group_charts.MOST_MARKS
+    assert len(marks.x) == len(marks.customdata) == group_charts.MAX_MARKS
     assert not any("<img" in text for text in marks.customdata)
 
 

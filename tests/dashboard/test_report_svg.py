@@ -84,7 +84,7 @@ def test_axes_have_round_numbers_and_their_unit() -> None:
 )
 def test_the_steps_of_an_axis(low: float, high: float, expected: list[float]) -> None:
     assert svg._steps(low, high) == pytest.approx(expected)
-    assert len(expected) <= svg._MOST_TICKS + 1
+    assert len(expected) <= svg._MAX_TICKS + 1
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ NOW = datetime(2026, 11, 21, 12, 0, 5, tzinfo=UTC)
 def sorted_by(column: TableColumn) -> list[object]:
     """The cells in the order of the column, those that are not known last."""
     assert column.order is not None
-    known = [(value, shown) for value, shown in zip(column.order, column.shown, strict=True) if value is not None]
+    known = [(value, shown) for value, shown in zip(column.order, column.cells, strict=True) if value is not None]
     return [shown for _, shown in sorted(known, key=lambda pair: pair[0])]
 
 
@@ -28,7 +28,7 @@ def parsed(*columns: TableColumn) -> list[dict[str, str]]:
 
 def test_times_sort_by_length_and_are_raw_seconds_in_a_csv() -> None:
     column = tables.duration("Oldest unread", [4080.0, 8.2, None, 90_000.0], at_least=[True, False, False, None])
-    assert column.shown == ["≥ 1 h 8 min", "8.2 s", None, "1 d 1 h"]
+    assert column.cells == ["≥ 1 h 8 min", "8.2 s", None, "1 d 1 h"]
     assert sorted_by(column) == ["8.2 s", "≥ 1 h 8 min", "1 d 1 h"]
     assert [row["oldest_unread_seconds"] for row in parsed(column)] == ["4080.0", "8.2", "", "90000.0"]
     assert parsed(column)[0]["oldest_unread_seconds_is_lower_bound"] == "True"
@@ -41,8 +41,8 @@ def test_what_never_ends_is_the_longest_and_what_is_over_reads_as_that() -> None
 
 
 def test_a_lower_bound_of_nothing_is_not_known() -> None:
-    assert tables.duration("Age", [0.0], at_least=[True]).shown == [None]
-    assert tables.duration("Age", [6.0], at_most=[True]).shown == ["≤ 6 s"]
+    assert tables.duration("Age", [0.0], at_least=[True]).cells == [None]
+    assert tables.duration("Age", [6.0], at_most=[True]).cells == ["≤ 6 s"]
 
 
 def test_numbers_sort_by_value_whatever_their_suffix() -> None:
@@ -60,8 +60,8 @@ def test_moments_sort_by_time_and_are_iso_8601_in_a_csv() -> None:
     for column in (tables.moment("At", at, NOW), tables.ago("At", at, NOW)):
         assert column.order == [at[0].timestamp(), at[1].timestamp(), None]  # type: ignore[union-attr]
         assert [row["at"] for row in parsed(column)] == ["2026-11-20T12:00:05Z", "2026-11-21T12:00:05Z", ""]
-    assert tables.moment("At", at, NOW).shown == ["2026-11-20 12:00:05 UTC", "12:00:05 UTC", None]
-    assert tables.ago("At", at, NOW, never="never").shown == ["1 d ago", "0 s ago", "never"]
+    assert tables.moment("At", at, NOW).cells == ["2026-11-20 12:00:05 UTC", "12:00:05 UTC", None]
+    assert tables.ago("At", at, NOW, never="never").cells == ["1 d ago", "0 s ago", "never"]
 
 
 @pytest.mark.parametrize(
@@ -70,13 +70,15 @@ def test_moments_sort_by_time_and_are_iso_8601_in_a_csv() -> None:
 def test_a_number_that_is_only_bounded_has_both_bounds_in_a_csv(
     low: float | None, high: float | None, shown: str | None
 ) -> None:
-    column = tables.between("Lost", [low], [high], say=count, of="records")
-    assert column.shown == [shown]
+    column = tables.between("Lost", [low], [high], formatter=count, of="records")
+    assert column.cells == [shown]
     assert list(column.raw) == ["lost_records_at_least", "lost_records_at_most"]
 
 
 def test_statuses_sort_by_how_bad_they_are_and_are_words_in_a_csv() -> None:
-    ok, stopped = (appearance.LOOKS[status].label for status in (appearance.Status.OK, appearance.Status.STOPPED))
+    ok, stopped = (
+        appearance.STATUS_APPEARANCES[status].label for status in (appearance.Status.OK, appearance.Status.STOPPED)
+    )
     column = tables.statuses("Status", [[ok], [stopped, "since noon"], []])
     assert sorted_by(column) == [[stopped, "since noon"], [ok]]
     assert [row["status"] for row in parsed(column)] == ["ok", "stopped; since noon", ""]
@@ -84,7 +86,7 @@ def test_statuses_sort_by_how_bad_they_are_and_are_words_in_a_csv() -> None:
 
 def test_names_from_outside_are_visible_and_no_formulas() -> None:
     column = tables.text("Group", ["=1+1", "a\nb", "‮evil", "", None])
-    assert column.shown == ["=1+1", "a\\nb", "\\u202eevil", None, None]
+    assert column.cells == ["=1+1", "a\\nb", "\\u202eevil", None, None]
     assert [row["group"] for row in parsed(column)] == ["'=1+1", "a\\nb", "\\u202eevil", "", ""]
 
 

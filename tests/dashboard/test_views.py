@@ -581,9 +581,9 @@ def test_a_fault_of_ours_is_one_line_with_a_reference(
 
 @pytest.mark.parametrize("story", HOSTILE_GROUPS, ids=lambda s: repr(s.group[:12]))
 def test_hostile_names_stay_names(open_app: Open, hostile: Path, story: Any) -> None:
-    from lagwise_dashboard.escaping import markdown, shown
+    from lagwise_dashboard.escaping import markdown, visible
 
-    assert shown(story.group) in _column(tables(open_app())[0], "Group")
+    assert visible(story.group) in _column(tables(open_app())[0], "Group")
     app = open_app("group", cluster="prod", group=story.group)
     assert app.header[0].value == markdown(story.group)
     assert any(markdown(story.sentence) in e.value for e in app.error)

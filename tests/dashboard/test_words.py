@@ -90,16 +90,16 @@ def test_times_are_utc_and_dated_where_it_is_not_today() -> None:
 
 
 def test_every_status_and_reason_has_its_words() -> None:
-    assert set(appearance.LOOKS) == set(Status)
+    assert set(appearance.STATUS_APPEARANCES) == set(Status)
     assert set(DISPLAY_ORDER) == set(Status)
     assert set(appearance.REASONS) == set(UnknownReason)
-    assert len({look.sign for look in appearance.LOOKS.values()}) == len(Status), (
+    assert len({look.sign for look in appearance.STATUS_APPEARANCES.values()}) == len(Status), (
         "never colour alone: each has its own sign"
     )
 
 
 def test_a_word_of_a_newer_version_is_shown_as_it_is() -> None:
-    assert appearance.look("melting").label == "? melting"
+    assert appearance.of_status("melting").label == "? melting"
     assert appearance.label("unknown", "no_commit") == "? unknown: no commit"
     assert appearance.reason_in_words("solar_flare") == "solar flare"
     assert appearance.reason_in_words(None) is None
@@ -108,7 +108,7 @@ def test_a_word_of_a_newer_version_is_shown_as_it_is() -> None:
 @pytest.mark.parametrize("status", Status)
 def test_white_text_is_readable_on_every_status(status: Status) -> None:
     """WCAG 2.2, 1.4.3: a contrast of at least 4.5 to 1."""
-    channels = [int(appearance.LOOKS[status].colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    channels = [int(appearance.STATUS_APPEARANCES[status].colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     assert 1.05 / (luminance + 0.05) >= 4.5
@@ -123,8 +123,8 @@ def test_markdown_is_escaped() -> None:
 
 
 def test_what_cannot_be_seen_is_shown() -> None:
-    assert escaping.shown("a\nb\x1b[31m") == "a\\nb\\x1b[31m"
-    assert escaping.shown("\u202eevil") == "\\u202eevil"
+    assert escaping.visible("a\nb\x1b[31m") == "a\\nb\\x1b[31m"
+    assert escaping.visible("\u202eevil") == "\\u202eevil"
     assert escaping.plotly("<b>x</b>") == "&lt;b&gt;x&lt;/b&gt;"
     assert len(escaping.plotly("x" * 249)) == 60
 
@@ -136,7 +136,7 @@ def test_a_pasted_command_gives_the_name_to_the_program_and_nothing_else(name: s
         env={"LC_ALL": "C.UTF-8"},
     )  # fmt: skip
     assert found.stdout.decode() == name
-    assert escaping.shown(shell_word(name)) == shell_word(name), "no invisible character is pasted"
+    assert escaping.visible(shell_word(name)) == shell_word(name), "no invisible character is pasted"
 
 
 def test_the_commands_name_the_cluster_and_its_sign_in() -> None:

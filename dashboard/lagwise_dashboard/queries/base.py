@@ -22,10 +22,10 @@ Row = dict[str, Any]
 Days = tuple[str, str]
 #: Which rows of a table can be needed: those of some days, those since a moment, or (None) all. Files without such a
 #: row are left out; the statement still has to ask for what it wants.
-Reach = Days | datetime | None
+ScanLimit = Days | datetime | None
 
 #: A line in a chart never has more points than this.
-MOST_POINTS = 500
+MAX_POINTS = 500
 
 
 class Query(Generic[P, R]):
@@ -50,7 +50,9 @@ def reads(*tables: Table) -> Callable[[Callable[Concatenate[Lake, P], R]], Query
     return declare
 
 
-def run(lake: Lake, tables: Mapping[Table, Reach], sql: str, parameters: Mapping[str, Any] | None = None) -> pa.Table:
+def run(
+    lake: Lake, tables: Mapping[Table, ScanLimit], sql: str, parameters: Mapping[str, Any] | None = None
+) -> pa.Table:
     """Run one statement over snapshots of the tables, each limited as far as given.
 
     A file may vanish between listing and reading, when the table is rewritten meanwhile; then a second look at the
@@ -73,10 +75,12 @@ def run(lake: Lake, tables: Mapping[Table, Reach], sql: str, parameters: Mapping
             ) from error
 
 
-def rows(lake: Lake, tables: Mapping[Table, Reach], sql: str, parameters: Mapping[str, Any] | None = None) -> list[Row]:
+def rows(
+    lake: Lake, tables: Mapping[Table, ScanLimit], sql: str, parameters: Mapping[str, Any] | None = None
+) -> list[Row]:
     """Like :func:`run`, as one dict a row."""
-    found: list[Row] = run(lake, tables, sql, parameters).to_pylist()
-    return found
+    result: list[Row] = run(lake, tables, sql, parameters).to_pylist()
+    return result
 
 
 def days(since: datetime, until: datetime) -> Days:
@@ -85,8 +89,8 @@ def days(since: datetime, until: datetime) -> Days:
 
 
 def bucket_seconds(since: datetime, until: datetime, *, at_least: float = 1.0) -> float:
-    """Width of the buckets that make at most MOST_POINTS of a span."""
-    return max(at_least, (until - since).total_seconds() / MOST_POINTS)
+    """Width of the buckets that make at most MAX_POINTS of a span."""
+    return max(at_least, (until - since).total_seconds() / MAX_POINTS)
 
 
 class _Connections:
@@ -123,11 +127,13 @@ class _Connections:
 _connections = _Connections(idle=4)
 
 
-def _run_once(lake: Lake, tables: Mapping[Table, Reach], sql: str, parameters: Mapping[str, Any] | None) -> pa.Table:
+def _run_once(
+    lake: Lake, tables: Mapping[Table, ScanLimit], sql: str, parameters: Mapping[str, Any] | None
+) -> pa.Table:
     with _connections.one() as connection:
-        for table, reach in tables.items():
-            if isinstance(reach, datetime):
-                lake.scan(connection, table, since=reach)
+        for table, limit in tables.items():
+            if isinstance(limit, datetime):
+                lake.scan(connection, table, since=limit)
             else:
-                lake.scan(connection, table, days=reach)
+                lake.scan(connection, table, days=limit)
         return connection.sql(sql, params=dict(parameters or {})).to_arrow_table()

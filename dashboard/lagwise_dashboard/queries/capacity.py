@@ -62,7 +62,7 @@ class RecordedLoad:
 @reads(GROUP_STATUS, GROUP_HISTORY, PARTITION_STATUS)
 def load(lake: Lake, cluster: str, group: str, since: datetime, until: datetime) -> RecordedLoad | None:
     """The load of a group over a span; None if there is no such group."""
-    found = rows(
+    result = rows(
         lake,
         {GROUP_STATUS: None, GROUP_HISTORY: days(since, until), PARTITION_STATUS: None},
         """
@@ -85,9 +85,9 @@ def load(lake: Lake, cluster: str, group: str, since: datetime, until: datetime)
         """,
         {"cluster": cluster, "group": group, "since": since, "until": until},
     )
-    if not found:
+    if not result:
         return None
-    row = found[0]
+    row = result[0]
     return RecordedLoad(
         partitions=row["partitions"],
         topics=row["topics"],
@@ -102,7 +102,7 @@ def load(lake: Lake, cluster: str, group: str, since: datetime, until: datetime)
 
 
 @reads(CAPACITY)
-def headroom(lake: Lake, asked: ListQuery = FIRST_PAGE) -> ListPage[Row]:
+def headroom(lake: Lake, query: ListQuery = FIRST_PAGE) -> ListPage[Row]:
     """The verdicts on groups and topics whose names hold the text, where nothing else is asked for the worst and the
     soonest first; ``oldest`` is the time of the oldest one on all pages."""
     return page_of(
@@ -110,15 +110,15 @@ def headroom(lake: Lake, asked: ListQuery = FIRST_PAGE) -> ListPage[Row]:
         {CAPACITY: None},
         """select *, min(as_of) over () as oldest from capacity
             where contains(lower("group"), lower($text)) or contains(lower(topic), lower($text))""",
-        {"verdicts": _VERDICTS, "text": asked.text},
-        asked,
+        {"verdicts": _VERDICTS, "text": query.text},
+        query,
         ORDERS,
         _TIES,
     )
 
 
 @reads(CAPACITY)
-def standing(lake: Lake, cluster: str, group: str) -> list[Row]:
+def verdicts_of(lake: Lake, cluster: str, group: str) -> list[Row]:
     """A group's verdicts, one for each topic it reads, the worst first; RocketMQ's retries (``%RETRY%…``) after what
     they are retries of."""
     return rows(

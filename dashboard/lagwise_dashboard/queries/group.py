@@ -72,13 +72,13 @@ _RECENT = timedelta(hours=1)
 @reads(GROUP_STATUS)
 def verdict(lake: Lake, cluster: str, group: str) -> Row | None:
     """The group as it stands; None if there is no such group."""
-    found = rows(
+    result = rows(
         lake,
         {GROUP_STATUS: None},
         'select * from group_status where cluster = $cluster and "group" = $group limit 1',
         {"cluster": cluster, "group": group},
     )
-    return found[0] if found else None
+    return result[0] if result else None
 
 
 @reads(*TREND_TABLES)
@@ -89,7 +89,7 @@ def growth(lake: Lake, cluster: str, group: str, as_of: datetime) -> str:
 
 @reads(PARTITION_STATUS)
 def partitions(
-    lake: Lake, cluster: str, group: str, asked: ListQuery = FIRST_PAGE, statuses: tuple[str, ...] = ()
+    lake: Lake, cluster: str, group: str, query: ListQuery = FIRST_PAGE, statuses: tuple[str, ...] = ()
 ) -> ListPage[Row]:
     """The group's partitions, the worst first where nothing else is asked for; only those of some ``statuses``, where
     given. The text is looked for in ``topic-partition`` and in the names of the owner's client and host."""
@@ -102,8 +102,8 @@ def partitions(
             and (len($statuses) = 0 or list_contains($statuses, status))
             and contains(lower(concat_ws(' ', topic || '-' || partition, client_id, host, owner)), lower($text))
         """,
-        {"cluster": cluster, "group": group, "statuses": list(statuses), "text": asked.text, "ranks": _RANKS},
-        asked,
+        {"cluster": cluster, "group": group, "statuses": list(statuses), "text": query.text, "ranks": _RANKS},
+        query,
         PARTITION_ORDERS,
         (*_WORST, *_PLACE),
     )
@@ -113,7 +113,7 @@ def partitions(
 def unknown(lake: Lake, cluster: str, group: str) -> Row:
     """The known ``lag`` of all partitions whose status is unknown, null where none is known; ``as_of`` is the moment of
     the group's partitions, null without any."""
-    [found] = rows(
+    [result] = rows(
         lake,
         {PARTITION_STATUS: None},
         """
@@ -122,7 +122,7 @@ def unknown(lake: Lake, cluster: str, group: str) -> Row:
         """,
         {"cluster": cluster, "group": group},
     )
-    return found
+    return result
 
 
 @reads(PARTITION_STATUS)
@@ -175,7 +175,7 @@ def history(lake: Lake, cluster: str, group: str, since: datetime, until: dateti
 
 @reads(STATUS_CHANGES)
 def changes(
-    lake: Lake, cluster: str, group: str, since: datetime, until: datetime, asked: ListQuery = FIRST_PAGE
+    lake: Lake, cluster: str, group: str, since: datetime, until: datetime, query: ListQuery = FIRST_PAGE
 ) -> ListPage[Row]:
     """Changes of the whole group's status, newest first; ``until_at`` is when the next one was, null of the newest."""
     return page_of(
@@ -186,7 +186,7 @@ def changes(
         where cluster = $cluster and "group" = $group and topic is null and "at" between $since and $until
         """,
         {"cluster": cluster, "group": group, "since": since, "until": until},
-        asked,
+        query,
         _NEWEST,
         (),
     )
@@ -200,7 +200,7 @@ def events(
     topics: tuple[str, ...],
     since: datetime,
     until: datetime,
-    asked: ListQuery = FIRST_PAGE,
+    query: ListQuery = FIRST_PAGE,
 ) -> ListPage[Row]:
     """What happened to the group or to a topic it reads, newest first. A collector that was killed may have reported
     the same twice."""
@@ -223,9 +223,9 @@ def events(
             "topics": list(topics),
             "since": since,
             "until": until,
-            "text": asked.text,
+            "text": query.text,
         },
-        asked,
+        query,
         _NEWEST,
         (Term("kind"), *_PLACE),
     )
@@ -233,7 +233,7 @@ def events(
 
 @reads(REBALANCE_STATS)
 def rebalances(
-    lake: Lake, cluster: str, group: str, since: datetime, until: datetime, asked: ListQuery = FIRST_PAGE
+    lake: Lake, cluster: str, group: str, since: datetime, until: datetime, query: ListQuery = FIRST_PAGE
 ) -> ListPage[Row]:
     """The hours in which the group was rebalanced, newest first, as far as they reach into the span."""
     return page_of(
@@ -244,7 +244,7 @@ def rebalances(
         where cluster = $cluster and "group" = $group and last_at >= $since and hour <= $until
         """,
         {"cluster": cluster, "group": group, "since": since, "until": until},
-        asked,
+        query,
         _NEWEST_HOUR,
         (),
     )
@@ -253,17 +253,17 @@ def rebalances(
 @reads(ASSIGNMENTS)
 def assignment(lake: Lake, cluster: str, group: str) -> Row | None:
     """How even the group's assignment is and what the assignors would change; None where it is not settled."""
-    found = rows(
+    result = rows(
         lake,
         {ASSIGNMENTS: None},
         'select * from assignments where cluster = $cluster and "group" = $group limit 1',
         {"cluster": cluster, "group": group},
     )
-    return found[0] if found else None
+    return result[0] if result else None
 
 
 @reads(GROUPS, MEMBERS, PARTITION_STATUS)
-def members(lake: Lake, cluster: str, group: str, as_of: datetime, asked: ListQuery = FIRST_PAGE) -> ListPage[Row]:
+def members(lake: Lake, cluster: str, group: str, as_of: datetime, query: ListQuery = FIRST_PAGE) -> ListPage[Row]:
     """The members in the newest sample of the hour before ``as_of``, those that own most first, and how each does: over
     the partitions it owns the worst ``status``, sums, and the oldest unread, judged at ``as_of``. ``idle`` counts those
     on all pages that own nothing, whatever their names.
@@ -280,7 +280,7 @@ def members(lake: Lake, cluster: str, group: str, as_of: datetime, asked: ListQu
         with newest as (
             select arg_max(sample_id, sampled_at) as sample_id from groups
             where cluster = $cluster and "group" = $group and sampled_at between $since and $as_of
-        ), standing as (
+        ), per_owner as (
             select owner as member_id, max(as_of) as as_of,
                 arg_min(status, coalesce(list_position($ranks, status), 99)) as status,
                 sum(lag)::bigint as lag, max(lag_seconds) as lag_seconds,
@@ -291,10 +291,10 @@ def members(lake: Lake, cluster: str, group: str, as_of: datetime, asked: ListQu
         ), its as (
             select member_id, client_id, host, static_instance_id, assignment, assigned_partitions, sampled_at,
                 -- Members that read everything each have a lag of their own.
-                coalesce(members.lag, standing.lag) as lag, as_of, status, lag_seconds, lag_seconds_is_lower_bound,
+                coalesce(members.lag, per_owner.lag) as lag, as_of, status, lag_seconds, lag_seconds_is_lower_bound,
                 produce_rate_per_second, consume_rate_per_second,
                 count(*) filter (coalesce(assigned_partitions, 0) = 0) over () as idle
-            from members semi join newest using (sample_id) left join standing using (member_id)
+            from members semi join newest using (sample_id) left join per_owner using (member_id)
             where cluster = $cluster and "group" = $group and sampled_at >= $since
         )
         select * from its
@@ -305,10 +305,10 @@ def members(lake: Lake, cluster: str, group: str, as_of: datetime, asked: ListQu
             "group": group,
             "since": since,
             "as_of": as_of,
-            "text": asked.text,
+            "text": query.text,
             "ranks": _RANKS,
         },
-        asked,
+        query,
         MEMBER_ORDERS,
         _OWNS,
     )
@@ -320,7 +320,7 @@ def description(lake: Lake, cluster: str, group: str, as_of: datetime) -> Row:
     ``unacknowledged`` messages and ``subscriptions``, null where that is not known. Empty if it has not been sampled
     lately."""
     since = as_of - _RECENT
-    found = rows(
+    result = rows(
         lake,
         {GROUPS: days(since, as_of + timedelta(minutes=5))},
         """
@@ -330,4 +330,4 @@ def description(lake: Lake, cluster: str, group: str, as_of: datetime) -> Row:
         """,
         {"cluster": cluster, "group": group, "since": since, "as_of": as_of},
     )
-    return found[0] if found else {}
+    return result[0] if result else {}

@@ -28,8 +28,8 @@ _LATELY = """
     from (select * from ticks order by finished_at desc limit $rounds) lately
 """
 _JUDGED = "select cluster, max(as_of) as as_of from group_status group by cluster"
-MOST_CLUSTERS = 1000
-MOST_ERRORS = 200
+MAX_CLUSTERS = 1000
+MAX_ERRORS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ def newest(lake: Lake, now_day: datetime) -> Newest:
             min(started_at) as first_at
         from samples group by cluster order by cluster limit $limit
     """  # noqa: S608 (a condition of our own)
-    found = rows(lake, {SAMPLES: recent}, samples, {"limit": MOST_CLUSTERS})
-    if not any(r["read_at"] for r in found):
-        found = rows(lake, {SAMPLES: None}, samples, {"limit": MOST_CLUSTERS})
+    result = rows(lake, {SAMPLES: recent}, samples, {"limit": MAX_CLUSTERS})
+    if not any(r["read_at"] for r in result):
+        result = rows(lake, {SAMPLES: None}, samples, {"limit": MAX_CLUSTERS})
     trouble: list[str] = []
     lately: Row = {"newest": None, "wall_seconds": None}
     try:
@@ -79,11 +79,11 @@ def newest(lake: Lake, now_day: datetime) -> Newest:
     except LakeError as error:
         trouble.append(str(error))
     return Newest(
-        tuple({**r["newest"], "read_at": r["read_at"]} for r in found),
+        tuple({**r["newest"], "read_at": r["read_at"]} for r in result),
         lately["newest"],
         lately["wall_seconds"],
         {r["cluster"]: r["as_of"] for r in judged},
-        min((r["first_at"] for r in found), default=None),
+        min((r["first_at"] for r in result), default=None),
         tuple(trouble),
     )
 
@@ -108,7 +108,7 @@ def runs(lake: Lake, since: datetime, until: datetime) -> list[Row]:
         from samples where started_at between $since and $until
         group by cluster order by cluster limit $limit
         """,
-        {"since": since, "until": until, "limit": MOST_CLUSTERS},
+        {"since": since, "until": until, "limit": MAX_CLUSTERS},
     )
 
 
@@ -146,7 +146,7 @@ def errors(lake: Lake, since: datetime, until: datetime) -> list[Row]:
             max(finished_at) as last_at, arg_max(error.example, finished_at) as example
         from each group by cluster, error.kind order by last_at desc, "count" desc limit $limit
         """,
-        {"since": since, "until": until, "limit": MOST_ERRORS},
+        {"since": since, "until": until, "limit": MAX_ERRORS},
     )
 
 
@@ -172,11 +172,11 @@ def sizes(lake: Lake) -> list[Row]:
     ``loose_files`` is null for tables that are not compacted, because each round replaces them. ``trouble`` is why a
     table cannot be read; null where it can, or is not there yet.
     """
-    found: list[Row] = []
+    result: list[Row] = []
     for table in ALL_TABLES:
         nothing = dict.fromkeys(("bytes", "rows", "files", "loose_files", "trouble"))
         row: Row = {"table": table.path, "rows_mean": table.rows, **nothing}
-        found.append(row)
+        result.append(row)
         try:
             delta = lake.open(table)
             if delta is None:
@@ -195,4 +195,4 @@ def sizes(lake: Lake) -> list[Row]:
                 else None,
             }
         )
-    return found
+    return result

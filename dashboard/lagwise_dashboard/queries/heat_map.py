@@ -9,11 +9,11 @@ from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import reads, run
 
 #: With fewer partitions the table says it all.
-FEWEST_PARTITIONS = 24
+MIN_PARTITIONS = 24
 #: Rows that can be told apart on a screen. A group with more partitions shows the worst ones, and the others in ranges.
-MOST_ROWS = 40
+MAX_ROWS = 40
 WORST_ROWS, RANGE_ROWS = 30, 10
-MOST_COLUMNS = 250
+MAX_COLUMNS = 250
 #: Spans up to these are drawn from the finer buckets.
 _MINUTES_UP_TO, _FIVE_MINUTES_UP_TO = timedelta(minutes=90), timedelta(hours=26)
 
@@ -22,7 +22,7 @@ _MINUTES_UP_TO, _FIVE_MINUTES_UP_TO = timedelta(minutes=90), timedelta(hours=26)
 def lags(lake: Lake, cluster: str, group: str, since: datetime, until: datetime) -> pa.Table:
     """The cells of the heat map: the largest lag of each row and bucket, in records; null where it is unknown.
 
-    Up to MOST_ROWS partitions have a row each, in the order of topics and numbers. Of more, the WORST_ROWS with the
+    Up to MAX_ROWS partitions have a row each, in the order of topics and numbers. Of more, the WORST_ROWS with the
     largest lag in the span come first, the worst on top; all others follow in RANGE_ROWS ranges of about equal size, in
     the order of topics and numbers. ``line`` counts the rows from 0 on. ``partitions`` is how many are in a row, which
     goes from ``topic`` and ``partition`` to ``last_topic`` and ``last_partition``; ``bucket`` counts the widths since
@@ -33,7 +33,7 @@ def lags(lake: Lake, cluster: str, group: str, since: datetime, until: datetime)
         table, step = MINUTES, 60.0
     else:
         table, step = (FIVE_MINUTES, 300.0) if span <= _FIVE_MINUTES_UP_TO else (HOURS, 3600.0)
-    width = step * -(-span.total_seconds() // (step * MOST_COLUMNS))
+    width = step * -(-span.total_seconds() // (step * MAX_COLUMNS))
     return run(
         lake,
         {table: since - timedelta(seconds=width)},
@@ -74,7 +74,7 @@ def lags(lake: Lake, cluster: str, group: str, since: datetime, until: datetime)
             "since": since - timedelta(seconds=width),
             "until": until,
             "width": width,
-            "most": MOST_ROWS,
+            "most": MAX_ROWS,
             "worst": WORST_ROWS,
             "ranges": RANGE_ROWS,
         },

@@ -9,7 +9,7 @@ from lagwise.domain import humanise
 from lagwise.links.parameter_types import REVERSED
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_dashboard.queries.base import Reach, Row, rows
+from lagwise_dashboard.queries.base import Row, ScanLimit, rows
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ class Term:
     sql: str
     descending: bool = False
 
-    def written(self, *, turned: bool) -> str:
+    def as_sql(self, *, turned: bool) -> str:
         """The term as it stands in a statement, turned round or not."""
         return f"{self.sql} {'desc' if self.descending != turned else 'asc'} nulls last"
 
@@ -42,22 +42,22 @@ def falling(sql: str) -> Terms:
     return (Term(sql, descending=True),)
 
 
-def order_by(orders: Orders, asked: str, ties: Terms) -> str:
+def order_by(orders: Orders, query: str, ties: Terms) -> str:
     """The terms of a statement's ``order by``: an order by its name, turned round with a ``-`` before it. Those that
     are alike stand as ``ties`` says, so that a page does not flicker. A name that is not there is the first order."""
-    terms, turned = _found(orders, asked)
-    return ", ".join([*(t.written(turned=turned) for t in terms), *(t.written(turned=False) for t in ties)])
+    terms, turned = _order_of(orders, query)
+    return ", ".join([*(t.as_sql(turned=turned) for t in terms), *(t.as_sql(turned=False) for t in ties)])
 
 
-def is_descending(orders: Orders, asked: str) -> bool:
+def is_descending(orders: Orders, query: str) -> bool:
     """Whether this order begins with the largest."""
-    terms, turned = _found(orders, asked)
+    terms, turned = _order_of(orders, query)
     return terms[0].descending != turned
 
 
-def _found(orders: Orders, asked: str) -> tuple[Terms, bool]:
-    key = asked.removeprefix(REVERSED)
-    return (orders[key], asked != key) if key in orders else (next(iter(orders.values())), False)
+def _order_of(orders: Orders, query: str) -> tuple[Terms, bool]:
+    key = query.removeprefix(REVERSED)
+    return (orders[key], query != key) if key in orders else (next(iter(orders.values())), False)
 
 
 PAGE_ROWS = 500
@@ -80,13 +80,13 @@ class ListQuery:
         return (self.page - 1) * self.page_rows
 
     @property
-    def whole(self) -> "ListQuery":
+    def all_rows(self) -> "ListQuery":
         """All pages as one."""
         return replace(self, page=1, page_rows=ALL_ROWS)
 
-    def within(self, of: int) -> "ListQuery":
+    def within(self, total: int) -> "ListQuery":
         """The same, or the last page where the list is shorter than that."""
-        return replace(self, page=min(self.page, max(1, math.ceil(of / self.page_rows))))
+        return replace(self, page=min(self.page, max(1, math.ceil(total / self.page_rows))))
 
 
 #: The first page of a list in its usual order.
@@ -98,20 +98,20 @@ class ListPage(Sequence[T], Generic[T]):
     """The rows of one page of a list, and how many there are on all pages."""
 
     rows: list[T]
-    of: int
-    asked: ListQuery
+    total: int
+    query: ListQuery
 
     @property
     def pages(self) -> int:
         """How many pages there are."""
-        return max(1, math.ceil(self.of / self.asked.page_rows))
+        return max(1, math.ceil(self.total / self.query.page_rows))
 
     def counted(self, noun: str) -> str:
         """``12 partitions``, or ``501–1,000 of 10,000 partitions``."""
-        of = humanise.plural(self.of, noun)
-        if len(self.rows) == self.of:
-            return of
-        return f"{self.asked.offset + 1:,}–{self.asked.offset + len(self.rows):,} of {of}"
+        total = humanise.plural(self.total, noun)
+        if len(self.rows) == self.total:
+            return total
+        return f"{self.query.offset + 1:,}–{self.query.offset + len(self.rows):,} of {total}"
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -126,26 +126,28 @@ class ListPage(Sequence[T], Generic[T]):
 
 def page_of(
     lake: Lake,
-    tables: Mapping[Table, Reach],
+    tables: Mapping[Table, ScanLimit],
     matching: str,
     parameters: Mapping[str, Any],
-    asked: ListQuery,
+    query: ListQuery,
     orders: Orders,
     ties: Terms,
 ) -> ListPage[Row]:
     """One page of what the statement ``matching`` finds. Beyond the last page it is the last."""
-    order = order_by(orders, asked.order, ties)
-    found = rows(
+    order = order_by(orders, query.order, ties)
+    result = rows(
         lake,
         tables,
         f"""with matching as ({matching})
-            select *, count(*) over () as "of" from matching order by {order} limit $limit offset $offset""",  # noqa: S608 (statements of our own)
-        {**parameters, "limit": asked.page_rows, "offset": asked.offset},
+            select *, count(*) over () as total_rows from matching order by {order} limit $limit offset $offset""",  # noqa: S608 (statements of our own)
+        {**parameters, "limit": query.page_rows, "offset": query.offset},
     )
-    if found:
-        return ListPage([{k: v for k, v in row.items() if k != "of"} for row in found], found[0]["of"], asked)
-    if asked.page == 1:
-        return ListPage([], 0, asked)
-    first = page_of(lake, tables, matching, parameters, replace(asked, page=1), orders, ties)
-    last = asked.within(first.of)
+    if result:
+        return ListPage(
+            [{k: v for k, v in row.items() if k != "total_rows"} for row in result], result[0]["total_rows"], query
+        )
+    if query.page == 1:
+        return ListPage([], 0, query)
+    first = page_of(lake, tables, matching, parameters, replace(query, page=1), orders, ties)
+    last = query.within(first.total)
     return first if last.page == 1 else page_of(lake, tables, matching, parameters, last, orders, ties)

@@ -30,7 +30,7 @@ _RANKS = [str(s) for s in DISPLAY_ORDER]
 TREND_SPAN = timedelta(hours=1)
 TREND_POINTS = 30
 #: Fewer are drawn as a block, which tells nothing.
-FEWEST_TREND_POINTS = 4
+MIN_TREND_POINTS = 4
 
 _WORST: Terms = (
     Term("list_position($ranks, status)"),
@@ -66,7 +66,7 @@ _MATCHES = """
     and ($among is null or list_contains($among, {'cluster': cluster, 'group': "group"}))
 """
 #: Groups by cluster and name.
-Names = tuple[tuple[str, str], ...]
+GroupKeys = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class GroupFilters:
 
     statuses: tuple[str, ...] = ()
     cluster: str | None = None
-    among: Names | None = None
+    among: GroupKeys | None = None
 
     @property
     def are_set(self) -> bool:
@@ -102,36 +102,36 @@ class StatusCounts:
 
 
 @reads(GROUP_STATUS)
-def counts(lake: Lake, cluster: str | None, text: str, among: Names | None = None) -> StatusCounts:
+def counts(lake: Lake, cluster: str | None, text: str, among: GroupKeys | None = None) -> StatusCounts:
     """How many groups of a cluster (None: of all) whose name holds the text are in which status; only those ``among``
     some, where given."""
-    found = rows(
+    result = rows(
         lake,
         {GROUP_STATUS: None},
         f"""select status, count(*) as n, count(*) filter ({_QUIET}) as quiet
             from group_status where {_MATCHES} group by status""",  # noqa: S608 (our own constants)
-        {"cluster": cluster, "text": text, "among": _named(among)},
+        {"cluster": cluster, "text": text, "among": _as_structs(among)},
     )
-    return StatusCounts({r["status"]: r["n"] for r in found}, {r["status"]: r["quiet"] for r in found if r["quiet"]})
+    return StatusCounts({r["status"]: r["n"] for r in result}, {r["status"]: r["quiet"] for r in result if r["quiet"]})
 
 
 @reads(GROUP_STATUS)
 def clusters(lake: Lake) -> list[str]:
     """Names of the clusters that have groups."""
-    found = rows(lake, {GROUP_STATUS: None}, "select distinct cluster from group_status order by cluster limit 1000")
-    return [r["cluster"] for r in found]
+    result = rows(lake, {GROUP_STATUS: None}, "select distinct cluster from group_status order by cluster limit 1000")
+    return [r["cluster"] for r in result]
 
 
 @reads(GROUP_STATUS)
-def names(lake: Lake, asked: ListQuery) -> ListPage[Row]:
+def names(lake: Lake, query: ListQuery) -> ListPage[Row]:
     """Cluster, name and status of groups whose name holds the text, worst first."""
     return page_of(
         lake,
         {GROUP_STATUS: None},
         """select cluster, "group", status, lag_seconds, lag from group_status
             where contains(lower("group"), lower($text))""",
-        {"text": asked.text, "ranks": _RANKS},
-        asked,
+        {"text": query.text, "ranks": _RANKS},
+        query,
         ORDERS,
         _TIES,
     )
@@ -140,24 +140,24 @@ def names(lake: Lake, asked: ListQuery) -> ListPage[Row]:
 @reads(GROUP_STATUS)
 def clusters_of(lake: Lake, group: str) -> list[str]:
     """The clusters that have a group of this name."""
-    found = rows(
+    result = rows(
         lake,
         {GROUP_STATUS: None},
         'select distinct cluster from group_status where "group" = $group order by cluster',
         {"group": group},
     )
-    return [r["cluster"] for r in found]
+    return [r["cluster"] for r in result]
 
 
 @reads(GROUP_STATUS, GROUP_HISTORY)
-def groups(lake: Lake, filters: GroupFilters, asked: ListQuery = FIRST_PAGE, *, quiet: bool | None) -> ListPage[Row]:
+def groups(lake: Lake, filters: GroupFilters, query: ListQuery = FIRST_PAGE, *, quiet: bool | None) -> ListPage[Row]:
     """The groups that match, each with its ``trend``; the text is looked for in their names and those of their topics.
 
     ``quiet`` leaves in only the quiet ones, only the others, or (None) both. ``trend`` is the age of the oldest unread
     record over the hour up to the newest analysis, or since the first one of that hour, in up to 30 points; stretches
     in which it was unknown are left out, and a group that was hardly ever known has none.
     """
-    found = page_of(
+    result = page_of(
         lake,
         {GROUP_STATUS: None},
         f"""
@@ -170,24 +170,24 @@ def groups(lake: Lake, filters: GroupFilters, asked: ListQuery = FIRST_PAGE, *, 
             "ranks": _RANKS,
             "statuses": list(filters.statuses),
             "cluster": filters.cluster,
-            "text": asked.text,
-            "among": _named(filters.among),
+            "text": query.text,
+            "among": _as_structs(filters.among),
             "quiet": quiet,
         },
-        asked,
+        query,
         ORDERS,
         _TIES,
     )
-    newest = _newest(lake) if found else None
+    newest = _newest(lake) if result else None
     if newest is None:
-        return found
-    trends = _trends(lake, newest - TREND_SPAN, [(row["cluster"], row["group"]) for row in found])
-    return replace(found, rows=[{**row, "trend": trends.get((row["cluster"], row["group"]))} for row in found])
+        return result
+    trends = _trends(lake, newest - TREND_SPAN, [(row["cluster"], row["group"]) for row in result])
+    return replace(result, rows=[{**row, "trend": trends.get((row["cluster"], row["group"]))} for row in result])
 
 
 def _trends(lake: Lake, since: datetime, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[float]]:
     """The trends of these groups, by cluster and name."""
-    found = rows(
+    result = rows(
         lake,
         {GROUP_HISTORY: since},
         f"""
@@ -203,18 +203,18 @@ def _trends(lake: Lake, since: datetime, names: Sequence[tuple[str, str]]) -> di
             group by all
         )
         select cluster, "group", list(lag_seconds order by bucket) as trend
-        from buckets group by all having count(*) >= {FEWEST_TREND_POINTS}
+        from buckets group by all having count(*) >= {MIN_TREND_POINTS}
         """,  # noqa: S608 (our own constants)
-        {"names": _named(names), "since": since, "points": TREND_POINTS},
+        {"names": _as_structs(names), "since": since, "points": TREND_POINTS},
     )
-    return {(row["cluster"], row["group"]): row["trend"] for row in found}
+    return {(row["cluster"], row["group"]): row["trend"] for row in result}
 
 
-def _named(among: Sequence[tuple[str, str]] | None) -> list[dict[str, str]] | None:
+def _as_structs(among: Sequence[tuple[str, str]] | None) -> list[dict[str, str]] | None:
     return None if among is None else [{"cluster": cluster, "group": group} for cluster, group in among]
 
 
 def _newest(lake: Lake) -> datetime | None:
-    found = rows(lake, {GROUP_STATUS: None}, "select max(as_of) as newest from group_status")
-    newest: datetime | None = found[0]["newest"]
+    result = rows(lake, {GROUP_STATUS: None}, "select max(as_of) as newest from group_status")
+    newest: datetime | None = result[0]["newest"]
     return newest

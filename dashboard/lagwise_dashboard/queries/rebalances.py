@@ -35,13 +35,13 @@ ORDERS: Orders = {
     "last": falling("last_at"),
     "cluster": rising("cluster"),
 }
-#: Rows of the timeline: stretches of one member with one assignment.
-MOST_STRETCHES = 20_000
+#: Rows of the timeline: periods of one member with one assignment.
+MAX_PERIODS = 20_000
 
 
 @reads(REBALANCE_STATS)
 def groups(
-    lake: Lake, cluster: str | None, since: datetime, until: datetime, asked: ListQuery = FIRST_PAGE
+    lake: Lake, cluster: str | None, since: datetime, until: datetime, query: ListQuery = FIRST_PAGE
 ) -> ListPage[Row]:
     """The groups of a cluster (None: of all) that were rebalanced in hours that reach into the span: where nothing else
     is asked for, those with storms first, then by how long nothing was read. ``sentence`` and ``remedy`` are those of
@@ -64,8 +64,8 @@ def groups(
             group by cluster, "group"
         )
         """,
-        {"since": since, "until": until, "cluster": cluster, "text": asked.text},
-        asked,
+        {"since": since, "until": until, "cluster": cluster, "text": query.text},
+        query,
         ORDERS,
         (*_STORMS, Term('"group"'), Term("cluster")),
     )
@@ -73,7 +73,7 @@ def groups(
 
 @reads(EVENTS)
 def events(
-    lake: Lake, cluster: str, group: str, since: datetime, until: datetime, asked: ListQuery = FIRST_PAGE
+    lake: Lake, cluster: str, group: str, since: datetime, until: datetime, query: ListQuery = FIRST_PAGE
 ) -> ListPage[Row]:
     """The group's rebalances, newest first. A collector that was killed may have reported the same twice."""
     return page_of(
@@ -86,18 +86,18 @@ def events(
         where cluster = $cluster and "group" = $group and kind = 'rebalance' and "at" between $since and $until
         """,
         {"cluster": cluster, "group": group, "since": since, "until": until},
-        asked,
+        query,
         {"": falling('"at"')},
         (Term("generation", descending=True),),
     )
 
 
 @reads(GROUPS, MEMBERS)
-def stretches(lake: Lake, cluster: str, group: str, since: datetime, until: datetime) -> list[Row]:
-    """Who was in the group when, from the samples: stretches of one member with one assignment, the newest first.
+def periods(lake: Lake, cluster: str, group: str, since: datetime, until: datetime) -> list[Row]:
+    """Who was in the group when, from the samples: periods of one member with one assignment, the newest first.
 
     ``from_at`` is its first sample, ``to_at`` its last, or the first in which the member owns something else. A
-    stretch ends where the member is missing from a sample of the group, and where there was none for three of the usual
+    period ends where the member is missing from a sample of the group, and where there was none for three of the usual
     distances between two. Samples are kept for a few days only (``lake.retention.raw_days``).
     """
     return rows(
@@ -120,7 +120,7 @@ def stretches(lake: Lake, cluster: str, group: str, since: datetime, until: date
                 assignment is distinct from lag(assignment) over member as changes
             from its cross join usual window member as (partition by member_id order by number)
         ), numbered as (
-            select *, sum((comes or changes)::int) over member as stretch,
+            select *, sum((comes or changes)::int) over member as period,
                 -- It owned this until its next sample says otherwise, unless it was away in between.
                 case when lead(comes) over member then group_at else lead(group_at, 1, group_at) over member end
                     as until_at
@@ -130,8 +130,8 @@ def stretches(lake: Lake, cluster: str, group: str, since: datetime, until: date
             any_value(static_instance_id) as static_instance_id, any_value(assignment) as assignment,
             any_value(assigned_partitions) as assigned_partitions,
             min(group_at) as from_at, max(until_at) as to_at
-        from numbered group by member_id, stretch
+        from numbered group by member_id, period
         order by to_at desc, from_at desc, member_id limit $limit
         """,
-        {"cluster": cluster, "group": group, "since": since, "until": until, "limit": MOST_STRETCHES},
+        {"cluster": cluster, "group": group, "since": since, "until": until, "limit": MAX_PERIODS},
     )

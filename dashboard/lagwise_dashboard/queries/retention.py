@@ -57,7 +57,7 @@ class LossCounts:
 @reads(PARTITION_STATUS)
 def counts(lake: Lake, cluster: str | None, text: str, horizon_seconds: float) -> LossCounts:
     """Groups by when they lose something first, of a cluster (None: of all), whose name or topic holds the text."""
-    found = rows(
+    result = rows(
         lake,
         {PARTITION_STATUS: None},
         f"""
@@ -71,12 +71,12 @@ def counts(lake: Lake, cluster: str | None, text: str, horizon_seconds: float) -
         """,  # noqa: S608 (our own constants)
         {"cluster": cluster, "text": text, "horizon": horizon_seconds},
     )
-    return LossCounts(**found[0])
+    return LossCounts(**result[0])
 
 
 @reads(PARTITION_STATUS, TOPICS)
 def losses(
-    lake: Lake, cluster: str | None, text: str, within_seconds: float | None, asked: ListQuery = FIRST_PAGE
+    lake: Lake, cluster: str | None, text: str, within_seconds: float | None, query: ListQuery = FIRST_PAGE
 ) -> ListPage[Row]:
     """What each group will lose of each topic, soonest first where nothing else is asked for: one row a group, topic
     and cause. The text is looked for in the names of group and topic.
@@ -113,7 +113,7 @@ def losses(
         where $within is null or seconds_to_loss <= $within
         """,  # noqa: S608 (our own constants)
         {"cluster": cluster, "text": text, "within": within_seconds, "ranks": [str(s) for s in DISPLAY_ORDER]},
-        asked,
+        query,
         ORDERS,
         (*_SOONEST, Term('"group"'), Term("topic"), Term("cluster"), Term("loss_cause")),
     )

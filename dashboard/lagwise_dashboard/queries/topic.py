@@ -67,7 +67,7 @@ _MARGIN = timedelta(minutes=1)
 _MINUTES_UP_TO, _FIVE_MINUTES_UP_TO = timedelta(hours=7), timedelta(hours=26)
 
 
-class ReplicasAre(StrEnum):
+class ReplicaState(StrEnum):
     """How a partition's replicas are, the worst first. Without a list of replicas no more is known than that it can be
     read."""
 
@@ -80,22 +80,25 @@ class ReplicasAre(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
-    """The partitions of a topic together. ``rate_per_second`` is what is written, ``offsets_kept`` end less log start,
-    each as far as it is known, None where nothing is; ``unwell`` counts those whose replicas are not as they should
-    be. ``leaders`` are rows of ``leader``, ``partitions`` and ``rate_per_second``, by node id."""
+class TopicTotals:
+    """Totals over the partitions of a topic."""
 
     partitions: int
+    #: Records written per second to the partitions whose rate is known; None where no rate is known.
     rate_per_second: float | None
+    #: Log end less log start, summed over the partitions where both are known; None where none is known.
     offsets_kept: int | None
-    unwell: int
+    #: Partitions that are unreadable, have no leader, or have replicas that are not in sync.
+    out_of_sync: int
+    #: Whether the replicas of any partition are known.
     replicated: bool
     sampled_at: datetime | None
+    #: Rows of ``leader`` (a node id), ``partitions`` and ``rate_per_second``, ordered by node id.
     leaders: list[Row]
 
 
 @reads(PARTITION_STATUS)
-def names(lake: Lake, asked: ListQuery) -> ListPage[Row]:
+def names(lake: Lake, query: ListQuery) -> ListPage[Row]:
     """Cluster and name of the topics that somebody reads or once read and whose name holds the text, and how many
     groups do."""
     return page_of(
@@ -105,8 +108,8 @@ def names(lake: Lake, asked: ListQuery) -> ListPage[Row]:
         select cluster, topic, count(distinct "group") as groups from partition_status
         where contains(lower(topic), lower($text)) group by cluster, topic
         """,
-        {"text": asked.text},
-        asked,
+        {"text": query.text},
+        query,
         {"": _NAME},
         (),
     )
@@ -115,29 +118,29 @@ def names(lake: Lake, asked: ListQuery) -> ListPage[Row]:
 @reads(PARTITION_STATUS)
 def clusters_of(lake: Lake, topic: str) -> list[str]:
     """The clusters in which somebody reads or once read a topic of this name."""
-    found = rows(
+    result = rows(
         lake,
         {PARTITION_STATUS: None},
         "select distinct cluster from partition_status where topic = $topic order by cluster",
         {"topic": topic},
     )
-    return [r["cluster"] for r in found]
+    return [r["cluster"] for r in result]
 
 
 @reads(TOPICS)
 def settings(lake: Lake, cluster: str, topic: str) -> Row | None:
     """The topic's partitions, replication and retention as they were described last; None if they never were."""
-    found = rows(
+    result = rows(
         lake,
         {TOPICS: None},
         "select * from topics where cluster = $cluster and topic = $topic order by sampled_at desc limit 1",
         {"cluster": cluster, "topic": topic},
     )
-    return found[0] if found else None
+    return result[0] if result else None
 
 
 @reads(PARTITION_STATUS)
-def readers(lake: Lake, cluster: str, topic: str, asked: ListQuery = FIRST_PAGE) -> ListPage[Row]:
+def readers(lake: Lake, cluster: str, topic: str, query: ListQuery = FIRST_PAGE) -> ListPage[Row]:
     """The groups that read the topic; where nothing else is asked for, ghosts last, those that come nearest to losing
     records first.
 
@@ -165,8 +168,8 @@ def readers(lake: Lake, cluster: str, topic: str, asked: ListQuery = FIRST_PAGE)
             sum(records_lost)::bigint as records_lost
         from its where contains(lower("group"), lower($text)) group by "group"
         """,
-        {"cluster": cluster, "topic": topic, "ranks": [str(s) for s in DISPLAY_ORDER], "text": asked.text},
-        asked,
+        {"cluster": cluster, "topic": topic, "ranks": [str(s) for s in DISPLAY_ORDER], "text": query.text},
+        query,
         READER_ORDERS,
         (*_NEAREST_TO_LOSS, Term('"group"')),
     )
@@ -176,38 +179,38 @@ _PARTITIONS = """
     with recent as (
         select partition, topic_id, sampled_at, high_watermark,
             {'leader': leader, 'replicas': replicas, 'isr': isr, 'log_start': log_start,
-             'high_watermark': high_watermark, 'label': label, 'error': error} as told
+             'high_watermark': high_watermark, 'label': label, 'error': error} as newest
         from watermarks
         where cluster = $cluster and topic = $topic and sampled_at >= $since and sampled_at <= $until
     ), each as (
-        select partition, arg_max(told, sampled_at) as told, max(sampled_at) as sampled_at,
+        select partition, arg_max(newest, sampled_at) as newest, max(sampled_at) as sampled_at,
             count(distinct topic_id) < 2 as is_one_topic,
             arg_max(high_watermark, sampled_at) - arg_min(high_watermark, sampled_at) as written,
             epoch(max(sampled_at) filter (high_watermark is not null))
                 - epoch(min(sampled_at) filter (high_watermark is not null)) as seconds
         from recent group by partition
     )
-    select partition, told.leader, told.replicas, told.isr, told.log_start, told.high_watermark, told.error,
-        told.label, sampled_at,
+    select partition, newest.leader, newest.replicas, newest.isr, newest.log_start, newest.high_watermark, newest.error,
+        newest.label, sampled_at,
         case when is_one_topic and seconds > 0 and written >= 0 then written / seconds end as rate_per_second,
         case
-            when told.error is not null then 'unreadable'
-            when told.leader is null then 'no_leader'
-            when told.replicas is null then 'readable'
-            when len(told.isr) < $min_isr then 'too_few_in_sync'
-            when coalesce(len(told.isr), 0) < len(told.replicas) then 'not_all_in_sync'
+            when newest.error is not null then 'unreadable'
+            when newest.leader is null then 'no_leader'
+            when newest.replicas is null then 'readable'
+            when len(newest.isr) < $min_isr then 'too_few_in_sync'
+            when coalesce(len(newest.isr), 0) < len(newest.replicas) then 'not_all_in_sync'
             else 'in_sync'
-        end as replicas_are
+        end as replica_state
     from each
 """
 
 
 @reads(WATERMARKS, PARTITION_STATUS)
 def partitions(
-    lake: Lake, cluster: str, topic: str, as_of: datetime, min_isr: int | None, asked: ListQuery = FIRST_PAGE
+    lake: Lake, cluster: str, topic: str, as_of: datetime, min_isr: int | None, query: ListQuery = FIRST_PAGE
 ) -> ListPage[Row]:
     """The partitions in the newest samples up to ``as_of``, those most written to first where nothing else is asked
-    for. ``min_isr`` is how many replicas must be in sync, where that is known: ``replicas_are`` goes by it.
+    for. ``min_isr`` is how many replicas must be in sync, where that is known: ``replica_state`` goes by it.
 
     ``rate_per_second`` is what was written over the last five minutes, or what of them was sampled; null where there
     is one sample only, and where the log went back. ``lag_seconds`` is that of the partition's slowest reader. The text
@@ -221,38 +224,38 @@ def partitions(
             select partition, max(lag_seconds) as lag_seconds, arg_max("group", lag_seconds) as slowest_group
             from partition_status where cluster = $cluster and topic = $topic and status <> 'ghost' group by partition
         )
-        select *, list_position($replica_states, replicas_are) as replicas_rank
+        select *, list_position($replica_states, replica_state) as replicas_rank
         from its left join slowest using (partition)
         where $text = '' or partition::varchar = $text
             or contains(lower(concat_ws(' ', 'leader ' || leader, label, slowest_group)), lower($text))
         """,  # noqa: S608 (our own constants)
         {
             **_of_partitions(cluster, topic, as_of, min_isr),
-            "text": asked.text,
-            "replica_states": [str(state) for state in ReplicasAre],
+            "text": query.text,
+            "replica_states": [str(state) for state in ReplicaState],
         },
-        asked,
+        query,
         PARTITION_ORDERS,
         (Term("rate_per_second", descending=True), Term("partition")),
     )
 
 
 @reads(WATERMARKS)
-def totals(lake: Lake, cluster: str, topic: str, as_of: datetime, min_isr: int | None) -> Totals:
+def totals(lake: Lake, cluster: str, topic: str, as_of: datetime, min_isr: int | None) -> TopicTotals:
     """All partitions of :func:`partitions` together."""
-    asked = _of_partitions(cluster, topic, as_of, min_isr)
+    arguments = _of_partitions(cluster, topic, as_of, min_isr)
     tables = {WATERMARKS: as_of - _RATE_SPAN}
-    [found] = rows(
+    [result] = rows(
         lake,
         tables,
         f"""
         select count(*) as partitions, sum(rate_per_second) as rate_per_second,
             sum(high_watermark - log_start)::bigint as offsets_kept,
-            count(*) filter (replicas_are not in ('in_sync', 'readable')) as unwell,
+            count(*) filter (replica_state not in ('in_sync', 'readable')) as out_of_sync,
             coalesce(bool_or(replicas is not null), false) as replicated, max(sampled_at) as sampled_at
         from ({_PARTITIONS})
         """,  # noqa: S608 (our own constants)
-        asked,
+        arguments,
     )
     leaders = rows(
         lake,
@@ -261,9 +264,9 @@ def totals(lake: Lake, cluster: str, topic: str, as_of: datetime, min_isr: int |
         select leader, count(*) as partitions, coalesce(sum(rate_per_second), 0) as rate_per_second
         from ({_PARTITIONS}) where leader is not null group by leader order by leader
         """,  # noqa: S608 (our own constants)
-        asked,
+        arguments,
     )
-    return Totals(**found, leaders=leaders)
+    return TopicTotals(**result, leaders=leaders)
 
 
 def _of_partitions(cluster: str, topic: str, as_of: datetime, min_isr: int | None) -> dict[str, object]:
@@ -283,7 +286,7 @@ def written(lake: Lake, cluster: str, topic: str, since: datetime, until: dateti
 
     Of a day and less from the log's own end by the minute or five minutes, of more by the hour.
     """
-    asked = {"cluster": cluster, "topic": topic, "since": since, "until": until}
+    arguments = {"cluster": cluster, "topic": topic, "since": since, "until": until}
     if until - since > _FIVE_MINUTES_UP_TO:
         return run(
             lake,
@@ -294,7 +297,7 @@ def written(lake: Lake, cluster: str, topic: str, since: datetime, until: dateti
             where cluster = $cluster and topic = $topic and hour between $since and $until and seconds > 0
             group by floor(epoch(hour) / $width) order by "at"
             """,
-            asked | {"width": bucket_seconds(since, until, at_least=3600.0)},
+            arguments | {"width": bucket_seconds(since, until, at_least=3600.0)},
         )
     is_fine = until - since <= _MINUTES_UP_TO
     table: Table = WATERMARK_MINUTES if is_fine else WATERMARK_FIVE_MINUTES
@@ -316,7 +319,7 @@ def written(lake: Lake, cluster: str, topic: str, since: datetime, until: dateti
         select max(minute) + $step as "at", avg(rate) as rate_per_second
         from minutes group by floor(epoch(minute) / $width) order by "at"
         """,  # noqa: S608 (a name of our own)
-        asked
+        arguments
         | {
             "before": since - 2 * step,
             "step": step,
@@ -328,7 +331,7 @@ def written(lake: Lake, cluster: str, topic: str, since: datetime, until: dateti
 @reads(WATERMARKS)
 def partition_labels(lake: Lake, cluster: str, topics: tuple[str, ...], as_of: datetime) -> dict[tuple[str, int], str]:
     """What the system itself calls partitions of these topics, by topic and partition, where it has names for them."""
-    found = rows(
+    result = rows(
         lake,
         {WATERMARKS: days(as_of - _LABEL_SPAN, as_of + timedelta(minutes=5))},
         """
@@ -338,4 +341,4 @@ def partition_labels(lake: Lake, cluster: str, topics: tuple[str, ...], as_of: d
         """,
         {"cluster": cluster, "topics": list(topics), "since": as_of - _LABEL_SPAN},
     )
-    return {(row["topic"], row["partition"]): row["label"] for row in found}
+    return {(row["topic"], row["partition"]): row["label"] for row in result}

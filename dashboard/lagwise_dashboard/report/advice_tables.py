@@ -13,11 +13,11 @@ from lagwise_dashboard import tables
 from lagwise_dashboard.tables import TableColumn
 
 #: As it is shown, and raw.
-Value = tuple[str, object]
+FormattedValue = tuple[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class ShownInput:
+class InputFormat:
     """How one number of a Workload is shown; ``scale`` turns the unit shown into the Workload's."""
 
     label: str
@@ -27,26 +27,26 @@ class ShownInput:
 
 #: The numbers, by the name of the Workload's field; ``seconds_per_message`` stands for the first three where they are
 #: not known apart.
-SHOWN = {
-    "seconds_per_message": ShownInput("Time per message", "ms", 1e-3),
-    "t1_seconds": ShownInput("T1, waiting", "ms", 1e-3),
-    "t2_seconds": ShownInput("T2, on the CPU", "ms", 1e-3),
-    "cores": ShownInput("Cores of a node", "or its CPU limit"),
-    "target_utilisation": ShownInput("Target utilisation", "%", 0.01),
-    "spare_nodes": ShownInput("Spare nodes", "N+…"),
-    "catch_up_seconds": ShownInput("Catch up within", "min", 60.0),
-    "restart_seconds": ShownInput("A restart takes", "s"),
-    "outage_seconds": ShownInput("An outage takes", "min", 60.0),
-    "outage_catch_up_seconds": ShownInput("Catch up with it within", "min", 60.0),
-    "share_of_ceiling": ShownInput("Fill a node to", "% of its ceiling", 0.01),
-    "lag": ShownInput("Backlog", "messages"),
-    "max_threads_per_node": ShownInput("Most threads a node", "threads"),
+INPUT_FORMATS = {
+    "seconds_per_message": InputFormat("Time per message", "ms", 1e-3),
+    "t1_seconds": InputFormat("T1, waiting", "ms", 1e-3),
+    "t2_seconds": InputFormat("T2, on the CPU", "ms", 1e-3),
+    "cores": InputFormat("Cores of a node", "or its CPU limit"),
+    "target_utilisation": InputFormat("Target utilisation", "%", 0.01),
+    "spare_nodes": InputFormat("Spare nodes", "N+…"),
+    "catch_up_seconds": InputFormat("Catch up within", "min", 60.0),
+    "restart_seconds": InputFormat("A restart takes", "s"),
+    "outage_seconds": InputFormat("An outage takes", "min", 60.0),
+    "outage_catch_up_seconds": InputFormat("Catch up with it within", "min", 60.0),
+    "share_of_ceiling": InputFormat("Fill a node to", "% of its ceiling", 0.01),
+    "lag": InputFormat("Backlog", "messages"),
+    "max_threads_per_node": InputFormat("Most threads a node", "threads"),
 }
 LABELS = {
     "peak_rate_per_second": "Peak",
     "partitions": "Partitions",
     "hottest_share": "Hottest partition",
-    **{name: shown.label for name, shown in SHOWN.items()},
+    **{name: shown.label for name, shown in INPUT_FORMATS.items()},
     "concurrency": "A node's threads",
     "ordering": "Order to keep",
 }
@@ -54,18 +54,18 @@ LABELS = {
 _OF_NODES = ("t1_seconds", "t2_seconds", "cores", "share_of_ceiling", "max_threads_per_node", "concurrency", "ordering")
 
 
-def spoken(workload: Workload) -> dict[str, Value]:
+def formatted_inputs(workload: Workload) -> dict[str, FormattedValue]:
     """Every input as it is shown, and its value, by its label."""
-    return {LABELS[name]: (said, _raw(workload, name)) for name, said in _values(workload).items()}
+    return {LABELS[name]: (texts, _raw(workload, name)) for name, texts in _formatted(workload).items()}
 
 
 def input_columns(workload: Workload, sources: Mapping[str, str]) -> list[TableColumn]:
     """Every input as a table: what it is, its value, and where it is from."""
-    said = _values(workload)
+    texts = _formatted(workload)
     return [
-        tables.text("Asked", [LABELS[name] for name in said]),
-        tables.mixed("Value", [_raw(workload, name) for name in said], list(said.values())),
-        tables.text("From", [sources.get(name, "default") for name in said]),
+        tables.text("Asked", [LABELS[name] for name in texts]),
+        tables.mixed("Value", [_raw(workload, name) for name in texts], list(texts.values())),
+        tables.text("From", [sources.get(name, "default") for name in texts]),
     ]
 
 
@@ -77,21 +77,21 @@ def _raw(w: Workload, name: str) -> object:
     return value
 
 
-def _values(w: Workload) -> dict[str, str]:
-    said = {
+def _formatted(w: Workload) -> dict[str, str]:
+    texts = {
         "peak_rate_per_second": f"{say_number(w.peak_rate_per_second)}/s",
         "partitions": humanise.count(w.partitions),
         "hottest_share": "even" if w.hottest_share is None else f"{100 * w.hottest_share:.3g} %",
     }
-    for name, shown in SHOWN.items():
+    for name, shown in INPUT_FORMATS.items():
         value = w.t1_seconds if name == "seconds_per_message" else getattr(w, name)
         unit = "" if shown.unit in ("or its CPU limit", "N+…") else f" {shown.unit}"
-        said[name] = f"{float(f'{value / shown.scale:.4g}'):,.12g}{unit}"
-    said |= {"concurrency": str(w.concurrency), "ordering": str(w.order)}
+        texts[name] = f"{float(f'{value / shown.scale:.4g}'):,.12g}{unit}"
+    texts |= {"concurrency": str(w.concurrency), "ordering": str(w.order)}
     not_asked: tuple[str, ...] = _OF_NODES if w.by_members else ("seconds_per_message",)
     if w.unit is Unit.SUBTASK:
         not_asked += ("spare_nodes",)
-    return {name: value for name, value in said.items() if name not in not_asked}
+    return {name: value for name, value in texts.items() if name not in not_asked}
 
 
 #: What binds, as it reads in a metric.
@@ -129,11 +129,14 @@ def ramp_columns(plan: tuple[RampStep, ...]) -> list[TableColumn]:
     return [
         tables.count("Threads", [step.expected.threads for step in plan]),
         tables.count(
-            "A node should do", [step.expected.rate_per_second for step in plan], of="per_second", say=say_rate
+            "A node should do", [step.expected.rate_per_second for step in plan], of="per_second", formatter=say_rate
         ),
-        tables.count("Cores busy", [step.expected.core_utilisation for step in plan], of="share", say=say_share),
+        tables.count("Cores busy", [step.expected.core_utilisation for step in plan], of="share", formatter=say_share),
         tables.count(
-            "Gain", [step.gain_per_second if i else None for i, step in enumerate(plan)], of="per_second", say=say_rate
+            "Gain",
+            [step.gain_per_second if i else None for i, step in enumerate(plan)],
+            of="per_second",
+            formatter=say_rate,
         ),
         tables.text("When to go back", [step.stop for step in plan], wraps=True),
     ]

@@ -11,7 +11,7 @@ from lagwise.domain.sizing.known_workload import task_slots_of
 from lagwise.domain.sizing.ramp_plan import RampStep
 from lagwise.domain.sizing.task_slots import TaskSlots
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.report.scenarios import Compared
+from lagwise_dashboard.report.scenarios import ComparedScenario
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class CapacityReport:
     row: Row | None = None
     outlook: Outlook | None = None
     what_if: WhatIf | None = None
-    scenarios: tuple[Compared, ...] = ()
+    scenarios: tuple[ComparedScenario, ...] = ()
     ramp: tuple[RampStep, ...] = ()
     target_utilisation: float
     now: datetime

@@ -34,10 +34,10 @@ def _lines(report: CapacityReport) -> Iterable[tuple[object, ...]]:
             yield "verdict", name, row[name].isoformat() if row[name] else None, "", ""
         for name in ("capacity_low_per_second", "capacity_high_per_second", "forecast_peak_rate_per_second"):
             yield "verdict", name, row[name], "messages/s", ""
-        for told in row["inputs"]:
-            samples = "" if told["samples"] is None else f", from {told['samples']}"
-            at = "" if told["measured_at"] is None else f", {told['measured_at'].isoformat()}"
-            yield "rests on", told["name"], told["value"], "", f"{told['source']}{samples}{at}"
+        for item in row["inputs"]:
+            samples = "" if item["samples"] is None else f", from {item['samples']}"
+            at = "" if item["measured_at"] is None else f", {item['measured_at'].isoformat()}"
+            yield "rests on", item["name"], item["value"], "", f"{item['source']}{samples}{at}"
     if advice is None:
         yield "advice", "verdict", say_missing(report.missing), "", ""
     else:

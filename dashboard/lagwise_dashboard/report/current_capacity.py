@@ -70,15 +70,15 @@ def per_second(rate: float | None) -> str:
 
 def inputs(row: Row, now: datetime) -> list[TableColumn]:
     """Every number that went in as a table: what it is, its value, where from, from how many samples, how old."""
-    found = row["inputs"]
+    result = row["inputs"]
     return [
-        tables.text("Input", [_INPUTS.get(one["name"], one["name"]) for one in found]),
-        tables.mixed("Value", [one["value"] for one in found], [_value(one["name"], one["value"]) for one in found]),
-        tables.text("Where from", [one["source"] for one in found]),
-        tables.count("Samples", [one["samples"] for one in found]).described(
+        tables.text("Input", [_INPUTS.get(one["name"], one["name"]) for one in result]),
+        tables.mixed("Value", [one["value"] for one in result], [_value(one["name"], one["value"]) for one in result]),
+        tables.text("Where from", [one["source"] for one in result]),
+        tables.count("Samples", [one["samples"] for one in result]).with_help(
             "Messages, minutes, hours or blocks, as the source counts."
         ),
-        tables.duration("Age", [tables.lasted(one["measured_at"], now) for one in found]).described(
+        tables.duration("Age", [tables.elapsed_seconds(one["measured_at"], now) for one in result]).with_help(
             "Of a peak: since it was."
         ),
     ]

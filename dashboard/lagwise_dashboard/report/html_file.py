@@ -97,7 +97,7 @@ def _advice(report: CapacityReport, advice: SizingAdvice) -> list[str]:
 
 
 def _standing(report: CapacityReport, row: Row) -> list[str]:
-    label = appearance.capacity_look(row["verdict"]).label
+    label = appearance.of_capacity_verdict(row["verdict"]).label
     parts = [
         f'<p class="verdict {_safe(row["verdict"])}"><b>{_safe(label)}</b> {_safe(row["sentence"])}</p>',
         _table(
@@ -125,11 +125,11 @@ def _chart(made: go.Figure) -> str:
 
 
 def _safe(text: object) -> str:
-    return html.escape(escaping.shown(str(text))) if text else ""
+    return html.escape(escaping.visible(str(text))) if text else ""
 
 
 def _table(columns: Sequence[TableColumn]) -> str:
     head = "".join(f"<th>{_safe(column.title)}</th>" for column in columns)
-    lines = zip(*(column.shown for column in columns), strict=True)
+    lines = zip(*(column.cells for column in columns), strict=True)
     body = "".join("<tr>" + "".join(f"<td>{_safe(cell)}</td>" for cell in line) + "</tr>" for line in lines)
     return f"<table><tr>{head}</tr>{body}</table>"

@@ -13,7 +13,7 @@ from lagwise.domain.sizing.words import say_number, say_rate
 from lagwise_dashboard import plot_theme
 
 _HEIGHT = 340
-_MOST_POINTS = 240
+_MAX_POINTS = 240
 
 
 def chart(advice: SizingAdvice) -> go.Figure:
@@ -25,7 +25,7 @@ def chart(advice: SizingAdvice) -> go.Figure:
     # What lies far beyond the advised number would squeeze the part that matters into a corner.
     shown_knee = knee if knee <= 4 * max(advised, limit if advice.triple is None else 0) else None
     last = max(8, math.ceil(1.5 * max(advised, shown_knee or 0.0, limit if limit <= 4 * advised else 0)))
-    step = max(1, last // _MOST_POINTS)
+    step = max(1, last // _MAX_POINTS)
     threads = sorted({1, *range(step, last + 1, step), advised})
     really = [node_throughput(w.cores, n, w.t1_seconds, w.t2_seconds).rate_per_second for n in threads]
     alone, ceiling = thread_rate_per_second(w.t1_seconds, w.t2_seconds), node_ceiling_per_second(w.cores, w.t2_seconds)

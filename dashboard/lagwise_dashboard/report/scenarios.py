@@ -10,14 +10,14 @@ from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.search import largest_peak_per_second
 from lagwise.domain.sizing.words import say_number
 from lagwise_dashboard import escaping, tables
-from lagwise_dashboard.report.advice_tables import BINDS, Value, spoken
+from lagwise_dashboard.report.advice_tables import BINDS, FormattedValue, formatted_inputs
 from lagwise_dashboard.tables import TableColumn
 
-_NOT_KNOWN: Value = (humanise.DASH, None)
+_NOT_KNOWN: FormattedValue = (humanise.DASH, None)
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedScenario:
     """One column: what is asked, what it takes, and what the what-if comes to with that (None: not simulated)."""
 
     name: str
@@ -25,16 +25,16 @@ class Compared:
     outcome: SimulatedOutcome | None
 
 
-def columns(compared: tuple[Compared, ...]) -> list[TableColumn]:
+def columns(compared: tuple[ComparedScenario, ...]) -> list[TableColumn]:
     """The table: the first column names the lines, then one for each scenario."""
-    said = [_said(one) for one in compared]
-    asked = [spoken(one.advice.workload) for one in compared]
+    results = [_results(one) for one in compared]
+    inputs = [formatted_inputs(one.advice.workload) for one in compared]
     # Where members are sized in one and nodes in another, each has inputs that the other has not.
-    labels = dict.fromkeys(label for one in asked for label in one)
-    asked = [{label: one.get(label, _NOT_KNOWN) for label in labels} for one in asked]
-    differ = [label for label in labels if len({one[label] for one in asked}) > 1]
-    lines = [*differ, *said[0]]
-    values = [{**{label: a[label] for label in differ}, **s} for a, s in zip(asked, said, strict=True)]
+    labels = dict.fromkeys(label for one in inputs for label in one)
+    inputs = [{label: one.get(label, _NOT_KNOWN) for label in labels} for one in inputs]
+    differ = [label for label in labels if len({one[label] for one in inputs}) > 1]
+    lines = [*differ, *results[0]]
+    values = [{**{label: a[label] for label in differ}, **s} for a, s in zip(inputs, results, strict=True)]
     headings = _headings([one.name for one in compared])
     return [
         tables.text("", lines),
@@ -47,33 +47,33 @@ def columns(compared: tuple[Compared, ...]) -> list[TableColumn]:
 
 def _headings(names: Iterable[str]) -> list[str]:
     """The names as they can be shown, made different where several read alike: an address is anybody's."""
-    found: list[str] = []
+    values: list[str] = []
     for name in names:
-        shown = escaping.shown(name) or "unnamed"
-        times = sum(heading == shown or heading.startswith(f"{shown} (") for heading in found)
-        found.append(f"{shown} ({times + 1})" if times else shown)
-    return found
+        shown = escaping.visible(name) or "unnamed"
+        times = sum(heading == shown or heading.startswith(f"{shown} (") for heading in values)
+        values.append(f"{shown} ({times + 1})" if times else shown)
+    return values
 
 
-def _said(one: Compared) -> dict[str, Value]:
+def _results(one: ComparedScenario) -> dict[str, FormattedValue]:
     """What it takes and what comes of it."""
     advice, triple, outcome = one.advice, one.advice.triple, one.outcome
-    found: dict[str, Value] = dict.fromkeys(
+    values: dict[str, FormattedValue] = dict.fromkeys(
         ("Nodes", "Threads a node", "Threads in all", "What binds", "Good up to a peak of"), _NOT_KNOWN
     )
-    found["What binds"] = (BINDS[advice.binds], str(advice.binds))
+    values["What binds"] = (BINDS[advice.binds], str(advice.binds))
     if triple is not None:
-        found["Nodes"] = (_nodes(advice, triple.nodes), triple.nodes)
+        values["Nodes"] = (_nodes(advice, triple.nodes), triple.nodes)
         if not advice.workload.by_members:
-            found["Threads a node"] = (humanise.count(triple.threads_per_node), triple.threads_per_node)
+            values["Threads a node"] = (humanise.count(triple.threads_per_node), triple.threads_per_node)
         threads = triple.nodes * triple.threads_per_node
-        found["Threads in all"] = (humanise.count(threads), threads)
+        values["Threads in all"] = (humanise.count(threads), threads)
         peak = largest_peak_per_second(advice.workload, triple)
-        found["Good up to a peak of"] = (f"{say_number(peak)}/s", peak)
-    return found | _outcome(outcome)
+        values["Good up to a peak of"] = (f"{say_number(peak)}/s", peak)
+    return values | _outcome(outcome)
 
 
-def _outcome(outcome: SimulatedOutcome | None) -> dict[str, Value]:
+def _outcome(outcome: SimulatedOutcome | None) -> dict[str, FormattedValue]:
     if outcome is None:
         return dict.fromkeys(("Lag, at most", "Oldest unread, at most", "All read again after"), _NOT_KNOWN)
     drained = math.inf if outcome.drain_seconds is None else outcome.drain_seconds

@@ -22,7 +22,7 @@ _FONT = 12
 #: Width of a character, on average; only what is set beside text depends on it.
 _CHARACTER = 6.7
 _TEXT, _GRID = "#475569", "#e2e8f0"
-_MOST_TICKS = 8
+_MAX_TICKS = 8
 _DAYS = (1, 2, 7, 14, 28, 91, 182, 364)
 _DASHES = {"dash": "7 5", "dot": "2 3"}
 
@@ -121,8 +121,8 @@ def _title(axis: Any) -> str:
 
 def _steps(low: float, high: float) -> list[float]:
     """Round numbers from ``low`` to ``high``, as many as there is room for."""
-    power = 10.0 ** math.floor(math.log10((high - low) / _MOST_TICKS))
-    step = next(power * m for m in (1, 2, 5, 10) if (high - low) / (power * m) <= _MOST_TICKS)
+    power = 10.0 ** math.floor(math.log10((high - low) / _MAX_TICKS))
+    step = next(power * m for m in (1, 2, 5, 10) if (high - low) / (power * m) <= _MAX_TICKS)
     return [n * step for n in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
 
 
@@ -130,15 +130,15 @@ def _days(low: float, high: float) -> list[tuple[float, str]]:
     """Days at even distances, with the year where it begins to be another one."""
     first = _time(low).replace(hour=0, minute=0, second=0, microsecond=0)
     days = math.ceil((high - low) / 86_400)
-    step = timedelta(days=next((d for d in _DAYS if days / d <= _MOST_TICKS), _DAYS[-1]))
-    found: list[tuple[float, str]] = []
+    step = timedelta(days=next((d for d in _DAYS if days / d <= _MAX_TICKS), _DAYS[-1]))
+    result: list[tuple[float, str]] = []
     year, day = 0, first
     while day.timestamp() <= high:
         if day.timestamp() >= low:
-            found.append((day.timestamp(), f"{day:%b} {day.day}" + (f", {day.year}" if day.year != year else "")))
+            result.append((day.timestamp(), f"{day:%b} {day.day}" + (f", {day.year}" if day.year != year else "")))
             year = day.year
         day += step
-    return found
+    return result
 
 
 def _number(value: Any) -> float:
@@ -204,15 +204,15 @@ def _stroke(line: Any) -> dict[str, object]:
 def _values(traces: Sequence[Any], x: _Axis, y: _Axis) -> Iterator[str]:
     """Strips beside each other that show, under the pointer, the values nearest to it."""
     lines = [trace for trace in traces if trace.name and trace.mode == "lines"]
-    found: dict[float, list[str]] = {}
+    result: dict[float, list[str]] = {}
     for trace in lines:
         texts = trace.text or [y.says(value) for value in trace.y]
         for at, text in zip(trace.x, texts, strict=True):
-            found.setdefault(_number(at), []).append(f"{html.unescape(trace.name)}: {html.unescape(text)}")
-    places = sorted(found)
+            result.setdefault(_number(at), []).append(f"{html.unescape(trace.name)}: {html.unescape(text)}")
+    places = sorted(result)
     edges = [x.at(a + (b - a) / 2) for a, b in itertools.pairwise(places)]
     for at, start, end in zip(places, [0.0, *edges], [*edges, x.pixels], strict=True):
-        says = "\n".join([x.says(at), *found[at]])
+        says = "\n".join([x.says(at), *result[at]])
         strip = {"x": start, "y": 0, "width": max(0.0, end - start), "height": y.pixels}
         yield _tag("rect", f"<title>{html.escape(says)}</title>", fill="transparent", **strip)
 

@@ -10,11 +10,11 @@ _HEIGHT = 280
 _COLOURS = {RUNNING: plot_theme.PRODUCED, ADVISED: plot_theme.LAG}
 
 
-def chart(asked: WhatIf) -> go.Figure:
+def chart(what_if: WhatIf) -> go.Figure:
     """Age of the oldest unread message over time."""
-    interruption = asked.interruption
+    interruption = what_if.interruption
     made = plot_theme.figure(height=_HEIGHT, zoom=f"{interruption}")
-    for label, outcome in asked.outcomes:
+    for label, outcome in what_if.outcomes:
         made.add_trace(
             plot_theme.line(
                 [(m.at_seconds - BEFORE_SECONDS) / 60.0 for m in outcome.moments],

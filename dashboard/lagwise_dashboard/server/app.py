@@ -22,14 +22,14 @@ with boundary():
     may_look = True
 if not may_look:  # who it is could not be told: what went wrong has been said
     st.stop()
-_asked = st.navigation(
+_open_page = st.navigation(
     [
         *(st.Page(address.script(page), title=page.title, url_path=page.path) for page in pages.PAGES),
         st.Page(address.script(_DEFAULT), title=_DEFAULT.title, url_path="root", default=True),
     ],
     position="hidden",
 )
-address.arrived(next((page for page in pages.PAGES if page.path == _asked.url_path), _DEFAULT))
-menu.show(_asked)
-_asked.run()
+address.set_current_page(next((page for page in pages.PAGES if page.path == _open_page.url_path), _DEFAULT))
+menu.show(_open_page)
+_open_page.run()
 browser_window.watch()

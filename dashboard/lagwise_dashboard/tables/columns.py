@@ -15,8 +15,8 @@ from lagwise.domain import humanise
 from lagwise.domain.vocabulary import DISPLAY_ORDER
 from lagwise_dashboard import appearance, escaping
 
-Numbers = Sequence[float | None]
-Moments = Sequence[datetime | None]
+NumberCells = Sequence[float | None]
+MomentCells = Sequence[datetime | None]
 Flags = Sequence[bool | None]
 
 
@@ -34,15 +34,15 @@ class ColumnKind(StrEnum):
 class TableColumn:
     """One column, with a cell for each row.
 
-    ``shown`` is what is read: text, a list of badges, or the points of a trend. ``order`` is what the column sorts by
+    ``cells`` is what is read: text, a list of badges, or the points of a trend. ``order`` is what the column sorts by
     where that is not the text. ``raw`` is what a CSV holds: values by the names of their columns there, which carry
     the unit. ``width`` is in pixels: a column that ``wraps`` is as wide, another one at most.
     """
 
     title: str
     kind: ColumnKind
-    shown: Sequence[Any]
-    order: Numbers | None = None
+    cells: Sequence[Any]
+    order: NumberCells | None = None
     raw: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     help: str | None = None
     width: int | None = None
@@ -53,86 +53,97 @@ class TableColumn:
     @property
     def is_empty(self) -> bool:
         """Whether no row has a value."""
-        return all(cell is None or cell == [] for cell in self.shown)
+        return all(cell is None or cell == [] for cell in self.cells)
 
-    def described(self, help: str) -> "TableColumn":
+    def with_help(self, help: str) -> "TableColumn":
         """The same with an explanation."""
         return replace(self, help=help)
 
 
 def text(title: str, values: Iterable[object], *, width: int | None = None, wraps: bool = False) -> TableColumn:
-    """Words, and names from outside, of which control characters and changes of direction are made visible."""
+    """Words and outside names. Control characters and changes of direction are made visible."""
     cells = [None if value in (None, "") else str(value) for value in values]
-    shown = [None if cell is None else escaping.shown(cell) for cell in cells]
+    shown = [None if cell is None else escaping.visible(cell) for cell in cells]
     return TableColumn(title, ColumnKind.TEXT, shown, raw={_slug(title): cells}, width=width, wraps=wraps)
 
 
-def badges(title: str, cells: Iterable[Sequence[str]], looks: Iterable[appearance.Appearance]) -> TableColumn:
-    """Labels of looks as badges, and other words beside them; sorts by the order of the looks."""
-    looks = list(looks)
-    rank = {look.label: float(place) for place, look in enumerate(looks)}
-    shown = [[escaping.shown(label) for label in cell] for cell in cells]
-    plain = {look.label: look.word for look in looks}
+def badges(title: str, cells: Iterable[Sequence[str]], appearances: Iterable[appearance.Appearance]) -> TableColumn:
+    """Labels as badges, with other words; sorts by the order of the appearances."""
+    appearances = list(appearances)
+    rank = {badge.label: float(place) for place, badge in enumerate(appearances)}
+    shown = [[escaping.visible(label) for label in cell] for cell in cells]
+    plain = {badge.label: badge.word for badge in appearances}
     return TableColumn(
         title,
         ColumnKind.BADGES,
         shown,
         [rank.get(cell[0], float(len(rank))) if cell else None for cell in shown],
         {_slug(title): ["; ".join(plain.get(label, label) for label in cell) or None for cell in shown]},
-        "\n".join(f"{look.label}: {look.meaning}" for look in looks if look.meaning),
-        colours={look.label: look.colour for look in looks},
+        "\n".join(f"{badge.label}: {badge.meaning}" for badge in appearances if badge.meaning),
+        colours={badge.label: badge.colour for badge in appearances},
     )
 
 
 def statuses(title: str, cells: Iterable[Sequence[str]]) -> TableColumn:
-    """Badges of statuses (:attr:`words.Look.label`), with what each of them means."""
-    made = badges(title, cells, (appearance.LOOKS[status] for status in DISPLAY_ORDER))
-    return made.described(f"The worst that holds.\n{made.help}")
+    """Badges of statuses (:attr:`appearance.Appearance.label`), with what each of them means."""
+    made = badges(title, cells, (appearance.STATUS_APPEARANCES[status] for status in DISPLAY_ORDER))
+    return made.with_help(f"The worst that holds.\n{made.help}")
 
 
 def count(
-    title: str, values: Numbers, *, of: str = "", say: Callable[[float], str] = humanise.count, width: int | None = None
+    title: str,
+    values: NumberCells,
+    *,
+    of: str = "",
+    formatter: Callable[[float], str] = humanise.count,
+    width: int | None = None,
 ) -> TableColumn:
     """How many. ``of`` is the unit, where the title is not: ``records``."""
-    return _numbers(title, values, _said(values, say), _name(title, of), width)
+    return _numbers(title, values, _formatted(values, formatter), _name(title, of), width)
 
 
-def number(title: str, values: Numbers) -> TableColumn:
+def number(title: str, values: NumberCells) -> TableColumn:
     """Numbers that are names (partitions, nodes, processes): digit by digit."""
-    return _numbers(title, values, _said(values, str), _slug(title))
+    return _numbers(title, values, _formatted(values, str), _slug(title))
 
 
-def offset(title: str, values: Numbers) -> TableColumn:
+def offset(title: str, values: NumberCells) -> TableColumn:
     """Positions in a log, to the last digit."""
-    return _numbers(title, values, _said(values, lambda v: f"{v:,}"), _slug(title))
+    return _numbers(title, values, _formatted(values, lambda v: f"{v:,}"), _slug(title))
 
 
-def rate(title: str, per_second: Numbers, *, unit: str = "", width: int | None = None) -> TableColumn:
+def rate(title: str, per_second: NumberCells, *, unit: str = "", width: int | None = None) -> TableColumn:
     """How many a second. ``unit`` is written behind each where the title does not say it: ``/s``."""
-    shown = _said(per_second, lambda r: f"{humanise.rate(r)}{unit}")
+    shown = _formatted(per_second, lambda r: f"{humanise.rate(r)}{unit}")
     return _numbers(title, per_second, shown, _name(title.removesuffix("/s"), "per_second"), width)
 
 
-def between(title: str, lows: Numbers, highs: Numbers, *, say: Callable[[float], str], of: str) -> TableColumn:
-    """Numbers of which only bounds are known, which may be one; without a high one nobody knows how many more."""
+def between(
+    title: str, lows: NumberCells, highs: NumberCells, *, formatter: Callable[[float], str], of: str
+) -> TableColumn:
+    """Numbers of which only bounds are known, which may be one; a missing upper bound is unknown."""
 
-    def said(low: float | None, high: float | None) -> str | None:
+    def formatted(low: float | None, high: float | None) -> str | None:
         if low is None:
             return None
         if high is None:
-            return f"≥ {say(low)}"
-        return say(low) if say(low) == say(high) else f"{say(low).removesuffix('/s')} to {say(high)}"
+            return f"≥ {formatter(low)}"
+        return (
+            formatter(low)
+            if formatter(low) == formatter(high)
+            else f"{formatter(low).removesuffix('/s')} to {formatter(high)}"
+        )
 
-    shown = [said(low, high) for low, high in zip(lows, highs, strict=True)]
+    cells = [formatted(low, high) for low, high in zip(lows, highs, strict=True)]
     name = _name(title, of)
     return TableColumn(
-        title, ColumnKind.NUMBER, shown, _order(lows), {f"{name}_at_least": lows, f"{name}_at_most": highs}
+        title, ColumnKind.NUMBER, cells, _order(lows), {f"{name}_at_least": lows, f"{name}_at_most": highs}
     )
 
 
 def duration(
     title: str,
-    seconds: Numbers,
+    seconds: NumberCells,
     *,
     at_least: Flags | None = None,
     at_most: Flags | None = None,
@@ -142,7 +153,7 @@ def duration(
 ) -> TableColumn:
     """Lengths of time. ``at_least`` and ``at_most`` say of which rows only a bound is known."""
 
-    def said(length: float | None, *, least: bool | None, most: bool | None) -> str | None:
+    def formatted(length: float | None, *, least: bool | None, most: bool | None) -> str | None:
         if length is None or math.isnan(length):
             return None
         if length == math.inf:
@@ -154,36 +165,36 @@ def duration(
 
     bounds = [at_least or [False] * len(seconds), at_most or [False] * len(seconds)]
     name = _name(title, "seconds")
-    shown = [said(s, least=least, most=most) for s, least, most in zip(seconds, *bounds, strict=True)]
-    made = _numbers(title, seconds, shown, name, width)
+    cells = [formatted(s, least=least, most=most) for s, least, most in zip(seconds, *bounds, strict=True)]
+    made = _numbers(title, seconds, cells, name, width)
     flags = {f"{name}_is_{what}": f for what, f in (("lower_bound", at_least), ("upper_bound", at_most)) if f}
     return replace(made, raw={**made.raw, **flags})
 
 
-def share(title: str, shares: Numbers, *, places: int = 1, bar: bool = False) -> TableColumn:
+def share(title: str, shares: NumberCells, *, places: int = 1, bar: bool = False) -> TableColumn:
     """Shares of one, as per cent; with a ``bar`` behind the number."""
-    shown = _said(shares, lambda s: f"{100 * s:.{places}f} %")
+    shown = _formatted(shares, lambda s: f"{100 * s:.{places}f} %")
     made = _numbers(title, shares, shown, _name(title, "share"))
     return replace(made, kind=ColumnKind.SHARE) if bar else made
 
 
-def ratio(title: str, values: Numbers) -> TableColumn:
+def ratio(title: str, values: NumberCells) -> TableColumn:
     """One number over another."""
-    return _numbers(title, values, _said(values, lambda v: f"{v:.2f}"), _slug(title))
+    return _numbers(title, values, _formatted(values, lambda v: f"{v:.2f}"), _slug(title))
 
 
-def size(title: str, number_of_bytes: Numbers) -> TableColumn:
+def size(title: str, number_of_bytes: NumberCells) -> TableColumn:
     """Bytes."""
-    shown = _said(number_of_bytes, humanise.size)
+    shown = _formatted(number_of_bytes, humanise.size)
     return _numbers(title, number_of_bytes, shown, _name(title, "bytes"))
 
 
-def moment(title: str, at: Moments, now: datetime) -> TableColumn:
+def moment(title: str, at: MomentCells, now: datetime) -> TableColumn:
     """Moments by the clock."""
     return _moments(title, at, [None if one is None else humanise.clock(one, now) for one in at])
 
 
-def ago(title: str, at: Moments, now: datetime, *, never: str | None = None) -> TableColumn:
+def ago(title: str, at: MomentCells, now: datetime, *, never: str | None = None) -> TableColumn:
     """Moments by how long ago they were."""
     return _moments(title, at, [never if one is None else f"{humanise.since(one, now)} ago" for one in at])
 
@@ -198,7 +209,7 @@ def mixed(title: str, values: Sequence[Any], shown: Sequence[str | None]) -> Tab
     return TableColumn(title, ColumnKind.NUMBER, shown, raw={title: values})
 
 
-def lasted(since: datetime | None, until: datetime) -> float | None:
+def elapsed_seconds(since: datetime | None, until: datetime) -> float | None:
     """Whole seconds from a moment on; one that lies ahead counts as now."""
     return None if since is None else float(int(max(0.0, (until - since).total_seconds())))
 
@@ -208,22 +219,22 @@ def without_empty(columns: Iterable[TableColumn], *names: str) -> list[TableColu
     return [column for column in columns if column.title not in names or not column.is_empty]
 
 
-def _said(values: Numbers, say: Callable[[float], str]) -> list[str | None]:
-    return [None if v is None or math.isnan(v) else say(v) for v in values]
+def _formatted(values: NumberCells, formatter: Callable[[float], str]) -> list[str | None]:
+    return [None if v is None or math.isnan(v) else formatter(v) for v in values]
 
 
 def _numbers(
-    title: str, values: Numbers, shown: Sequence[str | None], name: str, width: int | None = None
+    title: str, values: NumberCells, shown: Sequence[str | None], name: str, width: int | None = None
 ) -> TableColumn:
     return TableColumn(title, ColumnKind.NUMBER, shown, _order(values), {name: values}, width=width)
 
 
-def _moments(title: str, at: Moments, shown: Sequence[str | None]) -> TableColumn:
+def _moments(title: str, at: MomentCells, shown: Sequence[str | None]) -> TableColumn:
     order = [None if one is None else one.timestamp() for one in at]
     return TableColumn(title, ColumnKind.NUMBER, shown, order, {_slug(title): at})
 
 
-def _order(values: Numbers) -> list[float | None]:
+def _order(values: NumberCells) -> list[float | None]:
     return [None if v is None or math.isnan(v) else float(v) for v in values]
 
 

@@ -12,7 +12,7 @@ from lagwise_dashboard import escaping
 from lagwise_dashboard.tables.columns import TableColumn
 
 #: Longer names are cut: a file's name holds 255 bytes.
-_LONGEST = 60
+_MAX_PART_LENGTH = 60
 
 
 def as_csv(columns: Sequence[TableColumn]) -> str:
@@ -32,7 +32,7 @@ def file_name(table: str, about: Iterable[str], now: datetime) -> str:
 
 
 def _plain(part: Any) -> str:
-    return re.sub(r"[^\w.]+", "-", str(part))[:_LONGEST].strip("-.")
+    return re.sub(r"[^\w.]+", "-", str(part))[:_MAX_PART_LENGTH].strip("-.")
 
 
 #: A spreadsheet takes a text that begins so for a formula.
@@ -46,6 +46,6 @@ def cell(value: object) -> object:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, str):
-        text = escaping.shown(value)
+        text = escaping.visible(value)
         return f"'{text}" if text.startswith(_FORMULA) else text
     return value

@@ -17,9 +17,9 @@ def about(row: AlertRow) -> str:
     if row.kind is AlertKind.ANALYSIS:
         return "the analysis"
     if row.kind is AlertKind.COLLECTION:
-        return f"collection from {escaping.shown(row.cluster)}"
+        return f"collection from {escaping.visible(row.cluster)}"
     finding = "" if row.kind is AlertKind.GROUP else f"{_finding_words(row)}: "
-    return f"{finding}{escaping.shown(row.group)} ({escaping.shown(row.cluster)})"
+    return f"{finding}{escaping.visible(row.group)} ({escaping.visible(row.cluster)})"
 
 
 def _finding_words(row: AlertRow) -> str:
@@ -34,5 +34,5 @@ def severity_label(severity: Severity) -> str:
 def mark_text(row: AlertRow, *, resolved: bool) -> str:
     """An alert as a mark in a chart."""
     is_finding = row.group is not None and row.kind is not AlertKind.GROUP
-    word = _finding_words(row) if is_finding else appearance.look(row.status).word
+    word = _finding_words(row) if is_finding else appearance.of_status(row.status).word
     return f"Alert resolved ({word})" if resolved else f"Alert {severity_label(row.severity)}: {word}"

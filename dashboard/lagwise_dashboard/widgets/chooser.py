@@ -22,11 +22,11 @@ def group(page: Page, prompt: str) -> None:
     """Ask for a group, the worst first, and link each to the page."""
     st.markdown(prompt)
     filters.search("A part of its name")
-    found = ask(overview.names, list_view.asked(parameters.NAME_LIST, PAGE_LINKS))
-    for row in found:
+    result = ask(overview.names, list_view.query(parameters.NAME_LIST, PAGE_LINKS))
+    for row in result:
         address.page_link(
             page,
-            f"{appearance.look(row['status']).sign} {_named(row, 'group')}",
+            f"{appearance.of_status(row['status']).sign} {_named(row, 'group')}",
             values={
                 parameters.CLUSTER: row["cluster"],
                 parameters.GROUP: row["group"],
@@ -34,30 +34,30 @@ def group(page: Page, prompt: str) -> None:
                 parameters.SEARCH: None,
             },
         )
-    _counted(found, "group")
+    _counted(result, "group")
 
 
 def a_topic(prompt: str) -> None:
     """Ask for a topic, in the order of names, and link each to its page."""
     st.markdown(prompt)
     filters.search("A part of its name")
-    found = ask(topic.names, list_view.asked(parameters.NAME_LIST, PAGE_LINKS))
-    for row in found:
+    result = ask(topic.names, list_view.query(parameters.NAME_LIST, PAGE_LINKS))
+    for row in result:
         address.page_link(
             pages.TOPIC,
             f"{_named(row, 'topic')} · {humanise.plural(row['groups'], 'group')}",
             values={parameters.CLUSTER: row["cluster"], parameters.TOPIC: row["topic"], parameters.SEARCH: None},
         )
-    _counted(found, "topic")
+    _counted(result, "topic")
 
 
 def _named(row: Row, kind: str) -> str:
     return f"{escaping.markdown(row[kind])} ({escaping.markdown(row['cluster'])})"
 
 
-def _counted(found: ListPage[Row], kind: str) -> None:
-    if not found:
+def _counted(result: ListPage[Row], kind: str) -> None:
+    if not result:
         st.caption(f"No {kind} has this in its name.")
-    elif found.pages > 1:
-        st.caption(f"{found.counted(kind)}. Type a part of the name to find another.")
-    list_view.pages(parameters.NAME_LIST, found)
+    elif result.pages > 1:
+        st.caption(f"{result.counted(kind)}. Type a part of the name to find another.")
+    list_view.pagination(parameters.NAME_LIST, result)

@@ -28,8 +28,8 @@ def statuses(label: str, counts: Mapping[str, int], parameter: Parameter[tuple[s
     chosen = address.get(parameter)
 
     def chip(status: str) -> str:
-        look = appearance.look(status)
-        return f":{look.markdown}[{look.sign}] {look.word} **{counts.get(status, 0):,}**"
+        badge = appearance.of_status(status)
+        return f":{badge.markdown}[{badge.sign}] {badge.word} **{counts.get(status, 0):,}**"
 
     st.pills(
         label,
@@ -43,15 +43,15 @@ def statuses(label: str, counts: Mapping[str, int], parameter: Parameter[tuple[s
 
 def cluster(known: Sequence[str]) -> None:
     """A choice between the clusters, where there are several or one is asked for."""
-    asked = address.get(parameters.CLUSTER)
-    options = [*known, *([asked] if asked and asked not in known else [])]
-    if len(options) > 1 or asked:
+    wanted = address.get(parameters.CLUSTER)
+    options = [*known, *([wanted] if wanted and wanted not in known else [])]
+    if len(options) > 1 or wanted:
         st.selectbox(
             "Cluster",
             options,
             index=None,
             placeholder="All clusters",
-            format_func=escaping.shown,
+            format_func=escaping.visible,
             label_visibility="collapsed",
             width=180,
             **address.bound(parameters.CLUSTER, resets=(parameters.GROUP, parameters.TOPIC)),

@@ -18,7 +18,7 @@ READ_HELP = (
 
 def labels(*statuses: str | None) -> list[str]:
     """Statuses as the cell of a column of statuses; None is left out."""
-    return [appearance.look(status).label for status in statuses if status is not None]
+    return [appearance.of_status(status).label for status in statuses if status is not None]
 
 
 def oldest_unread(rows: Sequence[Row], help: str) -> TableColumn:
@@ -27,29 +27,29 @@ def oldest_unread(rows: Sequence[Row], help: str) -> TableColumn:
         "Oldest unread",
         [r["lag_seconds"] for r in rows],
         at_least=[r["lag_seconds_is_lower_bound"] for r in rows],
-    ).described(f"{help} ≥ marks a lower bound: it is older than the history that was kept.")
+    ).with_help(f"{help} ≥ marks a lower bound: it is older than the history that was kept.")
 
 
 def lag(rows: Sequence[Row], help: str, title: str = "Lag") -> TableColumn:
     """Unread records."""
-    return tables.count(title, [r["lag"] for r in rows], of="records").described(help)
+    return tables.count(title, [r["lag"] for r in rows], of="records").with_help(help)
 
 
 def written(rows: Sequence[Row], help: str = WRITTEN_HELP) -> TableColumn:
     """Records written per second."""
-    return tables.rate("In/s", [r["produce_rate_per_second"] for r in rows]).described(help)
+    return tables.rate("In/s", [r["produce_rate_per_second"] for r in rows]).with_help(help)
 
 
 def read(rows: Sequence[Row]) -> TableColumn:
     """Records read per second."""
-    return tables.rate("Out/s", [r["consume_rate_per_second"] for r in rows]).described(READ_HELP)
+    return tables.rate("Out/s", [r["consume_rate_per_second"] for r in rows]).with_help(READ_HELP)
 
 
 def loss_in(title: str, rows: Sequence[Row], seconds: Sequence[float | None], help: str) -> TableColumn:
     """The time until something is lost; ``now`` where it already is."""
     return tables.duration(
         title, seconds, at_most=[r["seconds_to_loss_is_upper_bound"] for r in rows], zero="now"
-    ).described(help)
+    ).with_help(help)
 
 
 _NO_VERDICT = frozenset({Status.OK, Status.GHOST, Status.UNKNOWN})

@@ -12,10 +12,10 @@ from lagwise_dashboard.widgets import filters
 from lagwise_dashboard.widgets.grid import Sorting
 
 #: Lists of fewer rows need no field to look for one.
-_FEWEST_SEARCHED = 10
+_MIN_SEARCHED = 10
 
 
-def asked(listing: ListParameters, page_rows: int = PAGE_ROWS) -> ListQuery:
+def query(listing: ListParameters, page_rows: int = PAGE_ROWS) -> ListQuery:
     """What the address asks for."""
     text = address.get(listing.search) if listing.search else ""
     order = address.get(listing.sort) if listing.sort else ""
@@ -27,18 +27,18 @@ def is_searched(listing: ListParameters) -> bool:
     return listing.search is not None and bool(address.get(listing.search))
 
 
-def search(listing: ListParameters, found: ListPage[Any], placeholder: str, label: str) -> None:
+def search(listing: ListParameters, result: ListPage[Any], placeholder: str, label: str) -> None:
     """The field that looks through the list; none where there is little to look through."""
-    if listing.search is not None and (found.of >= _FEWEST_SEARCHED or is_searched(listing)):
+    if listing.search is not None and (result.total >= _MIN_SEARCHED or is_searched(listing)):
         filters.search(placeholder, listing.search, label)
 
 
-def match(found: ListPage[Any], *, is_filtered: bool) -> str:
+def match_words(result: ListPage[Any], *, is_filtered: bool) -> str:
     """What a count of rows goes on with, where it is not of all rows: ``that match``."""
-    return "" if not is_filtered else " that matches" if found.of == 1 else " that match"
+    return "" if not is_filtered else " that matches" if result.total == 1 else " that match"
 
 
-def usual(listing: ListParameters, words: str) -> str:
+def if_default_order(listing: ListParameters, words: str) -> str:
     """These words on the usual order of a list; none where the address asks for another one."""
     is_usual = listing.sort is None or address.get(listing.sort) == listing.sort.default
     return words if is_usual else ""
@@ -51,8 +51,8 @@ def sorting(listing: ListParameters, by: Mapping[str, str], orders: Orders) -> S
     return Sorting(by, orders, listing.sort)
 
 
-def pages(listing: ListParameters, found: ListPage[Any]) -> None:
+def pagination(listing: ListParameters, result: ListPage[Any]) -> None:
     """The numbers of the list's pages, where there are several."""
-    if found.pages > 1:
-        numbers = range(1, found.pages + 1)
-        st.pagination(found.pages, **address.bound(listing.page, empty=found.asked.page, options=numbers))
+    if result.pages > 1:
+        numbers = range(1, result.pages + 1)
+        st.pagination(result.pages, **address.bound(listing.page, empty=result.query.page, options=numbers))

@@ -22,18 +22,18 @@ ICONS: dict[Page, str] = {
 }
 
 
-def show(asked: st.Page) -> None:
-    """Draw the menu: a line of links, which a narrow window gets folded. ``asked`` is the page that is open."""
+def show(open_page: st.Page) -> None:
+    """Draw the menu: a line of links, which a narrow window gets folded. ``open_page`` is the page that is open."""
     if browser_window.is_narrow():
-        with st.popover(address.here().title, icon=":material/menu:"):
-            _links(asked)
+        with st.popover(address.current_page().title, icon=":material/menu:"):
+            _links(open_page)
     else:
         with st.container(horizontal=True, gap="small", key="menu"):
-            _links(asked)
+            _links(open_page)
 
 
-def _links(asked: st.Page) -> None:
+def _links(open_page: st.Page) -> None:
     for page in pages.PAGES:
         # The link to the open page is marked; at the root that is another page of the same file.
-        opens = asked if page is address.here() else None
+        opens = open_page if page is address.current_page() else None
         address.page_link(page, page.title, icon=ICONS[page], opens=opens)

@@ -14,7 +14,7 @@ _PAUSED = "paused"
 #: Damaged files that are named.
 _NAMED = 3
 #: Letters of a wrong part of an address that are repeated.
-_LONGEST_SAID = 60
+_MAX_QUOTED_LENGTH = 60
 
 
 def show(
@@ -41,12 +41,12 @@ def show(
                 "Live",
                 value=not st.session_state.get(_PAUSED, False),
                 key=LIVE,
-                on_change=_remember,
+                on_change=_remember_pause,
                 help=f"Looks for new data every {seconds:g} s. Switch it off to keep what you see.",
             )
             identity.sign_out()
 
-        _say_what_is_ignored()
+        _warn_of_ignored_parameters()
 
         def guarded() -> None:
             way, above = st.empty(), st.container()
@@ -55,27 +55,27 @@ def show(
             # Damage is found while the page is made, and concerns all of it.
             with above, boundary():
                 _show_damaged_files()
-            address.follow(way)
+            address.sync_browser(way)
 
         st.fragment(guarded, run_every=seconds if live else None)()
         if below is not None:
             below()
 
 
-def _say_what_is_ignored() -> None:
+def _warn_of_ignored_parameters() -> None:
     """What the address asks for and this page does not have: nothing else is shown in its place unsaid."""
-    said = []
+    sentences = []
     for one in address.ignored():
-        texts = ", ".join(escaping.quoted(text, longest=_LONGEST_SAID) for text in one.texts)
+        texts = ", ".join(escaping.quoted(text, max_length=_MAX_QUOTED_LENGTH) for text in one.texts)
         if one.allowed is None:
-            said.append(f"This page has no parameter {escaping.quoted(one.name, longest=_LONGEST_SAID)}.")
+            sentences.append(f"This page has no parameter {escaping.quoted(one.name, max_length=_MAX_QUOTED_LENGTH)}.")
         else:
-            said.append(f"`{one.name}` must be {one.allowed}, not {texts}.")
-    if said:
-        st.warning("**Part of the address was ignored.** " + " ".join(said), icon=":material/link_off:")
+            sentences.append(f"`{one.name}` must be {one.allowed}, not {texts}.")
+    if sentences:
+        st.warning("**Part of the address was ignored.** " + " ".join(sentences), icon=":material/link_off:")
 
 
-def _remember() -> None:
+def _remember_pause() -> None:
     st.session_state[_PAUSED] = not st.session_state[LIVE]
 
 

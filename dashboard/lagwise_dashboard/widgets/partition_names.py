@@ -10,12 +10,12 @@ from lagwise_dashboard.queries import topic as queries
 from lagwise_dashboard.queries.base import Row
 
 #: Names by topic and partition.
-Names = Mapping[tuple[str, int], str]
+PartitionNames = Mapping[tuple[str, int], str]
 QUEUE_HELP = "Broker and queue, as RocketMQ's own tools name them."
-_MOST_RANGES = 12
+_MAX_RANGES = 12
 
 
-def of(cluster: str, topics: Iterable[str], as_of: datetime) -> Names:
+def of(cluster: str, topics: Iterable[str], as_of: datetime) -> PartitionNames:
     """The names of partitions of these topics; none of a cluster whose partitions are numbers, for which nothing is
     read."""
     if rocketmq_named(cluster, context.config().clusters) is None:
@@ -23,7 +23,7 @@ def of(cluster: str, topics: Iterable[str], as_of: datetime) -> Names:
     return ask(queries.partition_labels, cluster, tuple(sorted(set(topics))), as_of)
 
 
-def place(topic: str, partition: int, names: Names) -> str:
+def place(topic: str, partition: int, names: PartitionNames) -> str:
     """A partition in a sentence, as Markdown: ``orders-3``, or ``orders broker-a q3``."""
     name = names.get((topic, partition))
     return f"{escaping.markdown(topic)}-{partition}" if name is None else escaping.markdown(f"{topic} {name}")
@@ -36,11 +36,11 @@ def owned(row: Row) -> str:
 
 def ranges(numbers: list[int]) -> str:
     """``0–3, 7``."""
-    found: list[list[int]] = []
+    result: list[list[int]] = []
     for number in sorted(numbers):
-        if found and number == found[-1][1] + 1:
-            found[-1][1] = number
+        if result and number == result[-1][1] + 1:
+            result[-1][1] = number
         else:
-            found.append([number, number])
-    shown = [str(a) if a == b else f"{a}–{b}" if b > a + 1 else f"{a}, {b}" for a, b in found[:_MOST_RANGES]]
-    return ", ".join(shown) + (" …" if len(found) > _MOST_RANGES else "")
+            result.append([number, number])
+    shown = [str(a) if a == b else f"{a}–{b}" if b > a + 1 else f"{a}, {b}" for a, b in result[:_MAX_RANGES]]
+    return ", ".join(shown) + (" …" if len(result) > _MAX_RANGES else "")

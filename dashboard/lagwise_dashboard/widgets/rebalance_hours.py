@@ -1,6 +1,5 @@
 """Rebalances of a group by the hour, columns that all tables of rebalances share, and an event in words."""
 
-from collections.abc import Callable
 from datetime import datetime
 
 import streamlit as st
@@ -11,7 +10,6 @@ from lagwise_dashboard import context, escaping, tables
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.queries import group as queries
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.queries.listing import ListPage
 from lagwise_dashboard.tables import TableColumn
 from lagwise_dashboard.widgets import grid, list_view
 from lagwise_dashboard.widgets.time_range import TimeRange
@@ -22,22 +20,18 @@ WITHOUT_READING_HELP = "Time that they took; ≤ where only an upper bound is kn
 
 
 def show(cluster: str, group: str, span: TimeRange, now: datetime) -> None:
-    """The hours of a span in which a group was rebalanced."""
-    its = (cluster, group, span.since, span.until)
-    found = ask(queries.rebalances, *its, list_view.asked(parameters.HOUR_LIST))
-    _table(found, now, (cluster, group), lambda: queries.rebalances(context.lake(), *its, found.asked.whole).rows)
-
-
-def _table(found: ListPage[Row], now: datetime, about: tuple[str, str], whole: Callable[[], list[Row]]) -> None:
-    """Each hour's rebalances with their likely cause, a page of the ``whole``; nothing where there were none."""
-    if not found:
+    """Draw the hours of a span in which a group was rebalanced, with the likely causes; nothing where there are
+    none."""
+    listing, arguments = parameters.HOUR_LIST, (cluster, group, span.since, span.until)
+    hours = ask(queries.rebalances, *arguments, list_view.query(listing))
+    if not hours:
         return
     st.subheader("Rebalances by hour", anchor=False)
-    inexact = not all(r["exact"] for r in found)
+    inexact = not all(r["exact"] for r in hours)
     st.caption(
-        (f"{found.counted('hour')}, the newest first. " if found.pages > 1 else "")
-        + "The likely cause is concluded from who came and went, how long they had been silent, and their time-outs."
-        + (" Some were told from samples, between which others may have been missed." if inexact else "")
+        (f"{hours.counted('hour')}, newest first. " if hours.pages > 1 else "")
+        + "The likely cause follows from who joined and left, how long they had been silent, and their timeouts."
+        + (" Some rebalances were inferred from samples; others between samples may be missing." if inexact else "")
     )
 
     def columns(rows: list[Row]) -> list[TableColumn]:
@@ -48,8 +42,8 @@ def _table(found: ListPage[Row], now: datetime, about: tuple[str, str], whole: C
             without_reading(rows),
             partitions_moved(rows),
             tables.count(
-                "Read again", [r["reread_records_at_most"] for r in rows], of="records_at_most", say=_at_most
-            ).described(
+                "Read again", [r["reread_records_at_most"] for r in rows], of="records_at_most", formatter=_at_most
+            ).with_help(
                 "Records that had been read and not committed, so that the next owner read them again: at most."
             ),
             tables.text("Why", [r["sentence"] for r in rows], width=SENTENCE_WIDTH, wraps=True),
@@ -58,15 +52,15 @@ def _table(found: ListPage[Row], now: datetime, about: tuple[str, str], whole: C
         return tables.without_empty(made, "Storm", "Read again")
 
     grid.show(
-        columns(found.rows),
+        columns(hours.rows),
         name="rebalances-by-hour",
         label="Rebalances of the group by hour, with their likely cause",
-        about=about,
-        rows_seen=6,
-        sorts=found.pages == 1,
-        whole=lambda: columns(whole()),
+        about=(cluster, group),
+        visible_rows=6,
+        sorts=hours.pages == 1,
+        all_rows=lambda: columns(queries.rebalances(context.lake(), *arguments, hours.query.all_rows).rows),
     )
-    list_view.pages(parameters.HOUR_LIST, found)
+    list_view.pagination(listing, hours)
 
 
 def without_reading(rows: list[Row]) -> TableColumn:
@@ -74,7 +68,7 @@ def without_reading(rows: list[Row]) -> TableColumn:
     taken = [_taken(r) for r in rows]
     return tables.duration(
         "Without reading", [seconds for seconds, _ in taken], at_most=[is_bound for _, is_bound in taken]
-    ).described(WITHOUT_READING_HELP)
+    ).with_help(WITHOUT_READING_HELP)
 
 
 def without_reading_in_all(rows: list[Row]) -> str:
@@ -94,7 +88,7 @@ def _taken(row: Row) -> tuple[float | None, bool]:
 
 def partitions_moved(rows: list[Row]) -> TableColumn:
     """Partitions that changed hands."""
-    return tables.count("Moved", [r["partitions_moved"] for r in rows], of="partitions").described(
+    return tables.count("Moved", [r["partitions_moved"] for r in rows], of="partitions").with_help(
         "Partitions that changed hands."
     )
 
@@ -107,17 +101,17 @@ def details(row: Row) -> str:
     """What an event changed, in one line of plain text."""
     parts: list[str] = []
     if row["topic"] is not None:
-        place = escaping.shown(row["topic"])
+        place = escaping.visible(row["topic"])
         parts.append(place if row["partition"] is None else f"{place}-{row['partition']}")
     if row["before"] is not None or row["after"] is not None:
         parts.append(
-            f"{escaping.shown(row['before']) or humanise.DASH} → {escaping.shown(row['after']) or humanise.DASH}"
+            f"{escaping.visible(row['before']) or humanise.DASH} → {escaping.visible(row['after']) or humanise.DASH}"
         )
     if row["cause"]:
-        parts.append(escaping.shown(row["cause"]).replace("_", " "))
+        parts.append(escaping.visible(row["cause"]).replace("_", " "))
     for verb, who in (("joined", row["joined"]), ("left", row["left"])):
         if who:
-            parts.append(f"{verb}: {', '.join(escaping.shown(w) for w in who[:5])}{' …' if len(who) > 5 else ''}")
+            parts.append(f"{verb}: {', '.join(escaping.visible(w) for w in who[:5])}{' …' if len(who) > 5 else ''}")
     if row["partitions_moved"] is not None:
         parts.append(f"{humanise.plural(row['partitions_moved'], 'partition')} moved")
     if row["duration_seconds"] is not None:

@@ -12,24 +12,24 @@ Tile = tuple[str, str, str | None]
 
 
 #: More boxes do not fit beside each other on a usual screen.
-_MOST_IN_A_ROW = 10
+_MAX_PER_ROW = 10
 
 
 def _rows(tiles: Sequence[Tile]) -> Iterator[Sequence[Tile]]:
     """Rows of about as many boxes each: one that is left over would be as wide as the page."""
-    number = -(-len(tiles) // _MOST_IN_A_ROW)
+    number = -(-len(tiles) // _MAX_PER_ROW)
     for row in range(number):
         yield tiles[row * len(tiles) // number : (row + 1) * len(tiles) // number]
 
 
-def show(found: Sequence[Tile], *, missing_because: str | None = None) -> None:
+def show(result: Sequence[Tile], *, missing_because: str | None = None) -> None:
     """Draw those that have a value. A box with a dash in it tells nothing: the others are named below, with why they
     are missing, where that is given."""
-    shown = [tile for tile in found if tile[1] != humanise.DASH]
+    shown = [tile for tile in result if tile[1] != humanise.DASH]
     for row in _rows(shown):
         with st.container(horizontal=True, gap="small"):
             for label, value, explained in row:
                 st.metric(label, escaping.markdown(value), help=explained, border=True)
-    missing = [label for label, value, _ in found if value == humanise.DASH]
+    missing = [label for label, value, _ in result if value == humanise.DASH]
     if missing and missing_because:
         st.caption(f"Not known: {', '.join(missing)} ({missing_because}).")

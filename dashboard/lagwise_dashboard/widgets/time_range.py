@@ -26,8 +26,8 @@ _IN_THE_LAST = "in the last "
 #: Ranges move on in steps, so that browsers that look at the same moment share one answer.
 _STEP_SECONDS = 5
 #: Less is not drawn: there are no more points to be seen.
-_SHORTEST = timedelta(minutes=1)
-_LONGEST = timedelta(days=90)
+_MIN_SPAN = timedelta(minutes=1)
+_MAX_SPAN = timedelta(days=90)
 _ENDS = (parameters.FROM, parameters.TO)
 
 
@@ -97,7 +97,7 @@ def _inputs(zoomed: tuple[datetime, datetime] | None, now: datetime, span: timed
             for label, name, at in (("From, UTC", "from", since), ("To, UTC", "to", until))
         ]
         if st.form_submit_button("Zoom", type="primary") and ends[0] is not None and ends[1] is not None:
-            if ends[1] - ends[0] < _SHORTEST:
+            if ends[1] - ends[0] < _MIN_SPAN:
                 st.error("The end must lie at least a minute after the beginning.")
             else:
                 _go(ends[0].replace(tzinfo=UTC), ends[1].replace(tzinfo=UTC))
@@ -110,9 +110,9 @@ def in_words(name: str) -> str:
 
 def _go(since: datetime, until: datetime) -> None:
     since, until = since.replace(microsecond=0), until.replace(microsecond=0)
-    if until - since < _SHORTEST:
+    if until - since < _MIN_SPAN:
         middle = since + (until - since) / 2
-        since, until = middle - _SHORTEST / 2, middle + _SHORTEST / 2
+        since, until = middle - _MIN_SPAN / 2, middle + _MIN_SPAN / 2
     address.change({parameters.FROM: since, parameters.TO: until})
 
 
@@ -127,10 +127,10 @@ def _zoom() -> tuple[tuple[datetime, datetime] | None, str]:
         return None, ""
     if since is None or until is None:
         return None, "**The zoom in the address was ignored.** It needs both `from` and `to`."
-    if not _SHORTEST <= until - since <= _LONGEST:
+    if not _MIN_SPAN <= until - since <= _MAX_SPAN:
         return None, (
             "**The zoom in the address was ignored.** `to` must lie after `from`, by a minute at least and "
-            f"{_LONGEST.days} days at most."
+            f"{_MAX_SPAN.days} days at most."
         )
     return (since, until), ""
 

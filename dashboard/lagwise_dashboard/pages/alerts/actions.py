@@ -55,7 +55,7 @@ class _Form:
     def open(self, *, disabled: bool = False) -> AbstractContextManager[object]:
         """The form, to draw fields and the button in."""
         return st.popover(
-            self.label, icon=f":material/{self.icon}:", key=self.key, on_change=self.forget, disabled=disabled
+            self.label, icon=f":material/{self.icon}:", key=self.key, on_change=self.clear_error, disabled=disabled
         )
 
     def button(self, label: str, work: Callable[..., str], *args: object, disabled: bool = False) -> None:
@@ -74,7 +74,7 @@ class _Form:
 
     def do(self, work: Callable[..., str], *args: object) -> None:
         """Do it, if this reader may, and keep what came of it for the next drawing."""
-        self.forget()
+        self.clear_error()
         try:
             person = identity.current()
             if person is None or not person.may_act:
@@ -85,9 +85,9 @@ class _Form:
         else:
             st.session_state[self.key] = False
             st.session_state[f"{self.key}_done"] = self._times + 1
-        alert_reader.forget()
+        alert_reader.clear_cache()
 
-    def forget(self) -> None:
+    def clear_error(self) -> None:
         """What went wrong before was read."""
         st.session_state.get(_FAILED, {}).pop(self.key, None)
 
@@ -103,14 +103,14 @@ class _Form:
 
 
 _ACKNOWLEDGE = _Form("acknowledge_form", "Acknowledge", "pan_tool")
-_TAKE_BACK = _Form("take_back_form", "Give back", "undo")
+_UNACKNOWLEDGE = _Form("take_back_form", "Give back", "undo")
 _SILENCE = _Form("silence_form", "Silence", "notifications_off")
 _UNSILENCE = _Form("unsilence_form", "End a silence", "notifications_active")
 _RESEND = _Form("resend_form", "Send again", "forward_to_inbox")
-_TRY = _Form("try_form", "Test a channel", "send")
+_TEST = _Form("try_form", "Test a channel", "send")
 
 
-def bar(firing: Sequence[AlertRow], taken: Sequence[AlertRow]) -> None:
+def bar(firing: Sequence[AlertRow], acknowledged: Sequence[AlertRow]) -> None:
     """What can be done about alerts; says so where this reader may not."""
     person = identity.current()
     for done in st.session_state.pop(_DONE, []):
@@ -122,9 +122,9 @@ def bar(firing: Sequence[AlertRow], taken: Sequence[AlertRow]) -> None:
         st.caption(f"You can look. Acknowledging and silencing need the role operator{how}.")
         return
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        _acknowledge(firing)
-        _take_back(taken)
-        _silence([*firing, *taken])
+        _acknowledge_form(firing)
+        _unacknowledge_form(acknowledged)
+        _silence_form([*firing, *acknowledged])
         st.caption(f"You act as {escaping.markdown(person.name)}. What is done is kept below.", width="content")
 
 
@@ -133,7 +133,7 @@ def end_silence(silences: Sequence[Silence]) -> None:
     if not silences or not _may_act():
         return
     with _UNSILENCE.open():
-        words = {one.id: f"{one.id}: {escaping.shown(actions.matcher_words(one.matcher))}" for one in silences}
+        words = {one.id: f"{one.id}: {escaping.visible(actions.matcher_words(one.matcher))}" for one in silences}
         number = st.selectbox("Silence", list(words), format_func=words.__getitem__, key="unsilence_number")
         st.caption("Alerts that it muted and that still fire are notified within seconds.")
         _UNSILENCE.button("End it now", _unsilence, number)
@@ -144,7 +144,7 @@ def send_again(dead: Sequence[DeliveryRow], subjects: dict[str, str]) -> None:
     if not dead or not _may_act():
         return
     with _RESEND.open():
-        words = {row.id: f"{row.id}: {escaping.shown(row.channel)}, {_about(row, subjects)}" for row in dead}
+        words = {row.id: f"{row.id}: {escaping.visible(row.channel)}, {_about(row, subjects)}" for row in dead}
         ids = st.multiselect(
             "Messages that were given up (required)", list(words), format_func=words.__getitem__, key="resend_ids"
         )
@@ -152,37 +152,37 @@ def send_again(dead: Sequence[DeliveryRow], subjects: dict[str, str]) -> None:
         _RESEND.button("Send again", _resend, tuple(ids), disabled=not ids)
 
 
-def try_channel() -> None:
+def test_channel() -> None:
     """Send a test through a channel, and show the answer."""
     names = [channel.name for channel in context.config().alerts.channels]
     if not names or not _may_act():
         return
-    with _TRY.open():
+    with _TEST.open():
         name = st.selectbox("Channel", names, key="try_name")
         over = st.checkbox("The end of the test", key="try_over", help="For receivers that keep what is open.")
         st.caption("It says that it is a test, is as urgent as an info, and goes out at once and once.")
-        _TRY.button("Send the test", _try, name, over)
+        _TEST.button("Send the test", _send_test, name, over)
 
 
-def _acknowledge(firing: Sequence[AlertRow]) -> None:
+def _acknowledge_form(firing: Sequence[AlertRow]) -> None:
     with _ACKNOWLEDGE.open(disabled=not firing):
         words = {row.incident_id: _line(row) for row in firing}
         ids = st.multiselect("Alerts (required)", list(words), format_func=words.__getitem__, key="ack_ids")
         st.text_input("What you do about it", key=_ACKNOWLEDGE.field(_ACK_COMMENT), max_chars=500)
         st.caption("It is not notified again, unless it becomes more severe. Ends with the alert.")
-        _ACKNOWLEDGE.button("I have it", _ack, tuple(ids), disabled=not ids)
+        _ACKNOWLEDGE.button("I have it", _acknowledge, tuple(ids), disabled=not ids)
 
 
-def _take_back(taken: Sequence[AlertRow]) -> None:
-    if not taken:
+def _unacknowledge_form(acknowledged: Sequence[AlertRow]) -> None:
+    if not acknowledged:
         return
-    with _TAKE_BACK.open():
-        words = {row.incident_id: _line(row) for row in taken}
+    with _UNACKNOWLEDGE.open():
+        words = {row.incident_id: _line(row) for row in acknowledged}
         ids = st.multiselect("Alerts (required)", list(words), format_func=words.__getitem__, key="back_ids")
-        _TAKE_BACK.button("I do not have it", _give_back, tuple(ids), disabled=not ids)
+        _UNACKNOWLEDGE.button("I do not have it", _unacknowledge, tuple(ids), disabled=not ids)
 
 
-def _silence(rows: Sequence[AlertRow]) -> None:
+def _silence_form(rows: Sequence[AlertRow]) -> None:
     with _SILENCE.open():
         words = {row.incident_id: _line(row) for row in rows}
         st.selectbox(
@@ -223,14 +223,14 @@ def _fill(rows: dict[str, AlertRow]) -> None:
         st.session_state[_SILENCE.field(_KIND)] = [] if row.kind is AlertKind.GROUP else [row.kind.value]
 
 
-def _ack(by: Operator, ids: tuple[str, ...]) -> str:
+def _acknowledge(by: Operator, ids: tuple[str, ...]) -> str:
     comment = st.session_state[_ACKNOWLEDGE.field(_ACK_COMMENT)]
     for incident_id in ids:
         actions.acknowledge(alert_reader.engine(), incident_id, comment=comment, by=by, now=context.now())
     return f"{plural(len(ids), 'alert')} acknowledged."
 
 
-def _give_back(by: Operator, ids: tuple[str, ...]) -> str:
+def _unacknowledge(by: Operator, ids: tuple[str, ...]) -> str:
     for incident_id in ids:
         actions.take_back(alert_reader.engine(), incident_id, by=by, now=context.now())
     return f"{plural(len(ids), 'alert')} given back: what is new about them is notified again."
@@ -263,7 +263,7 @@ def _resend(by: Operator, ids: tuple[int, ...]) -> str:
     return f"{plural(done.queued, 'message')} queued again{outdated}."
 
 
-def _try(by: Operator, name: str, over: bool) -> str:
+def _send_test(by: Operator, name: str, over: bool) -> str:
     answer = test_message.send_test(context.config(), name, context.now, over=over)
     verdict = "took it" if answer.delivered else "did not take it"
     said = f"{name} ({answer.receiver}) {verdict}: {answer.answer or 'no answer'}"
@@ -279,8 +279,8 @@ def _may_act() -> bool:
 
 
 def _line(row: AlertRow) -> str:
-    return f"{alert_words.severity_label(row.severity)} {alert_words.about(row)}: {escaping.shown(row.status)}"
+    return f"{alert_words.severity_label(row.severity)} {alert_words.about(row)}: {escaping.visible(row.status)}"
 
 
 def _about(row: DeliveryRow, subjects: dict[str, str]) -> str:
-    return f"{escaping.shown(row.event)} of {subjects.get(row.incident_id) or escaping.shown(row.incident_id)}"
+    return f"{escaping.visible(row.event)} of {subjects.get(row.incident_id) or escaping.visible(row.incident_id)}"

@@ -51,7 +51,7 @@ def show_open(rows: list[AlertRow], now: datetime, *, name: str, label: str, peo
         _severities(rows),
         tables.statuses("Status", [lag_columns.labels(r.status) for r in rows]),
         tables.text("About", [alert_words.about(r) for r in rows]),
-        tables.duration("Status for", [tables.lasted(r.since, now) for r in rows]).described(
+        tables.duration("Status for", [tables.elapsed_seconds(r.since, now) for r in rows]).with_help(
             "How long this status has lasted; a milder one may have led to it."
         ),
         *people,
@@ -64,7 +64,7 @@ def show_open(rows: list[AlertRow], now: datetime, *, name: str, label: str, peo
         label=label,
         links=[link(r) for r in rows],
         linked="About",
-        rows_seen=10,
+        visible_rows=10,
     )
 
 
@@ -75,7 +75,7 @@ def link(row: AlertRow) -> str:
     return address.href(pages.GROUP, {parameters.CLUSTER: row.cluster, parameters.GROUP: row.group})
 
 
-def notified(rows: list[AlertRow], now: datetime) -> list[TableColumn]:
+def notified_columns(rows: list[AlertRow], now: datetime) -> list[TableColumn]:
     """When people were notified of firing alerts first, and which are on hold."""
     return [
         tables.ago("Notified", [r.fired_at for r in rows], now),
@@ -83,12 +83,12 @@ def notified(rows: list[AlertRow], now: datetime) -> list[TableColumn]:
     ]
 
 
-def pending(rows: list[AlertRow]) -> TableColumn:
+def pending_column(rows: list[AlertRow]) -> TableColumn:
     """Why nobody was notified of alerts yet."""
     return tables.text("Notified", ["part of another alert" if r.inhibited_by else "not yet" for r in rows])
 
 
-def taken(given: Sequence[Acknowledgement | None], now: datetime) -> list[TableColumn]:
+def acknowledged_columns(given: Sequence[Acknowledgement | None], now: datetime) -> list[TableColumn]:
     """Who has alerts."""
     return [
         tables.text("Who has it", [one and one.by for one in given]),
@@ -97,7 +97,7 @@ def taken(given: Sequence[Acknowledgement | None], now: datetime) -> list[TableC
     ]
 
 
-def muted(mutes: Sequence[Mute | None], now: datetime) -> list[TableColumn]:
+def muted_columns(mutes: Sequence[Mute | None], now: datetime) -> list[TableColumn]:
     """What mutes alerts, and for how long."""
     return [
         tables.text("Muted by", [one and _mute(one) for one in mutes]),
@@ -118,11 +118,11 @@ def show_silences(silences: list[Silence], now: datetime) -> None:
         tables.text("By", [one.created_by for one in silences]),
         tables.text("Because", [one.comment for one in silences], width=_COMMENT_WIDTH),
     ]
-    grid.show(columns, name="silences", label="Silences, the next to end first", rows_seen=8)
+    grid.show(columns, name="silences", label="Silences, the next to end first", visible_rows=8)
 
 
-def show_actions(found: ListPage[ActionRow], now: datetime, whole: Callable[[], list[ActionRow]]) -> None:
-    """Draw what people did, the latest first, a page of the ``whole``."""
+def show_actions(result: ListPage[ActionRow], now: datetime, all_rows: Callable[[], list[ActionRow]]) -> None:
+    """Draw what people did, the latest first, a page of the ``all_rows``."""
 
     def columns(rows: list[ActionRow]) -> list[TableColumn]:
         return [
@@ -135,17 +135,17 @@ def show_actions(found: ListPage[ActionRow], now: datetime, whole: Callable[[], 
         ]
 
     grid.show(
-        columns(found.rows),
+        columns(result.rows),
         name="actions",
         label="What people did about alerts, the latest first",
-        rows_seen=12,
-        sorts=found.pages == 1,
-        whole=lambda: columns(whole()),
+        visible_rows=12,
+        sorts=result.pages == 1,
+        all_rows=lambda: columns(all_rows()),
     )
 
 
-def show_history(found: ListPage[AlertRow], now: datetime, whole: Callable[[], list[AlertRow]]) -> None:
-    """Draw alerts that ended, a page of the ``whole``."""
+def show_history(result: ListPage[AlertRow], now: datetime, all_rows: Callable[[], list[AlertRow]]) -> None:
+    """Draw alerts that ended, a page of the ``all_rows``."""
 
     def columns(rows: list[AlertRow]) -> list[TableColumn]:
         return [
@@ -154,32 +154,33 @@ def show_history(found: ListPage[AlertRow], now: datetime, whole: Callable[[], l
             tables.statuses("Status", [lag_columns.labels(r.status) for r in rows]),
             tables.text("About", [alert_words.about(r) for r in rows]),
             tables.duration(
-                "Lasted", [None if r.resolved_at is None else tables.lasted(r.since, r.resolved_at) for r in rows]
+                "Lasted",
+                [None if r.resolved_at is None else tables.elapsed_seconds(r.since, r.resolved_at) for r in rows],
             ),
             tables.text("Because", [_RESOLUTIONS.get(r.resolution or "", r.resolution) for r in rows]),
             tables.text("Why it fired", [r.sentence for r in rows], width=_SENTENCE_WIDTH, wraps=True),
         ]
 
     grid.show(
-        columns(found.rows),
+        columns(result.rows),
         name="ended-alerts",
         label="Alerts that ended, the latest first",
-        links=[link(r) for r in found],
+        links=[link(r) for r in result],
         linked="About",
-        rows_seen=8,
-        sorts=found.pages == 1,
-        whole=lambda: columns(whole()),
+        visible_rows=8,
+        sorts=result.pages == 1,
+        all_rows=lambda: columns(all_rows()),
     )
 
 
 def show_deliveries(
-    found: ListPage[DeliveryRow],
+    result: ListPage[DeliveryRow],
     subjects_of: Callable[[list[DeliveryRow]], dict[str, str]],
     now: datetime,
     *,
-    whole: Callable[[], list[DeliveryRow]],
+    all_rows: Callable[[], list[DeliveryRow]],
 ) -> None:
-    """Draw messages, a page of the ``whole``; ``subjects_of`` says what incidents are about, by their ids."""
+    """Draw messages, a page of the ``all_rows``; ``subjects_of`` says what incidents are about, by their ids."""
 
     def columns(rows: list[DeliveryRow]) -> list[TableColumn]:
         subjects = subjects_of(rows)
@@ -194,18 +195,18 @@ def show_deliveries(
             tables.moment("Delivered", [r.delivered_at for r in rows], now),
             tables.duration("Next attempt in", [_next_attempt(r, now) for r in rows], zero="due now"),
             tables.text("Last error", [r.last_error for r in rows], width=_COMMENT_WIDTH),
-            tables.text("Key", [r.idempotency_key for r in rows]).described(
+            tables.text("Key", [r.idempotency_key for r in rows]).with_help(
                 "Sent with every attempt, so that a receiver can drop duplicates."
             ),
         ]
 
     grid.show(
-        columns(found.rows),
+        columns(result.rows),
         name="deliveries",
         label="Deliveries of alerts, the latest first",
-        rows_seen=12,
-        sorts=found.pages == 1,
-        whole=lambda: columns(whole()),
+        visible_rows=12,
+        sorts=result.pages == 1,
+        all_rows=lambda: columns(all_rows()),
     )
 
 

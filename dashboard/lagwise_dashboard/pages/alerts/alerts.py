@@ -21,10 +21,10 @@ from lagwise_dashboard.widgets import alert_words, freshness, list_view, page
 def body() -> None:
     now = context.now()
     freshness.strip(freshness.read(now))
-    found = _sorted_out(alert_reader.open_alerts(), now)
-    _counts(found)
-    actions.bar([a for a, _ in (*found.firing, *found.muted)], [a for a, _ in found.taken])
-    _open(found, now)
+    result = _by_operator_state(alert_reader.open_alerts(), now)
+    _counts(result)
+    actions.bar([a for a, _ in (*result.firing, *result.muted)], [a for a, _ in result.acknowledged])
+    _open(result, now)
     _silences(now)
     _history(now)
     _deliveries(now)
@@ -32,37 +32,37 @@ def body() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
+class _OpenAlerts:
     """Open alerts by how they stand with people; each stands in one place. ``everything`` is all of them."""
 
     everything: list[AlertRow]
     firing: list[tuple[AlertRow, OperatorState]]
-    taken: list[tuple[AlertRow, OperatorState]]
+    acknowledged: list[tuple[AlertRow, OperatorState]]
     muted: list[tuple[AlertRow, OperatorState]]
     pending: list[tuple[AlertRow, OperatorState]]
 
 
-def _sorted_out(rows: list[AlertRow], now: datetime) -> _Open:
+def _by_operator_state(rows: list[AlertRow], now: datetime) -> _OpenAlerts:
     orders = alert_reader.orders()
-    found = _Open(rows, [], [], [], [])
+    result = _OpenAlerts(rows, [], [], [], [])
     for row in rows:
-        standing = queries.operator_state(row, orders, now)
+        state = queries.operator_state(row, orders, now)
         if row.state is AlertState.PENDING:
-            place = found.pending
-        elif standing.acknowledged is not None:
-            place = found.taken
+            place = result.pending
+        elif state.acknowledged is not None:
+            place = result.acknowledged
         else:
-            place = found.firing if standing.muted is None else found.muted
-        place.append((row, standing))
-    return found
+            place = result.firing if state.muted is None else result.muted
+        place.append((row, state))
+    return result
 
 
-def _counts(found: _Open) -> None:
+def _counts(result: _OpenAlerts) -> None:
     counts = alert_reader.counts()
     with st.container(horizontal=True, gap="small"):
-        st.metric("Firing", f"{len(found.firing):,}", border=True, help="Somebody was told, and nobody has it.")
-        st.metric("Acknowledged", f"{len(found.taken):,}", border=True, help="Somebody has it.")
-        st.metric("Silenced", f"{len(found.muted):,}", border=True, help="By a silence, or in a maintenance window.")
+        st.metric("Firing", f"{len(result.firing):,}", border=True, help="Somebody was told, and nobody has it.")
+        st.metric("Acknowledged", f"{len(result.acknowledged):,}", border=True, help="Somebody has it.")
+        st.metric("Silenced", f"{len(result.muted):,}", border=True, help="By a silence, or in a maintenance window.")
         st.metric(
             "Pending", f"{counts.pending:,}", border=True, help="It holds, but not yet for as long as its rule asks."
         )
@@ -82,41 +82,41 @@ def _counts(found: _Open) -> None:
         )
 
 
-def _open(found: _Open, now: datetime) -> None:
+def _open(result: _OpenAlerts, now: datetime) -> None:
     st.subheader("Firing", anchor=False)
-    if found.firing:
+    if result.firing:
         st.caption("The loudest first.")
-        rows = [row for row, _ in found.firing]
+        rows = [row for row, _ in result.firing]
         alert_tables.show_open(
-            rows, now, name="firing", label="Alerts that fire", people=alert_tables.notified(rows, now)
+            rows, now, name="firing", label="Alerts that fire", people=alert_tables.notified_columns(rows, now)
         )
-    elif found.everything:
+    elif result.everything:
         st.caption("Nothing fires that nobody has and nothing mutes.")
     else:
         _nothing_fires(now)
-    if found.taken:
+    if result.acknowledged:
         st.subheader("Acknowledged", anchor=False)
         alert_tables.show_open(
-            [row for row, _ in found.taken],
+            [row for row, _ in result.acknowledged],
             now,
             name="acknowledged",
             label="Alerts that somebody has",
-            people=alert_tables.taken([s.acknowledged for _, s in found.taken], now),
+            people=alert_tables.acknowledged_columns([s.acknowledged for _, s in result.acknowledged], now),
         )
-    if found.muted:
+    if result.muted:
         st.subheader("Silenced", anchor=False)
         alert_tables.show_open(
-            [row for row, _ in found.muted],
+            [row for row, _ in result.muted],
             now,
             name="silenced",
             label="Alerts that are silenced",
-            people=alert_tables.muted([s.muted for _, s in found.muted], now),
+            people=alert_tables.muted_columns([s.muted for _, s in result.muted], now),
         )
-    if found.pending:
+    if result.pending:
         st.subheader("Pending", anchor=False)
-        rows = [row for row, _ in found.pending]
+        rows = [row for row, _ in result.pending]
         alert_tables.show_open(
-            rows, now, name="pending", label="Alerts that are pending", people=[alert_tables.pending(rows)]
+            rows, now, name="pending", label="Alerts that are pending", people=[alert_tables.pending_column(rows)]
         )
 
 
@@ -151,27 +151,27 @@ def _nothing_fires(now: datetime) -> None:
 
 
 def _history(now: datetime) -> None:
-    its = parameters.ENDED_LIST
+    listing = parameters.ENDED_LIST
     st.subheader("Ended", anchor=False)
-    found = alert_reader.history(list_view.asked(its))
-    if _head(its, found, "alert", "No alert has ended yet.", "Group, cluster, rule or sentence"):
-        alert_tables.show_history(found, now, lambda: alert_reader.history(found.asked.whole).rows)
-        list_view.pages(its, found)
+    result = alert_reader.history(list_view.query(listing))
+    if _head(listing, result, "alert", "No alert has ended yet.", "Group, cluster, rule or sentence"):
+        alert_tables.show_history(result, now, lambda: alert_reader.history(result.query.all_rows).rows)
+        list_view.pagination(listing, result)
 
 
 def _deliveries(now: datetime) -> None:
-    its = parameters.DELIVERY_LIST
+    listing = parameters.DELIVERY_LIST
     st.subheader("Deliveries", anchor=False)
-    found = alert_reader.deliveries(list_view.asked(its))
+    result = alert_reader.deliveries(list_view.query(listing))
     dead = alert_reader.dead()
     with st.container(horizontal=True, gap="small"):
-        actions.try_channel()
+        actions.test_channel()
         actions.send_again(dead, _subjects(dead))
-    if _head(its, found, "message", "No message has been sent yet.", "Channel, event, state, error or group"):
+    if _head(listing, result, "message", "No message has been sent yet.", "Channel, event, state, error or group"):
         alert_tables.show_deliveries(
-            found, _subjects, now, whole=lambda: alert_reader.deliveries(found.asked.whole).rows
+            result, _subjects, now, all_rows=lambda: alert_reader.deliveries(result.query.all_rows).rows
         )
-        list_view.pages(its, found)
+        list_view.pagination(listing, result)
 
 
 def _subjects(rows: Sequence[DeliveryRow]) -> dict[str, str]:
@@ -183,28 +183,28 @@ def _subjects(rows: Sequence[DeliveryRow]) -> dict[str, str]:
 
 
 def _actions(now: datetime) -> None:
-    its = parameters.ACTION_LIST
-    found = alert_reader.actions(list_view.asked(its))
-    if found or list_view.is_searched(its):
+    listing = parameters.ACTION_LIST
+    result = alert_reader.actions(list_view.query(listing))
+    if result or list_view.is_searched(listing):
         fold = st.expander(
-            f"What people did ({found.of:,})",
+            f"What people did ({result.total:,})",
             icon=":material/history:",
-            expanded=list_view.is_searched(its) or found.asked.page > 1,
+            expanded=list_view.is_searched(listing) or result.query.page > 1,
         )
         with fold:
-            if _head(its, found, "action", "", "Who, what or comment"):
-                alert_tables.show_actions(found, now, lambda: alert_reader.actions(found.asked.whole).rows)
-                list_view.pages(its, found)
+            if _head(listing, result, "action", "", "Who, what or comment"):
+                alert_tables.show_actions(result, now, lambda: alert_reader.actions(result.query.all_rows).rows)
+                list_view.pagination(listing, result)
 
 
-def _head(its: ListParameters, found: ListPage[Any], noun: str, none: str, placeholder: str) -> bool:
+def _head(listing: ListParameters, result: ListPage[Any], noun: str, none: str, placeholder: str) -> bool:
     """The field that looks through a list, and what of it is shown; whether there is a row to draw."""
-    list_view.search(its, found, placeholder, f"Search the {noun}s")
-    if found:
-        st.caption(f"{found.counted(noun)}, the latest first.")
+    list_view.search(listing, result, placeholder, f"Search the {noun}s")
+    if result:
+        st.caption(f"{result.counted(noun)}, the latest first.")
     else:
-        st.caption(f"No {noun} matches." if list_view.is_searched(its) else none)
-    return bool(found)
+        st.caption(f"No {noun} matches." if list_view.is_searched(listing) else none)
+    return bool(result)
 
 
 page.show(

@@ -12,8 +12,8 @@ from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise_dashboard import context, escaping
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.capacity import advice, capacity_verdict, choose_group, export, inputs, scenarios, what_if
-from lagwise_dashboard.pages.capacity.choose_group import Chosen
-from lagwise_dashboard.pages.capacity.inputs import Start
+from lagwise_dashboard.pages.capacity.choose_group import SelectedGroup
+from lagwise_dashboard.pages.capacity.inputs import StartingValues
 from lagwise_dashboard.queries import capacity as queries
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.report.capacity_report import CapacityReport
@@ -22,7 +22,7 @@ from lagwise_dashboard.widgets.error_boundary import boundary
 
 
 def body() -> None:
-    export.keep(_report(context.now()))
+    export.offer(_report(context.now()))
 
 
 def _report(now: datetime) -> CapacityReport | None:
@@ -32,45 +32,45 @@ def _report(now: datetime) -> CapacityReport | None:
     with boundary():
         fresh = freshness.read(now)
         freshness.strip(fresh)
-    chosen = Chosen()
+    selected = SelectedGroup()
     with boundary():
-        chosen = choose_group.choose(fresh, now)
+        selected = choose_group.choose(fresh, now)
     target = context.config().analysis.capacity.target_utilisation
     outlook = None
-    if chosen.row is not None:
+    if selected.row is not None:
         with boundary():
-            outlook = _outlook(chosen.row, target, now)
+            outlook = _outlook(selected.row, target, now)
     st.subheader("What it takes", anchor=False)
     left, right = st.columns([1, 2], gap="large")
     with left:
         try:
-            asked = inputs.show(chosen.start or Start.example(target))
+            sizing_inputs = inputs.show(selected.starting_values or StartingValues.example(target))
         except OutOfRange as error:
             right.error(escaping.markdown(inputs.complaint(error)), icon=":material/error:")
             return None
-    if asked.workload is None:
+    if sizing_inputs.workload is None:
         with right:
-            advice.missing(asked.missing)
+            advice.missing(sizing_inputs.missing)
         return CapacityReport(
             advice=None,
-            missing=asked.missing,
-            row=chosen.row,
+            missing=sizing_inputs.missing,
+            row=selected.row,
             outlook=outlook,
             target_utilisation=target,
             now=now,
         )
-    sizing = advise(asked.workload, None if asked.assumes_times else downstream_of(chosen.row))
+    sizing = advise(sizing_inputs.workload, None if sizing_inputs.assumes_times else downstream_of(selected.row))
     with right:
-        advice.show(sizing, task_slots_of(chosen.row, sizing))
-    running, interruption, simulated = what_if.show(sizing, chosen.row)
+        advice.show(sizing, task_slots_of(selected.row, sizing))
+    running, interruption, simulated = what_if.show(sizing, selected.row)
     compared = scenarios.show(sizing, interruption)
     steps = ramp_to(sizing, running.threads_per_node if running else None)
     advice.show_ramp(steps)
-    advice.reasons(sizing, asked.sources)
+    advice.reasons(sizing, sizing_inputs.sources)
     return CapacityReport(
         advice=sizing,
-        sources=asked.sources,
-        row=chosen.row,
+        sources=sizing_inputs.sources,
+        row=selected.row,
         outlook=outlook,
         what_if=simulated,
         scenarios=compared,

@@ -24,7 +24,7 @@ _BOXES: dict[str, Callable[[str], object]] = {
 def show(row: Row, now: datetime) -> None:
     """The sentence, loud as it deserves, the numbers below it, and every input."""
     _BOXES.get(row["verdict"], st.info)(
-        f"**{escaping.markdown(appearance.capacity_look(row['verdict']).label)}** &nbsp; "
+        f"**{escaping.markdown(appearance.of_capacity_verdict(row['verdict']).label)}** &nbsp; "
         f"{escaping.markdown(row['sentence'])}"
     )
     tiles.show(_metrics(row), missing_because="what is known so far does not tell")

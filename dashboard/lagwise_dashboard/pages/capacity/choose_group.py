@@ -14,7 +14,7 @@ from lagwise.links.parameter_types import Parameter
 from lagwise_dashboard import address, context, escaping
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.capacity import capacity_verdict, headroom, inputs, what_if
-from lagwise_dashboard.pages.capacity.inputs import Start
+from lagwise_dashboard.pages.capacity.inputs import StartingValues
 from lagwise_dashboard.queries import capacity as queries
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import Row
@@ -28,40 +28,40 @@ _CHOICE = "capacity_group"
 _SPAN = timedelta(days=7)
 #: The span moves on in steps, so that browsers that look at the same moment share one answer.
 _STEP_SECONDS = 60
-_MOST_CHOICES = 1000
+_MAX_CHOICES = 1000
 _OF_THE_GROUP: tuple[Parameter[Any], ...] = (*inputs.OF_THE_GROUP, *what_if.OF_THE_GROUP)
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class SelectedGroup:
     """What the page is about. Without a group everything is empty."""
 
     #: The group's row of the table `capacity`; None where there is none yet.
     row: Row | None = None
     #: What is known of the group; None is no group.
-    start: Start | None = None
+    starting_values: StartingValues | None = None
 
 
-def choose(fresh: Freshness | None, now: datetime) -> Chosen:
+def choose(fresh: Freshness | None, now: datetime) -> SelectedGroup:
     """Let a group be chosen. Without one all groups' verdicts are shown, with one its own."""
     if fresh is None or fresh.as_of is None:
         st.caption("No group is known yet. What stands grey in the fields below is an example.")
-        return Chosen()
-    verdicts = ask(queries.headroom, list_view.asked(parameters.HEADROOM_LIST))
-    cluster, group = _asked()
-    rows = [] if group is None else ask(queries.standing, cluster, group)
+        return SelectedGroup()
+    verdicts = ask(queries.headroom, list_view.query(parameters.HEADROOM_LIST))
+    cluster, group = _group_of_address()
+    rows = [] if group is None else ask(queries.verdicts_of, cluster, group)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         _group(verdicts.rows)
         row = _topic(rows)
     if group is None:
         headroom.show(verdicts, now)
         st.caption("Without a group, what stands grey in the fields below is an example.")
-        return Chosen()
+        return SelectedGroup()
     until = datetime.fromtimestamp(-(-now.timestamp() // _STEP_SECONDS) * _STEP_SECONDS, now.tzinfo)
     load = ask(queries.load, cluster, group, until - _SPAN, until)
     if row is None and load is None:
         _unknown(cluster, group)
-        return Chosen()
+        return SelectedGroup()
     if row is None:
         st.info(
             "**No verdict on its capacity yet.** The analysis works one out a few minutes after it has seen a group. "
@@ -72,34 +72,32 @@ def choose(fresh: Freshness | None, now: datetime) -> Chosen:
         capacity_verdict.show(row, now)
     if load is not None:
         st.caption(_provenance(load, now))
-    return Chosen(row, _start(load, row, now))
+    return SelectedGroup(row, _starting_values(load, row, now))
 
 
-def _asked() -> tuple[str, str | None]:
+def _group_of_address() -> tuple[str, str | None]:
     """The cluster and the group of the address. One that is named without its cluster is found while only one cluster
     has it."""
     cluster, group = address.get(parameters.CLUSTER), address.get(parameters.GROUP)
     if group is not None and not cluster:
-        found = ask(overview.clusters_of, group)
-        return (found[0] if len(found) == 1 else ""), group
+        result = ask(overview.clusters_of, group)
+        return (result[0] if len(result) == 1 else ""), group
     return cluster, group
 
 
 def _unknown(cluster: str, group: str) -> None:
     where = f" in the cluster **{escaping.markdown(cluster)}**" if cluster else ""
     if not cluster and ask(overview.clusters_of, group):
-        said = f"**Several clusters have a group “{escaping.markdown(group)}”.** Choose one of them."
+        sentences = f"**Several clusters have a group “{escaping.markdown(group)}”.** Choose one of them."
     else:
-        said = f"**There is no group “{escaping.markdown(group)}”{where}.** Choose another one."
-    st.warning(f"{said} What stands grey in the fields below is an example.", icon=":material/search_off:")
+        sentences = f"**There is no group “{escaping.markdown(group)}”{where}.** Choose another one."
+    st.warning(f"{sentences} What stands grey in the fields below is an example.", icon=":material/search_off:")
 
 
 def _group(verdicts: list[Row]) -> None:
     """A choice between the groups. Any name can be typed: of very many groups not all are offered."""
-    offered = [
-        (r["cluster"], r["group"]) for r in [*ask(overview.names, ListQuery(page_rows=_MOST_CHOICES)), *verdicts]
-    ]
-    cluster, group = _asked()
+    offered = [(r["cluster"], r["group"]) for r in [*ask(overview.names, ListQuery(page_rows=_MAX_CHOICES)), *verdicts]]
+    cluster, group = _group_of_address()
     shown = None if group is None else _name(cluster, group)
     names = dict.fromkeys([*(_name(*one) for one in offered), *([] if shown is None else [shown])])
     if st.session_state.get(_CHOICE, "") != shown:
@@ -126,7 +124,7 @@ def _group(verdicts: list[Row]) -> None:
         on_change=chosen,
         accept_new_options=True,
         placeholder="All groups; type a part of a name",
-        format_func=escaping.shown,
+        format_func=escaping.visible,
     )
 
 
@@ -139,25 +137,25 @@ def _topic(rows: list[Row]) -> Row | None:
     if not rows:
         return None
     topics = [r["topic"] for r in rows]
-    asked = address.get(parameters.TOPIC)
+    wanted = address.get(parameters.TOPIC)
     if len(rows) > 1:
         st.selectbox(
             "Topic",
             topics,
             index=None,
-            format_func=escaping.shown,
+            format_func=escaping.visible,
             **address.bound(parameters.TOPIC, empty=topics[0], options=topics, resets=_OF_THE_GROUP),
         )
-    if asked and asked not in topics:
+    if wanted and wanted not in topics:
         st.warning(
-            f"**The group does not read a topic “{escaping.markdown(asked)}”.** "
+            f"**The group does not read a topic “{escaping.markdown(wanted)}”.** "
             f"Shown is {escaping.markdown(topics[0])}.",
             icon=":material/search_off:",
         )
-    return rows[topics.index(asked)] if asked in topics else rows[0]
+    return rows[topics.index(wanted)] if wanted in topics else rows[0]
 
 
-def _start(load: RecordedLoad | None, row: Row | None, now: datetime) -> Start:
+def _starting_values(load: RecordedLoad | None, row: Row | None, now: datetime) -> StartingValues:
     """The verdict's numbers, which are the topic's, as `lagwise size` starts with them; without a verdict the load of
     all that the group reads."""
     values: dict[str, Any] = {}
@@ -174,27 +172,27 @@ def _start(load: RecordedLoad | None, row: Row | None, now: datetime) -> Start:
         sources = dict.fromkeys(values, load_of)
     values["target_utilisation"] = context.config().analysis.capacity.target_utilisation
     sources["target_utilisation"] = "settings"
-    return Start(values, sources, "from the group")
+    return StartingValues(values, sources, "from the group")
 
 
 def _provenance(load: RecordedLoad, now: datetime) -> str:
     """What is known of the group's load, from how much history, and how old that is."""
     topics = f" of {load.topics} topics, taken together" if load.topics > 1 else ""
-    said = [f"It reads {humanise.plural(load.partitions, 'partition')}{topics}."]
+    sentences = [f"It reads {humanise.plural(load.partitions, 'partition')}{topics}."]
     if load.peak_rate_per_second is None or load.first_at is None or load.last_at is None:
-        said.append("How much is written to them is not known yet: type the peak.")
+        sentences.append("How much is written to them is not known yet: type the peak.")
     else:
         span = humanise.duration((load.last_at - load.first_at).total_seconds())
-        said.append(
+        sentences.append(
             f"Its peak was {say_number(load.peak_rate_per_second)} messages/s; 99 % of the time it was at most "
             f"{say_number(load.usual_peak_rate_per_second or 0.0)}. That is from "
             f"{humanise.plural(load.rounds, 'round')} of the analysis over {span} (of the last "
             f"{humanise.duration(_SPAN.total_seconds())}), the newest {humanise.since(load.last_at, now)} ago."
         )
         if load.last_at - load.first_at < timedelta(days=1):
-            said.append("Less than a day: the daily peak may not be in it.")
+            sentences.append("Less than a day: the daily peak may not be in it.")
     if load.hottest_share is not None:
-        said.append(f"Its hottest partition now gets {say_share(load.hottest_share)} of the traffic.")
+        sentences.append(f"Its hottest partition now gets {say_share(load.hottest_share)} of the traffic.")
     if load.lag:
-        said.append(f"Its lag of {humanise.count(load.lag)} is no backlog here unless you type it in.")
-    return " ".join(said)
+        sentences.append(f"Its lag of {humanise.count(load.lag)} is no backlog here unless you type it in.")
+    return " ".join(sentences)

@@ -11,24 +11,24 @@ from lagwise_dashboard.report.html_file import as_html
 
 
 @dataclass(slots=True)
-class _Shown:
+class _ExportState:
     """What the page shows at this moment, and whether its buttons were drawn as ones that can be clicked."""
 
     report: CapacityReport | None = None
     can_be_clicked: bool | None = None
 
 
-def _shown() -> _Shown:
-    kept: _Shown = st.session_state.setdefault("capacity_shown", _Shown())
-    return kept
+def _state() -> _ExportState:
+    state: _ExportState = st.session_state.setdefault("capacity_shown", _ExportState())
+    return state
 
 
-def keep(report: CapacityReport | None) -> None:
+def offer(report: CapacityReport | None) -> None:
     """From now on the buttons give this; None where there is nothing to take away."""
-    shown = _shown()
-    shown.report = report
-    is_drawn_otherwise = shown.can_be_clicked not in (None, report is not None)
-    shown.can_be_clicked = report is not None
+    state = _state()
+    state.report = report
+    is_drawn_otherwise = state.can_be_clicked not in (None, report is not None)
+    state.can_be_clicked = report is not None
     if is_drawn_otherwise:
         st.rerun()
 
@@ -39,16 +39,16 @@ def show() -> None:
     They are not part of what is refreshed: Streamlit forgets at every refresh how the file of the button before it is
     made, and a click that comes before the browser has the new button is lost.
     """
-    shown = _shown()
+    state = _state()
     with st.container(horizontal=True):
-        _button("Figures as CSV", "csv", "text/csv", shown, as_csv)
-        _button("Report as HTML", "html", "text/html", shown, as_html)
+        _button("Figures as CSV", "csv", "text/csv", state, as_csv)
+        _button("Report as HTML", "html", "text/html", state, as_html)
 
 
-def _button(label: str, kind: str, mime: str, shown: _Shown, made: Callable[[CapacityReport], str]) -> None:
+def _button(label: str, kind: str, mime: str, state: _ExportState, made: Callable[[CapacityReport], str]) -> None:
     def data() -> bytes:
-        assert shown.report is not None, "the button cannot be clicked"
-        return made(shown.report).encode()
+        assert state.report is not None, "the button cannot be clicked"
+        return made(state.report).encode()
 
     st.download_button(
         label,
@@ -58,5 +58,5 @@ def _button(label: str, kind: str, mime: str, shown: _Shown, made: Callable[[Cap
         key=f"capacity_{kind}",
         on_click="ignore",
         icon=":material/download:",
-        disabled=not shown.can_be_clicked,
+        disabled=not state.can_be_clicked,
     )

@@ -30,25 +30,25 @@ SORTS = {
 
 def columns(rows: list[Row]) -> list[TableColumn]:
     """The columns of the table."""
-    found = [
+    result = [
         tables.badges(
             "Verdict",
-            [[appearance.capacity_look(r["verdict"]).label] for r in rows],
-            appearance.CAPACITY_LOOKS.values(),
+            [[appearance.of_capacity_verdict(r["verdict"]).label] for r in rows],
+            appearance.CAPACITY_APPEARANCES.values(),
         ),
         tables.text("Group", [r["group"] for r in rows], width=200),
         tables.text("Topic", [r["topic"] for r in rows], width=160),
-        tables.rate("Peak so far", [r["peak_rate_per_second"] for r in rows], unit="/s").described(
+        tables.rate("Peak so far", [r["peak_rate_per_second"] for r in rows], unit="/s").with_help(
             "Messages per second in the busiest minute so far."
         ),
         tables.between(
             "Can do",
             [r["capacity_low_per_second"] for r in rows],
             [r["capacity_high_per_second"] for r in rows],
-            say=say_rate,
+            formatter=say_rate,
             of="per_second",
-        ).described("≥ marks a lower bound: it never had a backlog."),
-        tables.rate("Forecast peak", [r["forecast_peak_rate_per_second"] for r in rows], unit="/s").described(
+        ).with_help("≥ marks a lower bound: it never had a backlog."),
+        tables.rate("Forecast peak", [r["forecast_peak_rate_per_second"] for r in rows], unit="/s").with_help(
             "In the last week before the horizon."
         ),
         _enough_until(rows),
@@ -56,8 +56,8 @@ def columns(rows: list[Row]) -> list[TableColumn]:
         tables.text("Why", [r["sentence"] for r in rows], width=_WHY_WIDTH, wraps=True),
     ]
     if len({r["cluster"] for r in rows}) > 1:
-        found.append(tables.text("Cluster", [r["cluster"] for r in rows]))
-    return found
+        result.append(tables.text("Cluster", [r["cluster"] for r in rows]))
+    return result
 
 
 def _enough_until(rows: list[Row]) -> TableColumn:
@@ -78,12 +78,12 @@ def _enough_until(rows: list[Row]) -> TableColumn:
     )
 
 
-def show(found: ListPage[Row], now: datetime) -> None:
+def show(result: ListPage[Row], now: datetime) -> None:
     """Draw the table."""
     st.subheader("Headroom", anchor=False)
-    rows, its = found.rows, parameters.HEADROOM_LIST
-    list_view.search(its, found, "Group or topic", "Search the verdicts")
-    if not rows and list_view.is_searched(its):
+    rows, listing = result.rows, parameters.HEADROOM_LIST
+    list_view.search(listing, result, "Group or topic", "Search the verdicts")
+    if not rows and list_view.is_searched(listing):
         st.caption("No verdict matches.")
         return
     if not rows:
@@ -93,7 +93,7 @@ def show(found: ListPage[Row], now: datetime) -> None:
             icon=":material/hourglass_top:",
         )
         return
-    st.caption(f"{found.counted('verdict')}, the oldest {humanise.since(rows[0]['oldest'], now)} old.")
+    st.caption(f"{result.counted('verdict')}, the oldest {humanise.since(rows[0]['oldest'], now)} old.")
     grid.show(
         columns(rows),
         name="headroom",
@@ -105,8 +105,8 @@ def show(found: ListPage[Row], now: datetime) -> None:
             )
             for r in rows
         ],
-        rows_seen=8,
-        sorting=list_view.sorting(its, SORTS, queries.ORDERS),
-        whole=lambda: columns(queries.headroom(context.lake(), found.asked.whole).rows),
+        visible_rows=8,
+        sorting=list_view.sorting(listing, SORTS, queries.ORDERS),
+        all_rows=lambda: columns(queries.headroom(context.lake(), result.query.all_rows).rows),
     )
-    list_view.pages(its, found)
+    list_view.pagination(listing, result)

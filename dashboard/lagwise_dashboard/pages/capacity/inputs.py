@@ -13,7 +13,7 @@ from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
 from lagwise.links import parameters
 from lagwise.links.parameter_types import Number, Parameter
 from lagwise_dashboard import address
-from lagwise_dashboard.report.advice_tables import LABELS, SHOWN
+from lagwise_dashboard.report.advice_tables import INPUT_FORMATS, LABELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,23 +114,23 @@ _TYPED, _DEFAULT = "typed in", "default"
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class StartingValues:
     """What stands in the fields before anything is typed: values of a Workload by name, and where each is from."""
 
     values: Mapping[str, Any]
     sources: Mapping[str, str]
     #: Behind a value in an empty field.
-    said: str
+    source_phrase: str
 
     @classmethod
-    def example(cls, target_utilisation: float) -> "Start":
+    def example(cls, target_utilisation: float) -> "StartingValues":
         """Without a group."""
         sources = dict.fromkeys(_EXAMPLE, "an example") | {"target_utilisation": "settings"}
         return cls(_EXAMPLE | {"target_utilisation": target_utilisation}, sources, "as an example")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SizingInputs:
     """What the inputs ask: no ``workload`` where something is ``missing``. ``sources`` says where each is from."""
 
     workload: Workload | None
@@ -149,10 +149,10 @@ def complaint(error: OutOfRange) -> str:
     return f"{LABELS.get(error.argument, error.argument)} must be {allowed}."
 
 
-class _Inputs:
+class _InputFields:
     """The fields as they are drawn one after the other; what they hold, and where that is from."""
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: StartingValues) -> None:
         self.start = start
         self.values: dict[str, Any] = {}
         self.sources: dict[str, str] = {}
@@ -171,11 +171,11 @@ class _Inputs:
         """What stands grey in an empty field."""
         if self.start.values.get(name) is None:
             return default
-        said = "from the settings" if self.start.sources.get(name) == "settings" else self.start.said
-        return f"{text}, {said}"
+        source_phrase = "from the settings" if self.start.sources.get(name) == "settings" else self.start.source_phrase
+        return f"{text}, {source_phrase}"
 
     def number(self, name: str) -> None:
-        field, shown = FIELDS[name], SHOWN[name]
+        field, shown = FIELDS[name], INPUT_FORMATS[name]
         parameter = field.parameter
         known = self.start.values.get(name)
         default = defaults.DEFAULT_MAX_THREADS_PER_NODE if name == "max_threads_per_node" else None
@@ -266,9 +266,9 @@ class _Inputs:
         self.keep("ordering", Ordering(chosen) if chosen else None)
 
 
-def show(start: Start) -> Asked:
+def show(start: StartingValues) -> SizingInputs:
     """Draw the inputs; what they ask. Raises OutOfRange where two of them do not fit together."""
-    inputs = _Inputs(start)
+    inputs = _InputFields(start)
     inputs.peak()
     is_whole = "seconds_per_message" in start.values
     if is_whole:
@@ -301,5 +301,5 @@ def show(start: Start) -> Asked:
         if is_job:
             st.caption("A Flink job has no spare subtasks: keep task slots free.")
     if missing := missing_of(inputs.values):
-        return Asked(None, inputs.sources, missing)
-    return Asked(workload_from(inputs.values), inputs.sources)
+        return SizingInputs(None, inputs.sources, missing)
+    return SizingInputs(workload_from(inputs.values), inputs.sources)

@@ -18,14 +18,14 @@ from lagwise.domain.sizing.advice import SizingAdvice, advise
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
 from lagwise.links import parameters
 from lagwise_dashboard import address, escaping
-from lagwise_dashboard.report.scenarios import Compared, columns
+from lagwise_dashboard.report.scenarios import ComparedScenario, columns
 from lagwise_dashboard.widgets import grid
 
 _NAME = "capacity_scenario_name"
 #: More columns than these cannot be compared at a glance.
-MOST_KEPT = 4
-_LONGEST_NAME = 40
-ABOVE = "As above"
+MAX_SAVED = 4
+_MAX_NAME_LENGTH = 40
+CURRENT = "As above"
 
 _WHOLE = ("partitions", "spare_nodes", "max_threads_per_node")
 _WORDS = {"concurrency": Concurrency, "ordering": Ordering, "unit": Unit}
@@ -39,17 +39,17 @@ class SavedScenario:
     workload: Workload
 
 
-def show(advice: SizingAdvice, interruption: Interruption) -> tuple[Compared, ...]:
+def show(advice: SizingAdvice, interruption: Interruption) -> tuple[ComparedScenario, ...]:
     """Draw the scenarios; what was compared, which is nothing while none is kept."""
     st.subheader("Scenarios side by side", anchor=False)
-    in_address = address.get(parameters.SCENARIO)
-    kept, unreadable = read(in_address)
+    texts = address.get(parameters.SCENARIO)
+    saved, unreadable = from_texts(texts)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
             "Name",
             key=_NAME,
-            max_chars=_LONGEST_NAME,
-            placeholder=_free_name(kept),
+            max_chars=_MAX_NAME_LENGTH,
+            placeholder=_free_name(saved),
             width=260,
             help="What the scenario above is to be called. A name that is there already is replaced.",
         )
@@ -57,26 +57,26 @@ def show(advice: SizingAdvice, interruption: Interruption) -> tuple[Compared, ..
             "Keep it for comparison",
             key="capacity_keep",
             icon=":material/bookmark_add:",
-            on_click=_keep,
-            args=(advice.workload, kept),
-            disabled=len(kept) >= MOST_KEPT and (st.session_state.get(_NAME) or "") not in {s.name for s in kept},
+            on_click=_save,
+            args=(advice.workload, saved),
+            disabled=len(saved) >= MAX_SAVED and (st.session_state.get(_NAME) or "") not in {s.name for s in saved},
         )
-        for i, scenario in enumerate(kept):
+        for i, scenario in enumerate(saved):
             st.button(
                 f"Forget {escaping.markdown(scenario.name)}",
                 key=f"capacity_forget_{i}",
                 icon=":material/close:",
-                on_click=_forget,
-                args=(scenario.name, kept),
+                on_click=_remove,
+                args=(scenario.name, saved),
             )
     if unreadable:
         st.caption(f"{humanise.plural(unreadable, 'scenario')} in the link cannot be read, and is left out.")
-    if not kept:
+    if not saved:
         st.caption("Keep what stands above, change an input, and compare: both go into the address.")
         return ()
     compared = tuple(
         _compared(name, one, interruption)
-        for name, one in [(ABOVE, advice), *((s.name, _advice(s.workload, advice)) for s in kept)]
+        for name, one in [(CURRENT, advice), *((s.name, _advice(s.workload, advice)) for s in saved)]
     )
     grid.show(
         columns(compared),
@@ -93,34 +93,34 @@ def _advice(workload: Workload, above: SizingAdvice) -> SizingAdvice:
     return advise(workload, above.downstream if is_same else None)
 
 
-def _compared(name: str, advice: SizingAdvice, interruption: Interruption) -> Compared:
+def _compared(name: str, advice: SizingAdvice, interruption: Interruption) -> ComparedScenario:
     if advice.triple is None:
-        return Compared(name, advice, None)
+        return ComparedScenario(name, advice, None)
     advised = WhatIfSetUp(name, advice.triple.nodes, advice.triple.threads_per_node)
-    return Compared(name, advice, outcome_of(advice.workload, advised, interruption))
+    return ComparedScenario(name, advice, outcome_of(advice.workload, advised, interruption))
 
 
-def written(scenario: SavedScenario) -> str:
+def as_text(scenario: SavedScenario) -> str:
     """The scenario as it stands in the address: its name and every input."""
     values = {f.name: getattr(scenario.workload, f.name) for f in fields(Workload)}
-    told = [f"{name}={value!s}" for name, value in values.items() if value is not None]
-    return ";".join([quote(scenario.name, safe=" "), *told])
+    pairs = [f"{name}={value!s}" for name, value in values.items() if value is not None]
+    return ";".join([quote(scenario.name, safe=" "), *pairs])
 
 
-def read(texts: Iterable[str]) -> tuple[list[SavedScenario], int]:
+def from_texts(texts: Iterable[str]) -> tuple[list[SavedScenario], int]:
     """Scenarios of an address, no name twice, and how many of them cannot be read. An address is anybody's."""
-    found: dict[str, SavedScenario] = {}
+    result: dict[str, SavedScenario] = {}
     unreadable = 0
     for text in texts:
-        name, *told = text.split(";")
+        name, *pairs = text.split(";")
         try:
-            values: dict[str, Any] = dict(_value(*one.split("=")) for one in told)
-            scenario = SavedScenario(unquote(name)[:_LONGEST_NAME], Workload(**values))
+            values: dict[str, Any] = dict(_value(*one.split("=")) for one in pairs)
+            scenario = SavedScenario(unquote(name)[:_MAX_NAME_LENGTH], Workload(**values))
         except (TypeError, ValueError, ArithmeticError):
             unreadable += 1
         else:
-            found.setdefault(scenario.name, scenario)
-    return list(found.values())[:MOST_KEPT], unreadable
+            result.setdefault(scenario.name, scenario)
+    return list(result.values())[:MAX_SAVED], unreadable
 
 
 def _value(name: str, text: str) -> tuple[str, object]:
@@ -129,20 +129,20 @@ def _value(name: str, text: str) -> tuple[str, object]:
     return name, int(text) if name in _WHOLE else float(text)
 
 
-def _free_name(kept: list[SavedScenario]) -> str:
-    taken = {scenario.name for scenario in kept}
-    return next(name for i in range(1, MOST_KEPT + 2) if (name := f"Scenario {i}") not in taken)
+def _free_name(saved: list[SavedScenario]) -> str:
+    taken = {scenario.name for scenario in saved}
+    return next(name for i in range(1, MAX_SAVED + 2) if (name := f"Scenario {i}") not in taken)
 
 
-def _keep(workload: Workload, kept: list[SavedScenario]) -> None:
-    name = st.session_state[_NAME].strip() or _free_name(kept)
+def _save(workload: Workload, saved: list[SavedScenario]) -> None:
+    name = st.session_state[_NAME].strip() or _free_name(saved)
     st.session_state[_NAME] = ""
-    _write([*(s for s in kept if s.name != name), SavedScenario(name, workload)])
+    _save_to_address([*(s for s in saved if s.name != name), SavedScenario(name, workload)])
 
 
-def _forget(name: str, kept: list[SavedScenario]) -> None:
-    _write([s for s in kept if s.name != name])
+def _remove(name: str, saved: list[SavedScenario]) -> None:
+    _save_to_address([s for s in saved if s.name != name])
 
 
-def _write(kept: list[SavedScenario]) -> None:
-    address.change({parameters.SCENARIO: tuple(written(scenario) for scenario in kept)})
+def _save_to_address(saved: list[SavedScenario]) -> None:
+    address.change({parameters.SCENARIO: tuple(as_text(scenario) for scenario in saved)})

@@ -49,21 +49,21 @@ def _answer(
         st.caption("There is no advice to try. Type in what runs.")
         return None
     try:
-        asked = try_set_ups(workload, tried, interruption, question)
+        what_if = try_set_ups(workload, tried, interruption, question)
     except OutOfRange as error:
         st.caption(escaping.markdown(f"This cannot be simulated: {error}"))
         return None
     st.plotly_chart(
-        what_if_chart.chart(asked),
+        what_if_chart.chart(what_if),
         key="capacity_what_if",
         config=plot_theme.CONFIG,
         alt="Age of the oldest unread message over time, for what runs and for what is advised",
     )
-    st.markdown("\n".join(f"- **{label}.** {escaping.markdown(say_outcome(o))}" for label, o in asked.outcomes))
+    st.markdown("\n".join(f"- **{label}.** {escaping.markdown(say_outcome(o))}" for label, o in what_if.outcomes))
     st.caption(
         f"{question} At peak all the time, everything else as above. What chance does to single messages is not in it."
     )
-    return asked
+    return what_if
 
 
 def _interruption() -> tuple[Interruption, str]:

@@ -10,12 +10,12 @@ from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.widgets import grid
 
 #: Fewer members have nothing to be compared.
-_FEWEST_MEMBERS = 2
+_MIN_MEMBERS = 2
 
 
 def show(row: Row | None) -> None:
     """The assignment as it is beside those that the assignors would make; nothing for a single member."""
-    if row is None or row["members"] < _FEWEST_MEMBERS:
+    if row is None or row["members"] < _MIN_MEMBERS:
         return
     st.subheader("Assignment", anchor=False)
     st.caption(
@@ -26,17 +26,17 @@ def show(row: Row | None) -> None:
     shown = [present, *sorted(row["alternatives"], key=lambda a: a["assignor"])]
     columns = [
         tables.text("Assignor", [r["assignor"] for r in shown]),
-        tables.share("Busiest member", [r["busiest_share"] for r in shown]).described(
+        tables.share("Busiest member", [r["busiest_share"] for r in shown]).with_help(
             "The busiest member's share of what is written."
         ),
-        tables.ratio("Skew by traffic", [r["skew_by_rate"] for r in shown]).described(
+        tables.ratio("Skew by traffic", [r["skew_by_rate"] for r in shown]).with_help(
             "The busiest member over the mean of all; 1.00 is even."
         ),
-        tables.ratio("Skew by partitions", [r["skew_by_count"] for r in shown]).described(
+        tables.ratio("Skew by partitions", [r["skew_by_count"] for r in shown]).with_help(
             "The fullest member over the mean of all; 1.00 is even."
         ),
-        tables.count("Idle members", [r["idle_members"] for r in shown]).described("Members that own no partition."),
-        tables.count("Partitions moved", [r["partitions_moved"] for r in shown]).described(
+        tables.count("Idle members", [r["idle_members"] for r in shown]).with_help("Members that own no partition."),
+        tables.count("Partitions moved", [r["partitions_moved"] for r in shown]).with_help(
             "Partitions that would change hands."
         ),
     ]

@@ -17,11 +17,11 @@ from lagwise_dashboard.queries.listing import ListPage
 from lagwise_dashboard.widgets import list_view
 
 #: The second table follows within this time, unless the analysis ends in between.
-_LOOKS, _PAUSE_SECONDS = 8, 0.25
+_ATTEMPTS, _PAUSE_SECONDS = 8, 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class GroupSnapshot:
     """The group's row of `group_status`, the partitions and the members that its page lists, all partitions that lose
     something (the soonest first), and what :func:`queries.group.unknown` says."""
 
@@ -44,28 +44,28 @@ class Judgement:
         return {row["as_of"] for row in rows if row["as_of"] is not None}
 
 
-def read(cluster: str, group: str) -> Judgement | None:
+def read(cluster: str, group: str) -> GroupSnapshot | None:
     """The newest judgement of a group whose parts are of one moment, with the lists that the address asks for; None if
     there is no such group."""
-    for look in range(_LOOKS):
-        if look:
+    for attempt in range(_ATTEMPTS):
+        if attempt:
             sleep(_PAUSE_SECONDS)
         row = ask(queries.verdict, cluster, group)
         if row is None:
             return None
-        found = Judgement(
+        result = GroupSnapshot(
             row,
             ask(
                 queries.partitions,
                 cluster,
                 group,
-                list_view.asked(parameters.PARTITION_LIST),
+                list_view.query(parameters.PARTITION_LIST),
                 address.get(parameters.PARTITION_STATUS),
             ),
-            ask(queries.members, cluster, group, row["as_of"], list_view.asked(parameters.MEMBER_LIST)),
+            ask(queries.members, cluster, group, row["as_of"], list_view.query(parameters.MEMBER_LIST)),
             [] if row["seconds_to_loss"] is None else ask(queries.losing, cluster, group, row["loss_cause"]),
             ask(queries.unknown, cluster, group),
         )
-        if len(found.moments) == 1:
+        if len(result.moments) == 1:
             break
-    return found
+    return result

@@ -1,7 +1,7 @@
 """What happened to a group: changes of its status, rebalances and other events, as tables and as marks in
 the charts."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 
 import streamlit as st
@@ -12,13 +12,9 @@ from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.group.group_charts import ChartMark
 from lagwise_dashboard.queries import group as queries
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.queries.listing import ListPage
 from lagwise_dashboard.tables import TableColumn
 from lagwise_dashboard.widgets import grid, lag_columns, list_view, rebalance_hours
 from lagwise_dashboard.widgets.time_range import TimeRange
-
-#: All rows of a list of which a page is drawn.
-Whole = Callable[[], list[Row]]
 
 _KINDS = {
     "rebalance": "Rebalance",
@@ -39,7 +35,7 @@ _DETAILS_WIDTH = 300
 def marks(changes: Iterable[Row], events: Iterable[Row]) -> list[ChartMark]:
     """Changes of status and events as marks."""
     return [
-        ChartMark(r["at"], _status_change(r), dash="solid", colour=appearance.look(r["after"]).colour, minor=False)
+        ChartMark(r["at"], _status_change(r), dash="solid", colour=appearance.of_status(r["after"]).colour, minor=False)
         for r in changes
     ] + [
         ChartMark(r["at"], f"{kind(r)}: {rebalance_hours.details(r)}" if rebalance_hours.details(r) else kind(r))
@@ -53,102 +49,92 @@ def alert_mark(at: datetime, text: str) -> ChartMark:
 
 
 def show(row: Row, span: TimeRange, now: datetime) -> None:
-    """What happened in a span to the group of a row of `group_status`, as tables: rebalances by the hour, changes of
-    its status, and events."""
-    cluster, group = row["cluster"], row["group"]
-    its, about = (cluster, group, span.since, span.until), (cluster, group)
-    rebalance_hours.show(cluster, group, span, now)
+    """Draw the events of a span for the group of a row of `group_status`: its rebalances by hour, the changes of its
+    status, and all other events."""
+    rebalance_hours.show(row["cluster"], row["group"], span, now)
     left, right = st.columns(2)
     with left:
-        changes = ask(queries.changes, *its, list_view.asked(parameters.CHANGE_LIST))
-        show_changes(
-            changes,
-            row["as_of"],
-            now,
-            span.words,
-            about,
-            whole=lambda: queries.changes(context.lake(), *its, changes.asked.whole).rows,
-        )
+        _status_history(row, span, now)
     with right:
-        what = (cluster, group, tuple(row["topics"]), span.since, span.until)
-        events = ask(queries.events, *what, list_view.asked(parameters.EVENT_LIST))
-        show_events(
-            events, now, span.words, about, lambda: queries.events(context.lake(), *what, events.asked.whole).rows
-        )
+        _events(row, span, now)
 
 
-def show_changes(
-    found: ListPage[Row], as_of: datetime, now: datetime, span: str, about: tuple[str, str], *, whole: Whole
-) -> None:
-    """The history of the status, a page of the ``whole``. The status that it still has is counted up to ``as_of``, the
-    moment of the verdict. ``span`` is a phrase: ``in the last 1 h``; ``about`` are cluster and group."""
+def _status_history(row: Row, span: TimeRange, now: datetime) -> None:
+    """Draw the changes of the status. The present status is counted up to the moment of the verdict."""
+    listing, about = parameters.CHANGE_LIST, (row["cluster"], row["group"])
+    changes = ask(queries.changes, *about, span.since, span.until, list_view.query(listing))
     st.subheader("Status history", anchor=False)
-    if not found:
-        st.caption(f"The status has not changed {span}.")
+    if not changes:
+        st.caption(f"The status has not changed {span.words}.")
         return
-    if found.pages > 1:
-        st.caption(f"{found.counted('change')}, the newest first.")
+    if changes.pages > 1:
+        st.caption(f"{changes.counted('change')}, newest first.")
 
     def columns(rows: list[Row]) -> list[TableColumn]:
-        ends = [r["until_at"] or as_of for r in rows]
+        ends = [r["until_at"] or row["as_of"] for r in rows]
         return [
             tables.moment("At", [r["at"] for r in rows], now),
             tables.duration(
                 "For",
-                [tables.lasted(r["at"], end) for r, end in zip(rows, ends, strict=True)],
+                [tables.elapsed_seconds(r["at"], end) for r, end in zip(rows, ends, strict=True)],
                 at_least=[r["until_at"] is None for r in rows],
-            ).described("How long it had the status; ≥ for the one that it still has."),
+            ).with_help("How long the status lasted; ≥ marks the present status."),
             tables.statuses("Was", [lag_columns.labels(r["before"]) or ["first seen"] for r in rows]),
             tables.statuses("Became", [_became(r) for r in rows]),
         ]
 
     grid.show(
-        columns(found.rows),
+        columns(changes.rows),
         name="status-history",
-        label="Changes of the group's status, the newest first",
+        label="Changes of the group's status, newest first",
         about=about,
-        rows_seen=8,
-        sorts=found.pages == 1,
-        whole=lambda: columns(whole()),
+        visible_rows=8,
+        sorts=changes.pages == 1,
+        all_rows=lambda: columns(
+            queries.changes(context.lake(), *about, span.since, span.until, changes.query.all_rows).rows
+        ),
     )
-    list_view.pages(parameters.CHANGE_LIST, found)
+    list_view.pagination(listing, changes)
 
 
-def show_events(found: ListPage[Row], now: datetime, span: str, about: tuple[str, str], whole: Whole) -> None:
-    """Rebalances and other events, a page of the ``whole``. ``span`` is a phrase: ``in the last 1 h``."""
-    its = parameters.EVENT_LIST
+def _events(row: Row, span: TimeRange, now: datetime) -> None:
+    """Draw rebalances and other events of the group and its topics."""
+    listing, about = parameters.EVENT_LIST, (row["cluster"], row["group"])
+    arguments = (*about, tuple(row["topics"]), span.since, span.until)
+    events = ask(queries.events, *arguments, list_view.query(listing))
+    is_searched = list_view.is_searched(listing)
     st.subheader("Events", anchor=False)
-    if not found and not list_view.is_searched(its):
-        st.caption(f"No rebalance and no other event {span}.")
+    if not events and not is_searched:
+        st.caption(f"No rebalances or other events {span.words}.")
         return
-    list_view.search(its, found, "Kind, topic, member or cause", "Search the events")
-    if not found:
-        st.caption(f"No event matches {span}.")
+    list_view.search(listing, events, "Kind, topic, member or cause", "Search events")
+    if not events:
+        st.caption(f"No event matches {span.words}.")
         return
-    st.caption(f"{found.counted('event')}{list_view.match(found, is_filtered=list_view.is_searched(its))} {span}.")
+    st.caption(f"{events.counted('event')}{list_view.match_words(events, is_filtered=is_searched)} {span.words}.")
 
     def columns(rows: list[Row]) -> list[TableColumn]:
         return [
             tables.moment("At", [r["at"] for r in rows], now),
-            tables.text("What", [kind(r) for r in rows]),
+            tables.text("Event", [kind(r) for r in rows]),
             tables.text("Details", [rebalance_hours.details(r) for r in rows], width=_DETAILS_WIDTH, wraps=True),
         ]
 
     grid.show(
-        columns(found.rows),
+        columns(events.rows),
         name="events",
-        label="Events of the group and its topics, the newest first",
+        label="Events of the group and its topics, newest first",
         about=about,
-        rows_seen=8,
-        sorts=found.pages == 1,
-        whole=lambda: columns(whole()),
+        visible_rows=8,
+        sorts=events.pages == 1,
+        all_rows=lambda: columns(queries.events(context.lake(), *arguments, events.query.all_rows).rows),
     )
-    list_view.pages(its, found)
+    list_view.pagination(listing, events)
 
 
 def kind(row: Row) -> str:
     """The kind of an event in words."""
-    return _KINDS.get(row["kind"], escaping.shown(row["kind"]).replace("_", " "))
+    return _KINDS.get(row["kind"], escaping.visible(row["kind"]).replace("_", " "))
 
 
 def _became(row: Row) -> list[str]:
@@ -158,5 +144,5 @@ def _became(row: Row) -> list[str]:
 
 
 def _status_change(row: Row) -> str:
-    before = appearance.look(row["before"]).word if row["before"] else "first seen"
+    before = appearance.of_status(row["before"]).word if row["before"] else "first seen"
     return f"Status: {before} → {appearance.label(row['after'], row['reason'])}"

@@ -27,17 +27,17 @@ def for_group(config: Config, row: Row) -> list[Command]:
     named = option("--group", group)
     rocketmq = rocketmq_named(cluster, config.clusters)
     if rocketmq is None:
-        found = [
+        result = [
             Command("Offsets and lag of every partition, from the brokers", f"{start} --describe {named}"),
             Command("Members and what each of them owns", f"{start} --describe --members --verbose {named}"),
         ]
     else:
         connection = f"{mqadmin('consumerConnection', rocketmq)} {option('--consumerGroup', group)}"
-        found = [
+        result = [
             Command("Offsets of every queue and who owns it, from brokers and members", _progress(config, row)),
             Command("Members and what they subscribe to", connection),
         ]
-    found.append(
+    result.append(
         Command(
             "The same verdict in the terminal",
             f"lagwise lag {option('--data', config.data)} {option('--cluster', cluster)} {_argument(group)}",
@@ -59,17 +59,17 @@ def for_group(config: Config, row: Row) -> list[Command]:
         purpose = "What the cluster's account may see"
     elif "find-hanging" in first:
         purpose = "The transaction that hangs, and whose it is; the same tool aborts it"
-    known = next((c for c in found if c.text == first), Command(purpose, first))
-    found = [known, *(c for c in found if c is not known)]
+    known = next((c for c in result if c.text == first), Command(purpose, first))
+    result = [known, *(c for c in result if c is not known)]
     if topic is not None and rocketmq is None:
-        found.append(
+        result.append(
             Command(
                 "What skipping to the newest records would do. A dry run: it changes nothing; with --execute instead "
                 "it would skip every unread record, and the group must have no members",
                 f"{start} {named} {option('--topic', topic)} --reset-offsets --to-latest --dry-run",
             )
         )
-    return found
+    return result
 
 
 def _progress(config: Config, row: Row) -> str:

@@ -23,7 +23,7 @@ from lagwise_dashboard.pages.group import (
     partition_table,
     verdict,
 )
-from lagwise_dashboard.pages.group.current_round import Judgement
+from lagwise_dashboard.pages.group.current_round import GroupSnapshot
 from lagwise_dashboard.pages.group.group_charts import ChartMark
 from lagwise_dashboard.queries import group as queries
 from lagwise_dashboard.queries import overview
@@ -41,13 +41,13 @@ from lagwise_dashboard.widgets import (
 from lagwise_dashboard.widgets.error_boundary import boundary
 from lagwise_dashboard.widgets.time_range import TimeRange
 
-_SHORTEST_AXIS = timedelta(minutes=5)
+_MIN_AXIS = timedelta(minutes=5)
 _GROWTH_HELP = (
     "Up to the last whole minute, with a 99 % confidence interval: the sum over the group's partitions, ghosts and "
     "those of unknown lag left out. What is younger than a window is called by its own length."
 )
 #: Links to more topics than these push the rest of the page away.
-_MOST_TOPICS = 3
+_MAX_TOPICS = 3
 
 
 def body() -> None:
@@ -62,17 +62,17 @@ def body() -> None:
         chooser.group(pages.GROUP, "Choose a group.")
     else:
         cluster = _cluster or _only_cluster(_group)
-        judged = current_round.read(cluster, _group) if cluster else None
-        if judged is None:
+        snapshot = current_round.read(cluster, _group) if cluster else None
+        if snapshot is None:
             _unknown(_group)
         else:
-            _show(judged, now)
+            _show(snapshot, now)
 
 
 def _only_cluster(group: str) -> str:
     """The cluster of a group that is named without it: fine while only one has it; else none."""
-    found = ask(overview.clusters_of, group)
-    return found[0] if len(found) == 1 else ""
+    result = ask(overview.clusters_of, group)
+    return result[0] if len(result) == 1 else ""
 
 
 def _unknown(group: str) -> None:
@@ -85,22 +85,22 @@ def _unknown(group: str) -> None:
     chooser.group(pages.GROUP, "These groups are known:")
 
 
-def _show(judged: Judgement, now: datetime) -> None:
-    row = judged.group
+def _show(snapshot: GroupSnapshot, now: datetime) -> None:
+    row = snapshot.group
     cluster, group = row["cluster"], row["group"]
-    verdict.show(judged, ask(queries.description, cluster, group, row["as_of"]), now)
-    _elsewhere(row)
+    verdict.show(snapshot, ask(queries.description, cluster, group, row["as_of"]), now)
+    _links(row)
     growth = ask(queries.growth, cluster, group, row["as_of"])
     if growth:
         st.caption(f"Its lag over {growth}", help=_GROWTH_HELP)
     alerts = _alerts(cluster, group)
     names = partition_names.of(cluster, row["topics"], row["as_of"])
-    loss_clock.show(row, judged.losing, now, names)
+    loss_clock.show(row, snapshot.losing, now, names)
     span = time_range.choose(now)
     _charts(row, alerts, span)
-    partition_table.show(row, judged.partitions, names)
+    partition_table.show(row, snapshot.partitions, names)
     rebalancing = row["state"] in REBALANCING_STATES or row["reason"] == UnknownReason.REBALANCING
-    member_table.show(judged.members, row, now, rebalancing=rebalancing)
+    member_table.show(snapshot.members, row, now, rebalancing=rebalancing)
     assignment.show(ask(queries.assignment, cluster, group))
     event_log.show(row, span, now)
     first_steps.show(row)
@@ -133,13 +133,13 @@ def _charts(row: Row, alerts: list[AlertRow], span: TimeRange) -> None:
     changes = ask(queries.changes, cluster, group, since, until)
     events = ask(queries.events, cluster, group, tuple(row["topics"]), since, until)
     marks = [*event_log.marks(changes, events), *_alert_marks(alerts, span)]
-    unread = changes.of - len(changes) + events.of - len(events)
+    unread = changes.total - len(changes) + events.total - len(events)
     history = ask(queries.history, cluster, group, since, until)
     if history.num_rows == 0:
         st.info(f"There is no history of this group {span.words}.", icon=":material/timeline:")
         return
     # Of a group that is new the axis begins with its history: minutes at the end of an empty hour cannot be read.
-    begins = since if span.is_zoom else max(since, min(*history["at"].to_pylist(), until - _SHORTEST_AXIS))
+    begins = since if span.is_zoom else max(since, min(*history["at"].to_pylist(), until - _MIN_AXIS))
     configured = next((c for c in context.config().clusters if c.name == cluster), None)
     cells = heat_map.find(cluster, group, row["partitions"], span)
     marks = sorted((mark for mark in marks if mark.at >= begins), key=lambda m: m.at, reverse=True)
@@ -162,7 +162,7 @@ def _charts(row: Row, alerts: list[AlertRow], span: TimeRange) -> None:
         alt="Status, age of the oldest unread record, and records written and read per second over time"
         + ("" if cells is None else ", and a heat map of the lag of each partition"),
     )
-    hidden = len(marks) - group_charts.MOST_MARKS + unread
+    hidden = len(marks) - group_charts.MAX_MARKS + unread
     st.caption(
         "Times are UTC. Triangles are things that happened: point at one to read it. Solid lines are changes of "
         "status, dashed ones alerts, dotted ones rebalances and other events, which have none where there are many. "
@@ -176,7 +176,7 @@ def _charts(row: Row, alerts: list[AlertRow], span: TimeRange) -> None:
     )
 
 
-def _elsewhere(row: Row) -> None:
+def _links(row: Row) -> None:
     """The group's its topics and its rebalances."""
     cluster, group = row["cluster"], row["group"]
     with st.container(horizontal=True):
@@ -189,7 +189,7 @@ def _elsewhere(row: Row) -> None:
             values={parameters.CLUSTER: cluster, parameters.GROUP: group},
         )
         worst_first = sorted(row["topics"], key=lambda t: t != row["worst_topic"])
-        for topic in worst_first[:_MOST_TOPICS]:
+        for topic in worst_first[:_MAX_TOPICS]:
             address.page_link(
                 pages.TOPIC,
                 f"Topic {escaping.markdown(topic)}",
@@ -200,4 +200,4 @@ def _elsewhere(row: Row) -> None:
 
 _cluster, _group = address.get(parameters.CLUSTER), address.get(parameters.GROUP)
 address.page_link(pages.OVERVIEW, "All groups", icon=":material/arrow_back:", values={parameters.CLUSTER: None})
-page.show("Group" if _group is None else escaping.heading(_group), body, tab=escaping.shown(_group) or None)
+page.show("Group" if _group is None else escaping.heading(_group), body, tab=escaping.visible(_group) or None)

@@ -25,9 +25,9 @@ _PANELS = (
 _HEAT_GAP = 72
 _FILL, _FAINT_FILL = "rgba(13,148,136,0.14)", "rgba(13,148,136,0.05)"
 #: More lines than this across the charts are a smear: of the others only the triangles are drawn …
-MOST_LINES = 12
+MAX_LINES = 12
 #: … and of more than these not even those; the caption says so.
-MOST_MARKS = 200
+MAX_MARKS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def chart(
     for row, columns in ((2, ("lag_seconds",)), (3, ("produce_rate_per_second", "consume_rate_per_second"))):
         if all(value is None for column in columns for value in points[column]):
             _not_known(made, row)
-    _marks(made, marks[:MOST_MARKS])
+    _marks(made, marks[:MAX_MARKS])
     made.update_xaxes(range=[since, until])
     made.update_yaxes(ticksuffix=f" {unit}", row=2, col=1)
     made.update_yaxes(ticksuffix=" /s", row=3, col=1)
@@ -90,7 +90,7 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
     at = points["at"]
     is_bound = [bool(b) for b in points["lag_seconds_is_lower_bound"]]
     ages = [None if v is None else v / scale for v in points["lag_seconds"]]
-    told = [
+    texts = [
         humanise.duration(v, lower_bound=b) + f" · {humanise.count(n)} records"
         for v, b, n in zip(points["lag_seconds"], is_bound, points["lag"], strict=True)
     ]
@@ -106,7 +106,7 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
             plot_theme.line(
                 at, [v if s else None for v, s in zip(ages, shown, strict=True)],
                 name=name, line={"color": plot_theme.LAG, "width": 2, "dash": dash}, fill="tozeroy", fillcolor=fill,
-                customdata=told, hovertemplate="%{customdata}<extra>" + extra + "</extra>",
+                customdata=texts, hovertemplate="%{customdata}<extra>" + extra + "</extra>",
                 showlegend=any(is_bound) and any(shown),
             ),
             row=2, col=1,
@@ -128,18 +128,18 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
 def _status(made: go.Figure, points: dict[str, list[Any]], until: datetime) -> None:
     """The status over time as a band; the words are in the hover text, so that colour does not stand alone."""
     for start, end, status in _runs(points, until):
-        look = appearance.look(status)
+        badge = appearance.of_status(status)
         made.add_trace(
             go.Scatter(
                 x=[start, end, end, start], y=[0, 0, 1, 1], mode="lines", line={"width": 0}, fill="toself",
-                fillcolor=look.colour, hoveron="fills", hoverinfo="text", text=look.label, showlegend=False,
+                fillcolor=badge.colour, hoveron="fills", hoverinfo="text", text=badge.label, showlegend=False,
             ),
             row=1, col=1,
         )  # fmt: skip
         wide = (end - start) > 0.12 * (until - points["at"][0])
         if wide:
             made.add_annotation(
-                x=start + (end - start) / 2, y=0.5, text=look.label, showarrow=False,
+                x=start + (end - start) / 2, y=0.5, text=badge.label, showarrow=False,
                 font={"size": 11, "color": "#FFFFFF"}, row=1, col=1,
             )  # fmt: skip
 
@@ -186,7 +186,7 @@ def _not_known(made: go.Figure, row: int) -> None:
 
 
 def _marks(made: go.Figure, marks: Sequence[ChartMark]) -> None:
-    with_lines = marks if len(marks) <= MOST_LINES else [mark for mark in marks if not mark.minor][:MOST_LINES]
+    with_lines = marks if len(marks) <= MAX_LINES else [mark for mark in marks if not mark.minor][:MAX_LINES]
     # All at once: each add_vline copies what there is already.
     made.layout.shapes += tuple(
         {
@@ -201,7 +201,7 @@ def _marks(made: go.Figure, marks: Sequence[ChartMark]) -> None:
             go.Scatter(
                 x=[mark.at for mark in marks], y=[0] * len(marks), mode="markers",
                 marker={"symbol": "triangle-up", "size": 9, "color": [mark.colour for mark in marks]},
-                customdata=[escaping.plotly(mark.text, longest=120) for mark in marks],
+                customdata=[escaping.plotly(mark.text, max_length=120) for mark in marks],
                 hovertemplate="%{customdata}<extra></extra>", showlegend=False,
             ),
             row=3, col=1,

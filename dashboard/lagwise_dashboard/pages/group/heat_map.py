@@ -19,8 +19,8 @@ from lagwise_dashboard.widgets.time_range import TimeRange
 
 TITLE = "Lag by partition, records"
 #: Pixels: of a row, and of all rows together at least; of the scale that stands above them.
-_ROW, _LEAST, _SCALE, _SCALE_WIDTH = 14, 300, 8, 260
-_LONGEST_NAME = 20
+_ROW_HEIGHT, _MIN_HEIGHT, _SCALE_HEIGHT, _SCALE_WIDTH = 14, 300, 8, 260
+_MAX_NAME_LENGTH = 20
 #: The scale is one hue over the page's own background, from invisible to opaque: no lag is the background itself and
 #: much lag stands out, in light, in dark and on paper. The hue has a contrast of more than 4 with both backgrounds.
 _COLOURS = ((0.0, "rgba(12,135,124,0)"), (1.0, "rgba(12,135,124,1)"))
@@ -29,10 +29,10 @@ _UNKNOWN = "rgba(128,128,128,0.28)"
 #: logarithmic scale a harmless lag of ten would be as strong as a quarter of one of ten thousand.
 _ROOT = 3
 #: The scale reaches at least to this lag, so that a handful of records is never drawn at full strength.
-_LEAST_MOST = 100
+_MIN_SCALE_LAG = 100
 _TICKS = tuple(10.0**n for n in range(12, 0, -1))
 #: Numbers on the scale that are nearer to each other than this share of it would overlap.
-_APART = 0.13
+_MIN_TICK_DISTANCE = 0.13
 #: Answers are shared for so long: a heat map of an hour does not change by the second.
 _STEP_SECONDS = 60
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -40,22 +40,22 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def find(cluster: str, group: str, partitions: int, span: TimeRange) -> pa.Table | None:
     """The cells of a group of many partitions; None for others, and where nothing is known of the span."""
-    if partitions < queries.FEWEST_PARTITIONS:
+    if partitions < queries.MIN_PARTITIONS:
         return None
     until = span.until if span.is_zoom else _whole(span.until)
-    found = ask(queries.lags, cluster, group, until - (span.until - span.since), until)
-    return found if found.num_rows else None
+    result = ask(queries.lags, cluster, group, until - (span.until - span.since), until)
+    return result if result.num_rows else None
 
 
-def height(found: pa.Table) -> int:
+def height(result: pa.Table) -> int:
     """Pixels that the rows take."""
-    return max(_LEAST, _ROW * len(_rows(found)))
+    return max(_MIN_HEIGHT, _ROW_HEIGHT * len(_rows(result)))
 
 
-def caption(found: pa.Table) -> str:
+def caption(result: pa.Table) -> str:
     """What the heat map shows, in sentences."""
     text = "In the heat map, a stronger colour means more unread records, and grey means unknown."
-    rows = _rows(found)
+    rows = _rows(result)
     shared = [row["partitions"] for row in _shared(rows)]
     if not shared:
         return text
@@ -66,15 +66,15 @@ def caption(found: pa.Table) -> str:
     )
 
 
-def add(made: go.Figure, found: pa.Table, *, row: int) -> None:
+def add(made: go.Figure, result: pa.Table, *, row: int) -> None:
     """Draw the cells into this row of a stack of charts, and their scale above it."""
-    line, bucket = found["line"].to_numpy(), found["bucket"].to_numpy()
-    rows, first, width = _rows(found), int(bucket.min()), found["width_seconds"][0].as_py()
+    line, bucket = result["line"].to_numpy(), result["bucket"].to_numpy()
+    rows, first, width = _rows(result), int(bucket.min()), result["width_seconds"][0].as_py()
     # As arrays of numbers: lists would be looked through number by number, and sent as text.
     lags = np.full((len(rows), bucket.max() - first + 1), np.nan, np.float32)
-    lags[line, bucket - first] = found["lag"].to_numpy(zero_copy_only=False)
+    lags[line, bucket - first] = result["lag"].to_numpy(zero_copy_only=False)
     middles = [_EPOCH + timedelta(seconds=(first + i + 0.5) * width) for i in range(lags.shape[1])]
-    most = max(_LEAST_MOST, 0.0 if np.isnan(lags).all() else float(np.nanmax(lags)))
+    most = max(_MIN_SCALE_LAG, 0.0 if np.isnan(lags).all() else float(np.nanmax(lags)))
     axis = made.layout[f"yaxis{row}"]
     ticks = _ticks(most)
     made.add_trace(
@@ -90,7 +90,7 @@ def add(made: go.Figure, found: pa.Table, *, row: int) -> None:
             hoverongaps=False, ygap=1, hovertemplate="%{y}: %{customdata:,} records<extra></extra>",
             colorbar={
                 "orientation": "h", "x": 1, "xanchor": "right", "y": axis.domain[1], "yanchor": "bottom", "ypad": 2,
-                "xpad": 16, "thickness": _SCALE, "lenmode": "pixels", "len": _SCALE_WIDTH, "outlinewidth": 1,
+                "xpad": 16, "thickness": _SCALE_HEIGHT, "lenmode": "pixels", "len": _SCALE_WIDTH, "outlinewidth": 1,
                 "tickvals": [_strength(n) for n in ticks], "ticktext": [humanise.count(n) for n in ticks],
                 "ticklabelposition": "outside top",
             },
@@ -110,23 +110,23 @@ def _strength(lag: Any) -> Any:
 
 def _ticks(most: float) -> list[float]:
     """Numbers for the scale: the largest lag, zero, and the powers of ten between them for which there is room."""
-    found = [most, 0.0]
+    result = [most, 0.0]
     for tick in _TICKS:
         place = _strength(tick / most)
-        if tick < most and all(abs(place - _strength(other / most)) > _APART for other in found):
-            found.append(tick)
-    return sorted(found)
+        if tick < most and all(abs(place - _strength(other / most)) > _MIN_TICK_DISTANCE for other in result):
+            result.append(tick)
+    return sorted(result)
 
 
-def _rows(found: pa.Table) -> list[Row]:
+def _rows(result: pa.Table) -> list[Row]:
     """What is in each row, from the top on."""
-    cells = found.select(["line", "partitions", "topic", "partition", "last_topic", "last_partition"]).to_pylist()
+    cells = result.select(["line", "partitions", "topic", "partition", "last_topic", "last_partition"]).to_pylist()
     return list({row["line"]: row for row in cells}.values())
 
 
 def _shared(rows: list[Row]) -> list[Row]:
     """The rows that several partitions share."""
-    return rows[queries.WORST_ROWS :] if sum(row["partitions"] for row in rows) > queries.MOST_ROWS else []
+    return rows[queries.WORST_ROWS :] if sum(row["partitions"] for row in rows) > queries.MAX_ROWS else []
 
 
 def _names(rows: list[Row]) -> list[str]:
@@ -144,9 +144,9 @@ def _name(row: Row, *, one_topic: bool) -> str:
 
 def _short(topic: str) -> str:
     """A topic's name, cut in the middle: names of topics mostly differ at their ends."""
-    line = escaping.shown(topic)
-    if len(line) > _LONGEST_NAME:
-        half = _LONGEST_NAME // 2
+    line = escaping.visible(topic)
+    if len(line) > _MAX_NAME_LENGTH:
+        half = _MAX_NAME_LENGTH // 2
         line = f"{line[:half]}…{line[-half:]}"
     return escaping.plotly(line)
 

@@ -10,24 +10,24 @@ from lagwise_dashboard.cache import ask
 from lagwise_dashboard.queries import topic as topic_queries
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.widgets import lag_columns, partition_names
-from lagwise_dashboard.widgets.partition_names import Names
+from lagwise_dashboard.widgets.partition_names import PartitionNames
 
 #: The partitions that come next are named up to these.
 _NEXT = 4
 
 
-def show(row: Row, dying: list[Row], now: datetime, names: Names) -> None:
-    """Draw the clock of the group of a row of `group_status`; nothing where nothing will be lost. ``dying`` are its
+def show(row: Row, losing: list[Row], now: datetime, names: PartitionNames) -> None:
+    """Draw the clock of the group of a row of `group_status`; nothing where nothing will be lost. ``losing`` are its
     partitions that lose something, the soonest first."""
-    if not dying:
+    if not losing:
         return
     with st.container(border=True):
         if row["loss_cause"] == LossCause.EXPIRY:
-            st.markdown(_expiry(dying[0], now))
+            st.markdown(_expiry(losing[0], now))
             return
-        first = dying[0]
+        first = losing[0]
         settings = ask(topic_queries.settings, first["cluster"], first["topic"])
-        st.markdown(deletion(dying, now, names))
+        st.markdown(deletion(losing, now, names))
         share = lag_columns.used_share(first, settings)
         if share is not None:
             age = humanise.duration(first["lag_seconds"], lower_bound=bool(first["lag_seconds_is_lower_bound"]))
@@ -35,16 +35,16 @@ def show(row: Row, dying: list[Row], now: datetime, names: Names) -> None:
             st.progress(min(1.0, share), text=f"The oldest unread record is {age} old; the topic keeps {kept}.")
 
 
-def deletion(dying: list[Row], now: datetime, names: Names) -> str:
-    """Markdown: which partition first, at what time, and which come next. ``dying`` is in order of time."""
-    first = dying[0]
+def deletion(losing: list[Row], now: datetime, names: PartitionNames) -> str:
+    """Markdown: which partition first, at what time, and which come next. ``losing`` is in order of time."""
+    first = losing[0]
     place = f"**{partition_names.place(first['topic'], first['partition'], names)}**"
     noun = "queue" if names else "partition"
     if first["seconds_to_loss"] <= 0:
-        gone = [p for p in dying if p["seconds_to_loss"] <= 0]
+        gone = [p for p in losing if p["seconds_to_loss"] <= 0]
         others = f" and {humanise.plural(len(gone) - 1, f'other {noun}')}" if len(gone) > 1 else ""
         text = f":material/hourglass_disabled: Records of {place}{others} **are being deleted unread now**."
-        rest = [p for p in dying if p["seconds_to_loss"] > 0]
+        rest = [p for p in losing if p["seconds_to_loss"] > 0]
     else:
         is_bound = bool(first["seconds_to_loss_is_upper_bound"])
         text = (
@@ -52,7 +52,7 @@ def deletion(dying: list[Row], now: datetime, names: Names) -> str:
             f"{_at(first, now)}**{' at the latest' if is_bound else ' on'}, in {_left(first)}"
             f"{_at_latest(first, now)}."
         )
-        rest = dying[1:]
+        rest = losing[1:]
     following = [f"{partition_names.place(p['topic'], p['partition'], names)} in {_left(p)}" for p in rest[:_NEXT]]
     if following:
         more = f", and {len(rest) - _NEXT:,} more" if len(rest) > _NEXT else ""

@@ -28,45 +28,47 @@ SORTS = {
 }
 
 
-def show(found: ListPage[Row], row: Row, now: datetime, *, rebalancing: bool) -> None:
+def show(result: ListPage[Row], row: Row, now: datetime, *, rebalancing: bool) -> None:
     """Draw the members of the group of a row of `group_status`, a page of them.
 
     While the group is ``rebalancing``, owning nothing means nothing.
     """
-    its, cluster, group = parameters.MEMBER_LIST, row["cluster"], row["group"]
-    is_searched = list_view.is_searched(its)
+    listing, cluster, group = parameters.MEMBER_LIST, row["cluster"], row["group"]
+    is_searched = list_view.is_searched(listing)
     st.subheader("Members", anchor=False)
-    if not found and not is_searched:
+    if not result and not is_searched:
         st.caption(
             "The group has no members: nobody reads."
             if row["members"] is not None
             else "None is known: the group could not be described."
         )
         return
-    list_view.search(its, found, "Client, host or id", "Search the members")
-    if not found:
+    list_view.search(listing, result, "Client, host or id", "Search the members")
+    if not result:
         st.caption("No member matches.")
         return
-    idle = found[0]["idle"]
+    idle = result[0]["idle"]
     idle_note = f" {humanise.plural(idle, 'member')} {'owns' if idle == 1 else 'own'} nothing" if idle else ""
     if idle and rebalancing:
         idle_note += ": the group is rebalancing, and partitions are still being given out."
     elif idle:
         idle_note += ": a partition has one reader, so more members than partitions cannot help."
     st.caption(
-        f"{found.counted('member')}{list_view.match(found, is_filtered=is_searched)}, as of "
-        f"{humanise.clock(found[0]['sampled_at'], now)}." + idle_note
+        f"{result.counted('member')}{list_view.match_words(result, is_filtered=is_searched)}, as of "
+        f"{humanise.clock(result[0]['sampled_at'], now)}." + idle_note
     )
     grid.show(
-        columns(found.rows),
+        columns(result.rows),
         name="members",
         label="Members of the group and what they own",
         about=(cluster, group),
-        rows_seen=10,
-        sorting=list_view.sorting(its, SORTS, queries.MEMBER_ORDERS),
-        whole=lambda: columns(queries.members(context.lake(), cluster, group, row["as_of"], found.asked.whole).rows),
+        visible_rows=10,
+        sorting=list_view.sorting(listing, SORTS, queries.MEMBER_ORDERS),
+        all_rows=lambda: columns(
+            queries.members(context.lake(), cluster, group, row["as_of"], result.query.all_rows).rows
+        ),
     )
-    list_view.pages(its, found)
+    list_view.pagination(listing, result)
 
 
 def columns(rows: list[Row]) -> list[TableColumn]:
@@ -75,7 +77,7 @@ def columns(rows: list[Row]) -> list[TableColumn]:
         tables.statuses("Status", [lag_columns.labels(r["status"]) for r in rows]),
         tables.text("Client", [r["client_id"] for r in rows]),
         tables.text("Host", [(r["host"] or "").removeprefix("/") for r in rows]),
-        tables.count("Owns", [r["assigned_partitions"] for r in rows], of="partitions").described(
+        tables.count("Owns", [r["assigned_partitions"] for r in rows], of="partitions").with_help(
             "How many partitions it owns."
         ),
         tables.text("Partitions", [partition_names.owned(r) for r in rows]),

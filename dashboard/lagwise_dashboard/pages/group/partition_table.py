@@ -10,7 +10,7 @@ from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.listing import ListPage
 from lagwise_dashboard.tables import TableColumn
 from lagwise_dashboard.widgets import filters, grid, lag_columns, list_view, partition_names
-from lagwise_dashboard.widgets.partition_names import Names
+from lagwise_dashboard.widgets.partition_names import PartitionNames
 
 #: Orders of :data:`queries.group.PARTITION_ORDERS` by the title of the column whose heading asks for them.
 SORTS = {
@@ -31,62 +31,65 @@ SORTS = {
 }
 
 
-def show(row: Row, found: ListPage[Row], names: Names) -> None:
+def show(row: Row, result: ListPage[Row], names: PartitionNames) -> None:
     """Draw the partitions of the group of a row of `group_status`, a page of them. ``names`` are those that the system
     itself has for them."""
-    cluster, group, its = row["cluster"], row["group"], parameters.PARTITION_LIST
+    cluster, group, listing = row["cluster"], row["group"], parameters.PARTITION_LIST
     statuses = address.get(parameters.PARTITION_STATUS)
-    is_filtered = bool(statuses) or list_view.is_searched(its)
+    is_filtered = bool(statuses) or list_view.is_searched(listing)
     st.subheader("Partitions", anchor=False)
-    if not found and not is_filtered:
+    if not result and not is_filtered:
         st.caption(
             "None is known: the group could not be read."
             if row["reason"] == UnknownReason.UNREADABLE
             else "It has no partitions: nothing is committed and nothing is assigned."
         )
         return
-    _filters(row, found)
-    if not found:
+    _filters(row, result)
+    if not result:
         st.caption("No partition matches.")
         return
-    topics = {*row["topics"], *(r["topic"] for r in found)}
+    topics = {*row["topics"], *(r["topic"] for r in result)}
     with_topic = len(topics) > 1
-    of = "" if with_topic else f" of **{escaping.markdown(found[0]['topic'])}**"
-    match, order = list_view.match(found, is_filtered=is_filtered), list_view.usual(its, ", the worst first")
-    st.caption(f"{found.counted('partition')}{of}{match}{order}.")
+    of = "" if with_topic else f" of **{escaping.markdown(result[0]['topic'])}**"
+    match, order = (
+        list_view.match_words(result, is_filtered=is_filtered),
+        list_view.if_default_order(listing, ", the worst first"),
+    )
+    st.caption(f"{result.counted('partition')}{of}{match}{order}.")
     grid.show(
-        columns(found.rows, names, with_topic=with_topic),
+        columns(result.rows, names, with_topic=with_topic),
         name="partitions",
         label=f"Partitions of the group{order}",
         about=(cluster, group),
-        rows_seen=12,
-        sorting=list_view.sorting(its, SORTS, queries.PARTITION_ORDERS),
-        whole=lambda: columns(
-            queries.partitions(context.lake(), cluster, group, found.asked.whole, statuses).rows,
+        visible_rows=12,
+        sorting=list_view.sorting(listing, SORTS, queries.PARTITION_ORDERS),
+        all_rows=lambda: columns(
+            queries.partitions(context.lake(), cluster, group, result.query.all_rows, statuses).rows,
             names,
             with_topic=with_topic,
         ),
     )
-    list_view.pages(its, found)
+    list_view.pagination(listing, result)
 
 
-def _filters(row: Row, found: ListPage[Row]) -> None:
+def _filters(row: Row, result: ListPage[Row]) -> None:
     """A field for text, and the statuses that partitions of the group have, each with its number."""
     counts = {one["status"]: one["partitions"] for one in row["partitions_by_status"] or []}
     chosen = address.get(parameters.PARTITION_STATUS)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        list_view.search(parameters.PARTITION_LIST, found, "Topic-partition, client or host", "Search the partitions")
+        list_view.search(parameters.PARTITION_LIST, result, "Topic-partition, client or host", "Search the partitions")
         if len(counts) > 1 or chosen:
             filters.statuses("Statuses of partitions", counts, parameters.PARTITION_STATUS)
 
 
-def columns(rows: list[Row], names: Names, *, with_topic: bool) -> list[TableColumn]:
+def columns(rows: list[Row], names: PartitionNames, *, with_topic: bool) -> list[TableColumn]:
     """The columns; those that are empty throughout are left out. ``names`` are the system's own for partitions."""
-    found = [
+    result = [
         tables.statuses("What holds", [_what_holds(r) for r in rows]),
         tables.text("Topic", [r["topic"] if with_topic else None for r in rows]),
         tables.number("Partition", [r["partition"] for r in rows]),
-        tables.text("Queue", [names.get((r["topic"], r["partition"])) for r in rows]).described(
+        tables.text("Queue", [names.get((r["topic"], r["partition"])) for r in rows]).with_help(
             partition_names.QUEUE_HELP
         ),
         lag_columns.oldest_unread(rows, "Age of the oldest unread record."),
@@ -94,23 +97,23 @@ def columns(rows: list[Row], names: Names, *, with_topic: bool) -> list[TableCol
         lag_columns.written(rows),
         lag_columns.read(rows),
         tables.text("Owner", [_owner(r) for r in rows]),
-        tables.offset("Committed", [r["committed"] for r in rows]).described("Committed offset."),
-        tables.duration("Unmoved for", [_unmoved(r) for r in rows]).described(
+        tables.offset("Committed", [r["committed"] for r in rows]).with_help("Committed offset."),
+        tables.duration("Unmoved for", [_unmoved(r) for r in rows]).with_help(
             "How long the committed offset has had its value."
         ),
-        tables.offset("Log start", [r["log_start"] for r in rows]).described("Offset of the oldest record."),
-        tables.offset("Log end", [r["high_watermark"] for r in rows]).described("High watermark."),
+        tables.offset("Log start", [r["log_start"] for r in rows]).with_help("Offset of the oldest record."),
+        tables.offset("Log end", [r["high_watermark"] for r in rows]).with_help("High watermark."),
         lag_columns.loss_in(
             "Loss in",
             rows,
             [r["seconds_to_loss"] for r in rows],
             "Time until unread records are deleted or the commits expire. ≤ marks an upper bound.",
         ),
-        tables.count("Lost", [r["records_lost"] or None for r in rows], of="records").described(
+        tables.count("Lost", [r["records_lost"] or None for r in rows], of="records").with_help(
             "Records deleted before they were read."
         ),
     ]
-    return tables.without_empty(found, "Topic", "Queue", "Lost", "Loss in")
+    return tables.without_empty(result, "Topic", "Queue", "Lost", "Loss in")
 
 
 def _what_holds(row: Row) -> list[str]:
@@ -124,7 +127,7 @@ def _unmoved(row: Row) -> float | None:
     """As of the sample, like every number beside it: since then the group has had no chance to show a commit."""
     if row["committed"] is None or row["committed_since"] is None:
         return None
-    return tables.lasted(row["committed_since"], row["as_of"])
+    return tables.elapsed_seconds(row["committed_since"], row["as_of"])
 
 
 def _owner(row: Row) -> str | None:

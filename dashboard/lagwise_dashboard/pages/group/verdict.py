@@ -8,7 +8,7 @@ from lagwise.domain import humanise
 from lagwise.domain.subscriptions import ALL, Subscription
 from lagwise.domain.vocabulary import BROADCAST_HINT, LOCAL_FILES, LossCause, Status
 from lagwise_dashboard import appearance, escaping
-from lagwise_dashboard.pages.group.current_round import Judgement
+from lagwise_dashboard.pages.group.current_round import GroupSnapshot
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.widgets import lag_columns, tiles
 
@@ -25,12 +25,12 @@ _SOURCE_HELP = {
 _DOUBTFUL = frozenset({Status.REWOUND, Status.FALLING_BEHIND, Status.LAGGING})
 
 
-def show(judged: Judgement, described: Row, now: datetime) -> None:
+def show(snapshot: GroupSnapshot, described: Row, now: datetime) -> None:
     """The sentence, loud as it deserves, and the numbers below it. ``described`` is how the group consumes.
 
     Durations are those of the moment that was judged; only the date of a clock time depends on ``now``.
     """
-    row = judged.group
+    row = snapshot.group
     text = (
         f"**{appearance.label(row['status'], row['reason'])}** &nbsp; {escaping.markdown(row['sentence'])}  \n"
         f"Since {humanise.clock(row['since'], now)}, for {humanise.since(row['since'], row['as_of'])}."
@@ -44,7 +44,7 @@ def show(judged: Judgement, described: Row, now: datetime) -> None:
     else:
         st.info(text)
     _findings(row)
-    tiles.show([*_metrics(row, judged.unknown_lag), *_ways(described)], missing_because=_why_missing(row))
+    tiles.show([*_metrics(row, snapshot.unknown_lag), *_ways(described)], missing_because=_why_missing(row))
 
 
 def _findings(row: Row) -> None:
@@ -92,38 +92,38 @@ def _lost(row: Row) -> str:
 
 def _ways(described: Row) -> list[tiles.Tile]:
     """How the group consumes, in the words of its system."""
-    found: list[tiles.Tile] = []
+    result: list[tiles.Tile] = []
     if described.get("type"):
-        found.append(("Consumes as", escaping.shown(described["type"]), _TYPE_HELP))
+        result.append(("Consumes as", escaping.visible(described["type"]), _TYPE_HELP))
     if described.get("source"):
         source = described["source"]
-        found.append(
-            ("Offsets from", escaping.shown(source), _SOURCE_HELP.get(source, "A source in `external_offsets`."))
+        result.append(
+            ("Offsets from", escaping.visible(source), _SOURCE_HELP.get(source, "A source in `external_offsets`."))
         )
     filtered = [Subscription(**one) for one in described.get("subscriptions") or () if one["filter"] != ALL]
     if filtered:
         wanted = ", ".join(sorted({str(one) for one in filtered}))
-        found.append(
+        result.append(
             (
                 "Subscribes to",
-                escaping.shown(wanted),
+                escaping.visible(wanted),
                 "Tags or an SQL expression. Lag counts all messages of the topic, also those that are passed over.",
             )
         )
     if described.get("unacknowledged") is not None:
-        found.append(
+        result.append(
             (
                 "Not acknowledged",
                 humanise.count(described["unacknowledged"]),
                 "Messages that members were handed and have not acknowledged yet. Lag counts them as read.",
             )
         )
-    return found
+    return result
 
 
 def _metrics(row: Row, unknown_lag: int | None) -> list[tiles.Tile]:
     """Label, value and explanation; those that do not concern this group are left out."""
-    found: list[tiles.Tile] = [
+    result: list[tiles.Tile] = [
         (
             "Oldest unread",
             humanise.duration(row["lag_seconds"], lower_bound=bool(row["lag_seconds_is_lower_bound"])),
@@ -135,7 +135,7 @@ def _metrics(row: Row, unknown_lag: int | None) -> list[tiles.Tile]:
         ("Read /s", humanise.rate(row["consume_rate_per_second"]), lag_columns.READ_HELP),
     ]
     if unknown_lag:
-        found.append(
+        result.append(
             (
                 "Lag, unknown status",
                 humanise.count(unknown_lag),
@@ -143,9 +143,9 @@ def _metrics(row: Row, unknown_lag: int | None) -> list[tiles.Tile]:
             )
         )
     if row["lag"]:
-        found.append(("Caught up in", lag_columns.catch_up(row), _catch_up_help(row)))
+        result.append(("Caught up in", lag_columns.catch_up(row), _catch_up_help(row)))
     if row["seconds_to_breach"] is not None:
-        found.append(("Objective missed in", humanise.duration(row["seconds_to_breach"]), _breach_help(row)))
+        result.append(("Objective missed in", humanise.duration(row["seconds_to_breach"]), _breach_help(row)))
     if row["seconds_to_loss"] is not None:
         label, explained = (
             ("Commits expire in", "Time until the broker forgets the committed offsets of this group without members.")
@@ -157,12 +157,12 @@ def _metrics(row: Row, unknown_lag: int | None) -> list[tiles.Tile]:
                 "≤ marks an upper bound: the oldest unread record is older than the history kept, so retention may "
                 "delete it at any moment until then."
             )
-        found.append((label, humanise.loss_in(row["seconds_to_loss"], upper_bound=is_bound), explained))
+        result.append((label, humanise.loss_in(row["seconds_to_loss"], upper_bound=is_bound), explained))
     if row["lost_at_least"]:
-        found.append(("Lost", _lost(row), "Records deleted before they were read, within 24 hours or still missing."))
+        result.append(("Lost", _lost(row), "Records deleted before they were read, within 24 hours or still missing."))
     idle = f" ({row['idle_members']} idle)" if row["idle_members"] else ""
     members = humanise.DASH if row["members"] is None else f"{row['members']:,}{idle}"
-    found.append(("Members", members, "Idle members own no partition."))
-    found.append(("Partitions", humanise.count(row["partitions"]), "Ghosts left out."))
-    found.append(("State", escaping.shown(row["state"]) or humanise.DASH, "As the group's coordinator names it."))
-    return found
+    result.append(("Members", members, "Idle members own no partition."))
+    result.append(("Partitions", humanise.count(row["partitions"]), "Ghosts left out."))
+    result.append(("State", escaping.visible(row["state"]) or humanise.DASH, "As the group's coordinator names it."))
+    return result

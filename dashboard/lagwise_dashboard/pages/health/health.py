@@ -54,8 +54,8 @@ def _collected(now: datetime) -> bool:
     newest = ask(queries.newest, now.replace(hour=0, minute=0, second=0, microsecond=0))
     runs = ask(queries.runs, since, until)
     errors = ask(queries.errors, since, until)
-    found = troubles.find(fresh, runs, errors, newest.tick_seconds, ask(queries.damaged))
-    _verdict(found, is_starting=fresh.starting)
+    result = troubles.find(fresh, runs, errors, newest.tick_seconds, ask(queries.damaged))
+    _verdict(result, is_starting=fresh.starting)
     _clusters(fresh, newest.samples, runs, now)
     _errors(errors, now)
     left, right = st.columns(2)
@@ -88,12 +88,12 @@ def _clusters(fresh: Freshness, samples: tuple[Row, ...], runs: list[Row], now: 
         tables.text("System", [n.get("system") for _, n, _ in rows]),
         tables.ago("Newest sample", [s.at for s, _, _ in rows], now, never="never"),
         tables.duration("Every", [s.interval_seconds for s, _, _ in rows]),
-        tables.duration("Took", [n.get("wall_seconds") for _, n, _ in rows]).described(
+        tables.duration("Took", [n.get("wall_seconds") for _, n, _ in rows]).with_help(
             "Duration of the newest sample."
         ),
         tables.duration("Median, 1 h", [h.get("median_seconds") for _, _, h in rows]),
         tables.duration("Longest, 1 h", [h.get("longest_seconds") for _, _, h in rows]),
-        tables.duration("CPU", [n.get("cpu_seconds") for _, n, _ in rows]).described(
+        tables.duration("CPU", [n.get("cpu_seconds") for _, n, _ in rows]).with_help(
             "Processor time of the newest sample."
         ),
         tables.count("Groups", [n.get("groups") for _, n, _ in rows]),
@@ -102,7 +102,7 @@ def _clusters(fresh: Freshness, samples: tuple[Row, ...], runs: list[Row], now: 
         tables.count("Samples, 1 h", [h.get("runs") for _, _, h in rows]),
         tables.count("With errors", [h.get("runs_with_errors") for _, _, h in rows], of="samples"),
     ]
-    grid.show(columns, name="collection", label="Collection by cluster: age, duration and counts", rows_seen=10)
+    grid.show(columns, name="collection", label="Collection by cluster: age, duration and counts", visible_rows=10)
 
 
 def _state(source: DataSource) -> str:
@@ -121,19 +121,19 @@ def _errors(errors: list[Row], now: datetime) -> None:
         tables.ago("Last", [e["last_at"] for e in errors], now),
         tables.text("Example", [e["example"] for e in errors], width=560, wraps=True),
     ]
-    grid.show(columns, name="errors", label="Collection errors of the last hour by kind", rows_seen=10)
+    grid.show(columns, name="errors", label="Collection errors of the last hour by kind", visible_rows=10)
     for kind in dict.fromkeys(e["kind"] for e in errors):
         if text := collection_errors.advice(kind):
             st.markdown(f"**{escaping.markdown(kind)}**: {text}")
 
 
-def _chart(title: str, found: pa.Table, by: str | None, since: datetime, until: datetime) -> None:
+def _chart(title: str, result: pa.Table, by: str | None, since: datetime, until: datetime) -> None:
     st.subheader(title, anchor=False)
-    if found.num_rows == 0:
+    if result.num_rows == 0:
         st.caption("None in the last hour.")
         return
     made = plot_theme.figure(height=210, zoom="hour")
-    rows = found.to_pylist()
+    rows = result.to_pylist()
     names = sorted({r[by] for r in rows}) if by else [None]
     for i, name in enumerate(names):
         own = [r for r in rows if by is None or r[by] == name]
@@ -169,7 +169,7 @@ def _lake() -> None:
         tables.size("Size", [s["bytes"] for s in sizes]),
         tables.count("Rows", [s["rows"] for s in sizes]),
         tables.count("Files", [s["files"] for s in sizes]),
-        tables.count("In a day", [s["loose_files"] for s in sizes], of="files").described(
+        tables.count("In a day", [s["loose_files"] for s in sizes], of="files").with_help(
             f"The most files of any day. From {COMPACT_FROM_FILES} on they are merged into larger ones. Tables that "
             "each round replaces have no number."
         ),
@@ -190,7 +190,7 @@ def _damaged(set_aside: list[SetAside], now: datetime) -> None:
     columns = [
         tables.text("Table", [one.table for one in set_aside]),
         tables.count("Files", [one.files for one in set_aside]),
-        tables.count("Rows", [one.rows for one in set_aside]).described(
+        tables.count("Rows", [one.rows for one in set_aside]).with_help(
             "Rows that these files held, where that is known."
         ),
         tables.ago("Last", [one.newest_at for one in set_aside], now),

@@ -16,26 +16,26 @@ def find(
     damaged: list[SetAside],
 ) -> list[str]:
     """Everything that is off now, the gravest first, each with what to do. Markdown."""
-    found: list[str] = []
+    result: list[str] = []
     for source in fresh.collections:
         name = escaping.markdown(source.name)
         if source.trouble is not None and source.stale:
-            found.append(
+            result.append(
                 f"**{name} cannot be read**{why(source)}. {collection_errors.advice(source.trouble[0])}"
                 + (" What is shown of it is as old as its last good sample." if source.at else "")
             )
         elif source.at is None and source.stale:
-            found.append(
+            result.append(
                 f"**{name} has never been collected.** See that the collector runs (`lagwise collect` runs it alone "
                 "and prints what it meets), and that it may reach the cluster: `lagwise doctor` checks both."
             )
         elif source.stale:
-            found.append(
+            result.append(
                 f"**{name} has not been collected for {humanise.duration(round(source.age_seconds or 0))}**, though it "
                 f"should be every {humanise.duration(source.interval_seconds)}. Either the collector does not run, or "
                 "it cannot write: look at its log, at free space on the disk of the lake, and at `lagwise doctor`."
             )
-    found += [
+    result += [
         f"**The newest judged sample of {escaping.markdown(s.name)} is {humanise.duration(round(s.age_seconds or 0))} "
         "old**, though the cluster is collected and the analysis finishes its rounds: samples wait on the way. See in "
         "the parts below whether any wait for the lake, and in the log of the analysis whether it reads new ones."
@@ -44,19 +44,19 @@ def find(
     analysis = fresh.analysis
     if analysis.stale and not fresh.nothing_collected:
         age = "ever" if analysis.at is None else f"for {humanise.duration(round(analysis.age_seconds or 0))}"
-        found.append(
+        result.append(
             f"**The analysis has not finished a round {age}**, though it should every "
             f"{humanise.duration(analysis.interval_seconds)}: every verdict is as old as that. See that it runs "
             "(`lagwise analyze`), and look at its log; after a start, Spark takes up to half a minute."
         )
     elif tick_seconds is not None and tick_seconds > analysis.interval_seconds:
-        found.append(
+        result.append(
             f"**A round of the analysis takes {humanise.duration(tick_seconds)}**, longer than its interval of "
             f"{humanise.duration(analysis.interval_seconds)}. Give it more cores, or raise `analysis.interval_seconds`."
         )
     for run in runs:
         if run["median_seconds"] > run["interval_seconds"]:
-            found.append(
+            result.append(
                 f"**A sample of {escaping.markdown(run['cluster'])} takes "
                 f"{humanise.duration(run['median_seconds'])}**, longer than its interval of "
                 f"{humanise.duration(run['interval_seconds'])}. Raise `interval_seconds`, or leave groups out."
@@ -64,14 +64,14 @@ def find(
     newest = max((one.newest_at for one in damaged), default=None)
     if newest is not None and fresh.now - newest < CHECK_DISK_FOR:
         files = humanise.plural(sum(one.files for one in damaged), "damaged file")
-        found.append(
+        result.append(
             f"**{files} set aside**, the last {humanise.since(newest, fresh.now)} ago; the tables are listed below. "
             "Check the disk, and that nothing else deletes or changes files of the lake."
         )
     if errors:
         total = sum(e["count"] for e in errors)
-        found.append(
+        result.append(
             f"**{humanise.plural(total, 'error')} in the last hour**, of {humanise.plural(len(errors), 'kind')}. "
             "What could be read was kept; the rest is shown as unknown. Each kind is listed below with what to do."
         )
-    return found
+    return result

@@ -28,7 +28,7 @@ def show(rows: list[Row], now: datetime, *, with_cluster: bool) -> None:
 
 def text(row: Row, now: datetime, *, with_cluster: bool) -> str:
     """Markdown: the status, the sentence, and the numbers that are known."""
-    look = appearance.look(row["status"])
+    badge = appearance.of_status(row["status"])
     where = f" · {escaping.markdown(row['cluster'])}" if with_cluster else ""
     numbers = [
         (name, value)
@@ -45,6 +45,6 @@ def text(row: Row, now: datetime, *, with_cluster: bool) -> str:
         if value != humanise.DASH
     ]
     return (
-        f":{look.markdown}-badge[{look.label}] for {humanise.since(row['since'], now)}{where}  \n"
+        f":{badge.markdown}-badge[{badge.label}] for {humanise.since(row['since'], now)}{where}  \n"
         f"{escaping.markdown(row['sentence'])}  \n" + " · ".join(f"{name} **{value}**" for name, value in numbers)
     )

@@ -16,7 +16,7 @@ from lagwise_dashboard.pages.overview import group_cards, group_table, owners
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.listing import PAGE_ROWS, ListPage, ListQuery
-from lagwise_dashboard.queries.overview import GroupFilters, Names, StatusCounts
+from lagwise_dashboard.queries.overview import GroupFilters, GroupKeys, StatusCounts
 from lagwise_dashboard.widgets import browser_window, empty_page, filters, freshness, list_view, page
 from lagwise_dashboard.widgets.error_boundary import boundary
 
@@ -39,7 +39,7 @@ _SORT_LABELS = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Manner:
+class _ListStyle:
     """How groups are shown: ages as of ``now``, with the cluster's name or without, as cards or as a table."""
 
     now: datetime
@@ -69,7 +69,7 @@ def body() -> None:
     counts = ask(overview.counts, cluster or None, text, among)
     filters.statuses("Status", counts.by_status, parameters.STATUS)
     wanted = GroupFilters(address.get(parameters.STATUS), cluster or None, among)
-    _lists(wanted, counts, _Manner(now, len(clusters) > 1, _shown_as() == _CARDS_VIEW))
+    _lists(wanted, counts, _ListStyle(now, len(clusters) > 1, _view() == _CARDS_VIEW))
 
 
 def _inputs(clusters: list[str]) -> None:
@@ -99,11 +99,11 @@ def _team() -> None:
     """Without teams, or with rules that cannot be read, nobody is asked."""
     with boundary():
         known = owners.teams()
-        asked = address.get(parameters.OWNER)
-        if known or asked:
+        wanted_team = address.get(parameters.OWNER)
+        if known or wanted_team:
             st.selectbox(
                 "Owner",
-                sorted({*known, asked} - {""}),
+                sorted({*known, wanted_team} - {""}),
                 index=None,
                 placeholder="All owners",
                 label_visibility="collapsed",
@@ -112,15 +112,15 @@ def _team() -> None:
             )
 
 
-def _of_team(team: str) -> Names | None:
+def _of_team(team: str) -> GroupKeys | None:
     """The groups of a team, whatever their status; None is all groups."""
     if not team:
         return None
-    known = ask(overview.names, ListQuery().whole)
+    known = ask(overview.names, ListQuery().all_rows)
     return tuple((r["cluster"], r["group"]) for r in known if owners.team_of(r["cluster"], r["group"]) == team)
 
 
-def _shown_as() -> str:
+def _view() -> str:
     """As a table, or as cards: that is what fits a narrow window, and what is read aloud well."""
     usual = _CARDS_VIEW if browser_window.is_narrow() else _TABLE_VIEW
     st.segmented_control(
@@ -134,13 +134,13 @@ def _shown_as() -> str:
     return address.get(parameters.SHOWN_AS) or usual
 
 
-def _lists(wanted: GroupFilters, counts: StatusCounts, manner: _Manner) -> None:
+def _lists(wanted: GroupFilters, counts: StatusCounts, style: _ListStyle) -> None:
     """Groups that need a look, and the quiet ones folded below; chosen statuses unfold them."""
     quiet = None if wanted.statuses else False
-    found = ask(overview.groups, wanted, list_view.asked(parameters.GROUP_LIST, manner.page_rows), quiet=quiet)
-    if found:
-        st.caption(f"{found.counted('group')}.")
-        _show(found, wanted, manner, parameters.GROUP_LIST, _TABLE, quiet=quiet)
+    result = ask(overview.groups, wanted, list_view.query(parameters.GROUP_LIST, style.page_rows), quiet=quiet)
+    if result:
+        st.caption(f"{result.counted('group')}.")
+        _show(result, wanted, style, parameters.GROUP_LIST, _TABLE, quiet=quiet)
     elif (wanted.are_set or address.get(parameters.SEARCH)) and (wanted.statuses or counts.total == 0):
         empty_page.no_match(_clear)
     elif counts.total == 0:
@@ -150,12 +150,12 @@ def _lists(wanted: GroupFilters, counts: StatusCounts, manner: _Manner) -> None:
             f"All well: none of {humanise.plural(counts.total, 'group')} is in trouble.", icon=":material/check_circle:"
         )
     if not wanted.statuses and counts.quiet:
-        _folded(wanted, counts, manner)
+        _folded(wanted, counts, style)
 
 
-def _folded(wanted: GroupFilters, counts: StatusCounts, manner: _Manner) -> None:
+def _folded(wanted: GroupFilters, counts: StatusCounts, style: _ListStyle) -> None:
     kinds = ", ".join(
-        f"{n:,} {appearance.look(s).word}{' without members' if s == Status.UNKNOWN else ''}"
+        f"{n:,} {appearance.of_status(s).word}{' without members' if s == Status.UNKNOWN else ''}"
         for s in DISPLAY_ORDER
         if (n := counts.quiet_by_status.get(s))
     )
@@ -167,28 +167,34 @@ def _folded(wanted: GroupFilters, counts: StatusCounts, manner: _Manner) -> None
     )
     if fold.open:
         with fold:
-            found = ask(overview.groups, wanted, list_view.asked(parameters.QUIET_LIST, manner.page_rows), quiet=True)
-            if found.pages > 1:
-                st.caption(f"{found.counted('quiet group')}.")
-            _show(found, wanted, manner, parameters.QUIET_LIST, _QUIET_TABLE, quiet=True)
+            result = ask(overview.groups, wanted, list_view.query(parameters.QUIET_LIST, style.page_rows), quiet=True)
+            if result.pages > 1:
+                st.caption(f"{result.counted('quiet group')}.")
+            _show(result, wanted, style, parameters.QUIET_LIST, _QUIET_TABLE, quiet=True)
 
 
 def _show(
-    found: ListPage[Row], wanted: GroupFilters, manner: _Manner, its: ListParameters, name: str, *, quiet: bool | None
+    result: ListPage[Row],
+    wanted: GroupFilters,
+    style: _ListStyle,
+    listing: ListParameters,
+    name: str,
+    *,
+    quiet: bool | None,
 ) -> None:
     """The groups of a list, as a table or as cards."""
-    if manner.as_cards:
-        group_cards.show(found.rows, manner.now, with_cluster=manner.with_cluster)
+    if style.as_cards:
+        group_cards.show(result.rows, style.now, with_cluster=style.with_cluster)
     else:
         group_table.show(
-            found.rows,
-            manner.now,
+            result.rows,
+            style.now,
             name=name,
-            with_cluster=manner.with_cluster,
-            sorting=list_view.sorting(its, group_table.SORTS, overview.ORDERS),
-            whole=lambda: overview.groups(context.lake(), wanted, found.asked.whole, quiet=quiet).rows,
+            with_cluster=style.with_cluster,
+            sorting=list_view.sorting(listing, group_table.SORTS, overview.ORDERS),
+            all_rows=lambda: overview.groups(context.lake(), wanted, result.query.all_rows, quiet=quiet).rows,
         )
-    list_view.pages(its, found)
+    list_view.pagination(listing, result)
 
 
 def _clear() -> None:

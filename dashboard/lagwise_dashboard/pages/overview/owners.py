@@ -6,7 +6,7 @@ from lagwise_alerts.operate import Owner, load_rules, owner_of
 from lagwise_dashboard import context
 
 #: Seconds for which a file of rules is not read again.
-_KEEP_SECONDS = 30
+_TTL_SECONDS = 30
 
 
 def team_of(cluster: str, group: str) -> str | None:
@@ -20,7 +20,7 @@ def teams() -> list[str]:
     return sorted({owner.team for owner in _owners() if owner.team is not None})
 
 
-@st.cache_resource(ttl=_KEEP_SECONDS, max_entries=1, show_spinner=False)
+@st.cache_resource(ttl=_TTL_SECONDS, max_entries=1, show_spinner=False)
 def _owners() -> tuple[Owner, ...]:
     alerts = context.config().alerts
     return load_rules(alerts.rules_file, [channel.name for channel in alerts.channels]).owners

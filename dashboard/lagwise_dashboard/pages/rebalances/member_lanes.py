@@ -16,65 +16,65 @@ from lagwise_dashboard.widgets import rebalance_hours
 from lagwise_dashboard.widgets.partition_names import owned
 
 #: Of more lanes than this, those that changed most are drawn until all are asked for.
-MOST_LANES = 60
+MAX_LANES = 60
 #: Pixels: of a lane, while there are few and from MANY_LANES on; of the bars of rebalances; above the lanes.
 _LANE, _NARROW_LANE, _MANY_LANES = 26, 15, 24
 _REBALANCES, _ABOVE_LANES = 56, 40
-_LONGEST_NAME = 34
+_MAX_NAME_LENGTH = 34
 #: The span is cut into so many steps, each wide enough for a number: rebalances of one step are one bar, and what a
 #: member owned for less than one is not drawn apart.
 _STEPS = 60
 #: More rebalances than this have no band across the lanes: they would cover them.
-_MOST_BANDS = 20
+_MAX_BANDS = 20
 _OWNS, _IDLE, _UNSETTLED = "#0D9488", "#94A3B8", "#B45309"
-_LONGEST_TEXT = 160
+_MAX_TEXT_LENGTH = 160
 _DIGITS = re.compile(r"(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The stretches of one member, in order of time: of one that left and came back, too, if it is known by its static
+    """The periods of one member, in order of time: of one that left and came back, too, if it is known by its static
     id, or nobody else of its name was there meanwhile."""
 
     name: str
-    stretches: tuple[Row, ...]
+    periods: tuple[Row, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Bar:
-    """What is drawn of a lane: one stretch, or several that are too short to be told apart."""
+    """What is drawn of a lane: one period, or several that are too short to be told apart."""
 
     lane: int
-    stretches: tuple[Row, ...]
+    periods: tuple[Row, ...]
 
     @property
     def begin(self) -> datetime:
-        at: datetime = self.stretches[0]["from_at"]
+        at: datetime = self.periods[0]["from_at"]
         return at
 
     @property
     def end(self) -> datetime:
-        at: datetime = self.stretches[-1]["to_at"]
+        at: datetime = self.periods[-1]["to_at"]
         return at
 
     @property
     def kind(self) -> str:
-        if len(self.stretches) > 1:
+        if len(self.periods) > 1:
             return _UNSETTLED
-        return _OWNS if self.stretches[0]["assigned_partitions"] else _IDLE
+        return _OWNS if self.periods[0]["assigned_partitions"] else _IDLE
 
     def label(self, step: timedelta) -> str:
         """What is written in it; nothing where there is no room."""
-        is_crowd = len(self.stretches) > 1
+        is_crowd = len(self.periods) > 1
         if self.end - self.begin < step * (1.5 if is_crowd else 0.7):
             return ""
-        return f"{len(self.stretches)}×" if is_crowd else f"{self.stretches[0]['assigned_partitions']}"
+        return f"{len(self.periods)}×" if is_crowd else f"{self.periods[0]['assigned_partitions']}"
 
 
-def lanes(stretches: Sequence[Row]) -> list[Lane]:
-    """Members by name, numbers in it by value, each stretch in the first lane of its name that is free."""
+def lanes(periods: Sequence[Row]) -> list[Lane]:
+    """Members by name, numbers in it by value, each period in the first lane of its name that is free."""
     named: dict[str, list[list[Row]]] = defaultdict(list)
-    for row in sorted(stretches, key=lambda r: (r["from_at"], r["member_id"])):
+    for row in sorted(periods, key=lambda r: (r["from_at"], r["member_id"])):
         its = named[_name(row)]
         lane = next((lane for lane in its if lane[-1]["member_id"] == row["member_id"]), None) or next(
             (lane for lane in its if lane[-1]["to_at"] < row["from_at"]), None
@@ -83,19 +83,19 @@ def lanes(stretches: Sequence[Row]) -> list[Lane]:
             its.append([row])
         else:
             lane.append(row)
-    found = [
+    result = [
         Lane(name if len(its) == 1 else f"{name} #{number}", tuple(lane))
         for name, its in named.items()
         for number, lane in enumerate(its, start=1)
     ]
-    return sorted(found, key=lambda lane: _natural(lane.name))
+    return sorted(result, key=lambda lane: _natural(lane.name))
 
 
-def restless(found: Sequence[Lane]) -> list[Lane]:
-    """The MOST_LANES lanes that changed most, in the same order."""
-    most = sorted(found, key=lambda lane: -len(lane.stretches))[:MOST_LANES]
+def most_changed(result: Sequence[Lane]) -> list[Lane]:
+    """The MAX_LANES lanes that changed most, in the same order."""
+    most = sorted(result, key=lambda lane: -len(lane.periods))[:MAX_LANES]
     names = {lane.name for lane in most}
-    return [lane for lane in found if lane.name in names]
+    return [lane for lane in result if lane.name in names]
 
 
 def chart(
@@ -110,23 +110,23 @@ def chart(
     for kind, name in ((_OWNS, "owns partitions"), (_IDLE, "owns nothing"), (_UNSETTLED, "changed this often")):
         _draw(made, [bar for bar in bars if bar.kind == kind], shown, step, colour=kind, name=name)
     _count(made, rebalances, since, step)
-    if len(rebalances) <= _MOST_BANDS:
+    if len(rebalances) <= _MAX_BANDS:
         _bands(made, rebalances, len(shown))
     made.update_layout(hovermode="closest", barmode="overlay", bargap=0.25, uniformtext={"mode": "hide", "minsize": 8})
     made.update_xaxes(range=[since, until])
     made.update_yaxes(visible=False, row=1, col=1)
     made.update_yaxes(
         tickvals=list(range(len(shown))),
-        ticktext=[escaping.plotly(lane.name, longest=_LONGEST_NAME) for lane in shown],
+        ticktext=[escaping.plotly(lane.name, max_length=_MAX_NAME_LENGTH) for lane in shown],
         range=[len(shown) - 0.5, -0.5], showgrid=False, rangemode="normal", row=2, col=1,
     )  # fmt: skip
     return made
 
 
 def _bars(number: int, lane: Lane, step: timedelta) -> Iterator[_Bar]:
-    """The stretches, those joined that are shorter than a step and no further than one from each other."""
+    """The periods, those joined that are shorter than a step and no further than one from each other."""
     crowd: list[Row] = []
-    for row in lane.stretches:
+    for row in lane.periods:
         is_short = row["to_at"] - row["from_at"] < step
         if crowd and (not is_short or row["from_at"] - crowd[-1]["to_at"] > step):
             yield _Bar(number, tuple(crowd))
@@ -191,7 +191,7 @@ def _seen(rebalances: Sequence[Row]) -> str:
             f"{len(rebalances)} rebalances, {oldest['at']:%H:%M:%S} to {newest['at']:%H:%M:%S} UTC; the last: "
             f"{rebalance_hours.details(newest)}"
         )
-    return escaping.plotly(text, longest=_LONGEST_TEXT)
+    return escaping.plotly(text, max_length=_MAX_TEXT_LENGTH)
 
 
 def _bands(made: go.Figure, rebalances: Sequence[Row], count: int) -> None:
@@ -214,17 +214,17 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 def _name(row: Row) -> str:
     if row["static_instance_id"]:
-        return escaping.shown(row["static_instance_id"])
-    client, host = escaping.shown(row["client_id"]), escaping.shown(row["host"]).removeprefix("/")
-    return " · ".join(filter(None, (client, host))) or escaping.shown(row["member_id"])
+        return escaping.visible(row["static_instance_id"])
+    client, host = escaping.visible(row["client_id"]), escaping.visible(row["host"]).removeprefix("/")
+    return " · ".join(filter(None, (client, host))) or escaping.visible(row["member_id"])
 
 
 def _in_words(bar: _Bar, name: str) -> str:
     lasted = humanise.duration((bar.end - bar.begin).total_seconds())
-    if len(bar.stretches) > 1:
-        counts = [row["assigned_partitions"] for row in bar.stretches]
+    if len(bar.periods) > 1:
+        counts = [row["assigned_partitions"] for row in bar.periods]
         each = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
         text = f"{name}: {len(counts)} assignments within {lasted}, of {each} partitions; the last: "
     else:
         text = f"{name}: {lasted}, "
-    return escaping.plotly(text + (owned(bar.stretches[-1]) or "nothing"), longest=_LONGEST_TEXT)
+    return escaping.plotly(text + (owned(bar.periods[-1]) or "nothing"), max_length=_MAX_TEXT_LENGTH)

@@ -68,34 +68,34 @@ def _all(span: TimeRange, now: datetime) -> None:
         filters.cluster(clusters)
     text, cluster = address.get(parameters.SEARCH), address.get(parameters.CLUSTER)
     its = parameters.REBALANCED_LIST
-    wanted = replace(list_view.asked(its), text=text)
-    found = ask(queries.groups, cluster or None, span.since, span.until, wanted)
-    if not found:
+    wanted = replace(list_view.query(its), text=text)
+    result = ask(queries.groups, cluster or None, span.since, span.until, wanted)
+    if not result:
         where = " of a group that matches the filters" if text or cluster else ""
         st.success(f"No rebalance{where} {span.words}.", icon=":material/check_circle:")
         return
-    order = list_view.usual(its, ", those with storms first")
+    order = list_view.if_default_order(its, ", those with storms first")
     st.caption(
-        f"{found.counted('group')} that were rebalanced in hours that reach into this span{order}; "
-        f"{found[0]['stormy']:,} had storms. A group opens its members' timeline."
+        f"{result.counted('group')} that were rebalanced in hours that reach into this span{order}; "
+        f"{result[0]['stormy']:,} had storms. A group opens its members' timeline."
     )
     grid.show(
-        _group_columns(found.rows, now),
+        _group_columns(result.rows, now),
         name="rebalances",
         label=f"Groups that were rebalanced{order}",
-        links=address.to_groups(found, pages.REBALANCES),
-        rows_seen=8,
+        links=address.group_links(result, pages.REBALANCES),
+        visible_rows=8,
         sorting=list_view.sorting(its, _SORTS, queries.ORDERS),
-        whole=lambda: _group_columns(
-            queries.groups(context.lake(), cluster or None, span.since, span.until, wanted.whole).rows, now
+        all_rows=lambda: _group_columns(
+            queries.groups(context.lake(), cluster or None, span.since, span.until, wanted.all_rows).rows, now
         ),
     )
-    list_view.pages(its, found)
+    list_view.pagination(its, result)
 
 
 def _group_columns(rows: list[Row], now: datetime) -> list[TableColumn]:
     return [
-        tables.text("Storm", ["▲ storm" if r["storm_hours"] else None for r in rows]).described(
+        tables.text("Storm", ["▲ storm" if r["storm_hours"] else None for r in rows]).with_help(
             "Many within a quarter of an hour."
         ),
         tables.text("Group", [r["group"] for r in rows], width=240),
@@ -113,17 +113,17 @@ def _group_columns(rows: list[Row], now: datetime) -> list[TableColumn]:
 
 def _only_cluster(group: str) -> str:
     """The cluster of a group that is named without it: fine while only one has it; else none that exists."""
-    found = ask(overview.clusters_of, group)
-    return found[0] if len(found) == 1 else ""
+    result = ask(overview.clusters_of, group)
+    return result[0] if len(result) == 1 else ""
 
 
 def _one(cluster: str, group: str, span: TimeRange, now: datetime) -> None:
     """One group: its numbers, the timeline of its members, and what is concluded from them."""
     its = (cluster, group, span.since, span.until)
-    every = ask(queries.events, *its, FIRST_PAGE.whole)
-    hours = ask(group_queries.rebalances, *its, FIRST_PAGE.whole)
-    stretches = ask(queries.stretches, cluster, group, span.since, span.until)
-    if not (every or hours or stretches):
+    every = ask(queries.events, *its, FIRST_PAGE.all_rows)
+    hours = ask(group_queries.rebalances, *its, FIRST_PAGE.all_rows)
+    periods = ask(queries.periods, cluster, group, span.since, span.until)
+    if not (every or hours or periods):
         st.info(
             f"**Neither members nor rebalances of “{escaping.markdown(group)}” are known {span.words}.** Samples are "
             f"kept for {humanise.plural(context.config().lake.retention.raw_days, 'day')}.",
@@ -131,26 +131,26 @@ def _one(cluster: str, group: str, span: TimeRange, now: datetime) -> None:
         )
         chooser.group(pages.REBALANCES, "Choose another group.")
         return
-    tiles.show(_metrics(hours.rows, stretches))
-    _timeline(stretches, every.rows, span, subject=f"{cluster}/{group}")
+    tiles.show(_metrics(hours.rows, periods))
+    _timeline(periods, every.rows, span, subject=f"{cluster}/{group}")
     rebalance_hours.show(cluster, group, span, now)
     if not every:
         st.caption(f"No rebalance {span.words}.")
         return
     st.subheader("Each rebalance", anchor=False)
-    found = ask(queries.events, *its, list_view.asked(parameters.REBALANCE_LIST))
-    if found.pages > 1:
-        st.caption(f"{found.counted('rebalance')}, the newest first.")
+    result = ask(queries.events, *its, list_view.query(parameters.REBALANCE_LIST))
+    if result.pages > 1:
+        st.caption(f"{result.counted('rebalance')}, the newest first.")
     grid.show(
-        _columns(found.rows, now),
+        _columns(result.rows, now),
         name="rebalances-each",
         label="Rebalances of the group, the newest first",
         about=(cluster, group),
-        rows_seen=12,
-        sorts=found.pages == 1,
-        whole=lambda: _columns(queries.events(context.lake(), *its, found.asked.whole).rows, now),
+        visible_rows=12,
+        sorts=result.pages == 1,
+        all_rows=lambda: _columns(queries.events(context.lake(), *its, result.query.all_rows).rows, now),
     )
-    list_view.pages(parameters.REBALANCE_LIST, found)
+    list_view.pagination(parameters.REBALANCE_LIST, result)
 
 
 def _columns(events: list[Row], now: datetime) -> list[TableColumn]:
@@ -160,13 +160,13 @@ def _columns(events: list[Row], now: datetime) -> list[TableColumn]:
         rebalance_hours.partitions_moved(events),
         tables.count("Members after", [r["members"] for r in events]),
         tables.text("What", [rebalance_hours.details(r) for r in events], width=420, wraps=True),
-        tables.text("Seen in", [r["source"] for r in events]).described(
+        tables.text("Seen in", [r["source"] for r in events]).with_help(
             "offsets_topic: every one, exactly. samples: some between two samples may be missed."
         ),
     ]
 
 
-def _metrics(hours: list[Row], stretches: list[Row]) -> list[tiles.Tile]:
+def _metrics(hours: list[Row], periods: list[Row]) -> list[tiles.Tile]:
     """Sums over the hours of the table below, so that the two agree."""
     moved = [r["partitions_moved"] for r in hours if r["partitions_moved"] is not None]
     return [
@@ -174,18 +174,18 @@ def _metrics(hours: list[Row], stretches: list[Row]) -> list[tiles.Tile]:
         ("Without reading", rebalance_hours.without_reading_in_all(hours), rebalance_hours.WITHOUT_READING_HELP),
         ("Partitions moved", humanise.count(sum(moved)) if moved else humanise.DASH, "As far as that is known."),
         ("Storm hours", f"{sum(r['is_storm'] for r in hours):,}", "Hours with many within a quarter of an hour."),
-        ("Members seen", f"{len({r['member_id'] for r in stretches}):,}", "Every start of a member counts anew."),
+        ("Members seen", f"{len({r['member_id'] for r in periods}):,}", "Every start of a member counts anew."),
     ]
 
 
-def _timeline(stretches: list[Row], rebalances: list[Row], span: TimeRange, *, subject: str) -> None:
-    lanes = member_lanes.lanes(stretches)
+def _timeline(periods: list[Row], rebalances: list[Row], span: TimeRange, *, subject: str) -> None:
+    lanes = member_lanes.lanes(periods)
     if not lanes:
         st.caption(f"No member was seen {span.words}.")
         return
     shown = lanes
-    if len(lanes) > member_lanes.MOST_LANES and not st.toggle(f"Draw all {len(lanes):,} members", key=_ALL_LANES):
-        shown = member_lanes.restless(lanes)
+    if len(lanes) > member_lanes.MAX_LANES and not st.toggle(f"Draw all {len(lanes):,} members", key=_ALL_LANES):
+        shown = member_lanes.most_changed(lanes)
     key = f"rebalances_timeline/{span.name if span.is_zoom else ''}"
     st.plotly_chart(
         member_lanes.chart(shown, rebalances, span.since, span.until, zoom=f"{subject}/{span.name}"),
@@ -199,17 +199,17 @@ def _timeline(stretches: list[Row], rebalances: list[Row], span: TimeRange, *, s
     st.caption(
         "A bar is a member in the group, with the number of partitions it owned; hatched is none. A new bar begins "
         "where that changed; where it changed too often to be told apart, one bar counts how often. The bars above "
-        "count rebalances. Times are UTC. Drag to zoom." + _left_out(shown, lanes, stretches)
+        "count rebalances. Times are UTC. Drag to zoom." + _left_out(shown, lanes, periods)
     )
 
 
-def _left_out(shown: list[member_lanes.Lane], lanes: list[member_lanes.Lane], stretches: list[Row]) -> str:
+def _left_out(shown: list[member_lanes.Lane], lanes: list[member_lanes.Lane], periods: list[Row]) -> str:
     """What is not drawn, in sentences."""
     said = ""
     if len(shown) < len(lanes):
         said += f" The {len(shown):,} of {len(lanes):,} members that changed most are drawn."
-    if len(stretches) == queries.MOST_STRETCHES:
-        said += f" Only the newest {len(stretches):,} assignments are drawn: choose a shorter span to see earlier ones."
+    if len(periods) == queries.MAX_PERIODS:
+        said += f" Only the newest {len(periods):,} assignments are drawn: choose a shorter span to see earlier ones."
     return said
 
 
@@ -226,5 +226,5 @@ if _group is not None:
 page.show(
     "Who is being rebalanced?" if _group is None else f"Rebalances of {escaping.heading(_group)}",
     body,
-    tab=None if _group is None else f"Rebalances of {escaping.shown(_group)}",
+    tab=None if _group is None else f"Rebalances of {escaping.visible(_group)}",
 )

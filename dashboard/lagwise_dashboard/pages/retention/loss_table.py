@@ -13,7 +13,7 @@ from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.listing import ListPage
 from lagwise_dashboard.tables import TableColumn
 from lagwise_dashboard.widgets import grid, lag_columns, list_view, partition_names
-from lagwise_dashboard.widgets.partition_names import Names
+from lagwise_dashboard.widgets.partition_names import PartitionNames
 
 _CAUSES = {LossCause.DELETION: "records deleted", LossCause.EXPIRY: "commits expire"}
 
@@ -35,24 +35,24 @@ SORTS = {
 }
 
 
-def show(found: ListPage[Row], now: datetime, *, whole: Callable[[], list[Row]], with_cluster: bool) -> None:
-    """Draw the table, a page of the ``whole``."""
-    its = parameters.LOSS_LIST
+def show(result: ListPage[Row], now: datetime, *, all_rows: Callable[[], list[Row]], with_cluster: bool) -> None:
+    """Draw the table, a page of the ``all_rows``."""
+    listing = parameters.LOSS_LIST
     grid.show(
-        columns(found.rows, now, with_cluster=with_cluster),
+        columns(result.rows, now, with_cluster=with_cluster),
         name="losses",
-        label="What will be lost" + list_view.usual(its, ", the soonest first"),
-        links=address.to_groups(found.rows),
-        sorting=list_view.sorting(its, SORTS, queries.ORDERS),
-        whole=lambda: columns(whole(), now, with_cluster=with_cluster),
+        label="What will be lost" + list_view.if_default_order(listing, ", the soonest first"),
+        links=address.group_links(result.rows),
+        sorting=list_view.sorting(listing, SORTS, queries.ORDERS),
+        all_rows=lambda: columns(all_rows(), now, with_cluster=with_cluster),
     )
-    list_view.pages(its, found)
+    list_view.pagination(listing, result)
 
 
 def columns(rows: list[Row], now: datetime, *, with_cluster: bool) -> list[TableColumn]:
     """The columns; those that are empty throughout are left out."""
     names = _names(rows, now)
-    found = [
+    result = [
         tables.statuses("Status", [lag_columns.labels(r["status"]) for r in rows]),
         lag_columns.loss_in(
             "In",
@@ -60,45 +60,45 @@ def columns(rows: list[Row], now: datetime, *, with_cluster: bool) -> list[Table
             [r["seconds_to_loss"] for r in rows],
             "Time until the first loss, from the moment of the data on. ≤ marks an upper bound: it may come sooner.",
         ),
-        tables.moment("At", [at(r) for r in rows], now).described("The same by the clock: at the earliest."),
-        tables.moment("At the latest", [_at_latest(r) for r in rows], now).described(
+        tables.moment("At", [at(r) for r in rows], now).with_help("The same by the clock: at the earliest."),
+        tables.moment("At the latest", [_at_latest(r) for r in rows], now).with_help(
             "Whole segments are deleted, which delays a deletion by age by up to segment.ms of records."
         ),
         tables.text("Group", [r["group"] for r in rows], width=240),
         tables.text("Topic", [r["topic"] for r in rows], width=240),
-        tables.text("What", [_CAUSES.get(r["loss_cause"], r["loss_cause"]) for r in rows]).described(
+        tables.text("What", [_CAUSES.get(r["loss_cause"], r["loss_cause"]) for r in rows]).with_help(
             "records deleted: retention deletes what is unread.\n"
             "commits expire: the broker forgets where a group without members was."
         ),
         lag_columns.lag(rows, "Unread records of the partitions that lose something.", title="Unread"),
         lag_columns.oldest_unread(rows, "Age of the oldest of them."),
-        tables.duration("Kept for", [_kept_seconds(r) for r in rows], endless="for ever").described(
+        tables.duration("Kept for", [_kept_seconds(r) for r in rows], endless="for ever").with_help(
             "How long the topic keeps records."
         ),
-        tables.size("Kept up to", [_kept_bytes(r) for r in rows]).described("The largest size of a partition."),
+        tables.size("Kept up to", [_kept_bytes(r) for r in rows]).with_help("The largest size of a partition."),
         lag_columns.written(rows),
         lag_columns.read(rows),
         tables.between(
             "Lost already",
             [r["lost_at_least"] or None for r in rows],
             [r["lost_at_most"] for r in rows],
-            say=humanise.count,
+            formatter=humanise.count,
             of="records",
-        ).described("Records deleted before they were read, within a day or missing now."),
-        tables.count("Partitions", [r["partitions"] for r in rows]).described("Partitions that lose something."),
+        ).with_help("Records deleted before they were read, within a day or missing now."),
+        tables.count("Partitions", [r["partitions"] for r in rows]).with_help("Partitions that lose something."),
         _soonest(rows, names),
     ]
     if with_cluster:
-        found.append(tables.text("Cluster", [r["cluster"] for r in rows]))
-    return tables.without_empty(found, "At the latest", "Kept up to", "Lost already")
+        result.append(tables.text("Cluster", [r["cluster"] for r in rows]))
+    return tables.without_empty(result, "At the latest", "Kept up to", "Lost already")
 
 
-def _names(rows: list[Row], now: datetime) -> dict[str, Names]:
+def _names(rows: list[Row], now: datetime) -> dict[str, PartitionNames]:
     """What systems call the partitions of these rows' topics, by cluster."""
     topics: dict[str, list[str]] = {}
     for row in rows:
         topics.setdefault(row["cluster"], []).append(row["topic"])
-    return {c: partition_names.of(c, its, now.replace(second=0, microsecond=0)) for c, its in topics.items()}
+    return {c: partition_names.of(c, listing, now.replace(second=0, microsecond=0)) for c, listing in topics.items()}
 
 
 def at(row: Row) -> datetime:
@@ -115,15 +115,15 @@ def _at_latest(row: Row) -> datetime | None:
     return moment
 
 
-def _soonest(rows: list[Row], names: Mapping[str, Names]) -> TableColumn:
+def _soonest(rows: list[Row], names: Mapping[str, PartitionNames]) -> TableColumn:
     """Numbers of partitions, or names where a system has its own."""
     if not any(names.values()):
-        found = tables.number("Soonest", [r["partition"] for r in rows])
+        result = tables.number("Soonest", [r["partition"] for r in rows])
     else:
-        found = tables.text(
+        result = tables.text(
             "Soonest", [names[r["cluster"]].get((r["topic"], r["partition"]), r["partition"]) for r in rows]
         )
-    return found.described("The partition that loses something first.")
+    return result.with_help("The partition that loses something first.")
 
 
 def _kept_seconds(row: Row) -> float | None:

@@ -73,17 +73,17 @@ def _tiles(counts: LossCounts, horizon: float) -> None:
 
 
 def _list(text: str, cluster: str | None, within: str, now: datetime, *, with_cluster: bool) -> None:
-    found = ask(queries.losses, cluster, text, _HORIZONS[within], list_view.asked(parameters.LOSS_LIST))
-    if not found:
+    result = ask(queries.losses, cluster, text, _HORIZONS[within], list_view.query(parameters.LOSS_LIST))
+    if not result:
         is_filtered = bool(text or cluster or within != _ANY)
         where = " that matches the filters" if is_filtered else ""
         st.success(f"Nothing{where} will be lost at today's rates.", icon=":material/check_circle:")
         return
-    st.caption(f"{found.counted('row')}, one a group and topic. At today's rates.")
+    st.caption(f"{result.counted('row')}, one a group and topic. At today's rates.")
     loss_table.show(
-        found,
+        result,
         now,
-        whole=lambda: queries.losses(context.lake(), cluster, text, _HORIZONS[within], found.asked.whole).rows,
+        all_rows=lambda: queries.losses(context.lake(), cluster, text, _HORIZONS[within], result.query.all_rows).rows,
         with_cluster=with_cluster,
     )
 

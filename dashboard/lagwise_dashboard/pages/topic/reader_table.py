@@ -13,7 +13,7 @@ from lagwise_dashboard.queries import topic as queries
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.tables import TableColumn
 from lagwise_dashboard.widgets import grid, lag_columns, list_view
-from lagwise_dashboard.widgets.partition_names import Names
+from lagwise_dashboard.widgets.partition_names import PartitionNames
 
 #: Orders of :data:`queries.topic.READER_ORDERS` by the title of the column whose heading asks for them.
 SORTS = {
@@ -31,23 +31,23 @@ SORTS = {
 }
 
 
-def show(cluster: str, topic: str, settings: Row | None, names: Names) -> None:
+def show(cluster: str, topic: str, settings: Row | None, names: PartitionNames) -> None:
     """The groups that read the topic, a page at a time. ``names`` are those that the system has for partitions."""
-    its = parameters.READER_LIST
-    found = ask(queries.readers, cluster, topic, list_view.asked(its))
-    is_searched = list_view.is_searched(its)
+    listing = parameters.READER_LIST
+    result = ask(queries.readers, cluster, topic, list_view.query(listing))
+    is_searched = list_view.is_searched(listing)
     st.subheader("Who reads it", anchor=False)
-    if not found and not is_searched:
+    if not result and not is_searched:
         st.caption("No watched group has a commit on it or is assigned it.")
         return
-    list_view.search(its, found, "Group", "Search the readers")
-    if not found:
+    list_view.search(listing, result, "Group", "Search the readers")
+    if not result:
         st.caption("No group matches.")
         return
-    order = list_view.usual(its, ", those that come nearest to losing records first")
-    st.caption(f"{found.counted('group')}{list_view.match(found, is_filtered=is_searched)}{order}.")
+    order = list_view.if_default_order(listing, ", those that come nearest to losing records first")
+    st.caption(f"{result.counted('group')}{list_view.match_words(result, is_filtered=is_searched)}{order}.")
     grid.show(
-        _columns(found.rows, settings, names),
+        _columns(result.rows, settings, names),
         name="readers",
         label="Groups that read the topic",
         about=(cluster, topic),
@@ -55,16 +55,16 @@ def show(cluster: str, topic: str, settings: Row | None, names: Names) -> None:
             address.href(
                 pages.GROUP, {parameters.CLUSTER: cluster, parameters.GROUP: r["group"], parameters.TOPIC: topic}
             )
-            for r in found
+            for r in result
         ],
-        rows_seen=12,
-        sorting=list_view.sorting(its, SORTS, queries.READER_ORDERS),
-        whole=lambda: _columns(queries.readers(lake(), cluster, topic, found.asked.whole).rows, settings, names),
+        visible_rows=12,
+        sorting=list_view.sorting(listing, SORTS, queries.READER_ORDERS),
+        all_rows=lambda: _columns(queries.readers(lake(), cluster, topic, result.query.all_rows).rows, settings, names),
     )
-    list_view.pages(its, found)
+    list_view.pagination(listing, result)
 
 
-def _columns(rows: list[Row], settings: Row | None, names: Names) -> list[TableColumn]:
+def _columns(rows: list[Row], settings: Row | None, names: PartitionNames) -> list[TableColumn]:
     shares = [lag_columns.used_share(r, settings) for r in rows]
     columns = [
         tables.statuses("Status", [lag_columns.labels(r["status"]) for r in rows]),
@@ -72,7 +72,7 @@ def _columns(rows: list[Row], settings: Row | None, names: Names) -> list[TableC
         lag_columns.oldest_unread(rows, "Age of the oldest unread record of this topic."),
         tables.share(
             "Of the retention", [None if s is None else min(1.0, s) for s in shares], places=0, bar=True
-        ).described("The age of the oldest unread record as a share of the time that the topic keeps records."),
+        ).with_help("The age of the oldest unread record as a share of the time that the topic keeps records."),
         lag_columns.loss_in(
             "Deleted in",
             rows,
@@ -84,7 +84,7 @@ def _columns(rows: list[Row], settings: Row | None, names: Names) -> list[TableC
         lag_columns.read(rows),
         _slowest(rows, {partition: name for (_, partition), name in names.items()}),
         tables.count("Partitions", [r["partitions"] for r in rows]),
-        tables.count("Members", [r["members"] for r in rows]).described("Members that own partitions of this topic."),
+        tables.count("Members", [r["members"] for r in rows]).with_help("Members that own partitions of this topic."),
     ]
     return tables.without_empty(columns, "Of the retention")
 

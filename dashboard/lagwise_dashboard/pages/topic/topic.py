@@ -28,16 +28,16 @@ def body() -> None:
         chooser.a_topic("Choose a topic.")
         return
     cluster = _cluster or _only_cluster(_topic)
-    readers = ask(queries.readers, cluster, _topic, FIRST_PAGE.whole)
-    found = ask(queries.settings, cluster, _topic)
-    if not readers and found is None:
+    readers = ask(queries.readers, cluster, _topic, FIRST_PAGE.all_rows)
+    result = ask(queries.settings, cluster, _topic)
+    if not readers and result is None:
         _unknown()
         return
     as_of = next((v.at for v in fresh.verdicts if v.name == cluster and v.at), fresh.as_of)
-    min_isr = found["min_isr"] if found else None
+    min_isr = result["min_isr"] if result else None
     totals = ask(queries.totals, cluster, _topic, as_of, min_isr)
-    topic_verdict.show(found, readers.rows, totals, now)
-    reader_table.show(cluster, _topic, found, partition_names.of(cluster, [_topic], as_of))
+    topic_verdict.show(result, readers.rows, totals, now)
+    reader_table.show(cluster, _topic, result, partition_names.of(cluster, [_topic], as_of))
     st.subheader("Records written per second", anchor=False)
     span = time_range.choose(now)
     _chart(ask(queries.written, cluster, _topic, span.since, span.until), span)
@@ -46,8 +46,8 @@ def body() -> None:
 
 def _only_cluster(topic: str) -> str:
     """The cluster of a topic that is named without it: fine while only one has it; else none that exists."""
-    found = ask(queries.clusters_of, topic)
-    return found[0] if len(found) == 1 else ""
+    result = ask(queries.clusters_of, topic)
+    return result[0] if len(result) == 1 else ""
 
 
 def _unknown() -> None:
@@ -60,16 +60,16 @@ def _unknown() -> None:
     chooser.a_topic("These topics are known:")
 
 
-def _chart(found: pa.Table, span: TimeRange) -> None:
-    if found.num_rows == 0:
+def _chart(result: pa.Table, span: TimeRange) -> None:
+    if result.num_rows == 0:
         st.info(f"Nothing is known of what was written {span.words}.", icon=":material/timeline:")
         return
     made = plot_theme.figure(height=230, zoom=f"{_cluster}/{_topic}/{span.name}")
     made.add_trace(
         plot_theme.line(
-            found["at"].to_pylist(), found["rate_per_second"].to_pylist(), name="written",
+            result["at"].to_pylist(), result["rate_per_second"].to_pylist(), name="written",
             line={"color": plot_theme.PRODUCED, "width": 1.8}, fill="tozeroy", fillcolor="rgba(217,119,6,0.12)",
-            customdata=[humanise.rate(rate) for rate in found["rate_per_second"].to_pylist()],
+            customdata=[humanise.rate(rate) for rate in result["rate_per_second"].to_pylist()],
             hovertemplate="%{customdata}/s<extra>written</extra>", showlegend=False,
         )
     )  # fmt: skip
@@ -87,4 +87,4 @@ def _chart(found: pa.Table, span: TimeRange) -> None:
 
 
 _cluster, _topic = address.get(parameters.CLUSTER), address.get(parameters.TOPIC)
-page.show(escaping.markdown(_topic) if _topic else "Topic", body, tab=escaping.shown(_topic) or None)
+page.show(escaping.markdown(_topic) if _topic else "Topic", body, tab=escaping.visible(_topic) or None)

@@ -12,18 +12,18 @@ from lagwise_dashboard.context import lake
 from lagwise_dashboard.queries import topic as queries
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.listing import ListPage
-from lagwise_dashboard.queries.topic import ReplicasAre, Totals
+from lagwise_dashboard.queries.topic import ReplicaState, TopicTotals
 from lagwise_dashboard.tables import TableColumn
 from lagwise_dashboard.widgets import grid, list_view, partition_names
 
 #: How a partition's replicas are: sign and word, never colour alone.
 _REPLICAS = {
-    ReplicasAre.UNREADABLE: "✕ unreadable",
-    ReplicasAre.NO_LEADER: "✕ no leader",
-    ReplicasAre.TOO_FEW_IN_SYNC: "✕ too few in sync",
-    ReplicasAre.NOT_ALL_IN_SYNC: "▲ not all in sync",
-    ReplicasAre.READABLE: "✓ readable",
-    ReplicasAre.IN_SYNC: "✓ in sync",
+    ReplicaState.UNREADABLE: "✕ unreadable",
+    ReplicaState.NO_LEADER: "✕ no leader",
+    ReplicaState.TOO_FEW_IN_SYNC: "✕ too few in sync",
+    ReplicaState.NOT_ALL_IN_SYNC: "▲ not all in sync",
+    ReplicaState.READABLE: "✓ readable",
+    ReplicaState.IN_SYNC: "✓ in sync",
 }
 #: Orders of :data:`queries.topic.PARTITION_ORDERS` by the title of the column whose heading asks for them.
 SORTS = {
@@ -39,22 +39,25 @@ SORTS = {
 }
 
 
-def show(cluster: str, topic: str, as_of: datetime, min_isr: int | None, totals: Totals, now: datetime) -> None:
+def show(cluster: str, topic: str, as_of: datetime, min_isr: int | None, totals: TopicTotals, now: datetime) -> None:
     """The partitions, a page at a time, and where they are. ``totals`` are those of all of them."""
     st.subheader("Partitions", anchor=False)
     if not totals.partitions or totals.sampled_at is None:
         st.caption("No sample of the last minutes has its watermarks.")
         return
-    its = parameters.TOPIC_PARTITION_LIST
-    found = ask(queries.partitions, cluster, topic, as_of, min_isr, list_view.asked(its))
-    is_searched = list_view.is_searched(its)
-    list_view.search(its, found, "Number, “leader 2”, or reader", "Search the partitions")
-    match, order = list_view.match(found, is_filtered=is_searched), list_view.usual(its, ", the hottest first")
+    listing = parameters.TOPIC_PARTITION_LIST
+    result = ask(queries.partitions, cluster, topic, as_of, min_isr, list_view.query(listing))
+    is_searched = list_view.is_searched(listing)
+    list_view.search(listing, result, "Number, “leader 2”, or reader", "Search the partitions")
+    match, order = (
+        list_view.match_words(result, is_filtered=is_searched),
+        list_view.if_default_order(listing, ", the hottest first"),
+    )
     st.caption(
-        f"{found.counted('partition')}{match}{order}, as of {humanise.clock(totals.sampled_at, now)}. "
+        f"{result.counted('partition')}{match}{order}, as of {humanise.clock(totals.sampled_at, now)}. "
         + (
-            f"**{totals.unwell:,} not in sync.**"
-            if totals.unwell
+            f"**{totals.out_of_sync:,} not in sync.**"
+            if totals.out_of_sync
             else "All replicas are in sync."
             if totals.replicated
             else ""
@@ -62,67 +65,73 @@ def show(cluster: str, topic: str, as_of: datetime, min_isr: int | None, totals:
     )
     left, right = st.columns([3, 1])
     with left:
-        if found:
-            _partitions(cluster, topic, found, totals, order, as_of, min_isr)
+        if result:
+            _partitions(cluster, topic, result, totals, order, as_of, min_isr)
     with right:
         _leaders(totals, (cluster, topic))
 
 
 def _partitions(
-    cluster: str, topic: str, found: ListPage[Row], totals: Totals, order: str, as_of: datetime, min_isr: int | None
+    cluster: str,
+    topic: str,
+    result: ListPage[Row],
+    totals: TopicTotals,
+    order: str,
+    as_of: datetime,
+    min_isr: int | None,
 ) -> None:
-    its = parameters.TOPIC_PARTITION_LIST
+    listing = parameters.TOPIC_PARTITION_LIST
     total = totals.rate_per_second or 0.0
     grid.show(
-        columns(found.rows, total),
+        columns(result.rows, total),
         name="topic-partitions",
         label=f"Partitions of the topic{order}",
         about=(cluster, topic),
-        rows_seen=15,
-        sorting=list_view.sorting(its, SORTS, queries.PARTITION_ORDERS),
-        whole=lambda: columns(
-            queries.partitions(lake(), cluster, topic, as_of, min_isr, found.asked.whole).rows, total
+        visible_rows=15,
+        sorting=list_view.sorting(listing, SORTS, queries.PARTITION_ORDERS),
+        all_rows=lambda: columns(
+            queries.partitions(lake(), cluster, topic, as_of, min_isr, result.query.all_rows).rows, total
         ),
     )
-    list_view.pages(its, found)
+    list_view.pagination(listing, result)
 
 
 def columns(rows: list[Row], total: float) -> list[TableColumn]:
     """The columns; those of which the system reports nothing are left out. ``total`` is what is written to all
     partitions per second."""
-    replicas = [None if r["replicas_are"] == ReplicasAre.READABLE else replicas_in_words(r) for r in rows]
-    found = [
+    replicas = [None if r["replica_state"] == ReplicaState.READABLE else replica_state_words(r) for r in rows]
+    result = [
         tables.number("Partition", [r["partition"] for r in rows]),
-        tables.text("Queue", [r["label"] for r in rows]).described(partition_names.QUEUE_HELP),
-        tables.rate("In/s", [r["rate_per_second"] for r in rows]).described(
+        tables.text("Queue", [r["label"] for r in rows]).with_help(partition_names.QUEUE_HELP),
+        tables.rate("In/s", [r["rate_per_second"] for r in rows]).with_help(
             "Records written per second over the last five minutes."
         ),
-        tables.share("Share", [_share(r["rate_per_second"], total) for r in rows], bar=True).described(
+        tables.share("Share", [_share(r["rate_per_second"], total) for r in rows], bar=True).with_help(
             "Of what is written to the topic."
         ),
         tables.text("Replicas are", replicas),
-        tables.number("Leader", [r["leader"] for r in rows]).described("Node id."),
-        tables.text("In sync", [_nodes(r["isr"]) for r in rows]).described("Node ids of the in-sync replicas."),
-        tables.text("Replicas", [_nodes(r["replicas"]) for r in rows]).described("Node ids."),
-        tables.offset("Log start", [r["log_start"] for r in rows]).described("Offset of the oldest record."),
-        tables.offset("Log end", [r["high_watermark"] for r in rows]).described("High watermark."),
+        tables.number("Leader", [r["leader"] for r in rows]).with_help("Node id."),
+        tables.text("In sync", [_nodes(r["isr"]) for r in rows]).with_help("Node ids of the in-sync replicas."),
+        tables.text("Replicas", [_nodes(r["replicas"]) for r in rows]).with_help("Node ids."),
+        tables.offset("Log start", [r["log_start"] for r in rows]).with_help("Offset of the oldest record."),
+        tables.offset("Log end", [r["high_watermark"] for r in rows]).with_help("High watermark."),
         tables.text("Slowest reader", [r["slowest_group"] for r in rows]),
-        tables.duration("Is behind", [r["lag_seconds"] for r in rows]).described(
+        tables.duration("Is behind", [r["lag_seconds"] for r in rows]).with_help(
             "Age of the oldest record that its slowest reader has not read."
         ),
     ]
-    return tables.without_empty(found, "Queue", "Replicas are", "In sync", "Replicas")
+    return tables.without_empty(result, "Queue", "Replicas are", "In sync", "Replicas")
 
 
-def _leaders(totals: Totals, about: tuple[str, str]) -> None:
+def _leaders(totals: TopicTotals, about: tuple[str, str]) -> None:
     """How many partitions, and how much of the traffic, each broker leads."""
     rows, total = totals.leaders, totals.rate_per_second or 0.0
     columns = [
-        tables.number("Broker", [r["leader"] for r in rows]).described("Node id."),
-        tables.count("Leads", [r["partitions"] for r in rows], of="partitions").described(
+        tables.number("Broker", [r["leader"] for r in rows]).with_help("Node id."),
+        tables.count("Leads", [r["partitions"] for r in rows], of="partitions").with_help(
             "Partitions of this topic that it leads."
         ),
-        tables.share("Traffic", [_share(r["rate_per_second"], total) for r in rows], places=0, bar=True).described(
+        tables.share("Traffic", [_share(r["rate_per_second"], total) for r in rows], places=0, bar=True).with_help(
             "Share of what is written to the topic."
         ),
     ]
@@ -131,14 +140,14 @@ def _leaders(totals: Totals, about: tuple[str, str]) -> None:
         name="leaders",
         label="Brokers and how many of the topic's partitions they lead",
         about=about,
-        rows_seen=15,
+        visible_rows=15,
     )
 
 
-def replicas_in_words(row: Row) -> str:
+def replica_state_words(row: Row) -> str:
     """How a partition's replicas are: a sign and words."""
-    said = _REPLICAS[row["replicas_are"]]
-    return said if row["error"] is None else f"{said}: {escaping.shown(row['error'])}"
+    said = _REPLICAS[row["replica_state"]]
+    return said if row["error"] is None else f"{said}: {escaping.visible(row['error'])}"
 
 
 def _share(rate: float | None, total: float) -> float | None:

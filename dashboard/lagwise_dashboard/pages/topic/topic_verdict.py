@@ -8,22 +8,22 @@ from lagwise.domain import humanise
 from lagwise.domain.vocabulary import LossCause, Status
 from lagwise_dashboard import escaping
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.queries.topic import Totals
+from lagwise_dashboard.queries.topic import TopicTotals
 from lagwise_dashboard.widgets import lag_columns, tiles
 
 #: From this share of the retention on, the slowest reader is worth a look.
 _CLOSE = 0.5
 
 
-def show(settings: Row | None, readers: list[Row], totals: Totals, now: datetime) -> None:
+def show(settings: Row | None, readers: list[Row], totals: TopicTotals, now: datetime) -> None:
     """The sentence, loud as it deserves, and the topic's numbers below it."""
     counted = [r for r in readers if r["status"] != Status.GHOST]
-    dying = [r for r in counted if r["loss_cause"] == LossCause.DELETION]
+    losing = [r for r in counted if r["loss_cause"] == LossCause.DELETION]
     text = sentence(settings, counted, now)
     share = lag_columns.used_share(slowest(counted), settings)
-    if any(r["seconds_to_loss"] <= 0 for r in dying):
+    if any(r["seconds_to_loss"] <= 0 for r in losing):
         st.error(text)
-    elif dying or (share is not None and share >= _CLOSE):
+    elif losing or (share is not None and share >= _CLOSE):
         st.warning(text)
     elif share is not None:
         st.success(text)
@@ -87,7 +87,7 @@ def _percent(share: float) -> str:
     return "less than 1 %" if share < 0.01 else f"{100 * share:.0f} %"
 
 
-def _metrics(settings: Row | None, totals: Totals) -> list[tiles.Tile]:
+def _metrics(settings: Row | None, totals: TopicTotals) -> list[tiles.Tile]:
     known = settings or {}
     return [
         ("Written /s", humanise.rate(totals.rate_per_second), lag_columns.WRITTEN_HELP),
@@ -95,5 +95,5 @@ def _metrics(settings: Row | None, totals: Totals) -> list[tiles.Tile]:
         ("Partitions", humanise.count(totals.partitions or known.get("partitions")), None),
         ("Replicas", humanise.count(known.get("replication_factor")), "Of each partition."),
         ("Least in sync", humanise.count(known.get("min_isr")), "`min.insync.replicas`: with fewer nobody can write."),
-        ("Clean-up", escaping.shown(known.get("cleanup_policy")) or humanise.DASH, "`cleanup.policy`."),
+        ("Clean-up", escaping.visible(known.get("cleanup_policy")) or humanise.DASH, "`cleanup.policy`."),
     ]

@@ -22,7 +22,7 @@ _COMPONENT = st.components.v2.component(
     css=(_HERE / "grid.css").read_text(encoding="utf-8"),
     js=(_HERE / "grid.js").read_text(encoding="utf-8"),
 )
-MOST_ROWS_SEEN = 25
+MAX_VISIBLE_ROWS = 25
 #: JSON knows no infinity.
 _LARGEST = 1e308
 #: For so long every refresh sends a file that was asked for; the browser saves it once. A refresh may replace what was
@@ -42,8 +42,8 @@ class Sorting:
     def choose(self, title: str) -> None:
         """Sort by this column: by its order first, turned round next, as usual then. To be called in a callback."""
         now, key = address.get(self.parameter), self.by[title]
-        asked = {key: REVERSED + key, REVERSED + key: None}.get(now, key)
-        address.change({self.parameter: asked})
+        requested = {key: REVERSED + key, REVERSED + key: None}.get(now, key)
+        address.change({self.parameter: requested})
 
     @property
     def direction(self) -> str:
@@ -59,36 +59,36 @@ def show(
     about: Iterable[str] = (),
     links: Sequence[str] | None = None,
     linked: str = "Group",
-    rows_seen: int = MOST_ROWS_SEEN,
+    visible_rows: int = MAX_VISIBLE_ROWS,
     sorting: Sorting | None = None,
     sorts: bool = True,
-    whole: Callable[[], Sequence[TableColumn]] | None = None,
+    all_rows: Callable[[], Sequence[TableColumn]] | None = None,
 ) -> None:
     """Draw the table; a click on a row goes where its link leads.
 
     ``name`` is its own on its page; with what the table is ``about`` it names the file of a CSV. ``label`` is what a
-    screen reader says. The column ``linked`` holds the links. More than ``rows_seen`` rows can be scrolled to.
+    screen reader says. The column ``linked`` holds the links. More than ``visible_rows`` rows can be scrolled to.
 
-    Where the rows are a page of a longer list, ``whole`` finds all of it: that is what a CSV holds. Without ``sorting``
-    the browser sorts the rows that are here; not where ``sorts`` is false, as for one page of several.
+    Where the rows are a page of a longer list, ``all_rows`` reads all of it for the CSV. Without ``sorting`` the
+    browser sorts the rows it has; with ``sorts`` false it does not sort, as for one page of several.
     """
     key = f"table_{name}"
     data: dict[str, Any] = {
         "label": label,
-        "columns": [_column(column, links=links is not None and column.title == linked) for column in columns],
-        "keys": _keys(columns, links),
+        "columns": [_column_data(column, links=links is not None and column.title == linked) for column in columns],
+        "keys": _row_keys(columns, links),
         "links": links,
-        "rows_seen": rows_seen,
+        "visible_rows": visible_rows,
         "orders": dict(sorting.by) if sorting else None if sorts else {},
         "ordered_by": sorting and address.get(sorting.parameter).removeprefix(REVERSED),
         "direction": sorting and sorting.direction,
     }
-    asked, asked_at = st.session_state.get(f"{key}_file", (None, -math.inf))
-    if time.monotonic() - asked_at < _FILE_OFFERED_SECONDS:
+    requested, requested_at = st.session_state.get(f"{key}_file", (None, -math.inf))
+    if time.monotonic() - requested_at < _FILE_OFFERED_SECONDS:
         data["file"] = {
-            "id": asked,
+            "id": requested,
             "name": file_name(name, about, context.now()),
-            "text": as_csv(whole() if whole else columns),
+            "text": as_csv(all_rows() if all_rows else columns),
         }
 
     def export() -> None:
@@ -106,12 +106,12 @@ def show(
     )
 
 
-def _column(column: TableColumn, *, links: bool) -> dict[str, Any]:
+def _column_data(column: TableColumn, *, links: bool) -> dict[str, Any]:
     """What the browser is told of a column."""
     return {
         "title": column.title,
         "kind": column.kind,
-        "shown": column.shown,
+        "cells": column.cells,
         "order": None if column.order is None else [_finite(value) for value in column.order],
         "help": column.help,
         "width": column.width,
@@ -121,9 +121,9 @@ def _column(column: TableColumn, *, links: bool) -> dict[str, Any]:
     }
 
 
-def _keys(columns: Sequence[TableColumn], links: Sequence[str] | None) -> list[str]:
+def _row_keys(columns: Sequence[TableColumn], links: Sequence[str] | None) -> list[str]:
     """What a row is known by from one refresh to the next: where it leads, and its place among those that do."""
-    number = len(columns[0].shown) if columns else 0
+    number = len(columns[0].cells) if columns else 0
     named = [str(i) for i in range(number)] if links is None else list(links)
     seen: dict[str, int] = {}
     for i, key in enumerate(named):

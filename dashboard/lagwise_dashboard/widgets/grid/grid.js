@@ -36,7 +36,7 @@ class Table {
     this.data = data;
     this.send = send;
     const focus = this.root.activeElement?.closest("th, td");
-    this.frame.style.setProperty("--rows", data.rows_seen);
+    this.frame.style.setProperty("--rows", data.visible_rows);
     this.frame.classList.toggle("high", data.columns.some((column) => column.wraps));
     this.table.setAttribute("aria-label", data.label);
     this.download.setAttribute("aria-label", `CSV: ${data.label}`);
@@ -73,7 +73,7 @@ class Table {
       while (tr.cells.length > columns.length) tr.lastChild.remove();
       columns.forEach((column, i) => {
         const td = tr.cells[i] ?? tr.appendChild(make("td", { tabindex: -1 }));
-        const shown = column.shown[row];
+        const shown = column.cells[row];
         const href = column.links ? this.data.links[row] : null;
         td.className = column.kind + (column.wraps ? " wraps" : "") + (empty(shown) ? " unknown" : "");
         td.style.setProperty("--width", column.width ? `${column.width}px` : "");
@@ -103,7 +103,7 @@ class Table {
     const rows = this.data.keys.map((_, row) => row);
     const column = this.data.columns.find((one) => one.title === this.sorted?.title);
     if (!column || this.data.orders) return rows;
-    const values = column.order ?? column.shown;
+    const values = column.order ?? column.cells;
     const sign = this.sorted.descending ? -1 : 1;
     return rows.sort((a, b) => {
       if (values[a] === null || values[b] === null) return (values[a] === null) - (values[b] === null) || a - b;
