@@ -110,9 +110,7 @@ def _settings(options: DemoOptions, cluster: Mapping[str, Any], folder: Path, we
                 "alerts": {
                     "interval_seconds": 2,
                     "channels": [{"name": "demo", "url": webhook, "secret": f"${{file:{folder / _KEY_FILE}}}"}],
-                    "grouping": {
-                        "most_messages": None
-                    },  # one message per group, although all groups get into trouble at once
+                    "grouping": {"most_messages": None},  # a line for each: the groups get into trouble all at once
                 },
                 "dashboard": {"port": options.port, "refresh_seconds": 5},
             }
