@@ -104,8 +104,8 @@ def test_acknowledge_a_group_and_see_it() -> None:
 def test_a_name_that_several_clusters_know_must_be_told_apart() -> None:
     shown = lagwise("ack", "billing", "--data", "data")
     assert shown.exit_code == 1
-    assert shown.stderr == "lagwise: group 'billing' fires in a, b: name one with --cluster\n"
-    assert "nothing fires under 'nobody'" in lagwise("ack", "nobody", "--data", "data").stderr
+    assert shown.stderr == "lagwise: group 'billing' fires in a, b: choose one with --cluster\n"
+    assert "no firing alert has the incident or group 'nobody'" in lagwise("ack", "nobody", "--data", "data").stderr
 
 
 def test_silence_see_it_and_end_it() -> None:
@@ -131,7 +131,7 @@ def test_silence_see_it_and_end_it() -> None:
         (("silence", "--group", "x", "--for", "soon", "--comment", "x"), 2, "is not a duration"),
         (("silence", "--group", "x", "--for", "1h"), 2, "--comment"),
         (("unsilence", "7"), 1, "there is no silence 7"),
-        (("resend",), 2, "name messages by their numbers, or say --all"),
+        (("resend",), 2, "give the numbers of messages, or --all"),
         (("resend", "1"), 1, "none of these messages was given up"),
     ],
 )
@@ -162,7 +162,7 @@ def test_nothing_that_a_stranger_wrote_is_obeyed() -> None:
 
 def test_a_mistyped_folder_is_not_made() -> None:
     shown = lagwise("ack", "billing", "--data", "typo")
-    assert (shown.exit_code, "nothing fires" in shown.stderr) == (1, True)
+    assert (shown.exit_code, "no firing alert" in shown.stderr) == (1, True)
     shown = lagwise("silence", "--group", "x", "--for", "1h", "--comment", "x", "--data", "typo")
     assert (shown.exit_code, "there is no database" in shown.stderr) == (1, True)
     assert not Path("typo").exists()

@@ -163,7 +163,7 @@ def test_lag_as_text_has_every_digit(data: str) -> None:
     shown = lagwise("lag", HOSTILE, "--data", data)
     assert shown.exit_code == 0
     assert "12,345,690" in shown.stdout
-    assert "Its page: http://127.0.0.1:8501/group?cluster=" in shown.stdout
+    assert "Dashboard: http://127.0.0.1:8501/group?cluster=" in shown.stdout
     assert "Its lag over" not in shown.stdout
     assert "≥ 1 h 2 min" in shown.stdout
 
@@ -187,7 +187,7 @@ def test_lag_tells_how_it_has_grown(data: str) -> None:
     assert (growth["window_seconds"], growth["partitions"]) == (300.0, 1)
     assert growth["low_per_second"] < 10.0 < growth["high_per_second"]
     assert growth["slope_per_second"] == pytest.approx(10.0, rel=0.01)
-    assert "Its lag over 5 min: grows by 10.0 records/s (" in lagwise("lag", HOSTILE, "--data", data).stdout
+    assert "Lag over 5 min: grows by 10.0 records/s (" in lagwise("lag", HOSTILE, "--data", data).stdout
 
 
 def test_what_is_not_known_is_a_dash_and_a_null(data: str) -> None:
@@ -288,7 +288,7 @@ def test_the_unexpected_is_one_line_too_unless_debugging(monkeypatch: pytest.Mon
     shown = lagwise("status")
     assert (shown.exit_code, shown.stderr) == (
         1,
-        "lagwise: unexpected ZeroDivisionError: a\\nb (--debug shows where)\n",
+        "lagwise: unexpected ZeroDivisionError: a\\nb (--debug shows the stack trace)\n",
     )
     assert isinstance(lagwise("--debug", "status").exception, ZeroDivisionError)
 
@@ -366,7 +366,7 @@ def test_config_shows_what_holds_without_secrets(tmp_path: Path, monkeypatch: py
 
 
 def test_config_check_resolves_references_and_names_all_that_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert lagwise("config", "--check").stdout.startswith("the settings can be used")
+    assert lagwise("config", "--check").stdout.startswith("the settings are valid")
     monkeypatch.setenv("LAGWISE_DATABASE", "${env:LAGWISE_SECRET_NOWHERE}")
     monkeypatch.setenv("LAGWISE_ALERTS__CHANNELS", "[{name: a, url: 'http://h', secret: '${file:/nowhere}'}]")
     shown = lagwise("config", "--check")
@@ -412,7 +412,7 @@ def test_bootstrap_is_for_one_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAGWISE_CLUSTERS", "[{name: a, bootstrap: 'h:1'}, {name: b, bootstrap: 'h:2'}]")
     shown = lagwise("up", "--bootstrap", "h:3")
     assert shown.exit_code == 1
-    assert "the settings name a, b" in shown.stderr
+    assert "the settings have several (a, b)" in shown.stderr
 
 
 def test_replay_of_nothing_that_is_a_trace_says_what_one_is(tmp_path: Path) -> None:
@@ -420,4 +420,4 @@ def test_replay_of_nothing_that_is_a_trace_says_what_one_is(tmp_path: Path) -> N
     (tmp_path / "__pycache__").mkdir()
     shown = lagwise("replay", str(tmp_path / "judged.py"), str(tmp_path / "__pycache__"))
     assert shown.exit_code == 2
-    assert "none of these is a trace: a folder with a trace.toml" in shown.stderr
+    assert "no path is a trace (a folder with a trace.toml)" in shown.stderr

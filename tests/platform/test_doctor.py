@@ -125,7 +125,7 @@ def test_a_damaged_file_is_found_asked_about_and_set_aside(tmp_path: Path) -> No
     # What a look at sizes and at the error does not show is found by reading everything.
     assert f"{day}/{cut.name} is truncated (4 bytes of" in " ".join(d.found for d in said)
     assert {d.advice for d in said} == {
-        "run this again with `--repair` to set it aside; so does the next round of the analysis that reads it"
+        "run this again with `--repair` to quarantine it; the next analysis round that reads it does so too"
     }
 
     def repair(*words: str, answer: str | None = None) -> Any:
@@ -150,13 +150,13 @@ def test_a_damaged_file_is_found_asked_about_and_set_aside(tmp_path: Path) -> No
     assert (again.exit_code, again.output) == (0, f"no file of {lake.uri} is damaged\n")
     counted = found(settings, "damaged files")
     assert counted.result is CheckResult.WARNING
-    assert counted.found.startswith("2 damaged files set aside (analysis/ticks 2), the last ")
+    assert counted.found.startswith("2 damaged files quarantined (analysis/ticks 2), the last ")
 
 
 def test_where_there_is_no_lake_nothing_is_said_to_be_well(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["doctor", "--repair", "--yes", "--data", str(tmp_path / "nowhere")])
     assert result.exit_code == 1
-    assert "there is no lake at" in result.output
+    assert "no lake at" in result.output
     assert "is damaged" not in result.output
 
 

@@ -238,7 +238,7 @@ def test_a_group_that_is_a_flink_job_has_no_spare_subtasks(data: Path, words: tu
         (("--per-message", "0"), "--per-message: must be above 0"),
         (("--per-message", "40000d"), "--per-message: must be above 0, and a day at most"),
         (("--per-message", "4ms", "--unit", "subtask", "--spare-nodes", "1"), "no spare subtasks"),
-        (("--t1", "4ms", "--t2", "1ms", "--cores", "4", "--unit", "subtask"), "--unit says what takes --per-message"),
+        (("--t1", "4ms", "--t2", "1ms", "--cores", "4", "--unit", "subtask"), "--unit goes with --per-message"),
     ],
 )
 def test_what_does_not_fit_together_is_told_by_what_was_typed(data: Path, words: tuple[str, ...], told: str) -> None:
@@ -321,8 +321,8 @@ def test_the_report_needs_no_streamlit(growing: Path, tmp_path: Path) -> None:
     ("words", "says"),
     [
         (("nobody",), "nothing is known of the capacity of group 'nobody' yet"),
-        (("audit",), "group 'audit' reads invoices, orders: name one with --topic"),
-        (("mail",), "there is a group 'mail' in one, two: name one with --cluster"),
+        (("audit",), "group 'audit' reads invoices, orders: choose one with --topic"),
+        (("mail",), "there is a group 'mail' in one, two: choose one with --cluster"),
         (("billing", "--topic", "x"), "nothing is known of the capacity of group 'billing' on topic 'x'"),
         ((), "missing --t1, --t2, --cores, --peak, --partitions"),
         (("--t1", "1ms"), "missing --t2, --cores, --peak, --partitions"),
@@ -396,9 +396,9 @@ def test_the_target_is_that_of_the_settings(data: Path) -> None:
     ("words", "says"),
     [
         (("grows", "--horizon", "365d"), "reaches 90 d ahead"),
-        (("grows", "--horizon", "1m"), "nothing is forecast before"),
+        (("grows", "--horizon", "1m"), "the forecast begins at"),
         (("members", "--topic", "elsewhere", "--horizon", "7d"), "there is no forecast of elsewhere yet"),
-        (("--t1", "1ms", "--horizon", "7d"), "name one, or type in --peak"),
+        (("--t1", "1ms", "--horizon", "7d"), "name one, or give --peak"),
     ],
     ids=["too far", "too near", "no forecast", "no group"],
 )

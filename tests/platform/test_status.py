@@ -170,11 +170,11 @@ def test_nothing_matches(data: str) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "says"),
     [
-        (["--cluster", "prd"], 1, "lagwise: there is no cluster 'prd'; known clusters: prod, test\n"),
+        (["--cluster", "prd"], 1, "lagwise: no cluster is named 'prd'; known clusters: prod, test\n"),
         (
             ["--owner", "nobody"],
             1,
-            "the alert rules name no team 'nobody' under `owners`; known teams: payments, web\n",
+            "the alert rules have no team 'nobody' under `owners`; known teams: payments, web\n",
         ),
         (["--status", "fine"], 2, "'fine' is not one of 'losing_data'"),
         (["--watch", "--json"], 2, "--watch and --json cannot be combined"),
@@ -344,7 +344,7 @@ def test_on_a_terminal_what_changed_is_marked_for_a_minute(night: Night) -> None
     assert row(worse, "ledger").startswith("▲ stopped ")
     assert row(new, "newcomer").startswith("+ stalled ")
     assert "viewer (test) is gone, was unknown" in gone
-    assert any(line.startswith("Within the last minute: ▲ worse, ▼ better, + new.") for line in gone)
+    assert any(line.startswith("In the last minute: ▲ worse, ▼ better, + new.") for line in gone)
     assert not any(line.startswith(("▲", "▼", "+ ")) for line in later)
     assert not any("viewer" in line or " billing " in line for line in later)
 
@@ -382,14 +382,14 @@ def test_a_lake_that_cannot_be_read_for_a_while_leaves_what_was_known(night: Nig
     night.watched(console, breaks, heals)
     first, broken, healed = frames(console)
     assert any(
-        line.startswith("The lake cannot be read; this is the last known state: cannot read the table")
+        line.startswith("The lake cannot be read; this is the last state that could: cannot read the table")
         for line in broken
     )
     assert row(broken, "billing") == row(first, "billing")
     assert row(healed, "ledger").startswith("▲ stopped ")
     night.watched(lines, breaks, heals)
     printed = drawn(lines)
-    assert printed.count("The lake cannot be read; this is the last known state") == 1
+    assert printed.count("The lake cannot be read; this is the last state that could") == 1
 
 
 def test_long_names_and_narrow_terminals_cut_nothing(lake: Lake) -> None:
@@ -415,16 +415,16 @@ def test_long_names_and_narrow_terminals_cut_nothing(lake: Lake) -> None:
 
 def test_changes_are_between_looks() -> None:
     changes, later = ChangeTracker(timedelta(seconds=60)), AT + timedelta(seconds=10)
-    assert changes.see({("c", "a"): "ok", ("c", "b"): "stalled"}, AT) == []
+    assert changes.update({("c", "a"): "ok", ("c", "b"): "stalled"}, AT) == []
     worse = StatusChange(later, ("c", "a"), "ok", "stopped")
     gone = StatusChange(later, ("c", "b"), "stalled", None)
-    assert changes.see({("c", "a"): "stopped"}, later) == [worse, gone]
+    assert changes.update({("c", "a"): "stopped"}, later) == [worse, gone]
     assert (worse.is_worse, gone.is_worse, StatusChange(AT, ("c", "a"), "stopped", "ok").is_worse) == (
         True,
         False,
         False,
     )
-    assert changes.see({("c", "a"): "stopped"}, later) == []
+    assert changes.update({("c", "a"): "stopped"}, later) == []
     assert changes.recent(later + timedelta(seconds=60)) == {("c", "a"): worse, ("c", "b"): gone}
     assert changes.recent(later + timedelta(seconds=61)) == {}
 

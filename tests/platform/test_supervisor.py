@@ -241,10 +241,10 @@ for number in itertools.count():
     beat = f"{tmp_path / 'health' / 'ticker.json'}"
     goes_on = "the part goes on, but what is shown of it stays as it was"
     assert said == [
-        f"WARNING lagwise.platform.health: cannot write {beat}: File too large; {goes_on}",
-        f"INFO lagwise.platform.health: {beat} can be written again",
-        f"WARNING lagwise.platform.health: cannot write {beat}: Not a directory; {goes_on}",
-        f"INFO lagwise.platform.health: {beat} can be written again",
+        f"WARNING lagwise.health: cannot write {beat}: File too large; {goes_on}",
+        f"INFO lagwise.health: {beat} can be written again",
+        f"WARNING lagwise.health: cannot write {beat}: Not a directory; {goes_on}",
+        f"INFO lagwise.health: {beat} can be written again",
     ]
 
 

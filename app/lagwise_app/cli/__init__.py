@@ -1,6 +1,7 @@
-"""The command line. One module per family of commands; what they need is imported when they run.
+"""The command line: one module per family of commands.
 
-So ``lagwise --help`` takes a moment and not seconds, and an installation without Spark can still collect.
+The commands import what they need when they run. So ``lagwise --help`` answers at once, and an installation without
+Spark can still collect.
 """
 
 import os
@@ -34,12 +35,12 @@ from lagwise_app.cli.up import up
 @click.version_option(package_name="lagwise", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(context: click.Context, config_file: Path | None, debug: bool) -> None:
-    """Which consumer groups are in trouble, why, and how much they need.
+    """Find consumer groups in trouble, the reason, and the capacity they need.
 
     \b
-    Try it, with a real broker and consumers that misbehave on purpose:
+    Try it on a real broker, with consumers that misbehave on purpose:
       lagwise demo
-    Watch your own cluster (and check first that Lagwise may read it):
+    Watch your own cluster (check first that Lagwise may read it):
       lagwise doctor --bootstrap broker:9092
       lagwise up --bootstrap broker:9092
     Ask from another terminal:
@@ -72,6 +73,6 @@ for _command in (
 
 
 def main() -> None:
-    """The ``lagwise`` command. Exits 0, 1 (it did not work; one line says why) or 2 (wrong usage)."""
+    """The ``lagwise`` command. Exits with 0, 1 (failure; one line says why) or 2 (wrong usage)."""
     redact_uncaught_errors()
     cli.main(prog_name="lagwise")

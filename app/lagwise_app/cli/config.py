@@ -12,10 +12,9 @@ if TYPE_CHECKING:
 
 
 def _check_settings(config: "Config") -> int:
-    """Everything about settings that can be tried without a network.
+    """Check everything in the settings that needs no network: references, sign-in file, rules, database, librdkafka.
 
-    References, the file of the sign-in, rules, database, librdkafka's own settings. Returns how many references were
-    resolved. Raises LagwiseError.
+    Returns how many references were resolved. Raises LagwiseError.
     """
     from lagwise.config.auth_file import check_auth_file
     from lagwise.config.references import resolve_everything
@@ -37,18 +36,18 @@ def _check_settings(config: "Config") -> int:
 
 
 @click.command("config", short_help="Show the settings in effect, secrets redacted.")
-@click.option("--check", is_flag=True, help="Only say whether the settings can be used.")
+@click.option("--check", is_flag=True, help="Only check whether the settings are valid.")
 @json_option("the settings")
 @click.pass_obj
 def config_command(settings: CommandSettings, check: bool, as_json: bool) -> None:
-    """Show the settings in effect: file and environment together, secrets redacted.
+    """Show the settings in effect, from file and environment, with secrets redacted.
 
-    Of the addresses of channels, the heartbeat and Flink only scheme and host are shown: the rest may be a token.
+    Addresses of channels, the heartbeat and Flink are cut to scheme and host, because the rest may hold a token.
 
-    With --check nothing is shown: references, the file of the sign-in, alert rules, the database's address and
-    librdkafka's settings are tried, without connecting to anything.
+    With --check, nothing is shown. References, sign-in file, alert rules, database address and librdkafka settings are
+    checked without any connection.
 
-    Every key is described in docs/reference/configuration.md.
+    docs/reference/configuration.md describes every key.
 
     \b
       lagwise config
@@ -60,10 +59,10 @@ def config_command(settings: CommandSettings, check: bool, as_json: bool) -> Non
     if check:
         from lagwise.domain.humanise import plural
 
-        names = _check_settings(config)
+        references = _check_settings(config)
         click.echo(
-            f"the settings can be used: {plural(len(config.clusters), 'cluster')}, "
-            f"{plural(names, 'reference')} to secrets resolved"
+            f"the settings are valid: {plural(len(config.clusters), 'cluster')}, "
+            f"{plural(references, 'secret reference')} resolved"
         )
         return
     if as_json:

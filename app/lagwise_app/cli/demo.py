@@ -8,23 +8,23 @@ from lagwise_app.cli.option_types import Duration
 from lagwise_app.cli.shared import json_option, require_package
 
 
-@click.command(short_help="See it work on a real broker, with groups in trouble.")
+@click.command(short_help="Try Lagwise on a real broker, with groups in trouble.")
 @click.option(
     "--for",
     "for_seconds",
     type=Duration("s", at_least=1),
     help="End by itself after this long (2m, 120), counted from the start of the workload. Default: until Ctrl-C.",
 )
-@click.option("--rocketmq", is_flag=True, help="On RocketMQ instead of Kafka; needs a JDK.")
-@click.option("--no-dashboard", is_flag=True, help="Leave the dashboard out.")
+@click.option("--rocketmq", is_flag=True, help="Use RocketMQ instead of Kafka. Needs a JDK.")
+@click.option("--no-dashboard", is_flag=True, help="Run without the dashboard.")
 @click.option(
     "--data",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Keep everything in this folder. Default: a new temporary folder, removed at the end.",
+    help="Keep all data in this folder. Default: a temporary folder, removed at the end.",
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The dashboard's port. Default: any free one.")
-@json_option("one object at the end (progress goes to stderr)")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the dashboard. Default: any free port.")
+@json_option("the result, with progress on stderr,")
 @click.pass_context
 def demo(
     context: click.Context,
@@ -35,13 +35,14 @@ def demo(
     port: int,
     as_json: bool,
 ) -> None:
-    """Show everything on a real broker, of Kafka or RocketMQ, with consumers that misbehave on purpose.
+    """Run everything on a real broker, Kafka or RocketMQ, with consumers that misbehave on purpose.
 
-    Starts a broker on loopback, producers and consumers (healthy, falling behind, stalled, stopped, …), and the whole
-    product on top; then shows what each group is expected to be and what Lagwise says. The first run fetches the
-    broker's and Delta's jars. Needs Java 17 or newer.
+    Starts a broker on loopback, producers, consumers (healthy, falling behind, stalled, stopped, …) and the whole
+    product. Then compares the status of each group with the expected one. The first run downloads the jars of the
+    broker and of Delta. Needs Java 17 or newer.
 
-    With --for it exits 0 if at its end every group is shown as expected, else 1; without, Ctrl-C ends it with 0.
+    With --for, exits with 0 if every group has the expected status at the end, otherwise with 1. Without, Ctrl-C ends
+    it with 0.
 
     \b
       lagwise demo
@@ -60,13 +61,13 @@ def demo(
     context.exit(run_demo(options, Signals()))
 
 
-@click.command(short_help="Run just a Kafka broker on loopback.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1. Default: any free one.")
+@click.command(short_help="Run only a Kafka broker on loopback.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1. Default: any free port.")
 @click.pass_context
 def sandbox(context: click.Context, port: int) -> None:
-    """Run just a Kafka broker on loopback, for trying things out.
+    """Run only a Kafka broker on loopback, for experiments.
 
-    Prints the line `BOOTSTRAP host:port` when it is ready and runs until SIGINT or SIGTERM. Nothing is kept.
+    Prints the line `BOOTSTRAP host:port` when it is ready. Runs until SIGINT or SIGTERM, and then removes its data.
 
     \b
       lagwise sandbox --port 9092

@@ -1,4 +1,4 @@
-"""Is everything in order: the machine, the cluster, the settings."""
+"""``lagwise doctor``: checks of machine, clusters and settings, and the repair of a damaged lake."""
 
 import logging
 from collections.abc import Iterator
@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from lagwise_app.doctor.diagnosis import Diagnosis
 
 
-@click.command(short_help="Check everything, and say what to do about it.")
+@click.command(short_help="Check everything, with advice for every problem.")
 @bootstrap_option
 @data_option
-@click.option("--spark/--no-spark", default=True, help="Whether to start Spark, which takes 10 to 40 s. Default: yes.")
-@click.option("--repair", is_flag=True, help="Read every file of the lake and set damaged ones aside, after asking.")
-@click.option("--yes", is_flag=True, help="With --repair: do not ask.")
+@click.option("--spark/--no-spark", default=True, help="Start Spark as a check, which takes 10 to 40 s. Default: yes.")
+@click.option(
+    "--repair", is_flag=True, help="Read every file of the lake, and move damaged ones to quarantine after asking."
+)
+@click.option("--yes", is_flag=True, help="With --repair: repair without asking.")
 @json_option("the checks")
 @click.pass_context
 def doctor(
@@ -37,12 +39,12 @@ def doctor(
 ) -> None:
     """Check Java, Spark, brokers and privileges, lake, database, disk and memory.
 
-    Says for each whether it is ok, and if not, what to do. Exits 1 if anything failed; a warning is not a failure.
-    With --data and without a settings file, the settings are those that Lagwise last ran with on that data.
+    Says for each whether it is ok, and if not, what to do. Exits with 1 if a check failed; a warning is not a failure.
+    With --data and without a settings file, it uses the settings of the last run on that data.
 
-    With --repair only the lake is checked, and thoroughly: every file is read. It lists what is damaged and what
-    becomes of it, asks, and then moves damaged files to the folder `quarantine` of the lake and takes them out of their
-    tables. Exits 1 if damage remains.
+    With --repair, only the lake is checked, and every file is read. It lists the damaged files and the consequences,
+    asks, removes the files from their tables, and moves them to the folder `quarantine` of the lake. Exits with 1 if
+    damage remains.
 
     \b
       lagwise doctor --bootstrap broker:9092
@@ -62,11 +64,11 @@ def doctor(
     if repair:
         context.exit(0 if repair_lake(config, yes=yes, as_json=as_json) else 1)
     if yes:
-        raise click.UsageError("--yes belongs to --repair")
+        raise click.UsageError("--yes works only with --repair")
     found = []
     if last_run:
-        said = f"those that Lagwise last ran with on this data ({last_run[1]})"
-        found.append(Diagnosis("settings", CheckResult.OK, logs.clean(said)))
+        description = f"those of the last run on this data ({last_run[1]})"
+        found.append(Diagnosis("settings", CheckResult.OK, logs.clean(description)))
     if as_json:
         found += diagnoses(config, start_spark=spark)
         print_json({"ok": all(d.result is not CheckResult.FAILED for d in found), "checks": [asdict(d) for d in found]})
@@ -84,7 +86,7 @@ def doctor(
 
 
 def _diagnosis_line(diagnosis: "Diagnosis") -> "Text":
-    """One check of the doctor, with its advice on a line of its own."""
+    """One check, with its advice on a line of its own."""
     from rich.text import Text
 
     from lagwise_app.doctor.diagnosis import CheckResult
@@ -103,9 +105,9 @@ def _diagnosis_line(diagnosis: "Diagnosis") -> "Text":
 
 
 def repair_lake(config: "Config", *, yes: bool, as_json: bool) -> bool:
-    """Inspect the lake, print what is damaged, and repair it if that is confirmed; whether no damage remains.
+    """Inspect the lake, print the damage, and repair it if the user confirms. Returns whether no damage remains.
 
-    As JSON it does not ask: without ``yes`` nothing is repaired. Raises LagwiseError.
+    With ``as_json`` it does not ask: it repairs only with ``yes``. Raises LagwiseError.
     """
     from lagwise.tables.repair import inspect, repair
     from lagwise_app.terminal import output
@@ -144,13 +146,13 @@ def _print_damage(found: "Inspection", uri: str) -> None:
     from lagwise.tables.repair import consequence
 
     for line in found.unchecked:
-        click.echo(f"cannot be checked now, and is left alone: {clean(line)}")
+        click.echo(f"cannot be checked now, so nothing is changed: {clean(line)}")
     for one in found.damaged:
         click.echo(clean(f"{one}: {consequence(one)}"))
     if found.damaged:
         files = plural(len(found.damaged), "damaged file")
         click.echo(
-            f"{files}. A repair removes damaged files from their tables and moves what is left of them to "
+            f"{files}. A repair removes them from their tables and moves what is left of them to "
             f"{clean(uri)}/{QUARANTINE}"
         )
     elif not found.unchecked:
@@ -158,7 +160,7 @@ def _print_damage(found: "Inspection", uri: str) -> None:
 
 
 def _require_lake(lake: "Lake") -> None:
-    """Raise LakeError where there is no table: whoever looks into an empty folder is not told that all is well."""
+    """Raise LakeError where there is no table: an empty folder must not pass as an undamaged lake."""
     from lagwise.tables import ALL_TABLES
 
     for table in ALL_TABLES:
@@ -167,14 +169,14 @@ def _require_lake(lake: "Lake") -> None:
                 return
         except LakeError:
             return  # a table whose log is damaged
-    raise LakeError(f"there is no lake at {lake.uri}: give the folder with --data, or its settings with --config")
+    raise LakeError(f"no lake at {lake.uri}: give the folder with --data, or its settings with --config")
 
 
 @contextmanager
 def _analysis_paused(config: "Config", lake: "Lake", found: "Inspection") -> Iterator[None]:
-    """Where a log is damaged, keep the analysis from running meanwhile: it has logs in memory that it has read.
+    """Keep the analysis from running during the repair of a damaged table log, because it holds logs in memory.
 
-    Raises LagwiseError if it runs.
+    Raises LagwiseError if the analysis runs.
     """
     from lagwise.operational.engine import open_engine
     from lagwise.operational.lease import Lease

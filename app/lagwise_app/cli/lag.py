@@ -1,4 +1,4 @@
-"""One group in the terminal: its partitions."""
+"""``lagwise lag``: the partitions of one group."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ import click
 from lagwise_app.cli.shared import CommandSettings, data_option, json_option, open_lake
 from lagwise_app.terminal.json_output import print_json
 
-#: What ``lag --json`` shows of a partition; the rest of the table is in the lake.
+#: The columns of a partition in ``lag --json``.
 PARTITION_KEYS = (
     "topic",
     "partition",
@@ -45,14 +45,14 @@ PARTITION_KEYS = (
 )
 
 
-@click.command(short_help="One group's partitions: offsets, lag, age, status.")
+@click.command(short_help="Show one group's partitions: offsets, lag, age, status.")
 @click.argument("group")
-@click.option("--cluster", help="The group's cluster, where several clusters have a group of this name.")
+@click.option("--cluster", help="The cluster of the group, where several clusters have a group of this name.")
 @data_option
 @json_option("the group and its partitions")
 @click.pass_obj
 def lag(settings: CommandSettings, group: str, cluster: str | None, data: str | None, as_json: bool) -> None:
-    """Show the partitions of one GROUP: offsets, lag, the age of the oldest unread record, status.
+    """Show the partitions of a GROUP: offsets, lag, age of the oldest unread record, status.
 
     \b
       lagwise lag orders
@@ -63,16 +63,16 @@ def lag(settings: CommandSettings, group: str, cluster: str | None, data: str | 
     from lagwise_app.terminal import lake_queries
 
     config = settings.load(data=data)
-    # How the cluster and the dashboard are reached, the settings of the run that filled the folder say best.
+    # The addresses of cluster and dashboard come from the run that filled the folder, where there is one.
     last_run = settings.load_last_run(str(config.data))
-    places = last_run[0] if last_run else config
+    run_config = last_run[0] if last_run else config
     lake = open_lake(config)
     fresh = lake_queries.freshness(lake, config, datetime.now(UTC))
     row = lake_queries.group(lake, group, cluster)
     rows = lake_queries.partitions(lake, group, row["cluster"])
     growth = trends(lake, row["cluster"], group, row["as_of"])
     subject: pages.Values = {parameters.CLUSTER: row["cluster"], parameters.GROUP: group}
-    page = pages.link(pages.GROUP, subject, base=places.alerts.dashboard_url)
+    page = pages.link(pages.GROUP, subject, base=run_config.alerts.dashboard_url)
     if as_json:
         shown = [{key: r[key] for key in PARTITION_KEYS} for r in rows]
         print_json(
@@ -94,7 +94,7 @@ def lag(settings: CommandSettings, group: str, cluster: str | None, data: str | 
     for finding in row["findings"]:
         console.print(output.finding_line(finding))
     if row["status"] not in ("ok", "catching_up", "ghost"):
-        console.print(output.first_step(row, places.clusters))
+        console.print(output.first_step(row, run_config.clusters))
         console.print(output.page_line(page))
     if in_words(growth):
         console.print(output.growth_line(in_words(growth)))

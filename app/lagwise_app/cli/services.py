@@ -1,4 +1,4 @@
-"""One part of the product each: what ``lagwise up`` supervises, for those who supervise by other means."""
+"""The processes that ``lagwise up`` supervises, each as a command, for other supervisors. Alerts: ``cli/alert``."""
 
 from dataclasses import asdict
 
@@ -21,19 +21,19 @@ from lagwise_app.terminal.json_output import print_json
 
 def _require_once_with_json(as_json: bool, once: bool) -> None:
     if as_json and not once:
-        raise click.UsageError("--json prints what one round cost: use it with --once")
+        raise click.UsageError("--json prints the cost of one round: use it with --once")
 
 
-@click.command(short_help="Run the collector alone.")
+@click.command(short_help="Run only the collector.")
 @bootstrap_option
 @data_option
 @once_option
-@json_option("what the round cost")
+@json_option("the cost of the round")
 @click.pass_obj
 def collect(settings: CommandSettings, bootstrap: str | None, data: str | None, once: bool, as_json: bool) -> None:
-    """Read the watched clusters and append what was seen to the lake.
+    """Sample the watched clusters into the lake.
 
-    Runs until SIGINT or SIGTERM; both are safe at any moment. Needs the extra `kafka`.
+    Runs until SIGINT or SIGTERM, which are safe at any moment. Needs the extra `kafka`.
 
     \b
       lagwise collect --bootstrap broker:9092 --data /var/lib/lagwise
@@ -44,7 +44,7 @@ def collect(settings: CommandSettings, bootstrap: str | None, data: str | None, 
 
     config = settings.load_for(COLLECTOR, bootstrap=bootstrap, data=data)
     if not config.clusters:
-        raise ConfigError("there is no cluster to read: add --bootstrap HOST:PORT, or `clusters` in the settings")
+        raise ConfigError("no cluster to read: add --bootstrap HOST:PORT, or `clusters` in the settings")
     require_clients(config)
     from lagwise_collectors import run
 
@@ -61,15 +61,15 @@ def collect(settings: CommandSettings, bootstrap: str | None, data: str | None, 
         raise click.exceptions.Exit(1)
 
 
-@click.command(short_help="Run the analysis (Spark) alone.")
+@click.command(short_help="Run only the analysis (Spark).")
 @data_option
 @once_option
-@json_option("what the round cost")
+@json_option("the cost of the round")
 @click.pass_obj
 def analyze(settings: CommandSettings, data: str | None, once: bool, as_json: bool) -> None:
-    """Judge the history in the lake: rates, trends, status of every group. Runs Spark.
+    """Analyse the history in the lake with Spark: rates, trends, and the status of every group.
 
-    Runs until SIGINT or SIGTERM; a round that is cut short is done again by the next. Needs the extra `spark` and Java.
+    Runs until SIGINT or SIGTERM. The next run repeats a round that was interrupted. Needs the extra `spark` and Java.
 
     \b
       lagwise analyze
@@ -91,15 +91,15 @@ def analyze(settings: CommandSettings, data: str | None, once: bool, as_json: bo
         click.echo(clean(run.line_of(cost)))
 
 
-@click.command(short_help="Run the dashboard alone.")
+@click.command(short_help="Run only the dashboard.")
 @data_option
 @click.pass_obj
 def dashboard(settings: CommandSettings, data: str | None) -> None:
     """Serve the dashboard. Needs the extra `dashboard`.
 
-    It listens on the loopback address unless `dashboard.host` says otherwise. `dashboard.sign_in` asks people who they
-    are; if that cannot be done, nothing is served. Without it, only a browser on this machine that opens the page
-    directly, without a proxy, may acknowledge and silence.
+    Listens on loopback unless `dashboard.host` is set. With `dashboard.sign_in`, every user has to sign in, and nothing
+    is served while that does not work. Without it, only a browser on this machine may acknowledge and silence alerts,
+    and only without a proxy in between.
 
     \b
       lagwise dashboard
@@ -116,16 +116,18 @@ def dashboard(settings: CommandSettings, data: str | None) -> None:
     serve_forever(config, lambda: click.echo(f"dashboard: {address}", err=True))
 
 
-@click.command(short_help="Run the endpoint that autoscalers ask alone.")
+@click.command(short_help="Run only the endpoint for autoscalers.")
 @data_option
-@click.option("--host", metavar="ADDRESS", help="Address to listen on. Default: that of the settings, 127.0.0.1.")
-@click.option("--port", type=click.IntRange(1, 65535), help="Port to listen on. Default: that of the settings.")
+@click.option("--host", metavar="ADDRESS", help="Address to listen on. Default: `scaling.host` in the settings.")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), help="Port to listen on. Default: `scaling.port` in the settings."
+)
 @click.pass_obj
 def scaling(settings: CommandSettings, data: str | None, host: str | None, port: int | None) -> None:
-    """Tell autoscalers how many replicas each group should have.
+    """Serve the number of replicas that each group should have, for autoscalers.
 
-    Answers GET /scaling/CLUSTER/GROUP with JSON whose `replicas` KEDA's metrics-api scaler reads. `lagwise up` runs it,
-    too, where `scaling.port` is set.
+    Answers GET /scaling/CLUSTER/GROUP with JSON. KEDA's metrics-api scaler reads `replicas` from it. `lagwise up` runs
+    this endpoint as well where `scaling.port` is set.
 
     \b
       lagwise scaling --port 8602
@@ -134,10 +136,10 @@ def scaling(settings: CommandSettings, data: str | None, host: str | None, port:
     from lagwise.platform.health import SCALING
 
     config = settings.load_for(SCALING, data=data)
-    asked = {"host": host or config.scaling.host, "port": port or config.scaling.port}
-    if asked["port"] is None:
-        raise ConfigError("no port to listen on: add --port, or `scaling.port` in the settings")
-    config = config.model_copy(update={"scaling": config.scaling.model_copy(update=asked)})
+    address = {"host": host or config.scaling.host, "port": port or config.scaling.port}
+    if address["port"] is None:
+        raise ConfigError("no port to listen on: add --port, or set `scaling.port`")
+    config = config.model_copy(update={"scaling": config.scaling.model_copy(update=address)})
     from lagwise_app.scaling.server import serve_forever
 
     serve_forever(config, stop_on_signals(), config.state)

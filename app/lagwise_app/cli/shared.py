@@ -1,4 +1,4 @@
-"""What all commands share: errors as one line, settings read when needed, JSON, stopping on a signal."""
+"""What the commands share: common options, settings, one-line errors, stopping on a signal."""
 
 import contextlib
 import importlib.util
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lagwise.config import Config
     from lagwise.tables.store import Lake
 
-#: What is missing when an import fails: the extra that brings it.
+#: The extra of Lagwise that installs a package.
 _EXTRAS = {
     "confluent_kafka": "kafka",
     "pyspark": "spark",
@@ -33,40 +33,37 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 class CommandSettings:
-    """The global options; the settings themselves are read by the commands that need them."""
+    """The global options. The commands that need the settings load them from here."""
 
     def __init__(self, config_file: Path | None) -> None:
         self.config_file = config_file
 
     def load(self, *, bootstrap: str | None = None, data: str | None = None) -> "Config":
-        """The settings, with what the command line said about them. Raises ConfigError."""
+        """The settings, with the options of the command line applied. Raises ConfigError."""
         from lagwise.config import load_config
         from lagwise_app.supervisor.effective_settings import linked, overridden
 
         return linked(overridden(load_config(self.config_file), bootstrap=bootstrap, data=data))
 
-    def load_for(self, part: str, *, bootstrap: str | None = None, data: str | None = None) -> "Config":
-        """The settings for a part that starts in this process, whose log begins with what it runs with.
-
-        Raises ConfigError.
-        """
+    def load_for(self, process: str, *, bootstrap: str | None = None, data: str | None = None) -> "Config":
+        """Configure the log of a process, load its settings, and log a summary of them. Raises ConfigError."""
         import logging
 
         from lagwise.platform import logs
         from lagwise.platform.private_files import make_state_folder
         from lagwise_app.supervisor.effective_settings import summary
 
-        logs.configure(part)
+        logs.configure(process)
         config = self.load(bootstrap=bootstrap, data=data)
-        with contextlib.suppress(OSError):  # whoever cannot write there says so, and goes on as well as that can be
+        with contextlib.suppress(OSError):  # the process reports this itself, and goes on as far as it can
             make_state_folder(config.state)
         logging.getLogger("lagwise").info("%s", summary(config))
         return config
 
     def load_last_run(self, data: str | None) -> "tuple[Config, Path] | None":
-        """The settings that the product last ran with on a data folder, and their file.
+        """The settings of the last run on a data folder, and their file.
 
-        None where there are none, and where a settings file is named or found: that one is what is meant then.
+        None without such a run, or where a settings file is given or found: that file counts then.
         """
         import os
 
@@ -80,7 +77,7 @@ class CommandSettings:
 
 
 class LagwiseGroup(click.Group):
-    """A group that lists its commands in the order given and ends on an error with one line, not a stack trace."""
+    """A group that lists its commands in the given order, and reports an error in one line without a stack trace."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -89,7 +86,7 @@ class LagwiseGroup(click.Group):
         try:
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort, OSError) as error:
-            # A reader that went away (`lagwise status | head`) is not an error of ours; click knows how to end on it.
+            # A closed pipe (`lagwise status | head`) is not an error of Lagwise; click handles it.
             if not isinstance(error, OSError) or isinstance(error, BrokenPipeError):
                 raise
             self._fail(ctx, error, clean(str(error)))
@@ -102,7 +99,9 @@ class LagwiseGroup(click.Group):
             missing = MissingRequirement(f"this command needs {error.name}: install lagwise[{extra}]")
             self._fail(ctx, missing, str(missing))
         except Exception as error:
-            self._fail(ctx, error, f"unexpected {type(error).__name__}: {clean(str(error))} (--debug shows where)")
+            self._fail(
+                ctx, error, f"unexpected {type(error).__name__}: {clean(str(error))} (--debug shows the stack trace)"
+            )
 
     def _fail(self, ctx: click.Context, error: BaseException, message: str) -> None:
         if debugging():
@@ -112,7 +111,7 @@ class LagwiseGroup(click.Group):
 
 
 def _lines(error: LagwiseError) -> str:
-    """The message, on one line; only settings may have several problems, one a line."""
+    """The message on one line. Only a ConfigError has several problems, one per line."""
     text = str(error)
     if isinstance(error, UnreadableTable):
         text += f"; `{program()} doctor` checks the lake, and `{program()} doctor --repair` sets damaged files aside"
@@ -120,15 +119,15 @@ def _lines(error: LagwiseError) -> str:
 
 
 def require_clients(config: "Config") -> None:
-    """Raise MissingRequirement where the client of a system that is watched is not installed."""
+    """Raise MissingRequirement where the client library of a watched system is not installed."""
     if any(cluster.system == "kafka" for cluster in config.clusters):
         require_package("confluent_kafka")
 
 
 def require_package(module: str) -> None:
-    """Raise MissingRequirement, naming the extra that brings it, where a package is not installed.
+    """Raise MissingRequirement where a package is not installed. The message names the extra that installs it.
 
-    For packages that only a child process imports: its complaint would be found in a log.
+    For packages that only a child process imports: its own error would end up in a log.
     """
     try:
         found = importlib.util.find_spec(module) is not None
@@ -139,22 +138,22 @@ def require_package(module: str) -> None:
 
 
 def json_option(what: str) -> Callable[[_Command], _Command]:
-    """The option ``--json``; ``what`` completes its help."""
+    """The option ``--json``. Its help says: Print ``what`` as JSON."""
     return click.option("--json", "as_json", is_flag=True, help=f"Print {what} as JSON.")
 
 
 def data_option(command: _Command) -> _Command:
-    """The option ``--data``, which wins over the settings."""
+    """The option ``--data``, which overrides the settings."""
     return click.option(
-        "--data", metavar="URI", help="Where the lake is: a local folder or a URI. Default: `data` in the settings."
+        "--data", metavar="URI", help="Data folder or URI of the lake. Default: `data` in the settings."
     )(command)
 
 
 def bootstrap_option(command: _Command) -> _Command:
-    """The option ``--bootstrap``, which wins over the settings."""
-    return click.option("--bootstrap", metavar="HOST:PORT", help="The cluster. Default: `clusters` in the settings.")(
-        command
-    )
+    """The option ``--bootstrap``, which overrides the settings."""
+    return click.option(
+        "--bootstrap", metavar="HOST:PORT", help="The Kafka cluster. Default: `clusters` in the settings."
+    )(command)
 
 
 def once_option(command: _Command) -> _Command:
@@ -163,13 +162,13 @@ def once_option(command: _Command) -> _Command:
 
 
 def open_lake(config: "Config") -> "Lake":
-    """The lake of the settings. When the command ends, it reports the damaged files that its answer leaves out."""
+    """The lake of the settings. At its end, the command reports the damaged files that its answer leaves out."""
     from lagwise.tables.tolerant import TolerantLake
 
     lake = TolerantLake(config.lake_uri, config.lake.resolved_storage_options())
 
     def report() -> None:
-        with contextlib.suppress(LakeError):  # which the command itself has reported
+        with contextlib.suppress(LakeError):  # the command itself has reported it
             for one in lake.left_out:
                 rows = "rows" if one.rows is None else plural(one.rows, "row")
                 click.echo(f"lagwise: {rows} left out: {clean(str(one))}; see `{program()} doctor`", err=True)

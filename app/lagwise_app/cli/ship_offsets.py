@@ -1,4 +1,4 @@
-"""``lagwise ship-offsets``: runs beside RocketMQ's broadcasting consumers, whose offsets nobody else can see."""
+"""``lagwise ship-offsets``: runs next to RocketMQ's broadcasting consumers, which keep their offsets on their disk."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -14,7 +14,7 @@ from lagwise_app.terminal.json_output import print_json
 _FOLDER = Path("~/.rocketmq_offsets")
 
 
-@click.command("ship-offsets", short_help="Copy offsets that RocketMQ's broadcasting members keep themselves.")
+@click.command("ship-offsets", short_help="Copy the offsets that broadcasting RocketMQ clients keep.")
 @click.option("--to", "place", metavar="PLACE", required=True, help="A folder or a URI (s3://…, gs://…, abfss://…).")
 @click.option(
     "--from",
@@ -22,7 +22,7 @@ _FOLDER = Path("~/.rocketmq_offsets")
     type=click.Path(path_type=Path),
     default=_FOLDER,
     show_default=True,
-    help="Where clients keep them: what rocketmq.client.localOffsetStoreDir says.",
+    help="Folder of the clients: their rocketmq.client.localOffsetStoreDir.",
 )
 @click.option(
     "--every",
@@ -41,32 +41,32 @@ _FOLDER = Path("~/.rocketmq_offsets")
     help="A file that was not written for longer is not copied.",
 )
 @once_option
-@json_option("what the round did (with --once)")
+@json_option("the result of the round (with --once)")
 def ship_offsets(
     place: str, folder: Path, every_seconds: float, max_age_seconds: float, once: bool, as_json: bool
 ) -> None:
-    """Copy offsets.json files of RocketMQ clients to where the collector can read them.
+    """Copy offsets.json files of RocketMQ clients to a place that the collector can read.
 
-    Members of broadcasting groups keep their offsets on their own disk. Those that are online are asked by the
-    collector; for those that are not, or do not answer, run this beside them (as their user, or one who may read their
-    files), and set `local_offsets` of the cluster:
+    Members of broadcasting groups keep their offsets on their own disk. The collector asks those that are online. For
+    those that are offline, or do not answer, run this on their machine as a user who may read their files, and set
+    `local_offsets` of the cluster:
 
     \b
       lagwise ship-offsets --to /mnt/shared/rocketmq-offsets
       lagwise ship-offsets --from /srv/app/.rocketmq_offsets --to s3://ops/rocketmq-offsets --every 30s
       # local_offsets: {path: /mnt/shared/rocketmq-offsets/*/*/offsets.json}
 
-    Only files that were written anew are copied. Runs until SIGINT or SIGTERM, and goes on where a copy fails.
+    Copies only files that have changed. Runs until SIGINT or SIGTERM, and goes on after a copy that fails.
     """
     if as_json and not once:
-        raise click.UsageError("--json prints what one round did: use it with --once")
+        raise click.UsageError("--json prints the result of one round: use it with --once")
     from lagwise_collectors.rocketmq.ship_offsets import OffsetShipper
 
-    shipping = OffsetShipper(folder.expanduser(), place, max_age_seconds=max_age_seconds)
+    shipper = OffsetShipper(folder.expanduser(), place, max_age_seconds=max_age_seconds)
     stop = stop_on_signals()
-    said = None
+    printed = None
     while True:
-        shipped = shipping.round()
+        shipped = shipper.round()
         line = f"{plural(shipped.found, 'file')} found, {shipped.old} too old to copy"
         if shipped.failed:
             line += f"; {len(shipped.failed)} could not be copied, such as {shipped.failed[0]}"
@@ -74,9 +74,9 @@ def ship_offsets(
             print_json(asdict(shipped))
         elif once:
             click.echo(clean(f"{shipped.copied} copied; {line}"))
-        elif line != said:  # what stays as it was is said once
+        elif line != printed:
             click.echo(clean(line), err=bool(shipped.failed))
-            said = line
+            printed = line
         if once:
             raise click.exceptions.Exit(1 if shipped.failed else 0)
         if stop.wait(every_seconds):

@@ -16,7 +16,7 @@ from lagwise_app.cli.option_types import Amount, Duration, Share
 from lagwise_app.cli.shared import data_option, json_option, open_lake
 from lagwise_app.terminal.json_output import print_json
 
-#: The option that sets each field of a Workload; the reports and the errors name it.
+#: The option of each field of a Workload, for reports and errors.
 OPTIONS = {
     "seconds_per_message": "--per-message",
     "unit": "--unit",
@@ -40,33 +40,33 @@ OPTIONS = {
 }
 
 
-#: Of these it is told where they come from, of a group.
+#: The inputs whose source is shown for a group.
 _REPORTED_INPUTS = ("seconds_per_message", *NEEDED, "hottest_share", "lag")
 _NODE_INPUTS = ("t1_seconds", "t2_seconds", "cores")
 _TIMES = frozenset({"t1_seconds", "seconds_per_message"})
 
-#: Wider than this, sentences are hard to read.
+#: Maximum width in columns: longer lines are hard to read.
 _WIDTH = 110
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command(context_settings={"show_default": True})
 @click.argument("group", required=False)
-@click.option("--topic", help="The topic, where the group reads several.")
-@click.option("--cluster", help="The group's cluster, where several clusters have a group of this name.")
-@click.option("--t1", "t1_seconds", type=Duration(), help="Time per message spent waiting (I/O, a downstream).")
+@click.option("--topic", help="The topic, where the group reads several topics.")
+@click.option("--cluster", help="The cluster of the group, where several clusters have a group of this name.")
+@click.option("--t1", "t1_seconds", type=Duration(), help="Time per message spent waiting, as for I/O or a downstream.")
 @click.option("--t2", "t2_seconds", type=Duration(), help="Time per message on the CPU.")
 @click.option(
     "--per-message",
     "seconds_per_message",
     type=Duration(),
-    help="Time per message as a whole, where T1 and T2 are not known apart: members of one thread are sized.",
+    help="Total time per message, where T1 and T2 are unknown: sizes members with one thread each.",
 )
 @click.option(
     "--unit",
     type=click.Choice([Unit.MEMBER.value, Unit.SUBTASK.value]),
     default=Unit.MEMBER.value,
-    help="What takes --per-message: members of a group, or subtasks of the busiest vertex of a Flink job.",
+    help="What handles a message in --per-message: a member, or a subtask of the busiest vertex of a Flink job.",
 )
 @click.option("--cores", type=float, help="Cores of one node, or its CPU limit.")
 @click.option("--peak", "peak_rate_per_second", type=Amount(), help="Messages per second at peak.")
@@ -74,8 +74,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "--horizon",
     "horizon_seconds",
     type=Duration(),
-    show_default="as far as is planned: analysis.forecast.horizon_days",
-    help="Size a GROUP for what is forecast up to then, such as 30d.",
+    show_default="analysis.forecast.horizon_days",
+    help="Size a GROUP for the forecast up to then, such as 30d.",
 )
 @click.option("--partitions", type=int, help="Partitions (queues) of the topic.")
 @click.option(
@@ -90,64 +90,64 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     type=Share(),
     default=defaults.DEFAULT_TARGET_UTILISATION,
     show_default="0.7; of a GROUP: analysis.capacity.target_utilisation",
-    help="How much of the capacity the demand may use.",
+    help="Share of the capacity that the demand may use.",
 )
 @click.option(
     "--catch-up",
     "catch_up_seconds",
     type=Duration(),
     default="30m",
-    help="Time in which the backlog of a restart, and --lag, must be gone.",
+    help="Time to work off the backlog of a restart and --lag.",
 )
 @click.option(
-    "--restart", "restart_seconds", type=Duration(), default="60s", help="How long nothing is read during a restart."
+    "--restart", "restart_seconds", type=Duration(), default="60s", help="Time without reading during a restart."
 )
 @click.option(
     "--outage",
     "outage_seconds",
     type=Duration(),
     default="0",
-    help="Length of an outage at peak that must be caught up with as well.",
+    help="Length of an outage at peak to catch up with as well.",
 )
 @click.option(
     "--outage-catch-up",
     "outage_catch_up_seconds",
     type=Duration(),
     default="4h",
-    help="Time in which the backlog of the outage must be gone.",
+    help="Time to work off the backlog of the outage.",
 )
-@click.option("--lag", type=Amount(), default="0", help="Messages that already wait.")
-@click.option("--spare-nodes", type=int, default=1, help="Nodes that may fail at once.")
+@click.option("--lag", type=Amount(), default="0", help="Messages already waiting.")
+@click.option("--spare-nodes", type=int, default=1, help="Nodes that may fail at the same time.")
 @click.option(
     "--concurrency",
     type=click.Choice([c.value for c in Concurrency]),
     default=Concurrency.CONSUMER_PER_THREAD.value,
-    help="Is every thread a consumer of its own, or does one consumer a node feed a pool of threads?",
+    help="Whether every thread is a consumer, or one consumer per node feeds a pool of threads.",
 )
 @click.option(
     "--ordering",
     type=click.Choice([o.value for o in Ordering]),
     show_default="partition with a consumer per thread, none with a pool",
-    help="Which messages must be handled one after the other.",
+    help="Which messages must be handled in order.",
 )
 @click.option(
     "--ceiling-share",
     "share_of_ceiling",
     type=Share(),
     default=defaults.DEFAULT_SHARE_OF_CEILING,
-    help="A node gets threads until it does this share of cores / T2.",
+    help="A node gets threads until it reaches this share of cores / T2.",
 )
 @click.option(
     "--max-threads",
     "max_threads_per_node",
     type=int,
     default=defaults.DEFAULT_MAX_THREADS_PER_NODE,
-    help="No node gets more threads than this.",
+    help="Maximum number of threads per node.",
 )
-@click.option("--html", "html_file", type=_FILE, help="Write the whole advice to this file, as a report of one page.")
+@click.option("--html", "html_file", type=_FILE, help="Write the advice to this file, as a report of one page.")
 @click.option("--csv", "csv_file", type=_FILE, help="Write every figure to this file.")
 @data_option
-@json_option("the advice, every figure with what it was made of,")
+@json_option("the advice, with the derivation of every figure,")
 @click.pass_context
 def size(
     context: click.Context,
@@ -162,11 +162,11 @@ def size(
     csv_file: Path | None,
     **values: Any,
 ) -> None:
-    """Advise threads, nodes and partitions, for a GROUP that is watched or for any workload.
+    """Advise threads, nodes and partitions, for a watched GROUP or for any workload.
 
-    Of a GROUP the demand, what its members do and what a probe measured are known: nothing has to be typed in, and
-    what is typed in counts instead. Where that is not enough for advice, it says what is missing. Without a GROUP,
-    --t1, --t2, --cores, --peak and --partitions are needed.
+    For a GROUP, Lagwise knows the demand, the work of its members and the measurements of a probe. Options override
+    these. Where the inputs are not enough, it says what is missing. Without a GROUP, --t1, --t2, --cores, --peak and
+    --partitions are required.
 
     \b
       lagwise size billing
@@ -175,42 +175,41 @@ def size(
       lagwise size billing --html meeting.html --csv meeting.csv
 
     T1 is the time per message spent waiting for something outside, T2 the time on the CPU. The probe measures both in
-    the consumer (lagwise.probe; docs/probe.md has it for other languages). Without it, time the handler on a node that
-    is not busy: T2 is its CPU time, T1 its wall time less T2 (waiting for a core belongs to neither).
+    the consumer (lagwise.probe; docs/probe.md for other languages). Without it, time the handler on an idle node: T2 is
+    its CPU time, T1 its wall time minus T2 (waiting for a core belongs to neither).
 
     Handlers that wait 12 ms and compute 3 ms, on nodes of 8 cores, 20,000 messages/s, 480 partitions:
 
     \b
       lagwise size --t1 12ms --t2 3ms --cores 8 --peak 20k --partitions 480
 
-    The hottest partition carries a tenth, and order within a partition does not matter:
+    The hottest partition carries 10 %, and the order within a partition does not matter:
 
     \b
       lagwise size --t1 12ms --t2 3ms --cores 8 --peak 2000 --partitions 48 --hottest-share 10% --concurrency pool
 
-    Exits 0 whenever there is an answer, also where it is that no number of nodes is enough, or that too little is known
-    of the GROUP.
+    Exits with 0 whenever there is an answer, also if no number of nodes is enough, or too little is known of the GROUP.
     """
     from lagwise_app.size.answer import SizingAnswer
 
     now, typed = datetime.now(UTC), _typed_inputs(context)
     if "seconds_per_message" in typed and typed & set(_NODE_INPUTS):
-        raise click.UsageError("--per-message is for where --t1, --t2 and --cores are not known: leave it or them out")
+        raise click.UsageError("--per-message replaces --t1, --t2 and --cores: give either")
     if "unit" in typed and typed & set(_NODE_INPUTS):
-        raise click.UsageError("--unit says what takes --per-message: with --t1, --t2 and --cores nodes are sized")
+        raise click.UsageError("--unit goes with --per-message; --t1, --t2 and --cores size nodes")
     if group is not None:
         config = context.obj.load(data=data)
         target = config.analysis.capacity.target_utilisation
         answer = SizingAnswer.of_group(open_lake(config), (cluster, group, topic), horizon_seconds, target, now)
-        values, sources = _with_group_values(context, values, answer.known, answer.told)
+        values, sources = _with_group_values(context, values, answer.known_inputs, answer.known_sources)
         if typed & _TIMES:
-            answer.downstream = None  # who types in how long a message takes asks about another downstream
+            answer.downstream = None  # other times per message mean another downstream
     elif horizon_seconds is not None:
-        raise click.UsageError("--horizon is about the forecast of a GROUP's topic: name one, or type in --peak")
+        raise click.UsageError("--horizon needs a GROUP, whose topic has a forecast: name one, or give --peak")
     else:
         answer, sources = SizingAnswer(now, values["target_utilisation"]), _sources(context)
         if needed := [OPTIONS[name] for name in missing_of(values)]:
-            raise click.UsageError(f"missing {', '.join(needed)}: type them in, or name a GROUP that is watched")
+            raise click.UsageError(f"missing {', '.join(needed)}: give them, or name a watched GROUP")
     if "spare_nodes" in typed and values["unit"] == Unit.SUBTASK:
         raise click.UsageError("a Flink job has no spare subtasks: leave --spare-nodes out, and keep slots free")
     values |= {"concurrency": Concurrency(values["concurrency"]), "unit": Unit(values["unit"])}
@@ -220,7 +219,7 @@ def size(
         answer.settle(None if missing else workload_from(values), missing, sources)
     except OutOfRange as error:
         if values["seconds_per_message"] is not None and error.argument in _NODE_INPUTS:
-            allowed = "must be above 0, and a day at most."  # it stands for T1, of a T2 of 0
+            allowed = "must be above 0, and a day at most."  # it counts as T1, with a T2 of 0
             raise click.BadParameter(allowed, ctx=context, param_hint=OPTIONS["seconds_per_message"]) from None
         raise click.BadParameter(
             _range_in_options(error), ctx=context, param_hint=OPTIONS.get(error.argument)
@@ -245,24 +244,24 @@ def _typed_inputs(context: click.Context) -> set[str]:
 
 
 def _with_group_values(
-    context: click.Context, given: dict[str, Any], known: Mapping[str, Any], told: Mapping[str, str]
+    context: click.Context, given: dict[str, Any], known: Mapping[str, Any], known_sources: Mapping[str, str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """What is given with what is known in the place of what was not typed in, values and sources."""
+    """The inputs and their sources. What is known of the group replaces defaults, but not typed options."""
     typed = _typed_inputs(context)
-    # Who types in one of these means nodes and threads, who types in the whole means members.
+    # These options size nodes with threads; --per-message sizes members.
     other: tuple[str, ...] = _NODE_INPUTS if "seconds_per_message" in typed else ()
     if typed & set(_NODE_INPUTS):
         other = ("seconds_per_message", "unit")
     taken = {name for name in known if name not in typed and name not in other}
     values = given | {name: known[name] for name in taken}
-    sources = _sources(context) | {name: told[name] for name in taken if name in told}
+    sources = _sources(context) | {name: known_sources[name] for name in taken if name in known_sources}
     return values, sources | {
         name: "not known" for name in _REPORTED_INPUTS if values[name] is None and name != "hottest_share"
     }
 
 
 def _range_in_options(error: OutOfRange) -> str:
-    """The range in the words of the command line: options instead of arguments, units are typed with the value."""
+    """The allowed range in terms of the command line: options instead of arguments, no unit."""
     allowed = error.allowed.replace(" (in seconds)", "")
     for argument in ("t1_seconds", "t2_seconds"):
         allowed = allowed.replace(argument, OPTIONS[argument])

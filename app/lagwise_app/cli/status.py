@@ -1,4 +1,4 @@
-"""`lagwise status`: the groups in trouble, once, as JSON, or continuously."""
+"""``lagwise status``: the groups in trouble, once, as JSON, or continuously."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from lagwise.config import Config
 
 
-@click.command(short_help="Groups in trouble, worst first; the others are counted.")
-@click.option("--all", "everything", is_flag=True, help="Also show the groups that need no attention.")
+@click.command(short_help="Show the groups in trouble, worst first.")
+@click.option("--all", "everything", is_flag=True, help="Also show groups that need no attention.")
 @click.option(
     "--status",
     "statuses",
     type=click.Choice([str(status) for status in DISPLAY_ORDER]),
     metavar="STATUS",
     multiple=True,
-    help=f"Only groups of this status: {', '.join(DISPLAY_ORDER)}. Repeatable, as are the next three.",
+    help=f"Only groups with this status: {', '.join(DISPLAY_ORDER)}. Repeatable, like the next three options.",
 )
-@click.option("--cluster", "clusters", metavar="NAME", multiple=True, help="Only groups of this cluster.")
+@click.option("--cluster", "clusters", metavar="NAME", multiple=True, help="Only groups in this cluster.")
 @click.option(
     "--owner",
     "owners",
     metavar="TEAM",
     multiple=True,
-    help="Only groups of this team (`owners` in the file of alert rules).",
+    help="Only groups of this team (`owners` in the alert rules).",
 )
 @click.option(
     "--group",
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 @click.option(
     "--watch",
     is_flag=True,
-    help="Refresh in place until Ctrl-C and mark what changed; without a terminal, print a line per change.",
+    help="Refresh until Ctrl-C and mark changes. Without a terminal, print one line per change.",
 )
 @data_option
 @json_option("the groups and their freshness")
@@ -63,8 +63,8 @@ def status(
 ) -> None:
     """Show the groups in trouble, worst first, and how fresh the data is.
 
-    Groups that are ok, ghosts, or unknown without members are only counted, unless --all or --status asks for them.
-    Exits 0 whatever the groups' statuses are, also after Ctrl-C; 1 if the lake cannot be read; 2 on wrong usage.
+    Groups that are ok, ghosts, or unknown without members are only counted, unless --all or --status selects them.
+    Exits with 0 whatever the statuses are, also after Ctrl-C; with 1 if the lake cannot be read; with 2 on wrong usage.
 
     \b
       lagwise status
@@ -76,8 +76,8 @@ def status(
     from lagwise_app.terminal import lake_queries
 
     if watch and as_json:
-        raise click.UsageError("--watch and --json cannot be combined: run --json as often as you need it")
-    # The settings of the run that filled the lake name its file of alert rules, and so its owners.
+        raise click.UsageError("--watch and --json cannot be combined: repeat --json as often as needed")
+    # The owners are in the alert rules of the run that filled the lake.
     last_run = settings.load_last_run(data) if owners else None
     config = settings.load(data=data)
     lake = open_lake(config)
@@ -99,21 +99,21 @@ def status(
     from lagwise_app.status.snapshots import SnapshotReader, StatusRequest
     from lagwise_app.terminal import output
 
-    watched = StatusRequest(lake, config, filters, everything)
+    request = StatusRequest(lake, config, filters, everything)
     if watch:
-        display.watch(watched, output.console(), stop_on_signals())
+        display.watch(request, output.console(), stop_on_signals())
     else:
-        display.show(SnapshotReader(watched).look(datetime.now(UTC)), watched, output.console())
+        display.show(SnapshotReader(request).read(datetime.now(UTC)), request, output.console())
 
 
-def _check_clusters(asked: Sequence[str], known: set[str]) -> None:
-    for name in asked:
+def _check_clusters(names: Sequence[str], known: set[str]) -> None:
+    for name in names:
         if name not in known:
-            raise LagwiseError(f"there is no cluster {clean(name)!r}; known clusters: {_listed(known)}")
+            raise LagwiseError(f"no cluster is named {clean(name)!r}; known clusters: {_listed(known)}")
 
 
 def _owned_by(teams: Sequence[str], config: "Config") -> Callable[[str, str], bool]:
-    """Whether a group of a cluster is one of these teams'. Raises LagwiseError where there is no such team."""
+    """A filter for groups of these teams. Raises LagwiseError where the rules do not name a team."""
     from lagwise_alerts.rules.owners import owner_of
     from lagwise_alerts.rules.rule_file import load_rules
 
@@ -122,7 +122,7 @@ def _owned_by(teams: Sequence[str], config: "Config") -> Callable[[str, str], bo
     for team in teams:
         if team not in known:
             raise LagwiseError(
-                f"the alert rules name no team {clean(team)!r} under `owners`; known teams: {_listed(known)}"
+                f"the alert rules have no team {clean(team)!r} under `owners`; known teams: {_listed(known)}"
             )
 
     def is_owned(cluster: str, group: str) -> bool:

@@ -19,8 +19,8 @@ from lagwise_app.cli.shared import (
 def up(settings: CommandSettings, bootstrap: str | None, data: str | None) -> None:
     """Run the whole product against your cluster: collector, analysis, alerts, dashboard.
 
-    Each is a process of its own that is started again when it ends, with growing pauses; each writes its log to
-    DATA/logs. SIGINT or SIGTERM ends all of them within 10 seconds.
+    Each runs as a separate process and logs to DATA/logs. A process that ends is restarted after a pause, which grows
+    with each failure. SIGINT or SIGTERM ends all of them within 10 seconds.
 
     \b
       lagwise up --bootstrap broker:9092
@@ -35,7 +35,7 @@ def up(settings: CommandSettings, bootstrap: str | None, data: str | None) -> No
 
     config = with_dashboard_port(settings.load(bootstrap=bootstrap, data=data))
     if not config.clusters:
-        raise ConfigError("there is no cluster to watch: add --bootstrap HOST:PORT, or `clusters` in the settings")
+        raise ConfigError("no cluster to watch: add --bootstrap HOST:PORT, or `clusters` in the settings")
     require_clients(config)
     for module in ("pyspark", "streamlit"):
         require_package(module)

@@ -1,4 +1,4 @@
-"""Checks of the machine and of everything the settings name. Each says what it found and, if need be, what to do."""
+"""The checks of the machine and of everything in the settings. Each reports what it found, with advice where needed."""
 
 import contextlib
 import json
@@ -35,9 +35,9 @@ _Check = Callable[[Config], Iterator[Diagnosis]]
 def diagnoses(
     config: Config, *, start_spark: bool = True, progress: Callable[[str], None] = lambda _what: None
 ) -> Iterator[Diagnosis]:
-    """Run every check in turn, cheap ones first. A check that breaks is a failed check and stops no other.
+    """Run every check, cheap ones first. An exception in a check is a failed check, and the others still run.
 
-    ``progress`` is told what is about to be checked. ``start_spark`` starts a session, which takes 10 to 40 s.
+    ``progress`` is called before each check. ``start_spark`` starts a session, which takes 10 to 40 s.
     """
     checks: list[tuple[str, _Check]] = [
         ("Java", _java),
@@ -60,7 +60,7 @@ def diagnoses(
             yield from check(config)
         except LagwiseError as error:
             yield Diagnosis(name, CheckResult.FAILED, clean(str(error)))
-        except Exception as error:  # whatever breaks here is a finding, and the other checks are still worth having
+        except Exception as error:  # an unexpected error is a finding too
             yield Diagnosis(name, CheckResult.FAILED, clean(f"{type(error).__name__}: {error}"))
 
 
@@ -83,19 +83,22 @@ def _packages(_config: Config) -> Iterator[Diagnosis]:
             yield Diagnosis(package, CheckResult.OK, version(package))
         except PackageNotFoundError:
             yield Diagnosis(
-                package, CheckResult.WARNING, f"not installed; {needed_for} needs it", f"pip install 'lagwise[{extra}]'"
+                package,
+                CheckResult.WARNING,
+                f"not installed; needed for {needed_for}",
+                f"pip install 'lagwise[{extra}]'",
             )
 
 
 def _memory(config: Config) -> Iterator[Diagnosis]:
     available = psutil.virtual_memory().available
     heap = _bytes(config.analysis.spark.driver_memory) if config.analysis.spark.master.startswith("local") else 0
-    wanted = heap + int(1.5 * _GIB)  # what a JVM needs beside its heap, collector, alerts, dashboard: about 1.2 GiB
-    found = f"{available / _GIB:.1f} GiB available, about {wanted / _GIB:.1f} GiB used when everything runs"
+    wanted = heap + int(1.5 * _GIB)  # JVM without its heap, collector, alerts and dashboard: about 1.2 GiB
+    found = f"{available / _GIB:.1f} GiB available, about {wanted / _GIB:.1f} GiB needed to run everything"
     if available >= wanted:
         yield Diagnosis("memory", CheckResult.OK, found)
     else:
-        advice = "free some, or lower analysis.spark.driver_memory"
+        advice = "free some memory, or lower analysis.spark.driver_memory"
         yield Diagnosis("memory", CheckResult.WARNING, found, advice)
 
 
@@ -108,18 +111,23 @@ def _disk(config: Config) -> Iterator[Diagnosis]:
         free = psutil.disk_usage(str(existing)).free
         found = f"{free / _GIB:.1f} GiB free for {what} ({clean(str(place))})"
         result = CheckResult.FAILED if free < _GIB / 4 else CheckResult.WARNING if free < 5 * _GIB else CheckResult.OK
-        yield Diagnosis("disk", result, found, None if result is CheckResult.OK else "free some, or move it: `data`")
+        yield Diagnosis(
+            "disk",
+            result,
+            found,
+            None if result is CheckResult.OK else "free some space, or move it to another disk (`data`)",
+        )
 
 
 def _state_folder(config: Config) -> Iterator[Diagnosis]:
     shown = clean(str(config.state))
     if not config.state.exists():
-        yield Diagnosis("state folder", CheckResult.OK, f"{shown} will be made for this account alone")
+        yield Diagnosis("state folder", CheckResult.OK, f"{shown} will be created for this account only")
     elif is_open_to_others(config.state):
-        found = f"other accounts of this machine can see what is in {shown} (logs and database are closed to them)"
+        found = f"other accounts on this machine can list {shown} (they cannot read logs or database)"
         yield Diagnosis("state folder", CheckResult.WARNING, found, f"chmod 700 {shlex.quote(str(config.state))}")
     else:
-        yield Diagnosis("state folder", CheckResult.OK, f"{shown} is closed to other accounts")
+        yield Diagnosis("state folder", CheckResult.OK, f"other accounts cannot open {shown}")
 
 
 def _database(config: Config) -> Iterator[Diagnosis]:
@@ -136,13 +144,13 @@ def _database(config: Config) -> Iterator[Diagnosis]:
             tried.dispose()
     except DatabaseError as error:
         yield Diagnosis(
-            "database", CheckResult.FAILED, clean(str(error)), "check `database` in the settings, and its rights"
+            "database", CheckResult.FAILED, clean(str(error)), "check `database` in the settings and its permissions"
         )
         return
     finally:
         tried.dispose()
     shown = engine.url.render_as_string(hide_password=True)
-    yield Diagnosis("database", CheckResult.OK, clean(f"{shown} can be {'written' if probe is None else 'made'}"))
+    yield Diagnosis("database", CheckResult.OK, clean(f"{shown} can be {'written' if probe is None else 'created'}"))
 
 
 def _alerts(config: Config) -> Iterator[Diagnosis]:
@@ -159,12 +167,10 @@ def _alerts(config: Config) -> Iterator[Diagnosis]:
         yield Diagnosis("alerts", CheckResult.FAILED, clean(f"channel {channel.name}: {problem}"), advice)
     if channels and not broken:
         receivers = ", ".join(f"{channel.name} ({channel.type})" for channel in channels)
-        yield Diagnosis("alerts", CheckResult.OK, f"{rules} rules; receivers: {receivers}, their secrets are there")
+        yield Diagnosis("alerts", CheckResult.OK, f"{rules} rules; receivers: {receivers}; all secrets resolve")
     elif not channels:
-        advice = "name one under alerts.channels"
-        yield Diagnosis(
-            "alerts", CheckResult.WARNING, "no receiver: alerts are kept and shown, but sent nowhere", advice
-        )
+        advice = "add one under alerts.channels"
+        yield Diagnosis("alerts", CheckResult.WARNING, "no receiver: alerts are shown, but sent nowhere", advice)
 
 
 def _dashboard(config: Config) -> Iterator[Diagnosis]:
@@ -180,8 +186,8 @@ def _dashboard(config: Config) -> Iterator[Diagnosis]:
         try:
             probe.bind((host, port))
         except OSError as error:
-            found = f"{host}:{port} cannot be listened on ({error.strerror})"
-            advice = "if that is not the dashboard already running, choose another dashboard.port"
+            found = f"cannot listen on {host}:{port} ({error.strerror})"
+            advice = "choose another dashboard.port, unless the dashboard already runs there"
             yield Diagnosis("dashboard", CheckResult.WARNING, clean(found), advice)
             return
     yield Diagnosis("dashboard", CheckResult.OK, f"{host}:{port} is free")
@@ -190,7 +196,7 @@ def _dashboard(config: Config) -> Iterator[Diagnosis]:
 def _clusters(config: Config) -> Iterator[Diagnosis]:
     if not config.clusters:
         advice = "add --bootstrap HOST:PORT, or `clusters` in the settings"
-        yield Diagnosis("clusters", CheckResult.WARNING, "no cluster is named", advice)
+        yield Diagnosis("clusters", CheckResult.WARNING, "no cluster in the settings", advice)
         return
     from lagwise_collectors.run import check_access
 
@@ -199,7 +205,7 @@ def _clusters(config: Config) -> Iterator[Diagnosis]:
             for found in check_access(cluster):
                 yield _access(cluster.name, found)
         except LagwiseError as error:
-            advice = f"check bootstrap and librdkafka of the cluster {cluster.name}"
+            advice = f"check the settings of the cluster {cluster.name}: bootstrap and librdkafka"
             yield Diagnosis(f"cluster {cluster.name}", CheckResult.FAILED, clean(str(error)), advice)
 
 
@@ -210,13 +216,13 @@ def _delta_jars(config: Config) -> Iterator[Diagnosis]:
     if any(folder.glob("jars/io.delta_delta-spark*.jar")):
         yield Diagnosis("Delta jars", CheckResult.OK, f"{DELTA_PACKAGE} is in {clean(str(folder))}")
     else:
-        found = f"{DELTA_PACKAGE} is not in {clean(str(folder))}; Spark fetches it at its first start"
-        advice = "start it once while Maven Central can be reached, or copy the folder from a machine that has it"
+        found = f"{DELTA_PACKAGE} is not in {clean(str(folder))}; Spark downloads it at its first start"
+        advice = "start Spark once while Maven Central is reachable, or copy the folder from another machine"
         yield Diagnosis("Delta jars", CheckResult.WARNING, found, advice)
 
 
 def _spark(config: Config) -> Iterator[Diagnosis]:
-    """In a process of its own: the JVM writes to our output, and stays until its process ends."""
+    """Start Spark in a child process: the JVM writes to its parent's output and lives as long as its parent."""
     from lagwise_app.supervisor.effective_settings import write_settings
 
     with tempfile.TemporaryDirectory(prefix="lagwise-doctor-") as folder:
@@ -234,7 +240,10 @@ def _spark(config: Config) -> Iterator[Diagnosis]:
             )
         except subprocess.TimeoutExpired:
             yield Diagnosis(
-                "Spark", CheckResult.FAILED, f"did not start within {_SPARK_SECONDS:.0f} s", "look at its master"
+                "Spark",
+                CheckResult.FAILED,
+                f"did not start within {_SPARK_SECONDS:.0f} s",
+                "check analysis.spark.master",
             )
             return
     if ran.returncode == 0:
@@ -245,7 +254,7 @@ def _spark(config: Config) -> Iterator[Diagnosis]:
     else:
         last = (ran.stderr.strip().splitlines() or [f"exit code {ran.returncode}"])[-1]
         yield Diagnosis(
-            "Spark", CheckResult.FAILED, clean(last), "see Java, memory and Delta jars above; --debug shows more"
+            "Spark", CheckResult.FAILED, clean(last), "check Java, memory and Delta jars above; --debug shows more"
         )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class CheckResult(StrEnum):
-    """How a check went. A warning is something that works now and may not later."""
+    """How a check went. A warning is about something that works now and may fail later."""
 
     OK = "ok"
     WARNING = "warning"
@@ -18,7 +18,7 @@ class CheckResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The outcome of one check: what was looked at, what was found, and what to do about it (None if nothing)."""
+    """The outcome of one check, and the advice; None where there is nothing to do."""
 
     check: str
     result: CheckResult
@@ -28,12 +28,12 @@ class Diagnosis:
 
 @contextlib.contextmanager
 def removed_afterwards(folder: Path) -> Iterator[None]:
-    """Remove what was made inside: the folder itself, and those above it that were not there and are empty."""
+    """Remove the folder afterwards, and its parents where they did not exist before and are empty."""
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     try:
         yield
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         for place in made[1:]:
-            with contextlib.suppress(OSError):  # not empty: somebody else has begun to use it
+            with contextlib.suppress(OSError):  # not empty: another process uses it
                 place.rmdir()

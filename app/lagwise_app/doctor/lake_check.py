@@ -1,4 +1,4 @@
-"""What `lagwise doctor` finds about the lake."""
+"""The doctor's check of the lake."""
 
 import contextlib
 import os
@@ -36,7 +36,9 @@ def check_lake(config: Config) -> Iterator[Diagnosis]:
         lake.create(probe)
         lake.append(probe, pa.table({"pid": [os.getpid()]}))
         if os.getpid() not in lake.read(probe)["pid"].to_pylist():
-            yield Diagnosis("lake", CheckResult.FAILED, f"what was written to {clean(lake.uri)} could not be read back")
+            yield Diagnosis(
+                "lake", CheckResult.FAILED, f"a test row written to {clean(lake.uri)} could not be read back"
+            )
             return
     there, errors = [], []
     for table in ALL_TABLES:
@@ -48,26 +50,28 @@ def check_lake(config: Config) -> Iterator[Diagnosis]:
         except LakeError as error:
             errors.append(str(error))
     found = inspect(lake, error="\n".join(errors))
-    advice = "run this again with `--repair` to set it aside; so does the next round of the analysis that reads it"
+    advice = "run this again with `--repair` to quarantine it; the next analysis round that reads it does so too"
     for one in found.damaged[:_DAMAGED_SHOWN]:
         yield Diagnosis("lake", CheckResult.FAILED, clean(str(one)), advice)
     if len(found.damaged) > _DAMAGED_SHOWN:
         more = plural(len(found.damaged) - _DAMAGED_SHOWN, "more damaged file")
-        yield Diagnosis("lake", CheckResult.FAILED, more, "run this again with `--repair`: it lists all of them first")
+        yield Diagnosis(
+            "lake", CheckResult.FAILED, more, "run this again with `--repair`, which lists all of them first"
+        )
     damaged = {one.table.path for one in found.damaged}
     other = [error for error in errors if not any(path in error for path in damaged)]
     for line in dict.fromkeys([*other, *found.unchecked]):
-        advice = "check that the storage of the lake can be reached and its files can be read"
+        advice = "check that the storage of the lake is reachable and its files are readable"
         yield Diagnosis("lake", CheckResult.FAILED, clean(line), advice)
     if not found.damaged and not errors and not found.unchecked:
-        words = f"{clean(lake.uri)} can be written and read; {plural(len(there), 'table')}, every file opens"
-        yield Diagnosis("lake", CheckResult.OK, words)
+        summary = f"{clean(lake.uri)} can be written and read; {plural(len(there), 'table')}, every file opens"
+        yield Diagnosis("lake", CheckResult.OK, summary)
     if DAMAGED_FILES in there and DAMAGED_FILES.path not in damaged:
         yield from _set_aside(lake, datetime.now(UTC))
 
 
 def _set_aside(lake: "Lake", now: datetime) -> Iterator[Diagnosis]:
-    """Damaged files that were set aside earlier."""
+    """Damaged files that were quarantined earlier."""
     from lagwise.tables.quarantine import CHECK_DISK_FOR, set_aside
 
     counts = set_aside(lake)
@@ -76,11 +80,11 @@ def _set_aside(lake: "Lake", now: datetime) -> Iterator[Diagnosis]:
     by_table = ", ".join(f"{clean(count.table)} {count.files}" for count in counts)
     newest = max(count.newest_at for count in counts)
     found = (
-        f"{plural(sum(count.files for count in counts), 'damaged file')} set aside ({by_table}), the last "
+        f"{plural(sum(count.files for count in counts), 'damaged file')} quarantined ({by_table}), the last "
         f"{since(newest, now)} ago"
     )
     if now - newest < CHECK_DISK_FOR:
-        advice = "check the disk; the table damaged_files lists what was lost"
+        advice = "check the disk; the table damaged_files lists the loss"
         yield Diagnosis("damaged files", CheckResult.WARNING, found, advice)
     else:
         yield Diagnosis("damaged files", CheckResult.OK, found)

@@ -1,8 +1,6 @@
-"""Tries Spark with the settings: starts it, writes and reads a Delta table in a folder, ends.
+"""``python -m lagwise_app.doctor.spark_check FOLDER``: starts Spark, and writes and reads a Delta table in the folder.
 
-``python -m lagwise_app.doctor.spark_check FOLDER``.
-
-For the doctor, which runs it as a process of its own. Prints one JSON object: Spark's version and the seconds taken.
+The doctor runs it as a child process. Prints one JSON object: Spark's version and the seconds taken.
 """
 
 import json
@@ -15,7 +13,7 @@ from lagwise.platform.logs import clean, redact_uncaught_errors
 
 
 def main(folder: str) -> None:
-    """Raises SystemExit with one line if anything does not work."""
+    """Raises SystemExit with one line if anything fails."""
     began = time.monotonic()
     try:
         from lagwise_spark.session import start_session

@@ -1,4 +1,4 @@
-"""``lagwise alert test``: which alerts would have been told, of the lake's past or of a trace, and when."""
+"""``lagwise alert test``: which alerts the rules would have raised in the lake's history or in a trace."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,8 +28,11 @@ _TIME = "%Y-%m-%d %H:%M:%S"
 
 @dataclass(frozen=True, slots=True)
 class BacktestOutcome:
-    """A rehearsal and what it was of. ``trace`` is the name of a trace, None for the lake. ``not_tried`` are rules, and
-    what they look for that the history does not hold."""
+    """A backtest and its subject.
+
+    ``trace`` is the name of a trace, None for the lake. ``not_tried`` are rules, each with the input that the history
+    lacks.
+    """
 
     rehearsal: Backtest
     trace: str | None
@@ -38,7 +41,7 @@ class BacktestOutcome:
 
 
 def of_lake(config: Config, book: RuleBook, since: datetime, until: datetime) -> BacktestOutcome:
-    """The alerts of a stretch of the lake's past. Raises LakeError and DatabaseError."""
+    """Backtest the rules on a time range of the lake. Raises LakeError and DatabaseError."""
     lake = Lake(config.lake_uri, config.lake.resolved_storage_options())
     reader = LakeReader(lake)
     try:
@@ -64,7 +67,7 @@ def of_lake(config: Config, book: RuleBook, since: datetime, until: datetime) ->
 
 
 def of_trace(folder: Path, book: RuleBook, cluster: str) -> BacktestOutcome:
-    """The alerts of a trace, whose cluster is called so. Raises TraceError."""
+    """Backtest the rules on a trace. ``cluster`` is the name of its cluster. Raises TraceError."""
     trace = read_trace(folder)
     scenes = trace_history.scenes(trace, events_of(trace), cluster)
     ends = (moment(trace.evaluation_times[0]), moment(trace.evaluation_times[-1]))
@@ -75,7 +78,7 @@ def of_trace(folder: Path, book: RuleBook, cluster: str) -> BacktestOutcome:
 
 
 def as_json(outcome: BacktestOutcome) -> dict[str, Any]:
-    """A rehearsal as a tree."""
+    """A backtest as a JSON document."""
     return {
         "trace": outcome.trace,
         "since": outcome.rehearsal.since,
@@ -113,14 +116,14 @@ def _event(outcome: BacktestOutcome, told: Notification) -> dict[str, Any]:
 
 
 def _seconds(outcome: BacktestOutcome, at: datetime) -> float | None:
-    """Since the beginning of a trace; the lake's past has only its own time."""
+    """Seconds since the beginning of a trace; None for the lake."""
     return None if outcome.trace is None else round((at - moment(0.0)).total_seconds(), 3)
 
 
 def lines(outcome: BacktestOutcome, rules: str) -> Iterator[str]:
-    """A rehearsal for a person. ``rules`` is what the rules are called."""
+    """A backtest as text. ``rules`` is the name of the rules."""
     found = outcome.rehearsal
-    by = f"by the {plural(outcome.rules, 'rule')} of {clean(rules)}"
+    by = f"{plural(outcome.rules, 'rule')} of {clean(rules)}"
     if outcome.trace is None:
         yield f"{found.since:{_TIME}} to {found.until:{_TIME}} UTC, {by}:"
     else:
@@ -136,16 +139,16 @@ def lines(outcome: BacktestOutcome, rules: str) -> Iterator[str]:
         names = "; ".join(
             name if name == missing else f"{name} ({missing})" for name, missing in outcome.not_tried.items()
         )
-        history = "lake keeps no history" if outcome.trace is None else "trace does not tell"
-        yield f"Not tried, because the {history} of what they look for: {names}."
+        history = "lake keeps no history" if outcome.trace is None else "trace has no data"
+        yield f"Not tested, because the {history} for them: {names}."
 
 
 def _in_all(found: Backtest) -> str:
     if not found.moments:
-        return "The lake holds no history of that time."
+        return "The lake has no history of that time."
     incidents = found.incidents
     if not incidents:
-        return "Nobody would have been told anything."
+        return "No alert would have been sent."
     loudest = [min((told.severity for told in its), key=lambda s: s.rank) for its in incidents.values()]
     each = ", ".join(f"{loudest.count(severity)} {severity.value}" for severity in Severity if severity in loudest)
     lasting = f"; {len(found.firing)} still firing at the end" if found.firing else ""
@@ -154,7 +157,7 @@ def _in_all(found: Backtest) -> str:
 
 
 def _most(incidents: Sequence[Sequence[Notification]]) -> str:
-    """What there was most of, where one subject stands out: that is where rules want tuning first."""
+    """The subject with the most alerts: the first place to tune the rules."""
     by_subject: dict[AlertSubject, int] = {}
     for its in incidents:
         by_subject[its[0].alert.subject] = by_subject.get(its[0].alert.subject, 0) + 1

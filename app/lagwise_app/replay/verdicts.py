@@ -1,4 +1,4 @@
-"""``lagwise replay``: recorded histories, judged again, and held against the truth where there is one."""
+"""``lagwise replay``: recorded histories, analysed again, and compared with their truth where there is one."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -80,7 +80,7 @@ def shown_of(session: "SparkSession", traces: Sequence[Trace]) -> Iterator[list[
 
 
 def score_of(trace: Trace, shown: Sequence[Shown]) -> Score:
-    """Hold what was shown against the truth."""
+    """Compare the shown statuses with the truth."""
     by_key = {(s.time_s, s.group, s.topic, s.partition): s for s in shown}
     met = judged = 0
     misses: list[Miss] = []
@@ -112,12 +112,12 @@ def report(trace: Trace, shown: Sequence[Shown], score: Score) -> Iterator[str]:
     span = duration(trace.evaluation_times[-1] - trace.evaluation_times[0])
     judged = f"{plural(len(trace.evaluation_times), 'evaluation')} over {span}"
     if score.share is None:
-        yield f"{clean(trace.name)}: no truth to hold it against; {judged}"
+        yield f"{clean(trace.name)}: no truth to compare with; {judged}"
         yield from _timeline(shown)
         return
     share = f"{score.share:.1%}" if score.misses else "100 %"
     rows = plural(len(trace.truth), "row")
-    yield f"{clean(trace.name)}: {share} of the truth met ({rows}; {judged}, each standing for the time to the next)"
+    yield f"{clean(trace.name)}: {share} of the truth met ({rows}; {judged}, each counts until the next)"
     for miss in score.misses:
         where = clean(miss.truth.group)
         if miss.truth.partition is not None:

@@ -1,4 +1,4 @@
-"""Everything that ``lagwise size`` answers, for the terminal, as JSON and as files: the same as the Capacity page."""
+"""The answer of ``lagwise size``, for the terminal, as JSON and as files. It equals that of the Capacity page."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -25,20 +25,21 @@ from lagwise_app.size.group_capacity import capacity_row, demand_within, load_te
 
 @dataclass(slots=True)
 class SizingAnswer:
-    """What is known of the group (nothing, without one) and, once it is settled what is asked, the answer to it."""
+    """What is known of a group, where one is given, and the advice once :meth:`settle` has the inputs."""
 
     now: datetime
     target_utilisation: float
-    #: The group's row of `capacity`; None is any workload.
+    #: The group's row of `capacity`; None without a group.
     row: dict[str, Any] | None = None
-    #: Values of a Workload that are known of it, and where each is from.
-    known: Mapping[str, Any] = field(default_factory=dict)
-    told: Mapping[str, str] = field(default_factory=dict)
+    #: Inputs of a Workload that are known of the group.
+    known_inputs: Mapping[str, Any] = field(default_factory=dict)
+    #: The source of each of them.
+    known_sources: Mapping[str, str] = field(default_factory=dict)
     outlook: Outlook | None = None
-    #: The forecast up to the horizon that was asked for; None is all of it.
+    #: The forecast up to the requested horizon; None without a horizon.
     ahead: tuple[DemandAhead, ...] | None = None
     load_test: str | None = None
-    #: That its downstream is full; None where that is not known, or something else is assumed.
+    #: Evidence that the downstream is full; None where that is unknown or the inputs assume another downstream.
     downstream: DownstreamFull | None = None
     advice: SizingAdvice | None = None
     missing: tuple[str, ...] = ()
@@ -60,19 +61,19 @@ class SizingAnswer:
 
         cluster, group, topic = named
         row = capacity_row(lake, group, cluster, topic)
-        known, told = known_values(row, now)
-        known["target_utilisation"], told["target_utilisation"] = target_utilisation, "settings"
+        known, sources = known_values(row, now)
+        known["target_utilisation"], sources["target_utilisation"] = target_utilisation, "settings"
         outlook, ahead = queries.outlook(lake, row["cluster"], row["topic"], now), None
         if horizon_seconds is not None:
             ahead = demand_within(lake, row, horizon_seconds, now)
-            known["peak_rate_per_second"], told["peak_rate_per_second"] = planned_peak(row, ahead)
+            known["peak_rate_per_second"], sources["peak_rate_per_second"] = planned_peak(row, ahead)
             until = now + timedelta(seconds=horizon_seconds)
             outlook = replace(outlook, days=tuple(day for day in outlook.days if day.at <= until))
         test = load_test_for(lake, row, known.get("peak_rate_per_second"), target_utilisation)
-        return cls(now, target_utilisation, row, known, told, outlook, ahead, test, downstream_of(row))
+        return cls(now, target_utilisation, row, known, sources, outlook, ahead, test, downstream_of(row))
 
     def settle(self, workload: Workload | None, missing: tuple[str, ...], sources: Mapping[str, str]) -> None:
-        """Answer what is asked; without a workload something is missing for it."""
+        """Work out the advice. Without a workload, ``missing`` names the inputs that it lacks."""
         self.missing, self.sources = missing, sources
         self.advice = advice = advise(workload, self.downstream) if workload is not None else None
         if workload is not None:
@@ -86,20 +87,20 @@ class SizingAnswer:
         try:
             self.what_if = try_set_ups(advice.workload, tried, *outage(DEFAULT_OUTAGE_SECONDS)) if tried else None
         except OutOfRange:
-            self.what_if = None  # too many nodes or partitions to simulate: the rest is an answer all the same
+            self.what_if = None  # too many nodes or partitions to simulate; the rest of the answer holds
 
     @property
     def verdict(self) -> str:
-        """The advice, or why there is none, in words."""
+        """The advice as a sentence, or why there is none."""
         return self.advice.verdict if self.advice else say_missing(self.missing)
 
     @property
     def slots(self) -> TaskSlots | None:
-        """Whether the Flink cluster has the task slots for what is advised; None where it is no job."""
+        """Whether the Flink cluster has the task slots for the advice; None where the group is not a Flink job."""
         return task_slots_of(self.row, self.advice)
 
     def as_document(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """As plain values for JSON. ``values`` are the inputs, for where there is no advice."""
+        """The answer as JSON. ``values`` are the inputs, which are shown where there is no advice."""
         if self.advice is not None:
             made = self.advice.as_document(self.sources)
         else:
@@ -156,8 +157,10 @@ class SizingAnswer:
 
 
 def write_files(answer: SizingAnswer, html_file: Path | None, csv_file: Path | None) -> None:
-    """Write the files that are asked for, and say so where it is not in the way of the answer. Raises OSError, and
-    ModuleNotFoundError where the charts of the report cannot be drawn."""
+    """Write the requested files, and report each on stderr.
+
+    Raises OSError, and ModuleNotFoundError where the package for the charts is missing.
+    """
     from lagwise_dashboard.report.capacity_report import CapacityReport
 
     report = CapacityReport(

@@ -1,4 +1,4 @@
-"""The group that ``lagwise size GROUP`` is asked about."""
+"""The group of ``lagwise size GROUP``: its row of `capacity`, and its demand and verdict up to a horizon."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -22,8 +22,7 @@ from lagwise.tables.store import Lake
 
 
 def capacity_row(lake: Lake, group: str, cluster: str | None, topic: str | None) -> dict[str, Any]:
-    """The row of `capacity` that is meant. Raises LagwiseError where there is none, more than one, or no
-    such lake."""
+    """The row of `capacity` of a group. Raises LagwiseError where there is no row, no lake, or more than one row."""
     rows = [
         row
         for row in lake.read(CAPACITY).to_pylist()
@@ -31,26 +30,26 @@ def capacity_row(lake: Lake, group: str, cluster: str | None, topic: str | None)
     ]
     if not rows and lake.open(CAPACITY) is None:
         raise LagwiseError(
-            f"there is no lake with capacity in it at {lake.uri}: `{program()} up` fills one; --data or the settings' "
-            "`data` name another folder. Without GROUP all numbers can be typed in"
+            f"no capacity in the lake at {lake.uri}: `{program()} up` fills one; choose another with --data or "
+            "`data` in the settings. Without GROUP, give all numbers as options"
         )
     if not rows:
         about = f"group {clean(group)!r}" + (f" on topic {clean(topic)!r}" if topic else "")
         raise LagwiseError(
-            f"nothing is known of the capacity of {about} yet; `{program()} status` lists the groups, and the analysis "
-            "works capacity out a few minutes after it has seen one. Without GROUP all numbers can be typed in"
+            f"the capacity of {about} is not known yet; `{program()} status` lists the groups, and the analysis "
+            "works it out a few minutes after it first sees a group. Without GROUP, give all numbers as options"
         )
     if len({row["cluster"] for row in rows}) > 1:
         names = ", ".join(sorted({row["cluster"] for row in rows}))
-        raise LagwiseError(f"there is a group {clean(group)!r} in {clean(names)}: name one with --cluster")
+        raise LagwiseError(f"there is a group {clean(group)!r} in {clean(names)}: choose one with --cluster")
     if len(rows) > 1:
         names = ", ".join(sorted(row["topic"] for row in rows))
-        raise LagwiseError(f"group {clean(group)!r} reads {clean(names)}: name one with --topic")
+        raise LagwiseError(f"group {clean(group)!r} reads {clean(names)}: choose one with --topic")
     return dict(rows[0])
 
 
 def load_test_for(lake: Lake, row: Mapping[str, Any], peak_per_second: float | None, target: float) -> str | None:
-    """How to see whether the group can do what such a peak needs; None where it is known what it can do."""
+    """The load test that shows whether the group can handle such a peak; None where its capacity is known."""
     if peak_per_second is None:
         return None
     found = lake.query(
@@ -72,32 +71,29 @@ def load_test_for(lake: Lake, row: Mapping[str, Any], peak_per_second: float | N
 
 
 def demand_within(lake: Lake, row: Mapping[str, Any], horizon_seconds: float, now: datetime) -> tuple[DemandAhead, ...]:
-    """The forecast of the topic's busiest minutes up to then. UsageError where it does not reach so far."""
+    """The forecast of the topic's busiest minutes up to the horizon. Raises UsageError where it is shorter."""
     ahead = demand_ahead(lake, now).get((row["cluster"], row["topic"]), ())
     option = "--horizon"
     if not ahead:
         raise click.UsageError(
-            f"there is no forecast of {clean(row['topic'])} yet, so {option} says nothing: leave it out, or type in "
-            "--peak."
+            f"there is no forecast of {clean(row['topic'])} yet: leave {option} out, or give --peak."
         )
     until = now + timedelta(seconds=horizon_seconds)
     reaches = (ahead[-1].at - now).total_seconds()
-    # Forecast are whole days, and the newest may have been made yesterday.
+    # Forecasts are in whole days, and the newest may be from yesterday.
     if horizon_seconds > reaches + 2 * 86_400.0:
         raise click.UsageError(
-            f"the forecast of {clean(row['topic'])} reaches {duration(reaches)} ahead: {option} may be that at most; "
-            "`analysis.forecast.horizon_days` sets how far it goes."
+            f"the forecast of {clean(row['topic'])} reaches {duration(reaches)} ahead: {option} must not exceed that; "
+            "`analysis.forecast.horizon_days` extends it."
         )
     within = tuple(point for point in ahead if point.at <= until)
     if not within:
-        raise click.UsageError(
-            f"nothing is forecast before {ahead[0].at:%Y-%m-%d %H:%M} UTC: {option} must reach that."
-        )
+        raise click.UsageError(f"the forecast begins at {ahead[0].at:%Y-%m-%d %H:%M} UTC: {option} must reach that.")
     return within
 
 
 def planned_peak(row: Mapping[str, Any], ahead: tuple[DemandAhead, ...]) -> tuple[float, str]:
-    """Messages per second to plan for, and where that number comes from."""
+    """Messages per second to plan for, and the source of that number."""
     forecast = max(ahead, key=lambda point: point.mean)
     if (peak := row["peak_rate_per_second"]) is not None and peak >= forecast.mean:
         return peak, "history of minutes: none is forecast to be higher by then"
@@ -111,7 +107,7 @@ def row_within_horizon(
     target_utilisation: float,
     load_test: str | None,
 ) -> dict[str, Any]:
-    """The row with the verdict that holds when no more than this is ahead."""
+    """The row with the verdict for the demand up to the horizon."""
     low = row["capacity_low_per_second"]
     by_nodes = row["threads_per_node"] is not None and row["cores"] is not None
     running = (
@@ -132,5 +128,9 @@ def row_within_horizon(
         advised=advised,
         load_test=load_test,
     )
-    told = {"verdict": str(judgement.verdict), "sentence": judgement.sentence, "enough_until": judgement.enough_until}
-    return {**row, **told}
+    verdict = {
+        "verdict": str(judgement.verdict),
+        "sentence": judgement.sentence,
+        "enough_until": judgement.enough_until,
+    }
+    return {**row, **verdict}

@@ -1,4 +1,4 @@
-"""The sizing advice as a page in the terminal."""
+"""The answer of ``lagwise size`` in the terminal: the group, the advice, the forecast, what-if and ramp plan."""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -22,7 +22,7 @@ from lagwise_app.size.answer import SizingAnswer
 
 
 def size_page(answer: SizingAnswer, inputs: Mapping[str, tuple[float | None, str]]) -> RenderableType:
-    """The group, where there is one, and the answer. ``inputs`` are what it is told of where they are from."""
+    """The group, where there is one, and the answer. ``inputs`` are values and sources by option."""
     parts: list[RenderableType] = []
     if answer.row is not None:
         parts.append(_group_panel(answer.row, inputs))
@@ -34,9 +34,9 @@ def size_page(answer: SizingAnswer, inputs: Mapping[str, tuple[float | None, str
 
 
 def report(advice: SizingAdvice, slots: TaskSlots | None = None) -> RenderableType:
-    """Verdict first, then what it rests on."""
+    """The verdict, then the numbers behind it."""
     nodes = (_heading("What one node does"), _node_table(advice), Text()) if advice.points else ()
-    # Behind a full downstream nothing is said of how threads share the work: none are advised.
+    # With a full downstream no threads are advised, so there is nothing to explain about them.
     how = "" if advice.downstream else explain_concurrency(advice.workload, advice.threads)
     return Group(
         _advice_panel(advice, slots),
@@ -48,14 +48,14 @@ def report(advice: SizingAdvice, slots: TaskSlots | None = None) -> RenderableTy
 
 
 _TIMES = ("--per-message", "--t1", "--t2")
-#: Not asked for where the time per message as a whole is enough.
+#: Hidden where the total time per message is given.
 _OF_NODES = ("--t1", "--t2", "--cores")
-#: Of each verdict on what runs, the colour of its frame.
+#: The colour of the frame for each verdict.
 _COLOURS = {"short": "red", "tight": "yellow", "enough": "green", "oversized": "cyan"}
 
 
 def _group_panel(row: Mapping[str, Any], inputs: Mapping[str, tuple[float | None, str]]) -> RenderableType:
-    """What runs now and whether it is enough, and where the numbers for the advice come from."""
+    """Whether the current deployment is enough, and the sources of the inputs."""
     title = Text(f"{clean(row['group'])} on {clean(row['topic'])} · {row['verdict']}")
     body = Text(clean(row["sentence"]))
     body.append(f"\nConfidence: {row['confidence']}.", style="dim")
@@ -138,19 +138,19 @@ def _figure_table(advice: SizingAdvice) -> Table:
     return table
 
 
-#: Of the forecast so many days ahead are shown, and its last one; all of them are in the JSON.
+#: The days of the forecast that are shown, besides the last. The JSON has all of them.
 _DAYS = (0, 7, 14, 30, 60)
 
 
 def _forecast_parts(answer: SizingAnswer) -> Iterator[RenderableType]:
-    """The parts that there are."""
+    """The sections after the advice."""
     if answer.outlook is not None:
         said = Text(clean(provenance(answer.outlook, answer.now)), style="dim")
         points = [_forecast_table(answer.outlook)] if answer.outlook.days else []
         yield Group(Text("What will arrive", style="bold"), *points, said)
     if answer.what_if is not None:
         lines = [Text(f"{label}. {say_outcome(outcome)}") for label, outcome in answer.what_if.outcomes]
-        question = Text(f"{answer.what_if.question} At peak all the time.", style="dim")
+        question = Text(f"{answer.what_if.question} At peak throughout.", style="dim")
         yield Group(Text("What if", style="bold"), question, *lines)
     if answer.ramp:
         yield Group(Text("How to get there, one node first", style="bold"), _ramp_table(answer.ramp))
@@ -170,9 +170,9 @@ def _forecast_table(outlook: Outlook) -> Table:
 
 def _ramp_table(ramp: tuple[RampStep, ...]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    for heading in ("threads", "a node should do", "cores busy"):
+    for heading in ("threads", "expected per node", "cores busy"):
         table.add_column(heading, justify="right")
-    table.add_column("when to go back", overflow="fold")
+    table.add_column("roll back when", overflow="fold")
     for step in ramp:
         node = step.expected
         table.add_row(

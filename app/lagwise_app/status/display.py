@@ -1,4 +1,4 @@
-"""The overview in a terminal, once or continuously: refreshed in place, or as lines of changes into a pipe."""
+"""The overview of ``lagwise status``: printed once, refreshed on a terminal, or as one line per change into a pipe."""
 
 import itertools
 import threading
@@ -17,57 +17,57 @@ from lagwise_app.status.table import ChangeMark, footer, table
 from lagwise_app.terminal import output
 from lagwise_app.terminal.safe_text import plain, status_text
 
-#: Seconds between two looks at the lake.
+#: Seconds between two reads of the lake.
 REFRESH_SECONDS = 2.0
-_LEGEND = "Within the last minute: ▲ worse, ▼ better, + new. Times are UTC. Ctrl-C ends."
+_LEGEND = "In the last minute: ▲ worse, ▼ better, + new. Times are UTC. Ctrl-C ends."
 
 
 def watch(
-    watched: StatusRequest,
+    request: StatusRequest,
     console: Console,
     stop: threading.Event,
     *,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     every_seconds: float = REFRESH_SECONDS,
 ) -> None:
-    """Show how it stands until ``stop`` is set. Raises LakeError if the lake cannot be read at the beginning."""
-    looks = SnapshotReader(watched)
-    look = looks.look(clock())
+    """Show the state until ``stop`` is set. Raises LakeError if the first read of the lake fails."""
+    reader = SnapshotReader(request)
+    snapshot = reader.read(clock())
     if console.is_terminal:
-        with Live(screen(look, watched, console), console=console, screen=True, auto_refresh=False) as live:
+        with Live(screen(snapshot, request, console), console=console, screen=True, auto_refresh=False) as live:
             while not stop.wait(every_seconds):
-                live.update(screen(looks.look(clock()), watched, console), refresh=True)
+                live.update(screen(reader.read(clock()), request, console), refresh=True)
         return
-    show(look, watched, console)
-    before = look
+    show(snapshot, request, console)
+    before = snapshot
     while not stop.wait(every_seconds):
-        look = looks.look(clock())
-        for line in change_lines(look, before):
+        snapshot = reader.read(clock())
+        for line in change_lines(snapshot, before):
             console.print(line, soft_wrap=True)
-        before = look
+        before = snapshot
 
 
-def show(look: StatusSnapshot, watched: StatusRequest, console: Console) -> None:
-    """All of it, once."""
-    found = overview(look.groups, watched.filters, everything=watched.everything)
-    for line in _freshness_lines(look):
+def show(snapshot: StatusSnapshot, request: StatusRequest, console: Console) -> None:
+    """Print the whole overview once."""
+    found = overview(snapshot.groups, request.filters, everything=request.everything)
+    for line in _freshness_lines(snapshot):
         console.print(line, soft_wrap=True)
     if found.rows:
         lines = table(found.rows, console)
         click.echo("\n".join([lines.header, *itertools.chain.from_iterable(lines.groups)]), color=console.is_terminal)
-    console.print(footer(found, watched.filters), soft_wrap=True)
+    console.print(footer(found, request.filters), soft_wrap=True)
 
 
-def screen(look: StatusSnapshot, watched: StatusRequest, console: Console) -> Text:
-    """As much of it as the terminal has room for, with marks on what changed within the last minute."""
-    found = overview(look.groups, watched.filters, everything=watched.everything, also=look.recent)
-    gone = [_change_line(change, look.groups) for change in look.recent.values() if change.after is None]
-    top = _wrapped(_freshness_lines(look), console)
-    bottom = _wrapped([*gone, Text(footer(found, watched.filters)), Text(_LEGEND, style="dim")], console)
+def screen(snapshot: StatusSnapshot, request: StatusRequest, console: Console) -> Text:
+    """As much of the overview as fits the terminal, with marks on changes of the last minute."""
+    found = overview(snapshot.groups, request.filters, everything=request.everything, also=snapshot.recent)
+    gone = [_change_line(change, snapshot.groups) for change in snapshot.recent.values() if change.after is None]
+    top = _wrapped(_freshness_lines(snapshot), console)
+    bottom = _wrapped([*gone, Text(footer(found, request.filters)), Text(_LEGEND, style="dim")], console)
     room = (
         console.height - len(top) - 1 - len(_more_groups_lines(len(found.rows), console)) - len(bottom)
     )  # 1: the header
-    marks = {key: _mark(change) for key, change in look.recent.items()}
+    marks = {key: _mark(change) for key, change in snapshot.recent.items()}
     lines = table(found.rows[: max(0, room)], console, marks=marks)
     shown: list[str] = []
     fitting = 0
@@ -87,29 +87,29 @@ def _more_groups_lines(groups: int, console: Console) -> list[Text]:
 
 
 def _wrapped(texts: Iterable[Text], console: Console) -> list[Text]:
-    """Texts as the lines that they take on the terminal."""
+    """Texts broken into the lines of the terminal."""
     return [line for text in texts for line in text.wrap(console, console.width)]
 
 
-def change_lines(look: StatusSnapshot, before: StatusSnapshot) -> list[Text]:
-    """What is different from the look before, in lines that say when."""
-    at = f"{look.now:%H:%M:%S} "
-    found = [_change_line(change, look.groups) for change in look.changes]
-    if (look.trouble is None) != (before.trouble is None) or _is_stale(look) != _is_stale(before):
-        found += _freshness_lines(look)
+def change_lines(snapshot: StatusSnapshot, before: StatusSnapshot) -> list[Text]:
+    """The changes since the previous snapshot, one line each, with the time."""
+    at = f"{snapshot.now:%H:%M:%S} "
+    found = [_change_line(change, snapshot.groups) for change in snapshot.changes]
+    if (snapshot.error is None) != (before.error is None) or _is_stale(snapshot) != _is_stale(before):
+        found += _freshness_lines(snapshot)
     return [Text(at).append_text(line) for line in found]
 
 
-def _is_stale(look: StatusSnapshot) -> bool | None:
-    return None if look.fresh is None else look.fresh.stale
+def _is_stale(snapshot: StatusSnapshot) -> bool | None:
+    return None if snapshot.fresh is None else snapshot.fresh.stale
 
 
-def _freshness_lines(look: StatusSnapshot) -> list[Text]:
-    """How old the data is, or why it cannot be read."""
-    if look.fresh is None:
-        line = Text("The lake cannot be read; this is the last known state: ", style="bold yellow")
-        return [line.append(look.trouble or "")]
-    return output.freshness_lines(look.fresh)
+def _freshness_lines(snapshot: StatusSnapshot) -> list[Text]:
+    """The age of the data, or why it cannot be read."""
+    if snapshot.fresh is None:
+        line = Text("The lake cannot be read; this is the last state that could: ", style="bold yellow")
+        return [line.append(snapshot.error or "")]
+    return output.freshness_lines(snapshot.fresh)
 
 
 def _mark(change: StatusChange) -> ChangeMark:

@@ -1,4 +1,4 @@
-"""Which groups a terminal shows: those in trouble, worst first, and how many others there are."""
+"""Which groups the terminal shows: those in trouble, worst first, with a count of the others."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
@@ -26,10 +26,10 @@ _COLUMNS = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusFilters:
-    """Which groups are asked for; a filter that is empty or None matches everything.
+    """Which groups to show. A filter that is empty or None matches everything.
 
-    ``patterns`` are those of a shell (``*``, ``?``) for the whole name of a group, any of which may match; ``owned``
-    returns for a cluster and a group whether one of the wanted owners has it.
+    ``patterns`` are shell patterns (``*``, ``?``) for the whole name of a group; one must match. ``owned`` returns for
+    a cluster and a group whether one of the requested teams owns it.
     """
 
     statuses: frozenset[str] = frozenset()
@@ -42,7 +42,7 @@ class StatusFilters:
         return bool(self.statuses or self.clusters or self.patterns or self.owned)
 
     def match(self, cluster: str, group: str, status: str) -> bool:
-        """Whether a group is wanted."""
+        """Whether a group matches all filters."""
         return (
             (not self.statuses or status in self.statuses)
             and (not self.clusters or cluster in self.clusters)
@@ -52,7 +52,7 @@ class StatusFilters:
 
 
 class ShownGroups:
-    """All groups as they stand."""
+    """All groups in ``group_status``."""
 
     def __init__(self, table: pa.Table) -> None:
         columns = dict(zip(table.column_names, table.columns, strict=True))

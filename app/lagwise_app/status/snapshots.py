@@ -19,7 +19,7 @@ MARKED_FOR = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class StatusChange:
-    """A group's status became another one. ``before`` is None of a group that is new, ``after`` of one that is gone."""
+    """A change of a group's status. ``before`` is None for a new group, ``after`` for one that is gone."""
 
     at: datetime
     key: Key
@@ -28,20 +28,20 @@ class StatusChange:
 
     @property
     def is_worse(self) -> bool:
-        """Whether it stands higher on the screen than before."""
+        """Whether the new status ranks higher on the screen."""
         return self.after is not None and (self.before is None or display_rank(self.after) < display_rank(self.before))
 
 
 class ChangeTracker:
-    """Compares looks at the statuses of all groups that match."""
+    """Compares successive statuses of all groups that match, and remembers the changes for ``recent_for``."""
 
-    def __init__(self, kept: timedelta) -> None:
-        self._kept = kept
+    def __init__(self, recent_for: timedelta) -> None:
+        self._recent_for = recent_for
         self._before: Mapping[Key, str] | None = None
         self._recent: dict[Key, StatusChange] = {}
 
-    def see(self, statuses: Mapping[Key, str], now: datetime) -> list[StatusChange]:
-        """What is different from the look before, in the order of names; nothing at the first look."""
+    def update(self, statuses: Mapping[Key, str], now: datetime) -> list[StatusChange]:
+        """The changes since the last call, in the order of names; none at the first call."""
         before, self._before = self._before, dict(statuses)
         if before is None:
             return []
@@ -54,14 +54,14 @@ class ChangeTracker:
         return found
 
     def recent(self, now: datetime) -> dict[Key, StatusChange]:
-        """The last change of each group that changed a short while ago."""
-        self._recent = {key: change for key, change in self._recent.items() if now - change.at <= self._kept}
+        """The last change of each group that changed within ``recent_for``."""
+        self._recent = {key: change for key, change in self._recent.items() if now - change.at <= self._recent_for}
         return dict(self._recent)
 
 
 @dataclass(frozen=True, slots=True)
 class StatusRequest:
-    """What is watched, and what of it is shown."""
+    """The lake to read, and which of its groups to show. ``everything`` also shows those that need no attention."""
 
     lake: Lake
     config: Config
@@ -69,16 +69,17 @@ class StatusRequest:
     everything: bool = False
 
     def is_shown(self, change: StatusChange) -> bool:
-        """Whether a change is of something that is, or was, asked for."""
+        """Whether the old or the new status is one of the requested statuses."""
         wanted = self.filters.statuses
         return not wanted or change.before in wanted or change.after in wanted
 
 
 @dataclass(frozen=True, slots=True)
 class StatusSnapshot:
-    """The lake at ``now``. Where it cannot be read, ``trouble`` says why, and the groups are those of the look before.
+    """The state of the lake at ``now``.
 
-    ``changes`` happened since the look before, ``recent`` ones within the last minute.
+    Where the lake cannot be read, ``error`` says why, and the groups are those of the previous read. ``changes``
+    happened since the previous read, ``recent`` ones within the last minute.
     """
 
     now: datetime
@@ -86,34 +87,34 @@ class StatusSnapshot:
     fresh: lake_queries.Freshness | None
     changes: list[StatusChange]
     recent: dict[Key, StatusChange]
-    trouble: str | None
+    error: str | None
 
 
 class SnapshotReader:
-    """Successive looks at the lake; groups are read again only if a newer version was written."""
+    """Reads the lake again and again. Reads the groups only where their table has a newer version."""
 
-    def __init__(self, watched: StatusRequest) -> None:
-        self._watched = watched
-        # Of any status: a group that no longer has a wanted status has changed, too.
-        self._filters = replace(watched.filters, statuses=frozenset())
+    def __init__(self, request: StatusRequest) -> None:
+        self._request = request
+        # All statuses: a group that has just lost a requested status has changed too.
+        self._filters = replace(request.filters, statuses=frozenset())
         self._version: int | None = None
         self._groups: ShownGroups | None = None
         self._changes = ChangeTracker(MARKED_FOR)
 
-    def look(self, now: datetime) -> StatusSnapshot:
-        """How it stands. Raises LakeError if that is not known from a look before either."""
-        lake, found = self._watched.lake, list[StatusChange]()
-        fresh, trouble = None, None
+    def read(self, now: datetime) -> StatusSnapshot:
+        """The state at ``now``. Raises LakeError where the lake cannot be read and no earlier read succeeded."""
+        lake, found = self._request.lake, list[StatusChange]()
+        fresh, message = None, None
         try:
             version = lake.version(GROUP_STATUS)
             if self._groups is None or version != self._version:
                 self._groups, self._version = ShownGroups.read(lake), version
-                found = self._changes.see(self._groups.statuses(self._filters), now)
-            fresh = lake_queries.freshness(lake, self._watched.config, now)
+                found = self._changes.update(self._groups.statuses(self._filters), now)
+            fresh = lake_queries.freshness(lake, self._request.config, now)
         except LakeError as error:
             if self._groups is None:
                 raise
-            trouble = clean(str(error))
-        shown = [change for change in found if self._watched.is_shown(change)]
-        recent = {k: change for k, change in self._changes.recent(now).items() if self._watched.is_shown(change)}
-        return StatusSnapshot(now, self._groups, fresh, shown, recent, trouble)
+            message = clean(str(error))
+        shown = [change for change in found if self._request.is_shown(change)]
+        recent = {k: change for k, change in self._changes.recent(now).items() if self._request.is_shown(change)}
+        return StatusSnapshot(now, self._groups, fresh, shown, recent, message)

@@ -1,6 +1,6 @@
-"""The overview as lines of text: a table of the groups that are shown, and how many others there are.
+"""The table of groups as lines of text, and the line below it that counts the groups.
 
-Made by hand, because rich's table takes half a millisecond for each row.
+Built without rich's table, which takes half a millisecond per row.
 """
 
 import io
@@ -19,14 +19,14 @@ from lagwise_app.status.groups import Key, Overview, StatusFilters
 from lagwise_app.terminal.safe_text import status_text
 
 _GAP = "  "
-#: The sentence gets at least so many columns of a terminal; where that is not possible it begins a line of its own.
+#: Minimum width of the sentence. On a narrower terminal it starts on a line of its own.
 _MIN_SENTENCE_COLUMNS = 30
 _INDENT = "    "
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeMark:
-    """How a recent change is marked: a sign before the group's row, and words before its sentence."""
+    """The mark of a recent change: a sign before the row of the group, and words before its sentence."""
 
     sign: str
     style: str
@@ -35,7 +35,7 @@ class ChangeMark:
 
 @dataclass(frozen=True, slots=True)
 class TableLines:
-    """The table: its header, and of each group its lines."""
+    """The table: its header, and the lines of each group."""
 
     header: str
     groups: Sequence[Sequence[str]]
@@ -44,10 +44,10 @@ class TableLines:
 def table(
     rows: Sequence[Mapping[str, Any]], console: Console, *, marks: Mapping[Key, ChangeMark] | None = None
 ) -> TableLines:
-    """The groups as lines, with a terminal's colours where ``console`` is one.
+    """The groups as lines, coloured where ``console`` is a terminal.
 
-    On a terminal sentences are broken at its edge. Elsewhere each group is one line, however long. With ``marks``,
-    which may be empty, the rows are indented by what is put before those that are marked.
+    On a terminal, sentences wrap. Elsewhere each group is one line, however long. With ``marks`` (even if empty), all
+    rows are indented by the width of a mark.
     """
     several = len({row["cluster"] for row in rows}) > 1
     names = ["status", *(["cluster"] if several else []), "group", "lag", "oldest"]
@@ -75,7 +75,7 @@ def table(
 
 
 def _wrapped_row(head: str, sentence: str, left: int, width: int, *, alone: bool) -> list[str]:
-    """A row whose sentence goes on below itself; below the row's other cells if it is ``alone`` or there is no room."""
+    """A row with its sentence wrapped; below the other cells where it is ``alone`` or there is no room."""
     if width - left < _MIN_SENTENCE_COLUMNS:
         return [head.rstrip(), *(_INDENT + line for line in _wrapped_sentence(sentence, max(width - len(_INDENT), 1)))]
     first, *rest = _wrapped_sentence(sentence, width - left)
@@ -86,9 +86,9 @@ def _wrapped_row(head: str, sentence: str, left: int, width: int, *, alone: bool
 
 
 def footer(found: Overview, filters: StatusFilters) -> str:
-    """How many groups there are, and what those are that are not shown."""
+    """How many groups there are, and the statuses of those that are not shown."""
     if not found.total:
-        return "No group has been judged yet."
+        return "No group has been analysed yet."
     if not found.matching:
         return f"None of {plural(found.total, 'group')} matches."
     groups, of = plural(found.matching, "group"), ""
@@ -108,22 +108,22 @@ def footer(found: Overview, filters: StatusFilters) -> str:
 
 
 class _Painter:
-    """Colours as the terminal wants them, asked of rich once for each.
+    """Text with the terminal's colour codes, made by rich once per status.
 
-    On a console of its own: what a console prints while it shows something live is drawn around that.
+    Uses a console of its own, because a console in a live display draws its output around that display.
     """
 
     def __init__(self, console: Console) -> None:
         system = console.color_system
         self._console = Console(file=io.StringIO(), force_terminal=console.is_terminal, color_system=system)  # type: ignore[arg-type]  # as it says it itself
-        self._known: dict[tuple[str, str | None], tuple[str, str]] = {}
+        self._painted: dict[tuple[str, str | None], tuple[str, str]] = {}
 
     def status(self, status: str, reason: str | None) -> tuple[str, str]:
         """A status word: plain, and in its colour."""
-        if (status, reason) not in self._known:
+        if (status, reason) not in self._painted:
             text = status_text(status, reason)
-            self._known[status, reason] = text.plain, self._as_printed(text)
-        return self._known[status, reason]
+            self._painted[status, reason] = text.plain, self._as_printed(text)
+        return self._painted[status, reason]
 
     def paint(self, text: str, style: str) -> str:
         """Text in a style."""
@@ -145,13 +145,13 @@ def _cells(row: Mapping[str, Any], *, with_cluster: bool) -> list[str]:
 
 
 def _width(cells: Collection[str], longest: int | None) -> int:
-    """As wide as the widest cell, those that are wider than ``longest`` left out."""
+    """The width of the widest cell; cells wider than ``longest`` do not count."""
     widths = [cell_len(cell) for cell in cells]
     return max((w for w in widths if longest is None or w <= longest), default=longest or 0)
 
 
 def _in_columns(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Cells beside each other, the last two (numbers) to the right."""
+    """Cells in columns; the last two (numbers) are right-aligned."""
     places = [*[_left] * (len(cells) - 2), _right, _right]
     return _GAP.join(place(cell, width) for place, cell, width in zip(places, cells, widths, strict=True))
 
@@ -165,7 +165,7 @@ def _right(cell: str, width: int) -> str:
 
 
 def _wrapped_sentence(sentence: str, width: int) -> list[str]:
-    """The sentence in lines of at most so many columns; a word that is wider stands alone."""
+    """The sentence in lines of at most ``width`` columns. A longer word has a line of its own."""
     lines: list[str] = []
     taken = width
     for word in sentence.split(" "):

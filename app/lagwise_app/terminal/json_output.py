@@ -1,4 +1,4 @@
-"""JSON as commands print it: one document a line, for scripts."""
+"""JSON output of commands: one document per line, for scripts."""
 
 import json
 from datetime import UTC, date, datetime
@@ -8,7 +8,7 @@ import click
 
 
 def print_json(document: object) -> None:
-    """Print one JSON document on one line: times as ISO 8601 in UTC with a Z, no NaN, and nothing a terminal obeys."""
+    """Print one JSON document on one line: times as ISO 8601 in UTC with a Z, no NaN, no control characters."""
     click.echo(json.dumps(document, default=_plain, allow_nan=False))  # ASCII: control characters come out escaped
 
 
@@ -17,7 +17,7 @@ def _plain(value: object) -> object:
         return timestamp(value)
     if isinstance(value, date | Path):
         return str(value)
-    raise TypeError(f"{type(value).__name__} has no place in a JSON document")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 def timestamp(at: datetime) -> str:

@@ -1,4 +1,4 @@
-"""What is shown in a terminal: tables and lines for rich, with every name from outside made harmless."""
+"""Lines and tables about one group and about freshness, for rich. Names from outside are escaped."""
 
 import sys
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from lagwise_app.terminal.safe_text import full_number, plain, status_text
 
 
 def console(file: IO[str] | None = None) -> Console:
-    """Where tables go: as wide as the terminal, or wide enough for everything where there is none."""
+    """A console as wide as the terminal, or wide enough for any table where there is none."""
     made = Console(file=file or sys.stdout, highlight=False, emoji=False)
     if not made.is_terminal:
         made.width = 200
@@ -31,13 +31,13 @@ def verdict_line(row: dict[str, Any]) -> Text:
 
 
 def finding_line(finding: dict[str, Any]) -> Text:
-    """Something else that is worth knowing of a group, and what would help."""
+    """Another finding about a group, and its remedy."""
     line = Text("Also: ", style="dim").append_text(plain(finding["sentence"]))
     return line.append(" ").append_text(plain(finding["remedy"])) if finding["remedy"] else line
 
 
 def first_step(row: dict[str, Any], clusters: Sequence[AnyCluster]) -> Text:
-    """The command to begin with."""
+    """The first command to run."""
     command = first_command(
         row["cluster"],
         row["group"],
@@ -49,17 +49,17 @@ def first_step(row: dict[str, Any], clusters: Sequence[AnyCluster]) -> Text:
         transaction_seconds=row["transaction_seconds"],
         stands_still=row["stands_still"],
     )
-    return Text("To begin with: ", style="dim").append_text(plain(command))
+    return Text("First step: ", style="dim").append_text(plain(command))
 
 
 def page_line(url: str) -> Text:
-    """Where the dashboard shows the group."""
-    return Text("Its page: ", style="dim").append_text(plain(url))
+    """The address of the group in the dashboard."""
+    return Text("Dashboard: ", style="dim").append_text(plain(url))
 
 
 def growth_line(words: str) -> Text:
-    """How the lag of a group has moved."""
-    return Text("Its lag over ", style="dim").append(words)
+    """How the lag of a group has changed."""
+    return Text("Lag over ", style="dim").append(words)
 
 
 def freshness_lines(fresh: Freshness) -> list[Text]:
@@ -68,11 +68,11 @@ def freshness_lines(fresh: Freshness) -> list[Text]:
     if unreadable and not any(cluster.sampled_at for cluster in fresh.clusters):
         return [_unreadable(cluster) for cluster in unreadable]
     if fresh.as_of is None and not any(cluster.sampled_at for cluster in fresh.clusters):
-        said = (
-            f"No data yet: no collector has written a sample to this lake. `{program()} up` or `{program()} collect` "
-            "fill it; --data names another one."
+        message = (
+            f"No data yet: no collector has written to this lake. Run `{program()} up` or `{program()} collect`, or "
+            "choose another lake with --data."
         )
-        return [Text(said, style="bold yellow")]
+        return [Text(message, style="bold yellow")]
     if fresh.as_of is None:
         return [Text("Sampled, but not analysed yet.", style="bold yellow")]
     several = len(fresh.clusters) > 1
@@ -103,7 +103,7 @@ def _ago(seconds: float | None) -> str:
 
 
 def partition_table(rows: list[dict[str, Any]]) -> Table:
-    """The partitions of one group, one a row."""
+    """The partitions of a group, one per row."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("topic", overflow="fold")
     for name in ("partition", "log start", "committed", "end", "lag", "oldest"):

@@ -1,4 +1,4 @@
-"""Names, statuses and offsets as a terminal shows them: nothing in them is obeyed by rich's markup or the terminal."""
+"""Names, statuses and offsets as safe text: neither rich nor the terminal interprets anything in them."""
 
 from rich.text import Text
 
@@ -22,23 +22,25 @@ _STYLES = {
 
 
 def plain(value: object) -> Text:
-    """Anything as text that neither rich's markup nor a terminal obeys; None is a dash."""
+    """Anything as text without markup or control characters; None is a dash."""
     return Text(DASH if value is None else clean(str(value)))
 
 
 def in_one_line(text: Text) -> Text:
-    """The text for a table's widest column: cut where the terminal ends, so that no other column has to give way. The
-    column itself must be free to wrap, or all columns of the table shrink alike."""
+    """The text for the widest column of a table, cut at the edge of the terminal.
+
+    The column itself must allow wrapping, or rich shrinks all columns of the table.
+    """
     text.no_wrap, text.overflow = True, "ellipsis"
     return text
 
 
 def status_text(status: str, reason: str | None = None) -> Text:
-    """A status word in its colour, with the reason of an unknown one."""
+    """A status in its colour, with the reason of an unknown one."""
     word = f"{status}: {reason}" if reason else status
     return Text(clean(word), style=_STYLES[Status(status)] if status in set(Status) else "")
 
 
 def full_number(number: int | None) -> str:
-    """A whole number with all its digits, in groups of three: an offset is compared with what other tools print."""
+    """A number with all its digits, so that an offset can be compared with the output of other tools."""
     return DASH if number is None else f"{number:,}"

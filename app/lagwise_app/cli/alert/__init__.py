@@ -9,17 +9,15 @@ from lagwise_app.cli.alert.operate import ack, list_command, silence, unsilence
 from lagwise_app.cli.shared import CommandSettings, LagwiseGroup, data_option, once_option, stop_on_signals
 
 
-@click.group(
-    cls=LagwiseGroup, invoke_without_command=True, short_help="Run the alerts alone, or see them and act on them."
-)
+@click.group(cls=LagwiseGroup, invoke_without_command=True, short_help="Run only the alerts, or show and handle them.")
 @data_option
 @once_option
 @click.pass_context
 def alert(context: click.Context, data: str | None, once: bool) -> None:
-    """Decide which alerts fire or resolve, and deliver them; or, with a command, see them and act on them.
+    """Decide which alerts fire or resolve, and deliver them. With a command, show and handle alerts.
 
-    Without a command it runs until SIGINT or SIGTERM. What was decided is kept before it is sent: nothing is lost by a
-    kill. The commands work beside a running one, on the same --data.
+    Without a command, runs until SIGINT or SIGTERM. Every message is stored before it is sent, so a kill loses nothing.
+    The commands work while `lagwise alert` runs on the same --data.
 
     \b
       lagwise alert
@@ -28,7 +26,7 @@ def alert(context: click.Context, data: str | None, once: bool) -> None:
     """
     if context.invoked_subcommand is not None:
         if data is not None or once:
-            raise click.UsageError("options of `lagwise alert` itself do not go with a command: put them behind it")
+            raise click.UsageError("put the options after the command: `lagwise alert COMMAND --data …`")
         return
     settings: CommandSettings = context.obj
     from lagwise.platform.health import ALERTS

@@ -1,4 +1,4 @@
-"""Rules tried on what has been, before anybody is told by them."""
+"""``lagwise alert test``: alert rules over the history of the lake, or over traces."""
 
 from pathlib import Path
 
@@ -9,21 +9,19 @@ from lagwise_app.cli.shared import CommandSettings, data_option, json_option
 from lagwise_app.terminal.json_output import print_json
 
 
-@click.command("test", short_help="Which alerts would the last day, or a trace, have given?")
+@click.command("test", short_help="Backtest alert rules on the last day or on a trace.")
 @click.argument("traces", metavar="[TRACE…]", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @data_option
 @click.option(
     "--rules",
     "rules_file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File of rules. Default: `alerts.rules_file` in the settings, else the rules that come with Lagwise.",
+    help="File of rules. Default: `alerts.rules_file` in the settings, otherwise the built-in rules.",
 )
 @click.option(
     "--last", "last_seconds", type=Duration(), default="24h", show_default=True, help="How much of the lake's past."
 )
-@click.option(
-    "--cluster", default="trace", show_default=True, help="What rules are told that a trace's cluster is called."
-)
+@click.option("--cluster", default="trace", show_default=True, help="Cluster name of a trace, for the rules.")
 @json_option("every message")
 @click.pass_obj
 def backtest_command(
@@ -35,10 +33,10 @@ def backtest_command(
     cluster: str,
     as_json: bool,
 ) -> None:
-    """Tell which alerts a file of rules would have given, and when. Nothing is sent and nothing is kept.
+    """Show which alerts a file of rules would have raised, and when. Nothing is sent or stored.
 
-    Without a TRACE (a folder, see docs/traces.md) it goes through the last day in the lake, which keeps status, lag and
-    its age, storms of rebalances, and how fresh everything was; rules that look for something else are named.
+    Without a TRACE (a folder, see docs/traces.md), it backtests the last day of the lake. The lake keeps the history of
+    status, lag and its age, rebalance storms, and freshness. Rules about anything else are listed as not tested.
 
     \b
       lagwise alert test --rules rules.yaml
@@ -61,7 +59,7 @@ def backtest_command(
     if as_json:
         print_json({"rehearsals": [alert_backtest.as_json(outcome) for outcome in outcomes]})
         return
-    name = "Lagwise's own" if file is None else file.name
+    name = "Lagwise" if file is None else file.name
     for outcome in outcomes:
         for line in alert_backtest.lines(outcome, name):
             click.echo(line)

@@ -11,11 +11,15 @@ from lagwise_app.cli.shared import CommandSettings, data_option, json_option
 from lagwise_app.terminal.json_output import print_json
 
 
-@click.command(short_help="What was sent to whom, and what became of it.")
-@click.option("--state", type=click.Choice(["queued", "delivered", "dead", "summarised"]), help="Only those.")
-@click.option("--channel", metavar="NAME", help="Only those to this channel.")
-@click.option("--incident", metavar="ID", help="Only those of this incident.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many at most.")
+@click.command(short_help="Show messages to channels and their state.")
+@click.option(
+    "--state", type=click.Choice(["queued", "delivered", "dead", "summarised"]), help="Only messages in this state."
+)
+@click.option("--channel", metavar="NAME", help="Only messages to this channel.")
+@click.option("--incident", metavar="ID", help="Only messages about this incident.")
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum number of messages."
+)
 @data_option
 @json_option("the messages")
 @click.pass_obj
@@ -28,10 +32,10 @@ def deliveries(
     data: str | None,
     as_json: bool,
 ) -> None:
-    """Show messages to channels, the latest first: when, how often tried, the last error.
+    """Show messages to channels, latest first, with their attempts and last error.
 
-    A dead one was given up: the receiver refused it five times, or could not be reached for a day. A summarised one
-    went out in a summary, which is a message of its own.
+    Lagwise gave up on a dead message: the receiver rejected it five times, or was unreachable for a day. A summarised
+    message was part of a summary, which is a message of its own.
 
     \b
       lagwise alert deliveries --state dead
@@ -51,16 +55,16 @@ def deliveries(
     if rows:
         console.print(delivery_table(rows, datetime.now(UTC)))
     else:
-        console.print("No message fits.", highlight=False)
+        console.print("No message matches.", highlight=False)
 
 
 @click.command(short_help="Send dead letters again.")
 @click.argument("numbers", metavar="[NUMBER]...", type=int, nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="All that were given up.")
-@click.option("--channel", metavar="NAME", help="Only those to this channel.")
+@click.option("--all", "everything", is_flag=True, help="All dead messages.")
+@click.option("--channel", metavar="NAME", help="Only messages to this channel.")
 @by_option
 @data_option
-@json_option("how many go again")
+@json_option("how many are queued again")
 @click.pass_obj
 def resend(
     settings: CommandSettings,
@@ -71,18 +75,18 @@ def resend(
     data: str | None,
     as_json: bool,
 ) -> None:
-    """Send messages again that were given up: those of these NUMBERs (`lagwise alert deliveries`), or --all.
+    """Queue dead messages again: those with these NUMBERs (see `lagwise alert deliveries`), or --all.
 
-    Each goes with the others of its incident, in order and with its old key. Those after which a later message of their
-    incident was delivered do not go: whoever heard of the end must not hear of the beginning afterwards. The running
-    `lagwise alert` sends them.
+    The dead messages of an incident are sent together, in order and with their old keys. A message is not sent where a
+    later one of its incident was delivered: the beginning must not arrive after the end. The running `lagwise alert`
+    sends them.
 
     \b
       lagwise alert resend 4711
       lagwise alert resend --all --channel team-chat
     """
     if bool(numbers) == everything:
-        raise click.UsageError("name messages by their numbers, or say --all")
+        raise click.UsageError("give the numbers of messages, or --all")
     from lagwise_alerts.operate.resend import resend as send_again
 
     _, engine = open_database(settings, data)
@@ -91,7 +95,7 @@ def resend(
     if as_json:
         print_json(asdict(done))
         return
-    click.echo(f"{done.queued} queued again" + (f", {done.outdated} outdated and left" if done.outdated else ""))
+    click.echo(f"{done.queued} queued again" + (f", {done.outdated} outdated and not sent" if done.outdated else ""))
 
 
 @click.command("test-channel", short_help="Send a test message through a channel.")
@@ -100,18 +104,18 @@ def resend(
     "--severity",
     type=click.Choice(["page", "warn", "info"]),
     default="info",
-    help="How urgent the test is, to see whom it wakes. Default: info.",
+    help="Severity of the test. Default: info.",
 )
-@click.option("--over", is_flag=True, help="Tell the end of the test instead, for receivers that keep what is open.")
+@click.option("--over", is_flag=True, help="Send the end of the test instead, for receivers that track open alerts.")
 @data_option
 @json_option("the answer")
 @click.pass_obj
 def test_channel_command(
     settings: CommandSettings, name: str, severity: str, over: bool, data: str | None, as_json: bool
 ) -> None:
-    """Send a message that is marked as a test through the channel NAME of the settings, and show the answer.
+    """Send a message marked as a test through the channel NAME in the settings, and show the answer.
 
-    It is sent at once and once, beside the outbox. Exits 1 where the receiver did not take it.
+    It is sent immediately and once, without the outbox. Exits with 1 if the receiver did not accept it.
 
     \b
       lagwise alert test-channel on-call
@@ -128,7 +132,7 @@ def test_channel_command(
     if as_json:
         print_json(asdict(answer))
     else:
-        verdict = "took it" if answer.delivered else "did not take it"
+        verdict = "accepted it" if answer.delivered else "did not accept it"
         click.echo(
             clean(f"{answer.channel} ({answer.type}, {answer.receiver}) {verdict}: {answer.answer or 'no answer'}")
         )

@@ -1,4 +1,4 @@
-"""Alerts from the terminal: who fires, who has it, what is silenced, what was sent; and to act on it."""
+"""``lagwise alert list``, ``silence``, ``unsilence`` and ``ack``."""
 
 import getpass
 from dataclasses import asdict
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from lagwise_alerts.operate.actions import Operator
     from lagwise_alerts.operate.queries import AlertRow
 
-by_option = click.option("--by", metavar="NAME", help="Who does it. Default: the user of this terminal.")
+by_option = click.option("--by", metavar="NAME", help="Your name. Default: the user of this terminal.")
 
 
 def open_database(settings: CommandSettings, data: str | None) -> "tuple[Config, Engine]":
-    """The settings and the operational database that go with a data folder."""
+    """The settings and the operational database of a data folder."""
     from lagwise_alerts.operate import queries
 
     last_run = settings.load_last_run(data)
@@ -38,15 +38,15 @@ def operator(name: str | None) -> "Operator":
     try:
         return Operator(name or getpass.getuser(), Via.CLI)
     except (OSError, KeyError):
-        raise LagwiseError("this terminal's user has no name: say who you are with --by NAME") from None
+        raise LagwiseError("the user of this terminal has no name: give yours with --by NAME") from None
 
 
-@click.command("list", short_help="What fires, who has it, what is silenced.")
+@click.command("list", short_help="Show open alerts and silences.")
 @data_option
 @json_option("the open alerts and the silences")
 @click.pass_obj
 def list_command(settings: CommandSettings, data: str | None, as_json: bool) -> None:
-    """Show the open alerts, the loudest first: what fires, who has acknowledged it, what mutes it; and the silences.
+    """Show the open alerts, most severe first, who has acknowledged them, what mutes them, and the silences.
 
     \b
       lagwise alert list
@@ -75,13 +75,13 @@ def list_command(settings: CommandSettings, data: str | None, as_json: bool) -> 
         console.print(silence_table(silences, now))
 
 
-@click.command(short_help="Tell nobody of some alerts for a while.")
-@click.option("--group", metavar="PATTERN", help="Groups: a regular expression on the whole name.")
-@click.option("--cluster", metavar="PATTERN", help="Clusters, likewise.")
-@click.option("--kind", metavar="PATTERN", help="Kinds, likewise: group, collection, analysis, loss, …")
-@click.option("--severity", metavar="PATTERN", help="Severities, likewise: page, warn, info.")
-@click.option("--for", "seconds", type=Duration(), required=True, help="How long, as in 30m, 2h or 1d12h.")
-@click.option("--comment", metavar="TEXT", required=True, help="Why, for whoever wonders at night.")
+@click.command(short_help="Silence alerts for a while.")
+@click.option("--group", metavar="PATTERN", help="Groups: a regular expression for the whole name.")
+@click.option("--cluster", metavar="PATTERN", help="Clusters: likewise.")
+@click.option("--kind", metavar="PATTERN", help="Kinds: likewise, such as group, collection, analysis, loss.")
+@click.option("--severity", metavar="PATTERN", help="Severities: likewise, page, warn or info.")
+@click.option("--for", "DURATION"="seconds", type=Duration()="DURATION", required=True, help="How long, as in 30m, 2h or 1d12h.")
+@click.option("--comment", metavar="TEXT", required=True, help="The reason, for whoever is on call.")
 @by_option
 @data_option
 @json_option("the silence")
@@ -98,10 +98,11 @@ def silence(
     data: str | None,
     as_json: bool,
 ) -> None:
-    """Tell nobody of the alerts that match, until the silence ends.
+    """Send no notifications of matching alerts until the silence ends.
 
-    They are decided and shown as before. What began in the silence and still holds when it ends is told then; the end
-    of what people know of is always told. All patterns that are given must match; one is needed.
+    The alerts are still decided and shown. An alert that began during the silence and still fires at its end is
+    notified then. The end of an alert that was notified is always notified. An alert matches if all given patterns
+    match; at least one is needed.
 
     \b
       lagwise alert silence --group 'billing|invoices-.*' --for 2h --comment 'migration, see CHG-17'
@@ -135,7 +136,9 @@ def silence(
 @json_option("the silence")
 @click.pass_obj
 def unsilence(settings: CommandSettings, number: int, by: str | None, data: str | None, as_json: bool) -> None:
-    """End the silence of this NUMBER (`lagwise alert list` shows them). What it held back and still holds is told.
+    """End the silence with this NUMBER (see `lagwise alert list`).
+
+    Alerts that it held back and that still fire are notified.
 
     \b
       lagwise alert unsilence 3
@@ -150,13 +153,13 @@ def unsilence(settings: CommandSettings, number: int, by: str | None, data: str 
         click.echo(f"silence {ended.id} has ended")
 
 
-@click.command(short_help="Say that you have an alert.")
+@click.command(short_help="Acknowledge an alert.")
 @click.argument("alert", metavar="INCIDENT|GROUP")
 @click.option(
-    "--cluster", metavar="NAME", help="The group's cluster, where several clusters have a group of this name."
+    "--cluster", metavar="NAME", help="The cluster of the group, where several clusters have a group of this name."
 )
-@click.option("--take-back", is_flag=True, help="You do not have it any more: tell others again.")
-@click.option("--comment", metavar="TEXT", default="", help="Why, for others.")
+@click.option("--take-back", is_flag=True, help="Take the acknowledgement back: others are notified again.")
+@click.option("--comment", metavar="TEXT", default="", help="The reason, for others.")
 @by_option
 @data_option
 @json_option("the alerts")
@@ -171,10 +174,9 @@ def ack(
     data: str | None,
     as_json: bool,
 ) -> None:
-    """Say that you have an alert: nobody is told of it again, unless it becomes louder. Ends with the alert.
+    """Acknowledge an alert: it is not notified again unless it becomes more severe. Ends with the alert.
 
-    Name the incident (`lagwise alert list`, or the message that you were sent), or a group: that is all that fires for
-    it.
+    Name an incident (from `lagwise alert list` or from a message), or a group to acknowledge all its firing alerts.
 
     \b
       lagwise alert ack billing --comment 'restarting the consumers'
@@ -186,33 +188,35 @@ def ack(
 
     _, engine = open_database(settings, data)
     firing = [one for one in queries.open_alerts(engine) if one.state is AlertState.FIRING]
-    meant = _named_alerts(firing, alert, cluster)
+    named = _named_alerts(firing, alert, cluster)
     now, who = datetime.now(UTC), operator(by)
-    for one in meant:
+    for one in named:
         if take_back:
             actions.take_back(engine, one.incident_id, by=who, now=now)
         else:
             actions.acknowledge(engine, one.incident_id, comment=comment, by=who, now=now)
     if as_json:
-        print_json({"incidents": [one.incident_id for one in meant], "by": who.name, "taken_back": take_back})
+        print_json({"incidents": [one.incident_id for one in named], "by": who.name, "taken_back": take_back})
         return
-    for one in meant:
+    for one in named:
         click.echo(clean(f"{'taken back' if take_back else 'acknowledged'}: {one.subject} ({one.status})"))
 
 
-def _named_alerts(firing: "list[AlertRow]", named: str, cluster: str | None) -> "list[AlertRow]":
-    """The firing alerts that are named by incident or by group."""
-    exact = [one for one in firing if one.incident_id == named]
-    found = exact or [one for one in firing if one.group == named and cluster in (None, one.cluster)]
+def _named_alerts(firing: "list[AlertRow]", name: str, cluster: str | None) -> "list[AlertRow]":
+    """The firing alerts of an incident or of a group. Raises LagwiseError where there are none."""
+    exact = [one for one in firing if one.incident_id == name]
+    found = exact or [one for one in firing if one.group == name and cluster in (None, one.cluster)]
     if not found:
-        raise LagwiseError(f"nothing fires under {clean(named)!r}; `lagwise alert list` shows what does")
+        raise LagwiseError(
+            f"no firing alert has the incident or group {clean(name)!r}; `lagwise alert list` shows those that fire"
+        )
     clusters = sorted({one.cluster or "" for one in found})
     if len(clusters) > 1:
-        raise LagwiseError(f"group {clean(named)!r} fires in {clean(', '.join(clusters))}: name one with --cluster")
+        raise LagwiseError(f"group {clean(name)!r} fires in {clean(', '.join(clusters))}: choose one with --cluster")
     return found
 
 
 def _silence_document(silence: dict[str, Any]) -> dict[str, Any]:
-    """A silence without the level that only the program needs."""
+    """A silence as JSON: the patterns of its matcher are keys of their own."""
     matcher = silence.pop("matcher")
     return {"id": silence.pop("id"), **matcher, **silence}

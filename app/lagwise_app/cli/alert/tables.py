@@ -1,4 +1,4 @@
-"""Alerts, silences and deliveries as tables for the terminal; every name from outside is made harmless."""
+"""Alerts, silences and deliveries as tables for the terminal. Names from outside are escaped."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ from lagwise_app.terminal.safe_text import plain
 
 
 def alert_table(alerts: Sequence[tuple[AlertRow, OperatorState]], now: datetime) -> Table:
-    """Open alerts, one a row: how they stand with people, and the incident to name them by."""
+    """Open alerts, one per row, with who has acknowledged them or what mutes them."""
     table = _table("state", "severity", "about", "since", "why", "incident")
     for alert, standing in alerts:
         table.add_row(
@@ -31,8 +31,8 @@ def alert_table(alerts: Sequence[tuple[AlertRow, OperatorState]], now: datetime)
 
 
 def silence_table(silences: Sequence[Silence], now: datetime) -> Table:
-    """Silences, one a row."""
-    table = _table("silence", "of", "ends", "by", "because")
+    """Silences, one per row."""
+    table = _table("silence", "alerts", "ends", "by", "reason")
     for one in silences:
         begins = "" if one.starts_at <= now else f", begins in {_seconds(now, one.starts_at)}"
         table.add_row(
@@ -46,8 +46,8 @@ def silence_table(silences: Sequence[Silence], now: datetime) -> Table:
 
 
 def delivery_table(rows: Sequence[DeliveryRow], now: datetime) -> Table:
-    """Messages, one a row."""
-    table = _table("number", "decided", "channel", "tells", "state", "attempts", "last error", "incident")
+    """Messages, one per row."""
+    table = _table("number", "decided", "channel", "event", "state", "attempts", "last error", "incident")
     for row in rows:
         table.add_row(
             str(row.id),
@@ -70,7 +70,7 @@ def _table(*columns: str) -> Table:
 
 
 def _state(alert: AlertRow, standing: OperatorState, now: datetime) -> Text:
-    """The word, and who has it or what mutes it."""
+    """The state, with who has acknowledged the alert or what mutes it."""
     if alert.state is AlertState.PENDING:
         return Text("pending", style="dim")
     if standing.acknowledged is not None:
