@@ -80,7 +80,7 @@ def list_command(settings: CommandSettings, data: str | None, as_json: bool) -> 
 @click.option("--cluster", metavar="PATTERN", help="Clusters: likewise.")
 @click.option("--kind", metavar="PATTERN", help="Kinds: likewise, such as group, collection, analysis, loss.")
 @click.option("--severity", metavar="PATTERN", help="Severities: likewise, page, warn or info.")
-@click.option("--for", "DURATION"="seconds", type=Duration()="DURATION", required=True, help="How long, as in 30m, 2h or 1d12h.")
+@click.option("--for", "seconds", type=Duration(), required=True, help="How long, as in 30m, 2h or 1d12h.")
 @click.option("--comment", metavar="TEXT", required=True, help="The reason, for whoever is on call.")
 @by_option
 @data_option
