@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from lagwise.tables.capacity import CAPACITY
+from lagwise.tables.capacity import CAPACITY, OBSERVED_CAPACITY, PLANNING_TABLES, THROUGHPUT
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.minutes import (
     DAYS,
@@ -13,8 +13,6 @@ from lagwise.tables.minutes import (
     WATERMARK_FIVE_MINUTES,
     WATERMARK_MINUTES,
 )
-from lagwise.tables.observed_capacity import OBSERVED_CAPACITY, THROUGHPUT
-from lagwise.tables.planning import PLANNING_TABLES
 from lagwise.tables.quarantine import DAMAGED_FILES
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import TIMESTAMP, Column, Table

@@ -8,8 +8,7 @@ from lagwise.domain.capacity.observed_words import load_test_of
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
 from lagwise.platform.program import program
-from lagwise.tables.capacity import CAPACITY
-from lagwise.tables.observed_capacity import OBSERVED_CAPACITY
+from lagwise.tables.capacity import CAPACITY, OBSERVED_CAPACITY
 from lagwise.tables.store import Lake
 
 
