@@ -96,8 +96,8 @@ def _alone(config: "Config", lake: "Lake", found: "Inspection") -> Iterator[None
     Raises LagwiseError if it runs.
     """
     from lagwise.operational.engine import open_engine
+    from lagwise.operational.leadership import Leadership
     from lagwise.operational.lease import Lease
-    from lagwise.operational.turn import Turn
     from lagwise.tables.damage import is_of_log
 
     if not any(map(is_of_log, found.damaged)):
@@ -105,7 +105,7 @@ def _alone(config: "Config", lake: "Lake", found: "Inspection") -> Iterator[None
         return
     engine = open_engine(config.database_url)
     try:
-        with Turn(Lease(engine, "analysis"), "the analysis", logging.getLogger("lagwise.lake")).taken() as turn:
+        with Leadership(Lease(engine, "analysis"), "the analysis", logging.getLogger("lagwise.lake")).taken() as turn:
             lake.before_writing = turn.check
             yield
     finally:
