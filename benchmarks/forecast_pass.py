@@ -14,7 +14,7 @@ from benchmarks.forecast import made, peaks_of
 from lagwise.config import SparkSettings
 from lagwise.config.model import ForecastSettings
 from lagwise.tables import ALL_TABLES
-from lagwise.tables.planning import PARTITION_RECORDS, RATE_COUNTS, TOPIC_HOURS
+from lagwise.tables.capacity import PARTITION_RECORDS, RATE_COUNTS, TOPIC_HOURS
 from lagwise.tables.schema import TIMESTAMP
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.demand import forecast_topics

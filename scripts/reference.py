@@ -38,15 +38,16 @@ def tables() -> str:
 # Tables
 
 Delta tables under `<data>/lake`, readable by any Delta reader (protocol versions 1 and 2, no features). All times are
-UTC with microseconds. A table with a clock is partitioned by `day`, the UTC date of that column, and old days are
-deleted (`lake.retention` in the settings); one without holds the present state and is replaced as a whole.
+UTC with microseconds. A table with a clock is partitioned by `day`, the UTC date of that column, and its old days
+are deleted (`lake.retention` in the settings). A table without a clock holds the current state and is replaced as a
+whole.
 
 """
     for heading, group in (("raw", RAW_TABLES), ("analysis", ANALYSIS_TABLES)):
-        what = "what collectors saw, append-only" if heading == "raw" else "what Spark made of it"
+        what = "samples of the collectors, append-only" if heading == "raw" else "results of the analysis"
         text += f"## {heading}: {what}\n\n"
         for table in group:
-            clock = f"Clock: `{table.clock}`." if table.clock else "No clock: the present state."
+            clock = f"Clock: `{table.clock}`." if table.clock else "No clock: the current state."
             text += f"### {table.path}\n\nOne row per {table.rows}. {clock}\n\n"
             text += "| column | type | null | meaning |\n|---|---|---|---|\n"
             for column in table.columns:

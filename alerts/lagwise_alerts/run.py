@@ -11,8 +11,8 @@ from random import Random
 
 from lagwise.config import Config
 from lagwise.domain.humanise import duration
+from lagwise.operational.leadership import Leadership, NotLeader
 from lagwise.operational.lease import Lease
-from lagwise.operational.turn import NotOurTurn, Turn
 from lagwise.platform import health
 from lagwise.platform.errors import ConfigError, DatabaseError, DatabaseGone
 from lagwise.platform.log_throttle import LogThrottle
@@ -73,7 +73,7 @@ class AlertProcess:
         self._config = config
         self._rules = RuleFileWatch(config.alerts.rules_file, [channel.name for channel in config.alerts.channels])
         self.engine = open_engine(config.database_url)
-        self.turn = Turn(Lease(self.engine, "alerts"), "the alerting", log, says_trouble=False)
+        self.turn = Leadership(Lease(self.engine, "alerts"), "the alerting", log, says_trouble=False)
         self._reader = LakeReader(
             Lake(config.lake_uri, config.lake.resolved_storage_options()),
             objectives_of(config),
@@ -160,7 +160,7 @@ class AlertProcess:
 def alert_once(config: Config, now: datetime | None = None) -> AlertRound:
     """One round, and one attempt to deliver everything that is due: for a scheduler, for tests, and by hand.
 
-    Raises ConfigError, DatabaseError, and NotOurTurn where another process runs the alerts of this database. ``now`` is
+    Raises ConfigError, DatabaseError, and NotLeader where another process runs the alerts of this database. ``now`` is
     the present time unless given.
     """
     at = now or _now()
@@ -211,7 +211,7 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 if not turn.lease.holds() and turn.lease.trouble is not None:
                     raise turn.lease.trouble
                 if reason is not None:
-                    raise NotOurTurn(reason)
+                    raise NotLeader(reason)
                 report = alerts.round(_now())
                 log_throttle.clear("database", "the database works again")
                 if report.trouble:
@@ -232,7 +232,7 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 if switch is not None:
                     switch.update(report.self_check if outbox.is_alive else "a channel's thread has ended")
                 line = report.line
-            except NotOurTurn as error:
+            except NotLeader as error:
                 log_throttle.clear("database", "the database works again")
                 if switch is not None and started:
                     switch.update(str(error))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lagwise.config import Config
 from lagwise.domain.humanise import plural
-from lagwise.operational.turn import Turn
+from lagwise.operational.leadership import Leadership
 from lagwise.platform.program import program
 from lagwise.tables.raw import EVENTS
 from lagwise.tables.service_times import SERVICE_TIMES
@@ -129,7 +129,7 @@ class Pipeline:
 
 
 def pipeline_of(
-    name: str, source: Source, config: Config, lake: Lake, turn: Turn, tail: Tail | None = None
+    name: str, source: Source, config: Config, lake: Lake, turn: Leadership, tail: Tail | None = None
 ) -> Pipeline:
     """The pipeline of a cluster whose spool lies in the state folder; ``tail`` is its source of exact events."""
     # The prefix keeps a cluster called ".." inside the folder.

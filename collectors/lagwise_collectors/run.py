@@ -10,8 +10,8 @@ from typing import TypeGuard
 
 from lagwise.config import AnyCluster, Cluster, Config, RocketmqCluster
 from lagwise.operational.engine import Engine, open_engine
+from lagwise.operational.leadership import Leadership
 from lagwise.operational.lease import RENEW_SECONDS, Lease
-from lagwise.operational.turn import Turn
 from lagwise.platform import health
 from lagwise.platform.errors import ConfigError
 from lagwise.tables.raw import SAMPLES
@@ -36,7 +36,7 @@ def collect_once(config: Config) -> list[RunCost]:
 
     A cluster that cannot be read is a cost with errors. ``__consumer_offsets`` is not followed: that takes more than
     one look. Raises ConfigError if a secret that the lake's or the database's settings name does not exist, and
-    NotOurTurn where another process collects one of the clusters.
+    NotLeader where another process collects one of the clusters.
     """
     lake, engine = _lake(config), open_engine(config.database_url)
     costs: dict[str, RunCost] = {}
@@ -119,7 +119,7 @@ def check_access(cluster: AnyCluster) -> list[Check]:
 
 
 def _collect(
-    cluster: AnyCluster, make: Callable[[], Pipeline], turn: Turn, stop: threading.Event, heart: "_Heart"
+    cluster: AnyCluster, make: Callable[[], Pipeline], turn: Leadership, stop: threading.Event, heart: "_Heart"
 ) -> None:
     """The life of one cluster's thread: it samples while it is this process's turn, and waits otherwise."""
     name, interval_seconds = cluster.name, cluster.interval_seconds
@@ -210,10 +210,10 @@ def _state_of(cluster: Cluster, config: Config) -> Path:
     return config.state / "offsets-topic" / f"cluster-{cluster.name}.state"
 
 
-def turn_of(cluster: AnyCluster, lake: Lake, engine: Engine) -> Turn:
+def turn_of(cluster: AnyCluster, lake: Lake, engine: Engine) -> Leadership:
     """The turn to collect a cluster: of several processes, one does it."""
     name = cluster.name
-    return Turn(
+    return Leadership(
         Lease(engine, f"collector {name}"),
         f"the collection of {name}",
         log,

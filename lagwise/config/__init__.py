@@ -1,5 +1,6 @@
 """The settings: their models (``model``), where they are read from (``source``), and how errors are reported."""
 
+from lagwise.config.base import NameFilter
 from lagwise.config.channels import (
     Alertmanager,
     AlertmanagerWebhook,
@@ -25,7 +26,6 @@ from lagwise.config.model import (
     RetentionSettings,
     SparkSettings,
 )
-from lagwise.config.name_filter import NameFilter
 from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, Role, SignIn
 from lagwise.config.rocketmq import LocalOffsetFiles, RocketmqCluster
 

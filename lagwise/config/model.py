@@ -11,11 +11,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
+from lagwise.config.base import NameFilter, WithObjectives
 from lagwise.config.base import Settings as _Settings
 from lagwise.config.channels import AnyChannel
 from lagwise.config.external_offsets import ExternalOffsets
-from lagwise.config.name_filter import NameFilter
-from lagwise.config.objectives import WithObjectives
 from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, SignIn
 from lagwise.config.rocketmq import RocketmqCluster
 from lagwise.config.values import IN_DAYS, IN_HOURS, IN_SECONDS, Holds, Memory, Name, Reference, RunbookAddress, Seconds

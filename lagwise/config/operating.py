@@ -9,8 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from lagwise.config.base import Settings
-from lagwise.config.name_filter import NameFilter
+from lagwise.config.base import NameFilter, Settings
 from lagwise.config.values import IN_SECONDS, HttpAddress, Name, Seconds
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]

@@ -5,9 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from lagwise.config.base import Settings
-from lagwise.config.name_filter import NameFilter
-from lagwise.config.objectives import WithObjectives
+from lagwise.config.base import NameFilter, Settings, WithObjectives
 from lagwise.config.values import IN_HOURS, IN_SECONDS, Holds, Name, PathOrUri, Reference
 
 

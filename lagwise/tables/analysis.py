@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from lagwise.domain.findings import Finding
 from lagwise.domain.group_record import STORED_FACTS, FactField
-from lagwise.tables.capacity import CAPACITY
+from lagwise.tables.capacity import CAPACITY, OBSERVED_CAPACITY, PLANNING_TABLES, THROUGHPUT
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.minutes import (
     DAYS,
@@ -19,8 +19,6 @@ from lagwise.tables.minutes import (
     WATERMARK_FIVE_MINUTES,
     WATERMARK_MINUTES,
 )
-from lagwise.tables.observed_capacity import OBSERVED_CAPACITY, THROUGHPUT
-from lagwise.tables.planning import PLANNING_TABLES
 from lagwise.tables.quarantine import DAMAGED_FILES
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import TIMESTAMP, Column, Table

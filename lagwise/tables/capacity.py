@@ -1,8 +1,174 @@
-"""The analysis layer's table about capacity: what a group can do, what it will have to, and what is advised."""
+"""The analysis layer's tables about capacity: produce rates and forecasts, observed consumption, verdict and advice."""
 
 import pyarrow as pa
 
 from lagwise.tables.schema import TIMESTAMP, Column, Table
+
+_TOPIC = (
+    Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
+    Column("topic", pa.string(), "topic", nullable=False),
+)
+
+RATE_COUNTS = pa.list_(pa.struct([pa.field("bucket", pa.int32()), pa.field("minutes", pa.int32())]))
+
+PARTITION_RECORDS = pa.list_(pa.struct([pa.field("partition", pa.int32()), pa.field("records", pa.int64())]))
+
+TOPIC_HOURS = Table(
+    "topic_hours",
+    "analysis",
+    "topic and hour: the records produced, and how the minutes of the hour differed",
+    (
+        *_TOPIC,
+        Column("hour", TIMESTAMP, "start of the hour", nullable=False),
+        Column("partitions", pa.int32(), "partitions that were sampled in the hour", nullable=False),
+        Column("minutes", pa.int32(), "minutes in which every one of them was sampled: only these count", False),
+        Column("records", pa.int64(), "records written in these minutes", nullable=False),
+        Column("seconds", pa.float64(), "time from sample to sample that these minutes cover", nullable=False),
+        Column("max_rate_per_second", pa.float64(), "highest rate of any of these minutes", nullable=False),
+        Column("max_at", TIMESTAMP, "that minute", nullable=False),
+        Column("zero_minutes", pa.int32(), "of these minutes, those in which nothing was written", nullable=False),
+        Column(
+            "rates",
+            RATE_COUNTS,
+            "the others by rate: minutes whose rate lies in (g^(bucket-1), g^bucket] per second, g = 1.02/0.98: a "
+            "sketch of relative error 2 %, which is merged by adding",
+            nullable=False,
+        ),
+        Column("partition_records", PARTITION_RECORDS, "the records by partition, those with none as well", False),
+    ),
+    clock="hour",
+    skipping=("hour",),
+)
+
+FORECASTS = Table(
+    "forecasts",
+    "analysis",
+    "topic and hour ahead (day ahead beyond two weeks), as forecast at `made_at`: the newest counts",
+    (
+        *_TOPIC,
+        Column("made_at", TIMESTAMP, "end of the last hour that it knew", nullable=False),
+        Column("at", TIMESTAMP, "start of the hour or day", nullable=False),
+        Column("hours", pa.int32(), "1 is an hour, 24 a day", nullable=False),
+        Column("produce_rate_per_second", pa.float64(), "mean rate of the hour, or of the day's mean hour", False),
+        Column("low_per_second", pa.float64(), "lower end of the 90 % interval of an hour's mean rate", False),
+        Column("high_per_second", pa.float64(), "upper end of it", nullable=False),
+        Column("busiest_per_second", pa.float64(), "mean rate of the busiest hour, which is the hour itself", False),
+        Column("busiest_high_per_second", pa.float64(), "upper end of its 90 % interval", nullable=False),
+        Column("model", pa.string(), "model that forecast it: seasonal-naive, seasonal-mean or theta", nullable=False),
+        Column("mase", pa.float64(), "its error on the held-out tail of the topic's history; null is not comparable"),
+        Column("baseline_mase", pa.float64(), "the seasonal-naive baseline's error there"),
+    ),
+    clock="made_at",
+    skipping=("made_at",),
+)
+
+DEMAND = Table(
+    "demand",
+    "analysis",
+    "topic, now: the rates it has seen, and the peak to plan for",
+    (
+        *_TOPIC,
+        Column("as_of", TIMESTAMP, "end of the last hour that the row knows", nullable=False),
+        Column("first_hour", TIMESTAMP, "first hour of its history", nullable=False),
+        Column("history_hours", pa.int32(), "hours with samples since then", nullable=False),
+        Column("minutes", pa.int64(), "minutes with samples: what the rates rest on", nullable=False),
+        Column("peak_per_second", pa.float64(), "highest minute rate of the history", nullable=False),
+        Column("peak_at", TIMESTAMP, "when that was", nullable=False),
+        Column("p50_per_second", pa.float64(), "half of the minutes had at most this rate; to within 2 %", False),
+        Column("p95_per_second", pa.float64(), "95 of 100 minutes had at most this rate; to within 2 %", False),
+        Column("p99_per_second", pa.float64(), "99 of 100 minutes had at most this rate; to within 2 %", False),
+        Column("growth_per_month", pa.float64(), "growth in 30 days as a share of the mean rate; null below 4 weeks"),
+        Column("growth_low_per_month", pa.float64(), "lower end of its 90 % interval"),
+        Column("growth_high_per_month", pa.float64(), "upper end of its 90 % interval"),
+        Column("horizon_days", pa.int32(), "how far ahead is planned", nullable=False),
+        Column("forecast_peak_per_second", pa.float64(), "highest minute rate to expect in the last week before then"),
+        Column("forecast_peak_low_per_second", pa.float64(), "lower end of its 90 % interval"),
+        Column("forecast_peak_high_per_second", pa.float64(), "upper end of its 90 % interval"),
+        Column("tested_days", pa.float64(), "so far ahead the forecast was compared with the topic's own history"),
+        Column("model", pa.string(), "model that was best there: seasonal-naive, seasonal-mean or theta"),
+        Column("mase", pa.float64(), "its mean error there, in units of the change from week to week"),
+        Column("baseline_mase", pa.float64(), "the seasonal-naive baseline's error there"),
+        Column("reason", pa.string(), "why there is no forecast at the horizon; null where there is one"),
+    ),
+)
+
+PLANNING_TABLES = (TOPIC_HOURS, FORECASTS, DEMAND)
+
+BLOCKS = pa.list_(
+    pa.struct(
+        [
+            pa.field("start", TIMESTAMP),
+            pa.field("end", TIMESTAMP),
+            pa.field("records", pa.int64()),
+            pa.field("members", pa.int32()),
+        ]
+    )
+)
+
+_READER = (
+    Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
+    Column("group", pa.string(), "consumer group", nullable=False),
+    Column("topic", pa.string(), "topic", nullable=False),
+    Column("member", pa.string(), "client id (host) of one member; null is the whole group"),
+)
+
+THROUGHPUT = Table(
+    "throughput",
+    "analysis",
+    "group, topic and hour, and per member where it had a backlog: what was read, and for how long under a backlog",
+    (
+        *_READER,
+        Column("hour", TIMESTAMP, "start of the UTC hour", nullable=False),
+        Column("members", pa.int32(), "members that owned partitions of it at the end of the hour; null is not known"),
+        Column("records", pa.int64(), "records committed in the hour; null for a member"),
+        Column("share_of_group", pa.float64(), "the topic's part in what the group committed, 0 to 1"),
+        Column("best_at", TIMESTAMP, "start of the five minutes in which most was committed; null for a member"),
+        Column("best_rate_per_second", pa.float64(), "records per second then, at least; null for a member"),
+        Column(
+            "blocks",
+            BLOCKS,
+            "times of whole commit cadences throughout which every partition being read had a backlog: records "
+            "committed, and by how many members",
+            nullable=False,
+        ),
+    ),
+    clock="hour",
+    skipping=("hour",),
+)
+
+OBSERVED_CAPACITY = Table(
+    "observed_capacity",
+    "analysis",
+    "group and topic, and per member that ever had a backlog, now: what it was seen to be able to do",
+    (
+        *_READER,
+        Column("as_of", TIMESTAMP, "time of the cluster's latest sample when this was estimated", nullable=False),
+        Column("rate_per_second", pa.float64(), "records per second it can do; null is undecided"),
+        Column("rate_low_per_second", pa.float64(), "lower end of its 95 % confidence interval"),
+        Column("rate_high_per_second", pa.float64(), "upper end of its 95 % confidence interval"),
+        Column(
+            "reason",
+            pa.string(),
+            "why it is undecided: never_saturated, too_little, imprecise, unsteady, exceeded or shared; else null",
+        ),
+        Column("sentence", pa.string(), "the estimate with its evidence, or why there is none", nullable=False),
+        Column("load_test", pa.string(), "the smallest load test that would decide it; null where none is needed"),
+        Column("saturated_seconds", pa.float64(), "time with a backlog that it rests on", nullable=False),
+        Column("blocks", pa.int32(), "blocks of whole cadences that this time was cut into: the sample size", False),
+        Column("episodes", pa.int32(), "on how many occasions", nullable=False),
+        Column("at_least_per_second", pa.float64(), "lower bound: the most it did in five minutes, backlog or not"),
+        Column("members", pa.int32(), "members that it is for: today's; null is not known"),
+        Column("is_scaled", pa.bool_(), "observed with other numbers of members and taken in proportion", False),
+        Column(
+            "seconds_per_message", pa.float64(), "T1 + T2 of one thread, a member taken as one thread; null is unknown"
+        ),
+        Column("measured_from", TIMESTAMP, "start of the first block"),
+        Column("measured_until", TIMESTAMP, "end of the last block"),
+        Column("changed_at", TIMESTAMP, "first block since it changed; null where it did not"),
+        Column("changed_from_per_second", pa.float64(), "what it was before that"),
+        Column("missing_seconds", pa.float64(), "time with a backlog that would probably decide it; 0 where it is"),
+    ),
+)
 
 INPUTS = pa.list_(
     pa.struct(

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from lagwise.domain.capacity.demand_ahead import busy_minutes
 from lagwise.domain.capacity.verdict import DemandAhead
-from lagwise.tables.planning import DEMAND, FORECASTS
+from lagwise.tables.capacity import DEMAND, FORECASTS
 from lagwise.tables.store import Lake
 
 #: A topic whose forecast has not been made anew for so long is not read any more.

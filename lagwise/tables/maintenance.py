@@ -14,10 +14,10 @@ from lagwise.config import RetentionSettings
 from lagwise.platform.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_HISTORY
+from lagwise.tables.capacity import FORECASTS, TOPIC_HOURS
 from lagwise.tables.compaction import merge_day
 from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
-from lagwise.tables.planning import FORECASTS, TOPIC_HOURS
 from lagwise.tables.quarantine import QUARANTINE
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table

@@ -14,7 +14,9 @@ REBALANCE_STATS = Table(
         Column("hour", TIMESTAMP, "start of the UTC hour", nullable=False),
         Column("rebalances", pa.int32(), "rebalances", nullable=False),
         Column("exact", pa.bool_(), "all were read from the offsets topic; from samples some may be missed", False),
-        Column("downtime_seconds", pa.float64(), "time that they took, as far as known; null is none known"),
+        Column(
+            "downtime_seconds", pa.float64(), "total duration of the rebalances, as far as known; null is not known"
+        ),
         Column(
             "downtime_seconds_at_most",
             pa.float64(),

@@ -38,19 +38,17 @@ MINUTES = Table(
         Column("sum_dlag_dlag", pa.float64(), "sum of (Δlag)² over the steps"),
         Column("moves", pa.int32(), "steps in which the committed offset changed"),
         Column(
-            "last_moved_at", TIMESTAMP, "time of the last sample whose committed offset differs from the one before"
+            "last_moved_at", TIMESTAMP, "time of the last sample whose committed offset differs from the previous one"
         ),
-        Column("backlog_seconds", pa.float64(), "seconds of the steps that began with lag"),
-        Column("last_drained_at", TIMESTAMP, "time of the last sample at which nothing was unread"),
-        Column(
-            "first_progress_at", TIMESTAMP, "time of the first sample that had moved, or at which nothing was unread"
-        ),
-        Column("rewound_from", pa.int64(), "highest committed offset from which a step went back"),
-        Column("rewound_records", pa.int64(), "sum of the records by which steps went back; null is none"),
-        Column("rewound_at", TIMESTAMP, "time of the last sample that had gone back"),
+        Column("backlog_seconds", pa.float64(), "total length of the steps that began with lag"),
+        Column("last_drained_at", TIMESTAMP, "time of the last sample without unread records"),
+        Column("first_progress_at", TIMESTAMP, "time of the first sample that shows a new commit or no unread records"),
+        Column("rewound_from", pa.int64(), "highest committed offset that was rewound"),
+        Column("rewound_records", pa.int64(), "records rewound in total; null is none"),
+        Column("rewound_at", TIMESTAMP, "time of the last sample that shows a rewind"),
         Column("lost_at_least", pa.int64(), "records deleted unread: beyond the commit read before; null is none"),
         Column("lost_at_most", pa.int64(), "those beyond the commit of the sample before; null is none"),
-        Column("first_lost_at", TIMESTAMP, "time of the first sample that shows records to have been deleted unread"),
+        Column("first_lost_at", TIMESTAMP, "time of the first sample that shows records deleted unread"),
         Column("last_lost_at", TIMESTAMP, "time of the last such sample"),
     ),
     clock="minute",
@@ -96,14 +94,14 @@ FIVE_MINUTES = _merged(
     MINUTES,
     "five_minutes",
     "the five minutes",
-    "group-partition and five minutes: five of `minutes` merged, for what lies further back",
+    "group-partition and five minutes: five of `minutes` merged, for older history",
 )
 
 WATERMARK_FIVE_MINUTES = _merged(
     WATERMARK_MINUTES,
     "watermark_five_minutes",
     "the five minutes",
-    "topic-partition and five minutes: five of `watermark_minutes` merged, for what lies further back",
+    "topic-partition and five minutes: five of `watermark_minutes` merged, for older history",
 )
 
 _HOURS = _merged(MINUTES, "hours", "the hour", "group-partition and hour: twelve of `five_minutes` merged")
@@ -131,6 +129,6 @@ DAYS = Table(
         *[c for c in MINUTES.columns if c.name in ("first_committed", "last_committed")],
         *[c for c in MINUTES.columns if c.name.startswith("sum_") or c.name == "steps"],
         *[c for c in MINUTES.columns if "lost" in c.name],
-        Column("usual_pause_seconds", pa.float64(), "longest pause between commits that is usual; null is none"),
+        Column("usual_pause_seconds", pa.float64(), "longest usual pause between commits; null is none"),
     ),
 )

@@ -22,10 +22,10 @@ TICKS = Table(
     "finished round of the analysis: its own health, and how far it has got",
     (
         Column("started_at", TIMESTAMP, "when the round began", nullable=False),
-        Column("finished_at", TIMESTAMP, "when its results had been written", nullable=False),
+        Column("finished_at", TIMESTAMP, "when its results were written", nullable=False),
         Column("wall_seconds", pa.float64(), "duration", nullable=False),
-        Column("samples", pa.int64(), "samples that were new to it", nullable=False),
-        Column("group_partitions", pa.int64(), "group-partitions it judged", nullable=False),
+        Column("samples", pa.int64(), "new samples that it processed", nullable=False),
+        Column("group_partitions", pa.int64(), "group-partitions that it analysed", nullable=False),
         Column(
             "progress",
             PROGRESS,

@@ -6,7 +6,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from lagwise.domain.capacity.skew import BUSY_SHARE, HISTORY, TELLING_RECORDS, Skew
-from lagwise.tables.planning import TOPIC_HOURS
+from lagwise.tables.capacity import TOPIC_HOURS
 from lagwise.tables.store import Lake
 
 #: Hours before the topic had as many partitions as now say nothing about these.

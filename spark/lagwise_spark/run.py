@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from lagwise.config import Config
 from lagwise.domain.humanise import plural
 from lagwise.operational.engine import open_engine
+from lagwise.operational.leadership import Leadership, NotLeader
 from lagwise.operational.lease import Lease
-from lagwise.operational.turn import NotOurTurn, Turn
 from lagwise.platform.errors import LagwiseError, LakeError
 from lagwise.platform.health import ANALYSIS, Heart
 from lagwise.platform.log_throttle import LogThrottle
@@ -57,7 +57,7 @@ class _Place:
     """Where the analysis works: a lake that takes no write while it is not this process's turn."""
 
     lake: Lake
-    turn: Turn
+    turn: Leadership
 
     def look(self) -> list[News]:
         """Make what does not exist yet, and sign for the writer of the lake; what is new. Raises LagwiseError."""
@@ -76,7 +76,7 @@ def _place(config: Config) -> Iterator[_Place]:
     lake = Lake(config.lake_uri, config.lake.resolved_storage_options())
     engine = open_engine(config.database_url)
     mark = partial(lake.last_transaction, TICKS, _HOLD)
-    turn = Turn(Lease(engine, "analysis"), "the analysis", _LOG, mark=mark)
+    turn = Leadership(Lease(engine, "analysis"), "the analysis", _LOG, mark=mark)
     lake.before_writing = turn.check
     try:
         yield _Place(lake, turn)
@@ -135,7 +135,7 @@ def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
             place.turn.stop()
 
 
-def _is_our_turn(turn: Turn, stop: threading.Event, heart: Heart) -> bool:
+def _is_our_turn(turn: Leadership, stop: threading.Event, heart: Heart) -> bool:
     """Wait for the turn of this process; False where the end comes first."""
     while not stop.is_set():
         reason, holder = turn.why_not(), turn.lease.holder
@@ -202,7 +202,7 @@ def _first_look(place: _Place, config: Config, stop: threading.Event, heart: Hea
     while not stop.is_set():
         try:
             news = place.look()
-        except NotOurTurn:
+        except NotLeader:
             return None
         except LakeError as error:
             complaints.say("lake", f"{error}; nothing is analysed before it can be used", same="lake")

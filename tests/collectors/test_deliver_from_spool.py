@@ -12,8 +12,8 @@ import pytest
 
 from lagwise.domain.vocabulary import EventKind
 from lagwise.operational.engine import open_engine
+from lagwise.operational.leadership import Leadership
 from lagwise.operational.lease import Lease
-from lagwise.operational.turn import Turn
 from lagwise.platform.errors import LakeError
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
@@ -205,7 +205,7 @@ class TestTakingTurns:
         for name in ("one", "two"):
             engines.append(open_engine(f"sqlite:///{tmp_path / 'lagwise.db'}"))
             lease = Lease(engines[-1], "collector shop")
-            turn = Turn(lease, "the collection of shop", logging.getLogger("lagwise.test"))
+            turn = Leadership(lease, "the collection of shop", logging.getLogger("lagwise.test"))
             made.append((Sink(lake, Spool(tmp_path / name), "shop", turn=turn), lease))
         yield made
         for engine in engines:

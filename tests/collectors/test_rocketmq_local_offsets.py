@@ -112,7 +112,7 @@ def test_the_path_must_tell_client_and_group() -> None:
     for path in ("offsets.json", "/srv/offsets.json", "/srv/*/*/*.json"):
         with pytest.raises(ValueError, match="CLIENT_ID/GROUP"):
             LocalOffsetFiles(path=path)
-    with pytest.raises(ValueError, match="holds a secret"):
+    with pytest.raises(ValueError, match="contains a secret"):
         LocalOffsetFiles(path="s3://key:sesame-sesame@bucket/*/*/offsets.json")
 
 

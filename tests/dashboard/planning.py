@@ -9,8 +9,7 @@ from typing import Any
 
 from lagwise.config import CapacitySettings
 from lagwise.tables.analysis import PARTITION_STATUS
-from lagwise.tables.observed_capacity import OBSERVED_CAPACITY
-from lagwise.tables.planning import DEMAND, FORECASTS, TOPIC_HOURS
+from lagwise.tables.capacity import DEMAND, FORECASTS, OBSERVED_CAPACITY, TOPIC_HOURS
 from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.capacity import plan

@@ -20,8 +20,7 @@ from lagwise.domain.sizing.ramp_plan import ramp_plan, ramp_to
 from lagwise.domain.sizing.search import capacity_per_second
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
 from lagwise.domain.vocabulary import Status
-from lagwise.tables.capacity import CAPACITY
-from lagwise.tables.planning import FORECASTS
+from lagwise.tables.capacity import CAPACITY, FORECASTS
 from lagwise.tables.store import Lake
 from lagwise_dashboard.pages.capacity.scenarios import CURRENT, MAX_SAVED, SavedScenario, as_text, from_texts
 from lagwise_dashboard.queries import capacity as queries

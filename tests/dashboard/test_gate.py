@@ -133,7 +133,7 @@ def test_a_sign_in_that_cannot_be_put_up_is_not_served(with_sign_in: tuple[Path,
     assert ran.returncode == 1
     assert ran.stderr.splitlines()[1:] == [
         f"lagwise: dashboard.sign_in.auth_file: [auth] in {tmp_path / 'auth.toml'} needs redirect_uri, cookie_secret, "
-        "client_id, client_secret, server_metadata_url, each a text that is not empty"
+        "client_id, client_secret, server_metadata_url, each a non-empty text"
     ], "after the line with its settings"
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0

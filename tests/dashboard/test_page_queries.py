@@ -9,9 +9,9 @@ import duckdb
 import pytest
 
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
+from lagwise.tables.capacity import TOPIC_HOURS
 from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.minutes import FIVE_MINUTES, HOURS, MINUTES
-from lagwise.tables.planning import TOPIC_HOURS
 from lagwise.tables.raw import GROUPS, MEMBERS, WATERMARKS
 from lagwise.tables.store import Lake
 from lagwise_dashboard.pages.topic import topic_partitions

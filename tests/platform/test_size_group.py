@@ -16,9 +16,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from lagwise.tables.capacity import CAPACITY
-from lagwise.tables.observed_capacity import OBSERVED_CAPACITY
-from lagwise.tables.planning import DEMAND, FORECASTS
+from lagwise.tables.capacity import CAPACITY, DEMAND, FORECASTS, OBSERVED_CAPACITY
 from lagwise.tables.store import Lake
 from lagwise_app.cli import cli
 from tests.platform.judged import append, row

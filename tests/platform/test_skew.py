@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.tables.planning import TOPIC_HOURS
+from lagwise.tables.capacity import TOPIC_HOURS
 from lagwise.tables.skew import skew_of
 from lagwise.tables.store import Lake
 from tests.platform.judged import HOSTILE, append, row

@@ -5,9 +5,7 @@ from typing import Any
 
 from lagwise.config import CapacitySettings
 from lagwise.tables.analysis import PARTITION_STATUS
-from lagwise.tables.capacity import CAPACITY
-from lagwise.tables.observed_capacity import OBSERVED_CAPACITY
-from lagwise.tables.planning import DEMAND, FORECASTS
+from lagwise.tables.capacity import CAPACITY, DEMAND, FORECASTS, OBSERVED_CAPACITY
 from lagwise.tables.schema import Table
 from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise.tables.store import Lake

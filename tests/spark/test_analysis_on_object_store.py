@@ -12,8 +12,8 @@ import yaml
 
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import ANALYSIS_TABLES
+from lagwise.tables.capacity import FORECASTS
 from lagwise.tables.membership import REBALANCE_STATS
-from lagwise.tables.planning import FORECASTS
 from lagwise.tables.store import Lake
 from tests.fixtures.object_store import Bucket
 from tests.spark.test_cluster import START, SlowRecorder, content, record

@@ -9,7 +9,7 @@ import pytest
 from lagwise.config import CapacitySettings
 from lagwise.domain.capacity.scaling import ScalingPolicy, Why
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
-from lagwise.tables.planning import TOPIC_HOURS
+from lagwise.tables.capacity import TOPIC_HOURS
 from lagwise.tables.raw import GROUPS
 from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise.tables.store import Lake

@@ -13,8 +13,8 @@ import pytest
 
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import ANALYSIS_TABLES
+from lagwise.tables.capacity import FORECASTS
 from lagwise.tables.membership import REBALANCE_STATS
-from lagwise.tables.planning import FORECASTS
 from lagwise.tables.quarantine import DAMAGED_FILES
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake

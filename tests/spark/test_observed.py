@@ -10,7 +10,7 @@ import pytest
 from lagwise.config import Config
 from lagwise.domain.capacity.observed import Floor, observed_capacity
 from lagwise.domain.capacity.saturation import Block
-from lagwise.tables.observed_capacity import OBSERVED_CAPACITY, THROUGHPUT
+from lagwise.tables.capacity import OBSERVED_CAPACITY, THROUGHPUT
 from lagwise.tables.raw import EVENTS
 from lagwise.tables.store import Lake
 from tests.domain.consumers import World, daily

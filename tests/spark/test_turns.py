@@ -17,8 +17,8 @@ import yaml
 
 from lagwise.config import Config
 from lagwise.operational.engine import open_engine
+from lagwise.operational.leadership import Leadership
 from lagwise.operational.lease import TAKE_OVER_SECONDS, Lease, Process
-from lagwise.operational.turn import Turn
 from lagwise.platform import health
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
@@ -89,7 +89,7 @@ def test_a_round_that_a_takeover_ends_writes_nothing_and_is_no_failure(
         return Lease(engine, "analysis", process=process, clock=lambda: seconds)
 
     ours, other = lease("host-a"), lease("host-b")
-    turn = Turn(ours, "the analysis", logging.getLogger("lagwise.spark"))
+    turn = Leadership(ours, "the analysis", logging.getLogger("lagwise.spark"))
     turn.ask()
     other.ask()
     assert ours.holds()

@@ -9,8 +9,8 @@ import pytest
 from lagwise.config import RetentionSettings
 from lagwise.platform.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY
+from lagwise.tables.capacity import FORECASTS, TOPIC_HOURS
 from lagwise.tables.maintenance import COMPACT_FROM_FILES, FORECASTS_DAYS, days_kept, maintain
-from lagwise.tables.planning import FORECASTS, TOPIC_HOURS
 from lagwise.tables.quarantine import DAMAGED_FILES, QUARANTINE
 from lagwise.tables.raw import GROUPS, SAMPLES, TOPICS
 from lagwise.tables.repair import inspect, repair, repairing

@@ -179,8 +179,8 @@ def _analysis_paused(config: "Config", lake: "Lake", found: "Inspection") -> Ite
     Raises LagwiseError if the analysis runs.
     """
     from lagwise.operational.engine import open_engine
+    from lagwise.operational.leadership import Leadership
     from lagwise.operational.lease import Lease
-    from lagwise.operational.turn import Turn
     from lagwise.tables.damage import is_of_log
 
     if not any(map(is_of_log, found.damaged)):
@@ -188,7 +188,7 @@ def _analysis_paused(config: "Config", lake: "Lake", found: "Inspection") -> Ite
         return
     engine = open_engine(config.database_url)
     try:
-        with Turn(Lease(engine, "analysis"), "the analysis", logging.getLogger("lagwise.lake")).taken() as turn:
+        with Leadership(Lease(engine, "analysis"), "the analysis", logging.getLogger("lagwise.lake")).taken() as turn:
             lake.before_writing = turn.check
             yield
     finally:

@@ -15,9 +15,8 @@ from lagwise.domain.sizing.workload import Unit
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
 from lagwise.platform.program import program
-from lagwise.tables.capacity import CAPACITY
+from lagwise.tables.capacity import CAPACITY, OBSERVED_CAPACITY
 from lagwise.tables.forecast_reader import demand_ahead
-from lagwise.tables.observed_capacity import OBSERVED_CAPACITY
 from lagwise.tables.store import Lake
 
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from lagwise.operational.turn import NotOurTurn, Turn
+from lagwise.operational.leadership import Leadership, NotLeader
 from lagwise.platform.errors import LakeError
 from lagwise.platform.log_throttle import LogThrottle
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, RAW_TABLES, SAMPLES, TOPICS, WATERMARKS
@@ -55,7 +55,7 @@ class Sink:
         spool: Spool,
         cluster: str,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        turn: Turn | None = None,
+        turn: Leadership | None = None,
     ) -> None:
         """``turn``: samples wait in the spool while it is not this process's; None is always."""
         self._lake = lake
@@ -125,7 +125,7 @@ class Sink:
                 if self._turn is not None:
                     self._turn.check()
                 self._append(snapshot)
-            except (LakeError, NotOurTurn) as error:
+            except (LakeError, NotLeader) as error:
                 self._refused(str(error))
                 return
             except pa.ArrowException as error:

@@ -7,8 +7,7 @@ from lagwise.domain.capacity.demand_ahead import busy_minutes
 from lagwise.domain.capacity.outlook import DayAhead, Outlook
 from lagwise.domain.capacity.verdict import CapacityVerdict
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
-from lagwise.tables.capacity import CAPACITY
-from lagwise.tables.planning import DEMAND, FORECASTS
+from lagwise.tables.capacity import CAPACITY, DEMAND, FORECASTS
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, days, reads, rows
 from lagwise_dashboard.queries.listing import (

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from lagwise.domain.vocabulary import DISPLAY_ORDER
 from lagwise.tables.analysis import PARTITION_STATUS
+from lagwise.tables.capacity import TOPIC_HOURS
 from lagwise.tables.minutes import WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
-from lagwise.tables.planning import TOPIC_HOURS
 from lagwise.tables.raw import TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake

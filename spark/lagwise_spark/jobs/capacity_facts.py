@@ -11,9 +11,8 @@ from lagwise.domain.capacity.observed import Undecided
 from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.domain.sizing.downstream import MeasuredWork, downstream_full
 from lagwise.domain.sizing.task_slots import free_of
+from lagwise.tables.capacity import DEMAND, OBSERVED_CAPACITY
 from lagwise.tables.forecast_reader import demand_ahead
-from lagwise.tables.observed_capacity import OBSERVED_CAPACITY
-from lagwise.tables.planning import DEMAND
 from lagwise.tables.raw import GROUPS
 from lagwise.tables.service_times import JOBS, SERVICE_TIMES
 from lagwise.tables.skew import skew_of

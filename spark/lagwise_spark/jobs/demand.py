@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 from lagwise.config.model import ForecastSettings
 from lagwise.domain.capacity import demand
 from lagwise.platform.errors import LakeError
+from lagwise.tables.capacity import DEMAND, FORECASTS, TOPIC_HOURS
 from lagwise.tables.engine_errors import in_a_line
-from lagwise.tables.planning import DEMAND, FORECASTS, TOPIC_HOURS
 from lagwise.tables.store import Lake
 from lagwise_spark.frames import frame, struct_type
 from lagwise_spark.jobs import write

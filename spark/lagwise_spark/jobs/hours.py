@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lagwise.domain.history import HOURS_OF_DAY, gap_seconds
+from lagwise.tables.capacity import TOPIC_HOURS
 from lagwise.tables.minutes import DAYS, FIVE_MINUTES, HOURS, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
-from lagwise.tables.planning import TOPIC_HOURS
 from lagwise.tables.store import Lake
 from lagwise_spark.columns import GROUP_PARTITION
 from lagwise_spark.jobs import read, write

@@ -18,8 +18,8 @@ from lagwise.domain.capacity.observed import Floor, observed_capacity
 from lagwise.domain.capacity.observed_words import capacity_sentence, load_test
 from lagwise.domain.capacity.saturation import Block, SaturatedMinute, blocks_of, is_uneasy
 from lagwise.domain.vocabulary import EventKind
+from lagwise.tables.capacity import OBSERVED_CAPACITY, THROUGHPUT
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES
-from lagwise.tables.observed_capacity import OBSERVED_CAPACITY, THROUGHPUT
 from lagwise.tables.raw import EVENTS, MEMBERS
 from lagwise.tables.store import Lake
 from lagwise_spark.columns import GROUP, GROUP_PARTITION, hour_of

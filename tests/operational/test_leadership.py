@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
+from lagwise.operational.leadership import Leadership, NotLeader
 from lagwise.operational.lease import HOLD_SECONDS, RENEW_SECONDS, TAKE_OVER_SECONDS, Lease, Process
-from lagwise.operational.turn import NotOurTurn, Turn
 from lagwise.platform.errors import LakeError
 from tests.fixtures.postgresql import PostgresServer
 from tests.operational.test_lease import Time, process
@@ -42,7 +42,7 @@ class Side:
 
     def __post_init__(self) -> None:
         self.lease = Lease(self.engine, "analysis", process=process(self.host), clock=self.time.clock())
-        self.turn = Turn(self.lease, "the analysis", log, mark=self.mark)
+        self.turn = Leadership(self.lease, "the analysis", log, mark=self.mark)
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -70,7 +70,7 @@ def test_a_process_waits_for_the_holder_and_takes_over_from_it(
     first.turn.check()
     reason = f"the analysis is run by process 7 on host-a, since {first.lease._now():%Y-%m-%d}"
     assert str(second.turn.why_not()).startswith(reason)
-    with pytest.raises(NotOurTurn, match="the analysis is run by process 7 on host-a"):
+    with pytest.raises(NotLeader, match="the analysis is run by process 7 on host-a"):
         second.turn.check()
     (waits,) = said(caplog)
     assert waits.startswith(reason)
@@ -155,15 +155,15 @@ def test_where_the_database_is_a_file_of_this_machine_that_cannot_be_used_nobody
 def test_something_done_once_is_refused_where_the_holder_lives(url: str, opened: Open) -> None:
     first = Lease(opened(url), "analysis")
     first.ask()
-    second = Turn(Lease(opened(url), "analysis"), "the analysis", log)
+    second = Leadership(Lease(opened(url), "analysis"), "the analysis", log)
     me = Process.of_this()
     with (
-        pytest.raises(NotOurTurn, match=rf"is run by process {me.pid} on {me.host}, since .* UTC: stop that one first"),
+        pytest.raises(NotLeader, match=rf"is run by process {me.pid} on {me.host}, since .* UTC: stop that one first"),
         second.taken(),
     ):
         raise AssertionError("not reached")
     first.give_back()
-    with Turn(Lease(opened(url), "analysis"), "the analysis", log).taken() as turn:
+    with Leadership(Lease(opened(url), "analysis"), "the analysis", log).taken() as turn:
         assert turn.why_not() is None
         first.ask()
         assert not first.holds()

@@ -1,8 +1,8 @@
-"""Whether it is this process's turn to do what only one may do at a time: by its lease, and without a database too.
+"""Leadership: of the processes that could do a job, one does it and the others stand by.
 
-A process that holds the lease does it, any other waits. A database that cannot be asked stops nobody who was at it:
-whoever held the lease goes on, unless the lake bears the mark of another one that has taken it over meanwhile. Nobody
-begins then, save where the database is a file of this machine, which no other machine could have asked either.
+The process that holds the lease leads. If the database cannot be reached, the leader goes on, unless the lake bears the
+mark of another process that has taken over. No standby takes over then, except where the database is a file of this
+machine, which no process of another machine could reach either.
 """
 
 import logging
@@ -16,20 +16,20 @@ from lagwise.operational.lease import Lease
 from lagwise.platform.errors import DatabaseGone, LagwiseError, LakeError
 from lagwise.platform.log_throttle import LogThrottle
 
-#: How often to look whether something that is done once can be done now.
+#: How often a process that waits for a one-off job asks again.
 _LOOK_SECONDS = 1.0
 
 
-class NotOurTurn(LagwiseError):
-    """Another process does it, or may be doing it. The message says who."""
+class NotLeader(LagwiseError):
+    """Another process leads, or may be leading. The message says which."""
 
 
-class Turn:
-    """One process's turn, kept by a thread of its own between :meth:`start` and :meth:`stop`. May be used from threads.
+class Leadership:
+    """One process's claim to lead. A thread renews it between :meth:`start` and :meth:`stop`. Safe for use by threads.
 
-    ``what`` is what only one may do, in words such as "the analysis". ``mark`` reads from the lake what names the hold
-    of the last one that wrote as the holder of the lease (None: none has); it may raise LakeError. ``says_trouble``:
-    a database that cannot be asked is said here.
+    ``what`` names the job, as in "the analysis". ``mark`` reads from the lake the id of the hold under which the last
+    leader wrote (None: none has written); it may raise LakeError. With ``says_trouble``, an unreachable database is
+    logged here.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Turn:
         says_trouble: bool = True,
     ) -> None:
         self.lease = lease
-        #: Called when another process turns out to have taken over; must not raise.
+        #: Called when another process has taken over; must not raise.
         self.lost: Callable[[], None] = lambda: None
         self._what = what
         self._log = log
@@ -55,31 +55,31 @@ class Turn:
         self._thread = threading.Thread(target=self._run, name=f"lease of {what}", daemon=True)
 
     def start(self) -> None:
-        """Ask for the lease, and go on asking."""
+        """Ask for the lease, and keep asking and renewing."""
         self.ask()
         self._thread.start()
 
     def stop(self, within_seconds: float = 2.0) -> None:
-        """Give the lease back. To be called when nothing is done any more that needs it."""
+        """Give the lease back. Call it when nothing that needs the lease runs any more."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(within_seconds)
-        if self.lease.trouble is None:  # else it would only take time, which the end of a process has not
+        if self.lease.trouble is None:  # an unreachable database would only delay the end of the process
             self.lease.give_back()
 
     @contextmanager
-    def taken(self) -> Iterator["Turn"]:
-        """Inside, it is this process's turn, for something that is done once.
+    def taken(self) -> Iterator["Leadership"]:
+        """Lead within the block, for a job that is done once.
 
-        Raises NotOurTurn where another process has it: as soon as that one shows that it lives, which one on another
-        machine does with its next renewal. It is taken over from one that does not.
+        Raises NotLeader as soon as the present leader is known to live; one on another machine shows it by its next
+        renewal. The lease of a dead leader is taken over.
         """
         self.lease.ask()
         while (reason := self.why_not()) is not None:
             if self.lease.holder is not None and self.lease.holder_lives:
-                raise NotOurTurn(f"{reason}: stop that one first")
+                raise NotLeader(f"{reason}: stop that one first")
             if self.lease.trouble is not None and self.lease.is_shared:
-                raise NotOurTurn(reason)
+                raise NotLeader(reason)
             time.sleep(_LOOK_SECONDS)
             self.ask()
         try:
@@ -89,9 +89,9 @@ class Turn:
             self.stop()
 
     def why_not(self, for_seconds: float = 0.0) -> str | None:
-        """Why this process may not do it now (and for so many seconds from now on), in a sentence; None where it may.
+        """Why this process does not lead now and for ``for_seconds`` from now on, in a sentence; None if it leads.
 
-        Costs next to nothing while the lease is held.
+        Cheap while the lease is held.
         """
         lease = self.lease
         if lease.holds(for_seconds):
@@ -110,13 +110,13 @@ class Turn:
         return f"whether another process runs {self._what} is unknown: {lease.trouble}"
 
     def check(self) -> None:
-        """Raise NotOurTurn unless this process may do it now."""
+        """Raise NotLeader unless this process leads now."""
         reason = self.why_not()
         if reason is not None:
-            raise NotOurTurn(reason)
+            raise NotLeader(reason)
 
     def ask(self) -> None:
-        """Take or renew the lease, and say what has changed."""
+        """Take or renew the lease, and log what has changed."""
         with self._lock:
             before = self.lease.hold_id
             self.lease.ask()
@@ -131,18 +131,18 @@ class Turn:
         while not self._stop.wait(leases.RENEW_SECONDS):
             try:
                 self.ask()
-            except Exception:  # a defect of ours: without this thread, nothing would ever be done again
+            except Exception:  # a bug must not end this thread: nobody would lead again
                 self._log.exception("the lease of %s: a defect in Lagwise, please report it", self._what)
 
     def _may_go_on(self) -> bool:
-        """Whether this process may do it although the database cannot be asked."""
+        """Whether this process may lead although the database cannot be reached."""
         lease = self.lease
         if lease.hold_id is not None:
             return True
         return lease.holder is None and not lease.is_shared and lease.unreachable_seconds() >= leases.HOLD_SECONDS
 
     def _why_not_go_on(self) -> str | None:
-        """What the lake has to say against it."""
+        """Why it may not after all, by the mark in the lake; None if the lake has no objection."""
         if self._mark is None or not self.lease.is_shared:
             return None
         try:
@@ -153,7 +153,7 @@ class Turn:
         return f"another process has taken over {self._what}, as the lake says; {self.lease.trouble}"
 
     def _note_marks(self) -> None:
-        """The mark that was in the lake when this hold began is no sign of one that came later."""
+        """Remember the mark that was in the lake when this hold began: it does not show a later takeover."""
         if self._mark is not None and self.lease.is_shared:
             try:
                 self._own_marks = {self._mark()}
